@@ -20,6 +20,8 @@ from clickos_lab.xen import host
 from clickos_lab.xen import places
 
 _TOP = paths.REPO / 'devstack/lab'
+#: What the tests import beside the lab.
+_PACKAGES = ('tacker-plugin', 'interfaces', 'cosmos/python')
 
 
 def main(names, slow=False):
@@ -82,7 +84,7 @@ def _remove_hosts(of):
 
 
 def _tests(names, slow):
-    sys.path.insert(0, str(_TOP))
+    sys.path[:0] = [str(_TOP), *(str(paths.REPO / p) for p in _PACKAGES)]
     loader = unittest.TestLoader()
     if names:
         return loader.loadTestsFromNames(names)

@@ -7,9 +7,12 @@
 
 Every box is a network namespace. The vifs have the names 0, 1 and so on, so
 the VNF's configuration runs unchanged.
+
+The module :mod:`xen_bench` has a guest of Xen in the place of the program.
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -43,11 +46,11 @@ class Bench:
     def __init__(self, name):
         self.scenario = rendering.scenario(name)
         self.name = name
-        self._vdu = rendering.vdu(name)
+        self.vdu = rendering.vdu(name)
         self.shared = getattr(self.scenario, 'SHARED_NETWORK', False)
         self.interfaces = [
             rendering.interface(cp, index, self.shared)
-            for index, cp in enumerate(self._vdu.cps)]
+            for index, cp in enumerate(self.vdu.cps)]
         self._prefix = f'vnf{os.getpid()}'
         self._processes = []
         self.swaps = 0
@@ -57,9 +60,8 @@ class Bench:
             folder = undo.enter_context(tempfile.TemporaryDirectory())
             self.folder = pathlib.Path(folder)
             undo.callback(self._end_processes)
-            self._add_namespaces(undo)
-            self._start()
-            undo.callback(self.control.close)
+            self._add_hosts(undo)
+            self.control = self._start_vnf(undo)
             self._undo = undo.pop_all()
         return self
 
@@ -78,46 +80,63 @@ class Bench:
             return f'10.9.1.{index + 9}'
         return f'10.9.{index + 1}.9'
 
-    def _add_namespaces(self, undo):
-        for name in ('vnf', *(i.cp for i in self.interfaces)):
-            _ip('netns', 'add', self.namespace(name))
-            undo.callback(_ip, 'netns', 'delete', self.namespace(name))
+    def _add_hosts(self, undo):
+        for interface in self.interfaces:
+            self._add_namespace(interface.cp, undo)
+        self._connect(undo)
+        for interface in self.interfaces:
+            self._configure(interface)
+
+    def _add_namespace(self, host, undo):
+        ip('netns', 'add', self.namespace(host))
+        undo.callback(ip, 'netns', 'delete', self.namespace(host))
+
+    def _connect(self, undo):
+        """Give each host its eth0, which leads to the VNF."""
+        self._add_namespace('vnf', undo)
+        vnf = self.namespace('vnf')
         for index, interface in enumerate(self.interfaces):
-            self._connect(index, interface)
+            host = self.namespace(interface.cp)
+            ip('link', 'add', 'eth0', 'netns', host, 'address',
+               host_mac(index), 'type', 'veth', 'peer', 'name', str(index),
+               'netns', vnf, 'address', interface.mac)
+            for place, device in ((vnf, str(index)), (host, 'eth0')):
+                # a frame is as on a wire: whole checksums, at most the MTU
+                shell.output(['ip', 'netns', 'exec', place, 'ethtool', '-K',
+                              device, 'tx', 'off', 'rx', 'off', 'gro', 'off'])
+            bring_up(vnf, str(index))
 
-    def _connect(self, index, interface):
-        vnf, host = self.namespace('vnf'), self.namespace(interface.cp)
-        _ip('link', 'add', 'eth0', 'netns', host, 'address',
-            f'02:00:00:09:{index + 1:02x}:09', 'type', 'veth',
-            'peer', 'name', str(index), 'netns', vnf,
-            'address', interface.mac)
-        for place, device in ((vnf, str(index)), (host, 'eth0')):
-            # no packet that the kernel sends of its own accord
-            _ip('-n', place, 'link', 'set', device, 'addrgenmode', 'none')
-            # a frame is as on a wire: whole checksums, at most the MTU
-            shell.output(['ip', 'netns', 'exec', place, 'ethtool', '-K',
-                          device, 'tx', 'off', 'rx', 'off', 'gro', 'off'])
-            _ip('-n', place, 'link', 'set', device, 'up')
-        _ip('-n', host, 'link', 'set', 'lo', 'up')
-        _ip('-n', host, 'address', 'add',
-            f'{self.address(interface.cp)}/24', 'dev', 'eth0')
+    def _configure(self, interface):
+        """Bring a host's interfaces up, with an address and a route."""
+        host = self.namespace(interface.cp)
+        bring_up(host, 'eth0')
+        ip('-n', host, 'link', 'set', 'lo', 'up')
+        ip('-n', host, 'address', 'add',
+           f'{self.address(interface.cp)}/24', 'dev', 'eth0')
         if not self.shared:
-            _ip('-n', host, 'route', 'add', 'default', 'via', interface.ip)
+            ip('-n', host, 'route', 'add', 'default', 'via', interface.ip)
 
-    def _start(self):
-        wanted = rendering.wanted(self.scenario)
-        made = rendering.configuration(self._vdu, self.interfaces, wanted)
+    def configuration(self):
+        """Return the VNF's document.Configuration."""
+        return rendering.configuration(self.vdu, self.interfaces,
+                                       rendering.wanted(self.scenario))
+
+    def _start_vnf(self, undo):
+        """Start the VNF; return its handlers, which undo closes."""
+        made = self.configuration()
         file, listener = self.folder / 'vnf.click', self.folder / 'control'
         file.write_text(made.config)
         process = self.start('vnf', programs.path('click'), '-R', '-f', file,
                              '-u', listener)
         try:
-            self.control = control.Control(listener)
+            handlers = control.Control(listener)
         except errors.LabError:
             process.terminate()
             raise errors.LabError(process.communicate()[0])
+        undo.callback(handlers.close)
         for handler, value in made.writes:
-            self.control.write(handler, value)
+            handlers.write(handler, value)
+        return handlers
 
     def command(self, host, *words):
         return ['ip', 'netns', 'exec', self.namespace(host),
@@ -144,10 +163,25 @@ class Bench:
             self.command(host, *words), timeout=_PATIENCE_S, text=True,
             stdin=subprocess.DEVNULL, capture_output=True)
 
+    def iperf3(self, host, *words):
+        """Run iperf3's client on a host; return the end of its results.
+
+        A server refuses as long as it ends the test before. With JSON the
+        client's status does not tell that.
+        """
+        results = {}
+
+        def measures():
+            results.clear()
+            results.update(json.loads(self.run(host, 'iperf3', '-J', *words)))
+            return 'error' not in results
+        self.until(measures, 'iperf3 has no results')
+        return results['end']
+
     def add_address(self, host, address):
         """Give a host one more address."""
-        _ip('-n', self.namespace(host), 'address', 'add', address,
-            'dev', 'eth0')
+        ip('-n', self.namespace(host), 'address', 'add', address,
+           'dev', 'eth0')
 
     def start(self, host, *words):
         """Start a program on a host; it ends with the bench."""
@@ -221,9 +255,12 @@ class Bench:
 
     def swap(self):
         """Replace the configuration by itself: state is to survive."""
+        self._install()
+        self.swaps += 1
+
+    def _install(self):
         text = (self.folder / 'vnf.click').read_text()
         self.control.write('hotconfig', text)
-        self.swaps += 1
 
     def capture(self, host, expression, count):
         """Start tcpdump on a host for some packets; return its process."""
@@ -236,5 +273,17 @@ class Bench:
         raise errors.LabError(f'tcpdump does not listen on {host}')
 
 
-def _ip(*words):
+def host_mac(index):
+    """Return the MAC address of the host at vif ``index``."""
+    return f'02:00:00:09:{index + 1:02x}:09'
+
+
+def bring_up(namespace, device):
+    """Bring a device up that sends no packet of the kernel's own accord."""
+    ip('-n', namespace, 'link', 'set', device, 'addrgenmode', 'none')
+    ip('-n', namespace, 'link', 'set', device, 'up')
+
+
+def ip(*words):
+    """Run the program of this name."""
     shell.output(['ip', *words])

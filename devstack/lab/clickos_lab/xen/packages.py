@@ -24,7 +24,7 @@ _SYSTEM = (
     'iproute2', 'libmnl0', 'libbpf1', 'libelf1', 'libxtables12',
     'libcap2', 'iputils-ping', 'tcpdump', 'libpcap0.8', 'libdbus-1-3',
     'iperf3', 'libiperf0', 'libsctp1', 'openssh-server', 'libwrap0',
-    'openssh-sftp-server')
+    'openssh-sftp-server', 'ppp')
 #: Libraries of those above that a small Debian does not have; what every
 #: Debian has (libc6, libselinux1 and so on) is taken from this machine.
 _LIBRARIES = (

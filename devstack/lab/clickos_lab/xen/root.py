@@ -25,7 +25,8 @@ _PROGRAMS = (
     *(f'usr/sbin/{name}' for name in (
         'bridge', 'tc', 'sshd', 'ovsdb-server')),
     'usr/lib/openvswitch-switch/ovs-vswitchd',
-    'usr/lib/openssh/sftp-server')
+    'usr/lib/openssh/sftp-server', 'usr/sbin/pppd',
+    'usr/lib/pppd/2.4.9/pppoe.so')
 #: link: where it points to
 _LINKS = {
     **{name: f'usr/{name}' for name in ('bin', 'sbin', 'lib', 'lib64')},
@@ -40,12 +41,13 @@ _LINKS = {
     'usr/bin/sh': 'bash',
     'usr/sbin/ovs-vswitchd': '../lib/openvswitch-switch/ovs-vswitchd',
     'var/run': '/run'}
-_FOLDERS = ('dev', 'proc', 'run', 'sys', 'tmp', 'usr/lib64', 'var/lib',
-            'var/log')
+_FOLDERS = ('dev', 'etc/ppp', 'proc', 'run', 'sys', 'tmp', 'usr/lib64',
+            'var/lib', 'var/log')
 _MODULES = (
     'virtio_pci', 'virtio_net', 'virtio_blk', 'xen-evtchn', 'xen-gntdev',
     'xen-gntalloc', 'xen-privcmd', 'xenfs', 'xen-netback', 'bridge',
-    'openvswitch', 'tun', 'veth', 'dummy', '8021q', 'crc32c_generic')
+    'openvswitch', 'tun', 'veth', 'dummy', '8021q', 'crc32c_generic',
+    'pppoe')
 _MODULE_INDEX = ('modules.dep', 'modules.dep.bin', 'modules.alias.bin',
                  'modules.builtin', 'modules.builtin.bin')
 _TEXTS = {

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VNF as a guest of a Xen host, with a host on each of its vifs.
+
+::
+
+    host [eth0] === tap, QEMU === eth1 of dom0, valed === [0] guest
+
+The hosts are those of :mod:`bench`, so the scenarios run unchanged. cosmosd
+makes the guest, whose image has the elements of the VNF's profile.
+"""
+
+import hashlib
+import os
+import uuid
+
+from clickos_lab.vnf import bench
+from clickos_lab.xen import image
+from cosmos_client import CosmosClient
+
+#: VNFs with elements that the image without a choice has no room for.
+PROFILES = {'bras': 'bras', 'compressor': 'wan', 'vpn-gateway': 'vpn'}
+_SWITCH = 'vale0'
+_ANSWER_S, _START_MS = 60, 60000
+_SLOTS = 256
+
+
+class Host:
+    """The Xen host of the guests.
+
+    :param socket: that of its cosmosd, brought here
+    :param taps: of its uplinks
+    """
+
+    def __init__(self, state, socket, taps):
+        self.client = CosmosClient(socket, timeout_s=_ANSWER_S)
+        self.taps = taps
+        self._state = state
+        self._images = {}
+
+    def connect(self):
+        """Lead each network of the switch to an uplink."""
+        for number, _tap in enumerate(self.taps, 1):
+            self.client.uplink_set(_SWITCH, number,
+                                   {'ifname': f'eth{number}'})
+
+    def image(self, profile):
+        """Hand over the image of a profile, once; return its sum.
+
+        :param profile: its image is built first; without one it is there
+        """
+        if profile not in self._images:
+            if profile:
+                image.build(self._state, ['--profile', profile])
+            name = '-'.join(filter(None, (image.CLICKOS, profile)))
+            content = (image.folder(self._state) / name).read_bytes()
+            digest = hashlib.sha256(content).hexdigest()
+            self.client.image_add(digest, len(content), [content])
+            self._images[profile] = digest
+        return self._images[profile]
+
+
+class XenBench(bench.Bench):
+    """A VNF under test on a :class:`Host`.
+
+    :param profile: of its image, by default the one that it needs
+    """
+
+    def __init__(self, name, host, profile=None):
+        super().__init__(name)
+        self._host = host
+        self._profile = profile or PROFILES.get(name, '')
+        self.uuid = str(uuid.uuid4())
+
+    def _connect(self, undo):
+        for index, interface in enumerate(self.interfaces):
+            tap, host = self._host.taps[index], self.namespace(interface.cp)
+            bench.ip('link', 'set', tap, 'down')
+            bench.ip('link', 'set', tap, 'netns', host, 'name', 'eth0')
+            # It would end with the namespace.
+            undo.callback(bench.ip, '-n', host, 'link', 'set', 'eth0',
+                          'netns', os.getpid(), 'name', tap)
+            bench.ip('-n', host, 'link', 'set', 'eth0', 'address',
+                     bench.host_mac(index))
+
+    def _start_vnf(self, undo):
+        made, client = self.configuration(), self._host.client
+        self._text = made.config
+        undo.callback(client.destroy, self.uuid)
+        client.create(
+            self.uuid, self.name, self._host.image(self._profile),
+            self.vdu.memory_mib, list(map(self._vif, self.interfaces)),
+            made.config, self._file, made.writes, timeout_ms=_START_MS)
+        return Handlers(client, self.uuid)
+
+    @property
+    def _file(self):
+        return f'{self.name}.click'
+
+    def _vif(self, interface):
+        index = self.interfaces.index(interface)
+        return {'devid': index, 'mac': interface.mac, 'switch': _SWITCH,
+                'port': f'vif{index}', 'segment': index + 1, 'allowed': [],
+                'port_security': False, 'mtu': interface.mtu,
+                'slots': _SLOTS}
+
+    def _install(self):
+        self._host.client.router_install(
+            self.uuid, self._text, self._file, timeout_ms=_START_MS)
+
+
+class Handlers:
+    """A guest's handlers, as :class:`control.Control` has a program's."""
+
+    def __init__(self, client, uuid):
+        self._client, self._uuid = client, uuid
+
+    def read(self, handler):
+        """Return a read handler's value; a parameter follows a blank."""
+        name, _, parameter = handler.partition(' ')
+        answer = self._client.handler_read(self._uuid, name,
+                                           param=parameter or None)
+        return answer['value'].strip()
+
+    def write(self, handler, value):
+        """Write a handler.
+
+        :raises CosmosError: with the element's words if it refuses
+        """
+        self._client.handler_write(self._uuid, [(handler, value)],
+                                   timeout_ms=_START_MS)
