@@ -166,7 +166,11 @@ impl Vif {
             port: self.port.clone(),
             kind,
             ifname: None,
-            guest: (kind == Kind::Xen).then_some(GuestVif { domid, devid }),
+            guest: (kind == Kind::Xen).then_some(GuestVif {
+                domid,
+                devid,
+                netback: false,
+            }),
             segment: self.segment,
             mac: is_plugged.then_some(self.mac),
             allowed: match is_plugged {

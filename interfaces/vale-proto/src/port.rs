@@ -35,12 +35,15 @@ pub enum Kind {
     Path,
 }
 
-/// A vif of a Xen guest: the device `vale/<devid>` of a domain.
+/// A vif of a Xen guest: the device `vale/<devid>` of a domain, or `vif/<devid>` with `netback`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuestVif {
     pub domid: u16,
     pub devid: u32,
+    /// The kernel's netback has the handshake with the guest, and hands its rings on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub netback: bool,
 }
 
 /// A source address a port may use; without `mac` the port's own.

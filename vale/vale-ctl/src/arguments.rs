@@ -142,6 +142,9 @@ pub struct Attach {
     /// The guest's device number, which its configuration names.
     #[arg(long, default_value_t = 0)]
     pub devid: u32,
+    /// The device is a vif of a patched netback, which has its nodes.
+    #[arg(long, requires = "domid")]
+    pub netback: bool,
     /// Slots of each ring, for xen.
     #[arg(long, default_value_t = 256)]
     pub slots: u32,

@@ -194,6 +194,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         guest: attach.domid.map(|domid| GuestVif {
             domid,
             devid: attach.devid,
+            netback: attach.netback,
         }),
         segment: attach.segment,
         mac: attach.mac,

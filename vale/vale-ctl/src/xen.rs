@@ -7,7 +7,7 @@ use xenstore::{Access, Client, Error, Perm, Transaction};
 
 /// Makes the directories of both ends in one transaction, so that neither sees half a device.
 pub fn make_device(store: &Path, add: &PortAdd) -> Result<(), String> {
-    let (Some(guest), Some(mac)) = (add.guest, add.mac) else {
+    let (Some(guest), Some(mac)) = (ours(add.guest), add.mac) else {
         return Ok(());
     };
     let frontend = [
@@ -35,7 +35,7 @@ pub fn make_device(store: &Path, add: &PortAdd) -> Result<(), String> {
 
 /// Removes the device; one that is not there is fine.
 pub fn remove_device(store: &Path, guest: Option<GuestVif>) -> Result<(), String> {
-    let Some(guest) = guest else {
+    let Some(guest) = ours(guest) else {
         return Ok(());
     };
     let mut client = connect(store)?;
@@ -44,6 +44,11 @@ pub fn remove_device(store: &Path, guest: Option<GuestVif>) -> Result<(), String
         tx.rm(&backend(guest))
     };
     client.transaction(remove).map_err(|e| e.to_string())
+}
+
+/// The vif, unless libxl has made its nodes.
+fn ours(guest: Option<GuestVif>) -> Option<GuestVif> {
+    guest.filter(|guest| !guest.netback)
 }
 
 fn connect(store: &Path) -> Result<Client, String> {
@@ -59,7 +64,7 @@ fn frontend_of(guest: GuestVif) -> String {
 }
 
 fn backend(guest: GuestVif) -> String {
-    let GuestVif { domid, devid } = guest;
+    let GuestVif { domid, devid, .. } = guest;
     format!("/local/domain/0/backend/vale/{domid}/{devid}")
 }
 

@@ -62,14 +62,28 @@ struct Vif {
 }
 
 impl Vif {
+    /// A key of the guest, or of netback in its place.
     fn frontend(&self, key: &str) -> String {
-        let GuestVif { domid, devid } = self.guest;
-        format!("/local/domain/{domid}/device/vale/{devid}/{key}")
+        let GuestVif { domid, devid, .. } = self.guest;
+        match self.guest.netback {
+            true => self.backend(&format!("netback/{key}")),
+            false => format!("/local/domain/{domid}/device/vale/{devid}/{key}"),
+        }
     }
 
+    /// A key in the directory of the backend.
     fn backend(&self, key: &str) -> String {
-        let GuestVif { domid, devid } = self.guest;
-        format!("/local/domain/0/backend/vale/{domid}/{devid}/{key}")
+        let GuestVif { domid, devid, .. } = self.guest;
+        let class = if self.guest.netback { "vif" } else { "vale" };
+        format!("/local/domain/0/backend/{class}/{domid}/{devid}/{key}")
+    }
+
+    /// A key that valed writes. The keys of a vif's backend are netback's, but for a directory.
+    fn own(&self, key: &str) -> String {
+        match self.guest.netback {
+            true => self.backend(&format!("valed/{key}")),
+            false => self.backend(key),
+        }
     }
 
     fn name(&self) -> String {
@@ -330,7 +344,7 @@ impl Backend {
     fn enter_quietly(&mut self, index: usize, phase: Phase) -> Result<(), Error> {
         let vif = &mut self.vifs[index];
         vif.phase = phase;
-        let GuestVif { domid, devid } = vif.guest;
+        let GuestVif { domid, devid, .. } = vif.guest;
         if vif.lines.allows(Instant::now()) {
             info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
         }
@@ -367,10 +381,45 @@ fn write_state(store: &mut Client, vif: &Vif, phase: Phase, version: u32) -> Res
     store.transaction(|tx| match tx.read_opt(&vif.backend("frontend"))? {
         Some(_) => {
             if phase == Phase::InitWait {
-                tx.write(&vif.backend("ring-version"), version.as_bytes())?;
+                tx.write(&vif.own("ring-version"), version.as_bytes())?;
             }
-            tx.write(&vif.backend("state"), state.as_bytes())
+            tx.write(&vif.own("state"), state.as_bytes())
         }
         None => Ok(()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vif(netback: bool) -> Vif {
+        Vif {
+            port: "vale0:a".parse().unwrap(),
+            guest: GuestVif {
+                domid: 7,
+                devid: 1,
+                netback,
+            },
+            slots: 64,
+            phase: Phase::New,
+            watched: false,
+            changes: RateLimit::new(CHANGES),
+            lines: RateLimit::new(LINES),
+        }
+    }
+
+    #[test]
+    fn the_guest_writes_no_key_that_netback_hands_over() {
+        let guest = "/local/domain/7/device/vale/1/state";
+        let (vale, backend) = (vif(false), "/local/domain/0/backend/vale/7/1/state");
+        assert_eq!(
+            (vale.frontend("state"), vale.own("state")),
+            (guest.into(), backend.into())
+        );
+        let (vif, backend) = (vif(true), "/local/domain/0/backend/vif/7/1");
+        assert_eq!(vif.frontend("state"), format!("{backend}/netback/state"));
+        assert_eq!(vif.own("state"), format!("{backend}/valed/state"));
+        assert_eq!(vif.backend("frontend"), format!("{backend}/frontend"));
+    }
 }
