@@ -4,9 +4,13 @@
  * (docs/rings.md). The guest grants one region for as long as the device is
  * connected. Each side copies every frame: no grant changes per packet.
  *
+ * The device is a "vale", or a "vif" whose netback leaves its rings to the
+ * switch. The handshake is the same.
+ *
  * The switch is not trusted: the driver checks indices and descriptors, and
  * keeps its own indices in private memory.
  */
+#include <linux/delay.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/interrupt.h>
@@ -23,6 +27,7 @@
 #define VALE_MIN_SLOTS	64
 #define VALE_MAX_SLOTS	2048
 #define VALE_MAX_MTU	1900
+#define VALE_WAIT	(10 * HZ)	/* for the features of a vif */
 #define VALE_MAGIC	"VALERING"
 #define VALE_PER_PAGE	(XEN_PAGE_SIZE / sizeof(u32))
 
@@ -457,13 +462,30 @@ static int vale_read_nodes(struct vale_dev *vale)
 	return 0;
 }
 
+/* netback writes the features of a vif before it leaves Initialising. */
+static bool vale_is_ours(struct xenbus_device *xdev,
+			 const struct xenbus_device_id *id)
+{
+	unsigned long end = jiffies + VALE_WAIT;
+
+	if (!strcmp(id->devicetype, "vale"))
+		return true;
+	while (xenbus_read_driver_state(xdev->otherend) ==
+	       XenbusStateInitialising && time_before(jiffies, end))
+		msleep(20);
+	return xenbus_read_unsigned(xdev->otherend, "feature-vale-ring", 0);
+}
+
 static int vale_probe(struct xenbus_device *xdev,
 		      const struct xenbus_device_id *id)
 {
-	struct net_device *net = alloc_etherdev(sizeof(struct vale_dev));
+	struct net_device *net;
 	struct vale_dev *vale;
 	int rc;
 
+	if (!vale_is_ours(xdev, id))
+		return -ENODEV;		/* netfront may take it */
+	net = alloc_etherdev(sizeof(struct vale_dev));
 	if (!net)
 		return -ENOMEM;
 	vale = netdev_priv(net);
@@ -500,7 +522,9 @@ static int vale_resume(struct xenbus_device *xdev)
 	return 0;
 }
 
-static const struct xenbus_device_id vale_ids[] = { { "vale" }, { "" } };
+static const struct xenbus_device_id vale_ids[] = {
+	{ "vale" }, { "vif" }, { "" }
+};
 
 static struct xenbus_driver vale_driver = {
 	.ids = vale_ids,
