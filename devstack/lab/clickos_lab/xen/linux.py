@@ -14,7 +14,8 @@ from clickos_lab.xen import packages
 KERNEL, INITRD = '/root/linux', '/root/linux.cpio'
 
 _SOURCE = paths.REPO / 'xen-patches/linux-6.1/vale-front'
-#: eth0 is the stock device, eth1 the one on valed's ring.
+#: eth0 is the device on valed's ring, because its driver comes first: netfront
+#: would take all vifs. eth1 is the stock device.
 _INIT = """\
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
@@ -22,8 +23,8 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 for module in {modules}; do insmod "/$module"; done
 ifconfig lo 127.0.0.1
-ifconfig eth0 {stock} netmask 255.255.255.0
-ifconfig eth1 {vale} netmask 255.255.255.0
+ifconfig eth0 {vale} netmask 255.255.255.0
+ifconfig eth1 {stock} netmask 255.255.255.0
 echo "guest: ready"
 while sleep 1; do :; done
 """
@@ -48,8 +49,8 @@ def add(places, contents, stock, vale):
     :param stock: the address of its stock device
     :param vale: of the other one
     """
-    drivers = [*modules.closure(places, ['xen-netfront']),
-               places.build / _SOURCE.name / 'vale-front.ko']
+    drivers = [places.build / _SOURCE.name / 'vale-front.ko',
+               *modules.closure(places, ['xen-netfront'])]
     root = archive.Archive()
     for name in ('dev', 'proc', 'sys'):
         root.add_folder(name)

@@ -34,9 +34,9 @@ _CONFIGURE = (
     '--with-system-seabios=/usr/share/seabios/bios-256k.bin')
 
 
-def names():
-    """Return the names of the patches in their order."""
-    lines = (SERIES / 'series').read_text().splitlines()
+def names(series=SERIES):
+    """Return the names of a series' patches in their order."""
+    lines = (series / 'series').read_text().splitlines()
     return [line for line in lines if not line.startswith('#')]
 
 
