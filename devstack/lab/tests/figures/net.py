@@ -93,7 +93,7 @@ def _run(host, made, what):
                      r'grants (\d+) made (\d+) ended', last)
     sent, taken, granted, ended = map(int, told.groups())
     cpu_s = float(host.dom0.check(f'xl list {made.name}').split()[-1])
-    return Run(_average(made, what), (sent + taken) * of_1000,
+    return Run(average(made, what), (sent + taken) * of_1000,
                (granted + ended) * of_1000, cpu_s * 1e3 * of_1000)
 
 
@@ -112,7 +112,7 @@ def generator(host, name, number, words, vif='vif = ["bridge=br0,mac={}"]'):
     return made
 
 
-def _average(made, what):
+def average(made, what):
     """Return the average of the last lines of its console."""
     rates = [int(r) for r in re.findall(rf'{what} (\d+)/s', made.console())]
     used = rates[-_SECONDS:]
@@ -159,7 +159,7 @@ def _pair(host, words, *vif):
         _vale(host, f'attach vale0:{made.name} --segment 5 --kind xen '
               f'--domid {made.domid} --devid 0 --mac {MAC.format(number)}')
     time.sleep(_WARM_S + _SECONDS)
-    rate = _average(to, 'rx')
+    rate = average(to, 'rx')
     for made in (source, to):
         made.destroy()
     for made, _ in ports:
