@@ -2,11 +2,11 @@
 """``python -m clickos_lab.suites.figures [--counted] [PART ...]``.
 
 Parts: ``boot``, ``store``, ``memory``, ``net``, ``create``, ``chains``,
-``rings``. Measures guests on a Xen host of its own and prints a table.
-Emulated without hardware virtualization: the ratios of one run tell, the
-values do not. With ``--counted`` the host's clock counts instructions, each
-as two nanoseconds, so the machine's other work changes nothing. The part
-``rings`` needs it.
+``rings``, ``offload``. Measures guests on a Xen host of its own and prints a
+table. Emulated without hardware virtualization: the ratios of one run tell,
+the values do not. With ``--counted`` the host's clock counts instructions,
+each as two nanoseconds, so the machine's other work changes nothing. The
+parts ``rings`` and ``offload`` need it.
 """
 
 import argparse
@@ -30,10 +30,12 @@ from clickos_lab.xen import toolstack
 
 _TOP = paths.REPO / 'devstack/lab'
 _PARTS = ('boot', 'store', 'memory', 'net', 'create', 'chains')
-#: It needs a clock that counts instructions.
-_COUNTED = 'rings'
+#: They need a clock that counts instructions.
+_COUNTED = ('rings', 'offload')
 #: Those that need cosmosd and valed.
-_OF_TOOLSTACK = {'store', 'net', 'create', 'chains', _COUNTED}
+_OF_TOOLSTACK = {'store', 'net', 'create', 'chains', *_COUNTED}
+#: Images of the parts, built with these words.
+_IMAGES = {'empty': ['empty'], 'clickos-core': ['--profile', 'core']}
 
 
 def main(arguments):
@@ -63,13 +65,13 @@ def _parse(arguments):
     parser.add_argument('--counted', action='store_true',
                         help="the host's clock counts instructions")
     parser.add_argument('parts', nargs='*', metavar='PART',
-                        help=' '.join((*_PARTS, _COUNTED)))
+                        help=' '.join((*_PARTS, *_COUNTED)))
     found = parser.parse_args(arguments)
-    unknown = set(found.parts) - {*_PARTS, _COUNTED}
+    unknown = set(found.parts) - {*_PARTS, *_COUNTED}
     if unknown:
         parser.error(f'{" ".join(sorted(unknown))}: no such part')
-    return (found.parts or list(_PARTS),
-            found.counted or _COUNTED in found.parts)
+    counted = found.counted or any(p in _COUNTED for p in found.parts)
+    return found.parts or list(_PARTS), counted
 
 
 def _start(parts, counted):
@@ -79,8 +81,9 @@ def _start(parts, counted):
     snapshot = command.prepare(state)
     contents = files.Files()
     image.add(state, contents)
-    image.build(state, ['empty'])
-    contents.add(image.folder(state) / 'empty', f'{image.FOLDER}/empty')
+    for name, words in _IMAGES.items():
+        image.build(state, words)
+        contents.add(image.folder(state) / name, f'{image.FOLDER}/{name}')
     contents.add(_timing(state, places), '/root/timing', 0o755)
     pktgen, = modules.closure(places, ['pktgen'])
     contents.add(pktgen, '/root/pktgen.ko')
