@@ -2,6 +2,7 @@
 """A Linux guest on stock netback and on the ring of valed at once."""
 
 import json
+import re
 
 from clickos_lab.xen import linux
 from clickos_lab.xen import netback
@@ -24,6 +25,20 @@ _VALE = f'VALE_CTL=({toolstack.FOLDER}/vale-ctl ' \
 #: Fewer than pings, so that the rings wrap.
 _SLOTS = 64
 _PINGS = 500
+#: Sends bytes to the guest, whose answers have to be the same.
+_STREAM = """
+set -e
+head -c {size} /dev/urandom >/run/sent
+ip netns exec {namespace} nc {address} 7 </run/sent >/run/got
+cmp /run/sent /run/got
+"""
+_BYTES = 4 << 20
+_TRACING = '/sys/kernel/tracing'
+_TRACE = f"""
+set -e
+mountpoint -q {_TRACING} || mount -t tracefs tracefs {_TRACING}
+echo 1 >{_TRACING}/events/xen_netback/enable
+"""
 
 
 class _LinuxGuest(test_net.ValePorts):
@@ -72,14 +87,20 @@ class _LinuxGuest(test_net.ValePorts):
         return found['counters']
 
     def _frames_both_ways(self):
-        """Send pings through both devices."""
+        """Send pings and a stream through both devices."""
         before = self._counters()
         self.ping('c', test_net.ip(1), _PINGS, 0.002, '-s 1400')
         after = self._counters()
         for way in ('rx_packets', 'tx_packets'):
             self.assertGreaterEqual(after[way] - before[way], _PINGS)
+        self._stream('c', test_net.ip(1))
         self.assertEqual(0, self._counters()['dropped_malformed'])
         self.ping('a', _STOCK_IP, _PINGS, 0.002, '-s 1400')
+        self._stream('a', _STOCK_IP)
+
+    def _stream(self, namespace, address):
+        self.dom0.check(_STREAM.format(
+            namespace=namespace, address=address, size=_BYTES), timeout_s=120)
 
 
 class LinuxTest(_LinuxGuest):
@@ -116,6 +137,7 @@ class _NetbackGuest(_LinuxGuest):
         super().setUp()
         self.dom0.check('dmesg -c >/dev/null')
         self.domid = self._create()
+        self.port = f'vif{self.domid}-1'
 
     def _path(self, devid):
         return f'/local/domain/0/backend/vif/{self.domid}/{devid}'
@@ -125,6 +147,11 @@ class _NetbackGuest(_LinuxGuest):
         self.dom0.check(f'lab-wait 60 {self._path(devid)}/state {state}',
                         timeout_s=90)
 
+    def _attach_again(self, options=''):
+        self._attach(self.port, f'--kind xen --netback --domid {self.domid} '
+                     f'--devid 1 --mac {test_net.mac(1)} '
+                     f'--allow {test_net.ip(1)}/32 {options}')
+
     def _guest_writes(self, devid, **keys):
         """Write keys as the guest could."""
         path = f'/local/domain/{self.domid}/device/vif/{devid}'
@@ -133,13 +160,93 @@ class _NetbackGuest(_LinuxGuest):
             self.dom0.check(f'xenstore-write {path}/{name} {value}')
 
     def _await_error(self, devid, text):
-        """Wait for netback's error in the store; it is in the log once."""
-        path = f'/local/domain/0/error/backend/vif/{self.domid}/{devid}/error'
-        self.dom0.check(f"lab-wait 60 {path} '.*{text}.*'", timeout_s=90)
-        lines = self.dom0.check('dmesg').splitlines()
-        found = [x for x in lines if f'vif-{self.domid}-{devid}' in x]
-        self.assertEqual(1, len(found), lines)
+        """Wait for netback's error in the log, once, and in the store."""
+        name = f'vif vif-{self.domid}-{devid}: '
+        found = self.wait_for(lambda: [
+            x for x in self.dom0.check('dmesg').splitlines() if name in x])
+        self.assertEqual(1, len(found), found)
         self.assertIn(text, found[0])
+        path = f'/local/domain/0/error/backend/vif/{self.domid}/{devid}'
+        self.assertIn(text, self.dom0.check(f'xenstore-read {path}/error'))
+
+
+class NetbackTest(_NetbackGuest):
+    """Its other device is a vif whose packets netback leaves to valed."""
+
+    vifs = '"bridge=br0", "script=vif-vale,bridge=vale0.5,' \
+        f'mac={test_net.mac(1)},ip={test_net.ip(1)}/32"'
+
+    def _start(self):
+        self._unpause()
+        self._await(1, 4)
+
+    def test_frames_both_ways_on_both_devices_and_their_trace(self):
+        self._start()
+        self.dom0.check(_TRACE)
+        self._frames_both_ways()
+        found = self.dom0.check(f'cut -c1-100 {_TRACING}/trace')
+        steps = self.dom0.check(f'ls {_TRACING}/events/xen_netback').split()
+        steps = [x for x in steps if x.startswith('xenvif_')]
+        self.assertEqual(9, len(steps))
+        for step in steps:
+            self.assertIn(f' {step}: vif{self.domid}.0-q0 count=', found)
+        self.assertNotIn(f'vif{self.domid}.1', found)
+
+    def test_a_guest_outlives_the_switch_and_leaves_nothing(self):
+        self._start()
+        toolstack.kill(self.host, 'valed')
+        self._start_switch()
+        self._attach_again()
+        self.wait_for(lambda: self._answers('c', test_net.ip(1)), 60)
+        toolstack.kill(self.host, 'valed')
+        self.dom0.check('xl destroy linux', timeout_s=120)
+        self._start_switch()
+        # A domain whose pages somebody maps stays in Xen's list.
+        self.wait_for(lambda: not self._exists())
+        self.assertNotIn(f'vif/{self.domid}/',
+                         self.dom0.check('xenstore-ls -f'))
+        # Only a module that nothing uses can be removed.
+        self.dom0.check(f'rmmod xen_netback && insmod {netback.MODULE}')
+
+    def _start_switch(self):
+        toolstack.start(self.host, 'valed')
+        self._attach('client', '--kind veth --ifname vc '
+                     '--mac 02:00:00:00:00:c1 --allow 10.2.0.1/32')
+
+    def _exists(self):
+        return re.search(rf'^\S+ +{self.domid} ',
+                         self.dom0.check('xl list'), re.MULTILINE)
+
+    def test_rings_that_valed_refuses_and_late_changes(self):
+        self._start()
+        for options, keys in (('--slots 64', {}), ('', {'ring_ref': 9999})):
+            with self.subTest(options=options, keys=keys):
+                self._detach()
+                self.dom0.check('dmesg -c >/dev/null')
+                self._guest_writes(1, **keys)
+                self._attach_again(options)
+                self._await_error(1, 'valed refused the rings')
+                self.ping('a', _STOCK_IP)
+        self._detach()
+        self._attach_again()
+        self._await(1, 4)
+        self._guest_writes(1, ring_ref=1, event_channel=1, state=4)
+        self.ping('c', test_net.ip(1))
+        self.dom0.check('dmesg -c >/dev/null')
+        self._guest_writes(1, state=7)
+        self._await_error(1, 'rings cannot be changed')
+        self._await(1, '[256]')
+        self.ping('a', _STOCK_IP)
+
+    def _detach(self):
+        """Take the port away; the guest offers new rings and waits."""
+        self._vale(f'detach vale0:{self.port}')
+        self._await(1, 2)
+        self._await_guest(4)
+
+    def _await_guest(self, state):
+        self.dom0.check(f'lab-wait 60 /local/domain/{self.domid}/device/vif/1/'
+                        f'state {state}', timeout_s=90)
 
 
 class HostileFrontendTest(_NetbackGuest):
