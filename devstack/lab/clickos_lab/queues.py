@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The message queue as a client sees it."""
 
+import ssl
+
 from clickos_lab import errors
 
 
@@ -10,7 +12,7 @@ def is_read(settings, user, vhost, queue):
         import amqp    # in the virtual environment
     except ImportError as e:
         raise errors.LabError(f'amqp: not in this environment: {e}') from e
-    tls = {'ca_certs': str(settings.authority),
+    tls = {'ca_certs': settings.authority, 'cert_reqs': ssl.CERT_REQUIRED,
            'server_hostname': '127.0.0.1'} if settings.authority else False
     try:
         with amqp.Connection(

@@ -14,6 +14,9 @@ from clickos_lab.xen import libraries
 
 #: Where dom0 has the programs and their files.
 FOLDER = '/opt/clickos'
+#: For the hotplug scripts of vifs that valed serves.
+_SCRIPT_SETTINGS = f'VALE_CTL=({FOLDER}/vale-ctl ' \
+    f'--socket {FOLDER}/valed.sock)\n'
 _PROGRAMS = ('cosmosd', 'cosmos', 'valed', 'vale-ctl')
 _CONFIGS = {
     'valed': """\
@@ -69,6 +72,11 @@ def build_c_test(state, places, name):
                '-Wl,--allow-shlib-undefined', '-lxenlight', '-lxenstore',
                '-lxentoollog', '-lpthread'], state.log / 'libcosmos.log')
     return program
+
+
+def add_script_settings(files):
+    """Tell the hotplug scripts of vifs which vale-ctl they call."""
+    files.add_text(_SCRIPT_SETTINGS, '/etc/default/vale')
 
 
 def add(state, contents):

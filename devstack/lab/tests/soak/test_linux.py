@@ -20,8 +20,6 @@ memory = 256
 vcpus = 1
 on_reboot = "destroy"
 """
-_VALE = f'VALE_CTL=({toolstack.FOLDER}/vale-ctl ' \
-    f'--socket {toolstack.FOLDER}/valed.sock)\n'
 #: Fewer than pings, so that the rings wrap.
 _SLOTS = 64
 _PINGS = 500
@@ -126,7 +124,7 @@ class _NetbackGuest(_LinuxGuest):
         super().add_files(contents)
         netback.build(cls.state, cls.places)
         netback.add(cls.places, contents)
-        contents.add_text(_VALE, '/etc/default/vale')
+        toolstack.add_script_settings(contents)
 
     @classmethod
     def setUpClass(cls):

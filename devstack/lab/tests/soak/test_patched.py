@@ -10,8 +10,6 @@ from tests.xen import guest
 from tests.xen import test_net
 
 _XL = f'LD_LIBRARY_PATH={patched.FOLDER} {patched.FOLDER}/xl'
-_VALE = f'VALE_CTL=({toolstack.FOLDER}/vale-ctl ' \
-    f'--socket {toolstack.FOLDER}/valed.sock)\n'
 
 
 class PatchedTest(test_net.ValePorts):
@@ -22,7 +20,7 @@ class PatchedTest(test_net.ValePorts):
         super().add_files(contents)
         patched.build(cls.state, cls.places)
         patched.add(cls.places, contents)
-        contents.add_text(_VALE, '/etc/default/vale')
+        toolstack.add_script_settings(contents)
 
     def _xl(self, arguments):
         return self.dom0.run(f'{_XL} {arguments}', timeout_s=300)
