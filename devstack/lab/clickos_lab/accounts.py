@@ -10,6 +10,7 @@ import os
 import pathlib
 import sys
 
+from clickos_lab import entry_points
 from clickos_lab import errors
 from clickos_lab import shell
 
@@ -126,6 +127,7 @@ def make_folders(state, settings):
     for name in ALL:
         _own(home(state, name), settings.ids[name], settings.ids[name], 0o700)
         _own(empty(state, name), 0, 0, 0o555)
+        entry_points.same_time(empty(state, name))
     for name, group in _SOCKETS.items():
         owner = 0 if name in ROOT else settings.ids[name]
         _own(socket_folder(state, name), owner,

@@ -5,6 +5,7 @@ import concurrent.futures
 
 from clickos_lab import apt
 from clickos_lab import dashboard
+from clickos_lab import entry_points
 from clickos_lab import prereq
 from clickos_lab import rust
 from clickos_lab import store
@@ -61,6 +62,7 @@ def _python(state):
     venv.install_ours(state)
     dashboard.ensure(state)
     venv.compile_modules(state)
+    entry_points.ensure(state)
 
 
 def _native(state):

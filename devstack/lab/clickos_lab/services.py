@@ -14,6 +14,7 @@ from clickos_lab.config import hosts
 from clickos_lab.config import neutron_agents
 from clickos_lab.config import rabbit
 from clickos_lab import databases
+from clickos_lab import entry_points
 from clickos_lab.host import underlay
 from clickos_lab import queues
 from clickos_lab import shell
@@ -217,7 +218,8 @@ class Catalog:
     def _service(self, name, account, command, env=None, ready=None):
         """A service of an account, whose home ends with the run."""
         home = str(accounts.home(self._state, account))
-        env = {'HOME': home, 'TMPDIR': home, **(env or {})}
+        env = {'HOME': home, 'TMPDIR': home, **(env or {}),
+               'XDG_CACHE_HOME': str(entry_points.folder(self._state))}
         prefix = accounts.prefix(self._state, self._settings, account)
         return Service(name, [*prefix, *command],
                        shell.environment(self._state, **env), ready, account,
