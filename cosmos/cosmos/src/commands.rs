@@ -92,6 +92,10 @@ impl<'a> Session<'a> {
         }
     }
 
+    pub fn socket(&self) -> &'a Path {
+        self.socket
+    }
+
     pub fn format(&self) -> Format {
         self.format
     }
@@ -383,7 +387,7 @@ fn handlers_table(handlers: &[Handler]) -> String {
     )
 }
 
-fn line_of(data: &Value) -> String {
+pub fn line_of(data: &Value) -> String {
     let empty = serde_json::Map::new();
     let parts = data.as_object().unwrap_or(&empty).iter();
     parts

@@ -38,7 +38,7 @@ impl Session<'_> {
     }
 
     /// After a creation: the share of processor time a guest file asks for.
-    fn share(&self, uuid: &Uuid, cpu: Cpu) -> Result<()> {
+    pub fn share(&self, uuid: &Uuid, cpu: Cpu) -> Result<()> {
         let uuid = uuid.clone();
         let set = self.call::<verb::SetCpu>(&Share {
             uuid: uuid.clone(),
@@ -51,7 +51,7 @@ impl Session<'_> {
     }
 
     /// The arguments of `create`: the flags', then the file's, then the defaults.
-    fn creation(&self, args: &Create, file: GuestFile) -> Result<Spec> {
+    pub fn creation(&self, args: &Create, file: GuestFile) -> Result<Spec> {
         let uuid = match args.uuid.clone().or(file.uuid) {
             Some(uuid) => uuid.to_lowercase(),
             None => random_uuid()?,
@@ -144,7 +144,7 @@ fn stem(path: &Path) -> String {
         .map_or("guest".into(), |stem| stem.to_string_lossy().into_owned())
 }
 
-fn random_uuid() -> Result<String> {
+pub fn random_uuid() -> Result<String> {
     let path = "/proc/sys/kernel/random/uuid";
     let uuid = std::fs::read_to_string(path).map_err(|e| failed(format!("{path}: {e}")))?;
     Ok(uuid.trim().to_owned())

@@ -20,6 +20,18 @@ A guest is named by its UUID or by its name.
 Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no such guest,
 4 the daemon cannot be reached or did not answer.";
 
+pub const REACT: &str = "\
+The configuration has the variables $ADDRESS and $MAC of its guest:
+  FromDevice(0) -> c :: Classifier(12/0806 20/0001, -);
+  c[0] -> ARPResponder($ADDRESS $MAC) -> q :: Queue -> ToDevice(0);
+  c[1] -> Discard;
+
+An ARP request for an address makes its guest, and so does a frame to its MAC address: 02:00 and the
+four octets of the address. The frames that come meanwhile go to the guest once it forwards.
+
+Example, with a guest file that has vif = ['segment=7']:
+  cosmos react customer.cfg --network 10.0.0.0/24 --most 50 --idle 300";
+
 pub const DESTROY: &str = "\
 Example:
   cosmos destroy fw";

@@ -11,6 +11,7 @@ mod guestfile;
 mod image;
 mod output;
 mod progress;
+mod react;
 mod relocate;
 mod routers;
 mod vif;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use cosmos_proto::verb;
+use ipnet::Ipv4Net;
 
 use crate::commands::{Failure, Session};
 
@@ -62,6 +64,9 @@ enum Command {
     /// Create a guest and wait until it forwards
     #[command(after_help = guestfile::HELP)]
     Create(Create),
+    /// Make a guest when a frame asks for its address, until interrupted
+    #[command(after_help = examples::REACT)]
+    React(React),
     /// Destroy a guest; one that does not exist is no error
     #[command(after_help = examples::DESTROY)]
     Destroy { guest: String },
@@ -227,6 +232,47 @@ pub struct Create {
 }
 
 #[derive(Args)]
+pub struct React {
+    /// The guest file of all guests; its first interface says in which segment they are
+    file: PathBuf,
+    /// The addresses that get guests; once for each network
+    #[arg(long = "network", required = true)]
+    networks: Vec<Ipv4Net>,
+    /// Most guests at a time
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    most: u16,
+    /// Seconds without a frame from a guest, after which it is destroyed
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    idle: u64,
+    /// Leave the guests at the end; the next run takes them over
+    #[arg(long)]
+    keep: bool,
+    /// The switch's socket
+    #[arg(long, env = "VALED_SOCKET", default_value = control_socket::VALED_SOCKET)]
+    valed: PathBuf,
+    #[command(flatten)]
+    timeout: Timeout,
+}
+
+impl Create {
+    /// Without flags: a guest file says everything.
+    fn of_file(seconds: u64) -> Self {
+        Self {
+            file: None,
+            name: None,
+            uuid: None,
+            memory: None,
+            config: None,
+            vifs: Vec::new(),
+            writes: Vec::new(),
+            image: None,
+            image_sha256: None,
+            timeout: Timeout { timeout: seconds },
+        }
+    }
+}
+
+#[derive(Args)]
 pub struct Install {
     guest: String,
     /// File with the Click configuration, - for standard input; an empty one removes the router
@@ -298,6 +344,7 @@ fn run(options: &Options) -> Result<(), Failure> {
     let session = Session::new(&options.socket, options.output);
     match &options.command {
         Command::Create(args) => session.create(args),
+        Command::React(args) => session.react(args),
         Command::Destroy { guest } => session.destroy(guest),
         Command::List => session.list(),
         Command::Info { guest } => session.info(guest),

@@ -59,27 +59,9 @@ fn slots(wish: u32) -> u32 {
 
 fn port(address: PortId, slots: u32) -> PortAdd {
     PortAdd {
-        switch: address.switch,
-        port: address.port,
-        kind: Kind::Process,
-        ifname: None,
-        guest: None,
-        segment: 1,
-        mac: None,
-        allowed: Vec::new(),
-        port_security: false,
-        vlan: None,
-        vxlan: None,
-        pipe: None,
-        pcap: None,
-        vlan_tags: false,
-        filtered: false,
-        hold: false,
-        xdp: false,
-        mtu: *MTU_RANGE.end(),
         slots,
-        link_up: true,
-        in_place: None,
+        mtu: *MTU_RANGE.end(),
+        ..PortAdd::open(address, Kind::Process, 1)
     }
 }
 

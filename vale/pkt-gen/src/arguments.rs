@@ -118,27 +118,12 @@ impl Arguments {
 
     pub fn port_add(&self, address: &PortId) -> PortAdd {
         PortAdd {
-            switch: address.switch.clone(),
-            port: address.port.clone(),
-            kind: Kind::Process,
-            ifname: None,
-            guest: None,
-            segment: self.segment,
             mac: self.mac,
             allowed: self.allow.clone(),
             port_security: !self.allow.is_empty(),
-            vlan: None,
-            vxlan: None,
-            pipe: None,
-            pcap: None,
-            vlan_tags: false,
-            filtered: false,
-            hold: false,
-            xdp: false,
-            mtu: *vale_proto::MTU_RANGE.end(),
             slots: self.slots,
-            link_up: true,
-            in_place: None,
+            mtu: *vale_proto::MTU_RANGE.end(),
+            ..PortAdd::open(address.clone(), Kind::Process, self.segment)
         }
     }
 }

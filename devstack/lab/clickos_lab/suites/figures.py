@@ -2,11 +2,11 @@
 """``python -m clickos_lab.suites.figures [--counted] [PART ...]``.
 
 Parts: ``boot``, ``store``, ``memory``, ``net``, ``create``, ``chains``,
-``rings``, ``offload``. Measures guests on a Xen host of its own and prints a
-table. Emulated without hardware virtualization: the ratios of one run tell,
-the values do not. With ``--counted`` the host's clock counts instructions,
-each as two nanoseconds, so the machine's other work changes nothing. The
-parts ``rings`` and ``offload`` need it.
+``rings``, ``offload``, ``react``. Measures guests on a Xen host of its own
+and prints a table. Emulated without hardware virtualization: the ratios of
+one run tell, the values do not. With ``--counted`` the host's clock counts
+instructions, each as two nanoseconds, so the machine's other work changes
+nothing. The parts ``rings`` and ``offload`` need it.
 """
 
 import argparse
@@ -29,11 +29,11 @@ from clickos_lab.xen import qemu
 from clickos_lab.xen import toolstack
 
 _TOP = paths.REPO / 'devstack/lab'
-_PARTS = ('boot', 'store', 'memory', 'net', 'create', 'chains')
+_PARTS = ('boot', 'store', 'memory', 'net', 'create', 'chains', 'react')
 #: They need a clock that counts instructions.
 _COUNTED = ('rings', 'offload')
 #: Those that need cosmosd and valed.
-_OF_TOOLSTACK = {'store', 'net', 'create', 'chains', *_COUNTED}
+_OF_TOOLSTACK = {'store', 'net', 'create', 'chains', 'react', *_COUNTED}
 #: Images of the parts, built with these words.
 _IMAGES = {'empty': ['empty'], 'clickos-core': ['--profile', 'core']}
 
