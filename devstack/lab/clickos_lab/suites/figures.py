@@ -2,11 +2,11 @@
 """``python -m clickos_lab.suites.figures [--counted] [PART ...]``.
 
 Parts: ``boot``, ``store``, ``memory``, ``net``, ``create``, ``chains``,
-``rings``, ``offload``, ``react``. Measures guests on a Xen host of its own
-and prints a table. Emulated without hardware virtualization: the ratios of
-one run tell, the values do not. With ``--counted`` the host's clock counts
-instructions, each as two nanoseconds, so the machine's other work changes
-nothing. The parts ``rings`` and ``offload`` need it.
+``rings``, ``offload``, ``react``, ``density``. Measures guests on a Xen host
+of its own and prints a table. Emulated without hardware virtualization: the
+ratios of one run tell, the values do not. With ``--counted`` the host's clock
+counts instructions, each as two nanoseconds, so the machine's other work
+changes nothing. The parts ``rings``, ``offload`` and ``density`` need it.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from clickos_lab.xen import toolstack
 _TOP = paths.REPO / 'devstack/lab'
 _PARTS = ('boot', 'store', 'memory', 'net', 'create', 'chains', 'react')
 #: They need a clock that counts instructions.
-_COUNTED = ('rings', 'offload')
+_COUNTED = ('rings', 'offload', 'density')
 #: Those that need cosmosd and valed.
 _OF_TOOLSTACK = {'store', 'net', 'create', 'chains', 'react', *_COUNTED}
 #: Images of the parts, built with these words.
