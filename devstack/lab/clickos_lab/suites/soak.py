@@ -18,6 +18,8 @@ from clickos_lab import rust
 from clickos_lab.suites import packages
 from clickos_lab.suites import progress
 from clickos_lab.suites import xen
+from clickos_lab.xen import packages as xen_packages
+from clickos_lab.xen import places
 
 PARTS = {
     'routers': 'tests.soak.test_routers',
@@ -84,6 +86,17 @@ def _in_lab(module, *arguments):
     return run
 
 
+def _alone(_names):
+    """Run patched daemons of Xen with simulated guests, without Xen."""
+    state = paths.State()
+    state.create()
+    found = places.Places(state)
+    found.create()
+    with found.lock():
+        xen_packages.ensure(found)
+    return xen.run(['tests.soak.test_store_alone'])
+
+
 def _rings(_names):
     """Let guests write garbage into their rings for minutes."""
     progress.note(f'{_HOSTILE_SECONDS} s of garbage')
@@ -113,6 +126,7 @@ def _cargo_test(*arguments, **env):
 _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
+    'oxenstored-alone': _alone,
     'compute': _in_lab('compute'), 'rings': _rings, 'fuzz': _fuzz,
     'xen-hosts': _in_lab('xen_hosts'),
     'tempest': _in_lab('tempest', '--regex',

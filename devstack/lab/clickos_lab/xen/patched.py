@@ -18,15 +18,22 @@ _FETCH_PACKAGES = ('dpkg-dev', 'patch')
 _BUILD_PACKAGES = (
     'acpica-tools', 'autoconf', 'autotools-dev', 'bison', 'flex', 'gcc',
     'libc6-dev', 'libglib2.0-dev', 'liblzma-dev', 'libncurses-dev',
-    'libpixman-1-dev', 'libyajl-dev', 'make', 'pkg-config', 'python3-dev',
+    'libpixman-1-dev', 'libyajl-dev', 'make', 'ocaml-findlib', 'ocaml-nox',
+    'pkg-config', 'python3-dev',
     'python3-setuptools', 'uuid-dev', 'zlib1g-dev')
 _LIBRARIES = ('light/libxenlight.so.4.17', 'util/libxlutil.so.4.17')
 _SCRIPT = 'tools/hotplug/Linux/vale-port'
-#: As Debian's rules, without what xl does not need.
+#: Daemon: where the build makes it. In dom0 it takes the place of Debian's.
+_DAEMONS = {'oxenstored': 'tools/ocaml/xenstored/oxenstored',
+            'xenconsoled': 'tools/console/daemon/xenconsoled'}
+_DAEMONS_FOLDER = 'usr/lib/xen-4.17/bin'
+#: Folder of tools, target. Debian builds more of them.
+_TARGETS = (('include', 'all'), ('libs', 'all'), ('xl', 'all'),
+            ('console', 'all'), ('ocaml', 'build-tools-oxenstored'))
 _CONFIGURE = (
     './configure', '--disable-stubdom', '--disable-docs',
-    '--disable-ocamltools', '--disable-pvshim', '--disable-rombios',
-    '--disable-qemu-traditional', '--prefix=/usr', '--sysconfdir=/etc',
+    '--disable-pvshim', '--disable-rombios', '--disable-qemu-traditional',
+    '--prefix=/usr', '--sysconfdir=/etc',
     '--localstatedir=/var', '--libdir=/usr/lib/x86_64-linux-gnu',
     '--with-libexec-libdir-suffix=/x86_64-linux-gnu',
     '--with-libexec-leaf-dir=xen-4.17',
@@ -87,12 +94,12 @@ def _fetch(folder, log):
 
 
 def build(state, places):
-    """Build xl and its libraries, unless the patches are the same."""
+    """Build xl and the daemons, unless the patches are the same."""
     stamp = places.root / 'source/built.stamp'
-    wanted = stamps.digest([*SERIES.iterdir()], *_CONFIGURE)
+    wanted = stamps.digest([*SERIES.iterdir()], *_CONFIGURE, str(_TARGETS))
     if stamps.fresh(stamp, wanted):
         return
-    with say.step('xl with our patches'):
+    with say.step("Xen's tools with our patches"):
         apt.ensure(state, _BUILD_PACKAGES)
         tree = source(state, places)
         log = state.log / 'xen-patches.log'
@@ -100,8 +107,8 @@ def build(state, places):
             shutil.copy(f'/usr/share/misc/{name}', tree)
         shell.run(['./autogen.sh'], log, cwd=tree)
         shell.run(_CONFIGURE, log, cwd=tree)
-        for part in ('include', 'libs', 'xl'):
-            shell.run(['make', '-j2', '-C', f'tools/{part}',
+        for part, target in _TARGETS:
+            shell.run(['make', '-j2', '-C', f'tools/{part}', target,
                        'XEN_TARGET_ARCH=x86_64', 'WGET=false', 'GIT=false'],
                       log, cwd=tree, timeout_s=1800)
     stamp.write_text(wanted)
@@ -117,3 +124,8 @@ def add(places, contents):
             raise errors.LabError(f'{path}: the build did not make it')
         contents.add(path, f'{FOLDER}/{path.name}')
     contents.add(tree / _SCRIPT, '/etc/xen/scripts/vale-port', 0o755)
+
+
+def daemon(places, name):
+    """Return where a daemon is after :func:`build`."""
+    return places.root / 'source/xen' / _DAEMONS[name]
