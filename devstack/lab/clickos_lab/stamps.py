@@ -3,6 +3,9 @@
 
 import hashlib
 
+from clickos_lab import paths
+from clickos_lab import shell
+
 
 def digest(paths, *more):
     """Return a hash over the contents and names of files, and texts."""
@@ -18,3 +21,16 @@ def digest(paths, *more):
 def fresh(stamp, value):
     """Tell whether the stamp file holds this value."""
     return stamp.exists() and stamp.read_text() == value
+
+
+def tracked(*places):
+    """Return the files of the repository below some places.
+
+    New files count, and those that git ignores do not.
+    """
+    listed = shell.output(
+        ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO,
+         'ls-files', '-z', '--cached', '--others', '--exclude-standard',
+         '--', *places])
+    files = (paths.REPO / name for name in listed.split('\0') if name)
+    return [path for path in files if path.is_file()]

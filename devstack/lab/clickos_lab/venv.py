@@ -67,12 +67,7 @@ def _uv(state, log):
 
 def sources():
     """Return every file our distribution is built from."""
-    listed = shell.output(
-        ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO,
-         'ls-files', '-z', '--cached', '--others', '--exclude-standard',
-         '--', *_BUILD_INPUTS])
-    files = (paths.REPO / name for name in listed.split('\0') if name)
-    return [path for path in files if path.is_file()]
+    return stamps.tracked(*_BUILD_INPUTS)
 
 
 def install_ours(state):

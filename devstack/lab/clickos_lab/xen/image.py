@@ -7,6 +7,7 @@ from clickos_lab import paths
 from clickos_lab import rust
 from clickos_lab import say
 from clickos_lab import shell
+from clickos_lab import stamps
 
 #: Where dom0 has them.
 FOLDER = '/root'
@@ -14,6 +15,9 @@ CLICKOS, PKT_GEN = 'clickos', 'pkt-gen'
 KINDS = ('pv', 'pvh')
 
 _PROGRAM = paths.REPO / 'clickos-image/image/image.py'
+#: What the images are built from.
+_INPUTS = ('clickos-image', 'interfaces', 'Cargo.toml', 'Cargo.lock',
+           'rust-toolchain.toml')
 _CONFIG = """\
 # SPDX-License-Identifier: Apache-2.0
 # xl create {folder}/{name}.cfg; xl console {name}
@@ -38,14 +42,30 @@ def folder(state):
 def build(state, programs=()):
     """Build the images, if their sources changed; return their sizes.
 
+    cargo alone would build all again after each other choice of elements.
+
     :param programs: instead of those that users need; also options
     """
+    words = list(map(str, programs))
+    report = folder(state) / f'{"".join(words) or "usual"}.report'
+    if any(word.startswith('--config') for word in words):
+        return _build(state, words)
+    wanted = stamps.digest(stamps.tracked(*_INPUTS), *words)
+    stamp = report.with_suffix('.stamp')
+    if not stamps.fresh(stamp, wanted):
+        stamp.unlink(missing_ok=True)
+        report.write_text(_build(state, words))
+        stamp.write_text(wanted)
+    return report.read_text()
+
+
+def _build(state, words):
     log = state.log / 'image.log'
     with say.step('guest images'):
+        folder(state).mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
-        shell.run([sys.executable, _PROGRAM, '--out', folder(state),
-                   *programs], log,
-                  env=rust.environment(state), timeout_s=2400)
+        shell.run([sys.executable, _PROGRAM, '--out', folder(state), *words],
+                  log, env=rust.environment(state), timeout_s=2400)
     return log.read_text()
 
 

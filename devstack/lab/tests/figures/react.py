@@ -33,15 +33,18 @@ ip addr add 10.0.9.9/16 dev near; ip link set near up""")
     for number, (kind, memory) in enumerate(_SIZES.items()):
         host.dom0.put_text(_FILE.format(memory=memory), '/root/react.cfg')
         network = f'10.0.{number}'
+        react = toolstack.command(
+            'cosmos', 'react', '/root/react.cfg', '--network',
+            f'{network}.0/24', '--valed', f'{toolstack.FOLDER}/valed.sock')
         pid = host.dom0.check(
-            toolstack.command('cosmos', 'react', '/root/react.cfg',
-                              '--network', f'{network}.0/24') +
-            ' >/root/react.log 2>&1 & echo $!').strip()
-        pings = [_ping(host, f'{network}.{at}') for at in range(_ROUNDS)]
+            f'{react} >/root/react.log 2>&1 & echo $!').strip()
+        pings = [_ping(host, f'{network}.{at + 1}') for at in range(_ROUNDS)]
         first, later = (statistics.median(ms) for ms in zip(*pings))
         table.add(f'first packet to its answer, guest {kind}', first, 'ms')
         table.add(f'a later one, guest {kind}', later, 'ms', first)
-        host.dom0.check(f'kill {pid}; wait {pid}')
+        # It destroys its guests.
+        host.dom0.check(
+            f'kill {pid}; while kill -0 {pid} 2>&-; do sleep 1; done')
 
 
 def _ping(host, address):
