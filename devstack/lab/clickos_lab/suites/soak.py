@@ -87,14 +87,14 @@ def _in_lab(module, *arguments):
 
 
 def _alone(_names):
-    """Run patched daemons of Xen with simulated guests, without Xen."""
+    """Run patched tools of Xen with simulated guests, without Xen."""
     state = paths.State()
     state.create()
     found = places.Places(state)
     found.create()
     with found.lock():
         xen_packages.ensure(found)
-    return xen.run(['tests.soak.test_store_alone'])
+    return xen.run(['tests.soak.test_store_alone', 'tests.soak.test_xl_alone'])
 
 
 def _rings(_names):
@@ -126,7 +126,7 @@ def _cargo_test(*arguments, **env):
 _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
-    'oxenstored-alone': _alone,
+    'xen-tools': _alone,
     'compute': _in_lab('compute'), 'rings': _rings, 'fuzz': _fuzz,
     'xen-hosts': _in_lab('xen_hosts'),
     'tempest': _in_lab('tempest', '--regex',

@@ -28,8 +28,9 @@ _DAEMONS = {'oxenstored': 'tools/ocaml/xenstored/oxenstored',
             'xenconsoled': 'tools/console/daemon/xenconsoled'}
 _DAEMONS_FOLDER = 'usr/lib/xen-4.17/bin'
 #: Folder of tools, target. Debian builds more of them.
-_TARGETS = (('include', 'all'), ('libs', 'all'), ('xl', 'all'),
-            ('console', 'all'), ('ocaml', 'build-tools-oxenstored'))
+_TARGETS = (('include', 'all'), ('libs', 'all'), ('libs/light', 'testidl'),
+            ('xl', 'all'), ('console', 'all'),
+            ('ocaml', 'build-tools-oxenstored'))
 _CONFIGURE = (
     './configure', '--disable-stubdom', '--disable-docs',
     '--disable-pvshim', '--disable-rombios', '--disable-qemu-traditional',

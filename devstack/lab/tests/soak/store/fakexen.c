@@ -83,6 +83,41 @@ int xc_interface_close(xc_interface *xch)
     return 0;
 }
 
+/* xl asks for these before it parses a configuration. */
+int xc_version(xc_interface *xch, int command, void *answer)
+{
+    if (command == XENVER_extraversion || command == XENVER_changeset || command == XENVER_capabilities)
+        strcpy(answer, "");
+    if (command == XENVER_compile_info)
+        memset(answer, 0, sizeof(xen_compile_info_t));
+    if (command == XENVER_commandline)
+        strcpy(answer, "");
+    if (command == XENVER_platform_parameters)
+        memset(answer, 0, sizeof(xen_platform_parameters_t));
+    return command == XENVER_pagesize ? XC_PAGE_SIZE : 0;
+}
+
+int xc_get_max_cpus(xc_interface *xch)
+{
+    return 1;
+}
+
+int xc_physinfo(xc_interface *xch, xc_physinfo_t *info)
+{
+    memset(info, 0, sizeof(*info));
+    return 0;
+}
+
+long xc_sharing_freed_pages(xc_interface *xch)
+{
+    return 0;
+}
+
+long xc_sharing_used_frames(xc_interface *xch)
+{
+    return 0;
+}
+
 static void *map(const char *format, uint32_t domain, size_t size, int protection)
 {
     char name[32], path[PATH_MAX];
