@@ -53,6 +53,7 @@ def main(arguments):
         for name in parts:
             part = importlib.import_module(f'tests.figures.{name}')
             part.measure(host, table)
+            _clean(host)
     finally:
         host.remove()
         print(table)
@@ -96,6 +97,16 @@ def _start(parts, counted):
     else:
         host.restore(snapshot, contents)
     return host
+
+
+def _clean(host):
+    """Leave nothing of a part to the next one."""
+    host.dom0.run(f"""
+kill -9 $(pidof cosmosd valed)
+for domid in $(xl list | sed 1,2d | sed 's/^[^ ]* *//; s/ .*//'); do
+    xl destroy $domid
+done
+rm -rf {toolstack.FOLDER}/state""", timeout_s=900)
 
 
 def _timing(state, places):
