@@ -31,6 +31,8 @@ PARTS = {
     'time': 'tests.soak.test_time',
     'patched': 'tests.soak.test_patched',
     'linux': 'tests.soak.test_linux'}
+#: Tests of patched tools of Xen that need no Xen.
+ALONE = ('tests.soak.test_store_alone', 'tests.soak.test_xl_alone')
 
 #: of the guests that write garbage into their rings
 _HOSTILE_SECONDS = 300
@@ -94,7 +96,7 @@ def _alone(_names):
     found.create()
     with found.lock():
         xen_packages.ensure(found)
-    return xen.run(['tests.soak.test_store_alone', 'tests.soak.test_xl_alone'])
+    return xen.run(list(ALONE))
 
 
 def _rings(_names):

@@ -19,7 +19,7 @@ class SoakTest(base.TestCase):
     def test_each_part_is_a_file_of_tests(self):
         folder = paths.REPO / 'devstack/lab'
         files = {f'{name.replace(".", "/")}.py'
-                 for name in soak.PARTS.values()}
+                 for name in (*soak.PARTS.values(), *soak.ALONE)}
         found = {str(path.relative_to(folder))
                  for path in (folder / 'tests/soak').glob('test_*.py')}
         self.assertEqual(found, files)
