@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Blocking client over xenstored's UNIX socket. Every client of that socket acts as dom0.
+//! Blocking client over xenstored's UNIX socket, or over the kernel's device. Every client of the
+//! socket acts as dom0. A client of the device acts as its own domain.
 mod batch;
+mod stream;
 mod transaction;
 
 use crate::error::{Code, Error};
@@ -8,16 +10,16 @@ use crate::events::Events;
 use crate::framing::{Decoder, Message, WatchEvent};
 use crate::perms::{self, Perm};
 use crate::request::{Request, Tx, strings};
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use stream::Stream;
 pub use transaction::Transaction;
 
 /// How long one answer may take; xenstored answers in well under a millisecond.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Most requests that are sent before their answers are read. The store reads and answers them one by
 /// one, so that neither side's socket fills up while both write.
 const WINDOW: usize = 32;
@@ -30,7 +32,7 @@ const EVENTS_MAX: usize = 8192;
 /// waits for events in one thread and sends requests in another opens two connections.
 /// After an error with [`Error::is_fatal`] the connection has to be opened anew.
 pub struct Client {
-    stream: UnixStream,
+    stream: Stream,
     decoder: Decoder,
     events: Events<EVENTS_MAX>,
     last_id: u32,
@@ -38,18 +40,14 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to xenstored's socket.
+    /// Connects to xenstored's socket, or opens the kernel's device `/dev/xen/xenbus`.
     ///
     /// # Errors
     /// [`Error::Connection`] naming the socket.
-    pub fn connect(socket: &Path) -> Result<Self, Error> {
-        let refused = |e: std::io::Error| Error::Connection(format!("{}: {e}", socket.display()));
-        let stream = UnixStream::connect(socket).map_err(refused)?;
-        stream
-            .set_write_timeout(Some(ANSWER_TIMEOUT))
-            .map_err(refused)?;
+    pub fn connect(path: &Path) -> Result<Self, Error> {
+        let refused = |e: std::io::Error| Error::Connection(format!("{}: {e}", path.display()));
         Ok(Self {
-            stream,
+            stream: Stream::open(path).map_err(refused)?,
             decoder: Decoder::of_socket(),
             events: Events::default(),
             last_id: 0,
@@ -167,10 +165,15 @@ impl Client {
         }
         let first = self.last_id + 1;
         let numbered = requests.iter().zip(first..);
-        let bytes: Vec<u8> = numbered.flat_map(|(r, id)| r.encode(id)).collect();
+        let messages: Vec<_> = numbered.map(|(r, id)| r.encode(id)).collect();
         self.last_id += requests.len() as u32; // At most a window.
-        self.stream.write_all(&bytes).map_err(|e| self.lost(&e))?;
-        Ok(first)
+        match self.stream.send(&messages) {
+            Err(_) if self.stream.refuses(requests) => Err(Error::Store {
+                code: Code::Io,
+                path: requests[0].path.clone(),
+            }),
+            sent => sent.map(|()| first).map_err(|e| self.lost(&e)),
+        }
     }
 
     fn answer(&mut self, request: &Request, expected_id: u32) -> Result<Vec<u8>, Error> {
