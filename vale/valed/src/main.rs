@@ -26,7 +26,7 @@ use valed::xen::Xen;
     after_help = "Example: valed --config /etc/clickos/valed.toml"
 )]
 struct Arguments {
-    /// Configuration file (TOML): `socket`, uids per role in `[roles]`, and `xenstore` (its socket) on a Xen host.
+    /// Configuration file (TOML): `socket`, uids per role in `[roles]`, and `xenstore` (its socket, in a driver domain /dev/xen/xenbus) on a Xen host.
     #[arg(long)]
     config: PathBuf,
     /// off, error, warn, info, debug or trace.
@@ -38,7 +38,7 @@ struct Arguments {
 #[serde(deny_unknown_fields)]
 struct Config {
     socket: PathBuf,
-    /// xenstored's socket, for ports of Xen guests.
+    /// xenstored's socket, for ports of Xen guests; in a driver domain `/dev/xen/xenbus`.
     xenstore: Option<PathBuf>,
     /// No guest uses its rings' buffers as its packets, and so none trusts valed for their bytes.
     #[serde(default)]

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use log::{error, info, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vale_proto::{GuestVif, PortId};
-use xenstore::{Client, Error, Request, Tx};
+use xenstore::{Client, Code, Error, Request, Tx};
 
 use super::phase::{Frontend, Phase, Step};
 use super::rings::{self, FrontendRings};
@@ -19,7 +19,8 @@ use crate::rate_limit::RateLimit;
 use crate::ring_port::RingPort;
 use crate::workers::Handle;
 
-/// The event of the end of a domain.
+/// The event of the end of a domain. Only domain 0 gets it: a driver domain learns of the end when the
+/// toolstack removes the nodes of the frontend or of the port.
 const RELEASE: &str = "@releaseDomain";
 /// Time between two tries to reach a lost store.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -41,6 +42,8 @@ pub(super) enum Command {
 pub(super) struct Backend {
     path: PathBuf,
     store: Client,
+    /// The domain in which valed runs.
+    domain: u16,
     forwarder: Handle,
     guests: Arc<Guests>,
     commands: Receiver<Command>,
@@ -52,6 +55,8 @@ pub(super) struct Backend {
 /// A guest's vif.
 struct Vif {
     port: PortId,
+    /// The domain in which valed runs.
+    backend: u16,
     guest: GuestVif,
     slots: u32,
     phase: Phase,
@@ -75,7 +80,8 @@ impl Vif {
     fn backend(&self, key: &str) -> String {
         let GuestVif { domid, devid, .. } = self.guest;
         let class = if self.guest.netback { "vif" } else { "vale" };
-        format!("/local/domain/0/backend/{class}/{domid}/{devid}/{key}")
+        let own = self.backend;
+        format!("/local/domain/{own}/backend/{class}/{domid}/{devid}/{key}")
     }
 
     /// A key that valed writes. The keys of a vif's backend are netback's, but for a directory.
@@ -100,8 +106,13 @@ impl Backend {
         wake: Arc<OwnedFd>,
     ) -> Result<Self, Error> {
         let path = store.to_owned();
+        let (store, domain) = connect(&path)?;
+        if domain != 0 {
+            info!("xen: valed runs in the driver domain {domain}");
+        }
         Ok(Self {
-            store: connect(&path)?,
+            store,
+            domain,
             path,
             forwarder,
             guests,
@@ -148,7 +159,7 @@ impl Backend {
         error!("xen: {lost}; ports of Xen guests do not change until the store is back");
         loop {
             std::thread::sleep(RECONNECT);
-            let Ok(store) = connect(&self.path) else {
+            let Ok((store, _)) = connect(&self.path) else {
                 continue;
             };
             self.store = store;
@@ -220,6 +231,7 @@ impl Backend {
             Command::Add { port, guest, slots } => {
                 self.vifs.push(Vif {
                     port,
+                    backend: self.domain,
                     guest,
                     slots,
                     phase: Phase::New,
@@ -267,7 +279,7 @@ impl Backend {
     /// Unmaps the pages of a domain that died: Xen frees a domain only without mappings.
     fn check_domain(&mut self, index: usize) -> Result<(), Error> {
         let Vif { phase, guest, .. } = &self.vifs[index];
-        if *phase == Phase::Gone {
+        if *phase == Phase::Gone || self.domain != 0 {
             return Ok(());
         }
         let answer = self.store.call(&Request::is_introduced(guest.domid))?;
@@ -279,7 +291,7 @@ impl Backend {
 
     fn check_frontend(&mut self, index: usize) -> Result<(), Error> {
         let vif = &self.vifs[index];
-        let state = self.store.read_opt(Tx::NONE, &vif.frontend("state"))?;
+        let state = read(&mut self.store, &vif.frontend("state"))?;
         match vif.phase.step(Frontend::parse(state.as_deref())) {
             Step::Nothing => Ok(()),
             Step::Connect => self.open(index),
@@ -317,7 +329,7 @@ impl Backend {
     fn frontend_rings(&mut self, index: usize) -> Result<Option<FrontendRings>, Error> {
         let vif = &self.vifs[index];
         let mut text = |key| {
-            let value = self.store.read_opt(Tx::NONE, &vif.frontend(key))?;
+            let value = read(&mut self.store, &vif.frontend(key))?;
             Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         };
         // Guests that know version 1 only do not name it.
@@ -365,10 +377,30 @@ impl Backend {
     }
 }
 
-fn connect(path: &Path) -> Result<Client, Error> {
+/// Connects to the store; gives also the number of the own domain, which the toolstack writes.
+fn connect(path: &Path) -> Result<(Client, u16), Error> {
     let mut store = Client::connect(path)?;
-    store.watch(RELEASE, RELEASE)?;
-    Ok(store)
+    let domain = match store.read_opt(Tx::NONE, "domid")? {
+        Some(text) => parse(&text).ok_or(Error::Protocol("domid: is no domain"))?,
+        None => 0, // of a store without Xen
+    };
+    if domain == 0 {
+        store.watch(RELEASE, RELEASE)?;
+    }
+    Ok((store, domain))
+}
+
+fn parse(text: &[u8]) -> Option<u16> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// A guest's value. The store keeps a missing node from a driver domain, like one that the guest
+/// hides.
+fn read(store: &mut Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
+    match store.read_opt(Tx::NONE, path) {
+        Err(error) if error.is(Code::Access) => Ok(None),
+        value => value,
+    }
 }
 
 /// Writes the backend's state for the guest. The highest version of rings goes before the guest makes some.
@@ -393,9 +425,10 @@ fn write_state(store: &mut Client, vif: &Vif, phase: Phase, version: u32) -> Res
 mod tests {
     use super::*;
 
-    fn vif(netback: bool) -> Vif {
+    fn vif(backend: u16, netback: bool) -> Vif {
         Vif {
             port: "vale0:a".parse().unwrap(),
+            backend,
             guest: GuestVif {
                 domid: 7,
                 devid: 1,
@@ -412,14 +445,20 @@ mod tests {
     #[test]
     fn the_guest_writes_no_key_that_netback_hands_over() {
         let guest = "/local/domain/7/device/vale/1/state";
-        let (vale, backend) = (vif(false), "/local/domain/0/backend/vale/7/1/state");
+        let (vale, backend) = (vif(0, false), "/local/domain/0/backend/vale/7/1/state");
         assert_eq!(
             (vale.frontend("state"), vale.own("state")),
             (guest.into(), backend.into())
         );
-        let (vif, backend) = (vif(true), "/local/domain/0/backend/vif/7/1");
+        let (vif, backend) = (vif(0, true), "/local/domain/0/backend/vif/7/1");
         assert_eq!(vif.frontend("state"), format!("{backend}/netback/state"));
         assert_eq!(vif.own("state"), format!("{backend}/valed/state"));
         assert_eq!(vif.backend("frontend"), format!("{backend}/frontend"));
+    }
+
+    #[test]
+    fn a_driver_domain_has_the_backends_of_its_own_directory() {
+        let backend = "/local/domain/5/backend/vale/7/1/state";
+        assert_eq!(vif(5, false).own("state"), backend);
     }
 }
