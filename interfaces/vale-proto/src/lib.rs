@@ -27,6 +27,7 @@ pub use chain::{
     MAX_HOPS, MAX_PAIRS, OnFailure, Pair, PortRange,
 };
 pub use client::{RingFds, ValeClient};
+pub use control_socket::ClientError;
 pub use device::{HostDevice, is_device_port};
 pub use filter::{Direction, Family, MAX_RULES, PortFilter, Rule};
 pub use ipnet::IpNet;

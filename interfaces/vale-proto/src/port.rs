@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments and answers of the verbs.
+use std::fmt;
 use std::str::FromStr;
 
 use ipnet::IpNet;
@@ -55,6 +56,15 @@ pub struct Allowed {
     pub mac: Option<Mac>,
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub ip: IpNet,
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.mac {
+            Some(mac) => write!(f, "{mac}={}", self.ip),
+            None => write!(f, "{}", self.ip),
+        }
+    }
 }
 
 /// `CIDR` or `MAC=CIDR`.

@@ -21,6 +21,10 @@ Examples:
       --mac 02:00:00:00:00:01 --allow 10.0.1.5/32
   vale-ctl attach vale0:fw --kind xen --domid 3 --devid 0 --segment 101 \\
       --mac 02:00:00:00:00:02 --allow 10.0.1.6/32
+  vale-ctl attach vale0:lb --kind xen --backend 2 --domid 4 --segment 101 \\
+      --mac 02:00:00:00:00:03 --allow 10.0.1.7/32
+  vale-ctl detach --backend 2 --domid 4
+  vale-ctl --xenstore /dev/xen/xenbus follow
   vale-ctl attach vale0:up101 --kind vxlan --segment 7 --vni 101 --local 192.0.2.1 --peer 192.0.2.2
   vale-ctl attach vale0:to-vale1 --kind pipe --pipe p1 --segment 101
   vale-ctl attach vale1:to-vale0 --kind pipe --pipe p1 --segment 7
@@ -51,7 +55,7 @@ pub struct Arguments {
     /// Control socket of valed.
     #[arg(long, env = SOCKET_VARIABLE, global = true, default_value = DEFAULT_SOCKET)]
     pub socket: PathBuf,
-    /// Socket of xenstored, for Xen guests.
+    /// Socket of xenstored, for Xen guests; in a driver domain /dev/xen/xenbus.
     #[arg(long, global = true, default_value = "/run/xenstored/socket")]
     pub xenstore: PathBuf,
     #[arg(short, long, value_enum, global = true, default_value_t = Format::Table)]
@@ -75,10 +79,9 @@ pub enum Command {
     /// port security on.
     Attach(Attach),
     /// Detaches a port; one that does not exist is fine.
-    Detach {
-        #[arg(value_name = "SWITCH:PORT")]
-        port: PortId,
-    },
+    Detach(Detach),
+    /// In a driver domain: adds and removes the ports that domain 0 describes, until it is ended.
+    Follow,
     /// Replaces all rates of a port; one that is not given is unlimited.
     Limit(LimitArguments),
     /// Replaces all rates of a segment, which its ports share; one that is not given is unlimited.
@@ -142,6 +145,11 @@ pub struct Attach {
     /// The guest's device number, which its configuration names.
     #[arg(long, default_value_t = 0)]
     pub devid: u32,
+    /// The domain whose switch gets the port: a driver domain in which `vale-ctl follow` runs. No valed is
+    /// needed here.
+    #[arg(long, default_value_t = 0, requires = "domid",
+          conflicts_with_all = ["netback", "vlan_tags", "hold"])]
+    pub backend: u16,
     /// The device is a vif of a patched netback, which has its nodes.
     #[arg(long, requires = "domid")]
     pub netback: bool,
@@ -196,6 +204,21 @@ pub struct Attach {
     pub mtu: u16,
 }
 
+#[derive(Args)]
+pub struct Detach {
+    #[arg(value_name = "SWITCH:PORT", required_unless_present = "backend")]
+    pub port: Option<PortId>,
+    /// The driver domain of the port.
+    #[arg(long, requires = "domid", conflicts_with = "port")]
+    pub backend: Option<u16>,
+    /// The guest's domain number, with --backend.
+    #[arg(long, requires = "backend")]
+    pub domid: Option<u16>,
+    /// The guest's device number, with --backend.
+    #[arg(long, requires = "backend", default_value_t = 0)]
+    pub devid: u32,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 pub enum KindChoice {
     /// An interface that valed makes or opens.
@@ -247,7 +270,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 22);
+        assert_eq!(examples.len(), 25);
         for example in examples {
             Arguments::try_parse_from(words(example)).map(drop).unwrap();
         }

@@ -4,6 +4,7 @@
 
 mod arguments;
 mod chain;
+mod follow;
 mod mirror;
 mod offload;
 mod policy;
@@ -17,7 +18,7 @@ use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
 use vale_proto::{GuestVif, Pcap, PortAdd, PortId, PortInfo, PortMove, PortSet, ValeClient, Vxlan};
 
-use arguments::{Arguments, Attach, Command, KindChoice};
+use arguments::{Arguments, Attach, Command, Detach, KindChoice};
 
 /// 0 done, 1 valed refused or cannot be reached, 2 wrong arguments (clap's).
 fn main() -> ExitCode {
@@ -38,6 +39,21 @@ fn run(arguments: &Arguments) -> Result<String, String> {
     match &arguments.command {
         Command::Completion { shell } => Ok(completion(*shell)),
         Command::Man => man(),
+        Command::Follow => follow::run(&arguments.socket, &arguments.xenstore),
+        Command::Attach(attach) if attach.backend != 0 => {
+            xen::attach_elsewhere(&arguments.xenstore, attach.backend, &port_add(attach))
+                .map(|()| String::new())
+        }
+        Command::Detach(Detach {
+            backend: Some(backend),
+            domid: Some(domid),
+            devid,
+            ..
+        }) => {
+            let (domid, devid) = (*domid, *devid);
+            let vif = Some(xen::Vif { domid, devid });
+            xen::remove_device(&arguments.xenstore, *backend, vif).map(|()| String::new())
+        }
         command => ask(arguments, command),
     }
 }
@@ -56,17 +72,18 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
         }
         Command::Attach(attach) => {
             let add = port_add(attach);
-            xen::make_device(&arguments.xenstore, &add)?;
+            xen::make_device(&arguments.xenstore, 0, &add)?;
             let added = client.port_add(&add).map(drop);
             if added.is_err() {
-                xen::remove_device(&arguments.xenstore, add.guest)?;
+                xen::remove_device(&arguments.xenstore, 0, xen::ours(add.guest))?;
             }
             added
         }
-        Command::Detach { port } => {
+        Command::Detach(Detach { port, .. }) => {
+            let port = port.as_ref().ok_or("detach: needs a port")?;
             let guest = guest_of(&mut client, port)?;
             let removed = client.port_remove(&port.switch, &port.port);
-            xen::remove_device(&arguments.xenstore, guest)?;
+            xen::remove_device(&arguments.xenstore, 0, xen::ours(guest))?;
             removed
         }
         Command::Limit(arguments) => {
@@ -96,7 +113,7 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
         }
         Command::Chain { command } => return chain::run(&mut client, command, format),
         Command::Trace(arguments) => return trace::run(&mut client, arguments, format),
-        Command::Completion { .. } | Command::Man => return Ok(String::new()),
+        Command::Completion { .. } | Command::Man | Command::Follow => return Ok(String::new()),
         Command::Offload { command } => return offload::run(&mut client, command, format),
         Command::Mirror { command } => return mirror::run(&mut client, command, format),
         Command::Set { port, link } => {
