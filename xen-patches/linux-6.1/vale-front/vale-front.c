@@ -430,6 +430,7 @@ static void vale_backend_changed(struct xenbus_device *xdev,
 		xenbus_switch_state(xdev, XenbusStateClosed);
 		break;
 	case XenbusStateClosed:
+	case XenbusStateUnknown:	/* the backend's domain is gone */
 		vale_disconnect(vale);
 		xenbus_switch_state(xdev, XenbusStateInitialising);
 		break;
