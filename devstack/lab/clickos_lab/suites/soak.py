@@ -30,6 +30,7 @@ PARTS = {
     'stores': 'tests.soak.test_stores',
     'time': 'tests.soak.test_time',
     'patched': 'tests.soak.test_patched',
+    'driver': 'tests.soak.test_driver',
     'linux': 'tests.soak.test_linux'}
 #: Tests of patched tools of Xen that need no Xen.
 ALONE = ('tests.soak.test_store_alone', 'tests.soak.test_xl_alone')

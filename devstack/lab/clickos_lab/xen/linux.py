@@ -54,12 +54,8 @@ def add(places, contents, stock, vale):
     root = archive.Archive()
     for name in ('dev', 'proc', 'sys'):
         root.add_folder(name)
-    busybox = packages.find(places, 'usr/bin/busybox')
-    root.add_file('bin/busybox', busybox)
-    for name in ('sh', 'mount', 'insmod', 'ifconfig', 'nc', 'cat'):
-        root.add_link(f'bin/{name}', 'busybox')
-    for path in drivers:
-        root.add_file(path.name, path)
+    add_system(places, root, drivers,
+               ('sh', 'mount', 'insmod', 'ifconfig', 'nc', 'cat'))
     names = ' '.join(path.name for path in drivers)
     root.add_bytes('init', _INIT.format(
         modules=names, stock=stock, vale=vale).encode(), 0o755)
@@ -68,3 +64,13 @@ def add(places, contents, stock, vale):
     contents.add(written, INITRD)
     # Unpacked: in emulation xl needs a minute for a compressed one.
     contents.add(places.kernel, KERNEL)
+
+
+def add_system(places, root, drivers, programs):
+    """Add busybox's programs and kernel modules to a guest's root."""
+    busybox = packages.find(places, 'usr/bin/busybox')
+    root.add_file('bin/busybox', busybox)
+    for name in programs:
+        root.add_link(f'bin/{name}', 'busybox')
+    for path in drivers:
+        root.add_file(path.name, path)

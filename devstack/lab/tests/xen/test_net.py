@@ -11,7 +11,7 @@ from tests.xen import base
 from tests.xen import guest
 
 #: The image of a guest that lies in its rings.
-_HOSTILE = 'hostile'
+HOSTILE = 'hostile'
 _MAC = '00:16:3e:00:00:05'
 #: Answers ARP and pings for one address.
 _RESPONDER = """\
@@ -340,9 +340,9 @@ class HostileRingsTest(ValeGuests):
     @classmethod
     def add_files(cls, contents):
         super().add_files(contents)
-        image.build(cls.state, [_HOSTILE])
-        contents.add(image.folder(cls.state) / _HOSTILE,
-                     f'{image.FOLDER}/{_HOSTILE}')
+        image.build(cls.state, [HOSTILE])
+        contents.add(image.folder(cls.state) / HOSTILE,
+                     f'{image.FOLDER}/{HOSTILE}')
 
     def test_garbage_costs_others_no_frame(self):
         self._responder(1)
@@ -358,7 +358,7 @@ class HostileRingsTest(ValeGuests):
     def _liar(self, number, in_place, version):
         one = guest.Guest(self.dom0, f'vale{number}', 'pvh',
                           f'extra = "vale.in_place={in_place}"')
-        one.run(_HOSTILE)
+        one.run(HOSTILE)
         one.domid = int(self.dom0.check(f'xl domid {one.name}'))
         self._add_port(one, number, 64)
         self._await_port(one)
