@@ -2,11 +2,13 @@
 """``python -m clickos_lab.suites.figures [--counted] [PART ...]``.
 
 Parts: ``boot``, ``store``, ``memory``, ``net``, ``create``, ``chains``,
-``rings``, ``offload``, ``react``, ``density``. Measures guests on a Xen host
-of its own and prints a table. Emulated without hardware virtualization: the
-ratios of one run tell, the values do not. With ``--counted`` the host's clock
-counts instructions, each as two nanoseconds, so the machine's other work
-changes nothing. The parts ``rings``, ``offload`` and ``density`` need it.
+``rings``, ``offload``, ``react``, ``density``, ``linux``. Measures guests on a
+Xen host of its own and prints a table. Emulated without hardware
+virtualization: the ratios of one run tell, the values do not. With
+``--counted`` the host's clock counts instructions, each as two nanoseconds, so
+the machine's other work changes nothing. The parts ``rings``, ``offload``,
+``density`` and ``linux`` need it. Measure ``linux`` alone: dom0 has no room
+for it beside cosmosd.
 """
 
 import argparse
@@ -23,7 +25,9 @@ from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
 from clickos_lab.xen import image
 from clickos_lab.xen import libraries
+from clickos_lab.xen import linux
 from clickos_lab.xen import modules
+from clickos_lab.xen import netback
 from clickos_lab.xen import places as _places
 from clickos_lab.xen import qemu
 from clickos_lab.xen import toolstack
@@ -31,9 +35,11 @@ from clickos_lab.xen import toolstack
 _TOP = paths.REPO / 'devstack/lab'
 _PARTS = ('boot', 'store', 'memory', 'net', 'create', 'chains', 'react')
 #: They need a clock that counts instructions.
-_COUNTED = ('rings', 'offload', 'density')
-#: Those that need cosmosd and valed.
-_OF_TOOLSTACK = {'store', 'net', 'create', 'chains', 'react', *_COUNTED}
+_COUNTED = ('rings', 'offload', 'density', 'linux')
+#: Those that need cosmosd and valed, and those that need only valed.
+_OF_TOOLSTACK = {'store', 'net', 'create', 'chains', 'react', 'rings',
+                 'offload', 'density'}
+_OF_SWITCH = {'linux'}
 #: Images of the parts, built with these words.
 _IMAGES = {'empty': ['empty'], 'clickos-core': ['--profile', 'core']}
 
@@ -80,17 +86,7 @@ def _start(parts, counted):
     state = paths.State()
     places = _places.Places(state)
     snapshot = command.prepare(state)
-    contents = files.Files()
-    image.add(state, contents)
-    for name, words in _IMAGES.items():
-        image.build(state, words)
-        contents.add(image.folder(state) / name, f'{image.FOLDER}/{name}')
-    contents.add(_timing(state, places), '/root/timing', 0o755)
-    pktgen, = modules.closure(places, ['pktgen'])
-    contents.add(pktgen, '/root/pktgen.ko')
-    if _OF_TOOLSTACK & set(parts):
-        toolstack.build(state, places)
-        toolstack.add(state, contents)
+    contents = _contents(state, places, set(parts))
     host = _host.Host(places, f'f{os.getpid()}')
     if counted:
         host.boot_and_connect(qemu.Machine(counted=True), contents)
@@ -107,6 +103,40 @@ for domid in $(xl list | sed 1,2d | sed 's/^[^ ]* *//; s/ .*//'); do
     xl destroy $domid
 done
 rm -rf {toolstack.FOLDER}/state""", timeout_s=900)
+
+
+def _contents(state, places, parts):
+    """Build what the parts need in dom0; return its files."""
+    contents = files.Files()
+    if parts != {'linux'}:
+        _add_images(state, contents)
+    contents.add(_timing(state, places), '/root/timing', 0o755)
+    pktgen, = modules.closure(places, ['pktgen'])
+    contents.add(pktgen, '/root/pktgen.ko')
+    if parts & {*_OF_TOOLSTACK, *_OF_SWITCH}:
+        toolstack.build(state, places)
+        toolstack.add(state, contents, toolstack.PROGRAMS
+                      if parts & _OF_TOOLSTACK else toolstack.SWITCH)
+    if 'linux' in parts:
+        _add_linux(state, places, contents)
+    return contents
+
+
+def _add_images(state, contents):
+    """Add our guests' images."""
+    image.add(state, contents)
+    for name, words in _IMAGES.items():
+        image.build(state, words)
+        contents.add(image.folder(state) / name, f'{image.FOLDER}/{name}')
+
+
+def _add_linux(state, places, contents):
+    """Add a Linux guest, and what the vifs of valed need."""
+    linux.build(state, places)
+    linux.add(places, contents)
+    netback.build(state, places)
+    netback.add(places, contents)
+    toolstack.add_script_settings(contents)
 
 
 def _timing(state, places):

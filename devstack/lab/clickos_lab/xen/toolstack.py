@@ -17,7 +17,9 @@ FOLDER = '/opt/clickos'
 #: For the hotplug scripts of vifs that valed serves.
 _SCRIPT_SETTINGS = f'VALE_CTL=({FOLDER}/vale-ctl ' \
     f'--socket {FOLDER}/valed.sock)\n'
-_PROGRAMS = ('cosmosd', 'cosmos', 'valed', 'vale-ctl')
+#: The programs of the switch, and all.
+SWITCH = ('valed', 'vale-ctl')
+PROGRAMS = ('cosmosd', 'cosmos', *SWITCH)
 _CONFIGS = {
     'valed': """\
 socket = "{folder}/valed.sock"
@@ -79,9 +81,9 @@ def add_script_settings(files):
     files.add_text(_SCRIPT_SETTINGS, '/etc/default/vale')
 
 
-def add(state, contents):
-    """Add the programs to what is in dom0 from the start."""
-    for program in _PROGRAMS:
+def add(state, contents, programs=PROGRAMS):
+    """Add programs to what is in dom0 from the start."""
+    for program in programs:
         contents.add(built(state, program), f'{FOLDER}/{program}', 0o755)
 
 

@@ -10,16 +10,8 @@ from clickos_lab.xen import toolstack
 from tests.xen import test_net
 
 _STOCK_IP = '10.1.0.9'
-_CONFIG = f"""\
-name = "linux"
-type = "pvh"
-kernel = "{linux.KERNEL}"
-ramdisk = "{linux.INITRD}"
-cmdline = "console=hvc0 rdinit=/init mitigations=off cryptomgr.notests"
-memory = 256
-vcpus = 1
-on_reboot = "destroy"
-"""
+#: So that dom0 has room for what a save writes.
+_MEMORY_MIB = 128
 #: Fewer than pings, so that the rings wrap.
 _SLOTS = 64
 _PINGS = 500
@@ -27,10 +19,21 @@ _PINGS = 500
 _STREAM = """
 set -e
 head -c {size} /dev/urandom >/run/sent
-ip netns exec {namespace} nc {address} 7 </run/sent >/run/got
-cmp /run/sent /run/got
+ip netns exec {namespace} nc {address} 7 </run/sent | cmp - /run/sent
 """
 _BYTES = 4 << 20
+#: A stream that is on its way when a test goes on.
+_BACKGROUND = """
+rm -f /run/ended
+cat >/run/stream <<'END'
+{stream}
+END
+(bash /run/stream >/run/stream.log 2>&1; echo $? >/run/ended) \\
+    >/dev/null 2>&1 </dev/null &
+sleep 1
+[ ! -e /run/ended ]
+"""
+_LONG = 6 << 20
 _TRACING = '/sys/kernel/tracing'
 _TRACE = f"""
 set -e
@@ -43,19 +46,19 @@ class _LinuxGuest(test_net.ValePorts):
     """A host with the guest, whose device 0 is stock netback's."""
 
     #: of its configuration
-    vifs = None
+    vifs = ()
     port = 'linux'
 
     @classmethod
     def add_files(cls, contents):
         # Only these: dom0 has little space beside the kernel.
         toolstack.build(cls.state, cls.places)
-        for program in ('valed', 'vale-ctl'):
-            contents.add(toolstack.built(cls.state, program),
-                         f'{toolstack.FOLDER}/{program}', 0o755)
+        toolstack.add(cls.state, contents, toolstack.SWITCH)
         linux.build(cls.state, cls.places)
-        linux.add(cls.places, contents, _STOCK_IP, test_net.ip(1))
-        contents.add_text(f'{_CONFIG}vif = [{cls.vifs}]\n', '/root/linux.cfg')
+        linux.add(cls.places, contents)
+        contents.add_text(
+            linux.config('linux', test_net.ip(1), _STOCK_IP, cls.vifs,
+                         _MEMORY_MIB), '/root/linux.cfg')
 
     @classmethod
     def setUpClass(cls):
@@ -72,6 +75,9 @@ class _LinuxGuest(test_net.ValePorts):
     def _unpause(self):
         """Start the guest; both of its devices have to answer."""
         self.dom0.check('xl unpause linux')
+        self._await_answers()
+
+    def _await_answers(self):
         self.wait_for(lambda: self._answers('a', _STOCK_IP), 300)
         self.wait_for(lambda: self._answers('c', test_net.ip(1)), 300)
 
@@ -80,6 +86,7 @@ class _LinuxGuest(test_net.ValePorts):
                              f'{address}').status == 0
 
     def _counters(self):
+        """Return the switch's counters of the guest's port."""
         ports = json.loads(self._vale('-o json stats'))
         found, = (p for p in ports if p['port'] == self.port)
         return found['counters']
@@ -100,19 +107,57 @@ class _LinuxGuest(test_net.ValePorts):
         self.dom0.check(_STREAM.format(
             namespace=namespace, address=address, size=_BYTES), timeout_s=120)
 
+    def _start_stream(self):
+        """Start a long stream to the device on valed's ring."""
+        stream = _STREAM.format(namespace='c', address=test_net.ip(1),
+                                size=_LONG)
+        self.dom0.check(_BACKGROUND.format(stream=stream))
+
+    def _await_stream(self):
+        """The stream has to end, with the same bytes."""
+        self.dom0.check('until [ -e /run/ended ]; do sleep 0.2; done; '
+                        'cat /run/stream.log; exit $(cat /run/ended)',
+                        timeout_s=300)
+
+    def _save(self):
+        """Save the guest in mid-traffic."""
+        self._start_stream()
+        self.dom0.check('xl save linux /run/saved', timeout_s=300)
+        self.dom0.check('[ ! -e /run/ended ]')
+
+    def _restore(self):
+        """Restore the guest paused; return its new number."""
+        self.dom0.check('xl restore -p -e /run/saved', timeout_s=300)
+        self.dom0.check('rm /run/saved')
+        return int(self.dom0.check('xl domid linux'))
+
 
 class LinuxTest(_LinuxGuest):
     """Its other device is a vale."""
 
-    vifs = '"bridge=br0"'
+    vifs = ('bridge=br0',)
 
-    def test_frames_both_ways_on_both_devices(self):
-        domid = self._create()
+    def setUp(self):
+        super().setUp()
+        self._attach_guest(self._create())
+        self.addCleanup(self._vale, 'detach vale0:linux')
+        self._unpause()
+
+    def _attach_guest(self, domid):
         self._attach('linux', f'--kind xen --domid {domid} --devid 0 '
                      f'--mac {test_net.mac(1)} --allow {test_net.ip(1)}/32 '
                      f'--slots {_SLOTS}')
-        self.addCleanup(self._vale, 'detach vale0:linux')
-        self._unpause()
+
+    def test_frames_both_ways_on_both_devices(self):
+        self._frames_both_ways()
+
+    def test_a_stream_outlives_save_and_restore(self):
+        self._save()
+        self._vale('detach vale0:linux')
+        self._attach_guest(self._restore())
+        self.dom0.check('xl unpause linux')
+        self._await_stream()
+        self._await_answers()
         self._frames_both_ways()
 
 
@@ -171,8 +216,8 @@ class _NetbackGuest(_LinuxGuest):
 class NetbackTest(_NetbackGuest):
     """Its other device is a vif whose packets netback leaves to valed."""
 
-    vifs = '"bridge=br0", "script=vif-vale,bridge=vale0.5,' \
-        f'mac={test_net.mac(1)},ip={test_net.ip(1)}/32"'
+    vifs = ('bridge=br0', 'script=vif-vale,bridge=vale0.5,'
+            f'mac={test_net.mac(1)},ip={test_net.ip(1)}/32')
 
     def _start(self):
         self._unpause()
@@ -199,6 +244,9 @@ class NetbackTest(_NetbackGuest):
         toolstack.kill(self.host, 'valed')
         self.dom0.check('xl destroy linux', timeout_s=120)
         self._start_switch()
+        self._await_nothing_left()
+
+    def _await_nothing_left(self):
         # A domain whose pages somebody maps stays in Xen's list.
         self.wait_for(lambda: not self._exists())
         self.assertNotIn(f'vif/{self.domid}/',
@@ -250,9 +298,8 @@ class NetbackTest(_NetbackGuest):
 class HostileFrontendTest(_NetbackGuest):
     """The guest does not run: the test writes its keys."""
 
-    vifs = ', '.join(
-        f'"script=vif-vale,bridge=vale0.5,mac={test_net.mac(n)}"'
-        for n in range(1, 6))
+    vifs = tuple(f'script=vif-vale,bridge=vale0.5,mac={test_net.mac(n)}'
+                 for n in range(1, 6))
 
     #: Channel 1 is the toolstack's.
     _WRONG = (({}, 'reading ring-ref'),
