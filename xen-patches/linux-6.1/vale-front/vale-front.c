@@ -53,6 +53,38 @@ struct vale_header {
 	struct vale_line rx_switch;
 };
 
+/* The queue counts these; one context at a time writes each. */
+enum vale_count {
+	VALE_TX_PACKETS,
+	VALE_TX_BYTES,
+	VALE_TX_DROPPED,
+	VALE_TX_STOPPED,	/* no slot was free */
+	VALE_TX_NOTIFIED,	/* events to the switch */
+	VALE_TX_REFUSED,	/* indices of the switch */
+	VALE_RX_PACKETS,
+	VALE_RX_BYTES,
+	VALE_RX_DROPPED,
+	VALE_RX_NOTIFIED,
+	VALE_RX_REFUSED,	/* indices and descriptors of the switch */
+	VALE_INTERRUPTS,	/* events from the switch, of both rings */
+	VALE_COUNTS
+};
+
+static const char vale_count_names[VALE_COUNTS][ETH_GSTRING_LEN] = {
+	[VALE_TX_PACKETS]	= "tx_queue_0_packets",
+	[VALE_TX_BYTES]		= "tx_queue_0_bytes",
+	[VALE_TX_DROPPED]	= "tx_queue_0_dropped",
+	[VALE_TX_STOPPED]	= "tx_queue_0_stopped",
+	[VALE_TX_NOTIFIED]	= "tx_queue_0_notified",
+	[VALE_TX_REFUSED]	= "tx_queue_0_refused",
+	[VALE_RX_PACKETS]	= "rx_queue_0_packets",
+	[VALE_RX_BYTES]		= "rx_queue_0_bytes",
+	[VALE_RX_DROPPED]	= "rx_queue_0_dropped",
+	[VALE_RX_NOTIFIED]	= "rx_queue_0_notified",
+	[VALE_RX_REFUSED]	= "rx_queue_0_refused",
+	[VALE_INTERRUPTS]	= "interrupts",
+};
+
 struct vale_dev {
 	struct xenbus_device *xdev;
 	struct net_device *net;
@@ -69,7 +101,7 @@ struct vale_dev {
 	grant_ref_t *refs;		/* dir_pages, then pages */
 	evtchn_port_t evtchn;
 	int irq;
-	u64 bad;			/* indices and descriptors refused */
+	unsigned long counts[VALE_COUNTS];
 };
 
 static u32 vale_region_bytes(u32 slots)
@@ -90,7 +122,7 @@ static u64 vale_own(u32 first, u32 slot)
 
 /* Takes the peer's index if it moved forward within what we gave it. */
 static u32 vale_peer(struct vale_dev *vale, struct vale_line *line, u32 seen,
-		     u32 limit)
+		     u32 limit, enum vale_count refused)
 {
 	u32 next = le32_to_cpu((__force __le32)
 			       smp_load_acquire((u32 __force *)&line->next));
@@ -98,18 +130,20 @@ static u32 vale_peer(struct vale_dev *vale, struct vale_line *line, u32 seen,
 	if (next < vale->slots &&
 	    vale_between(vale, seen, next) <= vale_between(vale, seen, limit))
 		return next;
-	vale->bad++;
+	vale->counts[refused]++;
 	return seen;
 }
 
 static void vale_publish(struct vale_dev *vale, struct vale_line *own,
-			 struct vale_line *peer, u32 next)
+			 struct vale_line *peer, u32 next,
+			 enum vale_count notified)
 {
 	smp_store_release((u32 __force *)&own->next,
 			  (__force u32)cpu_to_le32(next));
 	smp_mb();	/* the index before the peer's wish */
 	if (READ_ONCE(peer->need_kick) == cpu_to_le32(1)) {
 		WRITE_ONCE(peer->need_kick, 0);
+		vale->counts[notified]++;
 		notify_remote_via_evtchn(vale->evtchn);
 	}
 }
@@ -127,8 +161,21 @@ static u32 vale_tx_free(struct vale_dev *vale)
 	u32 limit = (vale->tx_head - 1) & (vale->slots - 1);
 
 	vale->tx_tail = vale_peer(vale, &vale->region->tx_switch,
-				  vale->tx_tail, limit);
+				  vale->tx_tail, limit, VALE_TX_REFUSED);
 	return vale_between(vale, vale->tx_head, vale->tx_tail);
+}
+
+/*
+ * Asks for an event when half of the ring is free: a guest that wakes up pays
+ * for more than a hundred frames. Returns true if it is free already.
+ */
+static bool vale_tx_wait(struct vale_dev *vale)
+{
+	u32 half = vale->slots / 2;
+
+	vale_sleep(&vale->region->tx_guest,
+		   (vale->tx_head + half - 1) & (vale->slots - 1));
+	return vale_tx_free(vale) >= half;
 }
 
 static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
@@ -139,22 +186,23 @@ static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
 
 	if (skb->len > VALE_BUFFER ||
 	    skb_copy_bits(skb, 0, (u8 *)vale->region + at, skb->len)) {
-		net->stats.tx_dropped++;
+		vale->counts[VALE_TX_DROPPED]++;
 		dev_kfree_skb_any(skb);
 		return NETDEV_TX_OK;
 	}
 	WRITE_ONCE(vale->tx_desc[slot], cpu_to_le64(at | (u64)skb->len << 32));
 	vale->tx_head = (slot + 1) & (vale->slots - 1);
-	net->stats.tx_packets++;
-	net->stats.tx_bytes += skb->len;
+	vale->counts[VALE_TX_PACKETS]++;
+	vale->counts[VALE_TX_BYTES] += skb->len;
 	dev_consume_skb_any(skb);
 	if (!netdev_xmit_more() || !vale_tx_free(vale))
 		vale_publish(vale, &vale->region->tx_guest,
-			     &vale->region->tx_switch, vale->tx_head);
+			     &vale->region->tx_switch, vale->tx_head,
+			     VALE_TX_NOTIFIED);
 	if (!vale_tx_free(vale)) {
+		vale->counts[VALE_TX_STOPPED]++;
 		netif_stop_queue(net);
-		vale_sleep(&vale->region->tx_guest, vale->tx_tail);
-		if (vale_tx_free(vale))
+		if (vale_tx_wait(vale))
 			netif_start_queue(net);
 	}
 	return NETDEV_TX_OK;
@@ -172,7 +220,7 @@ static struct sk_buff *vale_take(struct vale_dev *vale, u32 slot)
 	    (u64)at + length <= (u64)vale->pages * XEN_PAGE_SIZE)
 		skb = napi_alloc_skb(&vale->napi, length);
 	else
-		vale->bad++;
+		vale->counts[VALE_RX_REFUSED]++;
 	if (skb)
 		skb_put_data(skb, (u8 *)vale->region + at, length);
 	WRITE_ONCE(vale->rx_desc[slot],
@@ -185,7 +233,7 @@ static bool vale_rx_waits(struct vale_dev *vale)
 	u32 limit = (vale->rx_head - 1) & (vale->slots - 1);
 
 	vale->rx_tail = vale_peer(vale, &vale->region->rx_switch,
-				  vale->rx_tail, limit);
+				  vale->rx_tail, limit, VALE_RX_REFUSED);
 	return vale->rx_tail != vale->rx_head;
 }
 
@@ -201,21 +249,21 @@ static int vale_poll(struct napi_struct *napi, int budget)
 		vale->rx_head = (vale->rx_head + 1) & (vale->slots - 1);
 		done++;
 		if (!skb) {
-			net->stats.rx_dropped++;
+			vale->counts[VALE_RX_DROPPED]++;
 			continue;
 		}
-		net->stats.rx_packets++;
-		net->stats.rx_bytes += skb->len;
+		vale->counts[VALE_RX_PACKETS]++;
+		vale->counts[VALE_RX_BYTES] += skb->len;
 		skb->protocol = eth_type_trans(skb, net);
 		napi_gro_receive(napi, skb);
 	}
 	if (done)
 		vale_publish(vale, &vale->region->rx_guest,
-			     &vale->region->rx_switch, vale->rx_head);
+			     &vale->region->rx_switch, vale->rx_head,
+			     VALE_RX_NOTIFIED);
 	if (netif_queue_stopped(net)) {
 		netif_tx_lock(net);
-		vale_sleep(&vale->region->tx_guest, vale->tx_tail);
-		if (vale_tx_free(vale) && netif_running(net))
+		if (vale_tx_wait(vale) && netif_running(net))
 			netif_wake_queue(net);
 		netif_tx_unlock(net);
 	}
@@ -231,14 +279,18 @@ static irqreturn_t vale_interrupt(int irq, void *data)
 {
 	struct vale_dev *vale = data;
 
+	vale->counts[VALE_INTERRUPTS]++;
 	napi_schedule(&vale->napi);
 	return IRQ_HANDLED;
 }
 
+/* A queue without a free slot starts when the switch has freed one. */
 static int vale_open(struct net_device *net)
 {
-	if (netif_carrier_ok(net))
+	netif_tx_lock_bh(net);
+	if (netif_carrier_ok(net) && vale_tx_free(netdev_priv(net)))
 		netif_start_queue(net);
+	netif_tx_unlock_bh(net);
 	return 0;
 }
 
@@ -248,9 +300,51 @@ static int vale_stop(struct net_device *net)
 	return 0;
 }
 
+static void vale_get_stats64(struct net_device *net,
+			     struct rtnl_link_stats64 *stats)
+{
+	const struct vale_dev *vale = netdev_priv(net);
+
+	stats->tx_packets = vale->counts[VALE_TX_PACKETS];
+	stats->tx_bytes = vale->counts[VALE_TX_BYTES];
+	stats->tx_dropped = vale->counts[VALE_TX_DROPPED];
+	stats->rx_packets = vale->counts[VALE_RX_PACKETS];
+	stats->rx_bytes = vale->counts[VALE_RX_BYTES];
+	stats->rx_dropped = vale->counts[VALE_RX_DROPPED];
+}
+
+static int vale_get_sset_count(struct net_device *net, int set)
+{
+	return set == ETH_SS_STATS ? VALE_COUNTS : -EOPNOTSUPP;
+}
+
+static void vale_get_strings(struct net_device *net, u32 set, u8 *names)
+{
+	if (set == ETH_SS_STATS)
+		memcpy(names, vale_count_names, sizeof(vale_count_names));
+}
+
+static void vale_get_ethtool_stats(struct net_device *net,
+				   struct ethtool_stats *stats, u64 *values)
+{
+	const struct vale_dev *vale = netdev_priv(net);
+	int i;
+
+	for (i = 0; i < VALE_COUNTS; i++)
+		values[i] = vale->counts[i];
+}
+
+static const struct ethtool_ops vale_ethtool_ops = {
+	.get_link = ethtool_op_get_link,
+	.get_sset_count = vale_get_sset_count,
+	.get_strings = vale_get_strings,
+	.get_ethtool_stats = vale_get_ethtool_stats,
+};
+
 static const struct net_device_ops vale_ops = {
 	.ndo_open = vale_open,
 	.ndo_stop = vale_stop,
+	.ndo_get_stats64 = vale_get_stats64,
 	.ndo_start_xmit = vale_start_xmit,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
@@ -346,8 +440,8 @@ static void vale_disconnect(struct vale_dev *vale)
 	if (!vale->region)
 		return;
 	netif_carrier_off(vale->net);
+	napi_disable(&vale->napi);	/* first: it wakes the queue */
 	netif_tx_disable(vale->net);
-	napi_disable(&vale->napi);
 	if (vale->irq)
 		unbind_from_irqhandler(vale->irq, vale);
 	vale->irq = 0;
@@ -493,6 +587,7 @@ static int vale_probe(struct xenbus_device *xdev,
 	vale->xdev = xdev;
 	vale->net = net;
 	net->netdev_ops = &vale_ops;
+	net->ethtool_ops = &vale_ethtool_ops;
 	SET_NETDEV_DEV(net, &xdev->dev);
 	dev_set_drvdata(&xdev->dev, vale);
 	netif_napi_add(net, &vale->napi, vale_poll);
