@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Several requests at once: they take the time of one.
-use super::{Client, WINDOW, none_if_missing};
+use super::{Client, none_if_missing};
 use crate::error::Error;
 use crate::request::{Request, Tx};
 use crate::wire::Kind;
@@ -13,7 +13,7 @@ impl Client {
     /// A broken connection only: a refused request does not keep the later ones from being done.
     pub fn call_all(&mut self, requests: &[Request]) -> Result<Vec<Result<Vec<u8>, Error>>, Error> {
         let mut answers = Vec::with_capacity(requests.len());
-        for window in requests.chunks(WINDOW) {
+        for window in requests.chunks(self.stream.window()) {
             let first = self.send(window)?;
             for (request, req_id) in window.iter().zip(first..) {
                 match self.answer(request, req_id) {

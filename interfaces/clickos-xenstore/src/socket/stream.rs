@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The two ways to the store: xenstored's socket, and the device of Linux.
-use super::ANSWER_TIMEOUT;
+use super::{ANSWER_TIMEOUT, WINDOW};
 use crate::request::Request;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -26,11 +26,20 @@ impl Stream {
         Ok(Self::Socket(socket))
     }
 
-    /// Sends whole messages. The device takes one message a call and drops what follows it.
+    /// Sends whole messages, at most [`Self::window`].
     pub fn send(&mut self, messages: &[Vec<u8>]) -> io::Result<()> {
         match self {
             Self::Socket(socket) => socket.write_all(&messages.concat()),
             Self::Device(device) => messages.iter().try_for_each(|m| write_one(device, m)),
+        }
+    }
+
+    /// How many requests may wait for their answers. Linux keeps one message for each open device
+    /// (`xenbus_dev_frontend.c`), and sends it later: the next one would overwrite it.
+    pub fn window(&self) -> usize {
+        match self {
+            Self::Socket(_) => WINDOW,
+            Self::Device(_) => 1,
         }
     }
 
