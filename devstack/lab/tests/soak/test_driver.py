@@ -15,8 +15,8 @@ _XL = f'LD_LIBRARY_PATH={patched.FOLDER} {patched.FOLDER}/xl'
 _PINGS = 300
 _FRAMES = 20000
 _PINGER = """\
-ping :: ICMPPingSource({ip}, {to_ip}, 0.01, LIMIT {count}, VERBOSE false,
-DATA \\<{data}>)
+ping :: ICMPPingSource({ip}, {to_ip}, INTERVAL 0.01, LIMIT {count},
+VERBOSE false, DATA \\<{data}>)
 -> EtherEncap(0x0800, {mac}, {to_mac}) -> Queue(1000) -> ToDevice(0);
 FromDevice(0) -> c :: Classifier(12/0800, -);
 c[0] -> Strip(14) -> CheckIPHeader -> ping; c[1] -> Discard;
