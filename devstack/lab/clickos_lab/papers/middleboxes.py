@@ -14,7 +14,8 @@ _DENIED = [f'deny udp src host 10.8.{n // 250}.{n % 250 + 1}'
 #: Properties of each VNF; others need a peer that speaks their protocol.
 _VNFS = {
     'wire': {}, 'router': {}, 'firewall': {'rules': [*_DENIED, 'allow udp']},
-    'stateful-firewall': {'rules': ['allow all']}, 'nat': {},
+    'stateful-firewall': {'rules': ['allow all']},
+    'nat': {'public': '10.9.2.100'},
     'cgn': {'subscribers': '10.9.1.0/24', 'public': '10.8.0.1/32',
             'block': 64},
     'ips': {}, 'flow-monitor': {}}
