@@ -60,10 +60,14 @@ impl React {
         (text("event"), text("address"))
     }
 
-    fn end(mut self, signal: Signal) {
+    fn end(self, signal: Signal) {
         kill(self.program.id().try_into().expect("a process id"), signal);
+        self.ended(signal == Signal::TERM);
+    }
+
+    fn ended(mut self, is_good: bool) {
         let status = self.program.wait().expect("it was started");
-        assert_eq!(status.success(), signal == Signal::TERM, "{status}");
+        assert_eq!(status.success(), is_good, "{status}");
     }
 }
 
@@ -205,6 +209,21 @@ fn guests_that_a_killed_program_left_are_taken_over() {
     knocked(&mut port, b"two ");
     assert_eq!(names(&bed).len(), 1);
     react.end(Signal::TERM);
+    assert_eq!(names(&bed).len(), 1);
+    let react = React::start(&bed, &[]);
+    react.end(Signal::TERM);
+    assert_eq!(names(&bed), Vec::<String>::new());
+}
+
+#[test]
+fn guests_outlive_a_killed_switch() {
+    let mut bed = Testbed::start();
+    let mut port = client(&bed);
+    let react = React::start(&bed, &[]);
+    knock(&mut port, 7, b"one ");
+    knocked(&mut port, b"one ");
+    bed.restart_vale();
+    react.ended(false);
     assert_eq!(names(&bed).len(), 1);
     let react = React::start(&bed, &[]);
     react.end(Signal::TERM);

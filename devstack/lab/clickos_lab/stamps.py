@@ -7,10 +7,10 @@ from clickos_lab import paths
 from clickos_lab import shell
 
 
-def digest(paths, *more):
+def digest(files, *more):
     """Return a hash over the contents and names of files, and texts."""
     total = hashlib.sha256()
-    for path in sorted(paths):
+    for path in sorted(files):
         total.update(f'{path}\0'.encode())
         total.update(hashlib.sha256(path.read_bytes()).digest())
     for text in more:

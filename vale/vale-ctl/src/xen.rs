@@ -4,7 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use vale_proto::{GuestVif, Kind, PortAdd};
+use vale_proto::{GuestVif, Kind, PortAdd, PortId};
 use xenstore::{Access, Client, Error, Perm, Request, Transaction, Tx};
 
 /// How long a driver domain may take to add a port; libxl waits as long.
@@ -149,35 +149,26 @@ pub fn described(vif: Vif, values: &[Option<String>]) -> Result<PortAdd, String>
     };
     let allow = text("allow").unwrap_or_default();
     let allowed: Vec<_> = allow.split(';').filter(|a| !a.is_empty()).collect();
-    Ok(PortAdd {
+    let id = PortId {
         switch: parse("switch", text("switch"))?,
         port: parse("port", text("port"))?,
-        kind: Kind::Xen,
-        ifname: None,
+    };
+    let segment = parse("segment", text("segment"))?;
+    Ok(PortAdd {
         guest: Some(GuestVif {
             domid: vif.domid,
             devid: vif.devid,
             netback: false,
         }),
-        segment: parse("segment", text("segment"))?,
         mac: Some(parse("mac", text("mac"))?),
         port_security: !allowed.is_empty(),
         allowed: allowed
             .into_iter()
             .map(|one| parse("allow", Some(one)))
             .collect::<Result<_, _>>()?,
-        vlan: None,
-        vxlan: None,
-        pipe: None,
-        pcap: None,
-        vlan_tags: false,
-        filtered: false,
-        hold: false,
-        xdp: false,
         mtu: parse("mtu", text("mtu"))?,
         slots: parse("slots", text("slots"))?,
-        link_up: true,
-        in_place: None,
+        ..PortAdd::open(id, Kind::Xen, segment)
     })
 }
 

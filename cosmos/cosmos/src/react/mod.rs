@@ -35,13 +35,15 @@ const LOOK: Duration = Duration::from_secs(1);
 const BURST: usize = 64;
 
 impl Session<'_> {
-    /// Runs until a signal, and then destroys its guests.
+    /// Runs until a signal, and then destroys its guests; an error leaves them.
     pub fn react(&self, args: &React) -> Result<()> {
         let template = Arc::new(self.template(args)?);
         let mut reactor = Reactor::start(self, args, Arc::clone(&template))?;
         self.adopt(&mut reactor, &template)?;
         let ended = reactor.run();
-        ended.and(reactor.end(args.keep))
+        // Guests outlive a valed that ends; the next run takes them over.
+        let keep = args.keep || ended.is_err();
+        ended.and(reactor.end(keep))
     }
 
     fn template(&self, args: &React) -> Result<Template> {
@@ -141,12 +143,12 @@ impl<'a> Reactor<'a> {
         match self.table.frame(address, frame, Instant::now()) {
             Step::Make => self.maker.make(address),
             // The guest has got a group frame from its sender.
-            Step::Send(frame) if !frame::is_group(&frame) => self.send(frame),
-            Step::Send(_) | Step::Nothing => {}
+            Step::Send if !frame::is_group(frame) => self.send(frame),
+            Step::Send | Step::Nothing => {}
             Step::Full if !self.is_full => {
                 self.is_full = true;
                 let why = "as many guests as may be run already";
-                self.tell("full", Some(address), &json!({"why": why}))?;
+                self.tell("full", address, &json!({"why": why}))?;
             }
             Step::Full => {}
         }
@@ -159,22 +161,22 @@ impl<'a> Reactor<'a> {
             match outcome {
                 Outcome::Made(address, uuid, ms) => {
                     for frame in self.table.made(address, uuid.clone(), now) {
-                        self.send(frame::readdressed(frame, address));
+                        self.send(&frame::readdressed(frame, address));
                     }
                     self.port.publish().map_err(failed)?;
                     let ms = (ms * 10.0).round() / 10.0;
-                    self.tell("made", Some(address), &json!({"uuid": uuid, "ms": ms}))?;
+                    self.tell("made", address, &json!({"uuid": uuid, "ms": ms}))?;
                 }
                 Outcome::Refused(address, why) => {
                     self.table.refused(address, now);
-                    self.tell("refused", Some(address), &json!({"why": why}))?;
+                    self.tell("refused", address, &json!({"why": why}))?;
                 }
                 Outcome::Gone(address, uuid) => {
                     self.is_full = false;
                     if self.table.gone(address) {
                         self.maker.make(address);
                     }
-                    self.tell("gone", Some(address), &json!({"uuid": uuid}))?;
+                    self.tell("gone", address, &json!({"uuid": uuid}))?;
                 }
             }
         }
@@ -182,8 +184,8 @@ impl<'a> Reactor<'a> {
     }
 
     /// A frame that finds no room is lost, as in any queue.
-    fn send(&mut self, frame: Vec<u8>) {
-        let _ = self.port.push(&frame);
+    fn send(&mut self, frame: &[u8]) {
+        let _ = self.port.push(frame);
     }
 
     /// Destroys guests that are idle or have lost their port.
@@ -246,12 +248,11 @@ impl<'a> Reactor<'a> {
         }
     }
 
-    fn tell(&self, event: &str, address: Option<Ipv4Addr>, data: &serde_json::Value) -> Result<()> {
+    fn tell(&self, event: &str, address: Ipv4Addr, data: &serde_json::Value) -> Result<()> {
         let line = json!({"event": event, "address": address, "data": data});
         match self.format {
             Format::Json => emit(&format!("{line}\n")),
             Format::Table => {
-                let address = address.map(|a| a.to_string()).unwrap_or_default();
                 let words = crate::commands::line_of(data);
                 emit(&format!("{event:8} {address} {words}\n"))
             }

@@ -20,7 +20,7 @@ pub enum Step {
     /// Nothing: the frame waits, or was dropped.
     Nothing,
     /// The guest runs: the frame is to be sent to it.
-    Send(Vec<u8>),
+    Send,
     /// As many guests as may be run already.
     Full,
 }
@@ -73,7 +73,7 @@ impl Table {
                 }
                 Step::Nothing
             }
-            Some(Place::Up(_)) => Step::Send(frame.to_vec()),
+            Some(Place::Up(_)) => Step::Send,
             Some(Place::Refused(at)) if now.duration_since(*at) < PENALTY => Step::Nothing,
             None if count >= self.most => Step::Full,
             _ => {
@@ -190,7 +190,7 @@ mod tests {
         }
         let held = table.made(A, uuid(), now);
         assert_eq!((held.len(), &held[0][..]), (HELD, &b"0"[..]));
-        assert_eq!(table.frame(A, b"x", now), Step::Send(b"x".to_vec()));
+        assert_eq!(table.frame(A, b"x", now), Step::Send);
         assert_eq!(table.running().count(), 1);
     }
 
