@@ -44,6 +44,8 @@ def ensure(state):
         shutil.rmtree(folder(state), ignore_errors=True)
         _list(state, 'python', [programs])
         _list(state, 'uwsgi', _OF_UWSGI)
+        for path in (folder(state), *folder(state).rglob('*')):
+            path.chmod(0o755 if path.is_dir() else 0o644)
         stamp.write_text(wanted)
 
 
