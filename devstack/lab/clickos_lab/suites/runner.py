@@ -23,7 +23,7 @@ _CLEAN_UP_S = 60
 _FAILED_TEST = re.compile(
     r'^test .* \.\.\. FAILED$|\.\.\. (FAIL|ERROR)$|^(FAIL|ERROR): |'
     r' \[[\d.]+s\] \.\.\. FAILED$')
-#: lines that say why: an exception's, a panic's
+#: lines that say why: an exception's, a panic's, which goes on in the next
 _REASON = re.compile(r"^ *([\w.]+\.)?\w*(Error|Exception|Failure|Timeout)\b|"
                      r"^thread '.*' .*panicked at ")
 _FAILED_TESTS_SHOWN = 10
@@ -167,12 +167,15 @@ def _last(log, lines=25):
 
 def _failed_tests(log):
     found, unexplained = {}, None
-    for line in log.read_text(errors='replace').splitlines():
+    lines = log.read_text(errors='replace').splitlines()
+    for line, following in zip(lines, [*lines[1:], '']):
         text = line.strip()[:200]
         if _FAILED_TEST.search(line):
             found[text] = found.get(text)
             unexplained = text
         elif unexplained and _REASON.search(line):
+            if ' panicked at ' in line:
+                text = f'{text} {following.strip()[:200]}'
             found[unexplained] = found[unexplained] or f'    {text}'
             unexplained = None
     pairs = list(found.items())[:_FAILED_TESTS_SHOWN]

@@ -64,6 +64,13 @@ class RunnerTest(base.TestCase):
         self.assertIn('FAILED\n        builtins.AssertionError: 1.2 is not '
                       'below 1\n', text)
 
+    def test_the_end_tells_the_message_of_a_panic(self):
+        _, text = self.run_suites(self.suite(
+            """echo "test a_chain ... FAILED"
+            echo "thread 'a_chain' (7) panicked at tests/paths.rs:212:9:"
+            echo "[7] of 90"; exit 1"""))
+        self.assertIn('tests/paths.rs:212:9: [7] of 90\n', text)
+
     def test_a_failure_does_not_stop_the_rest(self):
         status, text = self.run_suites(self.suite('exit 1'),
                                        self.suite('exit 0'))

@@ -179,3 +179,21 @@ fn other_peers_come_and_go_while_known_stations_stay_known() {
     net.send(0, 7, &group);
     assert_eq!(fetch(&mut port, &mut burst), [group]);
 }
+
+/// Only root may keep more datagrams than the system's usual limit.
+#[test]
+fn a_burst_waits_for_a_busy_switch_as_root() {
+    const BURSTS: usize = 4000;
+    let net = Net::new();
+    let mut port = net.open(7).unwrap();
+    (0..BURSTS).for_each(|_| net.send(0, 7, &frame(A, B, 64)));
+    let mut burst = Burst::default();
+    let mut came = 0;
+    for _ in 0..BURSTS {
+        match fetch(&mut port, &mut burst).len() {
+            0 => break,
+            count => came += count,
+        }
+    }
+    assert_eq!(came, BURSTS);
+}
