@@ -133,7 +133,8 @@ def _add_images(state, contents):
 def _add_linux(state, places, contents):
     """Add a Linux guest, and what the vifs of valed need."""
     linux.build(state, places)
-    linux.add(places, contents)
+    # Beside the stock netback it works as the stock one.
+    linux.add(places, contents, netback.build_front(state, places))
     netback.build(state, places)
     netback.add(places, contents)
     toolstack.add_script_settings(contents)

@@ -31,7 +31,8 @@ PARTS = {
     'time': 'tests.soak.test_time',
     'patched': 'tests.soak.test_patched',
     'driver': 'tests.soak.test_driver',
-    'linux': 'tests.soak.test_linux'}
+    'linux': 'tests.soak.test_linux',
+    'staging': 'tests.soak.test_staging'}
 #: Tests of patched tools of Xen that need no Xen.
 ALONE = ('tests.soak.test_store_alone', 'tests.soak.test_xl_alone')
 

@@ -17,7 +17,8 @@ KERNEL, INITRD = '/root/linux', '/root/linux.cpio'
 NET = '/bin/guest-net'
 
 _SOURCE = paths.REPO / 'xen-patches/linux-6.1/vale-front'
-_NET_SOURCE = paths.REPO / 'devstack/lab/clickos_lab/xen/guest_net.c'
+#: of the programs in C
+FOLDER = paths.REPO / 'devstack/lab/clickos_lab/xen'
 _COMMANDS = ('sh', 'mount', 'insmod', 'ifconfig', 'nc', 'cat', 'sleep',
              'ping')
 #: eth0 is the device on valed's ring, because its driver comes first: netfront
@@ -72,19 +73,31 @@ def build(state, places):
               cwd=folder)
     shell.run(['strip', '--strip-debug', folder / 'vale-front.ko'], log)
     shell.run(['gcc', '-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror',
-               '-static', '-s', _NET_SOURCE, '-o', folder / 'guest-net'], log)
+               '-static', '-s', FOLDER / 'guest_net.c', '-o',
+               program(places)], log)
 
 
-def add(places, contents):
-    """Add the guest's kernel and initramfs to what is in dom0."""
+def program(places):
+    """Return guest-net, which runs in dom0, too."""
+    return places.build / _SOURCE.name / 'guest-net'
+
+
+def add(places, contents, netfront=None):
+    """Add the guest's kernel and initramfs to what is in dom0.
+
+    :param netfront: a module that replaces the kernel's
+    """
     folder = places.build / _SOURCE.name
     drivers = [folder / 'vale-front.ko',
                *modules.closure(places, ['xen-netfront', 'dummy'])]
+    if netfront:
+        drivers = [netfront if path.name == netfront.name else path
+                   for path in drivers]
     root = archive.Archive()
     for name in ('dev', 'proc', 'sys'):
         root.add_folder(name)
     add_system(places, root, drivers, _COMMANDS)
-    root.add_file(NET.lstrip('/'), folder / 'guest-net')
+    root.add_file(NET.lstrip('/'), program(places))
     names = ' '.join(path.name for path in drivers)
     root.add_bytes('init', _INIT.format(modules=names).encode(), 0o755)
     written = places.build / 'linux.cpio'

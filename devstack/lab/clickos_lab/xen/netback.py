@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""netback, built from Debian's kernel source and our patches."""
+"""netback and netfront, built from Debian's kernel source and our patches."""
 
 import shutil
 
@@ -18,26 +18,33 @@ _PACKAGES = ('gcc', 'make', 'patch', 'xz-utils', 'linux-source-6.1')
 
 def build(state, places):
     """Apply the series to the source of netback, and build the module."""
+    _build(state, places, 'netback', 'drivers/net/xen-netback')
+
+
+def build_front(state, places):
+    """The same for netfront; return the module."""
+    return _build(state, places, 'netfront', 'netfront')
+
+
+def _build(state, places, name, inner):
     release = modules.folder(places).name
     apt.ensure(state, (*_PACKAGES, f'linux-headers-{release}'))
-    log = state.log / 'netback.log'
-    folder = _folder(places)
-    shell.run(['make', '-C', _SOURCE, f'BUILD={folder}',
+    log = state.log / f'{name}.log'
+    folder = places.build / name
+    shell.run(['make', '-C', SERIES / name, f'BUILD={folder}',
                f'KDIR=/usr/src/linux-headers-{release}'], log)
-    shutil.copy(tree(places) / 'xen-netback.ko', folder)
-    shell.run(['strip', '--strip-debug', folder / 'xen-netback.ko'], log)
-
-
-def _folder(places):
-    return places.build / 'netback'
+    module = folder / f'xen-{name}.ko'
+    shutil.copy(folder / inner / module.name, folder)
+    shell.run(['strip', '--strip-debug', module], log)
+    return module
 
 
 def tree(places):
     """Return the folder of the patched source."""
-    return _folder(places) / 'drivers/net/xen-netback'
+    return places.build / 'netback/drivers/net/xen-netback'
 
 
 def add(places, contents):
     """Add the module and its hotplug script to what is in dom0."""
-    contents.add(_folder(places) / 'xen-netback.ko', MODULE)
+    contents.add(places.build / 'netback/xen-netback.ko', MODULE)
     contents.add(_SOURCE / 'vif-vale', '/etc/xen/scripts/vif-vale', 0o755)

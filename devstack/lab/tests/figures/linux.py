@@ -47,17 +47,22 @@ class _Way:
 
     :ivar vif: of an xl configuration; None: a port that vale-ctl makes
     :ivar offload: the device has some, which can be turned off
+    :ivar patched: with the patched netback
     """
 
     name: str
     vif: str | None
     offload: bool = False
+    patched: bool = False
 
 
 _WAYS = (
     _Way('stock vif', f'bridge={_DATA},mac={{}}', offload=True),
     _Way('vale', None),
-    _Way('vif-vale', f'script=vif-vale,bridge=vale0.{_SEGMENT},mac={{}}'))
+    _Way('stock vif with mapped pages', f'bridge={_DATA},mac={{}}',
+         offload=True, patched=True),
+    _Way('vif-vale', f'script=vif-vale,bridge=vale0.{_SEGMENT},mac={{}}',
+         patched=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +92,7 @@ def measure(host, table):
         f'lab-net endpoint {_CONTROL} {_NAMESPACE} 10.1.0.1/24')
     peers = {}
     for way in _WAYS:
-        if 'vale' in (way.vif or ''):
+        if way.patched:
             _patch(host)
         with Pair(host, way) as pair:
             for (what, unit), value in pair.figures():

@@ -9,12 +9,12 @@ from clickos_lab.xen import netback
 from clickos_lab.xen import toolstack
 from tests.xen import test_net
 
-_STOCK_IP = '10.1.0.9'
+STOCK_IP = '10.1.0.9'
 #: So that dom0 has room for what a save writes.
 _MEMORY_MIB = 128
 #: Fewer than pings, so that the rings wrap.
 _SLOTS = 64
-_PINGS = 500
+PINGS = 500
 #: Sends bytes to the guest, whose answers have to be the same.
 _STREAM = """
 set -e
@@ -55,10 +55,15 @@ class _LinuxGuest(test_net.ValePorts):
         toolstack.build(cls.state, cls.places)
         toolstack.add(cls.state, contents, toolstack.SWITCH)
         linux.build(cls.state, cls.places)
-        linux.add(cls.places, contents)
+        linux.add(cls.places, contents, cls.netfront())
         contents.add_text(
-            linux.config('linux', test_net.ip(1), _STOCK_IP, cls.vifs,
+            linux.config('linux', test_net.ip(1), STOCK_IP, cls.vifs,
                          _MEMORY_MIB), '/root/linux.cfg')
+
+    @classmethod
+    def netfront(cls):
+        """Return a module that replaces the guest's netfront."""
+        return None
 
     @classmethod
     def setUpClass(cls):
@@ -78,7 +83,7 @@ class _LinuxGuest(test_net.ValePorts):
         self._await_answers()
 
     def _await_answers(self):
-        self.wait_for(lambda: self._answers('a', _STOCK_IP), 300)
+        self.wait_for(lambda: self._answers('a', STOCK_IP), 300)
         self.wait_for(lambda: self._answers('c', test_net.ip(1)), 300)
 
     def _answers(self, namespace, address):
@@ -94,14 +99,14 @@ class _LinuxGuest(test_net.ValePorts):
     def _frames_both_ways(self):
         """Send pings and a stream through both devices."""
         before = self._counters()
-        self.ping('c', test_net.ip(1), _PINGS, 0.002, '-s 1400')
+        self.ping('c', test_net.ip(1), PINGS, 0.002, '-s 1400')
         after = self._counters()
         for way in ('rx_packets', 'tx_packets'):
-            self.assertGreaterEqual(after[way] - before[way], _PINGS)
+            self.assertGreaterEqual(after[way] - before[way], PINGS)
         self._stream('c', test_net.ip(1))
         self.assertEqual(0, self._counters()['dropped_malformed'])
-        self.ping('a', _STOCK_IP, _PINGS, 0.002, '-s 1400')
-        self._stream('a', _STOCK_IP)
+        self.ping('a', STOCK_IP, PINGS, 0.002, '-s 1400')
+        self._stream('a', STOCK_IP)
 
     def _stream(self, namespace, address):
         self.dom0.check(_STREAM.format(
@@ -109,7 +114,10 @@ class _LinuxGuest(test_net.ValePorts):
 
     def _start_stream(self):
         """Start a long stream to the device on valed's ring."""
-        stream = _STREAM.format(namespace='c', address=test_net.ip(1),
+        self._start_stream_to('c', test_net.ip(1))
+
+    def _start_stream_to(self, namespace, address):
+        stream = _STREAM.format(namespace=namespace, address=address,
                                 size=_LONG)
         self.dom0.check(_BACKGROUND.format(stream=stream))
 
@@ -272,7 +280,7 @@ class NetbackTest(_NetbackGuest):
                 self._guest_writes(1, **keys)
                 self._attach_again(options)
                 self._await_error(1, 'valed refused the rings')
-                self.ping('a', _STOCK_IP)
+                self.ping('a', STOCK_IP)
         self._detach()
         self._attach_again()
         self._await(1, 4)
@@ -282,7 +290,7 @@ class NetbackTest(_NetbackGuest):
         self._guest_writes(1, state=7)
         self._await_error(1, 'rings cannot be changed')
         self._await(1, '[256]')
-        self.ping('a', _STOCK_IP)
+        self.ping('a', STOCK_IP)
 
     def _detach(self):
         """Take the port away; the guest offers new rings and waits."""
