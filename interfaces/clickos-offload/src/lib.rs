@@ -15,7 +15,7 @@ mod text;
 mod view;
 
 pub use redirect::{Target, redirect};
-pub use rule::{Action, Ip6Pattern, IpPattern, Range, Rule};
+pub use rule::{Action, Ip6Pattern, IpPattern, Pattern, Range, Rule};
 pub use view::{HEAD, Ip, Ip6, View};
 
 /// Most rules of a table.

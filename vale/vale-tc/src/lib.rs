@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The policies of valed's ports as tc programs on vifs of netback (docs/adr/0099-tc-on-stock-vifs.md).
+//!
+//! [`policy`] is the document, [`program`] compiles it to eBPF, [`object`] makes a file of the code, and
+//! [`attach`] gives that to the kernel.
+#![forbid(unsafe_code)]
+
+pub mod asm;
+pub mod attach;
+pub mod counter;
+mod emit;
+mod filter;
+mod guard;
+pub mod object;
+mod offload;
+mod packet;
+pub mod policy;
+pub mod program;
+pub mod show;
