@@ -65,6 +65,7 @@ def contents(state):
         'valed': Contents(
             {'/usr/sbin/valed': built('valed'),
              '/usr/bin/vale-ctl': built('vale-ctl'),
+             '/usr/bin/vale-tc': built('vale-tc'),
              '/usr/bin/pkt-gen': built('pkt-gen')},
             {f'{_SHARE}/valed.toml': options.file('valed.toml', **_VALUES)},
             'vale'),

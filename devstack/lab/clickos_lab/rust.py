@@ -24,9 +24,9 @@ _PACKAGES = tuple(options.DEFAULTS['CLICKOS_CRATES'].split())
 #: The ``click`` programs take longer than all of these; the lab runs none.
 _CLICK = ('click-run', 'click-doc')
 #: What people call.
-_TOOLS = ('cosmos', 'vale-ctl', 'pkt-gen', 'click', 'click-check',
-          'click-combine', 'click-doc', 'click-flatten', 'click-pretty',
-          'click-uncombine')
+_TOOLS = ('cosmos', 'vale-ctl', 'vale-tc', 'pkt-gen', 'click',
+          'click-check', 'click-combine', 'click-doc', 'click-flatten',
+          'click-pretty', 'click-uncombine')
 
 
 def build(state):

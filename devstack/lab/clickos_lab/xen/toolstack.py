@@ -53,7 +53,8 @@ def build(state, places):
     with say.step('toolstack of the Xen host'):
         shell.run([prereq.rust_tool('cargo'), 'build', '--release',
                    '--locked', '-p', 'cosmosd', '--features', 'cosmosd/xen',
-                   '-p', 'cosmos', '-p', 'valed', '-p', 'vale-ctl'],
+                   '-p', 'cosmos', '-p', 'valed', '-p', 'vale-ctl',
+                   '-p', 'vale-tc'],
                   state.log / 'xen-toolstack.log',
                   env=env, cwd=paths.REPO, timeout_s=1200)
 
