@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The state of a program while it is written: where it keeps what it has read of a frame, and the
-//! pieces of code that all its parts use.
+//! The state of a program while it is written. It has the places for what a program reads of a frame,
+//! and the code that all parts use.
 use crate::asm::{
     Assembler, Helper, If, Label, Map, Program, R0, R1, R2, R3, R4, R5, R6, R10, Reg, Size,
 };
@@ -66,7 +66,7 @@ pub const CONTEXT: Reg = R6;
 pub const PROTOCOL: Reg = crate::asm::R7;
 /// The offset of the next header in the frame.
 pub const AT: Reg = crate::asm::R8;
-/// Of the part that runs.
+/// A register that each part uses for itself.
 pub const LOCAL: Reg = crate::asm::R9;
 
 /// Bytes of a frame as one number, as the program loads them from its stack.

@@ -18,7 +18,7 @@ pub const CONNECTIONS: &str = "connections";
 pub const COUNTERS: &str = "counters";
 /// Connections of a vif, as many as of a port of valed.
 const MAX_CONNECTIONS: u32 = 8192;
-/// include/uapi/linux/bpf.h: the entry that nobody used for longest gives way.
+/// include/uapi/linux/bpf.h: the least recently used entry gives way.
 const LRU_HASH: u32 = 9;
 const PERCPU_ARRAY: u32 = 6;
 /// The loader opens or makes the map by its name in a folder of the BPF file system.

@@ -39,7 +39,7 @@ pub struct Unsound {
     pub hidden: Label,
 }
 
-/// Which headers may lie between that of IP and the transport's.
+/// The headers that may lie between that of IP and the transport's.
 #[derive(Clone, Copy, PartialEq)]
 enum Extensions {
     V4,

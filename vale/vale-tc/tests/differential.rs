@@ -157,13 +157,13 @@ fn to(
 }
 
 #[test]
-fn port_security() {
+fn port_security_agrees_with_valeds() {
     compare(&policy(json!({})), 1);
     compare(&policy(json!({"rules": [], "port_security": true})), 2);
 }
 
 #[test]
-fn filters() {
+fn filters_agree_with_valeds() {
     let rules = rules(&[
         "egress,tcp,80-90",
         "egress,udp,53,192.0.2.0/24",
@@ -182,7 +182,7 @@ fn filters() {
 }
 
 #[test]
-fn offloaded_rules() {
+fn offloaded_rules_agree_with_valeds() {
     let tables = json!({
         "operator": ["pass src 10.0.0.7 proto 6", "drop proto 17 dport 53"],
         "guest": [

@@ -14,7 +14,7 @@ const VALUES: u64 = 3 << 32;
 const KEY: usize = 40;
 const CONNECTIONS: u64 = 0;
 
-/// What the programs of a vif keep.
+/// The maps of the programs of a vif.
 #[derive(Default)]
 pub struct World {
     pub now: u64,
