@@ -28,8 +28,9 @@ TARGET = 'x86_64-unknown-linux-gnu'
 PROGRAMS = ('clickos', 'pkt-gen')
 MAX_BYTES = 2 << 20
 #: Built only when named: the conformance corpus as a guest, one that lies in
-#: its rings, and one that does nothing, for measuring.
-TESTS = ('conformance', 'empty', 'hostile')
+#: its rings, one that lies to the store, and one that does nothing, for
+#: measuring.
+TESTS = ('conformance', 'empty', 'hostile', 'hostile-store')
 #: The program that has elements.
 CLICKOS = 'clickos'
 PARTS = {

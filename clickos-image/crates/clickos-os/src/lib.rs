@@ -26,7 +26,7 @@ pub mod platform;
 pub mod power;
 
 pub use xen_sys::events::wait;
-pub use xen_sys::{Kind, command_line, heap, kind, random};
+pub use xen_sys::{Kind, command_line, heap, kind, random, store_ring};
 
 use alloc::rc::Rc;
 use core::cell::RefCell;

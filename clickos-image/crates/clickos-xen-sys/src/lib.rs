@@ -40,4 +40,4 @@ mod traps;
 pub use hypercall::Refused;
 pub use pages::{PAGE_SIZE, Pages};
 pub use state::{Kind, command_line, kind};
-pub use store::{Notifier, store_client};
+pub use store::{Notifier, store_client, store_ring};

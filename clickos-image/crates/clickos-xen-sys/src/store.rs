@@ -19,10 +19,15 @@ impl Notify for Notifier {
 /// A new client of the store's ring; an older one must not be used any more. Answers and events that
 /// are in the ring are dropped: they are for the older one.
 pub fn store_client() -> RingClient<SharedPage, Notifier> {
+    let (mut page, notifier) = store_ring();
+    page.store(Index::RspCons, page.load(Index::RspProd));
+    RingClient::new(page, notifier)
+}
+
+/// The store's ring itself, for a guest that breaks its rules.
+pub fn store_ring() -> (SharedPage, Notifier) {
     let base = page(&STATE.store).base();
     // SAFETY: boot found the page, which is mapped as long as the guest lives. Two clients would
     // spoil each other's messages, but all accesses are volatile.
-    let mut page = unsafe { SharedPage::new(base) };
-    page.store(Index::RspCons, page.load(Index::RspProd));
-    RingClient::new(page, Notifier(()))
+    (unsafe { SharedPage::new(base) }, Notifier(()))
 }

@@ -26,14 +26,15 @@ PARTS = {
     'many': 'tests.soak.test_many',
     'cycles': 'tests.soak.test_cycles',
     'thousand': 'tests.soak.test_thousand',
+    'thousand-patched': 'tests.soak.test_patched_thousand',
+    'oxenstored': 'tests.soak.test_oxenstored',
     'parallel': 'tests.soak.test_parallel',
     'stores': 'tests.soak.test_stores',
     'time': 'tests.soak.test_time',
     'patched': 'tests.soak.test_patched',
     'driver': 'tests.soak.test_driver',
     'linux': 'tests.soak.test_linux',
-    'staging': 'tests.soak.test_staging',
-    'migrate': 'tests.soak.test_migrate'}
+    'staging': 'tests.soak.test_staging'}
 #: Tests of patched tools of Xen that need no Xen.
 ALONE = ('tests.soak.test_store_alone', 'tests.soak.test_xl_alone')
 

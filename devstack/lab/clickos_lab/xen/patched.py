@@ -9,6 +9,7 @@ from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
+from clickos_lab.xen import archive
 
 SERIES = paths.REPO / 'xen-patches/xen-4.17'
 #: Where dom0 has xl and its libraries.
@@ -130,3 +131,25 @@ def add(places, contents):
 def daemon(places, name):
     """Return where a daemon is after :func:`build`."""
     return places.root / 'source/xen' / _DAEMONS[name]
+
+
+def add_daemons(places, contents):
+    """Add the daemons to what is in dom0; nothing starts them."""
+    for name in _DAEMONS:
+        contents.add(daemon(places, name), f'{FOLDER}/{name}', 0o755)
+
+
+def overlay(places, names=tuple(_DAEMONS)):
+    """Write a root of dom0 with patched daemons in place of Debian's.
+
+    :param names: of the daemons
+    :returns: the root's name, for :class:`qemu.Machine`
+    """
+    root = archive.Archive()
+    for name in names:
+        root.add_file(f'{_DAEMONS_FOLDER}/{name}', daemon(places, name))
+    written = places.build / f'{"-".join(names)}.cpio'
+    root.write(written)
+    # The kernel unpacks one archive after the other.
+    written.write_bytes(places.initrd.read_bytes() + written.read_bytes())
+    return written.name

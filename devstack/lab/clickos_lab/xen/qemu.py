@@ -29,6 +29,8 @@ class Machine:
     uplinks: int = 4
     #: the daemon that keeps the Xen store: oxenstored or xenstored (adr/0018)
     store: str = 'oxenstored'
+    #: the archive of dom0's root, if not that of :mod:`root`; it lies beside
+    root: str | None = None
     #: Its clock counts instructions: what a step takes does not depend on
     #: what else this machine does.
     counted: bool = False
@@ -79,8 +81,9 @@ class Machine:
 
     def _boot(self, places):
         memory = f'{self.dom0_memory_mib}M'
+        root = places.build / (self.root or places.initrd.name)
         kernel = (f'{places.relative(places.kernel)} {_DOM0} '
                   f'store={self.store}')
         return ['-kernel', places.relative(places.xen),
                 '-append', f'{_XEN} dom0_mem={memory},max:{memory}',
-                '-initrd', f'{kernel},{places.relative(places.initrd)}']
+                '-initrd', f'{kernel},{places.relative(root)}']

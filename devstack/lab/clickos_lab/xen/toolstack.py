@@ -32,12 +32,13 @@ valed_socket = "{folder}/valed.sock"
 xenstore_dir = "/run/xenstored"
 host_kind = "xen"
 memory_mib = {memory_mib}
+max_guests = {max_guests}
 
 [xen]
 type = "{kind}"
 {installed}
 vif_script = "/etc/xen/scripts/vif-lab"
-pool = [{{ memory_mib = 8, guests = {pool} }}]
+pool = [{{ memory_mib = {pooled_mib}, guests = {pool} }}]
 [roles]
 nova = [{nova}]
 agent = [{agent}]
@@ -94,18 +95,21 @@ def built(state, program):
 
 
 def start(host, daemon, kind='pvh', installed=True, pool=0,
-          memory_mib=1400):
+          memory_mib=1400, pooled_mib=8, max_guests=1024):
     """Start a daemon and wait for its socket.
 
     :param kind: how domains are run, ``pv`` or ``pvh``
     :param installed: guests may be made of the image in dom0, too
-    :param pool: guests of that image, with 8 MiB, that are kept booted
+    :param pool: guests of that image that are kept booted
     :param memory_mib: what guests may use together
+    :param pooled_mib: memory of a guest of the pool
+    :param max_guests: how many there may be
     """
     line = f'image = "{image.FOLDER}/{image.CLICKOS}"' if installed else ''
     host.dom0.put_text(_CONFIGS[daemon].format(
         folder=FOLDER, kind=kind, installed=line, pool=pool,
-        memory_mib=memory_mib, **keys.USERS),
+        memory_mib=memory_mib, pooled_mib=pooled_mib,
+        max_guests=max_guests, **keys.USERS),
         f'{FOLDER}/{daemon}.toml')
     host.dom0.check(
         f'cd {FOLDER}; rm -f {daemon}.sock; '

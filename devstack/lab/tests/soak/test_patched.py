@@ -62,6 +62,39 @@ class PatchedTest(test_net.ValePorts):
         return self.dom0.run('xenstore-read /local/domain/0/backend/vale/'
                              f'{domid}/0/state').out.strip()
 
+    def test_attach_list_and_detach(self):
+        one = self._create('switch=vale0,segment=5')
+        for name in ('vale/1', test_net.mac(1).upper()):
+            with self.subTest(name):
+                self._attach_and_list()
+                done = self._xl(f'network-detach vale1 {name}')
+                self.assertEqual(0, done.status, done.err)
+                self.assertEqual([f'dom{one.domid}-0'], list(self._ports()))
+                self.assertNotIn('vale/1', self._xl('network-list vale1').out)
+        self._refused()
+
+    def _attach_and_list(self):
+        done = self._xl('network-attach vale1 type=vale segment=6 '
+                        f'mac={test_net.mac(1)},switch=vale0 port=late')
+        self.assertEqual(0, done.status, done.err)
+        self.assertEqual(6, self._ports()['late']['segment'])
+        lines = self._xl('network-list vale1').out.splitlines()
+        vales = [line.split() for line in lines if line.startswith('vale/')]
+        self.assertEqual(['vale/0', 'vale/1'], [v[0] for v in vales])
+        self.assertEqual(['0', test_net.mac(1), 'vale0', '6'], vales[1][1:5])
+        self.assertEqual('late', vales[1][6])
+
+    def _refused(self):
+        """Neither a wrong key nor valed's refusal leaves a device."""
+        for keys, cause in (('segment=6 bridge=br0', 'unknown key'),
+                            ('segment=6 slots=100', 'slots'),
+                            ('segment=5000', 'outside 1 to 4094')):
+            done = self._xl(f'network-attach vale1 type=vale {keys}')
+            self.assertNotEqual(0, done.status)
+            self.assertIn(cause, done.err + done.out)
+        self.assertNotIn('vale/1', self._xl('network-list vale1').out)
+        self.assertNotEqual(0, self._xl('network-detach vale1 vale/1').status)
+
     def test_a_vif_that_valed_refuses_makes_no_guest(self):
         for keys, cause in (
                 ('segment=5,slots=100', 'slots'),

@@ -294,6 +294,50 @@ class WatchTest(AloneCase):
         self.assertEqual(expected, slow.wait_for_event(expected[-1]))
 
 
+class ListTest(AloneCase):
+    """Lists that are longer than a message."""
+
+    def setUp(self):
+        super().setUp()
+        self.names = [str(number) for number in range(10000, 11500)]
+        for name in self.names:
+            self.dom0.write(f'/many/{name}', '')
+        self.dom0.request(daemon.SET_PERMS, '/many', 'r0')
+
+    def test_a_client_and_a_guest_get_all_names(self):
+        printed = self.daemon.program('list', '/many').split()
+        self.assertEqual(self.names, sorted(printed))
+        for one in (self.guest(1), self.dom0):
+            with self.assertRaisesRegex(daemon.Refused, 'E2BIG'):
+                one.request(daemon.DIRECTORY, '/many')
+            self.assertEqual(printed, one.names('/many'))
+
+    def test_short_lists(self):
+        self.dom0.write('/few/one', '')
+        self.assertEqual(['one'], self.dom0.names('/few'))
+        self.assertEqual([], self.dom0.names('/few/one'))
+
+    def test_a_change_between_parts_is_seen(self):
+        first = self.dom0.request(daemon.PART, '/many', 0).split(b'\0')
+        self.assertEqual(first, self.dom0.request(
+            daemon.PART, '/many', 0).split(b'\0'))
+        self.dom0.request(daemon.REMOVE, '/many/10700')
+        second = self.dom0.request(daemon.PART, '/many', 1200).split(b'\0')
+        self.assertNotEqual(first[0], second[0])
+        self.names.remove('10700')
+        self.assertEqual(self.names, sorted(self.dom0.names('/many')))
+
+    def test_wrong_requests(self):
+        one = self.guest(1)
+        self.assertRegex(one.request(daemon.PART, '/many', 10 ** 6),
+                         rb'^\d+\0\0$')
+        for words, error in ((['/many'], 'EINVAL'), (['/none', 0], 'ENOENT'),
+                             (['/many', 9 * 10 ** 18], 'EINVAL')):
+            with self.assertRaisesRegex(daemon.Refused, error):
+                one.request(daemon.PART, *words)
+        self.is_served(one)
+
+
 class GrowthTest(AloneCase):
     """The cost of a request beside many guests: two daemons take turns."""
 

@@ -104,3 +104,28 @@ class XlTest(test_store_alone.AloneCase):
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertIn('Testing libxl_device_vale_copy, done', done.stdout)
         self.assertNotIn('Huh?', done.stdout)
+
+    def test_an_attached_vif_is_parsed(self):
+        done = self._run('xl/xl', '-N', 'network-attach', '5', 'type=vale',
+                         'segment=6,mtu=1400', 'port=late')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual({'segment': 6, 'mtu': 1400, 'port': 'late'},
+                         json.loads(done.stdout.removeprefix('vale: ')))
+        done = self._run('xl/xl', '-N', 'network-attach', '5', 'type=vale',
+                         'segment=6', 'bridge=br0')
+        self.assertEqual(1, done.returncode)
+        self.assertIn('vale: unknown key "bridge=br0"', done.stderr)
+
+    def test_vifs_are_listed(self):
+        backend = '/local/domain/0/backend/vale/5/1'
+        for path, value in (
+                ('/libxl/5/device/vale/1/backend', backend),
+                ('/libxl/5/device/vale/1/mac', '00:16:3e:00:00:07'),
+                (f'{backend}/switch', 'vale0'), (f'{backend}/state', '4'),
+                (f'{backend}/segment', '6'), (f'{backend}/port', 'late')):
+            self.dom0.write(path, value)
+        done = self._run('xl/xl', 'network-list', '5')
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(
+            ['vale/1', '0', '00:16:3e:00:00:07', 'vale0', '6', '4', 'late',
+             backend], done.stdout.splitlines()[-1].split())

@@ -28,7 +28,8 @@ xenstored-log-file = {folder}/log
 persistent = false
 """
 (DIRECTORY, READ, WATCH, START, END, INTRODUCE, RELEASE, WRITE, REMOVE,
- SET_PERMS, EVENT, ERROR) = 1, 2, 4, 6, 7, 8, 9, 11, 13, 14, 15, 16
+ SET_PERMS, EVENT, ERROR, PART) = (
+     1, 2, 4, 6, 7, 8, 9, 11, 13, 14, 15, 16, 22)
 WAIT_S = 5
 
 
@@ -96,6 +97,18 @@ class _Stream:
     def write(self, path, value, transaction=0):
         """Write a node."""
         self.request(WRITE, path, tail=value.encode(), transaction=transaction)
+
+    def names(self, path):
+        """Return the names in a folder, taken in parts."""
+        whole, states = b'', set()
+        while not whole or (whole != b'\0' and whole[-2:] != b'\0\0'):
+            state, _, part = self.request(PART, path, len(whole)).partition(
+                b'\0')
+            states.add(state)
+            whole += part
+        if len(states) > 1:
+            raise AssertionError(f'the list changed: {states}')
+        return whole.decode().split('\0')[:-2]
 
     def own(self, path, domid):
         """Give a node to a domain."""
@@ -221,7 +234,9 @@ class Daemon:
     """A running oxenstored."""
 
     def __init__(self, program, library, packages, folder):
-        self.folder = folder
+        self.folder, self._packages = folder, packages
+        self._libraries = {'LD_LIBRARY_PATH': str(
+            packages / 'usr/lib/x86_64-linux-gnu')}
         (folder / 'dom0').write_bytes(bytes(_PAGE))
         (folder / 'port0').write_text(str(_PORT_DOM0))
         (folder / 'ports').write_bytes(bytes(_PORTS))
@@ -235,9 +250,7 @@ class Daemon:
                  '--no-fork --no-access-log --config-file "$3"', 'sh',
                  library, program, config],
                 env={'FAKEXEN': str(folder),
-                     'PATH': '/usr/sbin:/usr/bin:/bin',
-                     'LD_LIBRARY_PATH': packages
-                     / 'usr/lib/x86_64-linux-gnu'},
+                     'PATH': '/usr/sbin:/usr/bin:/bin', **self._libraries},
                 stdout=out, stderr=subprocess.STDOUT)
         self._events = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._wait_for_sockets()
@@ -255,6 +268,14 @@ class Daemon:
     def client(self):
         """Return a new client of the socket."""
         return Client(self.folder / 'socket')
+
+    def program(self, *words):
+        """Run Xen's own client, as dom0; return what it prints."""
+        return subprocess.run(
+            [self._packages / 'usr/bin/xenstore', *words], check=True,
+            capture_output=True, text=True, timeout=WAIT_S, env={
+                **self._libraries, 'XENSTORED_RUNDIR': str(self.folder)}
+        ).stdout
 
     def notify(self, port):
         """Send an event."""
