@@ -20,11 +20,20 @@ pub(crate) type Answers = [Option<String>];
 /// A message to the backend.
 pub(crate) type Keys = Vec<(&'static str, String)>;
 
+/// The address of a device without one: it connects, and no configuration can use it yet.
+pub(crate) const SILENT: [u8; 6] = [0; 6];
+
 /// The toolstack's description of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub mac: [u8; 6],
     pub mtu: u16,
+}
+
+impl Identity {
+    pub fn is_silent(&self) -> bool {
+        self.mac == SILENT
+    }
 }
 
 /// A class of devices.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which network devices the guest has: the directories `device/vif` and `device/vale`.
-use crate::frontend::Identity;
+use crate::frontend::{Identity, SILENT};
 use crate::platform::Platform;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -54,14 +54,15 @@ pub(crate) struct Progress {
     pub busy: bool,
     /// The first look, at the devices from before the guest's start, is over.
     looked: bool,
-    /// Numbers that are taken.
+    /// Numbers that are taken, without those of silent devices.
     known: BTreeSet<u32>,
     /// Directories that were complained of.
     refused: BTreeSet<String>,
 }
 
 /// Finds devices as the toolstack makes them; what is wrong with one is said on the console once. A
-/// number belongs to one device: the first one takes it.
+/// number belongs to one device: the first one takes it. A silent device is found again when it
+/// changes: it may have got its address (docs/adr/0098-silent-ports.md).
 pub(crate) struct Search<P, S> {
     pub link: Link<S>,
     pub platform: Rc<P>,
@@ -125,7 +126,9 @@ impl<P: Platform, S: Store> Search<P, S> {
         let mut progress = self.progress.borrow_mut();
         match device {
             Ok(device) if progress.known.len() < MOST => {
-                progress.known.insert(device.devid);
+                if !device.identity.is_silent() {
+                    progress.known.insert(device.devid);
+                }
                 progress.found.push(device);
             }
             result => {
@@ -153,7 +156,7 @@ async fn describe<S: Store>(
             SLOTS_RANGE.contains(s) && s.is_power_of_two()
         })?;
         let identity = Identity {
-            mac: parse_mac(mac.as_deref().unwrap_or_default())?,
+            mac: mac.as_deref().map_or(Ok(SILENT), parse_mac)?,
             mtu: parse("mtu", mtu, DEFAULT_MTU, |mtu| (68..=MTU_MAX).contains(mtu))?,
         };
         let class = if is_vif {

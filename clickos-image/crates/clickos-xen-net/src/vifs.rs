@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! All network devices of a guest.
 use crate::device::NetDevice;
-use crate::frontend::{Frontend, Handshake, Signals};
+use crate::frontend::{Frontend, Handshake, Identity, SILENT, Signals};
 use crate::metered::Metered;
 use crate::netif::Netfront;
 use crate::options::Options;
@@ -27,6 +27,7 @@ type Task = Pin<Box<dyn Future<Output = Error>>>;
 pub struct Vif {
     /// The toolstack's number, which configurations use.
     pub devid: u32,
+    class: Class,
     /// The device; it comes and goes with its backend.
     pub device: Rc<RefCell<dyn NetDevice>>,
     /// None after the connection to the store broke.
@@ -36,9 +37,10 @@ pub struct Vif {
 }
 
 impl Vif {
-    /// True if configurations can use it: it has been up, though it may be down now.
+    /// True if configurations can use it: it has an address and has been up, though it may be down
+    /// now.
     pub fn is_usable(&self) -> bool {
-        self.signals.was_up.get()
+        self.signals.was_up.get() && self.device.borrow().mac() != SILENT
     }
 
     fn is_settled(&self, now_ns: u64) -> bool {
@@ -85,14 +87,28 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
         poll(&mut self.search);
         let found = core::mem::take(&mut self.progress.borrow_mut().found);
         for device in found {
-            let vif = self.start(&device, now_ns);
-            self.list.push(vif);
+            if !self.give_address(&device) {
+                let vif = self.start(&device, now_ns);
+                self.list.push(vif);
+            }
         }
         for vif in &mut self.list {
             poll(&mut vif.handshake);
         }
         let is_searching = self.search.is_some() && self.progress.borrow().busy;
         !is_searching && self.list.iter().all(|vif| vif.is_settled(now_ns))
+    }
+
+    /// Gives an address to a silent device. False if no device has the number.
+    fn give_address(&self, found: &Found) -> bool {
+        let Some(vif) = self.list.iter().find(|vif| vif.devid == found.devid) else {
+            return false;
+        };
+        let Identity { mac, mtu } = found.identity;
+        if vif.class == found.class {
+            vif.device.borrow_mut().set_identity(mac, mtu);
+        }
+        true
     }
 
     fn start(&self, found: &Found, now_ns: u64) -> Vif {
@@ -126,6 +142,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
         );
         Vif {
             devid: found.devid,
+            class: found.class,
             device,
             handshake: Some(Box::pin(handshake.run())),
             signals,

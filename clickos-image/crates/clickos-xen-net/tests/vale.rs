@@ -247,6 +247,75 @@ fn a_device_that_goes_before_it_is_up_is_not_awaited() {
     }
 }
 
+/// The nodes of a device without an address.
+fn add_silent(guest: &mut Guest, devid: u32) {
+    guest.add("vale", devid);
+    let mac = format!("/local/domain/{DOMID}/device/vale/{devid}/mac");
+    guest.store.remove(&mac);
+    accept(guest, devid, "2");
+    guest.turn();
+}
+
+fn set_key(guest: &mut Guest, devid: u32, key: &str, value: &str) {
+    let path = format!("/local/domain/{DOMID}/device/vale/{devid}/{key}");
+    guest.store.write(&path, value.as_bytes());
+}
+
+#[test]
+fn a_silent_device_connects_and_is_of_use_once_it_has_an_address() {
+    let mut guest = Guest::new(Options::default());
+    add_silent(&mut guest, 0);
+    let mut port = connect(&mut guest, 256);
+    assert!(guest.turn(), "{:?}", guest.xen.said);
+    assert!(!guest.vifs.list()[0].is_usable());
+    let rings = guest.number("vale", "ring-ref");
+    set_key(&mut guest, 0, "mtu", "1400");
+    set_key(&mut guest, 0, "mac", "02:00:00:00:00:07");
+    assert!(guest.turn());
+    assert!(guest.vifs.list()[0].is_usable());
+    let device = guest.device();
+    assert_eq!(device.borrow().mac(), [2, 0, 0, 0, 0, 7]);
+    assert_eq!(device.borrow().mtu(), 1400);
+    assert_eq!(guest.number("vale", "ring-ref"), rings, "no new handshake");
+    assert_eq!(guest.vifs.list().len(), 1);
+    exchange(&guest, &mut port);
+    assert_eq!(*guest.xen.said.borrow(), Vec::<String>::new());
+}
+
+/// Only a silent device gets an address: a router has asked an ordinary one for it.
+#[test]
+fn an_address_comes_once_and_a_wrong_one_not_at_all() {
+    let mut guest = Guest::new(Options::default());
+    add_silent(&mut guest, 0);
+    let _port = connect(&mut guest, 256);
+    for (mac, expected) in [
+        ("01:00:00:00:00:01", [0; 6]),
+        ("00:00:00:00:00:00", [0; 6]),
+        ("02:00:00:00:00:01", [2, 0, 0, 0, 0, 1]),
+        ("02:00:00:00:00:02", [2, 0, 0, 0, 0, 1]),
+    ] {
+        set_key(&mut guest, 0, "mac", mac);
+        assert!(guest.turn());
+        assert_eq!(guest.device().borrow().mac(), expected, "{mac}");
+    }
+    // A vif of netback with its number is another device.
+    add_silent(&mut guest, 1);
+    guest.add("vif", 1);
+    guest.turn();
+    assert_eq!(guest.vifs.list()[1].device.borrow().mac(), [0; 6]);
+}
+
+#[test]
+fn a_silent_device_that_the_switch_lets_go_gives_its_memory_back() {
+    let mut guest = Guest::new(Options::default());
+    add_silent(&mut guest, 0);
+    drop(connect(&mut guest, 256));
+    guest.set_backend("vale", 0, "6");
+    assert!(guest.turn());
+    assert_eq!(guest.xen.live_pages.get(), 0);
+    assert!(!guest.vifs.list()[0].is_usable());
+}
+
 #[test]
 fn a_sleeping_guest_is_woken_and_a_sleeping_switch_is_kicked() {
     let mut guest = guest_with(64);

@@ -155,6 +155,10 @@ impl<P: Platform> NetDevice for Netfront<P> {
         self.identity.mtu
     }
 
+    fn set_identity(&mut self, mac: [u8; 6], mtu: u16) {
+        self.identity = Identity { mac, mtu };
+    }
+
     fn is_up(&self) -> bool {
         self.up
     }
