@@ -14,7 +14,7 @@ use crate::{
     MirrorSet, Mirrors, OffloadChange, OffloadEnable, OffloadId, OffloadInfo, OffloadList,
     OffloadSet, Offloads, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
     PortMove, PortName, PortPeers, PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments,
-    SwitchName, Trace, WorkerInfo, Workers,
+    SilentAdd, SilentRemove, SilentVif, SilentVifs, SwitchName, Trace, WorkerInfo, Workers,
 };
 
 /// The descriptors for the owner of a process port.
@@ -76,6 +76,23 @@ impl ValeClient {
             port: port.clone(),
         };
         self.0.call("port-remove", json(&id)?).map(drop)
+    }
+
+    /// Connects to a vif of a Xen guest that has no port yet; one that is there is fine.
+    pub fn silent_add(&mut self, vif: &SilentAdd) -> Result<(), ClientError> {
+        self.0.call("silent-add", json(vif)?).map(drop)
+    }
+
+    /// Leaves the silent vifs of a domain.
+    pub fn silent_remove(&mut self, domid: u16) -> Result<(), ClientError> {
+        let args = json(&SilentRemove { domid })?;
+        self.0.call("silent-remove", args).map(drop)
+    }
+
+    /// All silent vifs.
+    pub fn silent_list(&mut self) -> Result<Vec<SilentVif>, ClientError> {
+        let found: SilentVifs = self.answer("silent-list", &serde_json::json!({}))?;
+        Ok(found.vifs)
     }
 
     /// Replaces the addresses that a port may use.

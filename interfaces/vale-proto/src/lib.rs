@@ -17,6 +17,7 @@ mod offload;
 mod path;
 mod pcap;
 mod port;
+mod silent;
 mod trace;
 mod uplink;
 mod vxlan;
@@ -48,7 +49,7 @@ pub use port::{
     Allowed, Counters, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo, PortList,
     PortSet, Ports, allowed,
 };
-
+pub use silent::{SilentAdd, SilentRemove, SilentVif, SilentVifs};
 pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};
 pub use uplink::{PortPeers, SegmentUplink, Uplink};
 pub use vxlan::{MAX_PEERS, MAX_VNI, Vxlan};

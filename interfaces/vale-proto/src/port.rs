@@ -154,7 +154,7 @@ fn default_mtu() -> u16 {
     1500
 }
 
-fn default_slots() -> u32 {
+pub(crate) fn default_slots() -> u32 {
     256
 }
 
@@ -163,6 +163,20 @@ pub fn check_segment(segment: u32) -> Result<(), String> {
     match (1..=MAX_SEGMENT).contains(&segment) {
         true => Ok(()),
         false => Err(format!("segment: {segment} is outside 1..={MAX_SEGMENT}")),
+    }
+}
+
+pub(crate) fn check_slots(slots: u32) -> Result<(), String> {
+    match slots.is_power_of_two() && (64..=2048).contains(&slots) {
+        true => Ok(()),
+        false => Err(format!("slots: {slots} is not a power of two in 64..=2048")),
+    }
+}
+
+pub(crate) fn check_domain(domid: u16) -> Result<(), String> {
+    match (1..DOMID_RESERVED).contains(&domid) {
+        true => Ok(()),
+        false => Err(format!("{domid} is no guest's domain")),
     }
 }
 
@@ -201,12 +215,7 @@ impl PortAdd {
             let (low, high) = (MTU_RANGE.start(), MTU_RANGE.end());
             return Err(format!("mtu: {} is outside {low}..={high}", self.mtu));
         }
-        if !self.slots.is_power_of_two() || !(64..=2048).contains(&self.slots) {
-            return Err(format!(
-                "slots: {} is not a power of two in 64..=2048",
-                self.slots
-            ));
-        }
+        check_slots(self.slots)?;
         if self.allowed.len() > MAX_ALLOWED {
             return Err(format!(
                 "allowed: {} entries are more than {MAX_ALLOWED}",
@@ -267,9 +276,7 @@ impl PortAdd {
         match (self.kind == Kind::Xen, self.guest) {
             (true, None) => Err("guest: is missing; a Xen port belongs to one".to_owned()),
             (false, Some(_)) => Err("guest: only a Xen port has one".to_owned()),
-            (true, Some(guest)) if !(1..DOMID_RESERVED).contains(&guest.domid) => {
-                Err(format!("guest: {} is no guest's domain", guest.domid))
-            }
+            (true, Some(guest)) => check_domain(guest.domid).map_err(|e| format!("guest: {e}")),
             _ => Ok(()),
         }
     }

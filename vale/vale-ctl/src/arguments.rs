@@ -43,6 +43,7 @@ Examples:
   vale-ctl offload register vale0:lb --rule \"redirect 02:00:00:00:00:05 src 10.0.1.9\"
   vale-ctl offload show vale0
   vale-ctl workers
+  vale-ctl silent
   vale-ctl move vale0:client 1
   vale-ctl trace vale0:client --src-mac 02:00:00:00:00:01 --dst-mac 02:00:00:00:00:02 \
       --src 10.0.1.5 --dst 10.0.1.6 --proto tcp --dport 22
@@ -109,6 +110,8 @@ pub enum Command {
     },
     /// Shows the forwarding threads and their ports.
     Workers,
+    /// Shows the vifs of Xen guests that are connected before they have a port.
+    Silent,
     /// Moves a port to another worker, without a lost frame.
     Move {
         #[arg(value_name = "SWITCH:PORT")]
@@ -270,7 +273,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 25);
+        assert_eq!(examples.len(), 26);
         for example in examples {
             Arguments::try_parse_from(words(example)).map(drop).unwrap();
         }

@@ -99,6 +99,10 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
             let workers = client.worker_list().map_err(|e| e.to_string())?;
             return Ok(show::workers(&workers, format));
         }
+        Command::Silent => {
+            let vifs = client.silent_list().map_err(|e| e.to_string())?;
+            return Ok(show::silent(&vifs, format));
+        }
         Command::Move { port, worker } => {
             let PortId { switch, port } = port.clone();
             let worker = *worker;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Value, json};
-use vale_proto::{PortInfo, WorkerInfo};
+use vale_proto::{PortInfo, SilentVif, WorkerInfo};
 
 /// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,6 +73,21 @@ pub fn workers(workers: &[WorkerInfo], format: Format) -> String {
     });
     let head = ["WORKER", "BUSY_MS", "HANDED_OVER", "DROPPED_FULL", "PORTS"];
     table(&head, rows)
+}
+
+pub fn silent(vifs: &[SilentVif], format: Format) -> String {
+    if format == Format::Json {
+        return json_text(&vifs);
+    }
+    let rows = vifs.iter().map(|vif| {
+        let connected = if vif.connected { "yes" } else { "no" };
+        vec![
+            vif.domid.to_string(),
+            vif.devid.to_string(),
+            connected.to_owned(),
+        ]
+    });
+    table(&["DOMAIN", "DEVID", "CONNECTED"], rows)
 }
 
 /// The drops of a port by reason.

@@ -4,6 +4,7 @@ mod chain;
 mod mirror;
 mod offload;
 mod segment;
+mod silent;
 mod worker;
 
 use std::io;
@@ -51,6 +52,9 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("hello", Access::Any, &Typed(Control::hello)),
     Verb::new("port-add", CHANGE, &TypedWithFds(Control::port_add)),
     Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
+    Verb::new("silent-add", CHANGE, &Typed(Control::silent_add)),
+    Verb::new("silent-remove", CHANGE, &Typed(Control::silent_remove)),
+    Verb::new("silent-list", Access::Any, &Typed(Control::silent_list)).listing(),
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
     Verb::new("port-guard", CHANGE, &Typed(Control::port_guard)).large(),
     Verb::new("port-peers", CHANGE, &Typed(Control::port_peers)),

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use ring::{PushError, Regions, RingError, SwitchPort};
+use ring::{PushError, Regions, RingError, SLOTS_RANGE, Slot, SwitchPort};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat};
 use rustix::pipe::{PipeFlags, pipe_with};
 use vale_proto::Counters;
 use vale_xen_dev::EventChannel;
 
-use crate::device::{Buffers, Burst, Device, HEAD};
+use crate::device::{BURST, Buffers, Burst, Device, HEAD};
 use crate::offload::Offload;
 use crate::outgoing::Outgoing;
 use crate::taken::{Rest, Taken};
@@ -20,12 +20,17 @@ use crate::taken::{Rest, Taken};
 /// The name of an eventfd in /proc (proc_pid_fd(5)).
 const EVENTFD: &str = "anon_inode:[eventfd]";
 
+/// Slots of the largest ring.
+const MOST_SLOTS: usize = *SLOTS_RANGE.end() as usize;
+
 /// A guest's rings and their notifications.
 pub struct RingPort {
     ring: SwitchPort,
     events: Events,
     /// The next flush has to wake the guest.
     is_wake_due: bool,
+    /// Invalid descriptors and indices from before the rings had a port.
+    malformed_before: u64,
 }
 
 /// The notifications between a guest and valed.
@@ -94,7 +99,23 @@ impl RingPort {
             ring,
             events,
             is_wake_due: false,
+            malformed_before: 0,
         }
+    }
+
+    /// Drops the frames that the guest has sent so far, and forgets what was wrong with them. A guest
+    /// that goes on sending meanwhile keeps the thread no longer than a full ring does.
+    pub fn discard(&mut self) {
+        let mut slots = [Slot::EMPTY; BURST];
+        for _ in 0..MOST_SLOTS / BURST {
+            if self.ring.fetch(&mut slots) == 0 {
+                break;
+            }
+        }
+        if self.ring.publish() {
+            self.wake();
+        }
+        self.malformed_before = self.ring.malformed();
     }
 
     /// Wakes the guest. A full pipe holds wakes that it has not read.
@@ -192,7 +213,7 @@ impl Device for RingPort {
     }
 
     fn malformed(&self) -> u64 {
-        self.ring.malformed()
+        self.ring.malformed() - self.malformed_before
     }
 }
 
@@ -210,5 +231,57 @@ fn push(ring: &mut SwitchPort, head: &[u8], rest: Option<Rest<'_>>, counters: &m
         Err(PushError::Full) => counters.dropped_full += 1,
         Err(PushError::BadLength(_)) => counters.dropped_too_long += 1,
         Err(PushError::BadBuffer) => counters.dropped_malformed += 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::{GuestPort, Memory};
+
+    use super::*;
+
+    /// Rings that had no port before, and their guest's side.
+    fn rings(slots: u32) -> (RingPort, GuestPort) {
+        let (port, [memfd, ..]) = RingPort::create(slots, None).unwrap();
+        (port, GuestPort::map(&memfd).unwrap())
+    }
+
+    fn fetched(port: &mut RingPort) -> usize {
+        let count = port.fetch(&mut Burst::default());
+        port.release();
+        port.flush(&mut Counters::default());
+        count
+    }
+
+    #[test]
+    fn frames_from_before_are_dropped_with_their_counts() {
+        for slots in [64, 2048] {
+            let (mut port, mut guest) = rings(slots);
+            while guest.push(&[1; 60]).is_ok() {}
+            let _ = guest.publish();
+            port.discard();
+            assert_eq!(fetched(&mut port), 0);
+            guest.push(&[2; 60]).unwrap();
+            let _ = guest.publish();
+            assert_eq!(fetched(&mut port), 1);
+        }
+    }
+
+    #[test]
+    fn malformed_descriptors_from_before_are_forgotten() {
+        let (mut port, mut guest) = rings(64);
+        let break_next = |guest: &mut GuestPort| {
+            guest.push(&[1; 60]).unwrap();
+            let _ = guest.publish();
+            (0x1000..0x1000 + 64 * 8)
+                .step_by(8)
+                .for_each(|at| guest.memory().store_descriptor(at, u64::MAX));
+        };
+        break_next(&mut guest);
+        port.discard();
+        assert_eq!(port.malformed(), 0);
+        break_next(&mut guest);
+        assert_eq!(fetched(&mut port), 0);
+        assert_eq!(port.malformed(), 1);
     }
 }

@@ -535,6 +535,36 @@ fn ports_move_between_the_workers_that_are_there() {
     }
 }
 
+/// On a host without Xen.
+#[test]
+fn silent_vifs_are_those_of_xen_guests() {
+    let valed = Valed::start();
+    let mut client = valed.client();
+    for (args, text) in [
+        (
+            json!({"domid": 7, "devid": 0}),
+            "no xenstore in its configuration",
+        ),
+        (
+            json!({"domid": 0, "devid": 0}),
+            "domid: 0 is no guest's domain",
+        ),
+        (
+            json!({"domid": 7, "devid": 0, "slots": 65}),
+            "slots: 65 is not",
+        ),
+        (json!({"domid": 7}), "missing field"),
+        (json!({"domid": 7, "devid": 0, "netback": true}), "netback"),
+    ] {
+        let (code, message) = code(&valed, "silent-add", args.clone());
+        assert_eq!(code, "bad-request", "{args}: {message}");
+        assert!(message.contains(text), "{args}: {message}");
+    }
+    client.silent_remove(7).unwrap();
+    assert_eq!(client.silent_list().unwrap(), []);
+    assert_eq!(vale_ctl(&valed, 0, "silent -o json").stdout, b"[]\n");
+}
+
 #[test]
 fn the_log_has_the_pages_of_rings_once() {
     let valed = Valed::start();

@@ -3,16 +3,17 @@
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use log::{error, info, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use vale_proto::{GuestVif, PortId};
+use vale_proto::{GuestVif, PortId, SilentVif};
 use xenstore::{Client, Code, Error, Request, Tx};
 
 use super::phase::{Frontend, Phase, Step};
 use super::rings::{self, FrontendRings};
+use super::vif::{CHANGES, Vif, port_name};
 use crate::device::{Absent, Device};
 use crate::guests::Guests;
 use crate::rate_limit::RateLimit;
@@ -24,10 +25,7 @@ use crate::workers::Handle;
 const RELEASE: &str = "@releaseDomain";
 /// Time between two tries to reach a lost store.
 const RECONNECT: Duration = Duration::from_secs(1);
-
-/// Changes of a frontend's state that valed follows in a minute. A start or an end takes two.
-const CHANGES: u32 = 80;
-/// Log lines about one vif in a minute, and about refused requests.
+/// Log lines about refused requests in a minute.
 const LINES: u32 = 10;
 
 pub(super) enum Command {
@@ -37,64 +35,28 @@ pub(super) enum Command {
         slots: u32,
     },
     Remove(PortId),
+    /// Connects to a vif that gets its port later.
+    AddSilent {
+        guest: GuestVif,
+        slots: u32,
+    },
+    RemoveSilent {
+        domid: u16,
+    },
+    ListSilent(Sender<Vec<SilentVif>>),
 }
 
 pub(super) struct Backend {
     path: PathBuf,
     store: Client,
     /// The domain in which valed runs.
-    domain: u16,
+    pub(super) domain: u16,
     forwarder: Handle,
     guests: Arc<Guests>,
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
-    vifs: Vec<Vif>,
+    pub(super) vifs: Vec<Vif>,
     lines: RateLimit,
-}
-
-/// A guest's vif.
-struct Vif {
-    port: PortId,
-    /// The domain in which valed runs.
-    backend: u16,
-    guest: GuestVif,
-    slots: u32,
-    phase: Phase,
-    /// The store reports changes of the frontend's state.
-    watched: bool,
-    changes: RateLimit,
-    lines: RateLimit,
-}
-
-impl Vif {
-    /// A key of the guest, or of netback in its place.
-    fn frontend(&self, key: &str) -> String {
-        let GuestVif { domid, devid, .. } = self.guest;
-        match self.guest.netback {
-            true => self.backend(&format!("netback/{key}")),
-            false => format!("/local/domain/{domid}/device/vale/{devid}/{key}"),
-        }
-    }
-
-    /// A key in the directory of the backend.
-    fn backend(&self, key: &str) -> String {
-        let GuestVif { domid, devid, .. } = self.guest;
-        let class = if self.guest.netback { "vif" } else { "vale" };
-        let own = self.backend;
-        format!("/local/domain/{own}/backend/{class}/{domid}/{devid}/{key}")
-    }
-
-    /// A key that valed writes. The keys of a vif's backend are netback's, but for a directory.
-    fn own(&self, key: &str) -> String {
-        match self.guest.netback {
-            true => self.backend(&format!("valed/{key}")),
-            false => self.backend(key),
-        }
-    }
-
-    fn name(&self) -> String {
-        format!("{}:{}", self.port.switch, self.port.port)
-    }
 }
 
 impl Backend {
@@ -180,8 +142,8 @@ impl Backend {
         }
         vif.watched = wanted;
         match wanted {
-            true => self.store.watch(&vif.frontend("state"), &vif.name()),
-            false => self.store.unwatch(&vif.frontend("state"), &vif.name()),
+            true => self.store.watch(&vif.frontend("state"), &vif.token),
+            false => self.store.unwatch(&vif.frontend("state"), &vif.token),
         }
     }
 
@@ -228,39 +190,56 @@ impl Backend {
 
     fn execute(&mut self, command: Command) -> Result<(), Error> {
         match command {
-            Command::Add { port, guest, slots } => {
-                self.vifs.push(Vif {
-                    port,
-                    backend: self.domain,
-                    guest,
-                    slots,
-                    phase: Phase::New,
-                    watched: false,
-                    changes: RateLimit::new(CHANGES),
-                    lines: RateLimit::new(LINES),
-                });
-                self.watch(self.vifs.len() - 1)
-            }
+            Command::Add { port, guest, slots } => self.add(port, guest, slots),
             Command::Remove(port) => self.remove(&port),
+            Command::AddSilent { guest, slots } => self.add_silent(guest, slots),
+            Command::RemoveSilent { domid } => self.remove_silent(domid),
+            Command::ListSilent(answer) => {
+                // Its reader may have given up.
+                let _ = answer.send(self.list_silent());
+                Ok(())
+            }
         }
     }
 
-    fn remove(&mut self, port: &PortId) -> Result<(), Error> {
-        let Some(index) = self.vifs.iter().position(|vif| vif.port == *port) else {
+    /// Gives a port to a vif: to a silent one that is connected already, or to a new one.
+    fn add(&mut self, port: PortId, guest: GuestVif, slots: u32) -> Result<(), Error> {
+        let taken = self.take_over(&port, guest, slots);
+        if matches!(taken, Ok(true)) {
             return Ok(());
-        };
+        }
+        let token = port_name(&port);
+        let followed = self.follow(Vif::new(Some(port), token, self.domain, guest, slots));
+        taken.and(followed)
+    }
+
+    pub(super) fn follow(&mut self, vif: Vif) -> Result<(), Error> {
+        self.vifs.push(vif);
+        self.watch(self.vifs.len() - 1)
+    }
+
+    fn remove(&mut self, port: &PortId) -> Result<(), Error> {
+        let mut vifs = self.vifs.iter();
+        match vifs.position(|vif| vif.port.as_ref() == Some(port)) {
+            Some(index) => self.leave(index),
+            None => Ok(()),
+        }
+    }
+
+    /// Stops following a vif, and tells the guest. Its rings are gone.
+    pub(super) fn leave(&mut self, index: usize) -> Result<(), Error> {
         let vif = self.vifs.swap_remove(index);
         if vif.watched {
-            self.store.unwatch(&vif.frontend("state"), &vif.name())?;
+            self.store.unwatch(&vif.frontend("state"), &vif.token)?;
         }
         write_state(&mut self.store, &vif, Phase::Closed, self.guests.version())
     }
 
     fn event(&mut self, token: &str) -> Result<(), Error> {
         if token == RELEASE {
-            return self.for_each(Self::check_domain);
+            return self.check_domains();
         }
-        match self.vifs.iter().position(|vif| vif.name() == token) {
+        match self.vifs.iter().position(|vif| vif.token == token) {
             // An event from before the watch ended.
             Some(index) if !self.vifs[index].watched => Ok(()),
             Some(index) if self.vifs[index].changes.allows(Instant::now()) => {
@@ -273,7 +252,13 @@ impl Backend {
 
     fn check_all(&mut self) -> Result<(), Error> {
         self.for_each(Self::check_frontend)?;
-        self.for_each(Self::check_domain)
+        self.check_domains()
+    }
+
+    fn check_domains(&mut self) -> Result<(), Error> {
+        self.for_each(Self::check_domain)?;
+        self.forget_dead();
+        Ok(())
     }
 
     /// Unmaps the pages of a domain that died: Xen frees a domain only without mappings.
@@ -365,14 +350,18 @@ impl Backend {
     }
 
     /// False if the port is gone. This thread unmaps the old rings: it takes the forwarding thread
-    /// milliseconds.
-    fn plug(&self, index: usize, rings: Option<RingPort>) -> bool {
-        let PortId { switch, port } = self.vifs[index].port.clone();
+    /// milliseconds. The rings of a silent vif stay here, where no frame is read or written.
+    pub(super) fn plug(&mut self, index: usize, rings: Option<RingPort>) -> bool {
+        let vif = &mut self.vifs[index];
+        let Some(port) = &vif.port else {
+            vif.rings = rings;
+            return true;
+        };
         let device: Box<dyn Device> = match rings {
             Some(rings) => Box::new(rings),
             None => Box::new(Absent::default()),
         };
-        let plugged = self.forwarder.plug(&PortId { switch, port }, device);
+        let plugged = self.forwarder.plug(port, device);
         plugged.unwrap_or(false)
     }
 }
@@ -419,46 +408,4 @@ fn write_state(store: &mut Client, vif: &Vif, phase: Phase, version: u32) -> Res
         }
         None => Ok(()),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn vif(backend: u16, netback: bool) -> Vif {
-        Vif {
-            port: "vale0:a".parse().unwrap(),
-            backend,
-            guest: GuestVif {
-                domid: 7,
-                devid: 1,
-                netback,
-            },
-            slots: 64,
-            phase: Phase::New,
-            watched: false,
-            changes: RateLimit::new(CHANGES),
-            lines: RateLimit::new(LINES),
-        }
-    }
-
-    #[test]
-    fn the_guest_writes_no_key_that_netback_hands_over() {
-        let guest = "/local/domain/7/device/vale/1/state";
-        let (vale, backend) = (vif(0, false), "/local/domain/0/backend/vale/7/1/state");
-        assert_eq!(
-            (vale.frontend("state"), vale.own("state")),
-            (guest.into(), backend.into())
-        );
-        let (vif, backend) = (vif(0, true), "/local/domain/0/backend/vif/7/1");
-        assert_eq!(vif.frontend("state"), format!("{backend}/netback/state"));
-        assert_eq!(vif.own("state"), format!("{backend}/valed/state"));
-        assert_eq!(vif.backend("frontend"), format!("{backend}/frontend"));
-    }
-
-    #[test]
-    fn a_driver_domain_has_the_backends_of_its_own_directory() {
-        let backend = "/local/domain/5/backend/vale/7/1/state";
-        assert_eq!(vif(5, false).own("state"), backend);
-    }
 }

@@ -4,19 +4,25 @@
 mod backend;
 mod phase;
 mod rings;
+mod silent;
+mod vif;
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
-use vale_proto::{GuestVif, PortId};
+use vale_proto::{GuestVif, PortId, SilentVif};
 
 use crate::guests::Guests;
 use crate::workers::Handle;
 use backend::{Backend, Command};
+
+/// How long the thread may take to answer.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// Sends work to the thread.
 #[derive(Clone)]
@@ -49,6 +55,23 @@ impl Xen {
     /// Stops following a vif and tells the guest. The rings of the port must be gone.
     pub fn remove(&self, port: PortId) {
         self.send(Command::Remove(port));
+    }
+
+    /// Connects to a vif that gets its port later. False if the thread has ended.
+    pub fn add_silent(&self, guest: GuestVif, slots: u32) -> bool {
+        self.send(Command::AddSilent { guest, slots })
+    }
+
+    /// Leaves the silent vifs of a domain. False if the thread has ended.
+    pub fn remove_silent(&self, domid: u16) -> bool {
+        self.send(Command::RemoveSilent { domid })
+    }
+
+    /// The silent vifs. None if the thread has ended or waits for the store.
+    pub fn silent(&self) -> Option<Vec<SilentVif>> {
+        let (sender, answer) = channel();
+        self.send(Command::ListSilent(sender));
+        answer.recv_timeout(ANSWER).ok()
     }
 
     fn send(&self, command: Command) -> bool {

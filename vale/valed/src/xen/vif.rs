@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A guest's vif: its port, its nodes in the store and its progress.
+use vale_proto::{GuestVif, PortId};
+
+use super::phase::Phase;
+use crate::rate_limit::RateLimit;
+use crate::ring_port::RingPort;
+
+/// Changes of a frontend's state that valed follows in a minute. A start or an end takes two.
+pub(super) const CHANGES: u32 = 80;
+/// Log lines about one vif in a minute.
+const LINES: u32 = 10;
+
+/// A guest's vif.
+pub(super) struct Vif {
+    /// Its port; a silent vif has none yet.
+    pub port: Option<PortId>,
+    /// The token of its watch.
+    pub token: String,
+    /// The domain in which valed runs.
+    pub backend: u16,
+    pub guest: GuestVif,
+    pub slots: u32,
+    pub phase: Phase,
+    /// The rings of a silent vif; the worker of a port has those of other vifs.
+    pub rings: Option<RingPort>,
+    /// The store reports changes of the frontend's state.
+    pub watched: bool,
+    pub changes: RateLimit,
+    pub lines: RateLimit,
+}
+
+impl Vif {
+    pub fn new(
+        port: Option<PortId>,
+        token: String,
+        backend: u16,
+        guest: GuestVif,
+        slots: u32,
+    ) -> Self {
+        Self {
+            port,
+            token,
+            backend,
+            guest,
+            slots,
+            phase: Phase::New,
+            rings: None,
+            watched: false,
+            changes: RateLimit::new(CHANGES),
+            lines: RateLimit::new(LINES),
+        }
+    }
+
+    pub fn is_silent(&self) -> bool {
+        self.port.is_none()
+    }
+
+    /// Gives a silent vif its port, and its rings to the caller. No count of its time before stays.
+    pub fn rehome(&mut self, port: PortId) -> Option<RingPort> {
+        self.port = Some(port);
+        (self.changes, self.lines) = (RateLimit::new(CHANGES), RateLimit::new(LINES));
+        self.rings.take()
+    }
+
+    /// A key of the guest, or of netback in its place.
+    pub fn frontend(&self, key: &str) -> String {
+        let GuestVif { domid, devid, .. } = self.guest;
+        match self.guest.netback {
+            true => self.backend(&format!("netback/{key}")),
+            false => format!("/local/domain/{domid}/device/vale/{devid}/{key}"),
+        }
+    }
+
+    /// A key in the directory of the backend.
+    pub fn backend(&self, key: &str) -> String {
+        let GuestVif { domid, devid, .. } = self.guest;
+        let class = if self.guest.netback { "vif" } else { "vale" };
+        let own = self.backend;
+        format!("/local/domain/{own}/backend/{class}/{domid}/{devid}/{key}")
+    }
+
+    /// A key that valed writes. The keys of a vif's backend are netback's, but for a directory.
+    pub fn own(&self, key: &str) -> String {
+        match self.guest.netback {
+            true => self.backend(&format!("valed/{key}")),
+            false => self.backend(key),
+        }
+    }
+
+    /// Its name in the log.
+    pub fn name(&self) -> String {
+        self.port.as_ref().map_or("silent".into(), port_name)
+    }
+}
+
+/// `vale0:port`.
+pub(super) fn port_name(port: &PortId) -> String {
+    format!("{}:{}", port.switch, port.port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vif(backend: u16, netback: bool) -> Vif {
+        let port: PortId = "vale0:a".parse().unwrap();
+        let guest = GuestVif {
+            domid: 7,
+            devid: 1,
+            netback,
+        };
+        Vif::new(Some(port.clone()), port_name(&port), backend, guest, 64)
+    }
+
+    #[test]
+    fn the_guest_writes_no_key_that_netback_hands_over() {
+        let guest = "/local/domain/7/device/vale/1/state";
+        let (vale, backend) = (vif(0, false), "/local/domain/0/backend/vale/7/1/state");
+        assert_eq!(
+            (vale.frontend("state"), vale.own("state")),
+            (guest.into(), backend.into())
+        );
+        let (vif, backend) = (vif(0, true), "/local/domain/0/backend/vif/7/1");
+        assert_eq!(vif.frontend("state"), format!("{backend}/netback/state"));
+        assert_eq!(vif.own("state"), format!("{backend}/valed/state"));
+        assert_eq!(vif.backend("frontend"), format!("{backend}/frontend"));
+    }
+
+    #[test]
+    fn a_driver_domain_has_the_backends_of_its_own_directory() {
+        let backend = "/local/domain/5/backend/vale/7/1/state";
+        assert_eq!(vif(5, false).own("state"), backend);
+    }
+}
