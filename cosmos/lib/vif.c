@@ -62,12 +62,22 @@ static bool make_class(struct xs_handle *xs, xs_transaction_t tx,
     return xs_mkdir(xs, tx, path) && cosmos_let_read(xs, tx, path, domid);
 }
 
+/* A silent vif gets its address later: an address of zeros has no node. */
+static bool put_mac(struct xs_handle *xs, xs_transaction_t tx,
+                    const char *front, const uint8_t m[6])
+{
+    static const uint8_t none[6];
+
+    return !memcmp(m, none, sizeof(none)) ||
+           cosmos_put(xs, tx, front, "mac", "%02x:%02x:%02x:%02x:%02x:%02x",
+                      m[0], m[1], m[2], m[3], m[4], m[5]);
+}
+
 /* The frontend's node is its own, and dom0 reads it. */
 static bool make_front(struct xs_handle *xs, xs_transaction_t tx,
                        const struct nodes *nodes)
 {
     const struct cosmos_vale *vale = nodes->vale;
-    const uint8_t *m = vale->mac;
     struct xs_permissions own[] = {
         { .id = nodes->domid, .perms = XS_PERM_NONE },
         { .id = 0, .perms = XS_PERM_READ },
@@ -77,9 +87,7 @@ static bool make_front(struct xs_handle *xs, xs_transaction_t tx,
            xs_set_permissions(xs, tx, nodes->front, own, 2) &&
            cosmos_put(xs, tx, nodes->front, "backend", "%s", nodes->back) &&
            cosmos_put(xs, tx, nodes->front, "backend-id", "0") &&
-           cosmos_put(xs, tx, nodes->front, "mac",
-                      "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2],
-                      m[3], m[4], m[5]) &&
+           put_mac(xs, tx, nodes->front, vale->mac) &&
            cosmos_put(xs, tx, nodes->front, "mtu", "%u", vale->mtu) &&
            cosmos_put(xs, tx, nodes->front, "slots", "%u", vale->slots) &&
            cosmos_put(xs, tx, nodes->front, "state", "1");

@@ -6,7 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use control_socket::Roles;
 use serde::Deserialize;
 
-use crate::spec::Sha256Text;
+use crate::silent::{Silent, default_slots};
+use crate::spec::{MAX_VIFS, Sha256Text};
 
 /// The last domain id a toolstack may give: Xen reserves those from 0x7ff0 on
 /// (DOMID_FIRST_RESERVED in xen/xen.h).
@@ -126,6 +127,25 @@ pub struct Shelf {
     pub image: Option<Sha256Text>,
     pub memory_mib: u32,
     pub guests: usize,
+    /// Vifs at the switch that each has from the start, silent until a guest gets them.
+    #[serde(default)]
+    pub vifs: u32,
+    /// Slots of their rings.
+    #[serde(default = "default_slots")]
+    pub slots: u32,
+    /// Vifs of stock netback that each has from the start, with the devids behind those.
+    #[serde(default)]
+    pub nics: u32,
+}
+
+impl Shelf {
+    pub fn silent(&self) -> Silent {
+        Silent {
+            vifs: self.vifs,
+            slots: self.slots,
+            nics: self.nics,
+        }
+    }
 }
 
 impl Config {
@@ -194,6 +214,10 @@ impl XenConfig {
         for shelf in &self.pool {
             range("xen.pool.memory_mib", shelf.memory_mib.into(), 4..=65536)?;
             range("xen.pool.guests", shelf.guests as u64, 0..=MAX_DOMID.into())?;
+            range("xen.pool.vifs", shelf.vifs.into(), 0..=MAX_VIFS as u64)?;
+            let left = (MAX_VIFS as u64).saturating_sub(shelf.vifs.into());
+            range("xen.pool.nics", shelf.nics.into(), 0..=left)?;
+            check_slots(shelf.slots)?;
         }
         for (key, path) in [
             ("xen.image", &self.image),
@@ -238,6 +262,16 @@ fn range(key: &str, got: u64, range: std::ops::RangeInclusive<u64>) -> Result<()
     }
     let (low, high) = (range.start(), range.end());
     Err(format!("{key}: expected {low} to {high}, got {got}"))
+}
+
+fn check_slots(slots: u32) -> Result<(), String> {
+    range("xen.pool.slots", slots.into(), 64..=2048)?;
+    match slots.is_power_of_two() {
+        true => Ok(()),
+        false => Err(format!(
+            "xen.pool.slots: expected a power of two, got {slots}"
+        )),
+    }
 }
 
 fn absolute(key: &str, path: &Path) -> Result<(), String> {

@@ -26,6 +26,7 @@ mod pool;
 mod record;
 mod saved;
 mod service;
+mod silent;
 mod spec;
 mod steps;
 mod store;

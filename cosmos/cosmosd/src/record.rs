@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::files::{make_private_dir, remove_file};
 use crate::host::{Instance, Rings};
+use crate::silent::Silent;
 use crate::spec::{Nic, Uuid, Vif};
 
 /// How far a guest has come; what is found at the start of cosmosd decides
@@ -52,6 +53,9 @@ pub struct Record {
     pub rings: BTreeMap<u32, Rings>,
     #[serde(default)]
     pub nics: Vec<Nic>,
+    /// The vifs that were silent in the pool.
+    #[serde(default)]
+    pub silent: Silent,
     pub phase: Phase,
     /// Reason of a crash, or the remains after a failed undo.
     pub reason: String,

@@ -7,7 +7,8 @@ use std::time::Duration;
 use control_socket::ClientError;
 use vale_proto::{
     ChainId, ChainInfo, ChainSet, Kind, OffloadChange, OffloadId, OffloadInfo, OffloadSet, PortAdd,
-    PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortPeers, PortSet, ValeClient,
+    PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortPeers, PortSet, SilentAdd, SilentVif,
+    ValeClient,
 };
 
 use crate::error::{Code, Error, Result};
@@ -47,6 +48,15 @@ pub trait Switch: Send + Sync {
     /// Removes a port; one that is not there is no error, but a switch that does not answer is:
     /// it may have the port.
     fn remove(&self, vif: &Vif) -> Result<()>;
+
+    /// Connects to a vif of a Xen guest that gets its port later; [`Self::add`] takes it over.
+    fn add_silent(&self, domid: u16, devid: u32, slots: u32) -> Result<()>;
+
+    /// Leaves the silent vifs of a domain; none is no error.
+    fn remove_silent(&self, domid: u16) -> Result<()>;
+
+    /// The silent vifs of all domains.
+    fn silent(&self) -> Result<Vec<SilentVif>>;
 
     /// Replaces all rules of a port.
     fn set_filter(&self, filter: &PortFilter) -> Result<()>;
@@ -205,6 +215,26 @@ impl Switch for Valed {
             .map_err(failed(&vif.place()))
     }
 
+    fn add_silent(&self, domid: u16, devid: u32, slots: u32) -> Result<()> {
+        let vif = SilentAdd {
+            domid,
+            devid,
+            slots,
+        };
+        let name = format!("silent vif {devid} of domain {domid}");
+        self.connect()?.silent_add(&vif).map_err(failed(&name))
+    }
+
+    fn remove_silent(&self, domid: u16) -> Result<()> {
+        let name = format!("silent vifs of domain {domid}");
+        self.connect()?.silent_remove(domid).map_err(failed(&name))
+    }
+
+    fn silent(&self) -> Result<Vec<SilentVif>> {
+        let vifs = self.connect()?.silent_list();
+        vifs.map_err(failed("silent-list"))
+    }
+
     fn set_filter(&self, filter: &PortFilter) -> Result<()> {
         let name = format!("{}:{}", filter.switch, filter.port);
         self.connect()?.port_filter(filter).map_err(failed(&name))
@@ -270,7 +300,7 @@ impl Switch for Valed {
 #[cfg(test)]
 pub mod sim {
     //! A switch in memory, for unit tests.
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::fs::File;
     use std::sync::{Arc, Mutex};
 
@@ -282,6 +312,7 @@ pub mod sim {
     pub struct SimSwitch {
         faults: Arc<Faults>,
         ports: Mutex<BTreeMap<String, bool>>,
+        silent: Mutex<BTreeSet<(u16, u32)>>,
         uplinks: Mutex<BTreeMap<String, PortAdd>>,
         chains: Mutex<BTreeMap<String, ChainSet>>,
         offloads: Mutex<BTreeMap<String, OffloadInfo>>,
@@ -293,6 +324,7 @@ pub mod sim {
             Self {
                 faults,
                 ports: Mutex::default(),
+                silent: Mutex::default(),
                 uplinks: Mutex::default(),
                 chains: Mutex::default(),
                 offloads: Mutex::default(),
@@ -345,6 +377,12 @@ pub mod sim {
 
         pub fn clear(&self) {
             self.ports.lock().unwrap().clear();
+            self.silent.lock().unwrap().clear();
+        }
+
+        /// Domain and devid of each silent vif.
+        pub fn silent_vifs(&self) -> Vec<(u16, u32)> {
+            self.silent.lock().unwrap().iter().copied().collect()
         }
     }
 
@@ -386,8 +424,9 @@ pub mod sim {
                 .collect())
         }
 
-        fn add(&self, _domid: u16, vif: &Vif) -> Result<Option<PortFds>> {
+        fn add(&self, domid: u16, vif: &Vif) -> Result<Option<PortFds>> {
             self.faults.call(&format!("switch.add {}", vif.place()))?;
+            self.silent.lock().unwrap().remove(&(domid, vif.devid));
             self.ports.lock().unwrap().insert(vif.place(), false);
             let fd = || File::open("/dev/null").unwrap().into();
             Ok(Some(PortFds {
@@ -413,6 +452,30 @@ pub mod sim {
                 .call(&format!("switch.remove {}", vif.place()))?;
             self.ports.lock().unwrap().remove(&vif.place());
             Ok(())
+        }
+
+        fn add_silent(&self, domid: u16, devid: u32, _slots: u32) -> Result<()> {
+            self.faults.call("switch.add_silent")?;
+            self.silent.lock().unwrap().insert((domid, devid));
+            Ok(())
+        }
+
+        fn remove_silent(&self, domid: u16) -> Result<()> {
+            self.faults.call("switch.remove_silent")?;
+            let mut silent = self.silent.lock().unwrap();
+            silent.retain(|vif| vif.0 != domid);
+            Ok(())
+        }
+
+        fn silent(&self) -> Result<Vec<SilentVif>> {
+            self.faults.call("switch.silent")?;
+            let vifs = self.silent_vifs().into_iter();
+            let vif = |(domid, devid)| SilentVif {
+                domid,
+                devid,
+                connected: true,
+            };
+            Ok(vifs.map(vif).collect())
         }
 
         fn set_filter(&self, filter: &PortFilter) -> Result<()> {

@@ -20,6 +20,7 @@ use crate::ledgers::Ledgers;
 use crate::pool::Pool;
 use crate::record::{Phase, Record, Records};
 use crate::saved::Saved;
+use crate::silent::Silent;
 use crate::spec::{Nic, Spec, Uuid, Vif};
 use crate::store::sim::SimStore;
 use crate::store::{Store, Watchers};
@@ -73,6 +74,7 @@ pub fn domain(domid: u16) -> Domain {
         image_sha256: spec.image_sha256,
         vifs: spec.vifs,
         nics: spec.nics,
+        silent: Silent::default(),
     }
 }
 
@@ -90,10 +92,23 @@ pub fn record(domid: u16) -> Record {
         vifs: domain.vifs,
         rings: Default::default(),
         nics: domain.nics,
+        silent: domain.silent,
         phase: Phase::Complete,
         reason: String::new(),
         instance: Some(Instance::Sim { domid }),
         halted: Vec::new(),
+    }
+}
+
+/// An entry of the pool.
+pub fn shelf(guests: usize, silent: Silent) -> Shelf {
+    Shelf {
+        image: None,
+        memory_mib: 8,
+        guests,
+        vifs: silent.vifs,
+        slots: silent.slots,
+        nics: silent.nics,
     }
 }
 
@@ -106,16 +121,21 @@ pub struct World {
     pub switch: Arc<SimSwitch>,
     pub toolstack: Arc<Toolstack>,
     pub deaths: Option<Receiver<Death>>,
+    shelves: Vec<Shelf>,
 }
 
 impl World {
     pub fn new() -> Self {
+        Self::with_pool(vec![shelf(2, Silent::default())])
+    }
+
+    pub fn with_pool(shelves: Vec<Shelf>) -> Self {
         let faults = Arc::new(Faults::default());
         let store = Arc::new(SimStore::with(faults.clone()));
         let dir = tempfile::tempdir().unwrap();
         let host = Arc::new(SimHost::new(faults.clone(), store.clone(), dir.path()));
         let switch = Arc::new(SimSwitch::new(faults.clone()));
-        let (toolstack, deaths) = toolstack(&dir, &host, &store, &switch);
+        let (toolstack, deaths) = toolstack(&dir, &host, &store, &switch, &shelves);
         Self {
             dir,
             faults,
@@ -124,6 +144,7 @@ impl World {
             switch,
             toolstack,
             deaths: Some(deaths),
+            shelves,
         }
     }
 
@@ -131,7 +152,13 @@ impl World {
     pub fn restart(mut self) -> Self {
         drop(self.toolstack);
         (self.toolstack, self.deaths) = {
-            let (toolstack, deaths) = toolstack(&self.dir, &self.host, &self.store, &self.switch);
+            let (toolstack, deaths) = toolstack(
+                &self.dir,
+                &self.host,
+                &self.store,
+                &self.switch,
+                &self.shelves,
+            );
             (toolstack, Some(deaths))
         };
         self.toolstack.recover().unwrap();
@@ -148,6 +175,8 @@ impl World {
     pub fn remains(&self) -> Vec<String> {
         let mut remains = self.host.remains();
         remains.extend(self.switch.ports());
+        let silent = self.switch.silent_vifs().into_iter();
+        remains.extend(silent.map(|(domid, devid)| format!("silent {domid}/{devid}")));
         remains.extend(self.store.keys());
         remains.extend(self.toolstack.ledgers.files());
         let records = self.toolstack.records.load_all().unwrap();
@@ -168,6 +197,7 @@ fn toolstack(
     host: &Arc<SimHost>,
     store: &Arc<SimStore>,
     switch: &Arc<SimSwitch>,
+    shelves: &[Shelf],
 ) -> (Arc<Toolstack>, Receiver<Death>) {
     let (sender, deaths) = channel();
     host.report_to(sender);
@@ -191,11 +221,7 @@ fn toolstack(
         watchers,
         health: Health::new(Arc::default()),
         events: Arc::new(EventHub::default()),
-        pool: Pool::new(vec![Shelf {
-            image: None,
-            memory_mib: 8,
-            guests: 2,
-        }]),
+        pool: Pool::new(shelves.to_vec()),
         saved: Saved::open(dir.path()).unwrap(),
         started: Instant::now(),
     };

@@ -148,6 +148,7 @@ impl Guest {
             image_sha256: record.image_sha256,
             vifs: record.vifs,
             nics: record.nics,
+            silent: record.silent,
         };
         let migrate_source = MigrateSource::former(&record.halted);
         Self {
@@ -171,6 +172,7 @@ impl Guest {
             vifs: self.vifs(),
             rings: status.rings,
             nics: self.domain.nics.clone(),
+            silent: self.domain.silent,
             config_name: status.config_name,
             phase: match self.migrate_target.is_under_way() {
                 true => Phase::Partial, // Undone after a crash.

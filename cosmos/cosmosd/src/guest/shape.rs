@@ -2,27 +2,124 @@
 //! The properties by which a guest of the pool suits a request.
 
 use crate::host::Domain;
-use crate::spec::Spec;
+use crate::silent::Silent;
+use crate::spec::{Spec, Vif};
 
 /// The properties of a guest of the pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     pub image_sha256: String,
     pub memory_mib: u32,
+    pub silent: Silent,
+}
+
+/// How much a creation has to add to a guest of the pool; the least is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Distance {
+    /// Vifs to be made.
+    missing: usize,
+    /// Silent vifs that no port gets.
+    surplus: usize,
 }
 
 impl Shape {
-    pub fn of(spec: &Spec) -> Self {
-        Self {
-            image_sha256: spec.image_sha256.clone(),
-            memory_mib: spec.memory_mib,
-        }
-    }
-
     pub fn of_domain(domain: &Domain) -> Self {
         Self {
             image_sha256: domain.image_sha256.clone(),
             memory_mib: domain.memory_mib,
+            silent: domain.silent,
         }
+    }
+
+    /// None if no guest of this shape can become the requested one.
+    pub fn distance(&self, spec: &Spec) -> Option<Distance> {
+        let is_like = self.image_sha256 == spec.image_sha256 && self.memory_mib == spec.memory_mib;
+        if !is_like || self.is_at_odds(spec) {
+            return None;
+        }
+        let silent = &self.silent;
+        let used = spec.vifs.iter().filter(|vif| silent.has_vif(vif.devid));
+        let used_nics = spec.nics.iter().filter(|nic| silent.has_nic(nic.devid));
+        let (used, used_nics) = (used.count(), used_nics.count());
+        let missing = spec.vifs.len() + spec.nics.len() - used - used_nics;
+        let surplus = silent.vifs as usize - used;
+        // A guest keeps its vifs of netback. It may lack the memory for rings to spare beside new
+        // ones.
+        let is_possible = used_nics == silent.nics as usize && (missing == 0 || surplus == 0);
+        is_possible.then_some(Distance { missing, surplus })
+    }
+
+    /// True if a silent vif has the number of another device: a guest has one device of a number.
+    fn is_at_odds(&self, spec: &Spec) -> bool {
+        let silent = &self.silent;
+        let is_other = |vif: &Vif| {
+            silent.has_nic(vif.devid) || silent.has_vif(vif.devid) && vif.slots != silent.slots
+        };
+        let is_vif = |devid| silent.has_vif(devid);
+        spec.vifs.iter().any(is_other) || spec.nics.iter().any(|nic| is_vif(nic.devid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{nic, spec, vif};
+
+    /// The vifs to be made and those to spare, of a guest with silent vifs of switch and netback.
+    fn distance(vifs: u32, nics: u32, spec: &Spec) -> Option<(usize, usize)> {
+        let shape = Shape {
+            image_sha256: spec.image_sha256.clone(),
+            memory_mib: 8,
+            silent: Silent {
+                vifs,
+                slots: 64,
+                nics,
+            },
+        };
+        let found = shape.distance(spec);
+        found.map(|found| (found.missing, found.surplus))
+    }
+
+    /// A guest with vifs of these devids.
+    fn asked(devids: &[u32]) -> Spec {
+        let mut asked = spec(1);
+        asked.vifs = devids.iter().map(|devid| vif(1, *devid)).collect();
+        asked
+    }
+
+    #[test]
+    fn vifs_are_used_where_they_are() {
+        assert_eq!(distance(0, 0, &asked(&[])), Some((0, 0)));
+        assert_eq!(distance(2, 0, &asked(&[0])), Some((0, 1)));
+        assert_eq!(distance(1, 0, &asked(&[0, 1])), Some((1, 0)));
+        assert_eq!(distance(2, 0, &asked(&[1, 5])), None);
+        assert_eq!(distance(3, 0, &asked(&[2])), Some((0, 2)));
+    }
+
+    #[test]
+    fn what_no_silent_vif_can_become_needs_another_guest() {
+        let mut other = asked(&[0, 1]);
+        other.vifs[1].slots = 512;
+        assert_eq!(distance(1, 0, &other), Some((1, 0)));
+        assert_eq!(distance(2, 0, &other), None);
+        other = asked(&[1]);
+        other.nics = vec![nic(0)];
+        assert_eq!(distance(0, 0, &other), Some((2, 0)));
+        assert_eq!(distance(1, 0, &other), None);
+        other = asked(&[]);
+        other.memory_mib = 9;
+        assert_eq!(distance(0, 0, &other), None);
+    }
+
+    #[test]
+    fn vifs_of_netback_are_used_up_or_not_taken() {
+        let mut both = asked(&[0]);
+        both.nics = vec![nic(1)];
+        assert_eq!(distance(1, 1, &both), Some((0, 0)));
+        assert_eq!(distance(0, 0, &both), Some((2, 0)));
+        assert_eq!(distance(1, 2, &both), None);
+        assert_eq!(distance(0, 1, &both), None, "0 is a vif of the switch");
+        both.vifs.clear();
+        assert_eq!(distance(1, 1, &both), Some((0, 1)));
     }
 }

@@ -10,6 +10,7 @@ use super::{Guest, Shape, State, Status};
 use crate::config::MAX_DOMID;
 use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance, IsUsed};
+use crate::silent::Silent;
 use crate::spec::{Spec, Uuid, random_bytes};
 
 /// The resources that all guests may use together.
@@ -74,6 +75,7 @@ impl Table {
             image_sha256: shape.image_sha256.clone(),
             vifs: Vec::new(),
             nics: Vec::new(),
+            silent: shape.silent,
         };
         Ok(inner.enter(domain, "", created_s, None))
     }
@@ -83,13 +85,16 @@ impl Table {
     pub fn take(&self, spec: &Spec, created_s: u64) -> Result<Option<(Arc<Guest>, Arc<Guest>)>> {
         let mut inner = self.lock();
         inner.check_new(spec)?;
-        let Some(pooled) = inner.pooled_like(&Shape::of(spec)) else {
+        let Some(pooled) = inner.pooled_like(spec) else {
             return Ok(None);
         };
         inner.guests.remove(&pooled.domain.uuid);
         pooled.set_state(State::Partial, "");
-        let (domid, handle) = (pooled.domain.domid, pooled.domain.handle.clone());
-        let domain = domain_of(spec, domid, handle);
+        let of = &pooled.domain;
+        let domain = Domain {
+            silent: of.silent,
+            ..domain_of(spec, of.domid, of.handle.clone())
+        };
         let guest = inner.enter(
             domain,
             &spec.config_name,
@@ -107,6 +112,7 @@ impl Table {
         let domain = Domain {
             domid: inner.next_domid(&self.is_used)?,
             vifs: saved.vifs(),
+            silent: Silent::default(),
             ..saved.domain.clone()
         };
         let config_name = saved.status().config_name;
@@ -216,6 +222,7 @@ fn domain_of(spec: &Spec, domid: u16, handle: Uuid) -> Domain {
         image_sha256: spec.image_sha256.clone(),
         vifs: spec.vifs.clone(),
         nics: spec.nics.clone(),
+        silent: Silent::default(),
     }
 }
 
@@ -281,11 +288,16 @@ impl Inner {
         guest
     }
 
-    fn pooled_like(&self, shape: &Shape) -> Option<Arc<Guest>> {
-        let is_like = |guest: &&Arc<Guest>| {
-            guest.state() == State::Pooled && Shape::of_domain(&guest.domain) == *shape
-        };
-        self.guests.values().find(is_like).cloned()
+    /// The guest of the pool that needs least to become the requested one.
+    fn pooled_like(&self, spec: &Spec) -> Option<Arc<Guest>> {
+        let pooled = self.guests.values();
+        let pooled = pooled.filter(|guest| guest.state() == State::Pooled);
+        let near = pooled.filter_map(|guest| {
+            let distance = Shape::of_domain(&guest.domain).distance(spec)?;
+            Some((distance, guest))
+        });
+        near.min_by_key(|(distance, _)| *distance)
+            .map(|(_, guest)| Arc::clone(guest))
     }
 
     fn check_room(&self, memory_mib: u32, capacity: Capacity) -> Result<()> {

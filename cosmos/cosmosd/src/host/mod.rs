@@ -10,6 +10,7 @@ mod image;
 #[cfg(any(feature = "xen", test))]
 mod kernels;
 mod link;
+pub mod nics;
 mod pidfd;
 mod plug;
 mod process;
@@ -27,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Error, Result};
 use crate::images::Images;
+use crate::silent::Silent;
 use crate::spec::{Cpu, Nic, Uuid, Vif};
 use crate::steps::Steps;
 use crate::store::Change;
@@ -50,6 +52,8 @@ pub struct Domain {
     pub image_sha256: String,
     pub vifs: Vec<Vif>,
     pub nics: Vec<Nic>,
+    /// Those of its vifs that were silent in the pool.
+    pub silent: Silent,
 }
 
 /// A running domain, found again after a restart of cosmosd.
@@ -139,10 +143,19 @@ pub trait Host: Send + Sync {
     /// ends before `start` it ends by itself, or `stop` finds it by its guest's UUID.
     fn spawn(&self, domain: &Domain, ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance>;
 
-    /// Gives a paused domain of the pool this guest's devices. Returns the changes to the store
-    /// before it runs: its name.
-    fn claim(&self, _domain: &Domain) -> Result<Vec<Change>> {
+    /// Gives a paused domain of the pool this guest's devices.
+    fn claim(&self, _domain: &Domain) -> Result<()> {
         Err(unsupported("a pool of guests"))
+    }
+
+    /// The changes to the store by which a domain of the pool gets this guest's name.
+    fn names(&self, _domain: &Domain) -> Vec<Change> {
+        Vec::new()
+    }
+
+    /// The hotplug script of vifs of stock netback.
+    fn vif_script(&self) -> &str {
+        nics::DEFAULT_SCRIPT
     }
 
     /// Lets a spawned domain run.

@@ -4,6 +4,7 @@
 use super::Domain;
 use crate::config::MAX_DOMID;
 use crate::error::{Code, Error, Result};
+use crate::spec::Vif;
 
 /// Memory of Xen and libxl for a domain beside its own: tables, shadow, grant frames.
 const OVERHEAD_KIB: u64 = 2048;
@@ -29,7 +30,11 @@ pub struct Room {
 
 /// Refuses a domain whose devices no guest of its size can have.
 pub fn check_devices(domain: &Domain) -> Result<()> {
-    let pages: u64 = domain.vifs.iter().map(|vif| ring_pages(vif.slots)).sum();
+    let silent = u64::from(domain.silent.vifs) * ring_pages(domain.silent.slots);
+    let pages = silent
+        + made_vifs(domain)
+            .map(|vif| ring_pages(vif.slots))
+            .sum::<u64>();
     let (rings_kib, memory_kib) = (pages * PAGE_BYTES / 1024, memory_kib(domain));
     if rings_kib > memory_kib / 2 {
         let message = format!(
@@ -38,7 +43,7 @@ pub fn check_devices(domain: &Domain) -> Result<()> {
         );
         return Err(Error::new(Code::NoMemory, message));
     }
-    let grants = pages + NETBACK_GRANTS * domain.nics.len() as u64;
+    let grants = pages + NETBACK_GRANTS * nics(domain);
     if grants > MAX_GRANTS {
         let message = format!("its vifs need {grants} grants, a domain has {MAX_GRANTS}");
         return Err(Error::new(Code::TooMany, message));
@@ -71,7 +76,20 @@ pub fn first_domid(now_s: u64) -> u16 {
 
 /// Event channels that dom0 has to a domain: one for a vif of the switch, two of netback.
 pub fn channels(domain: &Domain) -> u64 {
-    BASE_CHANNELS + domain.vifs.len() as u64 + 2 * domain.nics.len() as u64
+    let vifs = u64::from(domain.silent.vifs) + made_vifs(domain).count() as u64;
+    BASE_CHANNELS + vifs + 2 * nics(domain)
+}
+
+fn nics(domain: &Domain) -> u64 {
+    let nics = domain.nics.iter();
+    let made = nics.filter(|nic| !domain.silent.has_nic(nic.devid));
+    u64::from(domain.silent.nics) + made.count() as u64
+}
+
+/// The vifs that were not silent before.
+fn made_vifs(domain: &Domain) -> impl Iterator<Item = &Vif> {
+    let vifs = domain.vifs.iter();
+    vifs.filter(move |vif| !domain.silent.has_vif(vif.devid))
 }
 
 fn memory_kib(domain: &Domain) -> u64 {
@@ -101,6 +119,12 @@ mod tests {
         check_devices(&domain).unwrap();
         check_room(&domain, PLENTY).unwrap();
         assert_eq!(channels(&domain), 6);
+        domain.silent.vifs = 1; // One of its vifs.
+        check_devices(&domain).unwrap();
+        assert_eq!(channels(&domain), 6);
+        domain.silent.vifs = 4; // More than its vifs.
+        assert_eq!(channels(&domain), 8);
+        assert_eq!(check_devices(&domain).unwrap_err().code, Code::NoMemory);
     }
 
     #[test]

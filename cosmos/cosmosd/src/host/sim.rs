@@ -125,11 +125,18 @@ impl Host for Arc<SimHost> {
         })
     }
 
-    fn claim(&self, domain: &Domain) -> Result<Vec<Change>> {
+    fn claim(&self, domain: &Domain) -> Result<()> {
         assert_ne!(domain.handle, domain.uuid);
-        self.faults.call("host.claim")?;
+        self.faults.call("host.claim")
+    }
+
+    fn names(&self, domain: &Domain) -> Vec<Change> {
         let name = format!("/local/domain/{}/name", domain.domid);
-        Ok(vec![Change::write(name, domain.uuid.as_str())])
+        vec![Change::write(name, domain.uuid.as_str())]
+    }
+
+    fn vif_script(&self) -> &'static str {
+        "/bin/true"
     }
 
     fn start(&self, domid: u16) -> Result<()> {

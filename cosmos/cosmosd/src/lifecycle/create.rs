@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use log::{error, info};
 
+use super::silent::addresses;
 use crate::clock::now_s;
 use crate::control::{self, RouterSpec};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, Made, in_switch};
-use crate::host::Domain;
+use crate::host::{Domain, nics};
 use crate::ledger::Book;
 use crate::record::Phase;
 use crate::spec::{Spec, Uuid, check_spec, check_timeout};
@@ -131,9 +132,11 @@ impl Toolstack {
         made.prepared = true; // It has several parts: undone as far as they are there.
         self.host.prepare(domain)?;
         let fds = self.add_ports(domain, made)?;
+        self.add_silent(domain)?;
         steps.end("switch port");
         made.spawned = true; // So has this.
         let instance = self.host.spawn(domain, fds, steps)?;
+        self.silence(domain)?;
         // On disk before the guest runs: a cosmosd that is killed here finds it again.
         guest.set_instance(instance);
         self.records.save(&guest.record(Phase::Partial))?;
@@ -161,8 +164,16 @@ impl Toolstack {
         steps.end("record");
         self.check_ports(domain)?;
         self.add_ports(domain, made)?;
+        self.remove_surplus(domain)?;
         steps.end("switch port");
-        let told = self.host.claim(domain)?;
+        let (mut told, names) = (addresses(domain), self.host.names(domain));
+        match domain.nics.is_empty() {
+            true => told.extend(names),
+            // Hotplug scripts look for policies by the name.
+            false => self.store.apply(&names)?,
+        }
+        self.host.claim(domain)?;
+        nics::rehome(domain, self.host.vif_script(), &*self.store)?;
         steps.end("devices");
         Ok(told)
     }

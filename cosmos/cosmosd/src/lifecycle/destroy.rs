@@ -79,12 +79,12 @@ impl Toolstack {
         let removed = ports
             .map(|vif| self.switch.remove(vif))
             .fold(Ok(()), Result::and);
-        let forgotten = if made.prepared {
-            self.host.forget(domain)
-        } else {
-            Ok(())
-        };
-        stopped.and(removed).and(forgotten)
+        if !made.prepared {
+            return stopped.and(removed);
+        }
+        let silent = self.remove_silent(domain);
+        let forgotten = self.host.forget(domain);
+        stopped.and(removed).and(silent).and(forgotten)
     }
 
     /// Handles deaths as long as the host reports them.

@@ -59,6 +59,7 @@ impl Toolstack {
             let shape = Shape {
                 image_sha256,
                 memory_mib,
+                silent: shelf.silent(),
             };
             Ok((shape, shelf.guests))
         };

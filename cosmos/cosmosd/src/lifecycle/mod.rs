@@ -10,5 +10,6 @@ mod recover;
 mod rejoin;
 mod retry;
 mod save;
+mod silent;
 
 pub use create::Created;

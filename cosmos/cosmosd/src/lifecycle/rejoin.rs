@@ -36,6 +36,7 @@ impl Toolstack {
         if is_any_back {
             self.health.announce();
         }
+        self.evict_disconnected();
     }
 
     /// True if a port came back.

@@ -8,7 +8,11 @@ use cosmos_xen as xen;
 use crate::config::{XenConfig, XenType};
 use crate::error::{Code, Error};
 use crate::images::Limits;
+use crate::silent::MTU;
 use crate::spec::{Uuid, Vif};
+
+/// The hotplug script of a silent vif: it ends without an error and does nothing.
+const NO_SCRIPT: &str = "/bin/true";
 
 pub fn limits(config: &XenConfig) -> Limits {
     Limits {
@@ -34,6 +38,27 @@ pub fn vale(vif: &Vif) -> xen::Vale {
         mac: vif.mac.0,
         mtu: vif.mtu,
         slots: vif.slots,
+    }
+}
+
+/// A vif without an address.
+pub fn silent(devid: u32, slots: u32) -> xen::Vale {
+    xen::Vale {
+        devid,
+        mac: [0; 6],
+        mtu: MTU,
+        slots,
+    }
+}
+
+/// A vif of netback without a bridge; libxl gives it an address that no guest sees.
+pub fn silent_nic(devid: u32) -> xen::Nic<'static> {
+    xen::Nic {
+        devid,
+        mac: [0; 6],
+        mtu: MTU,
+        bridge: "",
+        script: NO_SCRIPT,
     }
 }
 

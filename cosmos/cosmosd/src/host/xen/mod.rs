@@ -23,6 +23,7 @@ use log::warn;
 use super::console::Consoles;
 use super::image::Engine;
 use super::kernels::Kernels;
+use super::nics;
 use super::room::{Room, channels, check_devices, check_room, first_domid};
 use super::{Death, Domain, Found, Host, Instance};
 use crate::clock::now_s;
@@ -34,7 +35,7 @@ use crate::spec::{Cpu, Uuid};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
-use convert::{bytes, failed, kind, limits, path_text, place, vale};
+use convert::{bytes, failed, kind, limits, path_text, place, silent, silent_nic, vale};
 use helpers::lock_helpers;
 use pump::Pump;
 
@@ -105,8 +106,13 @@ impl XenHost {
             Err(e) if e.code == xen::Code::NotFound => {}
             _ => return Ok(()),
         }
-        let mut vifs = domain.vifs.iter();
-        vifs.try_for_each(|vif| self.host.remove_vale(domid, vif.devid))
+        let mut devids = domain
+            .vifs
+            .iter()
+            .map(|vif| vif.devid)
+            .chain(0..domain.silent.vifs);
+        devids
+            .try_for_each(|devid| self.host.remove_vale(domid, devid))
             .map_err(failed(&place(domain.domid)))
     }
 
@@ -150,10 +156,12 @@ impl XenHost {
 
     fn add_devices(&self, domain: &Domain) -> xen::Result<()> {
         let domid = domain.domid.into();
-        for vif in domain.vifs.iter().map(vale) {
-            self.host.add_vale(domid, &vif)?;
+        let vifs = domain.vifs.iter();
+        for vif in vifs.filter(|vif| !domain.silent.has_vif(vif.devid)) {
+            self.host.add_vale(domid, &vale(vif))?;
         }
-        for nic in &domain.nics {
+        let nics = domain.nics.iter();
+        for nic in nics.filter(|nic| !domain.silent.has_nic(nic.devid)) {
             let nic = xen::Nic {
                 devid: nic.devid,
                 mac: nic.mac.0,
@@ -164,6 +172,14 @@ impl XenHost {
             self.host.add_nic(domid, &nic)?;
         }
         Ok(())
+    }
+
+    fn add_silent(&self, domain: &Domain) -> xen::Result<()> {
+        let domid = domain.domid.into();
+        let of = domain.silent;
+        let (mut vifs, mut nics) = (0..of.vifs, of.nics());
+        vifs.try_for_each(|devid| self.host.add_vale(domid, &silent(devid, of.slots)))?;
+        nics.try_for_each(|devid| self.host.add_nic(domid, &silent_nic(devid)))
     }
 
     fn room(&self) -> Result<Room> {
@@ -246,7 +262,8 @@ impl Host for XenHost {
             .create(&self.spec(domain, &image))
             .map_err(failed(&place(domain.domid)))?;
         steps.end("domain");
-        self.add_devices(domain)
+        self.add_silent(domain)
+            .and_then(|()| self.add_devices(domain))
             .map_err(failed(&place(domain.domid)))?;
         steps.end("devices");
         self.attend(domain)?;
@@ -254,14 +271,25 @@ impl Host for XenHost {
         Ok(Instance::Xen)
     }
 
-    fn claim(&self, domain: &Domain) -> Result<Vec<Change>> {
+    fn claim(&self, domain: &Domain) -> Result<()> {
         check_devices(domain)?;
         let domid = domain.domid;
         self.add_devices(domain).map_err(failed(&place(domid)))?;
         lock(&self.domains)
             .entry(domid)
             .and_modify(|known| *known = channels(domain));
-        Ok(names(domain).into())
+        Ok(())
+    }
+
+    fn names(&self, domain: &Domain) -> Vec<Change> {
+        names(domain).into()
+    }
+
+    fn vif_script(&self) -> &str {
+        match self.vif_script.as_str() {
+            "" => nics::DEFAULT_SCRIPT,
+            script => script,
+        }
     }
 
     fn start(&self, domid: u16) -> Result<()> {
