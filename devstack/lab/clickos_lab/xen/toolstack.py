@@ -38,7 +38,7 @@ max_guests = {max_guests}
 type = "{kind}"
 {installed}
 vif_script = "/etc/xen/scripts/vif-lab"
-pool = [{{ memory_mib = {pooled_mib}, guests = {pool} }}]
+pool = [{pool}]
 [roles]
 nova = [{nova}]
 agent = [{agent}]
@@ -95,7 +95,7 @@ def built(state, program):
 
 
 def start(host, daemon, kind='pvh', installed=True, pool=0,
-          memory_mib=1400, pooled_mib=8, max_guests=1024):
+          memory_mib=1400, pooled_mib=8, max_guests=1024, silent=('',)):
     """Start a daemon and wait for its socket.
 
     :param kind: how domains are run, ``pv`` or ``pvh``
@@ -104,12 +104,17 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
     :param memory_mib: what guests may use together
     :param pooled_mib: memory of a guest of the pool
     :param max_guests: how many there may be
+    :param silent: for each entry there are ``pool`` guests with silent vifs,
+        as ``vifs = 1``
     """
+    shelves = ', '.join(
+        f'{{ memory_mib = {pooled_mib}, guests = {pool}'
+        f'{vifs and f", {vifs}"} }}'
+        for vifs in silent)
     line = f'image = "{image.FOLDER}/{image.CLICKOS}"' if installed else ''
     host.dom0.put_text(_CONFIGS[daemon].format(
-        folder=FOLDER, kind=kind, installed=line, pool=pool,
-        memory_mib=memory_mib, pooled_mib=pooled_mib,
-        max_guests=max_guests, **keys.USERS),
+        folder=FOLDER, kind=kind, installed=line, pool=shelves,
+        memory_mib=memory_mib, max_guests=max_guests, **keys.USERS),
         f'{FOLDER}/{daemon}.toml')
     host.dom0.check(
         f'cd {FOLDER}; rm -f {daemon}.sock; '

@@ -28,6 +28,7 @@ RatedSource(RATE 100) -> EtherEncap(0x88b5, 02:00:00:00:0e:01,
 FromDevice(0) -> Discard;
 FromDevice(1) -> c :: Counter -> Discard;
 """
+_NAMED_LOOP = _LOOP.replace('ToDevice', 'out :: ToDevice')
 _LOOP_VIFS = '--vif port=a,segment=1,mac=02:00:00:00:0e:01 ' \
     '--vif port=b,segment=1,mac=02:00:00:00:0e:02'
 _VIFS = '--vif port=a,segment=1 --vif port=b,segment=2'
@@ -291,6 +292,107 @@ class CosmosdTest(base.CosmosTest):
         self._without_pool()
         self._assert_nothing_left()
 
+    @base.slow
+    def test_vifs_of_the_pool_are_connected(self):
+        self._start_silent_pool('vifs = 1')
+        self._wait_silent()
+        self.assertEqual([], self._vale_ctl('ports'))
+        self._assert_takes('loop', _NAMED_LOOP, _LOOP_VIFS)
+        self._assert_forwards('loop')
+        self.assertEqual('02-00-00-00-0E-01',
+                         self._done('read loop out.mac').strip())
+        self.assertEqual({'a', 'b'},
+                         {port['port'] for port in self._vale_ctl('ports')})
+        self.assertIn('takes the silent vif 0', self.dom0.check(
+            'grep vale0:a: /var/log/valed.log'))
+        self._assert_takes('plain', _COUNT, '')
+
+    def _start_silent_pool(self, silent):
+        toolstack.kill(self.host, 'cosmosd')
+        toolstack.start(self.host, 'cosmosd', pool=2, silent=(silent,))
+        self.addCleanup(self._assert_nothing_silent)
+        self.addCleanup(self._without_pool)
+
+    def _wait_silent(self):
+        self.wait_for(lambda: self._pooled() == 2, 240)
+        vifs = self._vale_ctl('silent')
+        self.assertEqual([(0, True)] * 2, [
+            (vif['devid'], vif['connected']) for vif in vifs])
+        return {vif['domid'] for vif in vifs}
+
+    def _vale_ctl(self, *command):
+        return json.loads(self.dom0.check(
+            toolstack.command('vale-ctl', *command, '-o', 'json')))
+
+    def _assert_takes(self, name, config, more):
+        """Create a guest from the pool; its vif is silent no longer."""
+        silent = self._wait_silent()
+        self.addCleanup(self._destroy_if_there, name)
+        made = json.loads(self._done(
+            self._create(name, config, more) + ' -o json'))
+        self.assertIn(made['domid'], silent)
+        self.assertNotIn(made['domid'], {
+            vif['domid'] for vif in self._vale_ctl('silent')})
+
+    def _assert_nothing_silent(self):
+        self._assert_nothing_left()
+        self.assertEqual([], self._vale_ctl('silent'))
+
+    @base.slow
+    def test_a_crash_leaves_no_half_of_a_silent_vif(self):
+        self._start_silent_pool('vifs = 1')
+        create = self._create('torn', _LOOP, _LOOP_VIFS)
+        for moment_s in _POOL_KILLS_S:
+            with self.subTest(moment_s=moment_s):
+                self._kill_while(create, moment_s, pool=2,
+                                 silent=('vifs = 1',))
+                self._destroy_if_there('torn')
+                self._wait_silent()
+                self._kill_valed_while(create, moment_s)
+        self.wait_for(lambda: len(self._vale_ctl('silent')) == 2, 60)
+        before = self._wait_silent()
+        toolstack.kill(self.host, 'valed')
+        toolstack.start(self.host, 'valed')
+        self.wait_for(lambda: not self._domains() & before, 60)
+        self._assert_takes('loop', _LOOP, _LOOP_VIFS)
+        self._assert_forwards('loop')
+
+    def _domains(self):
+        listed = self.dom0.check("xl list | awk 'NR > 2 { print $2 }'")
+        return set(map(int, listed.split()))
+
+    def _kill_valed_while(self, create, moment_s):
+        """Kill valed; the guest then forwards, or it is not there."""
+        self.dom0.check(
+            toolstack.command('cosmos', *create.split())
+            + f' >/dev/null 2>&1 & sleep {moment_s}; '
+            'kill -9 $(pidof valed)')
+        toolstack.start(self.host, 'valed')
+        self.dom0.check('while pidof cosmos; do sleep 0.1; done',
+                        timeout_s=120)
+        if 'torn' in self._done('list'):
+            self._assert_forwards('torn')
+            self._done('destroy torn')
+
+    @base.slow
+    def test_stock_vifs_of_the_pool_are_connected(self):
+        mac = '00:16:3e:01:00:0a'
+        self.dom0.check('lab-net bridge br0; '
+                        'lab-net endpoint br0 near 10.1.0.1/24')
+        self._start_silent_pool('nics = 1')
+        self.wait_for(lambda: self._pooled() == 2, 240)
+        silent = self._domains()
+        self.addCleanup(self._destroy_if_there, 'stock')
+        for domid in silent:
+            link = self.dom0.check(f'ip link show vif{domid}.0')
+            self.assertNotIn('br0', link)
+            self.assertNotIn('UP', link)
+        made = json.loads(self._done(self._create(
+            'stock', _ANSWERER.format(address='10.1.0.10', mac=mac),
+            f'--vif bridge=br0,mac={mac}') + ' -o json'))
+        self.assertIn(made['domid'], silent)
+        self.dom0.check('ip netns exec near ping -c 3 -i 0.2 -w 30 10.1.0.10')
+
     def _without_pool(self):
         toolstack.kill(self.host, 'cosmosd')
         toolstack.start(self.host, 'cosmosd')
@@ -323,14 +425,17 @@ class CosmosdTest(base.CosmosTest):
 
     def _kill_while_creating(self, name, moment_s, pool=0):
         self._kill_while(self._create(name, _COUNT), moment_s, pool)
+        self._destroy_if_there(name)
+
+    def _destroy_if_there(self, name):
         if re.search(name, self._done('list')):
             self._done(f'destroy {name}')
 
-    def _kill_while(self, command, moment_s, pool=0):
+    def _kill_while(self, command, moment_s, pool=0, silent=('',)):
         """Kill cosmosd ``moment_s`` after a command; start it again."""
         folder = toolstack.FOLDER
         self.dom0.check(
             f'COSMOSD_SOCKET={folder}/cosmosd.sock {folder}/cosmos '
             f'{command} >/dev/null 2>&1 & sleep {moment_s}; '
             'kill -9 $(pidof cosmosd); wait')
-        toolstack.start(self.host, 'cosmosd', pool=pool)
+        toolstack.start(self.host, 'cosmosd', pool=pool, silent=silent)
