@@ -263,11 +263,11 @@ impl Backend {
 
     /// Unmaps the pages of a domain that died: Xen frees a domain only without mappings.
     fn check_domain(&mut self, index: usize) -> Result<(), Error> {
-        let Vif { phase, guest, .. } = &self.vifs[index];
-        if *phase == Phase::Gone || self.domain != 0 {
+        let vif = &self.vifs[index];
+        if !vif.may_die() || self.domain != 0 {
             return Ok(());
         }
-        let answer = self.store.call(&Request::is_introduced(guest.domid))?;
+        let answer = self.store.call(&Request::is_introduced(vif.guest.domid))?;
         match answer.starts_with(b"T") {
             true => Ok(()),
             false => self.enter(index, Phase::Gone),
@@ -277,7 +277,10 @@ impl Backend {
     fn check_frontend(&mut self, index: usize) -> Result<(), Error> {
         let vif = &self.vifs[index];
         let state = read(&mut self.store, &vif.frontend("state"))?;
-        match vif.phase.step(Frontend::parse(state.as_deref())) {
+        let frontend = Frontend::parse(state.as_deref());
+        let vif = &mut self.vifs[index];
+        vif.seen |= frontend != Frontend::Absent;
+        match vif.phase.step(frontend) {
             Step::Nothing => Ok(()),
             Step::Connect => self.open(index),
             Step::Enter(phase) => self.enter(index, phase),

@@ -22,6 +22,8 @@ pub(super) struct Vif {
     pub guest: GuestVif,
     pub slots: u32,
     pub phase: Phase,
+    /// The guest has shown its state once. Before, its domain may not exist yet.
+    pub seen: bool,
     /// The rings of a silent vif; the worker of a port has those of other vifs.
     pub rings: Option<RingPort>,
     /// The store reports changes of the frontend's state.
@@ -45,6 +47,7 @@ impl Vif {
             guest,
             slots,
             phase: Phase::New,
+            seen: false,
             rings: None,
             watched: false,
             changes: RateLimit::new(CHANGES),
@@ -54,6 +57,11 @@ impl Vif {
 
     pub fn is_silent(&self) -> bool {
         self.port.is_none()
+    }
+
+    /// True if the end of its domain matters.
+    pub fn may_die(&self) -> bool {
+        self.seen && self.phase != Phase::Gone
     }
 
     /// Gives a silent vif its port, and its rings to the caller. No count of its time before stays.
@@ -111,6 +119,17 @@ mod tests {
             netback,
         };
         Vif::new(Some(port.clone()), port_name(&port), backend, guest, 64)
+    }
+
+    /// The toolstack adds a port before it makes the domain. Meanwhile another one may end.
+    #[test]
+    fn a_domain_that_is_to_come_is_not_gone() {
+        let mut vif = vif(0, false);
+        assert!(!vif.may_die());
+        vif.seen = true;
+        assert!(vif.may_die());
+        vif.phase = Phase::Gone;
+        assert!(!vif.may_die());
     }
 
     #[test]
