@@ -101,7 +101,7 @@ fn copying(data: &[u8]) {
     let Ok(mut switch) = SwitchPort::attach(Shared(&memory), SLOTS) else {
         panic!("the ring was formatted");
     };
-    let (mut rest, mut frame) = (data, [0; BUFFER_SIZE]);
+    let (mut rest, mut frame, mut slots) = (data, [0; BUFFER_SIZE], [Slot::EMPTY; 8]);
     while let Some((at, bytes)) = choose(rest, size.min(8192)) {
         let (scribble, behind) = bytes.split_at(bytes.len().min(9));
         let end = size.min(at + scribble.len());
@@ -112,6 +112,13 @@ fn copying(data: &[u8]) {
             switch.publish(),
             switch.pop(&mut frame),
         );
+        switch.agree();
+        let count = switch.fetch(&mut slots);
+        for slot in &slots[..count] {
+            assert!(!slot.is_unsummed() || switch.takes_unsummed());
+            switch.read(*slot, &mut frame);
+        }
+        let _ = switch.push_unsummed(scribble, None);
         let _ = (
             guest.sleep_prepare(),
             switch.sleep_prepare(),

@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::RingError;
-use crate::layout::{BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring};
+use crate::layout::{BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring, UNSUMMED};
 use crate::memory::Memory;
 
 /// Bad descriptors passed over in search of one good frame.
@@ -37,30 +37,58 @@ impl core::error::Error for PushError {}
 
 /// A checked descriptor that the switch has taken.
 #[derive(Clone, Copy, Debug)]
-pub struct Slot(Descriptor);
+pub struct Slot {
+    frame: Descriptor,
+    unsummed: bool,
+}
 
 impl Slot {
     /// A slot without a frame.
-    pub const EMPTY: Self = Self(Descriptor {
-        offset: 0,
-        len: 0,
-        region: 0,
-    });
+    pub const EMPTY: Self = Self {
+        frame: Descriptor {
+            offset: 0,
+            len: 0,
+            region: 0,
+        },
+        unsummed: false,
+    };
+
+    /// A slot with a frame in its own region or another.
+    #[cfg(feature = "std")]
+    pub(crate) fn whole(frame: Descriptor) -> Self {
+        Self {
+            frame,
+            unsummed: false,
+        }
+    }
+
+    /// A slot whose sender has left the checksum to this side; None for a frame with other flags.
+    #[cfg(feature = "std")]
+    pub(crate) fn unsummed(frame: Descriptor) -> Option<Self> {
+        let unsummed = frame.region == UNSUMMED;
+        let frame = Descriptor { region: 0, ..frame };
+        unsummed.then_some(Self { frame, unsummed })
+    }
+
+    /// True if the frame's checksum covers the pseudo header only.
+    pub fn is_unsummed(self) -> bool {
+        self.unsummed
+    }
 
     /// Length of the frame in bytes.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(self) -> usize {
-        self.0.len.into()
+        self.frame.len.into()
     }
 
     #[cfg(feature = "std")]
     pub(crate) fn offset(self) -> usize {
-        self.0.offset as usize
+        self.frame.offset as usize
     }
 
     #[cfg(feature = "std")]
     pub(crate) fn region(self) -> u16 {
-        self.0.region
+        self.frame.region
     }
 }
 
@@ -272,15 +300,16 @@ impl Producer {
     }
 
     pub fn push(&mut self, memory: &impl Memory, frame: &[u8]) -> Result<(), PushError> {
-        self.push_parts(memory, frame, None)
+        self.push_parts(memory, frame, None, false)
     }
 
-    /// Pushes a frame whose end lies in another region.
+    /// Pushes a frame whose end lies in another region, or whose checksum the guest has to complete.
     pub fn push_parts<M: Memory>(
         &mut self,
         memory: &M,
         head: &[u8],
         rest: Option<Rest<'_, M>>,
+        unsummed: bool,
     ) -> Result<(), PushError> {
         let len = head.len() + rest.map_or(0, |r| r.len);
         if len == 0 || len > BUFFER_SIZE {
@@ -299,7 +328,7 @@ impl Producer {
         let frame = Descriptor {
             offset,
             len: len as u16,
-            region: 0,
+            region: if unsummed { UNSUMMED } else { 0 },
         };
         memory.store_descriptor(at, frame.to_word());
         Ok(())
@@ -418,7 +447,8 @@ impl Consumer {
     /// Copies the next good frame to `into`. A frame longer than `into` counts as bad.
     pub fn pop(&mut self, memory: &impl Memory, into: &mut [u8]) -> Option<usize> {
         let layout = self.line.layout;
-        let found = self.take(memory, into.len(), |d| d.region == 0 && d.lies_in(layout))?;
+        let good = |d: Descriptor| (d.region == 0 && d.lies_in(layout)).then_some(d);
+        let found = self.take(memory, into.len(), good)?;
         let len = usize::from(found.len);
         memory.read(found.offset as usize, &mut into[..len]);
         Some(len)
@@ -430,29 +460,31 @@ impl Consumer {
         &mut self,
         memory: &impl Memory,
         slots: &mut [Slot],
-        mut good: impl FnMut(Descriptor) -> bool,
+        mut good: impl FnMut(Descriptor) -> Option<Slot>,
     ) -> usize {
         for (count, slot) in slots.iter_mut().enumerate() {
             let Some(found) = self.take(memory, BUFFER_SIZE, &mut good) else {
                 return count;
             };
-            *slot = Slot(found);
+            *slot = found;
         }
         slots.len()
     }
 
     /// Takes the next good descriptor. Passes over bad ones and counts them, [`MOST_BAD`] at most:
     /// a peer can make them as fast as this side passes over them.
-    fn take(
+    fn take<T>(
         &mut self,
         memory: &impl Memory,
         most: usize,
-        mut good: impl FnMut(Descriptor) -> bool,
-    ) -> Option<Descriptor> {
+        mut good: impl FnMut(Descriptor) -> Option<T>,
+    ) -> Option<T> {
         for _ in 0..=MOST_BAD {
             let (slot, found) = self.next_slot(memory)?;
-            if found.len > 0 && usize::from(found.len) <= most && good(found) {
-                return Some(found);
+            if found.len > 0 && usize::from(found.len) <= most {
+                if let Some(taken) = good(found) {
+                    return Some(taken);
+                }
             }
             self.bad_slot(memory, slot);
         }

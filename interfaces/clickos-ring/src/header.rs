@@ -3,7 +3,8 @@
 use crate::RingError;
 use crate::half::initialize;
 use crate::layout::{
-    AT_BUFFER_SIZE, AT_MAGIC, AT_REGION, AT_SLOTS, AT_VERSION, BUFFER_SIZE, Layout, MAGIC, PAGE,
+    AT_ACCEPTED, AT_BUFFER_SIZE, AT_MAGIC, AT_OFFERED, AT_REGION, AT_SLOTS, AT_VERSION,
+    BUFFER_SIZE, Layout, MAGIC, PAGE,
 };
 use crate::memory::Memory;
 
@@ -18,6 +19,8 @@ pub(crate) fn format(
     memory.store(AT_VERSION, layout.version());
     memory.store(AT_SLOTS, layout.slots());
     memory.store(AT_REGION, region.into());
+    memory.store(AT_OFFERED, 0);
+    memory.store(AT_ACCEPTED, 0);
     memory.store(AT_BUFFER_SIZE, BUFFER_SIZE as u32);
     memory.store_descriptor(AT_MAGIC, MAGIC);
     Ok(layout)
@@ -43,6 +46,19 @@ pub(crate) fn check(memory: &impl Memory) -> Result<Layout, RingError> {
 /// The number of the region among those of its guest; 0 if it has none.
 pub(crate) fn region(memory: &impl Memory) -> u16 {
     u16::try_from(memory.load(AT_REGION)).unwrap_or(0)
+}
+
+/// Accepts the features that the guest offers and the switch has, and tells the guest. The words
+/// begin as 0 with every region, so none is left from an earlier switch.
+#[cfg(feature = "std")]
+pub(crate) fn agree(memory: &impl Memory, layout: Layout) -> u32 {
+    let has = match layout.is_in_place() {
+        true => 0,
+        false => crate::layout::CHECKSUMS,
+    };
+    let accepted = memory.load(AT_OFFERED) & has;
+    memory.store(AT_ACCEPTED, accepted);
+    accepted
 }
 
 /// Bytes that a guest reaches by this crate: the chunks of version 2 are its packets, and it may

@@ -32,6 +32,14 @@ pub(crate) const AT_VERSION: usize = 0x08;
 pub(crate) const AT_SLOTS: usize = 0x0c;
 pub(crate) const AT_BUFFER_SIZE: usize = 0x10;
 pub(crate) const AT_REGION: usize = 0x14;
+/// Features: of the guest, and those of them that the switch accepts.
+pub(crate) const AT_OFFERED: usize = 0x18;
+pub(crate) const AT_ACCEPTED: usize = 0x1c;
+
+/// The feature of version 1 by which both sides may leave checksums to the other.
+pub const CHECKSUMS: u32 = 1;
+/// The flag of such a frame: its TCP or UDP checksum covers the pseudo header only.
+pub(crate) const UNSUMMED: u16 = 1;
 
 /// Lines are two cache lines apart because processors prefetch them in pairs.
 const LINE_STRIDE: usize = 128;
@@ -171,8 +179,8 @@ impl Layout {
 }
 
 /// A slot's descriptor: where a frame is and how long. One 64-bit word:
-/// bits 0..32 offset in the region, 32..48 length, 48..64 number of the region (0: the ring's own;
-/// in version 1 always).
+/// bits 0..32 offset in the region, 32..48 length, 48..64 number of the region (0: the ring's own).
+/// In version 1 the last are flags: [`UNSUMMED`] or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub offset: u32,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::half::{Consumer, Producer, PushError, Rest, Side, Slot};
-use crate::layout::Layout;
+use crate::layout::{CHECKSUMS, Descriptor, Layout};
 use crate::memory::Memory;
 use crate::regions::{Region, Regions};
 use crate::{Mapping, RingError, header};
@@ -14,6 +14,8 @@ pub struct SwitchPort<M: Memory = Mapping> {
     layout: Layout,
     tx: Consumer,
     rx: Producer,
+    /// Both sides may leave checksums to the other.
+    checksums: bool,
     /// The guest's other regions.
     others: Option<Arc<Regions<M>>>,
     /// Those of them that fetched frames lie in.
@@ -61,6 +63,7 @@ impl<M: Memory> SwitchPort<M> {
             layout,
             tx: Consumer::new(layout, Side::Switch),
             rx: Producer::new(layout, Side::Switch),
+            checksums: false,
             others: None,
             borrowed: Vec::new(),
         })
@@ -73,6 +76,17 @@ impl<M: Memory> SwitchPort<M> {
             regions.set(header::region(&*self.memory), &self.memory, self.layout);
             self.others = Some(Arc::clone(regions));
         }
+    }
+
+    /// Accepts the features that the guest offers; to be done before it learns that the switch is
+    /// connected.
+    pub fn agree(&mut self) {
+        self.checksums = header::agree(&*self.memory, self.layout) & CHECKSUMS != 0;
+    }
+
+    /// True if the guest takes frames by [`Self::push_unsummed`].
+    pub fn takes_unsummed(&self) -> bool {
+        self.checksums
     }
 
     /// The version of the region.
@@ -97,13 +111,15 @@ impl<M: Memory> SwitchPort<M> {
     /// [`Self::pop`] does.
     pub fn fetch(&mut self, slots: &mut [Slot]) -> usize {
         let (layout, others, borrowed) = (self.layout, &self.others, &mut self.borrowed);
-        let count = self
-            .tx
-            .fetch(&*self.memory, slots, |frame| match frame.region {
-                0 => frame.lies_in(layout),
-                other => borrow(others.as_deref(), borrowed, other)
-                    .is_some_and(|layout| frame.lies_in(layout)),
-            });
+        let checksums = self.checksums;
+        let good = |frame: Descriptor| match frame.region {
+            0 => frame.lies_in(layout).then(|| Slot::whole(frame)),
+            _ if checksums => Slot::unsummed(frame).filter(|_| frame.lies_in(layout)),
+            other => borrow(others.as_deref(), borrowed, other)
+                .is_some_and(|layout| frame.lies_in(layout))
+                .then(|| Slot::whole(frame)),
+        };
+        let count = self.tx.fetch(&*self.memory, slots, good);
         for slot in &slots[..count] {
             if let Some(memory) = self.memory_of(*slot) {
                 memory.prefetch(slot.offset());
@@ -142,7 +158,17 @@ impl<M: Memory> SwitchPort<M> {
 
     /// As [`Self::push`], for a frame whose end lies in the region of its sender.
     pub fn push_parts(&mut self, head: &[u8], rest: Option<Rest<'_, M>>) -> Result<(), PushError> {
-        self.rx.push_parts(&*self.memory, head, rest)
+        self.rx.push_parts(&*self.memory, head, rest, false)
+    }
+
+    /// As [`Self::push_parts`], for a frame whose TCP or UDP checksum covers the pseudo header only.
+    /// The guest must have agreed to [`CHECKSUMS`].
+    pub fn push_unsummed(
+        &mut self,
+        head: &[u8],
+        rest: Option<Rest<'_, M>>,
+    ) -> Result<(), PushError> {
+        self.rx.push_parts(&*self.memory, head, rest, true)
     }
 
     /// Copies a frame into the guest's ring; the guest sees it after [`Self::publish`].

@@ -80,6 +80,40 @@ proptest! {
         }
     }
 
+    /// Features and flags of any kind, and an honest flag now and then.
+    #[test]
+    fn the_switch_survives_any_features_and_flags(
+        offered in any::<u32>(),
+        flags in prop::collection::vec(any::<u16>(), 1..60),
+    ) {
+        let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
+        rustix::io::pwrite(&fd, &offered.to_le_bytes(), 0x18).unwrap();
+        switch.agree();
+        let mut accepted = [0; 4];
+        rustix::io::pread(&fd, &mut accepted, 0x1c).unwrap();
+        prop_assert_eq!(u32::from_le_bytes(accepted), offered & 1);
+        prop_assert_eq!(switch.takes_unsummed(), offered & 1 == 1);
+        let mut guest = GuestPort::map(&fd).unwrap();
+        for (slot, flags) in flags.iter().enumerate() {
+            guest.push(&[slot as u8; 60]).unwrap();
+            // Half of the flags are those of the feature.
+            let flags = if flags % 2 == 1 { flags % 4 } else { *flags };
+            rustix::io::pwrite(&fd, &flags.to_le_bytes(), 0x1006 + slot as u64 * 8).unwrap();
+        }
+        let _ = guest.publish();
+        let (mut slots, mut seen) = ([Slot::EMPTY; 64], [0; 1]);
+        let fetched = switch.fetch(&mut slots);
+        for slot in &slots[..fetched] {
+            prop_assert!(!slot.is_unsummed() || offered & 1 == 1);
+            switch.read(*slot, &mut seen);
+            let sent = flags[usize::from(seen[0])];
+            let sent = if sent % 2 == 1 { sent % 4 } else { sent };
+            prop_assert_eq!(u16::from(slot.is_unsummed()), sent);
+        }
+        prop_assert_eq!(fetched as u64 + switch.malformed(), flags.len() as u64);
+        let _ = switch.publish();
+    }
+
     /// A guest of two ports of version 2: frames lie in regions of its own, whole, or nowhere.
     #[test]
     fn the_switch_survives_any_guest_in_place(rounds in prop::collection::vec(writes(), 1..8)) {
@@ -190,6 +224,31 @@ fn bad_receive_buffers_heal() {
     switch.push(&[2; 60]).unwrap();
     let _ = switch.publish();
     assert_eq!(guest.pop(&mut buffer), Some(60));
+}
+
+/// The flags of version 2 are numbers of regions.
+#[test]
+fn a_guest_of_version_2_has_no_features() {
+    let (mut switch, fd) = SwitchPort::create_in(&Arc::default(), SLOTS).unwrap();
+    rustix::io::pwrite(&fd, &[0xff; 8], 0x18).unwrap();
+    switch.agree();
+    let mut accepted = [0xff; 4];
+    rustix::io::pread(&fd, &mut accepted, 0x1c).unwrap();
+    assert_eq!((accepted, switch.takes_unsummed()), ([0; 4], false));
+}
+
+/// A guest without the feature takes no frame with its flag.
+#[test]
+fn a_guest_passes_over_flags_that_it_did_not_ask_for() {
+    let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
+    let mut guest = GuestPort::map(&fd).unwrap();
+    switch.push_unsummed(&[1; 60], None).unwrap();
+    switch.push(&[2; 60]).unwrap();
+    let _ = switch.publish();
+    let mut buffer = [0; BUFFER_SIZE];
+    assert_eq!(guest.pop(&mut buffer), Some(60));
+    assert_eq!((buffer[0], guest.malformed()), (2, 1));
+    drop(fd);
 }
 
 /// A guest that publishes a ring full of bad descriptors whenever it is looked at.

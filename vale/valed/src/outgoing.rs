@@ -48,7 +48,7 @@ pub struct Outgoing<'a> {
 
 impl<'a> Outgoing<'a> {
     /// None if the frame cannot be segmented as asked, or if an offload would change one of the
-    /// `judged` bytes at its start. A frame with an offload has no `rest`.
+    /// `judged` bytes at its start. A frame to be segmented has no `rest`.
     pub fn new(taken: Taken<'a>, payload: usize, judged: usize) -> Option<Self> {
         let len = taken.len();
         let Taken {
@@ -104,10 +104,10 @@ impl<'a> Outgoing<'a> {
         mut hand_over: impl FnMut(&[u8], Option<Rest<'_>>),
     ) {
         let Some(gso) = self.offload.gso else {
-            if let Some(checksum) = self.offload.checksum.take() {
-                complete(self.head, checksum);
-            }
-            return hand_over(self.head, self.rest);
+            return match self.complete_checksum(segment) {
+                true => hand_over(segment, None),
+                false => hand_over(self.head, self.rest),
+            };
         };
         let Some(mut segments) = Segments::new(self.head, gso) else {
             return;
@@ -115,6 +115,23 @@ impl<'a> Outgoing<'a> {
         while segments.next_into(segment) {
             hand_over(segment, None);
         }
+    }
+
+    /// Completes a checksum that the sender has left. The sender may change the end of a frame in its
+    /// ring, so such a frame is completed in a copy. True if the frame to send is that copy in `whole`.
+    fn complete_checksum(&mut self, whole: &mut Vec<u8>) -> bool {
+        let Some(checksum) = self.offload.checksum else {
+            return false;
+        };
+        if self.rest.is_some() {
+            whole.clear();
+            append(whole, self.head, self.rest);
+            complete(whole, checksum);
+            return true;
+        }
+        self.offload.checksum = None;
+        complete(self.head, checksum);
+        false
     }
 
     /// A copy in `bytes`, which no later change of the frame reaches.

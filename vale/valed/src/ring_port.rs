@@ -13,9 +13,9 @@ use vale_proto::Counters;
 use vale_xen_dev::EventChannel;
 
 use crate::device::{BURST, Buffers, Burst, Device, HEAD};
-use crate::offload::Offload;
+use crate::offload::{Checksum, Offload};
 use crate::outgoing::Outgoing;
-use crate::taken::{Rest, Taken};
+use crate::taken::Taken;
 
 /// The name of an eventfd in /proc (proc_pid_fd(5)).
 const EVENTFD: &str = "anon_inode:[eventfd]";
@@ -87,6 +87,12 @@ impl RingPort {
         // The guest may wait for a notification that the earlier valed did not send.
         port.wake();
         Ok(port)
+    }
+
+    /// As [`SwitchPort::agree`].
+    #[cfg(test)]
+    pub fn agree(&mut self) {
+        self.ring.agree();
     }
 
     /// As [`SwitchPort::join`].
@@ -161,10 +167,11 @@ impl Device for RingPort {
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
         let slot = burst.slots[n];
+        let bytes = &mut burst.heads[n * HEAD..][..slot.len().min(HEAD)];
         Some(Taken {
-            bytes: &mut burst.heads[n * HEAD..][..slot.len().min(HEAD)],
+            offload: offload(slot, bytes)?,
+            bytes,
             rest: self.ring.rest(slot, HEAD),
-            offload: Offload::default(),
         })
     }
 
@@ -176,9 +183,9 @@ impl Device for RingPort {
         let bytes = &mut burst.whole[..slot.len()];
         self.ring.read(slot, bytes);
         Some(Taken {
+            offload: offload(slot, bytes)?,
             bytes,
             rest: None,
-            offload: Offload::default(),
         })
     }
 
@@ -187,8 +194,14 @@ impl Device for RingPort {
     }
 
     fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+        let ring = &mut self.ring;
+        if ring.takes_unsummed() && is_of_transport(out) {
+            let (len, pushed) = (out.len(), ring.push_unsummed(out.head, out.rest));
+            return count(pushed, len, counters);
+        }
         out.finish(&mut buffers.segment, |head, rest| {
-            push(&mut self.ring, head, rest, counters);
+            let len = head.len() + rest.map_or(0, |r| r.len());
+            count(ring.push_parts(head, rest), len, counters);
         });
     }
 
@@ -222,11 +235,30 @@ fn own_path(fd: &OwnedFd) -> PathBuf {
     format!("/proc/self/fd/{}", fd.as_raw_fd()).into()
 }
 
-fn push(ring: &mut SwitchPort, head: &[u8], rest: Option<Rest<'_>>, counters: &mut Counters) {
-    match ring.push_parts(head, rest) {
+/// The checksum that the sender of a frame has left open. None for a flag on a frame without one.
+fn offload(slot: Slot, head: &[u8]) -> Option<Offload> {
+    let checksum = match slot.is_unsummed() {
+        true => Some(Checksum::of(head)?),
+        false => None,
+    };
+    Some(Offload {
+        checksum,
+        gso: None,
+    })
+}
+
+/// True if only the checksum of the frame's TCP or UDP header is left: the flag of a ring means this one.
+fn is_of_transport(out: &Outgoing<'_>) -> bool {
+    let Offload { checksum, gso } = out.offload;
+    checksum.is_some() && gso.is_none() && checksum == Checksum::of(out.head)
+}
+
+/// Counts a frame of `len` bytes.
+fn count(pushed: Result<(), PushError>, len: usize, counters: &mut Counters) {
+    match pushed {
         Ok(()) => {
             counters.tx_packets += 1;
-            counters.tx_bytes += (head.len() + rest.map_or(0, |r| r.len())) as u64;
+            counters.tx_bytes += len as u64;
         }
         Err(PushError::Full) => counters.dropped_full += 1,
         Err(PushError::BadLength(_)) => counters.dropped_too_long += 1,

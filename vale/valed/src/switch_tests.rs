@@ -15,6 +15,8 @@ use crate::port;
 
 #[path = "chain/tests.rs"]
 mod chains;
+#[path = "switch/checksum_tests.rs"]
+mod checksums;
 #[path = "switch/decided_tests.rs"]
 mod decided;
 #[path = "switch/fair_tests.rs"]

@@ -14,9 +14,15 @@
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/interrupt.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
 #include <linux/vmalloc.h>
+#include <net/ip.h>
 #include <xen/events.h>
 #include <xen/grant_table.h>
 #include <xen/page.h>
@@ -29,7 +35,11 @@
 #define VALE_MAX_MTU	1900
 #define VALE_WAIT	(10 * HZ)	/* for the features of a vif */
 #define VALE_MAGIC	"VALERING"
+#define VALE_CHECKSUMS	1		/* a feature */
+#define VALE_UNSUMMED	1		/* the flag of a frame */
 #define VALE_PER_PAGE	(XEN_PAGE_SIZE / sizeof(u32))
+#define VALE_FEATURES	(NETIF_F_SG | NETIF_F_IP_CSUM | NETIF_F_IPV6_CSUM | \
+			 NETIF_F_RXCSUM)
 
 /* One side's words for the other; next is its head or tail. */
 struct vale_line {
@@ -43,7 +53,10 @@ struct vale_header {
 	__le32 version;
 	__le32 slots;
 	__le32 buffer;
-	u8 pad[0x100 - 20];
+	__le32 region;
+	__le32 offered;		/* features of the guest */
+	__le32 accepted;	/* those of them that the switch has */
+	u8 pad[0x100 - 32];
 	struct vale_line tx_guest;
 	u8 pad1[0x80 - 12];
 	struct vale_line tx_switch;
@@ -61,11 +74,13 @@ enum vale_count {
 	VALE_TX_STOPPED,	/* no slot was free */
 	VALE_TX_NOTIFIED,	/* events to the switch */
 	VALE_TX_REFUSED,	/* indices of the switch */
+	VALE_TX_UNSUMMED,	/* checksums left to the switch */
 	VALE_RX_PACKETS,
 	VALE_RX_BYTES,
 	VALE_RX_DROPPED,
 	VALE_RX_NOTIFIED,
-	VALE_RX_REFUSED,	/* indices and descriptors of the switch */
+	VALE_RX_REFUSED,	/* indices, descriptors, flags of the switch */
+	VALE_RX_UNSUMMED,	/* checksums left to us */
 	VALE_INTERRUPTS,	/* events from the switch, of both rings */
 	VALE_COUNTS
 };
@@ -77,11 +92,13 @@ static const char vale_count_names[VALE_COUNTS][ETH_GSTRING_LEN] = {
 	[VALE_TX_STOPPED]	= "tx_queue_0_stopped",
 	[VALE_TX_NOTIFIED]	= "tx_queue_0_notified",
 	[VALE_TX_REFUSED]	= "tx_queue_0_refused",
+	[VALE_TX_UNSUMMED]	= "tx_queue_0_unsummed",
 	[VALE_RX_PACKETS]	= "rx_queue_0_packets",
 	[VALE_RX_BYTES]		= "rx_queue_0_bytes",
 	[VALE_RX_DROPPED]	= "rx_queue_0_dropped",
 	[VALE_RX_NOTIFIED]	= "rx_queue_0_notified",
 	[VALE_RX_REFUSED]	= "rx_queue_0_refused",
+	[VALE_RX_UNSUMMED]	= "rx_queue_0_unsummed",
 	[VALE_INTERRUPTS]	= "interrupts",
 };
 
@@ -90,6 +107,7 @@ struct vale_dev {
 	struct net_device *net;
 	struct napi_struct napi;
 	u32 slots;
+	bool checksums;			/* the switch completes them */
 	struct vale_header *region;	/* NULL: not connected */
 	__le64 *tx_desc;
 	__le64 *rx_desc;
@@ -124,9 +142,11 @@ static u64 vale_own(u32 first, u32 slot)
 static u32 vale_peer(struct vale_dev *vale, struct vale_line *line, u32 seen,
 		     u32 limit, enum vale_count refused)
 {
-	u32 next = le32_to_cpu((__force __le32)
-			       smp_load_acquire((u32 __force *)&line->next));
+	u32 next;
 
+	/* Before the descriptors and frames that the index covers. */
+	next = smp_load_acquire((u32 __force *)&line->next);
+	next = le32_to_cpu((__force __le32)next);
 	if (next < vale->slots &&
 	    vale_between(vale, seen, next) <= vale_between(vale, seen, limit))
 		return next;
@@ -138,6 +158,7 @@ static void vale_publish(struct vale_dev *vale, struct vale_line *own,
 			 struct vale_line *peer, u32 next,
 			 enum vale_count notified)
 {
+	/* After the descriptors and frames that the index covers. */
 	smp_store_release((u32 __force *)&own->next,
 			  (__force u32)cpu_to_le32(next));
 	smp_mb();	/* the index before the peer's wish */
@@ -178,19 +199,58 @@ static bool vale_tx_wait(struct vale_dev *vale)
 	return vale_tx_free(vale) >= half;
 }
 
+/* True for a checksum that the switch finds by itself: of TCP or UDP. */
+static bool vale_is_found(const struct sk_buff *skb)
+{
+	unsigned int at = skb_network_offset(skb);
+	u8 protocol;
+
+	if (skb->protocol == htons(ETH_P_IP) &&
+	    at + sizeof(struct iphdr) <= skb_headlen(skb)) {
+		at += ip_hdrlen(skb);
+		protocol = ip_hdr(skb)->protocol;
+		if (ip_is_fragment(ip_hdr(skb)))
+			return false;
+	} else if (skb->protocol == htons(ETH_P_IPV6) &&
+		   at + sizeof(struct ipv6hdr) <= skb_headlen(skb)) {
+		at += sizeof(struct ipv6hdr);
+		protocol = ipv6_hdr(skb)->nexthdr;
+	} else {
+		return false;
+	}
+	return skb_checksum_start_offset(skb) == at &&
+	       ((protocol == IPPROTO_TCP &&
+		 skb->csum_offset == offsetof(struct tcphdr, check)) ||
+		(protocol == IPPROTO_UDP &&
+		 skb->csum_offset == offsetof(struct udphdr, check)));
+}
+
+/* Gives the flags of a frame, or an error. */
+static int vale_flags(struct vale_dev *vale, struct sk_buff *skb)
+{
+	if (skb->ip_summed != CHECKSUM_PARTIAL)
+		return 0;
+	if (!vale->checksums || !vale_is_found(skb))
+		return skb_checksum_help(skb);
+	vale->counts[VALE_TX_UNSUMMED]++;
+	return VALE_UNSUMMED;
+}
+
 static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
 {
 	struct vale_dev *vale = netdev_priv(net);
 	u32 slot = vale->tx_head;
 	u64 at = vale_own(vale->tx_offset, slot);
+	int flags = vale_flags(vale, skb);
 
-	if (skb->len > VALE_BUFFER ||
+	if (flags < 0 || skb->len > VALE_BUFFER ||
 	    skb_copy_bits(skb, 0, (u8 *)vale->region + at, skb->len)) {
 		vale->counts[VALE_TX_DROPPED]++;
 		dev_kfree_skb_any(skb);
 		return NETDEV_TX_OK;
 	}
-	WRITE_ONCE(vale->tx_desc[slot], cpu_to_le64(at | (u64)skb->len << 32));
+	WRITE_ONCE(vale->tx_desc[slot],
+		   cpu_to_le64(at | (u64)skb->len << 32 | (u64)flags << 48));
 	vale->tx_head = (slot + 1) & (vale->slots - 1);
 	vale->counts[VALE_TX_PACKETS]++;
 	vale->counts[VALE_TX_BYTES] += skb->len;
@@ -208,14 +268,27 @@ static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
 	return NETDEV_TX_OK;
 }
 
+/* Finds headers and checksum of a frame for the stack; an error if it cannot. */
+static int vale_prepare(struct vale_dev *vale, struct sk_buff *skb, u16 flags)
+{
+	skb->protocol = eth_type_trans(skb, vale->net);
+	if (!flags)
+		return 0;
+	vale->counts[VALE_RX_UNSUMMED]++;
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb_reset_network_header(skb);
+	return skb_checksum_setup(skb, true);
+}
+
 /* Copies a frame of the switch; the descriptor is read once. */
 static struct sk_buff *vale_take(struct vale_dev *vale, u32 slot)
 {
 	u64 word = le64_to_cpu(READ_ONCE(vale->rx_desc[slot]));
 	u32 at = (u32)word, length = (word >> 32) & 0xffff;
+	u16 flags = word >> 48;
 	struct sk_buff *skb = NULL;
 
-	if (!(word >> 48) && length >= ETH_HLEN && length <= VALE_BUFFER &&
+	if (!(flags & ~VALE_UNSUMMED) && length >= ETH_HLEN && length <= VALE_BUFFER &&
 	    at >= vale->tx_offset &&
 	    (u64)at + length <= (u64)vale->pages * XEN_PAGE_SIZE)
 		skb = napi_alloc_skb(&vale->napi, length);
@@ -225,6 +298,11 @@ static struct sk_buff *vale_take(struct vale_dev *vale, u32 slot)
 		skb_put_data(skb, (u8 *)vale->region + at, length);
 	WRITE_ONCE(vale->rx_desc[slot],
 		   cpu_to_le64(vale_own(vale->rx_offset, slot)));
+	if (skb && vale_prepare(vale, skb, flags)) {
+		vale->counts[VALE_RX_REFUSED]++;
+		kfree_skb(skb);
+		return NULL;
+	}
 	return skb;
 }
 
@@ -253,8 +331,7 @@ static int vale_poll(struct napi_struct *napi, int budget)
 			continue;
 		}
 		vale->counts[VALE_RX_PACKETS]++;
-		vale->counts[VALE_RX_BYTES] += skb->len;
-		skb->protocol = eth_type_trans(skb, net);
+		vale->counts[VALE_RX_BYTES] += skb->len + ETH_HLEN;
 		napi_gro_receive(napi, skb);
 	}
 	if (done)
@@ -313,6 +390,15 @@ static void vale_get_stats64(struct net_device *net,
 	stats->rx_dropped = vale->counts[VALE_RX_DROPPED];
 }
 
+/* Drops what the switch does not accept. */
+static netdev_features_t vale_fix_features(struct net_device *net,
+					   netdev_features_t features)
+{
+	const struct vale_dev *vale = netdev_priv(net);
+
+	return vale->checksums ? features : features & ~VALE_FEATURES;
+}
+
 static int vale_get_sset_count(struct net_device *net, int set)
 {
 	return set == ETH_SS_STATS ? VALE_COUNTS : -EOPNOTSUPP;
@@ -346,6 +432,7 @@ static const struct net_device_ops vale_ops = {
 	.ndo_stop = vale_stop,
 	.ndo_get_stats64 = vale_get_stats64,
 	.ndo_start_xmit = vale_start_xmit,
+	.ndo_fix_features = vale_fix_features,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
 };
@@ -359,6 +446,7 @@ static void vale_format(struct vale_dev *vale)
 	header->version = cpu_to_le32(1);
 	header->slots = cpu_to_le32(vale->slots);
 	header->buffer = cpu_to_le32(VALE_BUFFER);
+	header->offered = cpu_to_le32(VALE_CHECKSUMS);
 	vale->tx_desc = (void *)header + XEN_PAGE_SIZE;
 	vale->rx_desc = (void *)vale->tx_desc + desc;
 	vale->tx_offset = XEN_PAGE_SIZE + 2 * desc;
@@ -499,6 +587,18 @@ free:
 	return rc;
 }
 
+/* The switch has accepted features before it says that it is connected. */
+static void vale_connected(struct vale_dev *vale)
+{
+	vale->checksums = READ_ONCE(vale->region->accepted) ==
+			  cpu_to_le32(VALE_CHECKSUMS);
+	rtnl_lock();
+	netdev_update_features(vale->net);
+	rtnl_unlock();
+	netif_carrier_on(vale->net);
+	netif_wake_queue(vale->net);
+}
+
 static void vale_backend_changed(struct xenbus_device *xdev,
 				 enum xenbus_state state)
 {
@@ -514,10 +614,8 @@ static void vale_backend_changed(struct xenbus_device *xdev,
 			xenbus_dev_fatal(xdev, rc, "connection of the rings");
 		break;
 	case XenbusStateConnected:
-		if (!vale->region)
-			break;
-		netif_carrier_on(vale->net);
-		netif_wake_queue(vale->net);
+		if (vale->region)
+			vale_connected(vale);
 		break;
 	case XenbusStateClosing:
 		vale_disconnect(vale);
@@ -588,6 +686,8 @@ static int vale_probe(struct xenbus_device *xdev,
 	vale->net = net;
 	net->netdev_ops = &vale_ops;
 	net->ethtool_ops = &vale_ethtool_ops;
+	net->hw_features = VALE_FEATURES;
+	net->features = VALE_FEATURES;
 	SET_NETDEV_DEV(net, &xdev->dev);
 	dev_set_drvdata(&xdev->dev, vale);
 	netif_napi_add(net, &vale->napi, vale_poll);

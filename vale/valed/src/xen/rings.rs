@@ -26,11 +26,12 @@ pub fn open(frontend: &FrontendRings, slots: u32, guests: &Guests) -> io::Result
     let references =
         references(frontend.directory, layout, read).map_err(|e| named("ring-ref", &e))?;
     let region = vale_xen_dev::map(frontend.domid, &references).map_err(|e| named("pages", &e))?;
-    let ring = SwitchPort::attach(region, slots).map_err(io::Error::other)?;
+    let mut ring = SwitchPort::attach(region, slots).map_err(io::Error::other)?;
     if ring.version() != layout.version() {
         let why = format!("ring-version: the region has version {}", ring.version());
         return Err(io::Error::other(why));
     }
+    ring.agree();
     let channel = EventChannel::bind(frontend.domid, frontend.evtchn_port);
     let channel = channel.map_err(|e| named("event-channel", &e))?;
     let mut rings = RingPort::of_guest(ring, channel);
