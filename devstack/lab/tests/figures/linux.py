@@ -250,12 +250,15 @@ class Pair:
                                f'{length} {count} {burst} {pause_us}')
 
     def _used_since(self, before):
-        # This clock skips time without work.
-        self._dom0.check('sleep 2')
         return {who: used - before[who] for who, used in self._used().items()}
 
     def _used(self):
-        """Return the instructions of each domain so far."""
+        """Return the instructions of each domain so far.
+
+        What came before has to end: a script, or frames on their way.
+        """
+        # This clock skips time without work.
+        self._dom0.check('sleep 2')
         domains = {'sender': self.source.domid, 'receiver': self._sink.domid,
                    'dom0': _DOM0}
         out = self._dom0.check('; '.join(
