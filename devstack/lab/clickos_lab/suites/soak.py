@@ -34,7 +34,8 @@ PARTS = {
     'patched': 'tests.soak.test_patched',
     'driver': 'tests.soak.test_driver',
     'linux': 'tests.soak.test_linux',
-    'staging': 'tests.soak.test_staging'}
+    'staging': 'tests.soak.test_staging',
+    'migrate': 'tests.soak.test_migrate'}
 #: Tests of patched tools of Xen that need no Xen.
 ALONE = ('tests.soak.test_store_alone', 'tests.soak.test_xl_alone')
 
