@@ -20,11 +20,22 @@ for n in $(seq 0 1000); do
 done"""
 
 
+#: Waits for the state of a guest that crashed.
+_CRASHED = """\
+for _ in $(seq 50); do
+  xl list {name} | tail -n 1 | grep -qE ' [r-][b-][p-][s-]c[d-] ' && exit 0
+  sleep 0.1
+done
+exit 1"""
+
+
 def crash(domid):
     """Return a command that gives a PVH guest an exception.
 
     Its number depends on Xen's release. An NMI wakes the guest. One that is
-    just awake can lose the exception, so callers repeat the command.
+    just awake can lose the exception, so callers repeat the command, though
+    not at once: a second exception while the guest tells of the first one
+    would restart it.
     """
     return f'xen-hvmcrash {domid} && xl trigger {domid} nmi'
 
@@ -76,8 +87,7 @@ class Guest:
     def crashed(self):
         """Give it an exception that it did not cause; tell if it crashed."""
         self._dom0.run(crash(self.domid))
-        listed = self._dom0.check(f'xl list {self.name}')
-        return 'c' in listed.split()[-2]
+        return self._dom0.run(_CRASHED.format(name=self.name)).status == 0
 
     def path(self, key=''):
         """Return a path of its control protocol."""

@@ -4,6 +4,7 @@
 import concurrent.futures
 import json
 import socket
+import time
 
 from clickos_lab.xen import qemu
 from clickos_lab.xen import toolstack
@@ -164,7 +165,11 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
     def _crashed(self, name, domid):
         """Give a guest an exception; tell whether it crashed."""
         self.dom0.run(guest.crash(domid))
-        return self._info(name)['state'] == 'crashed'
+        for _ in range(50):
+            if self._info(name)['state'] == 'crashed':
+                return True
+            time.sleep(0.1)
+        return False
 
     @base.slow
     def test_a_dead_guest(self):
