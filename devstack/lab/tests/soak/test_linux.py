@@ -15,6 +15,8 @@ _MEMORY_MIB = 128
 #: Fewer than pings, so that the rings wrap.
 _SLOTS = 64
 PINGS = 500
+#: Frames between two looks at counters.
+_BETWEEN = 10
 #: Sends bytes to the guest, whose answers have to be the same.
 _STREAM = """
 set -e
@@ -105,8 +107,16 @@ class _LinuxGuest(test_net.ValePorts):
             self.assertGreaterEqual(after[way] - before[way], PINGS)
         self._stream('c', test_net.ip(1))
         self.assertEqual(0, self._counters()['dropped_malformed'])
+        self._checksums_left()
         self.ping('a', STOCK_IP, PINGS, 0.002, '-s 1400')
         self._stream('a', STOCK_IP)
+
+    def _checksums_left(self):
+        """Neither dom0's kernel nor the guest summed up the streams."""
+        counters = self._guest_counters()
+        for way in ('rx', 'tx'):
+            self.assertGreater(counters[f'{way}_queue_0_unsummed'], 0)
+            self.assertEqual(0, counters[f'{way}_queue_0_refused'])
 
     def _stream(self, namespace, address):
         self.dom0.check(_STREAM.format(
@@ -139,6 +149,13 @@ class _LinuxGuest(test_net.ValePorts):
         self.dom0.check('rm /run/saved')
         return int(self.dom0.check('xl domid linux'))
 
+    def _guest_counters(self):
+        """Return what `ethtool -S` shows in the guest."""
+        out = linux.run(self.dom0, 'a', STOCK_IP,
+                        f'{linux.NET} counters eth0')
+        return {name: int(value) for name, value in
+                (line.split() for line in out.splitlines())}
+
 
 class LinuxTest(_LinuxGuest):
     """Its other device is a vale."""
@@ -158,6 +175,18 @@ class LinuxTest(_LinuxGuest):
 
     def test_frames_both_ways_on_both_devices(self):
         self._frames_both_ways()
+        ours, theirs = self._guest_counters(), self._counters()
+        for way, other in (('tx', 'rx'), ('rx', 'tx')):
+            packets = ours[f'{way}_queue_0_packets']
+            # Neighbor discovery may come between the two looks.
+            self.assertAlmostEqual(theirs[f'{other}_packets'], packets,
+                                   delta=_BETWEEN)
+            self.assertGreater(ours[f'{way}_queue_0_bytes'], 42 * packets)
+            self.assertLess(ours[f'{way}_queue_0_notified'], packets)
+            self.assertEqual(0, ours[f'{way}_queue_0_refused'])
+        # The switch asks for no event when the guest has taken frames.
+        self.assertGreater(ours['tx_queue_0_notified'], 0)
+        self.assertGreater(ours['interrupts'], 0)
 
     def test_a_stream_outlives_save_and_restore(self):
         self._save()
@@ -242,6 +271,28 @@ class NetbackTest(_NetbackGuest):
         for step in steps:
             self.assertIn(f' {step}: vif{self.domid}.0-q0 count=', found)
         self.assertNotIn(f'vif{self.domid}.1', found)
+
+    def test_a_stream_outlives_save_and_restore(self):
+        self._start()
+        self._save()
+        self._await_no_port()
+        self.domid = self._restore()
+        self.port = f'vif{self.domid}-1'
+        self.dom0.check('xl unpause linux')
+        self._await_stream()
+        self._await_answers()
+        self._frames_both_ways()
+
+    def test_a_guest_destroyed_in_mid_traffic_leaves_nothing(self):
+        self._start()
+        self._start_stream()
+        self.dom0.check('xl destroy linux', timeout_s=120)
+        self._await_no_port()
+        self._await_nothing_left()
+
+    def _await_no_port(self):
+        """The hotplug script takes the port away."""
+        self.wait_for(lambda: self.port not in self._vale('-o json stats'))
 
     def test_a_guest_outlives_the_switch_and_leaves_nothing(self):
         self._start()
