@@ -33,9 +33,8 @@ def crash(domid):
     """Return a command that gives a PVH guest an exception.
 
     Its number depends on Xen's release. An NMI wakes the guest. One that is
-    just awake can lose the exception, so callers repeat the command, though
-    not at once: a second exception while the guest tells of the first one
-    would restart it.
+    just awake can lose the exception, so callers repeat the command. They
+    wait in between: a guest that tells of one exception would restart.
     """
     return f'xen-hvmcrash {domid} && xl trigger {domid} nmi'
 
