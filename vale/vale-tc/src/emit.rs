@@ -6,6 +6,10 @@ use crate::asm::{
 };
 use crate::counter::Drop;
 
+/// Extension headers with lengths of their own.
+pub const FRAGMENT: u8 = 44;
+pub const AUTHENTICATION: u8 = 51;
+
 /// Places on the stack, below R10.
 pub mod slot {
     /// The Ethernet header: destination, source, type.
@@ -223,6 +227,24 @@ impl Emitter {
 
     pub fn jump_if_protocol(&mut self, how: If, protocol: u8, to: Label) {
         self.asm.jump_if(PROTOCOL, how, protocol.into(), to);
+    }
+
+    /// `to` = the bytes of the extension header that `PROTOCOL` names; `to` has its second byte
+    /// (RFC 8200, and RFC 4302 for authentication).
+    pub fn extension_length(&mut self, to: Reg) {
+        let (fragment, long, done) = (self.asm.label(), self.asm.label(), self.asm.label());
+        self.jump_if_protocol(If::Equal, FRAGMENT, fragment);
+        self.jump_if_protocol(If::NotEqual, AUTHENTICATION, long);
+        self.asm.add(to, 2);
+        self.asm.shift_left(to, 2);
+        self.asm.jump(done);
+        self.asm.place(long);
+        self.asm.add(to, 1);
+        self.asm.shift_left(to, 3);
+        self.asm.jump(done);
+        self.asm.place(fragment);
+        self.asm.set(to, 8);
+        self.asm.place(done);
     }
 
     /// Reads the Ethernet header. The kernel may have taken out a tag: its type comes back.

@@ -4,7 +4,7 @@
 use clickos_offload::{Action, HEAD, Rule};
 
 use crate::asm::{If, Label, R0, R1, R2, R3, R4, R10, Reg, Size};
-use crate::emit::{AT, ETHERNET, Emitter, LOCAL, PROTOCOL, slot};
+use crate::emit::{AT, ETHERNET, Emitter, FRAGMENT, LOCAL, PROTOCOL, slot};
 use crate::packet::{IPV4, IPV6};
 
 /// A port that a packet has not.
@@ -17,8 +17,6 @@ const IPV6_FIXED: i32 = 40;
 const MAX_EXTENSIONS: usize = 8;
 const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
 const NOTHING: u8 = 59;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
 
 /// Decides the frame by the first rule that matches it.
 pub fn decide<'a>(e: &mut Emitter, rules: impl Iterator<Item = &'a Rule>, first_counter: usize) {
@@ -184,23 +182,11 @@ fn in_sight(e: &mut Emitter, more: i32, invalid: Label) {
 }
 
 fn extension(e: &mut Emitter, later: Label, invalid: Label) {
-    let (fragment, long, skip, first) =
-        (e.asm.label(), e.asm.label(), e.asm.label(), e.asm.label());
+    let first = e.asm.label();
     in_sight(e, 2, invalid);
     e.read_body(0, slot::SCRATCH, 2, invalid);
     e.load(Size::Byte, R3, slot::SCRATCH + 1);
-    e.jump_if_protocol(If::Equal, FRAGMENT, fragment);
-    e.jump_if_protocol(If::NotEqual, AUTHENTICATION, long);
-    e.asm.add(R3, 2);
-    e.asm.shift_left(R3, 2);
-    e.asm.jump(skip);
-    e.asm.place(long);
-    e.asm.add(R3, 1);
-    e.asm.shift_left(R3, 3);
-    e.asm.jump(skip);
-    e.asm.place(fragment);
-    e.asm.set(R3, 8);
-    e.asm.place(skip);
+    e.extension_length(R3);
     let (old, kind) = (slot::NOW, slot::TARGET);
     e.store(Size::Double, old, AT);
     e.store(Size::Double, kind, PROTOCOL);

@@ -2,7 +2,9 @@
 //! Reads IPv4 and IPv6 packets as valed's guard does (vale/valed/src/packet.rs): `PROTOCOL`, `AT`,
 //! `slot::END` and `slot::PART` tell what comes behind all headers of IP.
 use crate::asm::{If, Label, R1, R2, R3, R4, R10, Size};
-use crate::emit::{AT, ETHERNET, Emitter, FIRST, LATER, LOCAL, PROTOCOL, WHOLE, slot};
+use crate::emit::{
+    AT, AUTHENTICATION, ETHERNET, Emitter, FIRST, FRAGMENT, LATER, LOCAL, PROTOCOL, WHOLE, slot,
+};
 
 pub const ICMP: u8 = 1;
 pub const IGMP: u8 = 2;
@@ -15,8 +17,6 @@ pub const IPV6: u16 = 0x86dd;
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
 /// Destination options, mobility, HIP, Shim6: their form is that of hop-by-hop options.
 const OTHERS: [u8; 4] = [60, 135, 139, 140];
 /// Experimental headers have no fixed form, so no guard can judge a packet behind them.
@@ -188,21 +188,7 @@ fn jump_unless_extension(e: &mut Emitter, headers: Extensions, done: Label) {
 fn extension(e: &mut Emitter, headers: Extensions, to: Unsound) {
     e.read_body(0, slot::SCRATCH, 8, to.hidden);
     e.load(Size::Byte, R2, slot::SCRATCH + 1);
-    let (fragment, long, skip) = (e.asm.label(), e.asm.label(), e.asm.label());
-    if headers == Extensions::V6 {
-        e.jump_if_protocol(If::Equal, FRAGMENT, fragment);
-        e.jump_if_protocol(If::NotEqual, AUTHENTICATION, long);
-    }
-    e.asm.add(R2, 2);
-    e.asm.shift_left(R2, 2);
-    e.asm.jump(skip);
-    e.asm.place(long);
-    e.asm.add(R2, 1);
-    e.asm.shift_left(R2, 3);
-    e.asm.jump(skip);
-    e.asm.place(fragment);
-    e.asm.set(R2, 8);
-    e.asm.place(skip);
+    e.extension_length(R2);
     e.asm.add_reg(AT, R2);
     e.need(0, to.hidden);
     if headers == Extensions::V6 {

@@ -20,29 +20,13 @@ from clickos_lab import paths
 from nova_clickos.conf import CONF
 from nova_clickos.migration import arrivals
 from nova_clickos.migration import departure
+from tests import nat
 
 UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
 MACS = {'client': '02:00:00:00:01:09', 'server': '02:00:00:00:02:09',
         'inner': '02:00:00:00:01:01', 'outer': '02:00:00:00:02:01'}
 IPS = {'client': '10.1.1.9', 'server': '10.1.2.9', 'inner': '10.1.1.1',
        'outer': '10.1.2.1'}
-NAT = '''
-elementclass Kinds { input -> c :: Classifier(
-  12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
-  c[0] -> [0] output; c[1] -> [1] output; c[2] -> [2] output;
-  c[3] -> Discard; }
-FromDevice(0) -> c0 :: Kinds; FromDevice(1) -> c1 :: Kinds;
-to0 :: Queue -> ToDevice(0); to1 :: Queue -> ToDevice(1);
-c0[0] -> ARPResponder(10.1.1.1 02:00:00:00:01:01) -> to0;
-c1[0] -> ARPResponder(10.1.2.1 02:00:00:00:02:01) -> to1;
-arp0 :: ARPQuerier(10.1.1.1, 02:00:00:00:01:01) -> to0;
-arp1 :: ARPQuerier(10.1.2.1, 02:00:00:00:02:01) -> to1;
-c0[1] -> [1] arp0; c1[1] -> [1] arp1;
-nat :: IPRewriter(pattern 10.1.2.1 1024-65535 - - 0 1, drop);
-c0[2] -> Strip(14) -> CheckIPHeader -> passed :: Counter -> [0] nat;
-c1[2] -> Strip(14) -> CheckIPHeader -> [1] nat;
-nat[0] -> GetIPAddress(16) -> arp1; nat[1] -> GetIPAddress(16) -> arp0;
-'''
 SERVER = '''
 import socket
 server = socket.create_server(("", 7000))
@@ -120,7 +104,8 @@ class LiveMigrationTest(unittest.TestCase):
     def test_a_tcp_connection_through_a_nat_survives(self):
         source, target = (each.client for each in self.hosts)
         engine = source.host()['engine_sha256']
-        source.create(UUID, 'nat', engine, 16, self.vifs(), NAT, 'nat.click')
+        source.create(UUID, 'nat', engine, 16, self.vifs(),
+                      nat.config(MACS['inner'], MACS['outer']), 'nat.click')
         self.server.start(SERVER)
         client = self.client.start(CLIENT, IPS['server'])
         self.assertEqual('connected\n', client.stdout.readline())

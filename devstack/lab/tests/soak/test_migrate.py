@@ -5,30 +5,12 @@ import re
 import time
 
 from clickos_lab.suites import progress
+from tests import nat
 from tests.soak import test_linux
 from tests.xen import base
 from tests.xen import guest
 
-#: Translates sources, and answers pings of the near side.
-_NAT = """
-elementclass Kinds { input -> c :: Classifier(
-  12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
-  c[0] -> [0] output; c[1] -> [1] output; c[2] -> [2] output;
-  c[3] -> Discard; }
-FromDevice(0) -> c0 :: Kinds; FromDevice(1) -> c1 :: Kinds;
-to0 :: Queue -> ToDevice(0); to1 :: Queue -> ToDevice(1);
-c0[0] -> ARPResponder(10.1.1.1 00:16:3e:01:00:01) -> to0;
-c1[0] -> ARPResponder(10.1.2.1 00:16:3e:01:00:02) -> to1;
-arp0 :: ARPQuerier(10.1.1.1, 00:16:3e:01:00:01) -> to0;
-arp1 :: ARPQuerier(10.1.2.1, 00:16:3e:01:00:02) -> to1;
-c0[1] -> [1] arp0; c1[1] -> [1] arp1;
-nat :: IPRewriter(pattern 10.1.2.1 1024-65535 - - 0 1, drop);
-c0[2] -> Strip(14) -> CheckIPHeader -> kinds :: IPClassifier(icmp, -);
-kinds[0] -> ICMPPingResponder -> GetIPAddress(16) -> arp0;
-kinds[1] -> passed :: Counter -> [0] nat;
-c1[2] -> Strip(14) -> CheckIPHeader -> [1] nat;
-nat[0] -> GetIPAddress(16) -> arp1; nat[1] -> GetIPAddress(16) -> arp0;
-"""
+_MACS = ('00:16:3e:01:00:01', '00:16:3e:01:00:02')
 _NETWORK = """
 set -e
 lab-net bridge br0; lab-net endpoint br0 near 10.1.1.9/24
@@ -99,9 +81,10 @@ class ClickosTest(_Pings, base.XenTest):
         self.dom0.check(_NETWORK)
         one = guest.Guest(
             self.dom0, 'nat', 'pvh', 'vif = ['
-            '"bridge=br0,mac=00:16:3e:01:00:01",'
-            '"bridge=br1,mac=00:16:3e:01:00:02"]').create(watched=False)
-        self.assertEqual(('Running', ''), one.install(_NAT))
+            f'"bridge=br0,mac={_MACS[0]}",'
+            f'"bridge=br1,mac={_MACS[1]}"]').create(watched=False)
+        self.assertEqual(('Running', ''),
+                         one.install(nat.config(*_MACS)))
         self.wait_for(lambda: self.dom0.run(
             'ip netns exec near ping -c 1 -W 1 10.1.1.1').status == 0)
         self.dom0.check(_STREAM)
