@@ -2,9 +2,7 @@
 //! Elements on real interfaces: a wire of the program `click` between two hosts, and interfaces
 //! that it makes. Each has a network namespace of its own. Needs root, and fails without it.
 #![allow(clippy::unwrap_used, reason = "a test")]
-use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -197,8 +195,19 @@ fn scribe() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("click-scribe-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("iptables");
-    std::fs::write(&program, "#!/bin/sh\necho \"$@\" >> \"${0%/*}/asked\"\n").unwrap();
-    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    let text = "#!/bin/sh\necho \"$@\" >> \"${0%/*}/asked\"\n";
+    // A process of its own writes it: a child that another test forks would
+    // keep our descriptor open, and the program's text busy.
+    let status = Command::new("sh")
+        .args([
+            "-c",
+            r#"printf %s "$1" >"$2" && chmod 755 "$2""#,
+            "sh",
+            text,
+        ])
+        .arg(&program)
+        .status();
+    assert!(status.unwrap().success());
     folder
 }
 

@@ -137,7 +137,6 @@ fn is_over(child: &Child, most: Duration) -> std::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
     use super::*;
@@ -162,11 +161,17 @@ mod tests {
         }
     }
 
+    /// A script, written by a process of its own: a child that another test
+    /// forks would keep our descriptor open, and the script's text busy.
     fn script(dir: &tempfile::TempDir, body: &str) -> String {
-        let path = dir.path().join("script");
-        fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path.display().to_string()
+        let path = dir.path().join("script").display().to_string();
+        let text = format!("#!/bin/sh\n{body}\n");
+        let write = r#"printf %s "$1" >"$2" && chmod 755 "$2""#;
+        let status = Command::new("sh")
+            .args(["-c", write, "sh", &text, &path])
+            .status();
+        assert!(status.unwrap().success());
+        path
     }
 
     #[test]
