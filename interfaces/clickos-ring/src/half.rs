@@ -17,7 +17,7 @@ pub(crate) const MOST_BAD: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError {
     Full,
-    /// Empty or longer than [`BUFFER_SIZE`].
+    /// Empty or longer than [`BUFFER_SIZE`], or than a frame to be segmented can be.
     BadLength(usize),
     /// The peer's descriptor of the slot names no buffer; the slot was passed over.
     BadBuffer,
@@ -39,7 +39,7 @@ impl core::error::Error for PushError {}
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
     frame: Descriptor,
-    unsummed: bool,
+    flags: u16,
 }
 
 impl Slot {
@@ -50,29 +50,36 @@ impl Slot {
             len: 0,
             region: 0,
         },
-        unsummed: false,
+        flags: 0,
     };
 
     /// A slot with a frame in its own region or another.
     #[cfg(feature = "std")]
     pub(crate) fn whole(frame: Descriptor) -> Self {
-        Self {
-            frame,
-            unsummed: false,
-        }
+        Self { frame, flags: 0 }
     }
 
-    /// A slot whose sender has left the checksum to this side; None for a frame with other flags.
+    /// A slot in its own region, whose flags both sides have agreed to.
     #[cfg(feature = "std")]
-    pub(crate) fn unsummed(frame: Descriptor) -> Option<Self> {
-        let unsummed = frame.region == UNSUMMED;
+    pub(crate) fn flagged(frame: Descriptor) -> Self {
+        let flags = frame.region;
         let frame = Descriptor { region: 0, ..frame };
-        unsummed.then_some(Self { frame, unsummed })
+        Self { frame, flags }
     }
 
     /// True if the frame's checksum covers the pseudo header only.
     pub fn is_unsummed(self) -> bool {
-        self.unsummed
+        self.flags & UNSUMMED != 0
+    }
+
+    /// Payload bytes of the segments that the frame is to be cut into; 0 for none.
+    pub fn segment(self) -> u16 {
+        let region = self.flags;
+        Descriptor {
+            region,
+            ..self.frame
+        }
+        .segment()
     }
 
     /// Length of the frame in bytes.
@@ -266,6 +273,8 @@ pub(crate) struct Producer {
     blocked: bool,
     /// Buffers come from our own layout (guest) or from the peer's descriptors (switch).
     side: Side,
+    /// A frame may take several slots, whose buffers are their own.
+    segments: bool,
 }
 
 impl Producer {
@@ -279,7 +288,14 @@ impl Producer {
             line: Line::new(layout, ring, side),
             blocked: false,
             side,
+            segments: false,
         }
+    }
+
+    /// Frames may take several slots from now on.
+    #[cfg(feature = "std")]
+    pub fn agree_on_segments(&mut self) {
+        self.segments = true;
     }
 
     /// See [`Line::resume`]. Frames that were pushed and not published are lost.
@@ -300,22 +316,26 @@ impl Producer {
     }
 
     pub fn push(&mut self, memory: &impl Memory, frame: &[u8]) -> Result<(), PushError> {
-        self.push_parts(memory, frame, None, false)
+        self.push_parts(memory, frame, None, 0)
     }
 
-    /// Pushes a frame whose end lies in another region, or whose checksum the guest has to complete.
+    /// Pushes a frame whose end lies in another region, or with flags: those of [`Descriptor`].
     pub fn push_parts<M: Memory>(
         &mut self,
         memory: &M,
         head: &[u8],
         rest: Option<Rest<'_, M>>,
-        unsummed: bool,
+        flags: u16,
     ) -> Result<(), PushError> {
         let len = head.len() + rest.map_or(0, |r| r.len);
-        if len == 0 || len > BUFFER_SIZE {
+        let most = match flags > UNSUMMED {
+            true => u16::MAX.into(),
+            false => BUFFER_SIZE,
+        };
+        if len == 0 || len > most {
             return Err(PushError::BadLength(len));
         }
-        let slot = self.claim(memory)?;
+        let slot = self.claim(memory, Layout::slots_for(len))?;
         let at = self.line.descriptor_at(slot);
         let Some(offset) = self.buffer(memory, slot) else {
             memory.store_descriptor(at, 0);
@@ -328,22 +348,40 @@ impl Producer {
         let frame = Descriptor {
             offset,
             len: len as u16,
-            region: if unsummed { UNSUMMED } else { 0 },
+            region: flags,
         };
         memory.store_descriptor(at, frame.to_word());
         Ok(())
     }
 
-    /// Takes our next slot.
-    fn claim(&mut self, memory: &impl Memory) -> Result<u32, PushError> {
-        if self.free() == 0 && self.space(memory) == 0 {
+    /// Takes our next slots, whose buffers follow each other, and returns the first. A descriptor
+    /// of length 0 passes over slots at the end of the ring that are too few.
+    fn claim(&mut self, memory: &impl Memory, count: u32) -> Result<u32, PushError> {
+        let passed = self.passed(count);
+        if self.free() < passed + count && self.space(memory) < passed + count {
             self.blocked = true;
             return Err(PushError::Full);
         }
         self.blocked = false;
-        let slot = self.line.next;
-        self.line.next = self.line.add(slot, 1);
+        if passed > 0 {
+            memory.store_descriptor(self.line.descriptor_at(self.line.next), 0);
+        }
+        let slot = self.line.add(self.line.next, passed);
+        self.line.next = self.line.add(slot, count);
         Ok(slot)
+    }
+
+    /// Slots at the end of the ring that are too few for a frame of `count` slots.
+    fn passed(&self, count: u32) -> u32 {
+        let left = self.line.layout.slots() - self.line.next;
+        if count > left { left } else { 0 }
+    }
+
+    /// True if there is room for a frame that takes several slots.
+    #[cfg(feature = "std")]
+    pub fn has_room_for(&mut self, memory: &impl Memory, len: usize) -> bool {
+        let count = Layout::slots_for(len);
+        self.space(memory) >= self.passed(count) + count
     }
 
     /// Pushes a frame that stays where it is while its slot [`Self::is_outstanding`].
@@ -352,7 +390,7 @@ impl Producer {
         if len == 0 || len > BUFFER_SIZE {
             return Err(PushError::BadLength(len));
         }
-        let slot = self.claim(memory)?;
+        let slot = self.claim(memory, 1)?;
         memory.store_descriptor(self.line.descriptor_at(slot), frame.to_word());
         Ok(slot)
     }
@@ -366,7 +404,7 @@ impl Producer {
     /// The place for a frame in a slot of ours.
     fn buffer(&self, memory: &impl Memory, slot: u32) -> Option<u32> {
         let layout = self.line.layout;
-        if self.side == Side::Guest {
+        if self.side == Side::Guest || self.segments {
             return Some(layout.own_buffer(self.line.ring, slot) as u32);
         }
         let word = memory.load_descriptor(self.line.descriptor_at(slot));
@@ -413,6 +451,8 @@ pub(crate) struct Consumer {
     left: u32,
     bad_descriptors: u64,
     side: Side,
+    /// A frame may take several slots.
+    segments: bool,
 }
 
 impl Consumer {
@@ -427,7 +467,14 @@ impl Consumer {
             left: 0,
             bad_descriptors: 0,
             side,
+            segments: false,
         }
+    }
+
+    /// Frames may take several slots from now on.
+    #[cfg(feature = "std")]
+    pub fn agree_on_segments(&mut self) {
+        self.segments = true;
     }
 
     /// See [`Line::resume`]. Frames that were taken and not published are taken again.
@@ -462,8 +509,12 @@ impl Consumer {
         slots: &mut [Slot],
         mut good: impl FnMut(Descriptor) -> Option<Slot>,
     ) -> usize {
+        let most = match self.segments {
+            true => u16::MAX.into(),
+            false => BUFFER_SIZE,
+        };
         for (count, slot) in slots.iter_mut().enumerate() {
-            let Some(found) = self.take(memory, BUFFER_SIZE, &mut good) else {
+            let Some(found) = self.take(memory, most, &mut good) else {
                 return count;
             };
             *slot = found;
@@ -481,7 +532,10 @@ impl Consumer {
     ) -> Option<T> {
         for _ in 0..=MOST_BAD {
             let (slot, found) = self.next_slot(memory)?;
-            if found.len > 0 && usize::from(found.len) <= most {
+            if self.segments && found.len == 0 && self.pass_to_end() {
+                continue;
+            }
+            if found.len > 0 && usize::from(found.len) <= most && self.pass_frame(found) {
                 if let Some(taken) = good(found) {
                     return Some(taken);
                 }
@@ -489,6 +543,27 @@ impl Consumer {
             self.bad_slot(memory, slot);
         }
         None
+    }
+
+    /// Passes over the slots up to the end of the ring. False if the peer has not given them all.
+    fn pass_to_end(&mut self) -> bool {
+        let slots = self.line.layout.slots();
+        self.pass(slots.wrapping_sub(self.line.next) & (slots - 1))
+    }
+
+    /// Passes over the other slots of a frame. False if the peer has not given them all.
+    fn pass_frame(&mut self, frame: Descriptor) -> bool {
+        let count = Layout::slots_for(frame.len.into());
+        count == 1 || self.pass(count - 1)
+    }
+
+    /// The peer publishes all slots of a frame at once, so its index is read no further.
+    fn pass(&mut self, count: u32) -> bool {
+        let given = count <= self.line.distance(self.line.next, self.line.peer_next);
+        if given {
+            self.line.next = self.line.add(self.line.next, count);
+        }
+        given
     }
 
     /// Takes the next slot with what its descriptor says.

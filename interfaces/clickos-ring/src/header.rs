@@ -6,6 +6,8 @@ use crate::layout::{
     AT_ACCEPTED, AT_BUFFER_SIZE, AT_MAGIC, AT_OFFERED, AT_REGION, AT_SLOTS, AT_VERSION,
     BUFFER_SIZE, Layout, MAGIC, PAGE,
 };
+#[cfg(feature = "std")]
+use crate::layout::{CHECKSUMS, FEATURES};
 use crate::memory::Memory;
 
 /// Prepares a region, the number `region` of its guest, before its first use.
@@ -49,14 +51,14 @@ pub(crate) fn region(memory: &impl Memory) -> u16 {
 }
 
 /// Accepts the features that the guest offers and the switch has, and tells the guest. The words
-/// begin as 0 with every region, so none is left from an earlier switch.
+/// begin as 0 with every region, so none is left from an earlier switch. Segments have checksums.
 #[cfg(feature = "std")]
 pub(crate) fn agree(memory: &impl Memory, layout: Layout) -> u32 {
-    let has = match layout.is_in_place() {
+    let offered = memory.load(AT_OFFERED);
+    let accepted = match layout.is_in_place() || offered & CHECKSUMS == 0 {
         true => 0,
-        false => crate::layout::CHECKSUMS,
+        false => offered & FEATURES,
     };
-    let accepted = memory.load(AT_OFFERED) & has;
     memory.store(AT_ACCEPTED, accepted);
     accepted
 }

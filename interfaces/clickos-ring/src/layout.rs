@@ -38,8 +38,18 @@ pub(crate) const AT_ACCEPTED: usize = 0x1c;
 
 /// The feature of version 1 by which both sides may leave checksums to the other.
 pub const CHECKSUMS: u32 = 1;
+/// The feature of version 1, beside [`CHECKSUMS`], by which both sides may leave segmentation to
+/// the other. The slots' buffers are their own then, also in rx.
+pub const SEGMENTS: u32 = 2;
+/// All features.
+#[cfg(feature = "std")]
+pub(crate) const FEATURES: u32 = CHECKSUMS | SEGMENTS;
 /// The flag of such a frame: its TCP or UDP checksum covers the pseudo header only.
 pub(crate) const UNSUMMED: u16 = 1;
+/// Least bytes of payload of a segment: a frame becomes 256 segments at most.
+pub const LEAST_SEGMENT: u16 = 256;
+/// Most bytes of payload of a segment.
+pub const MOST_SEGMENT: u16 = 2047;
 
 /// Lines are two cache lines apart because processors prefetch them in pairs.
 const LINE_STRIDE: usize = 128;
@@ -163,6 +173,11 @@ impl Layout {
         }
     }
 
+    /// Slots whose buffers a frame takes that begins in the first of them.
+    pub(crate) fn slots_for(len: usize) -> u32 {
+        len.div_ceil(BUFFER_SIZE) as u32
+    }
+
     /// True if an rx slot may offer this offset.
     pub(crate) fn has_room_at(self, offset: u32) -> bool {
         let room = Descriptor {
@@ -180,7 +195,7 @@ impl Layout {
 
 /// A slot's descriptor: where a frame is and how long. One 64-bit word:
 /// bits 0..32 offset in the region, 32..48 length, 48..64 number of the region (0: the ring's own).
-/// In version 1 the last are flags: [`UNSUMMED`] or none.
+/// In version 1 the last are flags: bit 48 is [`UNSUMMED`], bits 49..60 are the size of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub offset: u32,
@@ -201,15 +216,37 @@ impl Descriptor {
         }
     }
 
+    /// The flags of version 1 for a frame whose checksum is left, and segmentation unless it is 0.
+    pub fn flags(segment: u16) -> u16 {
+        UNSUMMED | segment << 1
+    }
+
+    /// Payload bytes of the segments that a frame with these flags is to be cut into; 0 for none.
+    pub fn segment(self) -> u16 {
+        self.region >> 1
+    }
+
+    /// True if its flags are those of features that both sides have.
+    #[cfg(feature = "std")]
+    pub fn is_agreed(self, features: u32) -> bool {
+        let is_unsummed = self.region & UNSUMMED != 0 && features & CHECKSUMS != 0;
+        match self.segment() {
+            0 => is_unsummed || self.region == 0,
+            LEAST_SEGMENT..=MOST_SEGMENT => is_unsummed && features & SEGMENTS != 0,
+            _ => false,
+        }
+    }
+
+    /// True if it lies in the buffers, whatever their borders are.
+    pub fn lies_anywhere_in(self, layout: Layout) -> bool {
+        let (offset, len) = (self.offset as usize, usize::from(self.len));
+        (layout.area()..layout.size()).contains(&offset) && offset + len <= layout.size()
+    }
+
     /// True if it lies in the buffers of a region with this layout: in one buffer in version 1.
     pub fn lies_in(self, layout: Layout) -> bool {
-        let (offset, len) = (self.offset as usize, usize::from(self.len));
-        let in_buffers = (layout.area()..layout.size()).contains(&offset);
-        let in_one = match layout.is_in_place() {
-            true => offset + len <= layout.size(),
-            false => offset % BUFFER_SIZE + len <= BUFFER_SIZE,
-        };
-        in_buffers && in_one
+        let in_one = self.offset as usize % BUFFER_SIZE + usize::from(self.len) <= BUFFER_SIZE;
+        self.lies_anywhere_in(layout) && (layout.is_in_place() || in_one)
     }
 }
 

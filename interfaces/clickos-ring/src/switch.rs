@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::half::{Consumer, Producer, PushError, Rest, Side, Slot};
-use crate::layout::{CHECKSUMS, Descriptor, Layout};
+use crate::layout::{CHECKSUMS, Descriptor, Layout, SEGMENTS};
 use crate::memory::Memory;
 use crate::regions::{Region, Regions};
 use crate::{Mapping, RingError, header};
@@ -14,8 +14,8 @@ pub struct SwitchPort<M: Memory = Mapping> {
     layout: Layout,
     tx: Consumer,
     rx: Producer,
-    /// Both sides may leave checksums to the other.
-    checksums: bool,
+    /// Those that the guest offered and the switch has.
+    features: u32,
     /// The guest's other regions.
     others: Option<Arc<Regions<M>>>,
     /// Those of them that fetched frames lie in.
@@ -63,7 +63,7 @@ impl<M: Memory> SwitchPort<M> {
             layout,
             tx: Consumer::new(layout, Side::Switch),
             rx: Producer::new(layout, Side::Switch),
-            checksums: false,
+            features: 0,
             others: None,
             borrowed: Vec::new(),
         })
@@ -81,12 +81,21 @@ impl<M: Memory> SwitchPort<M> {
     /// Accepts the features that the guest offers; to be done before it learns that the switch is
     /// connected.
     pub fn agree(&mut self) {
-        self.checksums = header::agree(&*self.memory, self.layout) & CHECKSUMS != 0;
+        self.features = header::agree(&*self.memory, self.layout);
+        if self.takes_segments() {
+            self.tx.agree_on_segments();
+            self.rx.agree_on_segments();
+        }
     }
 
     /// True if the guest takes frames by [`Self::push_unsummed`].
     pub fn takes_unsummed(&self) -> bool {
-        self.checksums
+        self.features & CHECKSUMS != 0
+    }
+
+    /// True if the guest takes frames by [`Self::push_unsegmented`].
+    pub fn takes_segments(&self) -> bool {
+        self.features & SEGMENTS != 0
     }
 
     /// The version of the region.
@@ -111,10 +120,16 @@ impl<M: Memory> SwitchPort<M> {
     /// [`Self::pop`] does.
     pub fn fetch(&mut self, slots: &mut [Slot]) -> usize {
         let (layout, others, borrowed) = (self.layout, &self.others, &mut self.borrowed);
-        let checksums = self.checksums;
+        let features = self.features;
         let good = |frame: Descriptor| match frame.region {
             0 => frame.lies_in(layout).then(|| Slot::whole(frame)),
-            _ if checksums => Slot::unsummed(frame).filter(|_| frame.lies_in(layout)),
+            _ if features != 0 => {
+                let lies = match frame.segment() {
+                    0 => frame.lies_in(layout),
+                    _ => frame.lies_anywhere_in(layout),
+                };
+                (lies && frame.is_agreed(features)).then(|| Slot::flagged(frame))
+            }
             other => borrow(others.as_deref(), borrowed, other)
                 .is_some_and(|layout| frame.lies_in(layout))
                 .then(|| Slot::whole(frame)),
@@ -158,7 +173,7 @@ impl<M: Memory> SwitchPort<M> {
 
     /// As [`Self::push`], for a frame whose end lies in the region of its sender.
     pub fn push_parts(&mut self, head: &[u8], rest: Option<Rest<'_, M>>) -> Result<(), PushError> {
-        self.rx.push_parts(&*self.memory, head, rest, false)
+        self.rx.push_parts(&*self.memory, head, rest, 0)
     }
 
     /// As [`Self::push_parts`], for a frame whose TCP or UDP checksum covers the pseudo header only.
@@ -168,7 +183,20 @@ impl<M: Memory> SwitchPort<M> {
         head: &[u8],
         rest: Option<Rest<'_, M>>,
     ) -> Result<(), PushError> {
-        self.rx.push_parts(&*self.memory, head, rest, true)
+        let flags = Descriptor::flags(0);
+        self.rx.push_parts(&*self.memory, head, rest, flags)
+    }
+
+    /// As [`Self::push_unsummed`], for a frame that the guest may have to cut into segments with
+    /// `segment` bytes of payload. The guest must have agreed to [`SEGMENTS`].
+    pub fn push_unsegmented(&mut self, frame: &[u8], segment: u16) -> Result<(), PushError> {
+        let flags = Descriptor::flags(segment);
+        self.rx.push_parts(&*self.memory, frame, None, flags)
+    }
+
+    /// True if the guest's ring has room for a frame by [`Self::push_unsegmented`].
+    pub fn has_room_for(&mut self, len: usize) -> bool {
+        self.rx.has_room_for(&*self.memory, len)
     }
 
     /// Copies a frame into the guest's ring; the guest sees it after [`Self::publish`].

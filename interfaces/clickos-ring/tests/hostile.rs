@@ -31,6 +31,25 @@ fn writes() -> impl Strategy<Value = Vec<Write>> {
     prop::collection::vec(write, 0..40)
 }
 
+/// Flags of any kind, and those of features.
+fn flags() -> impl Strategy<Value = u16> {
+    prop_oneof![
+        any::<u16>(),
+        0..4u16,
+        (250..2050u16).prop_map(|size| 1 | size << 1)
+    ]
+}
+
+/// Writes of a guest that makes frames of several slots.
+fn long_writes() -> impl Strategy<Value = Vec<Write>> {
+    let word = (0..300_000u64, any::<u16>(), flags())
+        .prop_map(|(offset, len, flags)| offset | u64::from(len) << 32 | u64::from(flags) << 48);
+    let value = prop_oneof![4 => word, 1 => Just(0), 1 => 0..SLOTS as u64];
+    let place = prop_oneof![4 => 0x1000..0x1200u64, 1 => Just(0x100), 1 => 0x100..0x300u64];
+    let write = (place, value).prop_map(|(at, value)| Write { at: at & !7, value });
+    prop::collection::vec(write, 0..100)
+}
+
 fn scribble(fd: &OwnedFd, writes: &[Write]) {
     for write in writes {
         rustix::io::pwrite(fd, &write.value.to_le_bytes(), write.at).unwrap();
@@ -80,38 +99,73 @@ proptest! {
         }
     }
 
-    /// Features and flags of any kind, and an honest flag now and then.
+    /// Features and flags of any kind, and honest flags now and then.
     #[test]
     fn the_switch_survives_any_features_and_flags(
         offered in any::<u32>(),
-        flags in prop::collection::vec(any::<u16>(), 1..60),
+        flags in prop::collection::vec(flags(), 1..60),
     ) {
         let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
         rustix::io::pwrite(&fd, &offered.to_le_bytes(), 0x18).unwrap();
         switch.agree();
         let mut accepted = [0; 4];
         rustix::io::pread(&fd, &mut accepted, 0x1c).unwrap();
-        prop_assert_eq!(u32::from_le_bytes(accepted), offered & 1);
-        prop_assert_eq!(switch.takes_unsummed(), offered & 1 == 1);
+        let agreed = if offered & 1 == 1 { offered & 3 } else { 0 };
+        prop_assert_eq!(u32::from_le_bytes(accepted), agreed);
+        prop_assert_eq!(switch.takes_unsummed(), agreed & 1 == 1);
+        prop_assert_eq!(switch.takes_segments(), agreed & 2 == 2);
         let mut guest = GuestPort::map(&fd).unwrap();
         for (slot, flags) in flags.iter().enumerate() {
             guest.push(&[slot as u8; 60]).unwrap();
-            // Half of the flags are those of the feature.
-            let flags = if flags % 2 == 1 { flags % 4 } else { *flags };
             rustix::io::pwrite(&fd, &flags.to_le_bytes(), 0x1006 + slot as u64 * 8).unwrap();
         }
         let _ = guest.publish();
-        let (mut slots, mut seen) = ([Slot::EMPTY; 64], [0; 1]);
+        let is_good = |flags: u16| match (flags & 1, flags >> 1) {
+            (_, 0) => u32::from(flags) & !agreed == 0,
+            (1, 256..=2047) => agreed == 3,
+            _ => false,
+        };
+        let good: Vec<_> = flags.iter().copied().filter(|flags| is_good(*flags)).collect();
+        let mut slots = [Slot::EMPTY; 64];
         let fetched = switch.fetch(&mut slots);
-        for slot in &slots[..fetched] {
-            prop_assert!(!slot.is_unsummed() || offered & 1 == 1);
-            switch.read(*slot, &mut seen);
-            let sent = flags[usize::from(seen[0])];
-            let sent = if sent % 2 == 1 { sent % 4 } else { sent };
-            prop_assert_eq!(u16::from(slot.is_unsummed()), sent);
-        }
-        prop_assert_eq!(fetched as u64 + switch.malformed(), flags.len() as u64);
+        let found = slots[..fetched].iter();
+        let found: Vec<_> = found.map(|s| u16::from(s.is_unsummed()) | s.segment() << 1).collect();
+        prop_assert_eq!(&found, &good);
+        prop_assert_eq!(switch.malformed() as usize, flags.len() - good.len());
         let _ = switch.publish();
+    }
+
+    /// Frames of several slots lie in the buffers, whole, or nowhere.
+    #[test]
+    fn the_switch_survives_any_guest_with_segments(
+        rounds in prop::collection::vec(long_writes(), 1..8),
+    ) {
+        let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
+        rustix::io::pwrite(&fd, &[3], 0x18).unwrap();
+        switch.agree();
+        let (mut buffer, mut slots) = ([0; u16::MAX as usize], [Slot::EMPTY; 16]);
+        for writes in &rounds {
+            scribble(&fd, writes);
+            for n in 0..2 * SLOTS as usize {
+                let _ = switch.push_unsegmented(&buffer[..1 + n * 500], 1460);
+                let _ = switch.push(&[7; 60]);
+            }
+            let mut count = 0;
+            loop {
+                let fetched = switch.fetch(&mut slots);
+                if fetched == 0 {
+                    break;
+                }
+                for slot in &slots[..fetched] {
+                    prop_assert!(slot.len() <= BUFFER_SIZE || slot.segment() >= 256);
+                    switch.read(*slot, &mut buffer);
+                }
+                count += fetched;
+                prop_assert!(count < SLOTS as usize, "more frames than the ring holds");
+            }
+            let _ = (switch.publish(), switch.sleep_prepare());
+            switch.wake_done();
+        }
     }
 
     /// A guest of two ports of version 2: frames lie in regions of its own, whole, or nowhere.

@@ -57,8 +57,8 @@ pub trait Device: Send {
     fn label(&self, _burst: &Burst, _n: usize) -> Option<Label> {
         None
     }
-    /// True if the far end has room for `count` frames, as far as valed knows.
-    fn has_room(&mut self, _count: usize) -> bool {
+    /// True if the far end has room for a frame, as far as valed knows.
+    fn has_room(&mut self, _out: &Outgoing<'_>) -> bool {
         true
     }
     /// Queues a frame for the far end and counts the outcome.
@@ -122,7 +122,7 @@ pub struct Burst {
     /// The heads, [`HEAD`] bytes each, then room for the length of one more frame.
     pub heads: Box<[u8]>,
     /// One frame that needs more than its head.
-    pub whole: Box<[u8; BUFFER_SIZE]>,
+    pub whole: Box<[u8; MAX_FRAME]>,
     pub host: RecvBatch,
     /// Frames from other hosts, with the index of the host.
     pub frames: Vec<(Vec<u8>, usize)>,
@@ -135,7 +135,7 @@ impl Default for Burst {
         Self {
             slots: [Slot::EMPTY; BURST],
             heads: vec![0; BURST * HEAD + BUFFER_SIZE].into(),
-            whole: Box::new([0; BUFFER_SIZE]),
+            whole: Box::new([0; MAX_FRAME]),
             host: RecvBatch::default(),
             frames: Vec::new(),
             now: 0,

@@ -159,9 +159,9 @@ impl Device for PipePort {
         })
     }
 
-    fn has_room(&mut self, count: usize) -> bool {
+    fn has_room(&mut self, out: &Outgoing<'_>) -> bool {
         let waiting = lock(&self.queues).inboxes[1 - self.end].len();
-        waiting + self.outbox.len() + count <= QUEUE
+        waiting + self.outbox.len() + out.count() <= QUEUE
     }
 
     /// Queues up to [`QUEUE`] frames until the flush.

@@ -233,7 +233,7 @@ impl Port {
 
     /// True if a frame to the port has to wait until its queue has room.
     pub fn is_full_for(&mut self, out: &Outgoing<'_>) -> bool {
-        self.link_up && !self.device.has_room(out.count())
+        self.link_up && !self.device.has_room(out)
     }
 
     /// True if frames from the port wait for full receivers.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use ring::layout::{LEAST_SEGMENT, MOST_SEGMENT};
 use ring::{PushError, Regions, RingError, SLOTS_RANGE, Slot, SwitchPort};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat};
@@ -13,6 +14,7 @@ use vale_proto::Counters;
 use vale_xen_dev::EventChannel;
 
 use crate::device::{BURST, Buffers, Burst, Device, HEAD};
+use crate::headers::ETHERNET;
 use crate::offload::{Checksum, Offload};
 use crate::outgoing::Outgoing;
 use crate::taken::Taken;
@@ -124,6 +126,13 @@ impl RingPort {
         self.malformed_before = self.ring.malformed();
     }
 
+    /// The size of the segments, if the guest can cut them itself.
+    fn unsegmented(&self, out: &Outgoing<'_>) -> Option<u16> {
+        let size = out.offload.gso?.size;
+        let fits = (LEAST_SEGMENT..=MOST_SEGMENT).contains(&size) && out.len() <= u16::MAX.into();
+        (fits && self.ring.takes_segments() && is_of_transport(out)).then_some(size)
+    }
+
     /// Wakes the guest. A full pipe holds wakes that it has not read.
     fn wake(&self) {
         match &self.events {
@@ -161,8 +170,9 @@ impl Device for RingPort {
     }
 
     fn head<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
-        let len = burst.slots[n].len();
-        (len > HEAD).then(|| &burst.heads[n * HEAD..][..len])
+        let (len, segment) = (burst.slots[n].len(), burst.slots[n].segment());
+        // A frame to be cut into segments has to lie in private memory.
+        (len > HEAD && segment == 0).then(|| &burst.heads[n * HEAD..][..len])
     }
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
@@ -189,13 +199,21 @@ impl Device for RingPort {
         })
     }
 
-    fn has_room(&mut self, count: usize) -> bool {
-        self.ring.room() >= count
+    fn has_room(&mut self, out: &Outgoing<'_>) -> bool {
+        match self.unsegmented(out) {
+            Some(_) => self.ring.has_room_for(out.len()),
+            None => self.ring.room() >= out.count(),
+        }
     }
 
     fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+        let unsegmented = self.unsegmented(out);
         let ring = &mut self.ring;
-        if ring.takes_unsummed() && is_of_transport(out) {
+        if let Some(segment) = unsegmented {
+            let pushed = ring.push_unsegmented(out.head, segment);
+            return count(pushed, out.len(), counters);
+        }
+        if ring.takes_unsummed() && out.offload.gso.is_none() && is_of_transport(out) {
             let (len, pushed) = (out.len(), ring.push_unsummed(out.head, out.rest));
             return count(pushed, len, counters);
         }
@@ -235,22 +253,25 @@ fn own_path(fd: &OwnedFd) -> PathBuf {
     format!("/proc/self/fd/{}", fd.as_raw_fd()).into()
 }
 
-/// The checksum that the sender of a frame has left open. None for a flag on a frame without one.
+/// The work that the sender of a frame has left. None for flags that do not fit the frame.
 fn offload(slot: Slot, head: &[u8]) -> Option<Offload> {
-    let checksum = match slot.is_unsummed() {
-        true => Some(Checksum::of(head)?),
-        false => None,
-    };
-    Some(Offload {
-        checksum,
-        gso: None,
-    })
+    if !slot.is_unsummed() {
+        return Some(Offload::default());
+    }
+    match slot.segment() {
+        0 => Some(Offload {
+            checksum: Some(Checksum::of(head)?),
+            gso: None,
+        }),
+        size => Offload::of_segments(head, size),
+    }
 }
 
-/// True if only the checksum of the frame's TCP or UDP header is left: the flag of a ring means this one.
+/// True if a ring's flags can say which checksum is left: that of the TCP or UDP header of a frame
+/// without a VLAN tag.
 fn is_of_transport(out: &Outgoing<'_>) -> bool {
-    let Offload { checksum, gso } = out.offload;
-    checksum.is_some() && gso.is_none() && checksum == Checksum::of(out.head)
+    let checksum = out.offload.checksum;
+    checksum.is_some() && out.payload == ETHERNET && checksum == Checksum::of(out.head)
 }
 
 /// Counts a frame of `len` bytes.

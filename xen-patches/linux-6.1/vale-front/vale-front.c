@@ -35,11 +35,19 @@
 #define VALE_MAX_MTU	1900
 #define VALE_WAIT	(10 * HZ)	/* for the features of a vif */
 #define VALE_MAGIC	"VALERING"
-#define VALE_CHECKSUMS	1		/* a feature */
+#define VALE_CHECKSUMS	1		/* features */
+#define VALE_SEGMENTS	2
 #define VALE_UNSUMMED	1		/* the flag of a frame */
+#define VALE_SEGMENT_SHIFT 1		/* above it: the size of a segment */
+#define VALE_LEAST_SEGMENT 256
+#define VALE_MOST_SEGMENT 2047
+#define VALE_LONGEST	U16_MAX		/* bytes of a frame */
+#define VALE_HEADERS	256		/* linear bytes of a long frame */
 #define VALE_PER_PAGE	(XEN_PAGE_SIZE / sizeof(u32))
-#define VALE_FEATURES	(NETIF_F_SG | NETIF_F_IP_CSUM | NETIF_F_IPV6_CSUM | \
-			 NETIF_F_RXCSUM)
+#define VALE_SUM_FEATURES (NETIF_F_SG | NETIF_F_IP_CSUM | NETIF_F_IPV6_CSUM | \
+			   NETIF_F_RXCSUM)
+#define VALE_GSO_FEATURES (NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN | \
+			   NETIF_F_GSO_UDP_L4)
 
 /* One side's words for the other; next is its head or tail. */
 struct vale_line {
@@ -75,12 +83,14 @@ enum vale_count {
 	VALE_TX_NOTIFIED,	/* events to the switch */
 	VALE_TX_REFUSED,	/* indices of the switch */
 	VALE_TX_UNSUMMED,	/* checksums left to the switch */
+	VALE_TX_SEGMENTED,	/* frames for the switch to cut */
 	VALE_RX_PACKETS,
 	VALE_RX_BYTES,
 	VALE_RX_DROPPED,
 	VALE_RX_NOTIFIED,
 	VALE_RX_REFUSED,	/* indices, descriptors, flags of the switch */
 	VALE_RX_UNSUMMED,	/* checksums left to us */
+	VALE_RX_SEGMENTED,	/* frames for us to cut */
 	VALE_INTERRUPTS,	/* events from the switch, of both rings */
 	VALE_COUNTS
 };
@@ -93,12 +103,14 @@ static const char vale_count_names[VALE_COUNTS][ETH_GSTRING_LEN] = {
 	[VALE_TX_NOTIFIED]	= "tx_queue_0_notified",
 	[VALE_TX_REFUSED]	= "tx_queue_0_refused",
 	[VALE_TX_UNSUMMED]	= "tx_queue_0_unsummed",
+	[VALE_TX_SEGMENTED]	= "tx_queue_0_segmented",
 	[VALE_RX_PACKETS]	= "rx_queue_0_packets",
 	[VALE_RX_BYTES]		= "rx_queue_0_bytes",
 	[VALE_RX_DROPPED]	= "rx_queue_0_dropped",
 	[VALE_RX_NOTIFIED]	= "rx_queue_0_notified",
 	[VALE_RX_REFUSED]	= "rx_queue_0_refused",
 	[VALE_RX_UNSUMMED]	= "rx_queue_0_unsummed",
+	[VALE_RX_SEGMENTED]	= "rx_queue_0_segmented",
 	[VALE_INTERRUPTS]	= "interrupts",
 };
 
@@ -107,7 +119,7 @@ struct vale_dev {
 	struct net_device *net;
 	struct napi_struct napi;
 	u32 slots;
-	bool checksums;			/* the switch completes them */
+	u32 features;			/* accepted by the switch */
 	struct vale_header *region;	/* NULL: not connected */
 	__le64 *tx_desc;
 	__le64 *rx_desc;
@@ -136,6 +148,23 @@ static u32 vale_between(const struct vale_dev *vale, u32 from, u32 to)
 static u64 vale_own(u32 first, u32 slot)
 {
 	return first + slot * VALE_BUFFER;
+}
+
+/* Slots of a frame. */
+static u32 vale_slots(u32 length)
+{
+	return DIV_ROUND_UP(length, VALE_BUFFER);
+}
+
+/* Slots of the longest frame: a frame and what it passes over are less than half a ring. */
+static u32 vale_most_slots(const struct vale_dev *vale)
+{
+	return min_t(u32, vale_slots(VALE_LONGEST), vale->slots / 4);
+}
+
+static u32 vale_longest(const struct vale_dev *vale)
+{
+	return min_t(u32, VALE_LONGEST, vale_most_slots(vale) * VALE_BUFFER);
 }
 
 /* Takes the peer's index if it moved forward within what we gave it. */
@@ -186,6 +215,15 @@ static u32 vale_tx_free(struct vale_dev *vale)
 	return vale_between(vale, vale->tx_head, vale->tx_tail);
 }
 
+/* True if the ring takes any frame. */
+static bool vale_tx_has_room(struct vale_dev *vale)
+{
+	u32 need = vale->features & VALE_SEGMENTS ?
+		   2 * vale_most_slots(vale) - 1 : 1;
+
+	return vale_tx_free(vale) >= need;
+}
+
 /*
  * Asks for an event when half of the ring is free: a guest that wakes up pays
  * for more than a hundred frames. Returns true if it is free already.
@@ -225,25 +263,63 @@ static bool vale_is_found(const struct sk_buff *skb)
 		 skb->csum_offset == offsetof(struct udphdr, check)));
 }
 
+/* Keeps the segments that the switch would not cut from it. */
+static netdev_features_t vale_features_check(struct sk_buff *skb,
+					     struct net_device *net,
+					     netdev_features_t features)
+{
+	u16 size = skb_shinfo(skb)->gso_size;
+
+	if (skb_is_gso(skb) &&
+	    (skb->len > vale_longest(netdev_priv(net)) ||
+	     size < VALE_LEAST_SEGMENT || size > VALE_MOST_SEGMENT ||
+	     skb->ip_summed != CHECKSUM_PARTIAL || !vale_is_found(skb)))
+		return features & ~NETIF_F_GSO_MASK;
+	return features;
+}
+
 /* Gives the flags of a frame, or an error. */
 static int vale_flags(struct vale_dev *vale, struct sk_buff *skb)
 {
+	if (skb_is_gso(skb)) {
+		/* vale_features_check() has let it pass, unless the switch changed. */
+		if (!(vale->features & VALE_SEGMENTS))
+			return -EINVAL;
+		vale->counts[VALE_TX_SEGMENTED]++;
+		return VALE_UNSUMMED |
+		       skb_shinfo(skb)->gso_size << VALE_SEGMENT_SHIFT;
+	}
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		return 0;
-	if (!vale->checksums || !vale_is_found(skb))
+	if (!(vale->features & VALE_CHECKSUMS) || !vale_is_found(skb))
 		return skb_checksum_help(skb);
 	vale->counts[VALE_TX_UNSUMMED]++;
 	return VALE_UNSUMMED;
 }
 
+/*
+ * Gives the first slot for a frame. A descriptor of length 0 passes over slots
+ * at the end of the ring that are too few.
+ */
+static u32 vale_tx_slot(struct vale_dev *vale, u32 length)
+{
+	u32 slot = vale->tx_head;
+
+	if (slot + vale_slots(length) <= vale->slots)
+		return slot;
+	WRITE_ONCE(vale->tx_desc[slot], 0);
+	return 0;
+}
+
 static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
 {
 	struct vale_dev *vale = netdev_priv(net);
-	u32 slot = vale->tx_head;
+	u32 slot = vale_tx_slot(vale, skb->len);
 	u64 at = vale_own(vale->tx_offset, slot);
 	int flags = vale_flags(vale, skb);
+	u32 most = flags > VALE_UNSUMMED ? vale_longest(vale) : VALE_BUFFER;
 
-	if (flags < 0 || skb->len > VALE_BUFFER ||
+	if (flags < 0 || skb->len > most ||
 	    skb_copy_bits(skb, 0, (u8 *)vale->region + at, skb->len)) {
 		vale->counts[VALE_TX_DROPPED]++;
 		dev_kfree_skb_any(skb);
@@ -251,15 +327,15 @@ static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
 	}
 	WRITE_ONCE(vale->tx_desc[slot],
 		   cpu_to_le64(at | (u64)skb->len << 32 | (u64)flags << 48));
-	vale->tx_head = (slot + 1) & (vale->slots - 1);
+	vale->tx_head = (slot + vale_slots(skb->len)) & (vale->slots - 1);
 	vale->counts[VALE_TX_PACKETS]++;
 	vale->counts[VALE_TX_BYTES] += skb->len;
 	dev_consume_skb_any(skb);
-	if (!netdev_xmit_more() || !vale_tx_free(vale))
+	if (!netdev_xmit_more() || !vale_tx_has_room(vale))
 		vale_publish(vale, &vale->region->tx_guest,
 			     &vale->region->tx_switch, vale->tx_head,
 			     VALE_TX_NOTIFIED);
-	if (!vale_tx_free(vale)) {
+	if (!vale_tx_has_room(vale)) {
 		vale->counts[VALE_TX_STOPPED]++;
 		netif_stop_queue(net);
 		if (vale_tx_wait(vale))
@@ -268,42 +344,122 @@ static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
 	return NETDEV_TX_OK;
 }
 
+/* The kind of segments of a frame whose checksum is set up. */
+static u32 vale_gso_type(const struct sk_buff *skb)
+{
+	bool is_v4 = skb->protocol == htons(ETH_P_IP);
+
+	if (skb->csum_offset != offsetof(struct tcphdr, check))
+		return SKB_GSO_UDP_L4;
+	return (is_v4 ? SKB_GSO_TCPV4 : SKB_GSO_TCPV6) |
+	       (tcp_hdr(skb)->cwr ? SKB_GSO_TCP_ECN : 0);
+}
+
 /* Finds headers and checksum of a frame for the stack; an error if it cannot. */
 static int vale_prepare(struct vale_dev *vale, struct sk_buff *skb, u16 flags)
 {
+	struct skb_shared_info *info = skb_shinfo(skb);
+	int rc;
+
 	skb->protocol = eth_type_trans(skb, vale->net);
 	if (!flags)
 		return 0;
 	vale->counts[VALE_RX_UNSUMMED]++;
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb_reset_network_header(skb);
-	return skb_checksum_setup(skb, true);
+	rc = skb_checksum_setup(skb, true);
+	if (rc || flags == VALE_UNSUMMED)
+		return rc;
+	vale->counts[VALE_RX_SEGMENTED]++;
+	info->gso_size = flags >> VALE_SEGMENT_SHIFT;
+	/* The stack checks the headers before it cuts the frame. */
+	info->gso_type = vale_gso_type(skb) | SKB_GSO_DODGY;
+	return 0;
+}
+
+/* True for a frame in the region with flags that we know, of slots that wait. */
+static bool vale_is_good(struct vale_dev *vale, u32 slot, u32 at, u32 length,
+			 u16 flags)
+{
+	u16 size = flags >> VALE_SEGMENT_SHIFT;
+
+	if (length < ETH_HLEN || at < vale->tx_offset ||
+	    (u64)at + length > (u64)vale->pages * XEN_PAGE_SIZE)
+		return false;
+	if (!size)
+		return length <= VALE_BUFFER;
+	return vale->features & VALE_SEGMENTS && flags & VALE_UNSUMMED &&
+	       size >= VALE_LEAST_SEGMENT && size <= VALE_MOST_SEGMENT &&
+	       vale_slots(length) <= vale_between(vale, slot, vale->rx_tail);
+}
+
+/* Gives memory for a frame; a long one lies in pages, but for its headers. */
+static struct sk_buff *vale_alloc(struct vale_dev *vale, u32 length)
+{
+	u32 linear = length <= VALE_BUFFER ? length : VALE_HEADERS;
+	struct sk_buff *skb;
+	int rc;
+
+	if (linear == length) {
+		skb = napi_alloc_skb(&vale->napi, length);
+	} else {
+		skb = alloc_skb_with_frags(NET_SKB_PAD + NET_IP_ALIGN + linear,
+					   length - linear,
+					   PAGE_ALLOC_COSTLY_ORDER, &rc,
+					   GFP_ATOMIC | __GFP_NOWARN);
+		if (skb)
+			skb_reserve(skb, NET_SKB_PAD + NET_IP_ALIGN);
+	}
+	if (!skb)
+		return NULL;
+	skb_put(skb, linear);
+	skb->data_len = length - linear;
+	skb->len = length;
+	return skb;
+}
+
+/*
+ * Moves the head past a descriptor: past all slots of a frame, or to the start
+ * of the ring if there is none.
+ */
+static void vale_pass(struct vale_dev *vale, u32 length)
+{
+	u32 slot = vale->rx_head, slots = 1;
+
+	if (vale->features & VALE_SEGMENTS)
+		slots = length ? vale_slots(length) : vale->slots - slot;
+	if (slots > vale_between(vale, slot, vale->rx_tail))
+		slots = 1;
+	vale->rx_head = (slot + slots) & (vale->slots - 1);
 }
 
 /* Copies a frame of the switch; the descriptor is read once. */
-static struct sk_buff *vale_take(struct vale_dev *vale, u32 slot)
+static struct sk_buff *vale_take(struct vale_dev *vale)
 {
+	u32 slot = vale->rx_head;
 	u64 word = le64_to_cpu(READ_ONCE(vale->rx_desc[slot]));
 	u32 at = (u32)word, length = (word >> 32) & 0xffff;
 	u16 flags = word >> 48;
 	struct sk_buff *skb = NULL;
+	bool is_good = vale_is_good(vale, slot, at, length, flags);
 
-	if (!(flags & ~VALE_UNSUMMED) && length >= ETH_HLEN && length <= VALE_BUFFER &&
-	    at >= vale->tx_offset &&
-	    (u64)at + length <= (u64)vale->pages * XEN_PAGE_SIZE)
-		skb = napi_alloc_skb(&vale->napi, length);
-	else
-		vale->counts[VALE_RX_REFUSED]++;
-	if (skb)
-		skb_put_data(skb, (u8 *)vale->region + at, length);
 	WRITE_ONCE(vale->rx_desc[slot],
 		   cpu_to_le64(vale_own(vale->rx_offset, slot)));
-	if (skb && vale_prepare(vale, skb, flags)) {
-		vale->counts[VALE_RX_REFUSED]++;
-		kfree_skb(skb);
+	vale_pass(vale, length);
+	if (!length && vale->rx_head == 0 && vale->features & VALE_SEGMENTS)
 		return NULL;
+	if (is_good)
+		skb = vale_alloc(vale, length);
+	if (skb) {
+		skb_store_bits(skb, 0, (u8 *)vale->region + at, length);
+		is_good = !vale_prepare(vale, skb, flags);
+		if (is_good)
+			return skb;
+		kfree_skb(skb);
 	}
-	return skb;
+	vale->counts[VALE_RX_REFUSED] += !is_good;
+	vale->counts[VALE_RX_DROPPED]++;
+	return NULL;
 }
 
 static bool vale_rx_waits(struct vale_dev *vale)
@@ -322,14 +478,11 @@ static int vale_poll(struct napi_struct *napi, int budget)
 	int done = 0;
 
 	while (done < budget && vale_rx_waits(vale)) {
-		struct sk_buff *skb = vale_take(vale, vale->rx_head);
+		struct sk_buff *skb = vale_take(vale);
 
-		vale->rx_head = (vale->rx_head + 1) & (vale->slots - 1);
 		done++;
-		if (!skb) {
-			vale->counts[VALE_RX_DROPPED]++;
+		if (!skb)
 			continue;
-		}
 		vale->counts[VALE_RX_PACKETS]++;
 		vale->counts[VALE_RX_BYTES] += skb->len + ETH_HLEN;
 		napi_gro_receive(napi, skb);
@@ -365,7 +518,7 @@ static irqreturn_t vale_interrupt(int irq, void *data)
 static int vale_open(struct net_device *net)
 {
 	netif_tx_lock_bh(net);
-	if (netif_carrier_ok(net) && vale_tx_free(netdev_priv(net)))
+	if (netif_carrier_ok(net) && vale_tx_has_room(netdev_priv(net)))
 		netif_start_queue(net);
 	netif_tx_unlock_bh(net);
 	return 0;
@@ -390,13 +543,17 @@ static void vale_get_stats64(struct net_device *net,
 	stats->rx_dropped = vale->counts[VALE_RX_DROPPED];
 }
 
-/* Drops what the switch does not accept. */
+/* Takes out what the switch does not accept. */
 static netdev_features_t vale_fix_features(struct net_device *net,
 					   netdev_features_t features)
 {
 	const struct vale_dev *vale = netdev_priv(net);
 
-	return vale->checksums ? features : features & ~VALE_FEATURES;
+	if (!(vale->features & VALE_CHECKSUMS))
+		features &= ~VALE_SUM_FEATURES;
+	if (!(vale->features & VALE_SEGMENTS))
+		features &= ~VALE_GSO_FEATURES;
+	return features;
 }
 
 static int vale_get_sset_count(struct net_device *net, int set)
@@ -432,6 +589,7 @@ static const struct net_device_ops vale_ops = {
 	.ndo_stop = vale_stop,
 	.ndo_get_stats64 = vale_get_stats64,
 	.ndo_start_xmit = vale_start_xmit,
+	.ndo_features_check = vale_features_check,
 	.ndo_fix_features = vale_fix_features,
 	.ndo_set_mac_address = eth_mac_addr,
 	.ndo_validate_addr = eth_validate_addr,
@@ -446,7 +604,7 @@ static void vale_format(struct vale_dev *vale)
 	header->version = cpu_to_le32(1);
 	header->slots = cpu_to_le32(vale->slots);
 	header->buffer = cpu_to_le32(VALE_BUFFER);
-	header->offered = cpu_to_le32(VALE_CHECKSUMS);
+	header->offered = cpu_to_le32(VALE_CHECKSUMS | VALE_SEGMENTS);
 	vale->tx_desc = (void *)header + XEN_PAGE_SIZE;
 	vale->rx_desc = (void *)vale->tx_desc + desc;
 	vale->tx_offset = XEN_PAGE_SIZE + 2 * desc;
@@ -590,8 +748,8 @@ free:
 /* The switch has accepted features before it says that it is connected. */
 static void vale_connected(struct vale_dev *vale)
 {
-	vale->checksums = READ_ONCE(vale->region->accepted) ==
-			  cpu_to_le32(VALE_CHECKSUMS);
+	vale->features = le32_to_cpu(READ_ONCE(vale->region->accepted)) &
+			 (VALE_CHECKSUMS | VALE_SEGMENTS);
 	rtnl_lock();
 	netdev_update_features(vale->net);
 	rtnl_unlock();
@@ -652,6 +810,7 @@ static int vale_read_nodes(struct vale_dev *vale)
 	vale->net->min_mtu = ETH_MIN_MTU;
 	vale->net->max_mtu = mtu;
 	vale->net->mtu = mtu;
+	netif_set_tso_max_size(vale->net, vale_longest(vale));
 	return 0;
 }
 
@@ -686,8 +845,8 @@ static int vale_probe(struct xenbus_device *xdev,
 	vale->net = net;
 	net->netdev_ops = &vale_ops;
 	net->ethtool_ops = &vale_ethtool_ops;
-	net->hw_features = VALE_FEATURES;
-	net->features = VALE_FEATURES;
+	net->hw_features = VALE_SUM_FEATURES | VALE_GSO_FEATURES;
+	net->features = net->hw_features;
 	SET_NETDEV_DEV(net, &xdev->dev);
 	dev_set_drvdata(&xdev->dev, vale);
 	netif_napi_add(net, &vale->napi, vale_poll);

@@ -46,21 +46,19 @@ class _Way:
     """The device of both guests.
 
     :ivar vif: of an xl configuration; None: a port that vale-ctl makes
-    :ivar offload: the device has some, which can be turned off
     :ivar patched: with the patched netback
     """
 
     name: str
     vif: str | None
-    offload: bool = False
     patched: bool = False
 
 
 _WAYS = (
-    _Way('stock vif', f'bridge={_DATA},mac={{}}', offload=True),
+    _Way('stock vif', f'bridge={_DATA},mac={{}}'),
     _Way('vale', None),
     _Way('stock vif with mapped pages', f'bridge={_DATA},mac={{}}',
-         offload=True, patched=True),
+         patched=True),
     _Way('vif-vale', f'script=vif-vale,bridge=vale0.{_SEGMENT},mac={{}}',
          patched=True))
 
@@ -190,9 +188,8 @@ class Pair:
     def figures(self):
         """Give the figures by name and unit."""
         yield from self._stream_figures('TCP stream')
-        if self._way.offload:
-            self.source.run(f'{linux.NET} plain eth0')
-            yield from self._stream_figures('TCP stream without offload')
+        self.source.run(f'{linux.NET} plain eth0')
+        yield from self._stream_figures('TCP stream without offload')
         for made in (self.source, self._sink):
             made.run(_DROP)
         for length in _LENGTHS:

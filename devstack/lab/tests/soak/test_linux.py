@@ -107,15 +107,16 @@ class _LinuxGuest(test_net.ValePorts):
             self.assertGreaterEqual(after[way] - before[way], PINGS)
         self._stream('c', test_net.ip(1))
         self.assertEqual(0, self._counters()['dropped_malformed'])
-        self._checksums_left()
+        self._work_left()
         self.ping('a', STOCK_IP, PINGS, 0.002, '-s 1400')
         self._stream('a', STOCK_IP)
 
-    def _checksums_left(self):
-        """Neither dom0's kernel nor the guest summed up the streams."""
+    def _work_left(self):
+        """Neither dom0's kernel nor the guest summed up or cut the streams."""
         counters = self._guest_counters()
         for way in ('rx', 'tx'):
             self.assertGreater(counters[f'{way}_queue_0_unsummed'], 0)
+            self.assertGreater(counters[f'{way}_queue_0_segmented'], 0)
             self.assertEqual(0, counters[f'{way}_queue_0_refused'])
 
     def _stream(self, namespace, address):

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cuts one long TCP or UDP frame into segments with complete headers and checksums.
 use super::checksum::{add, finish};
-use super::transport::{TCP, Transport, UDP};
+use super::transport::{CWR, TCP, Transport, UDP};
 use super::vnet::{Checksum, Gso, GsoKind};
 use crate::headers::{be16, octets};
 
 const FIN_PSH: u8 = 0x09;
-const CWR: u8 = 0x80;
 
 /// Writes the segments of a frame one after another into the caller's buffer.
 pub struct Segments<'a> {

@@ -5,6 +5,8 @@ use crate::headers::{Ethernet, IPV4, IPV6, be16};
 
 pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
+/// The flag of TCP by which a sender tells that it has slowed down (RFC 3168, 6.1.2).
+pub const CWR: u8 = 0x80;
 
 /// The headers of a TCP segment or UDP datagram that is no fragment.
 pub struct Transport {

@@ -2,6 +2,8 @@
 //! The `virtio_net_hdr` (linux/virtio_net.h), 10 bytes in native byte order.
 use vale_netdev::VNET_HEADER;
 
+use super::transport::{CWR, TCP, Transport};
+
 const NEEDS_CSUM: u8 = 1;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
@@ -82,6 +84,28 @@ impl Offload {
         checksum?;
         (gso.size > 0).then_some(Self {
             checksum,
+            gso: Some(gso),
+        })
+    }
+
+    /// The offload of a frame to be cut into segments of `size` bytes, whose kind its headers say.
+    /// None without a TCP or UDP header.
+    pub fn of_segments(frame: &[u8], size: u16) -> Option<Self> {
+        let transport = Transport::parse(frame)?;
+        let kind = match (transport.protocol, transport.is_v6) {
+            (TCP, false) => GsoKind::TcpV4,
+            (TCP, true) => GsoKind::TcpV6,
+            _ => GsoKind::Udp,
+        };
+        let flags = frame.get(transport.l4 + 13).copied().unwrap_or(0);
+        let gso = Gso {
+            kind,
+            size,
+            ecn: kind != GsoKind::Udp && flags & CWR != 0,
+            header_len: 0,
+        };
+        Some(Self {
+            checksum: Some(transport.checksum()),
             gso: Some(gso),
         })
     }

@@ -26,7 +26,7 @@ impl Agreed {
         let name = format!("agreed{last}");
         let add = add(&name, json!({"mac": mac(last)}));
         let (mut rings, fds) = RingPort::create(SLOTS as u32, None).unwrap();
-        pwrite(&fds[0], &u32::MAX.to_le_bytes(), OFFERED).unwrap();
+        pwrite(&fds[0], &1u32.to_le_bytes(), OFFERED).unwrap();
         rings.agree();
         let port = port::Port::new(&add, Box::new(rings));
         bench.switch.add(&mut Some(Box::new(port))).unwrap();
@@ -69,7 +69,7 @@ impl Agreed {
 }
 
 /// A frame of TCP or UDP whose checksum has the pseudo header's sum, `len` bytes long.
-fn unsummed(destination: Mac, protocol: u8, len: usize) -> Vec<u8> {
+pub fn unsummed(destination: Mac, protocol: u8, len: usize) -> Vec<u8> {
     let mut frame = frame(destination, mac(1), len);
     let [high, low] = (len as u16 - 14).to_be_bytes();
     frame[12..34].copy_from_slice(&[
@@ -77,7 +77,8 @@ fn unsummed(destination: Mac, protocol: u8, len: usize) -> Vec<u8> {
     ]);
     (34..len).for_each(|at| frame[at] = at as u8);
     let field = Checksum::of(&frame).unwrap().field();
-    let sum = 0x0a00 + 1 + 0x0a00 + 2 + u16::from(protocol) + len as u16 - 34;
+    let sum = 0x0a00 + 1 + 0x0a00 + 2 + u32::from(protocol) + len as u32 - 34;
+    let sum = (sum >> 16) as u16 + sum as u16;
     frame[field..field + 2].copy_from_slice(&sum.to_be_bytes());
     frame
 }
