@@ -110,8 +110,12 @@ def _rustfmt():
 
 
 def _rust_tests(state):
-    script = '"$0" build --workspace --locked && ' \
-        '"$0" test --workspace --locked --no-fail-fast'
+    """Build programs with the tests: alone they have other features.
+
+    Crates with other features are built a second time.
+    """
+    script = '"$0" build --workspace --locked --lib --bins --tests ' \
+        '--examples && "$0" test --workspace --locked --no-fail-fast'
     return runner.Suite(
         'rust-tests', ['sh', '-c', script, _rust('cargo')],
         env={'NOXEN_PREFIX': str(state.noxen)}, show=_CARGO_SHOW,

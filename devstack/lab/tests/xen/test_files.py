@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files in a guest's memory: a configuration's archive, and what comes out."""
 
-import os
 import pathlib
 import struct
 import subprocess
 import tempfile
 
-from clickos_lab import paths
-from clickos_lab import prereq
-from clickos_lab import shell
+from clickos_lab.vnf import programs
 from tests.xen import base
 from tests.xen import guest
 
@@ -29,7 +26,7 @@ class FilesTest(base.XenTest):
     @classmethod
     def add_files(cls, contents):
         super().add_files(contents)
-        cls.click = _build_click(cls.state)
+        cls.click = programs.path('click')
 
     def test_a_capture_goes_through_a_firewall(self):
         one = guest.Guest(self.dom0, 'files', 'pvh')
@@ -66,15 +63,6 @@ class FilesTest(base.XenTest):
         state, error = one.install(_archive({'config': b'Idle;'})[:70], rid=1)
         self.assertEqual(('Error', 'test.click: archive: a member is longer '
                           'than the file'), (state, error))
-
-
-def _build_click(state):
-    """Build the program as the other tests do, which use it too."""
-    shell.run([prereq.rust_tool('cargo'), 'build', '--workspace', '--locked',
-               '--bin', 'click'], state.log / 'click.log', cwd=paths.REPO,
-              env=os.environ, timeout_s=1200)
-    target = os.environ.get('CARGO_TARGET_DIR', 'target')
-    return paths.REPO / target / 'debug/click'
 
 
 def _passes(number):
