@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The suites, in the order in which they run: the quick ones first."""
 
+import dataclasses
 import sys
 
 from clickos_lab import paths
@@ -29,12 +30,14 @@ def suites(state):
 
 
 def lint(state):
-    """The suites that read the code."""
-    return [
+    """The suites that read the code; clippy alone keeps all cores busy."""
+    readers = [
         _check('licenses'), _check('docs'), _check('promises'),
         _check('site'), _rustfmt(), _check('shell_scripts'),
         _check('prose'), _check('circles'),
-        runner.Suite('pep8', [state.tool('flake8')]), _bandit(state),
+        runner.Suite('pep8', [state.tool('flake8')]), _bandit(state)]
+    return [
+        *(dataclasses.replace(suite, has_company=True) for suite in readers),
         _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',
                '--', '-D', 'warnings')]
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs suites, shows how far they are, and prints a table at the end."""
 
+import concurrent.futures
 import dataclasses
+import itertools
 import os
 import queue
 import re
@@ -19,6 +21,8 @@ _SIGN_OF_LIFE_S = 20
 #: clock, a worker's number and a test's modules
 _LEAD = re.compile(r'^\[ *[\d.]+ s\] |^\{\d+\} (\w+\.)*(?=\w+\.\w+ )')
 _CLEAN_UP_S = 60
+#: Suites that run side by side.
+_AT_ONCE = 2
 #: lines that name a failed test: of cargo, unittest and stestr
 _FAILED_TEST = re.compile(
     r'^test .* \.\.\. FAILED$|\.\.\. (FAIL|ERROR)$|^(FAIL|ERROR): |'
@@ -44,6 +48,8 @@ class Suite:
     #: with which no line may be printed: a skipped test is none that passed
     fault: str | None = None
     timeout_s: int = 900
+    #: whether it runs beside the next ones that do, too
+    has_company: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,15 +70,27 @@ def run_all(suites, log_folder, env):
 
     :returns: 0 when all passed, else 1
     """
-    outcomes = []
-    for number, suite in enumerate(suites, 1):
+    def run(numbered):
+        number, suite = numbered
         say.say(f'suite {number} of {len(suites)}: {suite.name}')
         outcome = _run(suite, log_folder / f'test-{suite.name}.log', env)
         say.say(f'suite {suite.name}: '
                 f'{"passed" if outcome.passed else "FAILED"} in '
                 f'{outcome.seconds:.1f} s {outcome.note}')
-        outcomes.append(outcome)
-    return _report(outcomes)
+        return outcome
+
+    began_s, outcomes = time.monotonic(), []
+    for has_company, group in itertools.groupby(
+            enumerate(suites, 1), lambda pair: pair[1].has_company):
+        outcomes += _side_by_side(run, group) if has_company else map(
+            run, group)
+    return _report(outcomes, time.monotonic() - began_s)
+
+
+def _side_by_side(run, suites):
+    """Run suites, two at a time; an interrupt waits for these two."""
+    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(run, suites))
 
 
 def _run(suite, log, env):
@@ -182,14 +200,13 @@ def _failed_tests(log):
     return tuple(line for pair in pairs for line in pair if line)
 
 
-def _report(outcomes):
+def _report(outcomes, total_s):
     width = max(len(o.name) for o in outcomes)
     print(f'\n{"suite":<{width}}  result  seconds')
     for o in outcomes:
         print(f'{o.name:<{width}}  {"passed" if o.passed else "FAILED":<6}  '
               f'{o.seconds:7.1f}')
     failed = [o for o in outcomes if not o.passed]
-    total_s = sum(o.seconds for o in outcomes)
     print(f'{"all":<{width}}  {"FAILED" if failed else "passed":<6}  '
           f'{total_s:7.1f}\n')
     for o in failed:

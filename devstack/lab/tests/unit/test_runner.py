@@ -77,6 +77,29 @@ class RunnerTest(base.TestCase):
         self.assertEqual(1, status)
         self.assertEqual('1 passed, 1 failed', text.splitlines()[-1])
 
+    def meeting(self, name, other, **more):
+        """Return a suite that waits until another one has begun."""
+        here, there = (self.state.log / each for each in (name, other))
+        return runner.Suite(name, ['sh', '-c', f"""
+            touch {here}
+            for i in $(seq 50); do [ -e {there} ] && exit; sleep 0.02; done
+            exit 1"""], **more)
+
+    def test_suites_with_company_run_side_by_side(self):
+        status, text = self.run_suites(
+            self.meeting('one', 'two', has_company=True),
+            self.meeting('two', 'one', has_company=True))
+        self.assertEqual(0, status, text)
+        rows = re.findall(r'^(one|two) +passed', text, re.MULTILINE)
+        self.assertEqual(['one', 'two'], rows)
+
+    def test_other_suites_run_alone(self):
+        status, text = self.run_suites(
+            self.meeting('one', 'two'),
+            self.meeting('two', 'one', has_company=True))
+        self.assertEqual(1, status, text)
+        self.assertEqual('1 passed, 1 failed', text.splitlines()[-1])
+
     def test_what_a_suite_left_running_ends_with_it(self):
         self.run_suites(self.suite('sleep 1000 & echo pid $!; exit 0'))
         log = (self.state.log / 'test-one.log').read_text()
