@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the toolstack of later tests on Xen while the first ones run.
 
-QEMU keeps one core busy; this uses another. A test that comes too early
-waits, since cargo lets only one build into a folder. A build that fails here
-fails again in the test that needs it.
+The guests' images and QEMU keep one core busy each; this uses another. A test
+that comes too early waits, since cargo lets only one build into a folder. A
+build that fails here fails again in the test that needs it.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import sys
 
 from clickos_lab import errors
 from clickos_lab import paths
+from clickos_lab.xen import packages
 from clickos_lab.xen import places
 from clickos_lab.xen import toolstack
 
@@ -32,12 +33,16 @@ def started(state):
 
 
 def main():
-    """Build the toolstack."""
+    """Fetch libxl and build the toolstack."""
     # So that the program that builds is ended, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = paths.State()
+    found = places.Places(state)
     try:
-        toolstack.build(state, places.Places(state))
+        found.create()
+        with found.lock():
+            packages.ensure(found)
+        toolstack.build(state, found)
     except (errors.LabError, KeyboardInterrupt) as e:
         print(f'error: {e}')
         return 1

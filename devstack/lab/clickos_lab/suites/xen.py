@@ -34,13 +34,18 @@ def main(names, slow=False):
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         state = paths.State()
-        command.prepare(state)
+        command.install(state)
+        with contextlib.nullcontext() if names else ahead.started(state):
+            command.prepare(state)
+            return _run_on_hosts(state, names, slow)
     except errors.LabError as e:
         print(f'error: {e}')
         return 1
+
+
+def _run_on_hosts(state, names, slow):
     try:
-        with contextlib.nullcontext() if names else ahead.started(state):
-            return run(names, slow)
+        return run(names, slow)
     finally:
         _remove_hosts(places.Places(state))
 
@@ -93,18 +98,30 @@ def _tests(names, slow):
     loader = unittest.TestLoader()
     if names:
         return loader.loadTestsFromNames(names)
-    found = loader.discover(_TOP / 'tests/xen', top_level_dir=_TOP)
-    return found if slow else unittest.TestSuite(_quick(found))
+    found = _each(loader.discover(_TOP / 'tests/xen', top_level_dir=_TOP))
+    return unittest.TestSuite(sorted(
+        (test for test in found if slow or not _is_slow(test)),
+        key=_needs_toolstack))
 
 
-def _quick(test):
-    """Yield the tests of a suite but the slow ones, class by class."""
+def _each(test):
+    """Yield the tests of a suite, class by class."""
     if isinstance(test, unittest.TestSuite):
         for each in test:
-            yield from _quick(each)
-    elif not (hasattr(test, 'slow') or hasattr(
-            getattr(test, test.id().rpartition('.')[2], None), 'slow')):
+            yield from _each(each)
+    else:
         yield test
+
+
+def _is_slow(test):
+    return hasattr(test, 'slow') or hasattr(
+        getattr(test, test.id().rpartition('.')[2], None), 'slow')
+
+
+def _needs_toolstack(test):
+    """Tell which tests come last: the toolstack is built meanwhile."""
+    from tests.xen import base      # the path leads there by now
+    return isinstance(test, base.CosmosTest)
 
 
 if __name__ == '__main__':

@@ -50,11 +50,16 @@ def run(state, arguments):
     return arguments.verb(state, places, arguments)
 
 
-def prepare(state):
-    """Install and build what a host needs; return the snapshot."""
+def install(state):
+    """Install what a host needs of this machine."""
     prereq.check()
     state.create()
     apt.ensure(state, apt.XEN_PACKAGES)
+
+
+def prepare(state):
+    """Install and build what a host needs; return the snapshot."""
+    install(state)
     image.build(state)
     return snapshot.ensure(_places.Places(state))
 
