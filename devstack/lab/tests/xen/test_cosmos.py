@@ -32,6 +32,27 @@ _NAMED_LOOP = _LOOP.replace('ToDevice', 'out :: ToDevice')
 _LOOP_VIFS = '--vif port=a,segment=1,mac=02:00:00:00:0e:01 ' \
     '--vif port=b,segment=1,mac=02:00:00:00:0e:02'
 _VIFS = '--vif port=a,segment=1 --vif port=b,segment=2'
+#: Runs requests and prints after each how many processes cosmosd has made
+#: since the start; a thread is none (CLONE_THREAD, linux/sched.h).
+_COUNT_PROCESSES = f"""
+mount -t tracefs tracefs /sys/kernel/tracing
+cd /sys/kernel/tracing
+echo 1 >options/record-tgid
+echo '!(clone_flags & 0x10000)' >events/task/task_newtask/filter
+echo 1 >events/task/task_newtask/enable
+while read -r request; do
+    {toolstack.command('cosmos')} $request >/dev/null </dev/null || exit 1
+    echo "$request:" $(grep -c "( *$(pidof cosmosd)) " trace)
+done <<'END'
+{{requests}}
+END
+"""
+_REQUESTS = (
+    'create --name two --config /root/idle.click --vif port=two --timeout 60',
+    'list', 'host', 'info two', 'console two', 'handlers two',
+    'read two c.count', 'write two c.reset 1',
+    'install two /root/idle.click', 'stop two', 'start two', 'pause two',
+    'unpause two')
 #: Moments of a creation at which cosmosd is killed, in seconds.
 _KILLS_S = (0.05, 0.3, 0.6, 1.0, 1.5, 2.5)
 #: The same with a guest of the pool.
@@ -242,6 +263,15 @@ class CosmosdTest(base.CosmosTest):
         result = self._cosmos('cpu nobody --pin 0')
         self.assertEqual(3, result.status)
         self._assert_nothing_left()
+
+    def test_cosmosd_makes_no_processes(self):
+        """A fork beside threads may never end: its helpers fork (0025)."""
+        self.dom0.put_text(_COUNT, '/root/idle.click')
+        requests = (*_REQUESTS, 'destroy two')
+        out = self.dom0.check(_COUNT_PROCESSES.format(
+            requests='\n'.join(requests)))
+        self.assertEqual([f'{request}: 0' for request in requests],
+                         out.splitlines())
 
     def test_dom0_has_a_greater_share_than_a_guest(self):
         shown = self.dom0.check('xl sched-credit2 -d Domain-0')

@@ -256,6 +256,7 @@ class ValeTest(ValeGuests):
             self.ping('c', ip(number), 150, 0.002, options=_FULL)
             self.assertEqual(0, _counters(one)['malformed'])
 
+    @base.slow
     def test_every_frame_of_a_stream_is_accounted_for(self):
         sink = self._guest(2)
         self.start(sink, _SINK)
@@ -284,6 +285,7 @@ class ValeTest(ValeGuests):
         self.start(sink, responder(2))
         self.ping('c', ip(2))
 
+    @base.slow
     def test_guests_outlive_a_killed_switch(self):
         one = self._responder(1)
         self.ping('c', ip(1), options=_FULL)

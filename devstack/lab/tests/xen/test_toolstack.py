@@ -18,27 +18,6 @@ _LONG = '// A line of a long configuration.\n' * 150 + _CONFIG
 #: Nodes of a guest, more than the 1,000 that the store grants it.
 _NODES = 1100
 _SOCKET = f'{toolstack.FOLDER}/cosmosd.sock'
-#: Runs requests and prints after each how many processes cosmosd has made
-#: since the start; a thread is none (CLONE_THREAD, linux/sched.h).
-_COUNT_PROCESSES = f"""
-mount -t tracefs tracefs /sys/kernel/tracing
-cd /sys/kernel/tracing
-echo 1 >options/record-tgid
-echo '!(clone_flags & 0x10000)' >events/task/task_newtask/filter
-echo 1 >events/task/task_newtask/enable
-while read -r request; do
-    {toolstack.command('cosmos')} $request >/dev/null </dev/null || exit 1
-    echo "$request:" $(grep -c "( *$(pidof cosmosd)) " trace)
-done <<'END'
-{{requests}}
-END
-"""
-_REQUESTS = (
-    'create --name two --config /root/idle.click --vif port=two --timeout 60',
-    'list', 'host', 'info two', 'console two', 'handlers two',
-    'read two c.count', 'write two c.reset 1',
-    'install two /root/idle.click', 'stop two', 'start two', 'pause two',
-    'unpause two')
 #: Gives a guest nodes that it does not have, in folders of a hundred.
 _FILL = """
 for folder in $(seq {last}); do
@@ -102,6 +81,7 @@ class OnEitherStore:
         self._cosmos('install one /root/long.click')
         self.assertEqual(_LONG, self._cosmos('read one config --raw'))
 
+    @base.slow
     def test_doctor_names_the_store(self):
         done = self._run(f'doctor --valed {toolstack.FOLDER}/valed.sock')
         self.assertIn(f'the Xen store, by {self.store}', done.out)
@@ -144,6 +124,7 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
             client.shutdown(socket.SHUT_WR)
             return client.makefile().readline()
 
+    @base.slow
     def test_who_has_no_role_gets_nothing(self):
         for program, verbs in (('cosmos', ('list', 'info one', 'destroy one')),
                                ('vale-ctl', ('list', 'ports'))):
@@ -153,14 +134,6 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
                 self.assertEqual((1, ''), (done.status, done.out))
                 self.assertIn('uid 100 has no role', done.err)
         self.assertEqual('0', self._cosmos('read one c.count').strip())
-
-    def test_cosmosd_makes_no_processes(self):
-        """A fork beside threads may never end: its helpers fork (0025)."""
-        requests = (*_REQUESTS, 'destroy two')
-        out = self.dom0.check(_COUNT_PROCESSES.format(
-            requests='\n'.join(requests)))
-        self.assertEqual([f'{request}: 0' for request in requests],
-                         out.splitlines())
 
     def _crashed(self, name, domid):
         """Give a guest an exception; tell whether it crashed."""
