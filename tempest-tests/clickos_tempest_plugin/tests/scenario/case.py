@@ -12,6 +12,7 @@ from clickos_tempest_plugin.tests import base
 OPEN = ['allow icmp', 'allow tcp', 'deny all']
 NO_HTTP = ['deny tcp dst port 80', 'allow icmp', 'allow tcp', 'deny all']
 DOWNLOAD_BYTES = 10 * 1024 * 1024
+ASPECT = 'capacity'
 
 
 class Rules:
@@ -54,6 +55,39 @@ class Rules:
         lines = self.clickos.read_handler(self.vnf_id, 'fw.hits', 'vnfs')
         return sum(int(line.split()[0]) for line in lines.splitlines()
                    if line.endswith(rule))
+
+
+class Scaling:
+    """Steps of a VNF's scaling aspect.
+
+    The test has the attributes tenant, clickos and vnf_id.
+    """
+
+    def scale(self, kind, steps=1):
+        """Scale out or in, and wait for the end."""
+        tenant.completed(self.tenant.operate(
+            self.vnf_id, 'scale', type=kind, aspectId=ASPECT,
+            numberOfSteps=steps))
+
+    def info(self):
+        """Return what Tacker knows of the running VNF."""
+        return self.tenant.tacker.show_vnf(
+            self.vnf_id)['instantiatedVnfInfo']
+
+    def level(self):
+        """Return how many steps beyond the first guest it is."""
+        (status,) = self.info()['scaleStatus']
+        self.assertEqual(ASPECT, status['aspectId'])
+        return status['scaleLevel']
+
+    def guests(self):
+        """Return the servers, the first guest's first."""
+        return [vnfc['computeResource']['resourceId']
+                for vnfc in self.info()['vnfcResourceInfo']]
+
+    def rules_of(self, server_id):
+        """Return the rules that a guest has, one a list element."""
+        return self.clickos.read_handler(server_id, 'fw.config').split(', ')
 
 
 class FirewallBase(Rules, base.OnHostTest):

@@ -2,7 +2,7 @@
 """Outages in the middle of operations.
 
 Each operation succeeds or fails by name, it leaves nothing behind, and all
-goes on without a person. Only `make soak PARTS=faults` has time for most.
+goes on without a person. Only `make soak PARTS=faults` has time for them.
 """
 
 import time
@@ -168,6 +168,7 @@ class FaultsTest(FaultsBase):
     def test_an_instantiation_outlives_rabbitmq(self):
         self.instantiate_meanwhile('rabbitmq', 'stop')
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('0b7e5a0e-8f0d-4d0f-9f2b-2f1d9a7e7c02')
     def test_a_heal_outlives_mariadb(self):
         self.heal_meanwhile('mariadb', 'kill')

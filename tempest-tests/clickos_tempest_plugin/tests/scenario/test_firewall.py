@@ -19,7 +19,23 @@ class FirewallTest(case.FirewallCase):
         self.change_a_rule_while_packets_flow()
 
 
-class SharedFirewallTest(case.SharedFirewallCase):
+class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e09')
+    def test_a_guest_comes_and_goes(self):
+        self.scale('SCALE_OUT')
+        first, second = self.guests()
+        self.assertEqual((1, self.server_id), (self.level(), first))
+        self.assertEqual('ACTIVE', self.tenant.servers.show_server(
+            second)['server']['status'])
+        self.assertEqual([OPEN] * 2, [self.rules_of(first),
+                                      self.rules_of(second)])
+        self.assertTrue(self.left.can_ping(self.right))
+        self.scale('SCALE_IN')
+        self.assertEqual((0, [first]), (self.level(), self.guests()))
+        waiters.until(lambda: self.host.leftovers(second),
+                      lambda seen: seen == [], f'server {second} gone')
+        self.assertTrue(self.left.can_ping(self.right))
 
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e02')
     def test_good_bad_good_through_tacker(self):

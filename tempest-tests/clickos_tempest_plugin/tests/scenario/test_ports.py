@@ -229,6 +229,7 @@ class PortsTest(base.OnHostTest):
             policy_id, rule_id, max_kbps=100 * LIMIT_KBPS)
         waiters.until(heard_per_s, fast, 'the policy limits less', 30)
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e23')
     def test_an_unbound_and_a_deleted_port_leave_the_switch(self):
         self.update(self.admin_ports, **{

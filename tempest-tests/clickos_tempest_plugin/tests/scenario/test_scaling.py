@@ -4,35 +4,10 @@
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
-from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.tests.scenario import case
 
-ASPECT = 'capacity'
 
-
-class ScalingTest(case.FirewallCase):
-
-    def scale(self, kind, steps=1):
-        tenant.completed(self.tenant.operate(
-            self.vnf_id, 'scale', type=kind, aspectId=ASPECT,
-            numberOfSteps=steps))
-
-    def info(self):
-        return self.tenant.tacker.show_vnf(
-            self.vnf_id)['instantiatedVnfInfo']
-
-    def level(self):
-        (status,) = self.info()['scaleStatus']
-        self.assertEqual(ASPECT, status['aspectId'])
-        return status['scaleLevel']
-
-    def guests(self):
-        """Return the servers, the first guest's first."""
-        return [vnfc['computeResource']['resourceId']
-                for vnfc in self.info()['vnfcResourceInfo']]
-
-    def rules_of(self, server_id):
-        return self.clickos.read_handler(server_id, 'fw.config').split(', ')
+class ScalingTest(case.Scaling, case.FirewallCase):
 
     def make_hop(self):
         """Make the first guest a hop; return its group's id."""
@@ -47,6 +22,7 @@ class ScalingTest(case.FirewallCase):
         self.addCleanup(sfc.delete, 'port_pair_group', group)
         return lambda: len(sfc.show('port_pair_group', group)['port_pairs'])
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e41')
     def test_guests_come_and_go_while_packets_flow(self):
         pairs = self.make_hop()

@@ -254,7 +254,7 @@ class ServersTest(pair.PairCase):
         else:
             self.assertNotEqual(first['hostId'], second['hostId'])
 
-    @decorators.attr(type='negative')
+    @decorators.attr(type=['negative', 'slow'])
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e68')
     def test_refused_servers_name_the_reason(self):
         self.use('2.37')

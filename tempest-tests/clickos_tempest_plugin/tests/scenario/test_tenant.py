@@ -91,7 +91,7 @@ class TenantTest(case.Rules, base.ClickOSTest):
         before = read()
         waiters.until(read, lambda seen: seen >= before + ENOUGH, what)
 
-    @decorators.attr(type='smoke')
+    @decorators.attr(type=['smoke', 'slow'])
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2ea1')
     def test_a_rule_changes_between_two_servers(self):
         self.more(self.heard, 'datagrams pass')

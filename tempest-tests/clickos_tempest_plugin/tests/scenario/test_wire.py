@@ -52,6 +52,7 @@ class WireCase(base.OnHostTest):
 class WireTest(WireCase):
     """A VNF is the wire."""
 
+    @decorators.attr(type='slow')
     @decorators.idempotent_id('6d0a3a52-7c0e-4a3b-9d0f-7d6f1d0c5a01')
     def test_two_networks_become_one(self):
         package = csar.firewall(
