@@ -27,9 +27,8 @@ FOLDER = paths.REPO / 'tempest-tests/lists'
 EXCLUDED = FOLDER / 'compute-excluded.txt'
 _ALL = r'^tempest\.api\.(compute|network)\.'
 #: Tempest's word for a few tests of what every cloud must do. Our own tests
-#: use routers and floating addresses.
-_SMOKE = (r'^tempest\.api\.(compute|network\.test_(ports|security_groups))'
-          r'\b.*\[.*\bsmoke\b')
+#: use ports, routers and floating addresses.
+_SMOKE = r'^tempest\.api\.compute\b.*\[.*\bsmoke\b'
 #: Tests that skip themselves: a guest has no disk, and no shell.
 _SKIPPED = r'BootFromVolume|UnderV243'
 _WORKERS = '2'

@@ -16,6 +16,8 @@ _BEGINNINGS = {
 _PACE_S = 1
 #: New connections between two paces: the front takes 500 requests a second.
 _NEW_A_ROUND = 400
+#: Whose interfaces are attacked.
+_SERVICES = ('keystone', 'clickos', 'tacker', 'nova', 'glance')
 #: The attackers' address: each address has limits of its own.
 _ATTACKER = '127.0.0.2'
 
@@ -95,14 +97,14 @@ def _is_served(port):
         connection.close()
 
 
-def attack(settings, connections, seconds):
+def attack(settings, connections, seconds, services=_SERVICES):
     """Attack each interface with each kind of client, one after another.
 
     :param seconds: that each attack lasts at least
     :returns: rows of (service, kind, connections held, requests, served)
     """
     rows = []
-    for name in ('keystone', 'clickos', 'tacker', 'nova', 'glance'):
+    for name in services:
         for kind in _BEGINNINGS:
             port = settings.ports[name]
             with SlowClients(port, kind, connections, _ATTACKER) as clients:

@@ -15,8 +15,10 @@ from selenium.webdriver.support import expected_conditions as wanted
 from selenium.webdriver.support import select
 from selenium.webdriver.support import wait
 
-_WIDE, _NARROW, _HEIGHT = 1280, 800, 900
-_SIZE = f'{_WIDE},{_HEIGHT}'
+WIDE, _NARROW, _HEIGHT = 1280, 800, 900
+#: At which pages are judged, the usual one last.
+WIDTHS = _NARROW, WIDE
+_SIZE = f'{WIDE},{_HEIGHT}'
 #: Debian's chromium leaves its sandbox to a user, and the tests are root.
 _OPTIONS = ('--headless=new', '--no-sandbox', '--no-proxy-server',
             '--disable-dev-shm-usage', '--disable-gpu', '--hide-scrollbars')
@@ -54,11 +56,13 @@ class Browser:
     :ivar faults: what axe-core found on the pages that were judged
     :param settings: the lab's
     :param pictures: folder for pictures, or None
+    :param widths: of the window at which pages are judged
     """
 
-    def __init__(self, settings, pictures=None):
+    def __init__(self, settings, pictures=None, widths=WIDTHS):
         self._settings = settings
         self._pictures = pictures and pathlib.Path(pictures)
+        self._widths = widths
         self.faults = []
         options = webdriver.ChromeOptions()
         options.binary_location = '/usr/bin/chromium'
@@ -185,8 +189,8 @@ class Browser:
                 self.driver.execute_async_script(_AUDIT)]
 
     def judge(self):
-        """Note what axe-core finds on the page at either width."""
-        for width in (_NARROW, _WIDE):
+        """Note what axe-core finds on the page at each width."""
+        for width in self._widths:
             self.driver.set_window_size(width, _HEIGHT)
             self.faults += [(self.driver.current_url, width, *fault)
                             for fault in self.audit()]

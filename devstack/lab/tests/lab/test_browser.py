@@ -32,6 +32,8 @@ _BUSY = ('return [...document.querySelectorAll("#clickos-graph .rate")]'
 class MainJobTest(unittest.TestCase):
 
     maxDiff = None
+    #: at which axe-core judges the pages; a width takes a second a page
+    widths = (browser.WIDE,)
 
     def setUp(self):
         super().setUp()
@@ -42,7 +44,8 @@ class MainJobTest(unittest.TestCase):
                                           self.demo)
         self.addCleanup(self.machines.remove)
         self.addCleanup(tacker.Tacker(self.demo).sweep)
-        self.browser = browser.Browser(lab, os.environ.get('PICTURES'))
+        self.browser = browser.Browser(lab, os.environ.get('PICTURES'),
+                                       self.widths)
         self.addCleanup(self.browser.close)
 
     def test_main_job(self):
