@@ -46,5 +46,5 @@ fn an_installation_keeps_its_budget() {
         click_fuzz::installation(text.as_bytes());
     }
     run(click_fuzz::installation, 4, 200, 13);
-    run(click_fuzz::elements, 0, 3000, 14);
+    run(click_fuzz::elements, 0, 1500, 14);
 }

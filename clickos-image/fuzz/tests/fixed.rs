@@ -38,60 +38,60 @@ fn run(target: fn(&[u8]), inputs: fn(&mut Random) -> Vec<u8>, usual: usize, seed
 
 #[test]
 fn language() {
-    run(click_fuzz::language, input, 8_000, 1);
+    run(click_fuzz::language, input, 4_000, 1);
 }
 
 #[test]
 fn arguments() {
-    run(click_fuzz::arguments, input, 8_000, 2);
+    run(click_fuzz::arguments, input, 4_000, 2);
 }
 
 #[test]
 fn expressions() {
-    run(click_fuzz::expressions, input, 8_000, 3);
+    run(click_fuzz::expressions, input, 4_000, 3);
 }
 
 #[test]
 fn packets() {
-    run(click_fuzz::packets, frames, 8_000, 4);
+    run(click_fuzz::packets, frames, 4_000, 4);
 }
 
 #[test]
 fn handlers() {
-    run(click_fuzz::handlers, input, 2_000, 5);
+    run(click_fuzz::handlers, input, 1_000, 5);
 }
 
 #[test]
 fn control() {
-    run(click_fuzz::control, input, 8_000, 6);
+    run(click_fuzz::control, input, 4_000, 6);
 }
 
 #[test]
 fn protocol() {
-    run(click_fuzz::protocol, input, 8_000, 7);
+    run(click_fuzz::protocol, input, 4_000, 7);
 }
 
 #[test]
 fn messages() {
-    run(click_fuzz::messages, input, 8_000, 8);
+    run(click_fuzz::messages, input, 4_000, 8);
 }
 
 #[test]
 fn requests() {
-    run(click_fuzz::requests, noise, 5_000, 12);
+    run(click_fuzz::requests, noise, 2_500, 12);
 }
 
 #[test]
 fn rings() {
-    run(click_fuzz::rings, input, 8_000, 9);
+    run(click_fuzz::rings, input, 4_000, 9);
 }
 
 #[test]
 fn netif() {
-    run(click_fuzz::netif, noise, 2_000, 11);
+    run(click_fuzz::netif, noise, 1_000, 11);
 }
 
 #[test]
 fn files() {
-    run(click_fuzz::files, input, 8_000, 10);
+    run(click_fuzz::files, input, 4_000, 10);
 }

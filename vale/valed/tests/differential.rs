@@ -19,7 +19,7 @@ use vale_netdev::{Received, RecvBatch, open_packet_socket};
 use vale_proto::Counters;
 
 const SEED: u64 = 1;
-const FRAMES: u64 = 20_000;
+const FRAMES: u64 = 5_000;
 /// Frames under way at a time; each has a marker behind it.
 const WINDOW: usize = 32;
 /// Lines that the test takes at a time.
