@@ -77,6 +77,8 @@ pub trait Device: Send {
     fn malformed(&self) -> u64 {
         0
     }
+    /// Drops the frames that a guest has sent so far, and forgets what was wrong with them.
+    fn discard(&mut self) {}
 }
 
 /// No far end: a Xen guest without rings, or a port whose far end another worker has.

@@ -33,6 +33,7 @@ mod path_port;
 mod pcap;
 mod pipe;
 mod port;
+mod queues;
 mod rate_limit;
 pub mod refusal;
 mod ring_port;

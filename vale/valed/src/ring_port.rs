@@ -111,21 +111,6 @@ impl RingPort {
         }
     }
 
-    /// Drops the frames that the guest has sent so far, and forgets what was wrong with them. A guest
-    /// that goes on sending meanwhile keeps the thread no longer than a full ring does.
-    pub fn discard(&mut self) {
-        let mut slots = [Slot::EMPTY; BURST];
-        for _ in 0..MOST_SLOTS / BURST {
-            if self.ring.fetch(&mut slots) == 0 {
-                break;
-            }
-        }
-        if self.ring.publish() {
-            self.wake();
-        }
-        self.malformed_before = self.ring.malformed();
-    }
-
     /// The size of the segments, if the guest can cut them itself.
     fn unsegmented(&self, out: &Outgoing<'_>) -> Option<u16> {
         let size = out.offload.gso?.size;
@@ -245,6 +230,20 @@ impl Device for RingPort {
 
     fn malformed(&self) -> u64 {
         self.ring.malformed() - self.malformed_before
+    }
+
+    /// A guest that goes on sending meanwhile keeps the thread no longer than a full ring does.
+    fn discard(&mut self) {
+        let mut slots = [Slot::EMPTY; BURST];
+        for _ in 0..MOST_SLOTS / BURST {
+            if self.ring.fetch(&mut slots) == 0 {
+                break;
+            }
+        }
+        if self.ring.publish() {
+            self.wake();
+        }
+        self.malformed_before = self.ring.malformed();
     }
 }
 

@@ -27,6 +27,8 @@ mod far_ends;
 mod mirrors;
 #[path = "switch/order_tests.rs"]
 mod order;
+#[path = "switch/queues_tests.rs"]
+mod queues;
 #[path = "switch/segments_tests.rs"]
 mod segments;
 #[path = "switch/trace_tests.rs"]

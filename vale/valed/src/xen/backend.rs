@@ -11,13 +11,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vale_proto::{GuestVif, PortId, SilentVif};
 use xenstore::{Client, Code, Error, Request, Tx};
 
+use super::keys::{self, FrontendRings, MOST_QUEUES};
 use super::phase::{Frontend, Phase, Step};
-use super::rings::{self, FrontendRings};
+use super::rings;
 use super::vif::{CHANGES, Vif, port_name};
 use crate::device::{Absent, Device};
 use crate::guests::Guests;
 use crate::rate_limit::RateLimit;
-use crate::ring_port::RingPort;
 use crate::workers::Handle;
 
 /// The event of the end of a domain. Only domain 0 gets it: a driver domain learns of the end when the
@@ -295,13 +295,13 @@ impl Backend {
     }
 
     fn open(&mut self, index: usize) -> Result<(), Error> {
-        let opened = match self.frontend_rings(index)? {
-            Some(frontend) => {
-                let slots = self.vifs[index].slots;
-                rings::open(&frontend, slots, &self.guests).map_err(|e| e.to_string())
-            }
-            None => Err("ring-version, ring-ref, event-channel: are no numbers".to_owned()),
+        let found = self.frontend_rings(index)?;
+        let vif = &self.vifs[index];
+        let open = |found: FrontendRings| {
+            let opened = rings::open(vif.guest.domid, &found, vif.slots, &self.guests);
+            opened.map_err(|e| e.to_string())
         };
+        let opened = found.and_then(open);
         match opened {
             Ok(rings) => match self.plug(index, Some(rings)) {
                 true => self.enter_quietly(index, Phase::Connected),
@@ -314,25 +314,12 @@ impl Backend {
         }
     }
 
-    fn frontend_rings(&mut self, index: usize) -> Result<Option<FrontendRings>, Error> {
+    fn frontend_rings(&mut self, index: usize) -> Result<Result<FrontendRings, String>, Error> {
         let vif = &self.vifs[index];
-        let mut text = |key| {
+        keys::read(keys::most_queues(vif.guest.netback), |key| {
             let value = read(&mut self.store, &vif.frontend(key))?;
             Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-        };
-        // Guests that know version 1 only do not name it.
-        let version = text("ring-version")?.unwrap_or("1".to_owned());
-        let keys = [Some(version), text("ring-ref")?, text("event-channel")?];
-        let numbers = keys.map(|text| text.and_then(|text| text.parse().ok()));
-        let [Some(version), Some(directory), Some(evtchn_port)] = numbers else {
-            return Ok(None);
-        };
-        Ok(Some(FrontendRings {
-            domid: vif.guest.domid,
-            directory,
-            evtchn_port,
-            version,
-        }))
+        })
     }
 
     /// Drops the rings and enters a phase.
@@ -354,16 +341,13 @@ impl Backend {
 
     /// False if the port is gone. This thread unmaps the old rings: it takes the forwarding thread
     /// milliseconds. The rings of a silent vif stay here, where no frame is read or written.
-    pub(super) fn plug(&mut self, index: usize, rings: Option<RingPort>) -> bool {
+    pub(super) fn plug(&mut self, index: usize, rings: Option<Box<dyn Device>>) -> bool {
         let vif = &mut self.vifs[index];
         let Some(port) = &vif.port else {
             vif.rings = rings;
             return true;
         };
-        let device: Box<dyn Device> = match rings {
-            Some(rings) => Box::new(rings),
-            None => Box::new(Absent::default()),
-        };
+        let device = rings.unwrap_or_else(|| Box::new(Absent::default()));
         let plugged = self.forwarder.plug(port, device);
         plugged.unwrap_or(false)
     }
@@ -395,17 +379,20 @@ fn read(store: &mut Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Writes the backend's state for the guest. The highest version of rings goes before the guest makes some.
-/// valed makes no backend directory: without one the toolstack has removed the vif.
+/// Writes the backend's state for the guest. The highest version of rings goes before the guest makes some,
+/// and the most queues of a guest that may have more than one. valed makes no backend directory: without one the toolstack has removed the vif.
 fn write_state(store: &mut Client, vif: &Vif, phase: Phase, version: u32) -> Result<(), Error> {
     let Some(state) = phase.state() else {
         return Ok(());
     };
-    let version = version.to_string();
+    let (version, most) = (version.to_string(), keys::most_queues(vif.guest.netback));
     store.transaction(|tx| match tx.read_opt(&vif.backend("frontend"))? {
         Some(_) => {
             if phase == Phase::InitWait {
                 tx.write(&vif.own("ring-version"), version.as_bytes())?;
+                if most > 1 {
+                    tx.write(&vif.own(MOST_QUEUES), most.to_string().as_bytes())?;
+                }
             }
             tx.write(&vif.own("state"), state.as_bytes())
         }

@@ -2,6 +2,7 @@
 //! Ports of Xen guests: a thread follows their frontends in the Xen store, maps their rings, and
 //! hands them to the forwarder.
 mod backend;
+mod keys;
 mod phase;
 mod rings;
 mod silent;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Maps the rings that a guest has granted.
+use super::keys::{FrontendRings, Queue};
+use crate::device::Device;
 use crate::guests::Guests;
+use crate::queues;
 use crate::ring_port::RingPort;
 use ring::layout::{Layout, PAGE};
 use ring::{SwitchPort, directory};
@@ -8,35 +11,37 @@ use std::io;
 use vale_proto::Kind;
 use vale_xen_dev::EventChannel;
 
-/// The keys of a frontend that name its rings.
-pub struct FrontendRings {
-    pub domid: u16,
-    /// Reference of the first directory page.
-    pub directory: u32,
-    /// The guest's end of the event channel.
-    pub evtchn_port: u32,
-    /// Version of the rings.
-    pub version: u32,
+/// Maps all rings of a domain's vif, which have the agreed size. Its ports send frames from each
+/// other's rings. An error of one queue drops what is mapped of the others.
+pub fn open(
+    domid: u16,
+    frontend: &FrontendRings,
+    slots: u32,
+    guests: &Guests,
+) -> io::Result<Box<dyn Device>> {
+    let layout = layout(frontend.version, slots, guests)?;
+    let opened = frontend.queues.iter().map(|queue| {
+        let mut rings = open_queue(domid, *queue, layout)?;
+        rings.join(&guests.regions(Kind::Xen, domid));
+        Ok(rings)
+    });
+    queues::device(opened.collect::<io::Result<_>>()?)
 }
 
-/// Maps a guest's rings of the agreed size. Its ports send frames from each other's rings.
-pub fn open(frontend: &FrontendRings, slots: u32, guests: &Guests) -> io::Result<RingPort> {
-    let layout = layout(frontend.version, slots, guests)?;
-    let read = |reference| vale_xen_dev::read(frontend.domid, reference);
+fn open_queue(domid: u16, queue: Queue, layout: Layout) -> io::Result<RingPort> {
+    let read = |reference| vale_xen_dev::read(domid, reference);
     let references =
-        references(frontend.directory, layout, read).map_err(|e| named("ring-ref", &e))?;
-    let region = vale_xen_dev::map(frontend.domid, &references).map_err(|e| named("pages", &e))?;
-    let mut ring = SwitchPort::attach(region, slots).map_err(io::Error::other)?;
+        references(queue.directory, layout, read).map_err(|e| named("ring-ref", &e))?;
+    let region = vale_xen_dev::map(domid, &references).map_err(|e| named("pages", &e))?;
+    let mut ring = SwitchPort::attach(region, layout.slots()).map_err(io::Error::other)?;
     if ring.version() != layout.version() {
         let why = format!("ring-version: the region has version {}", ring.version());
         return Err(io::Error::other(why));
     }
     ring.agree();
-    let channel = EventChannel::bind(frontend.domid, frontend.evtchn_port);
+    let channel = EventChannel::bind(domid, queue.evtchn_port);
     let channel = channel.map_err(|e| named("event-channel", &e))?;
-    let mut rings = RingPort::of_guest(ring, channel);
-    rings.join(&guests.regions(Kind::Xen, frontend.domid));
-    Ok(rings)
+    Ok(RingPort::of_guest(ring, channel))
 }
 
 /// The layout of a version that valed accepts.

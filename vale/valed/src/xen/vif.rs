@@ -3,8 +3,8 @@
 use vale_proto::{GuestVif, PortId};
 
 use super::phase::Phase;
+use crate::device::Device;
 use crate::rate_limit::RateLimit;
-use crate::ring_port::RingPort;
 
 /// Changes of a frontend's state that valed follows in a minute. A start or an end takes two.
 pub(super) const CHANGES: u32 = 80;
@@ -25,7 +25,7 @@ pub(super) struct Vif {
     /// The guest has shown its state once. Before, its domain may not exist yet.
     pub seen: bool,
     /// The rings of a silent vif; the worker of a port has those of other vifs.
-    pub rings: Option<RingPort>,
+    pub rings: Option<Box<dyn Device>>,
     /// The store reports changes of the frontend's state.
     pub watched: bool,
     pub changes: RateLimit,
@@ -65,7 +65,7 @@ impl Vif {
     }
 
     /// Gives a silent vif its port, and its rings to the caller. No count of its time before stays.
-    pub fn rehome(&mut self, port: PortId) -> Option<RingPort> {
+    pub fn rehome(&mut self, port: PortId) -> Option<Box<dyn Device>> {
         self.port = Some(port);
         (self.changes, self.lines) = (RateLimit::new(CHANGES), RateLimit::new(LINES));
         self.rings.take()
