@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Network device of a Xen guest whose rings a VALE switch serves
- * (docs/rings.md). The guest grants one region for as long as the device is
- * connected. Each side copies every frame: no grant changes per packet.
+ * (docs/rings.md). The guest grants a region of each queue for as long as the
+ * device is connected. Each side copies every frame: no grant changes per
+ * packet.
  *
  * The device is a "vale", or a "vif" whose netback leaves its rings to the
  * switch. The handshake is the same.
@@ -33,6 +34,7 @@
 #define VALE_MIN_SLOTS	64
 #define VALE_MAX_SLOTS	2048
 #define VALE_MAX_MTU	1900
+#define VALE_QUEUES	4
 #define VALE_WAIT	(10 * HZ)	/* for the features of a vif */
 #define VALE_MAGIC	"VALERING"
 #define VALE_CHECKSUMS	1		/* features */
@@ -48,6 +50,10 @@
 			   NETIF_F_RXCSUM)
 #define VALE_GSO_FEATURES (NETIF_F_TSO | NETIF_F_TSO6 | NETIF_F_TSO_ECN | \
 			   NETIF_F_GSO_UDP_L4)
+
+static unsigned int vale_queues;
+module_param_named(queues, vale_queues, uint, 0644);
+MODULE_PARM_DESC(queues, "most queues of a device; 0: one for each processor");
 
 /* One side's words for the other; next is its head or tail. */
 struct vale_line {
@@ -74,7 +80,7 @@ struct vale_header {
 	struct vale_line rx_switch;
 };
 
-/* The queue counts these; one context at a time writes each. */
+/* Each queue counts these; one context at a time writes each. */
 enum vale_count {
 	VALE_TX_PACKETS,
 	VALE_TX_BYTES,
@@ -95,38 +101,38 @@ enum vale_count {
 	VALE_COUNTS
 };
 
-static const char vale_count_names[VALE_COUNTS][ETH_GSTRING_LEN] = {
-	[VALE_TX_PACKETS]	= "tx_queue_0_packets",
-	[VALE_TX_BYTES]		= "tx_queue_0_bytes",
-	[VALE_TX_DROPPED]	= "tx_queue_0_dropped",
-	[VALE_TX_STOPPED]	= "tx_queue_0_stopped",
-	[VALE_TX_NOTIFIED]	= "tx_queue_0_notified",
-	[VALE_TX_REFUSED]	= "tx_queue_0_refused",
-	[VALE_TX_UNSUMMED]	= "tx_queue_0_unsummed",
-	[VALE_TX_SEGMENTED]	= "tx_queue_0_segmented",
-	[VALE_RX_PACKETS]	= "rx_queue_0_packets",
-	[VALE_RX_BYTES]		= "rx_queue_0_bytes",
-	[VALE_RX_DROPPED]	= "rx_queue_0_dropped",
-	[VALE_RX_NOTIFIED]	= "rx_queue_0_notified",
-	[VALE_RX_REFUSED]	= "rx_queue_0_refused",
-	[VALE_RX_UNSUMMED]	= "rx_queue_0_unsummed",
-	[VALE_RX_SEGMENTED]	= "rx_queue_0_segmented",
-	[VALE_INTERRUPTS]	= "interrupts",
+/* With the number of the queue. The interrupts of all queues follow. */
+static const char vale_count_names[VALE_INTERRUPTS][ETH_GSTRING_LEN] = {
+	[VALE_TX_PACKETS]	= "tx_queue_%u_packets",
+	[VALE_TX_BYTES]		= "tx_queue_%u_bytes",
+	[VALE_TX_DROPPED]	= "tx_queue_%u_dropped",
+	[VALE_TX_STOPPED]	= "tx_queue_%u_stopped",
+	[VALE_TX_NOTIFIED]	= "tx_queue_%u_notified",
+	[VALE_TX_REFUSED]	= "tx_queue_%u_refused",
+	[VALE_TX_UNSUMMED]	= "tx_queue_%u_unsummed",
+	[VALE_TX_SEGMENTED]	= "tx_queue_%u_segmented",
+	[VALE_RX_PACKETS]	= "rx_queue_%u_packets",
+	[VALE_RX_BYTES]		= "rx_queue_%u_bytes",
+	[VALE_RX_DROPPED]	= "rx_queue_%u_dropped",
+	[VALE_RX_NOTIFIED]	= "rx_queue_%u_notified",
+	[VALE_RX_REFUSED]	= "rx_queue_%u_refused",
+	[VALE_RX_UNSUMMED]	= "rx_queue_%u_unsummed",
+	[VALE_RX_SEGMENTED]	= "rx_queue_%u_segmented",
 };
 
-struct vale_dev {
-	struct xenbus_device *xdev;
-	struct net_device *net;
+struct vale_dev;
+
+/* A pair of rings. */
+struct vale_queue {
+	struct vale_dev *vale;
+	u32 number;
+	char name[IFNAMSIZ + 8];	/* of the interrupt */
 	struct napi_struct napi;
-	u32 slots;
-	u32 features;			/* accepted by the switch */
 	struct vale_header *region;	/* NULL: not connected */
 	__le64 *tx_desc;
 	__le64 *rx_desc;
-	u32 tx_offset, rx_offset;	/* of the first buffers */
 	u32 tx_head, tx_tail;
 	u32 rx_head, rx_tail;
-	u32 pages, dir_pages;
 	u32 *dir;
 	grant_ref_t *refs;		/* dir_pages, then pages */
 	evtchn_port_t evtchn;
@@ -134,11 +140,16 @@ struct vale_dev {
 	unsigned long counts[VALE_COUNTS];
 };
 
-static u32 vale_region_bytes(u32 slots)
-{
-	return XEN_PAGE_SIZE + 2 * ALIGN(slots * 8, XEN_PAGE_SIZE) +
-	       2 * slots * VALE_BUFFER;
-}
+/* The device has real_num_tx_queues of the queues. */
+struct vale_dev {
+	struct xenbus_device *xdev;
+	struct net_device *net;
+	u32 slots;
+	u32 features;			/* accepted by the switch */
+	u32 tx_offset, rx_offset;	/* of the first buffers in a region */
+	u32 pages, dir_pages;
+	struct vale_queue queues[VALE_QUEUES];
+};
 
 static u32 vale_between(const struct vale_dev *vale, u32 from, u32 to)
 {
@@ -168,9 +179,10 @@ static u32 vale_longest(const struct vale_dev *vale)
 }
 
 /* Takes the peer's index if it moved forward within what we gave it. */
-static u32 vale_peer(struct vale_dev *vale, struct vale_line *line, u32 seen,
+static u32 vale_peer(struct vale_queue *queue, struct vale_line *line, u32 seen,
 		     u32 limit, enum vale_count refused)
 {
+	struct vale_dev *vale = queue->vale;
 	u32 next;
 
 	/* Before the descriptors and frames that the index covers. */
@@ -179,11 +191,11 @@ static u32 vale_peer(struct vale_dev *vale, struct vale_line *line, u32 seen,
 	if (next < vale->slots &&
 	    vale_between(vale, seen, next) <= vale_between(vale, seen, limit))
 		return next;
-	vale->counts[refused]++;
+	queue->counts[refused]++;
 	return seen;
 }
 
-static void vale_publish(struct vale_dev *vale, struct vale_line *own,
+static void vale_publish(struct vale_queue *queue, struct vale_line *own,
 			 struct vale_line *peer, u32 next,
 			 enum vale_count notified)
 {
@@ -193,8 +205,8 @@ static void vale_publish(struct vale_dev *vale, struct vale_line *own,
 	smp_mb();	/* the index before the peer's wish */
 	if (READ_ONCE(peer->need_kick) == cpu_to_le32(1)) {
 		WRITE_ONCE(peer->need_kick, 0);
-		vale->counts[notified]++;
-		notify_remote_via_evtchn(vale->evtchn);
+		queue->counts[notified]++;
+		notify_remote_via_evtchn(queue->evtchn);
 	}
 }
 
@@ -205,36 +217,39 @@ static void vale_sleep(struct vale_line *own, u32 cur)
 	smp_mb();	/* the wish before the last look */
 }
 
-static u32 vale_tx_free(struct vale_dev *vale)
+static u32 vale_tx_free(struct vale_queue *queue)
 {
+	struct vale_dev *vale = queue->vale;
 	/* The switch gives slots up to the one before our head. */
-	u32 limit = (vale->tx_head - 1) & (vale->slots - 1);
+	u32 limit = (queue->tx_head - 1) & (vale->slots - 1);
 
-	vale->tx_tail = vale_peer(vale, &vale->region->tx_switch,
-				  vale->tx_tail, limit, VALE_TX_REFUSED);
-	return vale_between(vale, vale->tx_head, vale->tx_tail);
+	queue->tx_tail = vale_peer(queue, &queue->region->tx_switch,
+				   queue->tx_tail, limit, VALE_TX_REFUSED);
+	return vale_between(vale, queue->tx_head, queue->tx_tail);
 }
 
 /* True if the ring takes any frame. */
-static bool vale_tx_has_room(struct vale_dev *vale)
+static bool vale_tx_has_room(struct vale_queue *queue)
 {
+	struct vale_dev *vale = queue->vale;
 	u32 need = vale->features & VALE_SEGMENTS ?
 		   2 * vale_most_slots(vale) - 1 : 1;
 
-	return vale_tx_free(vale) >= need;
+	return vale_tx_free(queue) >= need;
 }
 
 /*
  * Asks for an event when half of the ring is free: a guest that wakes up pays
  * for more than a hundred frames. Returns true if it is free already.
  */
-static bool vale_tx_wait(struct vale_dev *vale)
+static bool vale_tx_wait(struct vale_queue *queue)
 {
+	struct vale_dev *vale = queue->vale;
 	u32 half = vale->slots / 2;
 
-	vale_sleep(&vale->region->tx_guest,
-		   (vale->tx_head + half - 1) & (vale->slots - 1));
-	return vale_tx_free(vale) >= half;
+	vale_sleep(&queue->region->tx_guest,
+		   (queue->tx_head + half - 1) & (vale->slots - 1));
+	return vale_tx_free(queue) >= half;
 }
 
 /* True for a checksum that the switch finds by itself: of TCP or UDP. */
@@ -279,21 +294,23 @@ static netdev_features_t vale_features_check(struct sk_buff *skb,
 }
 
 /* Gives the flags of a frame, or an error. */
-static int vale_flags(struct vale_dev *vale, struct sk_buff *skb)
+static int vale_flags(struct vale_queue *queue, struct sk_buff *skb)
 {
+	u32 features = queue->vale->features;
+
 	if (skb_is_gso(skb)) {
 		/* vale_features_check() has let it pass, unless the switch changed. */
-		if (!(vale->features & VALE_SEGMENTS))
+		if (!(features & VALE_SEGMENTS))
 			return -EINVAL;
-		vale->counts[VALE_TX_SEGMENTED]++;
+		queue->counts[VALE_TX_SEGMENTED]++;
 		return VALE_UNSUMMED |
 		       skb_shinfo(skb)->gso_size << VALE_SEGMENT_SHIFT;
 	}
 	if (skb->ip_summed != CHECKSUM_PARTIAL)
 		return 0;
-	if (!(vale->features & VALE_CHECKSUMS) || !vale_is_found(skb))
+	if (!(features & VALE_CHECKSUMS) || !vale_is_found(skb))
 		return skb_checksum_help(skb);
-	vale->counts[VALE_TX_UNSUMMED]++;
+	queue->counts[VALE_TX_UNSUMMED]++;
 	return VALE_UNSUMMED;
 }
 
@@ -301,45 +318,60 @@ static int vale_flags(struct vale_dev *vale, struct sk_buff *skb)
  * Gives the first slot for a frame. A descriptor of length 0 passes over slots
  * at the end of the ring that are too few.
  */
-static u32 vale_tx_slot(struct vale_dev *vale, u32 length)
+static u32 vale_tx_slot(struct vale_queue *queue, u32 length)
 {
-	u32 slot = vale->tx_head;
+	u32 slot = queue->tx_head;
 
-	if (slot + vale_slots(length) <= vale->slots)
+	if (slot + vale_slots(length) <= queue->vale->slots)
 		return slot;
-	WRITE_ONCE(vale->tx_desc[slot], 0);
+	WRITE_ONCE(queue->tx_desc[slot], 0);
 	return 0;
+}
+
+/* The stack's side of a queue. */
+static struct netdev_queue *vale_txq(const struct vale_queue *queue)
+{
+	return netdev_get_tx_queue(queue->vale->net, queue->number);
+}
+
+/* Copies a frame into the ring, or drops it. */
+static void vale_send(struct vale_queue *queue, struct sk_buff *skb)
+{
+	struct vale_dev *vale = queue->vale;
+	u32 slot = vale_tx_slot(queue, skb->len);
+	u64 at = vale_own(vale->tx_offset, slot);
+	int flags = vale_flags(queue, skb);
+	u32 most = flags > VALE_UNSUMMED ? vale_longest(vale) : VALE_BUFFER;
+
+	if (flags < 0 || skb->len > most ||
+	    skb_copy_bits(skb, 0, (u8 *)queue->region + at, skb->len)) {
+		queue->counts[VALE_TX_DROPPED]++;
+		dev_kfree_skb_any(skb);
+		return;
+	}
+	WRITE_ONCE(queue->tx_desc[slot],
+		   cpu_to_le64(at | (u64)skb->len << 32 | (u64)flags << 48));
+	queue->tx_head = (slot + vale_slots(skb->len)) & (vale->slots - 1);
+	queue->counts[VALE_TX_PACKETS]++;
+	queue->counts[VALE_TX_BYTES] += skb->len;
+	dev_consume_skb_any(skb);
 }
 
 static netdev_tx_t vale_start_xmit(struct sk_buff *skb, struct net_device *net)
 {
 	struct vale_dev *vale = netdev_priv(net);
-	u32 slot = vale_tx_slot(vale, skb->len);
-	u64 at = vale_own(vale->tx_offset, slot);
-	int flags = vale_flags(vale, skb);
-	u32 most = flags > VALE_UNSUMMED ? vale_longest(vale) : VALE_BUFFER;
+	struct vale_queue *queue = &vale->queues[skb_get_queue_mapping(skb)];
 
-	if (flags < 0 || skb->len > most ||
-	    skb_copy_bits(skb, 0, (u8 *)vale->region + at, skb->len)) {
-		vale->counts[VALE_TX_DROPPED]++;
-		dev_kfree_skb_any(skb);
-		return NETDEV_TX_OK;
-	}
-	WRITE_ONCE(vale->tx_desc[slot],
-		   cpu_to_le64(at | (u64)skb->len << 32 | (u64)flags << 48));
-	vale->tx_head = (slot + vale_slots(skb->len)) & (vale->slots - 1);
-	vale->counts[VALE_TX_PACKETS]++;
-	vale->counts[VALE_TX_BYTES] += skb->len;
-	dev_consume_skb_any(skb);
-	if (!netdev_xmit_more() || !vale_tx_has_room(vale))
-		vale_publish(vale, &vale->region->tx_guest,
-			     &vale->region->tx_switch, vale->tx_head,
+	vale_send(queue, skb);
+	if (!netdev_xmit_more() || !vale_tx_has_room(queue))
+		vale_publish(queue, &queue->region->tx_guest,
+			     &queue->region->tx_switch, queue->tx_head,
 			     VALE_TX_NOTIFIED);
-	if (!vale_tx_has_room(vale)) {
-		vale->counts[VALE_TX_STOPPED]++;
-		netif_stop_queue(net);
-		if (vale_tx_wait(vale))
-			netif_start_queue(net);
+	if (!vale_tx_has_room(queue)) {
+		queue->counts[VALE_TX_STOPPED]++;
+		netif_tx_stop_queue(vale_txq(queue));
+		if (vale_tx_wait(queue))
+			netif_tx_start_queue(vale_txq(queue));
 	}
 	return NETDEV_TX_OK;
 }
@@ -356,21 +388,21 @@ static u32 vale_gso_type(const struct sk_buff *skb)
 }
 
 /* Finds headers and checksum of a frame for the stack; an error if it cannot. */
-static int vale_prepare(struct vale_dev *vale, struct sk_buff *skb, u16 flags)
+static int vale_prepare(struct vale_queue *queue, struct sk_buff *skb, u16 flags)
 {
 	struct skb_shared_info *info = skb_shinfo(skb);
 	int rc;
 
-	skb->protocol = eth_type_trans(skb, vale->net);
+	skb->protocol = eth_type_trans(skb, queue->vale->net);
 	if (!flags)
 		return 0;
-	vale->counts[VALE_RX_UNSUMMED]++;
+	queue->counts[VALE_RX_UNSUMMED]++;
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb_reset_network_header(skb);
 	rc = skb_checksum_setup(skb, true);
 	if (rc || flags == VALE_UNSUMMED)
 		return rc;
-	vale->counts[VALE_RX_SEGMENTED]++;
+	queue->counts[VALE_RX_SEGMENTED]++;
 	info->gso_size = flags >> VALE_SEGMENT_SHIFT;
 	/* The stack checks the headers before it cuts the frame. */
 	info->gso_type = vale_gso_type(skb) | SKB_GSO_DODGY;
@@ -378,9 +410,10 @@ static int vale_prepare(struct vale_dev *vale, struct sk_buff *skb, u16 flags)
 }
 
 /* True for a frame in the region with flags that we know, of slots that wait. */
-static bool vale_is_good(struct vale_dev *vale, u32 slot, u32 at, u32 length,
-			 u16 flags)
+static bool vale_is_good(struct vale_queue *queue, u32 slot, u32 at,
+			 u32 length, u16 flags)
 {
+	struct vale_dev *vale = queue->vale;
 	u16 size = flags >> VALE_SEGMENT_SHIFT;
 
 	if (length < ETH_HLEN || at < vale->tx_offset ||
@@ -390,18 +423,18 @@ static bool vale_is_good(struct vale_dev *vale, u32 slot, u32 at, u32 length,
 		return length <= VALE_BUFFER;
 	return vale->features & VALE_SEGMENTS && flags & VALE_UNSUMMED &&
 	       size >= VALE_LEAST_SEGMENT && size <= VALE_MOST_SEGMENT &&
-	       vale_slots(length) <= vale_between(vale, slot, vale->rx_tail);
+	       vale_slots(length) <= vale_between(vale, slot, queue->rx_tail);
 }
 
 /* Gives memory for a frame; a long one lies in pages, but for its headers. */
-static struct sk_buff *vale_alloc(struct vale_dev *vale, u32 length)
+static struct sk_buff *vale_alloc(struct vale_queue *queue, u32 length)
 {
 	u32 linear = length <= VALE_BUFFER ? length : VALE_HEADERS;
 	struct sk_buff *skb;
 	int rc;
 
 	if (linear == length) {
-		skb = napi_alloc_skb(&vale->napi, length);
+		skb = napi_alloc_skb(&queue->napi, length);
 	} else {
 		skb = alloc_skb_with_frags(NET_SKB_PAD + NET_IP_ALIGN + linear,
 					   length - linear,
@@ -422,84 +455,102 @@ static struct sk_buff *vale_alloc(struct vale_dev *vale, u32 length)
  * Moves the head past a descriptor: past all slots of a frame, or to the start
  * of the ring if there is none.
  */
-static void vale_pass(struct vale_dev *vale, u32 length)
+static void vale_pass(struct vale_queue *queue, u32 length)
 {
-	u32 slot = vale->rx_head, slots = 1;
+	struct vale_dev *vale = queue->vale;
+	u32 slot = queue->rx_head, slots = 1;
 
 	if (vale->features & VALE_SEGMENTS)
 		slots = length ? vale_slots(length) : vale->slots - slot;
-	if (slots > vale_between(vale, slot, vale->rx_tail))
+	if (slots > vale_between(vale, slot, queue->rx_tail))
 		slots = 1;
-	vale->rx_head = (slot + slots) & (vale->slots - 1);
+	queue->rx_head = (slot + slots) & (vale->slots - 1);
 }
 
 /* Copies a frame of the switch; the descriptor is read once. */
-static struct sk_buff *vale_take(struct vale_dev *vale)
+static struct sk_buff *vale_take(struct vale_queue *queue)
 {
-	u32 slot = vale->rx_head;
-	u64 word = le64_to_cpu(READ_ONCE(vale->rx_desc[slot]));
+	struct vale_dev *vale = queue->vale;
+	u32 slot = queue->rx_head;
+	u64 word = le64_to_cpu(READ_ONCE(queue->rx_desc[slot]));
 	u32 at = (u32)word, length = (word >> 32) & 0xffff;
 	u16 flags = word >> 48;
 	struct sk_buff *skb = NULL;
-	bool is_good = vale_is_good(vale, slot, at, length, flags);
+	bool is_good = vale_is_good(queue, slot, at, length, flags);
 
-	WRITE_ONCE(vale->rx_desc[slot],
+	WRITE_ONCE(queue->rx_desc[slot],
 		   cpu_to_le64(vale_own(vale->rx_offset, slot)));
-	vale_pass(vale, length);
-	if (!length && vale->rx_head == 0 && vale->features & VALE_SEGMENTS)
+	vale_pass(queue, length);
+	if (!length && queue->rx_head == 0 && vale->features & VALE_SEGMENTS)
 		return NULL;
 	if (is_good)
-		skb = vale_alloc(vale, length);
+		skb = vale_alloc(queue, length);
 	if (skb) {
-		skb_store_bits(skb, 0, (u8 *)vale->region + at, length);
-		is_good = !vale_prepare(vale, skb, flags);
+		skb_store_bits(skb, 0, (u8 *)queue->region + at, length);
+		is_good = !vale_prepare(queue, skb, flags);
 		if (is_good)
 			return skb;
 		kfree_skb(skb);
 	}
-	vale->counts[VALE_RX_REFUSED] += !is_good;
-	vale->counts[VALE_RX_DROPPED]++;
+	queue->counts[VALE_RX_REFUSED] += !is_good;
+	queue->counts[VALE_RX_DROPPED]++;
 	return NULL;
 }
 
-static bool vale_rx_waits(struct vale_dev *vale)
+static bool vale_rx_waits(struct vale_queue *queue)
 {
-	u32 limit = (vale->rx_head - 1) & (vale->slots - 1);
+	u32 limit = (queue->rx_head - 1) & (queue->vale->slots - 1);
 
-	vale->rx_tail = vale_peer(vale, &vale->region->rx_switch,
-				  vale->rx_tail, limit, VALE_RX_REFUSED);
-	return vale->rx_tail != vale->rx_head;
+	queue->rx_tail = vale_peer(queue, &queue->region->rx_switch,
+				   queue->rx_tail, limit, VALE_RX_REFUSED);
+	return queue->rx_tail != queue->rx_head;
 }
 
-static int vale_poll(struct napi_struct *napi, int budget)
+/* Gives the stack up to this many frames; returns the number of descriptors. */
+static int vale_receive(struct vale_queue *queue, int budget)
 {
-	struct vale_dev *vale = container_of(napi, struct vale_dev, napi);
-	struct net_device *net = vale->net;
 	int done = 0;
 
-	while (done < budget && vale_rx_waits(vale)) {
-		struct sk_buff *skb = vale_take(vale);
+	while (done < budget && vale_rx_waits(queue)) {
+		struct sk_buff *skb = vale_take(queue);
 
 		done++;
 		if (!skb)
 			continue;
-		vale->counts[VALE_RX_PACKETS]++;
-		vale->counts[VALE_RX_BYTES] += skb->len + ETH_HLEN;
-		napi_gro_receive(napi, skb);
+		queue->counts[VALE_RX_PACKETS]++;
+		queue->counts[VALE_RX_BYTES] += skb->len + ETH_HLEN;
+		skb_record_rx_queue(skb, queue->number);
+		napi_gro_receive(&queue->napi, skb);
 	}
 	if (done)
-		vale_publish(vale, &vale->region->rx_guest,
-			     &vale->region->rx_switch, vale->rx_head,
+		vale_publish(queue, &queue->region->rx_guest,
+			     &queue->region->rx_switch, queue->rx_head,
 			     VALE_RX_NOTIFIED);
-	if (netif_queue_stopped(net)) {
-		netif_tx_lock(net);
-		if (vale_tx_wait(vale) && netif_running(net))
-			netif_wake_queue(net);
-		netif_tx_unlock(net);
-	}
+	return done;
+}
+
+/* Wakes a stopped queue of which the switch has freed half. */
+static void vale_tx_wake(struct vale_queue *queue)
+{
+	struct netdev_queue *txq = vale_txq(queue);
+
+	if (!netif_tx_queue_stopped(txq))
+		return;
+	__netif_tx_lock(txq, smp_processor_id());
+	if (vale_tx_wait(queue) && netif_running(queue->vale->net))
+		netif_tx_wake_queue(txq);
+	__netif_tx_unlock(txq);
+}
+
+static int vale_poll(struct napi_struct *napi, int budget)
+{
+	struct vale_queue *queue = container_of(napi, struct vale_queue, napi);
+	int done = vale_receive(queue, budget);
+
+	vale_tx_wake(queue);
 	if (done < budget && napi_complete_done(napi, done)) {
-		vale_sleep(&vale->region->rx_guest, vale->rx_tail);
-		if (vale_rx_waits(vale))
+		vale_sleep(&queue->region->rx_guest, queue->rx_tail);
+		if (vale_rx_waits(queue))
 			napi_schedule(napi);
 	}
 	return done;
@@ -507,20 +558,28 @@ static int vale_poll(struct napi_struct *napi, int budget)
 
 static irqreturn_t vale_interrupt(int irq, void *data)
 {
-	struct vale_dev *vale = data;
+	struct vale_queue *queue = data;
 
-	vale->counts[VALE_INTERRUPTS]++;
-	napi_schedule(&vale->napi);
+	queue->counts[VALE_INTERRUPTS]++;
+	napi_schedule(&queue->napi);
 	return IRQ_HANDLED;
 }
 
 /* A queue without a free slot starts when the switch has freed one. */
 static int vale_open(struct net_device *net)
 {
-	netif_tx_lock_bh(net);
-	if (netif_carrier_ok(net) && vale_tx_has_room(netdev_priv(net)))
-		netif_start_queue(net);
-	netif_tx_unlock_bh(net);
+	struct vale_dev *vale = netdev_priv(net);
+	unsigned int i;
+
+	for (i = 0; i < net->real_num_tx_queues; i++) {
+		struct netdev_queue *txq = netdev_get_tx_queue(net, i);
+
+		__netif_tx_lock_bh(txq);
+		if (netif_carrier_ok(net) &&
+		    vale_tx_has_room(&vale->queues[i]))
+			netif_tx_start_queue(txq);
+		__netif_tx_unlock_bh(txq);
+	}
 	return 0;
 }
 
@@ -534,13 +593,18 @@ static void vale_get_stats64(struct net_device *net,
 			     struct rtnl_link_stats64 *stats)
 {
 	const struct vale_dev *vale = netdev_priv(net);
+	unsigned int i;
 
-	stats->tx_packets = vale->counts[VALE_TX_PACKETS];
-	stats->tx_bytes = vale->counts[VALE_TX_BYTES];
-	stats->tx_dropped = vale->counts[VALE_TX_DROPPED];
-	stats->rx_packets = vale->counts[VALE_RX_PACKETS];
-	stats->rx_bytes = vale->counts[VALE_RX_BYTES];
-	stats->rx_dropped = vale->counts[VALE_RX_DROPPED];
+	for (i = 0; i < VALE_QUEUES; i++) {
+		const unsigned long *counts = vale->queues[i].counts;
+
+		stats->tx_packets += counts[VALE_TX_PACKETS];
+		stats->tx_bytes += counts[VALE_TX_BYTES];
+		stats->tx_dropped += counts[VALE_TX_DROPPED];
+		stats->rx_packets += counts[VALE_RX_PACKETS];
+		stats->rx_bytes += counts[VALE_RX_BYTES];
+		stats->rx_dropped += counts[VALE_RX_DROPPED];
+	}
 }
 
 /* Takes out what the switch does not accept. */
@@ -558,23 +622,38 @@ static netdev_features_t vale_fix_features(struct net_device *net,
 
 static int vale_get_sset_count(struct net_device *net, int set)
 {
-	return set == ETH_SS_STATS ? VALE_COUNTS : -EOPNOTSUPP;
+	if (set != ETH_SS_STATS)
+		return -EOPNOTSUPP;
+	return net->real_num_tx_queues * VALE_INTERRUPTS + 1;
 }
 
 static void vale_get_strings(struct net_device *net, u32 set, u8 *names)
 {
-	if (set == ETH_SS_STATS)
-		memcpy(names, vale_count_names, sizeof(vale_count_names));
+	unsigned int i, n;
+
+	if (set != ETH_SS_STATS)
+		return;
+	for (i = 0; i < net->real_num_tx_queues; i++)
+		for (n = 0; n < VALE_INTERRUPTS; n++)
+			ethtool_sprintf(&names, vale_count_names[n], i);
+	ethtool_sprintf(&names, "interrupts");
 }
 
 static void vale_get_ethtool_stats(struct net_device *net,
 				   struct ethtool_stats *stats, u64 *values)
 {
 	const struct vale_dev *vale = netdev_priv(net);
-	int i;
+	u64 interrupts = 0;
+	unsigned int i, n;
 
-	for (i = 0; i < VALE_COUNTS; i++)
-		values[i] = vale->counts[i];
+	for (i = 0; i < net->real_num_tx_queues; i++) {
+		const unsigned long *counts = vale->queues[i].counts;
+
+		for (n = 0; n < VALE_INTERRUPTS; n++)
+			*values++ = counts[n];
+		interrupts += counts[VALE_INTERRUPTS];
+	}
+	*values = interrupts;
 }
 
 static const struct ethtool_ops vale_ethtool_ops = {
@@ -595,9 +674,10 @@ static const struct net_device_ops vale_ops = {
 	.ndo_validate_addr = eth_validate_addr,
 };
 
-static void vale_format(struct vale_dev *vale)
+static void vale_format(struct vale_queue *queue)
 {
-	struct vale_header *header = vale->region;
+	struct vale_dev *vale = queue->vale;
+	struct vale_header *header = queue->region;
 	u32 desc = ALIGN(vale->slots * 8, XEN_PAGE_SIZE), slot;
 
 	memcpy(header->magic, VALE_MAGIC, sizeof(header->magic));
@@ -605,156 +685,260 @@ static void vale_format(struct vale_dev *vale)
 	header->slots = cpu_to_le32(vale->slots);
 	header->buffer = cpu_to_le32(VALE_BUFFER);
 	header->offered = cpu_to_le32(VALE_CHECKSUMS | VALE_SEGMENTS);
-	vale->tx_desc = (void *)header + XEN_PAGE_SIZE;
-	vale->rx_desc = (void *)vale->tx_desc + desc;
-	vale->tx_offset = XEN_PAGE_SIZE + 2 * desc;
-	vale->rx_offset = vale->tx_offset + vale->slots * VALE_BUFFER;
-	vale->tx_head = vale->rx_head = vale->rx_tail = 0;
-	vale->tx_tail = vale->slots - 1;
-	header->tx_switch.next = cpu_to_le32(vale->tx_tail);
+	queue->tx_desc = (void *)header + XEN_PAGE_SIZE;
+	queue->rx_desc = (void *)queue->tx_desc + desc;
+	queue->tx_head = 0;
+	queue->rx_head = 0;
+	queue->rx_tail = 0;
+	queue->tx_tail = vale->slots - 1;
+	header->tx_switch.next = cpu_to_le32(queue->tx_tail);
 	for (slot = 0; slot < vale->slots; slot++) {
-		vale->tx_desc[slot] =
+		queue->tx_desc[slot] =
 			cpu_to_le64(vale_own(vale->tx_offset, slot));
-		vale->rx_desc[slot] =
+		queue->rx_desc[slot] =
 			cpu_to_le64(vale_own(vale->rx_offset, slot));
 	}
 	vale_sleep(&header->rx_guest, 0);
 }
 
-static int vale_grant(struct vale_dev *vale, void *memory, u32 index,
+static int vale_grant(struct vale_queue *queue, void *memory, u32 index,
 		      bool readonly)
 {
 	struct page *page = vmalloc_to_page(memory);
-	int ref = gnttab_grant_foreign_access(vale->xdev->otherend_id,
+	int ref = gnttab_grant_foreign_access(queue->vale->xdev->otherend_id,
 					      xen_page_to_gfn(page), readonly);
 
 	if (ref < 0)
 		return ref;
 	get_page(page);		/* the end of the grant gives it back */
-	vale->refs[index] = ref;
+	queue->refs[index] = ref;
 	return 0;
 }
 
-static void vale_end_grant(struct vale_dev *vale, void *memory, u32 index)
+static void vale_end_grant(struct vale_queue *queue, void *memory, u32 index)
 {
-	if (vale->refs[index])
-		gnttab_end_foreign_access(vale->refs[index],
+	if (queue->refs[index])
+		gnttab_end_foreign_access(queue->refs[index],
 					  vmalloc_to_page(memory));
 }
 
 /* Grants the pages and lists them; a page's last word names the next page. */
-static int vale_grant_all(struct vale_dev *vale)
+static int vale_grant_all(struct vale_queue *queue)
 {
+	struct vale_dev *vale = queue->vale;
 	u32 i, n;
 	int rc;
 
 	for (i = 0; i < vale->pages; i++) {
 		n = vale->dir_pages + i;
-		rc = vale_grant(vale, (void *)vale->region + i * XEN_PAGE_SIZE,
+		rc = vale_grant(queue, (void *)queue->region + i * XEN_PAGE_SIZE,
 				n, false);
 		if (rc)
 			return rc;
-		vale->dir[i + i / (VALE_PER_PAGE - 1)] = vale->refs[n];
+		queue->dir[i + i / (VALE_PER_PAGE - 1)] = queue->refs[n];
 	}
 	for (i = 0; i < vale->dir_pages; i++) {
-		rc = vale_grant(vale, vale->dir + i * VALE_PER_PAGE, i, true);
+		rc = vale_grant(queue, queue->dir + i * VALE_PER_PAGE, i, true);
 		if (rc)
 			return rc;
 		if (i)
-			vale->dir[i * VALE_PER_PAGE - 1] = vale->refs[i];
+			queue->dir[i * VALE_PER_PAGE - 1] = queue->refs[i];
 	}
+	return 0;
+}
+
+/* Writes a key of a queue; the only queue has no directory of its own. */
+static int vale_write_node(struct vale_queue *queue, const char *key, u32 value)
+{
+	struct vale_dev *vale = queue->vale;
+	char path[32];
+
+	if (vale->net->real_num_tx_queues == 1)
+		strscpy(path, key, sizeof(path));
+	else
+		snprintf(path, sizeof(path), "queue-%u/%s", queue->number, key);
+	return xenbus_printf(XBT_NIL, vale->xdev->nodename, path, "%u", value);
+}
+
+/* Writes the number of queues; one queue has no such key. */
+static int vale_write_count(struct vale_dev *vale)
+{
+	const char *path = vale->xdev->nodename;
+	unsigned int count = vale->net->real_num_tx_queues;
+
+	if (count > 1)
+		return xenbus_printf(XBT_NIL, path, "multi-queue-num-queues",
+				     "%u", count);
+	if (xenbus_exists(XBT_NIL, path, "multi-queue-num-queues"))
+		return xenbus_rm(XBT_NIL, path, "multi-queue-num-queues");
 	return 0;
 }
 
 static int vale_write_nodes(struct vale_dev *vale)
 {
-	struct xenbus_device *xdev = vale->xdev;
-	int rc;
+	unsigned int i;
+	int rc = vale_write_count(vale);
 
-	rc = xenbus_printf(XBT_NIL, xdev->nodename, "ring-ref", "%u",
-			   vale->refs[0]);
-	if (rc)
-		return rc;
-	return xenbus_printf(XBT_NIL, xdev->nodename, "event-channel", "%u",
-			     vale->evtchn);
+	for (i = 0; !rc && i < vale->net->real_num_tx_queues; i++) {
+		struct vale_queue *queue = &vale->queues[i];
+
+		rc = vale_write_node(queue, "ring-ref", queue->refs[0]);
+		if (!rc)
+			rc = vale_write_node(queue, "event-channel",
+					     queue->evtchn);
+	}
+	return rc;
+}
+
+static void vale_free_memory(struct vale_queue *queue)
+{
+	vfree(queue->region);
+	vfree(queue->dir);
+	kvfree(queue->refs);
+	queue->region = NULL;
+}
+
+/* Ends the grants of a queue that is connected, or half so. */
+static void vale_disconnect_queue(struct vale_queue *queue)
+{
+	struct vale_dev *vale = queue->vale;
+	u32 i;
+
+	if (queue->irq)
+		unbind_from_irqhandler(queue->irq, queue);
+	queue->irq = 0;
+	for (i = 0; i < vale->dir_pages; i++)
+		vale_end_grant(queue, queue->dir + i * VALE_PER_PAGE, i);
+	for (i = 0; i < vale->pages; i++)
+		vale_end_grant(queue, (void *)queue->region + i * XEN_PAGE_SIZE,
+			       vale->dir_pages + i);
+	vale_free_memory(queue);
 }
 
 static void vale_disconnect(struct vale_dev *vale)
 {
-	u32 i;
+	struct vale_queue *queue, *end = vale->queues + VALE_QUEUES;
 
-	if (!vale->region)
-		return;
 	netif_carrier_off(vale->net);
-	napi_disable(&vale->napi);	/* first: it wakes the queue */
-	netif_tx_disable(vale->net);
-	if (vale->irq)
-		unbind_from_irqhandler(vale->irq, vale);
-	vale->irq = 0;
-	for (i = 0; i < vale->dir_pages; i++)
-		vale_end_grant(vale, vale->dir + i * VALE_PER_PAGE, i);
-	for (i = 0; i < vale->pages; i++)
-		vale_end_grant(vale, (void *)vale->region + i * XEN_PAGE_SIZE,
-			       vale->dir_pages + i);
-	vfree(vale->region);
-	vfree(vale->dir);
-	kvfree(vale->refs);
-	vale->region = NULL;
+	for (queue = vale->queues; queue < end; queue++)
+		if (queue->region)
+			napi_disable(&queue->napi);
+	netif_tx_disable(vale->net);	/* napi could wake a queue before */
+	for (queue = vale->queues; queue < end; queue++)
+		if (queue->region)
+			vale_disconnect_queue(queue);
+}
+
+static int vale_alloc_memory(struct vale_queue *queue)
+{
+	struct vale_dev *vale = queue->vale;
+
+	queue->region = vzalloc(vale->pages * XEN_PAGE_SIZE);
+	queue->dir = vzalloc(vale->dir_pages * XEN_PAGE_SIZE);
+	queue->refs = kvcalloc(vale->dir_pages + vale->pages,
+			       sizeof(*queue->refs), GFP_KERNEL);
+	if (queue->region && queue->dir && queue->refs)
+		return 0;
+	vale_free_memory(queue);
+	return -ENOMEM;
+}
+
+static int vale_bind(struct vale_queue *queue)
+{
+	struct vale_dev *vale = queue->vale;
+	int rc = xenbus_alloc_evtchn(vale->xdev, &queue->evtchn);
+
+	if (rc)
+		return rc;
+	snprintf(queue->name, sizeof(queue->name), "%s-q%u", vale->net->name,
+		 queue->number);
+	rc = bind_evtchn_to_irqhandler(queue->evtchn, vale_interrupt, 0,
+				       queue->name, queue);
+	if (rc < 0) {
+		xenbus_free_evtchn(vale->xdev, queue->evtchn);
+		return rc;
+	}
+	queue->irq = rc;
+	return 0;
+}
+
+/* After an error, vale_disconnect() frees the queue. */
+static int vale_connect_queue(struct vale_queue *queue)
+{
+	int rc = vale_alloc_memory(queue);
+
+	if (rc)
+		return rc;
+	vale_format(queue);
+	napi_enable(&queue->napi);
+	rc = vale_grant_all(queue);
+	if (rc)
+		return rc;
+	return vale_bind(queue);
+}
+
+/* The switch allows one queue, or says how many. A vif has one. */
+static unsigned int vale_count_queues(const struct vale_dev *vale)
+{
+	unsigned int wanted = READ_ONCE(vale_queues) ?: num_online_cpus();
+	unsigned int most = 1;
+
+	if (!strcmp(vale->xdev->devicetype, "vale"))
+		most = xenbus_read_unsigned(vale->xdev->otherend,
+					    "multi-queue-max-queues", 1);
+	return clamp(min(wanted, most), 1U, (unsigned int)VALE_QUEUES);
+}
+
+static int vale_set_queues(struct vale_dev *vale)
+{
+	unsigned int count = vale_count_queues(vale);
+	int rc;
+
+	rtnl_lock();
+	rc = netif_set_real_num_queues(vale->net, count, count);
+	rtnl_unlock();
+	return rc;
 }
 
 static int vale_connect(struct vale_dev *vale)
 {
-	u32 bytes = vale_region_bytes(vale->slots);
-	int rc = -ENOMEM;
+	int rc = vale_set_queues(vale);
+	unsigned int i;
 
-	vale->pages = bytes / XEN_PAGE_SIZE;
-	vale->dir_pages = DIV_ROUND_UP(vale->pages, VALE_PER_PAGE - 1);
-	vale->region = vzalloc(bytes);
-	vale->dir = vzalloc(vale->dir_pages * XEN_PAGE_SIZE);
-	vale->refs = kvcalloc(vale->dir_pages + vale->pages,
-			      sizeof(*vale->refs), GFP_KERNEL);
-	if (!vale->region || !vale->dir || !vale->refs)
-		goto free;
-	vale_format(vale);
-	napi_enable(&vale->napi);
-	rc = vale_grant_all(vale);
+	for (i = 0; !rc && i < vale->net->real_num_tx_queues; i++)
+		rc = vale_connect_queue(&vale->queues[i]);
 	if (!rc)
-		rc = xenbus_alloc_evtchn(vale->xdev, &vale->evtchn);
-	if (rc)
-		goto undo;
-	rc = bind_evtchn_to_irqhandler(vale->evtchn, vale_interrupt, 0,
-				       vale->net->name, vale);
-	if (rc < 0) {
-		xenbus_free_evtchn(vale->xdev, vale->evtchn);
-		goto undo;
-	}
-	vale->irq = rc;
-	rc = vale_write_nodes(vale);
+		rc = vale_write_nodes(vale);
 	if (!rc)
 		rc = xenbus_switch_state(vale->xdev, XenbusStateConnected);
-	if (!rc)
-		return 0;
-undo:
-	vale_disconnect(vale);
+	if (rc)
+		vale_disconnect(vale);
 	return rc;
-free:
-	vfree(vale->region);
-	vfree(vale->dir);
-	kvfree(vale->refs);
-	vale->region = NULL;
-	return rc;
+}
+
+/* Gives the features that the switch has accepted for all queues. */
+static u32 vale_accepted(const struct vale_dev *vale)
+{
+	u32 features = VALE_CHECKSUMS | VALE_SEGMENTS;
+	unsigned int i;
+
+	for (i = 0; i < vale->net->real_num_tx_queues; i++)
+		features &= le32_to_cpu(READ_ONCE(vale->queues[i].region->accepted));
+	return features;
 }
 
 /* The switch has accepted features before it says that it is connected. */
 static void vale_connected(struct vale_dev *vale)
 {
-	vale->features = le32_to_cpu(READ_ONCE(vale->region->accepted)) &
-			 (VALE_CHECKSUMS | VALE_SEGMENTS);
+	unsigned int i;
+
+	vale->features = vale_accepted(vale);
 	rtnl_lock();
 	netdev_update_features(vale->net);
 	rtnl_unlock();
 	netif_carrier_on(vale->net);
-	netif_wake_queue(vale->net);
+	for (i = 0; i < vale->net->real_num_tx_queues; i++)
+		netif_tx_wake_queue(vale_txq(&vale->queues[i]));
 }
 
 static void vale_backend_changed(struct xenbus_device *xdev,
@@ -772,7 +956,7 @@ static void vale_backend_changed(struct xenbus_device *xdev,
 			xenbus_dev_fatal(xdev, rc, "connection of the rings");
 		break;
 	case XenbusStateConnected:
-		if (vale->region)
+		if (vale->queues[0].region)
 			vale_connected(vale);
 		break;
 	case XenbusStateClosing:
@@ -787,6 +971,16 @@ static void vale_backend_changed(struct xenbus_device *xdev,
 	default:
 		break;
 	}
+}
+
+static void vale_set_layout(struct vale_dev *vale)
+{
+	vale->tx_offset = XEN_PAGE_SIZE +
+			  2 * ALIGN(vale->slots * 8, XEN_PAGE_SIZE);
+	vale->rx_offset = vale->tx_offset + vale->slots * VALE_BUFFER;
+	vale->pages = (vale->rx_offset + vale->slots * VALE_BUFFER) /
+		      XEN_PAGE_SIZE;
+	vale->dir_pages = DIV_ROUND_UP(vale->pages, VALE_PER_PAGE - 1);
 }
 
 static int vale_read_nodes(struct vale_dev *vale)
@@ -806,6 +1000,7 @@ static int vale_read_nodes(struct vale_dev *vale)
 	    vale->slots < VALE_MIN_SLOTS || vale->slots > VALE_MAX_SLOTS ||
 	    mtu < ETH_MIN_MTU || mtu > VALE_MAX_MTU)
 		return -EINVAL;
+	vale_set_layout(vale);
 	eth_hw_addr_set(vale->net, mac);
 	vale->net->min_mtu = ETH_MIN_MTU;
 	vale->net->max_mtu = mtu;
@@ -828,6 +1023,18 @@ static bool vale_is_ours(struct xenbus_device *xdev,
 	return xenbus_read_unsigned(xdev->otherend, "feature-vale-ring", 0);
 }
 
+static void vale_init_queues(struct vale_dev *vale)
+{
+	u32 i;
+
+	for (i = 0; i < VALE_QUEUES; i++) {
+		vale->queues[i].vale = vale;
+		vale->queues[i].number = i;
+		netif_napi_add(vale->net, &vale->queues[i].napi, vale_poll);
+	}
+	netif_tx_stop_all_queues(vale->net);	/* until they are connected */
+}
+
 static int vale_probe(struct xenbus_device *xdev,
 		      const struct xenbus_device_id *id)
 {
@@ -837,7 +1044,7 @@ static int vale_probe(struct xenbus_device *xdev,
 
 	if (!vale_is_ours(xdev, id))
 		return -ENODEV;		/* netfront may take it */
-	net = alloc_etherdev(sizeof(struct vale_dev));
+	net = alloc_etherdev_mq(sizeof(struct vale_dev), VALE_QUEUES);
 	if (!net)
 		return -ENOMEM;
 	vale = netdev_priv(net);
@@ -849,9 +1056,11 @@ static int vale_probe(struct xenbus_device *xdev,
 	net->features = net->hw_features;
 	SET_NETDEV_DEV(net, &xdev->dev);
 	dev_set_drvdata(&xdev->dev, vale);
-	netif_napi_add(net, &vale->napi, vale_poll);
+	vale_init_queues(vale);
 	netif_carrier_off(net);
 	rc = vale_read_nodes(vale);
+	if (!rc)
+		rc = netif_set_real_num_queues(net, 1, 1);
 	if (!rc)
 		rc = register_netdev(net);
 	if (!rc)
@@ -865,8 +1074,8 @@ static void vale_remove(struct xenbus_device *xdev)
 {
 	struct vale_dev *vale = dev_get_drvdata(&xdev->dev);
 
+	vale_disconnect(vale);	/* first: the stack learns that the link is down */
 	unregister_netdev(vale->net);
-	vale_disconnect(vale);
 	free_netdev(vale->net);
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use log::{error, info, warn};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vale_proto::{GuestVif, PortId, SilentVif};
-use xenstore::{Client, Code, Error, Request, Tx};
+use xenstore::{Client, Code, Error, Request, Transaction, Tx};
 
 use super::keys::{self, FrontendRings, MOST_QUEUES};
 use super::phase::{Frontend, Phase, Step};
@@ -232,7 +232,7 @@ impl Backend {
         if vif.watched {
             self.store.unwatch(&vif.frontend("state"), &vif.token)?;
         }
-        write_state(&mut self.store, &vif, Phase::Closed, self.guests.version())
+        write_state(&mut self.store, &vif, Phase::Closed, &self.guests)
     }
 
     fn event(&mut self, token: &str) -> Result<(), Error> {
@@ -316,7 +316,8 @@ impl Backend {
 
     fn frontend_rings(&mut self, index: usize) -> Result<Result<FrontendRings, String>, Error> {
         let vif = &self.vifs[index];
-        keys::read(keys::most_queues(vif.guest.netback), |key| {
+        let most = keys::most_queues(vif.guest.netback, &self.guests);
+        keys::read(most, |key| {
             let value = read(&mut self.store, &vif.frontend(key))?;
             Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         })
@@ -335,7 +336,7 @@ impl Backend {
         if vif.lines.allows(Instant::now()) {
             info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
         }
-        write_state(&mut self.store, vif, phase, self.guests.version())?;
+        write_state(&mut self.store, vif, phase, &self.guests)?;
         self.watch(index)
     }
 
@@ -379,23 +380,29 @@ fn read(store: &mut Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Writes the backend's state for the guest. The highest version of rings goes before the guest makes some,
-/// and the most queues of a guest that may have more than one. valed makes no backend directory: without one the toolstack has removed the vif.
-fn write_state(store: &mut Client, vif: &Vif, phase: Phase, version: u32) -> Result<(), Error> {
+/// Writes the backend's state for the guest. The highest version of rings and the most queues go before the
+/// guest makes some. valed makes no backend directory: without one the toolstack has removed the vif.
+fn write_state(store: &mut Client, vif: &Vif, phase: Phase, guests: &Guests) -> Result<(), Error> {
     let Some(state) = phase.state() else {
         return Ok(());
     };
-    let (version, most) = (version.to_string(), keys::most_queues(vif.guest.netback));
+    let netback = vif.guest.netback;
+    let (version, most) = (guests.version(), keys::most_queues(netback, guests));
     store.transaction(|tx| match tx.read_opt(&vif.backend("frontend"))? {
         Some(_) => {
             if phase == Phase::InitWait {
-                tx.write(&vif.own("ring-version"), version.as_bytes())?;
-                if most > 1 {
-                    tx.write(&vif.own(MOST_QUEUES), most.to_string().as_bytes())?;
-                }
+                write_number(tx, &vif.own("ring-version"), version)?;
+            }
+            // The guest of a vif reads netback's keys.
+            if phase == Phase::InitWait && !netback {
+                write_number(tx, &vif.own(MOST_QUEUES), most)?;
             }
             tx.write(&vif.own("state"), state.as_bytes())
         }
         None => Ok(()),
     })
+}
+
+fn write_number(tx: &mut Transaction<'_>, path: &str, number: impl ToString) -> Result<(), Error> {
+    tx.write(path, number.to_string().as_bytes())
 }

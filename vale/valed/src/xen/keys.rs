@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The keys by which a frontend names its rings (docs/rings.md). Those of several queues are Xen's
 //! (`xen/io/netif.h`).
+use crate::guests::Guests;
 use crate::queues;
 
 /// The key in the backend's directory that allows more than one queue.
@@ -27,9 +28,13 @@ pub struct Queue {
     pub evtchn_port: u32,
 }
 
-/// Most queues of a guest. netback hands over the keys of one.
-pub fn most_queues(netback: bool) -> usize {
-    if netback { 1 } else { queues::MOST }
+/// Most queues of a guest. netback hands over the keys of one. A valed that makes room for an older one
+/// (`copying_rings`) allows one.
+pub fn most_queues(netback: bool, guests: &Guests) -> usize {
+    match netback || guests.copying {
+        true => 1,
+        false => queues::MOST,
+    }
 }
 
 /// Reads the keys of a guest that may have up to `most` queues. `read` gives the text of a key. The
@@ -202,11 +207,18 @@ mod tests {
     }
 
     #[test]
-    fn a_vif_of_netback_has_one_queue() {
-        let store: HashMap<_, _> = TWO.into_iter().collect();
-        let text = |key: &str| Ok::<_, ()>(store.get(key).map(|text| (*text).to_owned()));
-        let why = read(most_queues(true), text).unwrap().unwrap_err();
-        assert!(why.contains("2 is not from 1 to 1"), "{why}");
+    fn a_vif_of_netback_has_one_queue_and_so_have_all_before_an_older_valed() {
+        let text = |key: &str| {
+            let found = TWO.iter().find(|(k, _)| *k == key);
+            Ok::<_, ()>(found.map(|(_, text)| (*text).to_owned()))
+        };
+        for (netback, copying, most) in [(false, false, 4), (true, false, 1), (false, true, 1)] {
+            assert_eq!(most_queues(netback, &Guests::new(copying)), most);
+            match read(most, text).unwrap() {
+                Ok(_) => assert!(most > 1),
+                Err(why) => assert!(why.contains("2 is not from 1 to 1"), "{why}"),
+            }
+        }
     }
 
     /// The store fails only as a whole.
