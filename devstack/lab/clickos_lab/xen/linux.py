@@ -48,7 +48,7 @@ kernel = "{kernel}"
 ramdisk = "{initrd}"
 cmdline = "console=hvc0 rdinit=/init mitigations=off cryptomgr.notests {words}"
 memory = {memory_mib}
-vcpus = 1
+vcpus = {vcpus}
 tsc_mode = "native"
 on_reboot = "destroy"
 vif = [{vifs}]
@@ -120,7 +120,7 @@ def add_system(places, root, drivers, programs):
         root.add_file(path.name, path)
 
 
-def config(name, vale, stock, vifs, memory_mib=256):
+def config(name, vale, stock, vifs, memory_mib=256, vcpus=1):
     """Return an xl configuration.
 
     :param vale: the address of its device on valed's ring
@@ -129,7 +129,7 @@ def config(name, vale, stock, vifs, memory_mib=256):
     """
     return _CONFIG.format(
         name=name, kernel=KERNEL, initrd=INITRD, memory_mib=memory_mib,
-        words=f'vale={vale} stock={stock}',
+        vcpus=vcpus, words=f'vale={vale} stock={stock}',
         vifs=', '.join(f'"{vif}"' for vif in vifs))
 
 

@@ -223,10 +223,13 @@ class DriverDomainTest(_DriverDomain):
 
     #: Channel 1 is the toolstack's. valed does not read the paths that the
     #: guest writes.
-    _WRONG = (({'ring-ref': 'x', 'event-channel': 2}, 'are no numbers'),
+    _WRONG = (({'ring-ref': 'x', 'event-channel': 2},
+               'ring-ref: is no number'),
               ({'ring-ref': 9999, 'event-channel': 2}, 'ring-ref: '),
               ({'ring-ref': 8, 'event-channel': 1, 'ring-version': 7},
                'ring-version: 7 is above'),
+              ({'multi-queue-num-queues': 5},
+               'multi-queue-num-queues: 5 is not from 1 to 4'),
               ({'backend': '/local/domain/0', 'backend-id': 0}, 'ring-ref'))
 
     def _refused_keys(self, good):

@@ -24,6 +24,17 @@ head -c {size} /dev/urandom >/run/sent
 ip netns exec {namespace} nc {address} 7 </run/sent | cmp - /run/sent
 """
 _BYTES = 4 << 20
+#: Streams one after the other, each of which is a flow. The guest's nc may not
+#: listen yet.
+_FLOWS = """
+set -e
+head -c 20000 /dev/urandom >/run/sent
+for _ in $(seq 16); do
+    until ip netns exec c nc {address} 7 </run/sent >/run/back
+    do sleep 0.1; done
+    cmp /run/back /run/sent
+done
+"""
 #: A stream that is on its way when a test goes on.
 _BACKGROUND = """
 rm -f /run/ended
@@ -44,11 +55,18 @@ echo 1 >{_TRACING}/events/xen_netback/enable
 """
 
 
+def _total(counters, way, what):
+    """Return the sum of a counter over all queues."""
+    name = re.compile(rf'{way}_queue_\d+_{what}')
+    return sum(n for key, n in counters.items() if name.fullmatch(key))
+
+
 class _LinuxGuest(test_net.ValePorts):
     """A host with the guest, whose device 0 is stock netback's."""
 
     #: of its configuration
     vifs = ()
+    vcpus = 1
     port = 'linux'
 
     @classmethod
@@ -60,7 +78,7 @@ class _LinuxGuest(test_net.ValePorts):
         linux.add(cls.places, contents, cls.netfront())
         contents.add_text(
             linux.config('linux', test_net.ip(1), STOCK_IP, cls.vifs,
-                         _MEMORY_MIB), '/root/linux.cfg')
+                         _MEMORY_MIB, cls.vcpus), '/root/linux.cfg')
 
     @classmethod
     def netfront(cls):
@@ -115,9 +133,9 @@ class _LinuxGuest(test_net.ValePorts):
         """Neither dom0's kernel nor the guest summed up or cut the streams."""
         counters = self._guest_counters()
         for way in ('rx', 'tx'):
-            self.assertGreater(counters[f'{way}_queue_0_unsummed'], 0)
-            self.assertGreater(counters[f'{way}_queue_0_segmented'], 0)
-            self.assertEqual(0, counters[f'{way}_queue_0_refused'])
+            self.assertGreater(_total(counters, way, 'unsummed'), 0)
+            self.assertGreater(_total(counters, way, 'segmented'), 0)
+            self.assertEqual(0, _total(counters, way, 'refused'))
 
     def _stream(self, namespace, address):
         self.dom0.check(_STREAM.format(
@@ -178,15 +196,15 @@ class LinuxTest(_LinuxGuest):
         self._frames_both_ways()
         ours, theirs = self._guest_counters(), self._counters()
         for way, other in (('tx', 'rx'), ('rx', 'tx')):
-            packets = ours[f'{way}_queue_0_packets']
+            packets = _total(ours, way, 'packets')
             # Neighbor discovery may come between the two looks.
             self.assertAlmostEqual(theirs[f'{other}_packets'], packets,
                                    delta=_BETWEEN)
-            self.assertGreater(ours[f'{way}_queue_0_bytes'], 42 * packets)
-            self.assertLess(ours[f'{way}_queue_0_notified'], packets)
-            self.assertEqual(0, ours[f'{way}_queue_0_refused'])
+            self.assertGreater(_total(ours, way, 'bytes'), 42 * packets)
+            self.assertLess(_total(ours, way, 'notified'), packets)
+            self.assertEqual(0, _total(ours, way, 'refused'))
         # The switch asks for no event when the guest has taken frames.
-        self.assertGreater(ours['tx_queue_0_notified'], 0)
+        self.assertGreater(_total(ours, 'tx', 'notified'), 0)
         self.assertGreater(ours['interrupts'], 0)
 
     def test_a_stream_outlives_save_and_restore(self):
@@ -197,6 +215,22 @@ class LinuxTest(_LinuxGuest):
         self._await_stream()
         self._await_answers()
         self._frames_both_ways()
+
+
+class QueuesTest(LinuxTest):
+    """The guest has two processors, so the vale has two queues."""
+
+    vcpus = 2
+
+    def _frames_both_ways(self):
+        super()._frames_both_ways()
+        before = self._guest_counters()
+        self.dom0.check(_FLOWS.format(address=test_net.ip(1)), timeout_s=240)
+        after = self._guest_counters()
+        for name in (f'{way}_queue_{queue}_packets'
+                     for way in ('rx', 'tx') for queue in range(self.vcpus)):
+            self.assertGreater(after[name], before[name], name)
+        self.assertNotIn(f'tx_queue_{self.vcpus}_packets', after)
 
 
 class _NetbackGuest(_LinuxGuest):
