@@ -40,7 +40,8 @@ struct Config {
     socket: PathBuf,
     /// xenstored's socket, for ports of Xen guests; in a driver domain `/dev/xen/xenbus`.
     xenstore: Option<PathBuf>,
-    /// No guest uses its rings' buffers as its packets, and so none trusts valed for their bytes.
+    /// No guest uses its rings' buffers as its packets, and so none trusts valed for their bytes. A Xen
+    /// guest has one queue.
     #[serde(default)]
     copying_rings: bool,
     /// The directory for files of mirrors; without it there are none.

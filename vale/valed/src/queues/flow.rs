@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    /// What lies at the place of the ports is no port.
+    /// Their bytes at the place of the ports are no ports.
     #[test]
     fn parts_of_a_datagram_and_messages_without_ports_are_one_flow() {
         let parts = [0x2000, 0x2003, 6].into_iter().enumerate();

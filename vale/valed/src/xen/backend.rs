@@ -381,7 +381,9 @@ fn read(store: &mut Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
 }
 
 /// Writes the backend's state for the guest. The highest version of rings and the most queues go before the
-/// guest makes some. valed makes no backend directory: without one the toolstack has removed the vif.
+/// guest makes rings.
+///
+/// valed makes no backend directory: without one the toolstack has removed the vif.
 fn write_state(store: &mut Client, vif: &Vif, phase: Phase, guests: &Guests) -> Result<(), Error> {
     let Some(state) = phase.state() else {
         return Ok(());

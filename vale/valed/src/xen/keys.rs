@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// What valed finds in a store with these keys of a guest.
+    /// The rings that valed finds in a store with these keys of a guest.
     fn found(keys: &[(&str, &str)]) -> Result<FrontendRings, String> {
         let store: HashMap<_, _> = keys.iter().copied().collect();
         let text = |key: &str| Ok::<_, ()>(store.get(key).map(|text| (*text).to_owned()));
