@@ -29,7 +29,7 @@ _BYTES = 4 << 20
 _FLOWS = """
 set -e
 head -c 20000 /dev/urandom >/run/sent
-for _ in $(seq 16); do
+for _ in $(seq {count}); do
     until ip netns exec c nc {address} 7 </run/sent >/run/back
     do sleep 0.1; done
     cmp /run/back /run/sent
@@ -224,13 +224,41 @@ class QueuesTest(LinuxTest):
 
     def _frames_both_ways(self):
         super()._frames_both_ways()
+        self._all_carry_frames(self.vcpus)
+
+    def _all_carry_frames(self, queues):
+        """Send flows; each queue has to carry some of them, both ways."""
         before = self._guest_counters()
-        self.dom0.check(_FLOWS.format(address=test_net.ip(1)), timeout_s=240)
+        self.dom0.check(_FLOWS.format(address=test_net.ip(1),
+                                      count=10 * queues), timeout_s=240)
         after = self._guest_counters()
         for name in (f'{way}_queue_{queue}_packets'
-                     for way in ('rx', 'tx') for queue in range(self.vcpus)):
+                     for way in ('rx', 'tx') for queue in range(queues)):
             self.assertGreater(after[name], before[name], name)
-        self.assertNotIn(f'tx_queue_{self.vcpus}_packets', after)
+        self.assertNotIn(f'tx_queue_{queues}_packets', after)
+
+    def test_each_connection_has_the_queues_that_the_guest_wants(self):
+        for wanted, queues in ((1, 1), (9, 4), (0, self.vcpus)):
+            with self.subTest(wanted):
+                linux.run(self.dom0, 'a', STOCK_IP, f'echo {wanted} '
+                          '>/sys/module/vale_front/parameters/queues')
+                self._connect_anew()
+                self._all_carry_frames(queues)
+
+    def _connect_anew(self):
+        """Let the guest close the device, as if valed had gone."""
+        before = self._refs()
+        domid = self.dom0.check('xl domid linux').strip()
+        self.dom0.check('xenstore-write '
+                        f'/local/domain/0/backend/vale/{domid}/0/state 5')
+        self.wait_for(lambda: self._refs() != before)
+        self.wait_for(lambda: self._answers('c', test_net.ip(1)), 60)
+
+    def _refs(self):
+        """Return what the guest has written about its rings."""
+        domid = self.dom0.check('xl domid linux').strip()
+        return self.dom0.check(f'xenstore-ls /local/domain/{domid}/device/vale'
+                               '/0 | grep -E "queue|ring-ref|channel"')
 
 
 class _NetbackGuest(_LinuxGuest):
