@@ -34,7 +34,7 @@ _LINKS = {
         'chmod', 'exists', 'list', 'ls', 'read', 'rm', 'watch', 'write')},
     **{f'usr/sbin/{name}': f'/{_XEN_BIN}/{name}' for name in (
         'xl', 'xentop', 'oxenstored', 'xenstored', 'xenconsoled',
-        'xen-init-dom0', 'xen-hvmcrash')},
+        'xen-init-dom0', 'xen-hvmcrash', 'xenstore-control')},
     **{f'usr/sbin/{name}': '../bin/kmod' for name in (
         'modprobe', 'insmod', 'rmmod', 'lsmod', 'depmod')},
     # busybox's own shell would prefer its ip, modprobe and so on to ours.
