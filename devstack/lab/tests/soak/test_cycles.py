@@ -23,8 +23,11 @@ done
 #: event channels and grants dom0 uses.
 _HELD = """
 for daemon in cosmosd valed oxenstored xenconsoled; do
-    echo $daemon $(ls /proc/$(pidof $daemon)/fd | wc -l) descriptors
-    echo $daemon $(ls /proc/$(pidof $daemon)/task | wc -l) threads
+    # cosmosd has helpers that are processes.
+    for what in fd task; do
+        echo $daemon $(for pid in $(pidof $daemon); do ls /proc/$pid/$what
+            done | wc -l) $what
+    done
 done
 count=0
 for exe in /proc/[0-9]*/exe; do [ ! -e $exe ] || count=$((count + 1)); done
@@ -38,7 +41,8 @@ echo Xen $(xl info free_memory) MiB
 """
 _RESIDENT = """
 for daemon in {daemons}; do
-    awk '/^VmRSS:/ {{print $2}}' /proc/$(pidof $daemon)/status
+    for pid in $(pidof $daemon); do cat /proc/$pid/status; done |
+        awk '/^VmRSS:/ {{kib += $2}} END {{print kib}}'
 done
 """
 
@@ -70,10 +74,12 @@ class CyclesTest(base.CosmosTest):
             resident = self._resident()
             self._cycle(self.cycles // 2)
         self.assertEqual(held, self._held())
-        grown = [now - then for then, now in zip(resident, self._resident())]
+        grown = [now - then for then, now in zip(
+            resident, self._resident(), strict=True)]
         progress.note(f'{self.cycles:,} cycles; in the second half '
                       f'{", ".join(self.growth_kib)} grew by {grown} KiB')
-        for kib, (daemon, most) in zip(grown, self.growth_kib.items()):
+        for kib, (daemon, most) in zip(grown, self.growth_kib.items(),
+                                       strict=True):
             self.assertLess(kib, most * self.cycles // 2, daemon)
 
     def _cycle(self, cycles):
