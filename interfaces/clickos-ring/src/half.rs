@@ -7,7 +7,7 @@
 use core::fmt;
 
 use crate::RingError;
-use crate::layout::{BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring, UNSUMMED};
+use crate::layout::{self, BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring, UNSUMMED};
 use crate::memory::Memory;
 
 /// Bad descriptors passed over in search of one good frame.
@@ -74,12 +74,7 @@ impl Slot {
 
     /// Payload bytes of the segments that the frame is to be cut into; 0 for none.
     pub fn segment(self) -> u16 {
-        let region = self.flags;
-        Descriptor {
-            region,
-            ..self.frame
-        }
-        .segment()
+        layout::segment(self.flags)
     }
 
     /// Length of the frame in bytes.
@@ -547,8 +542,7 @@ impl Consumer {
 
     /// Passes over the slots up to the end of the ring. False if the peer has not given them all.
     fn pass_to_end(&mut self) -> bool {
-        let slots = self.line.layout.slots();
-        self.pass(slots.wrapping_sub(self.line.next) & (slots - 1))
+        self.pass(self.line.distance(self.line.next, 0))
     }
 
     /// Passes over the other slots of a frame. False if the peer has not given them all.

@@ -216,21 +216,11 @@ impl Descriptor {
         }
     }
 
-    /// The flags of version 1 for a frame whose checksum is left, and segmentation unless it is 0.
-    pub fn flags(segment: u16) -> u16 {
-        UNSUMMED | segment << 1
-    }
-
-    /// Payload bytes of the segments that a frame with these flags is to be cut into; 0 for none.
-    pub fn segment(self) -> u16 {
-        self.region >> 1
-    }
-
     /// True if its flags are those of features that both sides have.
     #[cfg(feature = "std")]
     pub fn is_agreed(self, features: u32) -> bool {
         let is_unsummed = self.region & UNSUMMED != 0 && features & CHECKSUMS != 0;
-        match self.segment() {
+        match segment(self.region) {
             0 => is_unsummed || self.region == 0,
             LEAST_SEGMENT..=MOST_SEGMENT => is_unsummed && features & SEGMENTS != 0,
             _ => false,
@@ -248,6 +238,17 @@ impl Descriptor {
         let in_one = self.offset as usize % BUFFER_SIZE + usize::from(self.len) <= BUFFER_SIZE;
         self.lies_anywhere_in(layout) && (layout.is_in_place() || in_one)
     }
+}
+
+/// The flags of version 1 for a frame whose checksum is left, and segmentation unless it is 0.
+#[cfg(feature = "std")]
+pub(crate) fn flags(segment: u16) -> u16 {
+    UNSUMMED | segment << 1
+}
+
+/// Payload bytes of the segments that a frame with these flags is to be cut into; 0 for none.
+pub(crate) fn segment(flags: u16) -> u16 {
+    flags >> 1
 }
 
 #[cfg(test)]

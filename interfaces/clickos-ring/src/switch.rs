@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::half::{Consumer, Producer, PushError, Rest, Side, Slot};
-use crate::layout::{CHECKSUMS, Descriptor, Layout, SEGMENTS};
+use crate::layout::{self, CHECKSUMS, Descriptor, Layout, SEGMENTS};
 use crate::memory::Memory;
 use crate::regions::{Region, Regions};
 use crate::{Mapping, RingError, header};
@@ -119,14 +119,14 @@ impl<M: Memory> SwitchPort<M> {
     /// prefetches their first bytes. Returns their number. Passes over bad descriptors as
     /// [`Self::pop`] does.
     pub fn fetch(&mut self, slots: &mut [Slot]) -> usize {
-        let (layout, others, borrowed) = (self.layout, &self.others, &mut self.borrowed);
+        let (own, others, borrowed) = (self.layout, &self.others, &mut self.borrowed);
         let features = self.features;
         let good = |frame: Descriptor| match frame.region {
-            0 => frame.lies_in(layout).then(|| Slot::whole(frame)),
+            0 => frame.lies_in(own).then(|| Slot::whole(frame)),
             _ if features != 0 => {
-                let lies = match frame.segment() {
-                    0 => frame.lies_in(layout),
-                    _ => frame.lies_anywhere_in(layout),
+                let lies = match layout::segment(frame.region) {
+                    0 => frame.lies_in(own),
+                    _ => frame.lies_anywhere_in(own),
                 };
                 (lies && frame.is_agreed(features)).then(|| Slot::flagged(frame))
             }
@@ -183,14 +183,14 @@ impl<M: Memory> SwitchPort<M> {
         head: &[u8],
         rest: Option<Rest<'_, M>>,
     ) -> Result<(), PushError> {
-        let flags = Descriptor::flags(0);
+        let flags = layout::flags(0);
         self.rx.push_parts(&*self.memory, head, rest, flags)
     }
 
     /// As [`Self::push_unsummed`], for a frame that the guest may have to cut into segments with
     /// `segment` bytes of payload. The guest must have agreed to [`SEGMENTS`].
     pub fn push_unsegmented(&mut self, frame: &[u8], segment: u16) -> Result<(), PushError> {
-        let flags = Descriptor::flags(segment);
+        let flags = layout::flags(segment);
         self.rx.push_parts(&*self.memory, frame, None, flags)
     }
 

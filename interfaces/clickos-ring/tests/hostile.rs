@@ -56,6 +56,25 @@ fn scribble(fd: &OwnedFd, writes: &[Write]) {
     }
 }
 
+/// Gives each frame that the guest has sent to `check`; there are no more than the ring holds.
+fn fetch_all(
+    switch: &mut SwitchPort,
+    mut check: impl FnMut(&SwitchPort, Slot) -> Result<(), TestCaseError>,
+) -> Result<(), TestCaseError> {
+    let (mut slots, mut count) = ([Slot::EMPTY; 16], 0);
+    loop {
+        let fetched = switch.fetch(&mut slots);
+        if fetched == 0 {
+            return Ok(());
+        }
+        for slot in &slots[..fetched] {
+            check(switch, *slot)?;
+        }
+        count += fetched;
+        prop_assert!(count < SLOTS as usize, "more frames than the ring holds");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -143,26 +162,18 @@ proptest! {
         let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
         rustix::io::pwrite(&fd, &[3], 0x18).unwrap();
         switch.agree();
-        let (mut buffer, mut slots) = ([0; u16::MAX as usize], [Slot::EMPTY; 16]);
+        let mut buffer = [0; u16::MAX as usize];
         for writes in &rounds {
             scribble(&fd, writes);
             for n in 0..2 * SLOTS as usize {
                 let _ = switch.push_unsegmented(&buffer[..1 + n * 500], 1460);
                 let _ = switch.push(&[7; 60]);
             }
-            let mut count = 0;
-            loop {
-                let fetched = switch.fetch(&mut slots);
-                if fetched == 0 {
-                    break;
-                }
-                for slot in &slots[..fetched] {
-                    prop_assert!(slot.len() <= BUFFER_SIZE || slot.segment() >= 256);
-                    switch.read(*slot, &mut buffer);
-                }
-                count += fetched;
-                prop_assert!(count < SLOTS as usize, "more frames than the ring holds");
-            }
+            fetch_all(&mut switch, |switch, slot| {
+                prop_assert!(slot.len() <= BUFFER_SIZE || slot.segment() >= 256);
+                switch.read(slot, &mut buffer);
+                Ok(())
+            })?;
             let _ = (switch.publish(), switch.sleep_prepare());
             switch.wake_done();
         }
@@ -173,29 +184,21 @@ proptest! {
     fn the_switch_survives_any_guest_in_place(rounds in prop::collection::vec(writes(), 1..8)) {
         let regions = Arc::new(Regions::default());
         let mut ports = [(); 2].map(|()| SwitchPort::create_in(&regions, SLOTS).unwrap());
-        let (mut buffer, mut slots) = ([0; BUFFER_SIZE], [Slot::EMPTY; 16]);
+        let mut buffer = [0; BUFFER_SIZE];
         for writes in &rounds {
             for (switch, fd) in &mut ports {
                 scribble(fd, writes);
                 for _ in 0..2 * SLOTS {
                     let _ = switch.push(&[7; 60]);
                 }
-                let mut count = 0;
-                loop {
-                    let fetched = switch.fetch(&mut slots);
-                    if fetched == 0 {
-                        break;
+                fetch_all(switch, |switch, slot| {
+                    prop_assert!((1..=BUFFER_SIZE).contains(&slot.len()));
+                    switch.read(slot, &mut buffer);
+                    if let Some(rest) = switch.rest(slot, 64) {
+                        rest.read(&mut buffer);
                     }
-                    for slot in &slots[..fetched] {
-                        prop_assert!((1..=BUFFER_SIZE).contains(&slot.len()));
-                        switch.read(*slot, &mut buffer);
-                        if let Some(rest) = switch.rest(*slot, 64) {
-                            rest.read(&mut buffer);
-                        }
-                    }
-                    count += fetched;
-                    prop_assert!(count < SLOTS as usize, "more frames than the ring holds");
-                }
+                    Ok(())
+                })?;
                 let _ = (switch.publish(), switch.sleep_prepare());
                 switch.wake_done();
             }

@@ -12,6 +12,7 @@ use crate::limit::PortLimits;
 use crate::links::Links;
 use crate::offload::Offload;
 use crate::port;
+use crate::ring_port::RingPort;
 
 #[path = "chain/tests.rs"]
 mod chains;
@@ -75,6 +76,8 @@ fn add(name: &str, extra: Value) -> PortAdd {
     add
 }
 
+/// Where a guest offers features (docs/rings.md).
+const OFFERED: u64 = 0x18;
 const BROADCAST: Mac = Mac([0xff; 6]);
 
 fn mac(last: u8) -> Mac {
@@ -124,6 +127,22 @@ impl Bench {
             json!({"mac": mac(last), "segment": segment}),
         )
         .unwrap()
+    }
+
+    /// A guest with MAC address `last` that offers features, which the switch has.
+    fn agreed(&mut self, last: u8, features: u32) -> Guest {
+        let add = add(&format!("agreed{last}"), json!({"mac": mac(last)}));
+        let (mut rings, fds) = RingPort::create(add.slots, None).unwrap();
+        rustix::io::pwrite(&fds[0], &features.to_le_bytes(), OFFERED).unwrap();
+        rings.agree();
+        let port = port::Port::new(&add, Box::new(rings));
+        let name = port.name.clone();
+        self.switch.add(&mut Some(Box::new(port))).unwrap();
+        Guest {
+            name,
+            ring: GuestPort::map(&fds[0]).unwrap(),
+            fds: fds.into(),
+        }
     }
 
     /// Forwards, and lets each wire hand over its frames, `rounds` times.

@@ -11,4 +11,5 @@ mod vnet;
 
 pub use checksum::complete;
 pub use segment::Segments;
+pub use transport::Transport;
 pub use vnet::{Checksum, Offload};

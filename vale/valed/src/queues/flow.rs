@@ -8,9 +8,8 @@ use std::hash::Hasher;
 use rustc_hash::FxHasher;
 
 use crate::headers::{IPV4, IPV6, be16};
+use crate::offload::Transport;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 /// Bytes of two ports.
 const PORTS: usize = 4;
 
@@ -19,28 +18,17 @@ const PORTS: usize = 4;
 pub fn hash(head: &[u8], payload: usize) -> Option<u64> {
     let kind = be16(head, payload.checked_sub(2)?)?;
     let packet = head.get(payload..)?;
-    let (addresses, ports) = match kind {
-        IPV4 => (packet.get(12..20)?, ports_of_v4(packet)),
-        IPV6 => (packet.get(8..40)?, ports_of_v6(packet)),
+    let addresses = match kind {
+        IPV4 => packet.get(12..20)?,
+        IPV6 => packet.get(8..40)?,
         _ => return None,
     };
+    let transport = Transport::parse(head).map(|transport| transport.l4);
+    let ports = transport.and_then(|l4| head.get(l4..l4 + PORTS));
     let mut hasher = FxHasher::default();
     hasher.write(addresses);
     hasher.write(ports.unwrap_or_default());
     Some(hasher.finish())
-}
-
-fn ports_of_v4(packet: &[u8]) -> Option<&[u8]> {
-    let header = usize::from(packet.first()? & 15) * 4;
-    let is_fragment = be16(packet, 6)? & 0x3fff != 0;
-    let has_ports = !is_fragment && matches!(packet.get(9)?, &(TCP | UDP));
-    packet.get(header..header + PORTS).filter(|_| has_ports)
-}
-
-/// A fragment has an extension header, so it counts as another protocol.
-fn ports_of_v6(packet: &[u8]) -> Option<&[u8]> {
-    let has_ports = matches!(packet.get(6)?, &(TCP | UDP));
-    packet.get(40..40 + PORTS).filter(|_| has_ports)
 }
 
 #[cfg(test)]
@@ -49,6 +37,8 @@ mod tests {
 
     use super::*;
 
+    const TCP: u8 = 6;
+    const UDP: u8 = 17;
     const ARP: u16 = 0x0806;
     const FRAGMENT: u8 = 44;
 

@@ -4,11 +4,9 @@ use rustix::io::{pread, pwrite};
 
 use super::*;
 use crate::offload::{Checksum, complete};
-use crate::ring_port::RingPort;
 
 const SLOTS: u64 = 64;
 /// Places in a region of 64 slots (docs/rings.md).
-const OFFERED: u64 = 0x18;
 const RX_TAIL: u64 = 0x280;
 const TX: u64 = 0x1000;
 const RX: u64 = 0x2000;
@@ -23,18 +21,7 @@ struct Agreed {
 
 impl Agreed {
     fn new(bench: &mut Bench, last: u8) -> Self {
-        let name = format!("agreed{last}");
-        let add = add(&name, json!({"mac": mac(last)}));
-        let (mut rings, fds) = RingPort::create(SLOTS as u32, None).unwrap();
-        pwrite(&fds[0], &1u32.to_le_bytes(), OFFERED).unwrap();
-        rings.agree();
-        let port = port::Port::new(&add, Box::new(rings));
-        bench.switch.add(&mut Some(Box::new(port))).unwrap();
-        let guest = Guest {
-            name: name.parse().unwrap(),
-            ring: GuestPort::map(&fds[0]).unwrap(),
-            fds: fds.into(),
-        };
+        let guest = bench.agreed(last, 1);
         let (sent, taken) = (0, 0);
         Self { guest, sent, taken }
     }

@@ -4,11 +4,9 @@ use rustix::io::{pread, pwrite};
 
 use super::checksums::unsummed;
 use super::*;
-use crate::ring_port::RingPort;
 
 /// Places in a region of 64 slots (docs/rings.md).
 const SLOTS: usize = 64;
-const OFFERED: usize = 0x18;
 const TX_HEAD: usize = 0x100;
 const RX_HEAD: usize = 0x200;
 const RX_TAIL: usize = 0x280;
@@ -32,18 +30,7 @@ fn flags(size: u16) -> u16 {
 
 impl Agreed {
     fn new(bench: &mut Bench, last: u8) -> Self {
-        let name = format!("agreed{last}");
-        let add = add(&name, json!({"mac": mac(last)}));
-        let (mut rings, fds) = RingPort::create(SLOTS as u32, None).unwrap();
-        pwrite(&fds[0], &3u32.to_le_bytes(), OFFERED as u64).unwrap();
-        rings.agree();
-        let port = port::Port::new(&add, Box::new(rings));
-        bench.switch.add(&mut Some(Box::new(port))).unwrap();
-        let guest = Guest {
-            name: name.parse().unwrap(),
-            ring: GuestPort::map(&fds[0]).unwrap(),
-            fds: fds.into(),
-        };
+        let guest = bench.agreed(last, 3);
         let (head, taken) = (0, 0);
         Self { guest, head, taken }
     }
