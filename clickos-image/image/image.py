@@ -4,7 +4,7 @@
 
 Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos and
 DIR/pkt-gen. Each is one ELF that boots as PV and as PVH. The file
-docs/bounds.toml limits its size, and the classes of the image without a choice.
+docs/bounds.toml limits its size, and the classes without a choice.
 Without a choice all groups of elements are built in but those that only
 profiles have. The option ``--groups standard,device,control`` chooses groups,
 and ``--profile ids`` those of a profile. ``--config FILE`` chooses the classes
