@@ -20,15 +20,17 @@ help:
 	@echo '  make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo '  make clean-demo   remove the services, the environment and all data'
 	@echo 'Change the code (any user; Python 3.11 and Rust)'
-	@echo '  make lint         linters: style, clippy, prose, links, licenses, bandit'
+	@echo '  make lint         linters: style, names and types, clippy, prose, links, licenses, bandit'
 	@echo '  make unit         unit tests of Python and Rust'
 	@echo '  make docs         the site of all documents, in .state/site; a broken link fails'
-	@echo 'Show that a change is good (root, Debian 12)'
-	@echo '  make integration  tests of parts together: Rust, fuzz corpora, Xen, Tempest'
-	@echo '  make test         all of the above; SUITES="a b" runs only those'
+	@echo 'Show that a change is good (root, Debian 12); SUITES="a b" runs only those'
+	@echo '  make test         what a change must pass, at most 20 minutes: the above, Rust, one boot'
+	@echo '                    of Xen, the demonstration and what it tells you to type'
+	@echo '  make integration  all suites that end within hours: fuzz corpora, Xen, all of Tempest'
 	@echo '  make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some;'
 	@echo '                    PARTS=attack an hour of hostile guests, clients and tenants on the lab;'
-	@echo '                    PARTS=faults services that are away in the middle of operations'
+	@echo '                    PARTS=faults services that are away in the middle of operations;'
+	@echo '                    PARTS=gate make test beside load, RUNS times, and each promise broken'
 	@echo '  make audit        dependencies against advisory databases and licenses; needs the network'
 	@echo '  make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts;'
 	@echo '                    FIGURES=all or FIGURES="7 10" measures and draws figures of the papers instead'
@@ -47,7 +49,7 @@ test:
 	@$(LAB) test $(SUITES)
 
 lint unit integration:
-	@$(LAB) test --group $@ $(SUITES)
+	@$(LAB) test --tier $@ $(SUITES)
 
 audit:
 	@PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.audit
@@ -86,7 +88,7 @@ lab:
 	@$(LAB) xen lab
 
 soak:
-	@PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
+	@RUNS=$(RUNS) PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
 
 lab-up:
 	@$(WISH) $(LAB) up $(if $(HOST),--host $(HOST))

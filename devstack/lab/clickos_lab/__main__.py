@@ -14,7 +14,7 @@ from clickos_lab import say
 from clickos_lab.xen import command as xen_command
 
 
-#: Groups of suites that need no root and no service.
+#: Tiers whose suites need no root and no service.
 _OF_ANY_USER = ('lint', 'unit')
 
 
@@ -89,8 +89,8 @@ def _parse():
                                       ' a second process host')
         if name == 'test':
             command.add_argument('suites', nargs='*', help='default: all')
-            command.add_argument('--group', default='all', choices=(
-                'all', 'lint', 'unit', 'integration'))
+            command.add_argument('--tier', default='test', choices=(
+                'test', 'lint', 'unit', 'integration'))
         if name == 'figures':
             command.add_argument('figures', nargs='*', help='default: all')
         if name == 'image':
@@ -126,9 +126,9 @@ def _demo(state, arguments):
 
 
 def _test(state, arguments):
-    _in_venv(state, arguments, arguments.group in _OF_ANY_USER)
+    _in_venv(state, arguments, arguments.tier in _OF_ANY_USER)
     from clickos_lab.suites import command
-    return command.run(state, arguments.suites, arguments.group)
+    return command.run(state, arguments.suites, arguments.tier)
 
 
 def _down(state, _arguments):
