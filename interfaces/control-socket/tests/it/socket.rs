@@ -353,7 +353,10 @@ fn a_peer_of_another_pid_namespace_is_served() {
     let mut daemon = Command::new("unshare")
         .args(["--pid", "--fork", "--kill-child"])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "a_peer_of_another_pid_namespace_is_served"])
+        .args([
+            "--exact",
+            "socket::a_peer_of_another_pid_namespace_is_served",
+        ])
         .env(SERVE_AT, &path)
         .spawn()
         .unwrap();
