@@ -62,7 +62,8 @@ def _attack(_names):
     progress.note(f'{_FRAMES} frames by two judges, seed {seed}')
     judges = subprocess.run(
         [prereq.rust_tool('cargo') or 'cargo', 'test', '--release',
-         '--package', 'valed', '--test', 'differential', '--', '--nocapture'],
+         '--package', 'valed', '--test', 'it', 'differential::', '--',
+         '--nocapture'],
         cwd=paths.REPO,
         env={**env, 'VALE_SEED': str(seed), 'VALE_FRAMES': str(_FRAMES)})
     return judges.returncode or _attackers(state, env)
@@ -108,7 +109,7 @@ def _rings(_names):
     """Let guests write garbage into their rings for minutes."""
     progress.note(f'{_HOSTILE_SECONDS} s of garbage')
     return _cargo_test('--release', '--package', 'valed', '--test',
-                       'hostile_rings', '--', '--nocapture',
+                       'it', 'hostile_rings::', '--', '--nocapture',
                        HOSTILE_SECONDS=_HOSTILE_SECONDS)
 
 
