@@ -8,7 +8,7 @@ TLS ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 WISH = CLICKOS_TLS=$(TLS)
 
-.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages docs
+.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
 
 help:
 	@echo 'Try the product (root, Debian 12)'
@@ -40,6 +40,8 @@ help:
 	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|ids|vpn|wan|bras or'
 	@echo '                    CONFIG=FILE builds one with fewer elements'
 	@echo '  make packages     Debian packages of a compute host: cosmosd, valed, guests, agent'
+	@echo '  make release      wheel, source archives, Debian packages and site of HEAD in dist/VERSION,'
+	@echo '                    installed and upgraded to; root, Debian 12, half an hour'
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
 
 demo:
@@ -80,6 +82,9 @@ csars:
 
 packages:
 	@$(LAB) packages
+
+release:
+	@$(LAB) release
 
 docs:
 	@$(LAB) docs

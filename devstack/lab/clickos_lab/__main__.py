@@ -74,6 +74,7 @@ def _parse():
             ('figures', _figures, 'measure and draw the papers\' figures'),
             ('docs', _docs, 'build the site of the documents'),
             ('packages', _packages, 'build Debian packages'),
+            ('release', _release, 'build and check a release'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)
@@ -95,6 +96,11 @@ def _parse():
             command.add_argument('figures', nargs='*', help='default: all')
         if name == 'image':
             xen_command.add_image_arguments(command)
+        if name == 'release':
+            command.add_argument('--into', help='folder: build there, inside '
+                                                'the worktree of a release')
+            command.add_argument('--from', dest='older', help='folder with '
+                                 'the packages that an upgrade begins with')
         if name == 'host':
             host_command.add_arguments(command)
         if name == 'xen':
@@ -163,6 +169,14 @@ def _packages(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab import debs
     debs.run(state, arguments)
+
+
+def _release(state, arguments):
+    from clickos_lab.release import command
+    if not arguments.into:
+        return command.run(state, arguments)
+    _in_venv(state, arguments)
+    return command.run_inside(state, arguments)
 
 
 def _clean(state, _arguments):
