@@ -31,7 +31,6 @@ class PingTest(base.TestCase):
         with self.assertRaisesRegex(errors.LabError, 'unreachable'):
             pings.parse('ping: connect: Network is unreachable')
 
-
     def test_one_lost_in_the_middle_counts(self):
         answers = ''.join(
             f'64 bytes from 10.10.2.9: icmp_seq={n} ttl=63 time=0.2 ms\n'
