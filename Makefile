@@ -8,10 +8,12 @@ TLS ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 WISH = CLICKOS_TLS=$(TLS)
 
-.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
+.PHONY: help try demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
 
 help:
 	@echo 'Try the product (root, Debian 12)'
+	@echo '  make try          show a firewall guest between two namespaces, without OpenStack;'
+	@echo '                    KEEP=1 then opens a shell beside it, whose end removes it'
 	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
 	@echo '                    HOST=xen runs the VNF on a Xen host in QEMU,'
 	@echo '                    UI=1 shows it in a browser first, with pictures'
@@ -43,6 +45,9 @@ help:
 	@echo '  make release      wheel, source archives, Debian packages and site of HEAD in dist/VERSION,'
 	@echo '                    installed and upgraded to; root, Debian 12, half an hour'
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
+
+try:
+	@PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python $(PYTHON) -m clickos_lab try $(if $(KEEP),--keep)
 
 demo:
 	@$(WISH) $(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)

@@ -65,6 +65,7 @@ def _parse():
             ('up', _up, 'start the services'),
             ('down', _down, 'stop the services'),
             ('demo', _demo, 'show the main job on real services'),
+            ('try', _try, 'show a firewall guest, without OpenStack'),
             ('test', _test, 'run the test suites'),
             ('host', host_command.run, 'act on the compute host'),
             ('xen', xen_command.run, 'a Xen host in QEMU'),
@@ -78,9 +79,10 @@ def _parse():
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)
-        if name == 'demo':
+        if name in ('demo', 'try'):
             command.add_argument('--keep', action='store_true',
                                  help='leave everything running')
+        if name == 'demo':
             command.add_argument('--ui', action='store_true',
                                  help='first do the job in a browser')
         if name in _HOSTS:
@@ -129,6 +131,11 @@ def _demo(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab import demo
     return demo.run(state, arguments.host, arguments.keep, arguments.ui)
+
+
+def _try(state, arguments):
+    from clickos_lab import trial
+    return trial.run(state, arguments.keep)
 
 
 def _test(state, arguments):

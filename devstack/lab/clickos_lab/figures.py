@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expected and measured values of the demonstration, and their table."""
+"""Expected and measured values, and their table."""
 
 from clickos_lab import say
 
