@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Long inputs, one at a time: the allocator counts the bytes of each.
+//! Long inputs, one at a time: the allocator counts the bytes of each, so this is a program of its own.
 use std::panic::catch_unwind;
 
 mod inputs;

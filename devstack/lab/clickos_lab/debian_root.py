@@ -12,9 +12,10 @@ from clickos_lab import apt
 from clickos_lab import errors
 from clickos_lab import say
 from clickos_lab import shell
+from clickos_lab import stamps
 
 TOOLS = ('debootstrap', 'systemd-container')
-_INCLUDED = 'systemd,systemd-sysv,dbus,ca-certificates,iproute2'
+_INCLUDED = 'systemd,systemd-sysv,dbus,ca-certificates,iproute2,iputils-ping'
 #: Files of this machine with which apt finds Debian's packages.
 _OURS = ('etc/apt/apt.conf.d', 'etc/apt/sources.list.d/debian.sources',
          'etc/ssl/certs/ca-certificates.crt', 'etc/resolv.conf')
@@ -53,7 +54,8 @@ class DebianRoot:
         shutil.rmtree(self.root)
 
     def _make_plain(self):
-        if (self._plain / 'made').exists():
+        stamp = self._plain / 'made'
+        if stamps.fresh(stamp, _INCLUDED):
             return
         apt.ensure(self._state, TOOLS)
         shutil.rmtree(self._plain, ignore_errors=True)
@@ -64,7 +66,7 @@ class DebianRoot:
             for name in _OURS:
                 self._copy(pathlib.Path('/') / name)
         (self._plain / 'etc/apt/sources.list').unlink(missing_ok=True)
-        (self._plain / 'made').touch()
+        stamp.write_text(_INCLUDED)
 
     def _copy(self, source):
         target = self._plain / str(source).lstrip('/')

@@ -13,10 +13,12 @@ import shutil
 import tempfile
 
 from clickos_lab.config import options
+from clickos_lab import distribution
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import venv
+from clickos_lab import version
 from clickos_lab.xen import image
 from clickos_lab.xen import toolstack
 
@@ -89,19 +91,24 @@ def _agent_conf():
     return '\n'.join(lines) + '\n'
 
 
-def version():
-    """Return the version: commits since the beginning order the builds."""
+def before_release():
+    """Return the version of a build that is not a release.
+
+    The number of commits orders such builds; "~" sorts them before the
+    release (deb-version(7)).
+    """
     git = ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO]
-    return f'0.1.0+{shell.output([*git, "rev-list", "--count", "HEAD"])}'
+    count = shell.output([*git, 'rev-list', '--count', 'HEAD']).strip()
+    return f'{version.number()}~{count}'
 
 
 def build(state, folder, number=None, names=NAMES):
     """Build the packages into a folder.
 
-    :param number: the version, by default :func:`version`
+    :param number: the version, by default :func:`before_release`
     :returns: the paths of the packages
     """
-    number = (number or version()).strip()
+    number = number or before_release()
     every = contents(state)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -133,7 +140,7 @@ def _build(state, name, held, root, folder, number):
     target = folder / f'{package}_{number}_amd64.deb'
     shell.output(['dpkg-deb', '-Zzstd', '--root-owner-group', '--build',
                   root, target],
-                 env={**os.environ, 'SOURCE_DATE_EPOCH': '0'},
+                 env={'SOURCE_DATE_EPOCH': '0', **os.environ},
                  timeout_s=300)
     return target
 
@@ -183,18 +190,10 @@ def _add_python(state, root):
     """Add the agent's libraries, and the wheel with all drivers."""
     log = state.log / 'packages.log'
     library, wheels = root / _LIBRARY[1:] / 'python', root / _SHARE[1:]
-    env = {**os.environ, 'PBR_VERSION': '0.1.0'}
-    python = ['--python', state.tool('python')]
-    with tempfile.TemporaryDirectory() as scratch:
-        venv.copy_sources(pathlib.Path(scratch))
-        shell.run([venv.uv(state), 'build', '--wheel', '--quiet', *python,
-                   '--no-build-isolation', '--out-dir', wheels, scratch],
-                  log, env=env)
-    (wheel,) = wheels.glob('*.whl')
-    (wheels / '.gitignore').unlink(missing_ok=True)
-    shell.run([venv.uv(state), 'pip', 'install', '--quiet', *python,
-               '--target', library, '--constraint', venv.REQUIREMENTS,
-               wheel], log, env=env)
+    wheel = distribution.wheel(state, wheels)
+    shell.run([venv.uv(state), 'pip', 'install', '--quiet', '--python',
+               state.tool('python'), '--target', library, '--constraint',
+               venv.REQUIREMENTS, wheel], log)
     # These programs name the interpreter of this machine.
     shutil.rmtree(library / 'bin', ignore_errors=True)
     # dpkg-deb changes the times of files, so that no time can be checked.

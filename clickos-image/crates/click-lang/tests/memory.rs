@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest of 8 MiB flattens a configuration of 1 MiB. The tests count the bytes in use at the peak
-//! for each byte of text.
+//! for each byte of text. They are a program of their own: its allocator counts what any test takes.
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

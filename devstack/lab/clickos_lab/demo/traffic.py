@@ -2,32 +2,12 @@
 """Sending real packets and understanding what the tools say."""
 
 import math
-import re
 import signal
 import subprocess
 
 from clickos_lab.demo import machines as _machines
 from clickos_lab import errors
-
-_SUMMARY = re.compile(r'(\d+) packets transmitted, (\d+) received')
-_ANSWER = re.compile(r' icmp_seq=(\d+) ttl=')
-_RTT = re.compile(r'rtt min/avg/max/mdev = [\d.]+/([\d.]+)/')
-
-
-class Ping:
-    """A ping that runs until a test takes its result."""
-
-    def __init__(self, machines, client, address, interval_s):
-        self._process = machines.start(client.command(
-            'ping', '-n', '-q', '-i', interval_s, address))
-
-    def result(self):
-        """Stop it; return (sent, received, average round trip in ms).
-
-        The last request may be under way, so it does not count as sent.
-        """
-        sent, received, rtt_ms = parse_ping(_stop(self._process))
-        return received if sent == received + 1 else sent, received, rtt_ms
+from clickos_lab import pings
 
 
 class Capture:
@@ -67,20 +47,8 @@ def ping(client, address, count):
     """
     text = client.run('ping', '-n', '-c', count, '-i', '0.02', '-w',
                       math.ceil(count * 0.02) + 2, address).stdout
-    answered = {int(n) for n in _ANSWER.findall(text)}
-    return (count, len(answered & set(range(1, count + 1))),
-            parse_ping(text)[2])
-
-
-def parse_ping(text):
-    """Return (sent, received, average ms or None) of ping's summary.
-
-    :raises LabError: if there is none
-    """
-    counts, rtt = _SUMMARY.search(text), _RTT.search(text)
-    if not counts:
-        raise errors.LabError(f'ping without a summary: {text[-300:]!r}')
-    return int(counts[1]), int(counts[2]), float(rtt[1]) if rtt else None
+    return (count, len(pings.answered(text) & set(range(1, count + 1))),
+            pings.parse(text)[2])
 
 
 def download(client, address, connect_timeout_s=3):

@@ -43,7 +43,7 @@ _MACHINES = {
     'neighbor-a': (_OTHER, '02:00:00:0a:00:03', '10.99.1.3/24'),
     'neighbor-b': (_OTHER, '02:00:00:0a:00:04', '10.99.1.4/24')}
 #: Makes and judges frames of port ``plain``, which the attacker has.
-_FRAMES = paths.REPO / 'vale/valed/tests/differential/frames.py'
+_FRAMES = paths.REPO / 'vale/valed/tests/it/differential/frames.py'
 _SENDER = pathlib.Path(__file__).with_name('attack_frames.py')
 _RINGS = pathlib.Path(__file__).with_name('attack_ring.py')
 _RINGS_S = 10

@@ -8,6 +8,7 @@ import re
 import time
 
 from clickos_lab import processes
+from clickos_lab.suites import again
 from clickos_lab.suites import runner
 from tests.unit import base
 
@@ -17,7 +18,9 @@ class RunnerTest(base.TestCase):
     def run_suites(self, *suites):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            status = runner.run_all(suites, self.state.log, dict(os.environ))
+            outcomes = runner.run_all(suites, self.state.log,
+                                      dict(os.environ))
+            status = runner.report(outcomes, 0)
         return status, printed.getvalue()
 
     @staticmethod
@@ -70,6 +73,13 @@ class RunnerTest(base.TestCase):
             echo "thread 'a_chain' (7) panicked at tests/paths.rs:212:9:"
             echo "[7] of 90"; exit 1"""))
         self.assertIn('tests/paths.rs:212:9: [7] of 90\n', text)
+
+    def test_a_test_that_passed_alone_is_named_at_the_end(self):
+        status, text = self.run_suites(self.suite(
+            f'echo "{again.MARK}tests.ATest.test_b"'))
+        self.assertEqual(0, status)
+        self.assertIn(f'one: {again.MARK}tests.ATest.test_b',
+                      text.splitlines()[-2])
 
     def test_a_failure_does_not_stop_the_rest(self):
         status, text = self.run_suites(self.suite('exit 1'),
