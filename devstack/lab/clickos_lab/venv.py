@@ -19,6 +19,7 @@ DISTRIBUTION = 'clickos-openstack'
 #: setuptools and pbr stand in REQUIREMENTS, so a build downloads nothing.
 _BUILD_INPUTS = (
     'setup.cfg', 'setup.py', 'pyproject.toml', 'README.md', 'LICENSE',
+    'docs/bounds.toml',
     'nova-driver', 'tacker-plugin', 'tempest-tests', 'cosmos/python',
     'interfaces/clickos_client', 'vnfd-templates/clickos_types')
 

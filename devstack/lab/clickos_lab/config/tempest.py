@@ -3,6 +3,7 @@
 
 import shlex
 
+from clickos_lab import bounds
 from clickos_lab.config import options
 from clickos_lab.config import site as _site
 from clickos_lab import paths
@@ -29,6 +30,7 @@ def write(site, folder, csars, references):
             'flavor_ref': references['flavor'],
             'flavor_ref_alt': references['flavor']},
         'clickos': {
+            'bounds_path': bounds.path().resolve(),
             'combine_program': references['combine_program'],
             'second_zone': references['second_zone'],
             'second_host_command': shlex.join(

@@ -25,6 +25,7 @@ import subprocess
 import sys
 import time
 
+from clickos_lab import bounds
 from clickos_lab.host import endpoint
 from clickos_lab import lab as _lab
 from clickos_lab import paths
@@ -51,7 +52,6 @@ _ALLOWED = {'attacker': ['2001:db8::1/128']}
 _PINGS_A_SECOND = 5
 #: Frames at a neighbor: each ping is two, and ARP now and then.
 _FRAMES_A_PING = 3
-_GROWTH_MIB = 16
 _NEGATIVE = r'api\.(test_tacker_limits|test_bad_packages)'
 #: They need a Xen host.
 _NOT_HERE = 'for_xen'
@@ -209,9 +209,11 @@ def _compare(before, after):
     for name, (pid, mib) in before.items():
         if name not in after or after[name][0] != pid:
             yield f'{name} ended'
-        elif name in ('valed', 'cosmosd') and after[name][1] > \
-                mib + _GROWTH_MIB:
-            yield f'{name} grew from {mib} to {after[name][1]} MiB'
+        elif name in ('valed', 'cosmosd'):
+            try:
+                bounds.hold('max_attack_growth_mib', after[name][1] - mib)
+            except AssertionError as error:
+                yield f'{name}: {error}'
 
 
 def _answers(state):

@@ -3,6 +3,7 @@
 
 import json
 
+from clickos_tempest_plugin.common import bounds
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import traffic
@@ -146,15 +147,16 @@ class FirewallBase(Rules, base.OnHostTest):
         self.assertGreater(self.hits(NO_HTTP[0]), 0)
         sent, received = ping.result()
         self.assertGreater(sent, 20)
-        self.assertEqual(sent, received)
+        bounds.hold('max_rule_change_lost_pings', sent - received)
         after = self.tenant.servers.show_server(self.server_id)['server']
         self.assertEqual(self.server_id, self.tenant.server_id(self.vnf_id))
         for unchanged in ('OS-SRV-USG:launched_at', 'status'):
             self.assertEqual(before[unchanged], after[unchanged])
         self.assertNotEqual([], self.host.leftovers(self.server_id))
         self.tenant.terminate(self.vnf_id)
-        self.assertNothingLeft(self.vnf_id)
-        self.assertEqual([], self.host.leftovers(self.server_id))
+        left = [*self.tenant.leftovers(self.vnf_id),
+                *self.host.leftovers(self.server_id)]
+        bounds.hold('max_terminated_vnf_remains', len(left))
 
 
 class FirewallCase(FirewallBase):

@@ -7,6 +7,7 @@ from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
+from clickos_tempest_plugin.common import bounds
 from clickos_tempest_plugin.common import cli
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
@@ -146,7 +147,7 @@ class ChainsTest(SfcMixin, base.OnHostTest):
             self.assertHops(chain, len(groups))
         sent, received = ping.result()
         self.assertGreater(sent, 5)
-        self.assertEqual(sent, received)
+        bounds.hold('max_chain_change_lost_pings', sent - received)
         self.sfc.delete('port_chain', chain)
         waiters.until(lambda: self._is_passed_by(first), bool,
                       'packets go straight')

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job, and what may go wrong while a firewall works."""
 
+import time
+
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
+from clickos_tempest_plugin.common import bounds
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests.scenario import case
 
@@ -74,11 +77,14 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
         self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
         for _ in range(2):     # a healed guest must not forget it either
             self.host.kill_guest(self.server_id)
+            killed_s = time.monotonic()
             self.wait_server(('ERROR', 'SHUTOFF'))
             waiters.until(
                 lambda: list(self.metadata('clickosState').values()),
                 lambda seen: not seen[0].startswith('ACTIVE'),
                 f'VNF {self.vnf_id} shows its dead guest')
+            bounds.hold('max_dead_guest_shown_seconds',
+                        time.monotonic() - killed_s)
             self.assertFalse(self.left.can_ping(self.right))
             self.tenant.heal(self.vnf_id)
             self.server_id = self.tenant.server_id(self.vnf_id)

@@ -38,7 +38,7 @@ fn calls(summary: &Path) -> u64 {
 }
 
 /// Neither guests nor the switch make a system call per packet while there is traffic. Under
-/// strace each call costs a multiple; all calls from start to end are less than one in 16.
+/// strace each call costs a multiple; all calls from start to end count.
 #[test]
 fn packets_cross_without_system_calls() {
     let pkt_gen = tool("pkt-gen");
@@ -94,7 +94,7 @@ fn packets_cross_without_system_calls() {
     for name in ["tx", "rx", "valed"] {
         let calls = calls(&summary(name));
         println!("{name}: {calls} system calls for {PACKETS} packets");
-        assert!(calls < PACKETS / 16, "{name}: {calls} system calls");
+        bounds::hold("min_packets_per_system_call", PACKETS as f64 / calls as f64);
     }
 }
 

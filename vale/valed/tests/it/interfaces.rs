@@ -423,7 +423,7 @@ fn an_idle_switch_uses_no_processor_time() {
     let before = cpu_ticks(valed.pid());
     std::thread::sleep(std::time::Duration::from_secs(1));
     let used = cpu_ticks(valed.pid()) - before;
-    assert!(used <= 1, "{used} ticks of 10 ms in a second");
+    bounds::hold("max_idle_switch_ticks", used as f64);
 }
 
 /// Closing a tap or a packet socket waits for the kernel's readers: 13 to 23 ms. The forwarding

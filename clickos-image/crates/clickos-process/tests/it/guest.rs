@@ -417,7 +417,7 @@ fn an_idle_guest_costs_nothing() {
     let before = guest.cpu_ticks();
     std::thread::sleep(Duration::from_secs(2));
     let ticks = guest.cpu_ticks() - before;
-    assert!(ticks <= 1, "{ticks} ticks of 10 ms in 2 s");
+    bounds::hold("max_idle_guest_ticks", ticks as f64);
     // Frames that no element reads must not keep it awake either.
     assert_eq!(
         guest.request_router(&mut host, 0, WIRE, "Halted").0,
@@ -428,10 +428,7 @@ fn an_idle_guest_costs_nothing() {
     let before = guest.cpu_ticks();
     std::thread::sleep(Duration::from_secs(2));
     let ticks = guest.cpu_ticks() - before;
-    assert!(
-        ticks <= 1,
-        "{ticks} ticks of 10 ms in 2 s with a frame waiting"
-    );
+    bounds::hold("max_idle_guest_ticks", ticks as f64);
 }
 
 #[test]
