@@ -1,33 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sending real packets and understanding what the tools say."""
 
-import math
-import re
 import signal
 import subprocess
 
+from clickos_client import pings
+
 from clickos_lab.demo import machines as _machines
 from clickos_lab import errors
-
-_SUMMARY = re.compile(r'(\d+) packets transmitted, (\d+) received')
-_ANSWER = re.compile(r' icmp_seq=(\d+) ttl=')
-_RTT = re.compile(r'rtt min/avg/max/mdev = [\d.]+/([\d.]+)/')
 
 
 class Ping:
     """A ping that runs until a test takes its result."""
 
     def __init__(self, machines, client, address, interval_s):
-        self._process = machines.start(client.command(
-            'ping', '-n', '-q', '-i', interval_s, address))
+        self._ping = pings.Running(machines.start(client.command(
+            'ping', '-n', '-i', interval_s, address)))
 
     def result(self):
         """Stop it; return (sent, received, average round trip in ms).
 
-        The last request may be under way, so it does not count as sent.
+        Answers that are late count.
         """
-        sent, received, rtt_ms = parse_ping(_stop(self._process))
-        return received if sent == received + 1 else sent, received, rtt_ms
+        return _checked(self._ping.result)
 
 
 class Capture:
@@ -60,27 +55,22 @@ def _stop(process):
 
 
 def ping(client, address, count):
-    """Send echo requests; return (count, answered of these, average ms).
+    """Send echo requests; return (count, answered of these, average ms)."""
+    text = client.run(*pings.command(address, count, 0.02),
+                      timeout_s=2 * pings.PATIENCE_S).stdout
+    return _checked(pings.judge, text, count)
 
-    Without a deadline ping takes a last answer for lost that is late by
-    two round trips.
+
+def _checked(judge, *arguments):
+    """Return what a judge of a ping says.
+
+    :raises LabError: if ping printed something else
     """
-    text = client.run('ping', '-n', '-c', count, '-i', '0.02', '-w',
-                      math.ceil(count * 0.02) + 2, address).stdout
-    answered = {int(n) for n in _ANSWER.findall(text)}
-    return (count, len(answered & set(range(1, count + 1))),
-            parse_ping(text)[2])
-
-
-def parse_ping(text):
-    """Return (sent, received, average ms or None) of ping's summary.
-
-    :raises LabError: if there is none
-    """
-    counts, rtt = _SUMMARY.search(text), _RTT.search(text)
-    if not counts:
-        raise errors.LabError(f'ping without a summary: {text[-300:]!r}')
-    return int(counts[1]), int(counts[2]), float(rtt[1]) if rtt else None
+    try:
+        found = judge(*arguments)
+    except ValueError as e:
+        raise errors.LabError(str(e))
+    return found.sent, found.received, found.rtt_ms
 
 
 def download(client, address, connect_timeout_s=3):

@@ -24,6 +24,7 @@ _OVER = ('COMPLETED', 'FAILED_TEMP', 'FAILED', 'ROLLED_BACK')
 _RECOVERY_S = 240
 
 
+@decorators.serial
 class FaultsBase(base.OnHostTest):
     """One VNF runs; each operation works on it or on another one."""
 

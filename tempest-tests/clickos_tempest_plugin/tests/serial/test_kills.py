@@ -15,6 +15,7 @@ ALONE = 'Idle -> named :: Counter -> Discard;'
 _RECOVERY_S = 180
 
 
+@decorators.serial
 class KillsBase(base.OnHostTest):
 
     #: moments of a kill, after the request, in seconds
