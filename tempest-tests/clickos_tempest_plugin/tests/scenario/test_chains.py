@@ -129,6 +129,7 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         self.assertIn(f'is in port pair {pair}', str(refused))
         return server_id, self.make('port_pair_group', port_pairs=[pair])
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e31')
     def test_packets_pass_the_hops_until_the_chain_is_deleted(self):
         self.assertTrue(self.client.can_ping(self.server))

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The main job, and what may go wrong while a firewall works."""
 
+from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
+from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests.scenario import case
 
@@ -21,6 +23,7 @@ class FirewallTest(case.FirewallCase):
 
 class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e09')
     def test_a_guest_comes_and_goes(self):
         self.scale('SCALE_OUT')
@@ -37,6 +40,7 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
                       lambda seen: seen == [], f'server {second} gone')
         self.assertTrue(self.left.can_ping(self.right))
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e02')
     def test_good_bad_good_through_tacker(self):
         self.assertEqual('accepted', self.update(NO_HTTP)['verdict'])
@@ -69,6 +73,7 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
             self.server_id, 'fw.config', 'deny icmp, allow all'))
         self.assertTrue(self.left.is_cut_off(self.right))
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e04')
     def test_killed_guest_is_noticed_and_healed_with_the_live_rule(self):
         self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
@@ -125,3 +130,31 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
                   self.left.mac)
         self.assertTrue(thief.is_cut_off(self.right))
         self.assertGreater(thief.counters()['dropped_spoof'], before)
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e53')
+    def test_another_network(self):
+        self.tenant.networks['third'] = self.tenant.make_network(
+            'third', '10.10.3.0/24', self.addClassResourceCleanup)
+        self.addCleanup(self.tenant.networks.pop, 'third')
+        self.connect('third')
+        self.server_id = self.tenant.server_id(self.vnf_id)
+        self.assertEqual(case.OPEN, self.rules())
+        self.assertIn('10.10.3.1', self.tenant.addresses(
+            self.vnf_id).values())
+        caught = self.assertRaises(
+            exceptions.TempestException, self.connect, 'third',
+            data_utils.rand_uuid())
+        self.assertIn('port VDU1-0-right', str(caught))
+        self.tenant.tacker.fail_operation(
+            self.tenant.last_operation(self.vnf_id))
+        self.connect('right')
+        self.assertTrue(self.left.can_ping(self.right))
+
+    def connect(self, network, network_id=None):
+        """Connect the connection point right with a network."""
+        link = self.tenant.link('right', network)
+        if network_id:
+            link['resourceId'] = network_id
+        tenant.completed(self.tenant.operate(
+            self.vnf_id, 'change_ext_conn', extVirtualLinks=[link]))

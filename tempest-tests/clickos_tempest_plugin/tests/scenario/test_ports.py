@@ -122,6 +122,7 @@ class PortsTest(ports.PortsCase):
             self.rules.delete_security_group_rule(rule['id'])
         return group['id']
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e24')
     def test_security_groups_of_a_running_guest(self):
         self.rules = self.os_primary.security_group_rules_client
