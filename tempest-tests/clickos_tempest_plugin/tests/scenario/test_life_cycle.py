@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A VNF that heals and scales by policy."""
 
-import time
-
 from oslo_log import log as logging
 from oslo_utils import timeutils
 from tempest import config
@@ -40,8 +38,8 @@ class AutomaticTest(case.FirewallCase):
     @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e54')
     def test_a_dead_guest_is_replaced(self):
-        # The watcher has to know the VNF.
-        time.sleep(CONF.clickos.state_timeout / 4)
+        waiters.until(lambda: self.metadata('clickosState'), bool,
+                      'the watcher knows the VNF')
         died = timeutils.utcnow()
         self.host.kill_guest(self.server_id)
         waiters.until(self.servers, lambda seen: self.server_id not in seen,
