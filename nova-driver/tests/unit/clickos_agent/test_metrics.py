@@ -63,3 +63,4 @@ class MetricsTest(testtools.TestCase):
         endpoint = metrics.Endpoint(self.client, '127.0.0.1', None)
         for step in (endpoint.start, endpoint.stop, endpoint.wait):
             step()
+        self.assertIsNone(endpoint._server)
