@@ -8,8 +8,9 @@ signal handlers, then the process ends with the stacks of all threads.
 
 The environment variable ``TEST_LIMIT_S`` arms it in each Python program that
 finds this folder on its path (sitecustomize.py). A test or a class with an
-attribute ``limit_s`` has that limit instead. The set-up of a class counts as
-a test of its own.
+attribute ``limit_s`` has that limit instead. The set-up and the end of a class
+may each take three times the variable, or its ``set_up_limit_s``: the set-up
+starts what all its tests need, and may wait for another class.
 """
 
 import contextlib
@@ -24,8 +25,8 @@ import unittest
 
 #: With the default limit, in seconds.
 VARIABLE = 'TEST_LIMIT_S'
-#: Limits until the whole process ends.
-_LIMITS = 3
+#: Limits of the set-up of a class, and until the whole process ends.
+_SET_UP = _LIMITS = 3
 _ARMED = '_clickos_time_limit'
 
 
@@ -48,36 +49,45 @@ def arm(default_s):
     setattr(unittest.TestCase, _ARMED, default_s)
     if getattr(unittest.TestCase.__call__, _ARMED, False):
         return
+    suite = unittest.TestSuite
     unittest.TestCase.__call__ = _limited(
-        unittest.TestCase.__call__, lambda test, *_: test)
-    unittest.TestSuite._handleClassSetUp = _limited(
-        unittest.TestSuite._handleClassSetUp, lambda _, test, *__: type(test))
+        unittest.TestCase.__call__, lambda test, *_: (test.id(), test))
+    suite._handleClassSetUp = _limited(
+        suite._handleClassSetUp, lambda _, test, __: _of_class(
+            'setUpClass', type(test)))
+    suite._tearDownPreviousClass = _limited(
+        suite._tearDownPreviousClass, lambda _, __, result: _of_class(
+            'tearDownClass', getattr(result, '_previousTestClass', None)))
 
 
 def _limited(function, subject_of):
-    """Return a function that runs under the limit of its subject."""
+    """Return a function that runs under the limit of its subject.
+
+    :param subject_of: returns a name, and the test or class
+    """
     @functools.wraps(function)
     def run(*arguments, **more):
-        subject = subject_of(*arguments)
+        name, subject = subject_of(*arguments)
         if threading.current_thread() is not threading.main_thread():
             return function(*arguments, **more)
-        with _limit(_name(subject), limit_s(subject)):
+        with _limit(name, limit_s(subject)):
             return function(*arguments, **more)
     setattr(run, _ARMED, True)
     return run
 
 
 def limit_s(subject):
-    """Return the limit of a test or of a class."""
-    method = getattr(subject, getattr(subject, '_testMethodName', ''), None)
+    """Return the limit of a test, or of the set-up and end of a class."""
     default_s = getattr(unittest.TestCase, _ARMED)
+    if isinstance(subject, type):
+        return getattr(subject, 'set_up_limit_s', _SET_UP * default_s)
+    method = getattr(subject, getattr(subject, '_testMethodName', ''), None)
     return getattr(method, 'limit_s', getattr(subject, 'limit_s', default_s))
 
 
-def _name(subject):
-    if isinstance(subject, type):
-        return f'setUpClass ({subject.__module__}.{subject.__qualname__})'
-    return subject.id() if hasattr(subject, 'id') else repr(subject)
+def _of_class(step, of):
+    of = of or unittest.TestCase        # before the first one
+    return f'{step} ({of.__module__}.{of.__qualname__})', of
 
 
 @contextlib.contextmanager

@@ -55,6 +55,16 @@ class SetUpTest(unittest.TestCase):
         pass
 
 
+class TearDownTest(unittest.TestCase):
+
+    @classmethod
+    def tearDownClass(cls):
+        time.sleep(1000)
+
+    def test_f_passes(self):
+        pass
+
+
 class StubbornTest(unittest.TestCase):
 
     def test_g_cannot_be_interrupted(self):
@@ -97,8 +107,14 @@ class TimeLimitTest(base.TestCase):
 
     def test_the_set_up_of_a_class_is_limited(self):
         done = self.run_tests('SetUpTest')
-        self.assertIn('TestTimeout: setUpClass (hanging.SetUpTest): not done',
+        self.assertIn('TestTimeout: setUpClass (hanging.SetUpTest): not '
+                      'done after 3 s',
                       done.stdout)
+
+    def test_the_end_of_a_class_is_limited(self):
+        done = self.run_tests('TearDownTest')
+        self.assertIn('TestTimeout: tearDownClass (hanging.TearDownTest): not '
+                      'done after 3 s', done.stdout)
 
     def test_one_that_cannot_be_interrupted_ends_the_process(self):
         done = self.run_tests('StubbornTest')

@@ -179,6 +179,7 @@ class OutagesTest(FaultsBase):
     """Every service, stopped and killed, in each operation."""
 
     away_s = 60
+    limit_s = 1800
 
 
 def _add(service, kind, operation):

@@ -103,6 +103,8 @@ class KillsTest(KillsBase):
 class OutagesOfDaemonsTest(KillsBase):
     """Each daemon at ten moments; `make soak PARTS=faults` only."""
 
+    limit_s = 3600
+
 
 def _add(service, what):
     def kill_at_each_moment(test):
