@@ -7,6 +7,8 @@ UI ?=
 TLS ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 WISH = CLICKOS_TLS=$(TLS)
+# What needs no virtual environment finds our own packages in the tree.
+PLAIN = PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python:$(CURDIR)/interfaces
 
 .PHONY: help try cast demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
 
@@ -48,10 +50,10 @@ help:
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
 
 try:
-	@PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python $(PYTHON) -m clickos_lab try $(if $(KEEP),--keep)
+	@$(PLAIN) $(PYTHON) -m clickos_lab try $(if $(KEEP),--keep)
 
 cast:
-	@PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python $(PYTHON) -m clickos_lab.trial.cast
+	@$(PLAIN) $(PYTHON) -m clickos_lab.trial.cast
 
 demo:
 	@$(WISH) $(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)

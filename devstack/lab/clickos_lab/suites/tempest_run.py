@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tempest run`` on a lab that is up."""
 
+import os
 import shutil
 import subprocess
 
@@ -9,11 +10,17 @@ from clickos_lab.cloud import sessions
 from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
+from clickos_lab import paths
+from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import programs
+
+WORKERS = 2
+#: for each test; the set-up of a class has more
+_LIMIT_S = 600
 
 
 def run(state, arguments, configure=None):
@@ -34,10 +41,21 @@ def run(state, arguments, configure=None):
     else:
         _configure(state, workspace)
     say.say('tempest run')
-    env = {**shell.environment(state), 'PYTHONUNBUFFERED': '1'}
     return subprocess.run(
-        [state.tool('tempest'), 'run', '--concurrency', '1', *arguments],
-        cwd=workspace, env=env, stdin=subprocess.DEVNULL).returncode
+        [state.tool('tempest'), 'run', '--concurrency', str(WORKERS),
+         *arguments], cwd=workspace, env=limited(state, _LIMIT_S),
+        stdin=subprocess.DEVNULL).returncode
+
+
+def limited(state, seconds, *folders):
+    """Return an environment in which each Python test has a time limit.
+
+    :param folders: of modules that the tests import
+    """
+    return shell.environment(
+        state, PYTHONUNBUFFERED='1', TEST_LIMIT_S=str(seconds),
+        PYTHONPATH=os.pathsep.join(map(str, (
+            paths.REPO / 'devstack/lab/limits', *folders))))
 
 
 def _configure(state, workspace):
@@ -48,7 +66,7 @@ def configure(state, workspace, first, second):
     """Write tempest.conf for our own tests.
 
     :param first: servers are made of the image of this host
-    :param second: the host in a zone of its own
+    :param second: the host in a zone of its own, if the lab has it
     """
     settings = _settings.Settings.load(state)
     admin = sessions.admin(settings)
@@ -58,5 +76,11 @@ def configure(state, workspace, first, second):
         _site.Site(state, settings), workspace, state.data,
         {'image': next(admin.image.images(name=first.image)).id,
          'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id,
-         'second_zone': second.zone,
-         'combine_program': programs.path('click-combine')})
+         'combine_program': programs.path('click-combine'),
+         'second_zone': second.zone if is_up(state, second) else None,
+         'has_xen': is_up(state, hosts.XEN)})
+
+
+def is_up(state, host):
+    """Tell whether a lab that is up has a compute host."""
+    return f'nova-compute{host.suffix}' in processes.Processes(state).names()

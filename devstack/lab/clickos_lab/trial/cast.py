@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 
+from clickos_client import pings
+
 from clickos_lab import errors
 from clickos_lab import paths
-from clickos_lab import pings
 from clickos_lab import prepare
 from clickos_lab import say
 from clickos_lab.trial import drawing
@@ -83,9 +84,10 @@ class Recorder:
         found = list(iter(self._lines.get, None))
         self.ping = [line for line in found if line.text]
         text = '\n'.join(line.text for line in found)
-        sent, received, _ = pings.parse_stopped(text)
-        if sent != received:
-            raise errors.LabError(f'ping: {sent - received} of {sent} lost')
+        # The last request may be under way, so it does not count.
+        last = max(pings.answered(text), default=0)
+        if lost := pings.judge(text, last).lost:
+            raise errors.LabError(f'ping: {len(lost)} of {last} lost')
 
 
 def record(place):

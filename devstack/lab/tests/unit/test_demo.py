@@ -7,41 +7,7 @@ import io
 from clickos_lab import errors
 from clickos_lab import figures
 from clickos_lab.host import endpoint
-from clickos_lab import pings
 from tests.unit import base
-
-_PING = """\
---- 10.10.2.9 ping statistics ---
-50 packets transmitted, 49 received, 2% packet loss, time 1003ms
-rtt min/avg/max/mdev = 0.143/0.268/0.503/0.166 ms
-"""
-_NO_ANSWER = """\
---- 10.10.2.9 ping statistics ---
-2 packets transmitted, 0 received, 100% packet loss, time 203ms
-"""
-
-
-class PingTest(base.TestCase):
-
-    def test_summary(self):
-        self.assertEqual((50, 49, 0.268), pings.parse(_PING))
-        self.assertEqual((2, 0, None), pings.parse(_NO_ANSWER))
-
-    def test_no_summary(self):
-        with self.assertRaisesRegex(errors.LabError, 'unreachable'):
-            pings.parse('ping: connect: Network is unreachable')
-
-    def test_one_lost_in_the_middle_counts(self):
-        answers = ''.join(
-            f'64 bytes from 10.10.2.9: icmp_seq={n} ttl=63 time=0.2 ms\n'
-            for n in range(1, 51) if n != 7)
-        self.assertEqual((50, 49, 0.268), pings.parse_stopped(answers + _PING))
-
-    def test_the_last_one_may_be_under_way(self):
-        answers = ''.join(
-            f'64 bytes from 10.10.2.9: icmp_seq={n} ttl=63 time=0.2 ms\n'
-            for n in range(1, 50))
-        self.assertEqual((49, 49, 0.268), pings.parse_stopped(answers + _PING))
 
 
 class FiguresTest(base.TestCase):
