@@ -84,7 +84,7 @@ class RunningTest(unittest.TestCase):
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
         running = pings.Running(process)
-        while 'icmp_seq=5 ' not in running._text():
+        while 'icmp_seq=5 ' not in running.text():
             time.sleep(0.01)
         return running
 

@@ -4,9 +4,11 @@
 import contextlib
 import io
 
+from clickos_lab.demo import usage
 from clickos_lab import errors
 from clickos_lab import figures
 from clickos_lab.host import endpoint
+from clickos_lab.host import target
 from tests.unit import base
 
 
@@ -26,6 +28,27 @@ class FiguresTest(base.TestCase):
         self.assertIn(['lost', '1/50', 'FAILED'], rows)
         self.assertIn(['answered', '50/50', 'ok'], rows)
         self.assertIn(['rate', '5', 'MB/s'], rows)
+
+
+class UsageTest(base.TestCase):
+
+    def usage(self, host):
+        return usage.text(self.state, host, 'a-vnf', 'demo7-client',
+                          '10.9.8.7')
+
+    def test_on_each_host_names_what_is_up(self):
+        for host in (target.PROCESS, target.XEN):
+            text = self.usage(host)
+            for wanted in (f'. {self.state.root}/openrc-demo',
+                           '--vnf a-vnf fw.config',
+                           'ip netns exec demo7-client ping -c 3 10.9.8.7'):
+                self.assertIn(wanted, text)
+
+    def test_names_the_programs_where_they_run(self):
+        self.assertIn(f'{self.state.binary("cosmos")} --socket ',
+                      self.usage(target.PROCESS))
+        self.assertIn("xen run --host compute '/opt/clickos/cosmos ",
+                      self.usage(target.XEN))
 
 
 class EndpointTest(base.TestCase):
