@@ -2,6 +2,7 @@
 """``tempest run`` on a lab that is up."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -15,6 +16,7 @@ from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
+from clickos_lab.suites import stestr_tests
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import programs
 
@@ -28,7 +30,7 @@ def run(state, arguments, configure=None):
 
     :param configure: writes tempest.conf into a folder; by default that of
         our own tests
-    :returns: its exit status
+    :returns: 0 when all tests passed, if need be alone
     """
     workspace, registry = state.data / 'tempest', state.data / 'tempest.yaml'
     shutil.rmtree(workspace, ignore_errors=True)
@@ -41,10 +43,22 @@ def run(state, arguments, configure=None):
     else:
         _configure(state, workspace)
     say.say('tempest run')
+    command = [state.tool('tempest'), 'run', '--concurrency']
+    where = {'cwd': workspace, 'env': limited(state, _LIMIT_S)}
+    return stestr_tests.follow(
+        [*command, str(WORKERS), *arguments],
+        lambda name: _passes([*command, '1', '--regex', _of(name)], where),
+        **where)
+
+
+def _of(name):
+    """Return an expression for a test, or for those of a class."""
+    return '^' + re.escape(name) + (r'$' if name.endswith(']') else r'\.')
+
+
+def _passes(command, where):
     return subprocess.run(
-        [state.tool('tempest'), 'run', '--concurrency', str(WORKERS),
-         *arguments], cwd=workspace, env=limited(state, _LIMIT_S),
-        stdin=subprocess.DEVNULL).returncode
+        command, stdin=subprocess.DEVNULL, **where).returncode == 0
 
 
 def limited(state, seconds, *folders):

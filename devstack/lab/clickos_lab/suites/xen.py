@@ -16,6 +16,7 @@ import unittest
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab.suites import ahead
+from clickos_lab.suites import unittests
 from clickos_lab.xen import command
 from clickos_lab.xen import host
 from clickos_lab.xen import places
@@ -61,15 +62,13 @@ def _run_on_hosts(state, names, slow):
 
 def run(names, slow=False):
     """Run tests that find all that they need; 0 when all passed."""
-    runner = unittest.TextTestRunner(
-        stream=sys.stdout, verbosity=2, resultclass=TimedResult)
     tests = _tests(names, slow)
     import time_limit       # the path leads there by now
     is_soak = any(name.startswith('tests.soak') for name in names)
     time_limit.arm(_SOAK_LIMIT_S if is_soak else _LIMIT_S)
-    result = runner.run(tests)
+    status, result = unittests.run(tests, TimedResult)
     print(result.table(), flush=True)
-    return 0 if result.wasSuccessful() else 1
+    return status
 
 
 class TimedResult(unittest.TextTestResult):
