@@ -7,8 +7,10 @@ UI ?=
 TLS ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 WISH = CLICKOS_TLS=$(TLS)
+# What needs no virtual environment finds our own packages in the tree.
+PLAIN = PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python:$(CURDIR)/interfaces
 
-.PHONY: help try demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
+.PHONY: help try cast demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
 
 help:
 	@echo 'Try the product (root, Debian 12)'
@@ -44,10 +46,14 @@ help:
 	@echo '  make packages     Debian packages of a compute host: cosmosd, valed, guests, agent'
 	@echo '  make release      wheel, source archives, Debian packages and site of HEAD in dist/VERSION,'
 	@echo '                    installed and upgraded to; root, Debian 12, half an hour'
+	@echo '  make cast         record the picture of the README, docs/images/live-rule-change.svg (root)'
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
 
 try:
-	@PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python $(PYTHON) -m clickos_lab try $(if $(KEEP),--keep)
+	@$(PLAIN) $(PYTHON) -m clickos_lab try $(if $(KEEP),--keep)
+
+cast:
+	@$(PLAIN) $(PYTHON) -m clickos_lab.trial.cast
 
 demo:
 	@$(WISH) $(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)

@@ -26,6 +26,8 @@ SOURCES = paths.REPO / 'packaging'
 NAMES = ('common', 'cosmosd', 'valed', 'guest', 'agent')
 _SCRIPTS = ('postinst', 'prerm', 'postrm')
 _LIBRARY = '/usr/lib/clickos'
+#: Files in which uv notes paths and times of this machine.
+_ORIGINS = ('direct_url.json', 'uv_cache.json')
 _SHARE = '/usr/share/clickos'
 #: The scripts fill in the user ids when they install these files.
 _VALUES = {
@@ -194,6 +196,7 @@ def _add_python(state, root):
     shell.run([venv.uv(state), 'pip', 'install', '--quiet', '--python',
                state.tool('python'), '--target', library, '--constraint',
                venv.REQUIREMENTS, wheel], log)
+    _forget_origin(library)
     # These programs name the interpreter of this machine.
     shutil.rmtree(library / 'bin', ignore_errors=True)
     # dpkg-deb changes the times of files, so that no time can be checked.
@@ -202,6 +205,17 @@ def _add_python(state, root):
                'unchecked-hash', library], log)
     for path in library.rglob('*'):
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _forget_origin(library):
+    """Remove records of where and when uv found our wheel, for each build."""
+    for record in library.glob('*.dist-info/RECORD'):
+        lines = record.read_text().splitlines(keepends=True)
+        record.write_text(''.join(
+            line for line in lines
+            if line.split(',')[0].rpartition('/')[2] not in _ORIGINS))
+        for name in _ORIGINS:
+            (record.parent / name).unlink(missing_ok=True)
 
 
 def run(state, _arguments):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our wheel in an empty environment: setup.cfg names all that it imports.
 
-``python -m clickos_lab.checks.wheel [WHEEL]`` installs the wheel, by default
-one of this tree, without extras and imports what then has to work, and again
-for each extra with its packages.
+``python -m clickos_lab.checks.wheel [WHEEL]`` installs the wheel without
+extras and imports what then has to work, and again for each extra with its
+packages. The wheel is by default one of this tree.
 """
 
 import configparser

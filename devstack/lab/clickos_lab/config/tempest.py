@@ -13,8 +13,9 @@ def write(site, folder, csars, references):
     """Write tempest.conf into a folder that ``tempest init`` made.
 
     :param csars: folder of the packages of firewall and NAT
-    :param references: ids: ``image``, ``flavor``; ``second_zone``, path
-        ``combine_program``
+    :param references: ids: ``image``, ``flavor``; path
+        ``combine_program``; ``second_zone``, None without a second host;
+        ``has_xen``
     """
     host_command = [
         'env', f'CLICKOS_STATE={site.state.root}',
@@ -32,11 +33,19 @@ def write(site, folder, csars, references):
         'clickos': {
             'bounds_path': bounds.path().resolve(),
             'combine_program': references['combine_program'],
-            'second_zone': references['second_zone'],
-            'second_host_command': shlex.join(
-                [*host_command, '--on', 'second']),
-            'xen_host_command': shlex.join(
-                [*host_command, '--on', 'xen'])}})
+            **_others(host_command, references)}})
+
+
+def _others(host_command, references):
+    """Return the options of hosts besides the first one."""
+    found = {}
+    if references['second_zone']:
+        found['second_zone'] = references['second_zone']
+        found['second_host_command'] = shlex.join(
+            [*host_command, '--on', 'second'])
+    if references['has_xen']:
+        found['xen_host_command'] = shlex.join([*host_command, '--on', 'xen'])
+    return found
 
 
 def write_own(site, folder, references):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sending real packets and understanding what the tools say."""
 
-import math
 import signal
 import subprocess
 
+from clickos_client import pings
+
 from clickos_lab.demo import machines as _machines
 from clickos_lab import errors
-from clickos_lab import pings
+from clickos_lab import pings as _pings
 
 
 class Capture:
@@ -40,15 +41,10 @@ def _stop(process):
 
 
 def ping(client, address, count):
-    """Send echo requests; return (count, answered of these, average ms).
-
-    Without a deadline ping takes a last answer for lost that is late by
-    two round trips.
-    """
-    text = client.run('ping', '-n', '-c', count, '-i', '0.02', '-w',
-                      math.ceil(count * 0.02) + 2, address).stdout
-    return (count, len(pings.answered(text) & set(range(1, count + 1))),
-            pings.parse(text)[2])
+    """Send echo requests; return (count, answered of these, average ms)."""
+    text = client.run(*pings.command(address, count, 0.02),
+                      timeout_s=2 * pings.PATIENCE_S).stdout
+    return _pings.judged(pings.judge, text, count)
 
 
 def download(client, address, connect_timeout_s=3):

@@ -8,8 +8,10 @@ same: SOURCE_DATE_EPOCH has the time of the commit.
 import gzip
 import hashlib
 import os
+import pathlib
 import shutil
 import tarfile
+import tempfile
 
 from clickos_lab.checks import site
 from clickos_lab import debs
@@ -46,7 +48,7 @@ def build(state, folder):
 def _pack(state, folder, epoch):
     name = f'{venv.DISTRIBUTION}-{version.number()}'
     distribution.wheel(state, folder)
-    distribution.sdist(state, folder)
+    _pack_again(distribution.sdist(state, folder), epoch)
     tree.git('archive', '--format=tar.gz', f'--prefix={name}/', '--output',
              folder / f'{name}-source.tar.gz', 'HEAD')
     debs.build(state, folder, version.number())
@@ -56,6 +58,15 @@ def _pack(state, folder, epoch):
         raise errors.LabError('the site has faults; make docs shows them')
     _archive(page.parents[1], folder / f'{name}-site.tar.gz', f'{name}-site',
              epoch)
+
+
+def _pack_again(archive, epoch):
+    """Replace an archive of one folder: setuptools packs times of now."""
+    with tempfile.TemporaryDirectory() as scratch:
+        with tarfile.open(archive) as packed:
+            packed.extractall(scratch, filter='data')
+        (source,) = pathlib.Path(scratch).iterdir()
+        _archive(source, archive, source.name, epoch)
 
 
 def _archive(source, target, prefix, epoch):

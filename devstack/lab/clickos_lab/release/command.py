@@ -30,13 +30,13 @@ def run(state, _arguments):
     place = state.root / 'release'
     place.mkdir(exist_ok=True)
     older = trials.baseline(place / trials.BASELINE)
-    files = place / 'files'
-    with tree.worktree(place / 'tree', 'HEAD') as sources:
-        status = subprocess.run(
-            [sys.executable, '-m', 'clickos_lab', 'release', '--from', older,
-             '--into', files], cwd=sources,
-            env={**os.environ, 'CLICKOS_STATE': str(place / 'state'),
-                 'PYTHONPATH': str(sources / 'devstack/lab')}).returncode
+    files, sources = place / 'files', place / 'tree'
+    tree.check_out(sources, 'HEAD')
+    status = subprocess.run(
+        [sys.executable, '-m', 'clickos_lab', 'release', '--from', older,
+         '--into', files], cwd=sources,
+        env={**os.environ, 'CLICKOS_STATE': str(place / 'state'),
+             'PYTHONPATH': str(sources / 'devstack/lab')}).returncode
     return status or _publish(files)
 
 

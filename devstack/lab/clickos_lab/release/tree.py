@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree that is released: a commit without anything else."""
 
-import contextlib
 import shutil
 
 from clickos_lab.checks import tracked
@@ -60,17 +59,24 @@ def _changelog():
                f'it "{version.number()} (YYYY-MM-DD)"')
 
 
-@contextlib.contextmanager
-def worktree(folder, commit):
-    """Check a commit out into a folder of its own while the block runs."""
-    _remove(folder)
-    git('worktree', 'add', '--quiet', '--detach', folder, commit)
-    try:
-        yield folder
-    finally:
-        _remove(folder)
+def check_out(folder, commit):
+    """Make a folder a worktree of a commit, with no other file in it.
+
+    An earlier worktree stays: files that did not change keep their times, so
+    cargo builds only the others again.
+    """
+    git('worktree', 'prune')
+    if (folder / '.git').exists():
+        there = ('-c', f'safe.directory={folder}', '-C', folder)
+        git(*there, 'checkout', '--quiet', '--force', '--detach',
+            git('rev-parse', commit))
+        git(*there, 'clean', '-ffdxq')
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        git('worktree', 'add', '--quiet', '--detach', folder, commit)
 
 
-def _remove(folder):
+def remove(folder):
+    """Remove a worktree, where there is one."""
     shutil.rmtree(folder, ignore_errors=True)
     git('worktree', 'prune')

@@ -4,12 +4,10 @@
 import os
 import pathlib
 import shutil
-import subprocess
 import tempfile
 
 from clickos_lab.checks import wheel
 from clickos_lab import distribution
-from clickos_lab import errors
 from clickos_lab.release import tree
 from clickos_lab import say
 from clickos_lab import shell
@@ -28,14 +26,15 @@ def baseline(folder):
     done = folder / 'packages'
     if done.is_dir():
         return done
-    with say.step(f'packages of {BASELINE}, by its own make packages'), \
-            tree.worktree(folder / 'tree', BASELINE) as sources:
-        state = folder / 'state'
+    sources, state = folder / 'tree', folder / 'state'
+    with say.step(f'packages of {BASELINE}, by its own make packages'):
+        tree.check_out(sources, BASELINE)
         shell.run(['make', '-C', sources, 'packages'], folder / 'make.log',
                   env={**os.environ, 'CLICKOS_STATE': str(state)},
                   timeout_s=3600, quiet=True)
         (state / 'packages').rename(done)
         shutil.rmtree(state)
+        tree.remove(sources)
     return done
 
 

@@ -25,6 +25,8 @@ import subprocess
 import sys
 import time
 
+from clickos_client import pings
+
 from clickos_lab import bounds
 from clickos_lab.host import endpoint
 from clickos_lab import lab as _lab
@@ -174,11 +176,12 @@ def _ping_faults(machine, seconds):
     count = max(10, int(seconds * _PINGS_A_SECOND))
     before = _received(machine)
     address = _MACHINES['neighbor-b'][2].partition('/')[0]
-    done = machine.run('ping', '-q', '-i', 1 / _PINGS_A_SECOND, '-c', count,
-                       address, timeout_s=2 * seconds + 60)
-    lost = re.search(r'([\d.]+)% packet loss', done.stdout)
-    if not lost or float(lost[1]):
-        yield f'ping in another segment: {done.stdout[-200:]}'
+    done = machine.run(
+        *pings.command(address, count, 1 / _PINGS_A_SECOND),
+        timeout_s=2 * (seconds + pings.PATIENCE_S))
+    if lost := pings.judge(done.stdout, count).lost:
+        yield (f'ping in another segment: no answer to {lost[:10]}: '
+               f'{done.stdout[-200:]}')
     frames = _received(machine) - before
     if frames > _FRAMES_A_PING * count:
         yield f'{frames} frames reached a neighbor that got {count} pings'

@@ -23,6 +23,8 @@ _PYTHON_TESTS = {
     'clickos-image/benches': (),
     'clickos-image/image': (),
     'vnfd-templates': ('tacker-plugin', 'interfaces')}
+#: for each test of Python, by the kind of its folder
+_LIMITS_S = {'unit': 60, 'as_root': 600}
 #: of cargo: what `make test` builds and runs
 _WORKSPACE = ('--workspace', '--locked', '--no-fail-fast')
 
@@ -147,7 +149,8 @@ def _rust_tests(state):
 
 def _python_tests(state, folder, kind='unit'):
     """One run a folder: each has its own package called tests."""
-    places = [str(paths.REPO / f) for f in (folder, *_PYTHON_TESTS[folder])]
+    places = [str(paths.REPO / f) for f in (
+        folder, *_PYTHON_TESTS[folder], 'devstack/lab/limits')]
     name = f'python-{folder.replace("/", "-")}'
     if kind != 'unit':
         name += f'-{kind}'
@@ -155,5 +158,6 @@ def _python_tests(state, folder, kind='unit'):
     return runner.Suite(
         name, [sys.executable, '-m', 'clickos_lab.suites.stestr_tests',
                state.tool('stestr'), results, folder, kind],
-        env={'PYTHONPATH': ':'.join(places)}, show=_STESTR_SHOW,
-        proof=r' - Passed: [1-9]')
+        env={'PYTHONPATH': ':'.join(places), 'TEST_LIMIT_S': str(
+            _LIMITS_S[kind])},
+        show=_STESTR_SHOW, proof=r' - Passed: [1-9]')

@@ -84,8 +84,8 @@ class Place:
         folder = self.host.folder / 'www'
         folder.mkdir()
         (folder / 'index.html').write_text('hello\n')
-        self._start(self.server, sys.executable, http_server.__file__, 80,
-                    cwd=folder)
+        self.start(self.server, sys.executable, http_server.__file__, 80,
+                   cwd=folder)
         end_s = time.monotonic() + _PATIENCE_S
         while not self.output(self.server, 'ss', '-ltnH', 'sport = :80'):
             if time.monotonic() > end_s:
@@ -94,14 +94,16 @@ class Place:
                     f'{_PATIENCE_S} s')
             time.sleep(0.02)
 
-    def _start(self, machine, *command, cwd):
+    def start(self, machine, *command, cwd='/'):
+        """Start a program on a machine; it ends with the place."""
         with processes.deferred():
             process = subprocess.Popen(
                 _inside(machine, *command), stdin=subprocess.DEVNULL,
-                cwd=cwd, stdout=subprocess.DEVNULL,
+                cwd=cwd, stdout=subprocess.PIPE, text=True,
                 stderr=subprocess.DEVNULL, start_new_session=True)
-            self._undo.callback(process.wait)
+            self._undo.callback(process.__exit__, None, None, None)
             self._undo.callback(process.kill)
+        return process
 
     def create_guest(self):
         """Start the firewall, which passes everything."""
@@ -122,6 +124,17 @@ class Place:
         say.say(f'  $ {shlex.join(words)}   '
                 f'({(time.monotonic() - began_s) * 1000:.0f} ms)')
         return text
+
+    def run(self, where, words):
+        """Run a command; return its end, a subprocess.CompletedProcess.
+
+        :param where: ``client``, or ``host``
+        """
+        if where == 'client':
+            words = _inside(self.client, *words)
+        return subprocess.run(words, env=self._env, capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL,
+                              timeout=_PATIENCE_S)
 
     def read(self, handler):
         """Return the value of a handler of the guest."""

@@ -20,7 +20,12 @@ from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
 
 #: The names of the machines of :data:`hosts.XENS`.
-NAMES = ('compute', 'compute2')
+_NAMES = ('compute', 'compute2')
+
+
+def name(host):
+    """Return the name of the machine that is a host of the cloud."""
+    return _NAMES[hosts.XENS.index(host)]
 
 
 class XenCompute:
@@ -34,7 +39,7 @@ class XenCompute:
         self.host = host
         self._number = hosts.XENS.index(host)
         self._places = _places.Places(state)
-        self._host = _host.Host(self._places, NAMES[self._number])
+        self._host = _host.Host(self._places, name(host))
         self.dom0 = self._host.dom0
 
     def running(self):

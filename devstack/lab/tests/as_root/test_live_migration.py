@@ -40,7 +40,7 @@ while True:
 #: the longest time without an answer.
 CLIENT = '''
 import socket, sys, threading, time
-end = time.monotonic() + 20
+end = time.monotonic() + 60
 while True:
     try:
         peer = socket.create_connection((sys.argv[1], 7000), 1)
@@ -49,7 +49,7 @@ while True:
         if time.monotonic() > end:
             raise
 print("connected", flush=True)
-peer.settimeout(20)
+peer.settimeout(60)
 def send():
     while True:
         peer.sendall(b"0123456789")
@@ -100,6 +100,16 @@ class LiveMigrationTest(unittest.TestCase):
                  'port_security': False, 'mtu': 1500, 'slots': 512}
                 for devid, name in enumerate(('inner', 'outer'))]
 
+    @staticmethod
+    def await_packets(client, number):
+        """Wait until a number of further packets passed the NAT."""
+        def passed():
+            return int(client.handler_read(UUID, 'passed.count')['value'])
+
+        wanted = passed() + number
+        while passed() < wanted:        # the limit of the test ends it
+            time.sleep(0.05)
+
     def test_a_tcp_connection_through_a_nat_survives(self):
         source, target = (each.client for each in self.hosts)
         engine = source.host()['engine_sha256']
@@ -108,7 +118,7 @@ class LiveMigrationTest(unittest.TestCase):
         self.server.start(SERVER)
         client = self.client.start(CLIENT, IPS['server'])
         self.assertEqual('connected\n', client.stdout.readline())
-        time.sleep(0.5)
+        self.await_packets(source, 20)
         expected = arrivals.Arrivals(target)
         server = types.SimpleNamespace(
             uuid=UUID, name='nat',
@@ -118,7 +128,7 @@ class LiveMigrationTest(unittest.TestCase):
                         group='clickos')
         invitation = expected.expect(server, engine, self.vifs())
         departure.move(source, UUID, invitation)
-        time.sleep(1.5)
+        self.await_packets(target, 100)
         client.stdin.write('\n')
         client.stdin.flush()
         silence_s = float(client.stdout.readline())

@@ -63,13 +63,13 @@ while True:
 CLIENT = '''
 import select, socket, sys, time
 number, *hosts = sys.argv[1:]
-alive = {socket.create_connection((hosts[n % len(hosts)], 7000), 20)
+alive = {socket.create_connection((hosts[n % len(hosts)], 7000), 60)
          for n in range(int(number))}
 print(len(alive), flush=True)
 for line in sys.stdin:
     for each in alive:
         each.send(b".")
-    answered, end = set(), time.monotonic() + 20
+    answered, end = set(), time.monotonic() + 60
     while answered != alive and time.monotonic() < end:
         ready = select.select(list(alive - answered), [], [], 0.1)[0]
         answered |= {each for each in ready if each.recv(4096)}

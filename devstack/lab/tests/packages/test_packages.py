@@ -159,7 +159,7 @@ class PackagesTest(unittest.TestCase):
                               'sha256sum *')
 
     def refuse_the_older(self):
-        """apt goes back only if it is told to."""
+        """apt goes back only with --allow-downgrades."""
         shutil.copytree(self.older.folder, self.machine.root / 'older')
         said = self.machine.run(
             'apt-get install -y /older/*.deb 2>&1; echo "status $?"')

@@ -8,12 +8,14 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import unittest
 
 from clickos_lab.checks import flaky
 from clickos_lab import paths
 from clickos_lab.suites import again
 from clickos_lab.suites import cargo_tests
 from clickos_lab.suites import results
+from clickos_lab.suites import unittests
 from tests.unit import base
 
 _LAB = paths.REPO / 'devstack/lab'
@@ -143,3 +145,40 @@ class StestrTest(base.TestCase):
         status, text = self.stestr(False)
         self.assertNotEqual(0, status, text)
         self.assertNotIn(again.MARK, text)
+
+
+class UnittestTest(base.TestCase):
+
+    class Unsteady(unittest.TestCase):
+        """Tests that fail as often as the list has entries."""
+
+        failures = []
+
+        @classmethod
+        def setUpClass(cls):
+            super().setUpClass()
+            if 'class' in cls.failures:
+                cls.failures.remove('class')
+                raise AssertionError('class')
+
+        def test_a(self):
+            if 'test' in self.failures:
+                self.failures.remove('test')
+                self.fail('test')
+
+    def run_again(self, *failures):
+        self.Unsteady.failures[:] = failures
+        return quietly(lambda: unittests.run(
+            unittest.defaultTestLoader.loadTestsFromTestCase(
+                self.Unsteady))[0])
+
+    def test_tests_and_the_set_up_of_a_class_run_again(self):
+        for failures in [], ['test'], ['class']:
+            self.assertEqual(len(failures), self.run_again(*failures)[1].count(
+                again.MARK))
+
+    def test_what_fails_twice_has_failed(self):
+        for failures in ['test', 'test'], ['class', 'class'], [
+                'class', 'test']:
+            status, text = self.run_again(*failures)
+            self.assertEqual(1, status, text)

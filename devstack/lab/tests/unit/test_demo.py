@@ -4,44 +4,12 @@
 import contextlib
 import io
 
+from clickos_lab.demo import usage
 from clickos_lab import errors
 from clickos_lab import figures
 from clickos_lab.host import endpoint
-from clickos_lab import pings
+from clickos_lab.host import target
 from tests.unit import base
-
-_PING = """\
---- 10.10.2.9 ping statistics ---
-50 packets transmitted, 49 received, 2% packet loss, time 1003ms
-rtt min/avg/max/mdev = 0.143/0.268/0.503/0.166 ms
-"""
-_NO_ANSWER = """\
---- 10.10.2.9 ping statistics ---
-2 packets transmitted, 0 received, 100% packet loss, time 203ms
-"""
-
-
-class PingTest(base.TestCase):
-
-    def test_summary(self):
-        self.assertEqual((50, 49, 0.268), pings.parse(_PING))
-        self.assertEqual((2, 0, None), pings.parse(_NO_ANSWER))
-
-    def test_no_summary(self):
-        with self.assertRaisesRegex(errors.LabError, 'unreachable'):
-            pings.parse('ping: connect: Network is unreachable')
-
-    def test_one_lost_in_the_middle_counts(self):
-        answers = ''.join(
-            f'64 bytes from 10.10.2.9: icmp_seq={n} ttl=63 time=0.2 ms\n'
-            for n in range(1, 51) if n != 7)
-        self.assertEqual((50, 49, 0.268), pings.parse_stopped(answers + _PING))
-
-    def test_the_last_one_may_be_under_way(self):
-        answers = ''.join(
-            f'64 bytes from 10.10.2.9: icmp_seq={n} ttl=63 time=0.2 ms\n'
-            for n in range(1, 50))
-        self.assertEqual((49, 49, 0.268), pings.parse_stopped(answers + _PING))
 
 
 class FiguresTest(base.TestCase):
@@ -60,6 +28,27 @@ class FiguresTest(base.TestCase):
         self.assertIn(['lost', '1/50', 'FAILED'], rows)
         self.assertIn(['answered', '50/50', 'ok'], rows)
         self.assertIn(['rate', '5', 'MB/s'], rows)
+
+
+class UsageTest(base.TestCase):
+
+    def usage(self, host):
+        return usage.text(self.state, host, 'a-vnf', 'demo7-client',
+                          '10.9.8.7')
+
+    def test_on_each_host_names_what_is_up(self):
+        for host in (target.PROCESS, target.XEN):
+            text = self.usage(host)
+            for wanted in (f'. {self.state.root}/openrc-demo',
+                           '--vnf a-vnf fw.config',
+                           'ip netns exec demo7-client ping -c 3 10.9.8.7'):
+                self.assertIn(wanted, text)
+
+    def test_names_the_programs_where_they_run(self):
+        self.assertIn(f'{self.state.binary("cosmos")} --socket ',
+                      self.usage(target.PROCESS))
+        self.assertIn("xen run --host compute '/opt/clickos/cosmos ",
+                      self.usage(target.XEN))
 
 
 class EndpointTest(base.TestCase):

@@ -12,7 +12,7 @@ from tests.unit import base
 #: and ``make clean-demo`` import.
 _MODULES = ('__main__', 'prepare', 'trial', 'lab', 'host.command',
             'xen.command')
-_FOLDERS = ('devstack/lab', 'cosmos/python')
+_FOLDERS = ('devstack/lab', 'cosmos/python', 'interfaces')
 
 
 class PlainPythonTest(base.TestCase):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One version everywhere, and the trees that make no release."""
 
+import os
 import re
 import subprocess
 from unittest import mock
@@ -152,14 +153,22 @@ class TreeTest(_Copy):
         self.commit()
         self.assert_refused('setup.cfg: version 7.7.7')
 
-    def test_a_worktree_has_the_commit_alone_and_goes(self):
+    def test_a_worktree_has_the_commit_alone(self):
         (self.folder / 'new').write_text('')
         folder = self.state.root / 'tree'
-        for _again in range(2):
-            with tree.worktree(folder, 'HEAD'):
-                self.assertTrue((folder / 'Cargo.toml').exists())
-                self.assertFalse((folder / 'new').exists())
-            self.assertFalse(folder.exists())
+        tree.check_out(folder, 'HEAD')
+        self.assertEqual({'.git', *os.listdir(self.folder)} - {'new'},
+                         set(os.listdir(folder)))
+        made_ns = (folder / 'Cargo.toml').stat().st_mtime_ns
+        (folder / 'stray').write_text('')
+        (folder / 'setup.cfg').write_text('changed')
+        self.commit()
+        tree.check_out(folder, 'HEAD')
+        self.assertEqual(set(os.listdir(self.folder)),
+                         set(os.listdir(folder)))
+        self.assertIn('version', (folder / 'setup.cfg').read_text())
+        self.assertEqual(made_ns, (folder / 'Cargo.toml').stat().st_mtime_ns)
+        tree.remove(folder)
         self.assertEqual(1, len(tree.git('worktree', 'list').splitlines()))
 
     def assert_refused(self, pattern):

@@ -87,12 +87,14 @@ class RunnerTest(base.TestCase):
         self.assertEqual(1, status)
         self.assertEqual('1 passed, 1 failed', text.splitlines()[-1])
 
-    def meeting(self, name, other, **more):
+    def meeting(self, name, other, looks=3000, **more):
         """Return a suite that waits until another one has begun."""
         here, there = (self.state.log / each for each in (name, other))
         return runner.Suite(name, ['sh', '-c', f"""
             touch {here}
-            for i in $(seq 50); do [ -e {there} ] && exit; sleep 0.02; done
+            for i in $(seq {looks}); do
+                [ -e {there} ] && exit; sleep 0.02
+            done
             exit 1"""], **more)
 
     def test_suites_with_company_run_side_by_side(self):
@@ -105,7 +107,7 @@ class RunnerTest(base.TestCase):
 
     def test_other_suites_run_alone(self):
         status, text = self.run_suites(
-            self.meeting('one', 'two'),
+            self.meeting('one', 'two', looks=20),
             self.meeting('two', 'one', has_company=True))
         self.assertEqual(1, status, text)
         self.assertEqual('1 passed, 1 failed', text.splitlines()[-1])
@@ -114,7 +116,7 @@ class RunnerTest(base.TestCase):
         self.run_suites(self.suite('sleep 1000 & echo pid $!; exit 0'))
         log = (self.state.log / 'test-one.log').read_text()
         pid = re.search(r'pid (\d+)', log)[1]
-        deadline_s = time.monotonic() + 5
+        deadline_s = time.monotonic() + 60
         while (alive := processes.start_ticks(int(pid))) and \
                 time.monotonic() < deadline_s:
             time.sleep(0.02)

@@ -179,7 +179,7 @@ class CosmosdTest(base.CosmosTest):
             f'--vif bridge=br0,mac={mac}'))
         self.addCleanup(self._assert_nothing_left)
         self.addCleanup(self._done, 'destroy stock')
-        self.dom0.check('ip netns exec near ping -c 3 -i 0.2 -w 30 10.1.0.9')
+        self.dom0.check('ip netns exec near ping -c 3 -i 0.2 -w 50 10.1.0.9')
 
     def test_an_image_is_given_and_run(self):
         self.dom0.check(
@@ -427,7 +427,7 @@ class CosmosdTest(base.CosmosTest):
             'stock', _ANSWERER.format(address='10.1.0.10', mac=mac),
             f'--vif bridge=br0,mac={mac}') + ' -o json'))
         self.assertIn(made['domid'], silent)
-        self.dom0.check('ip netns exec near ping -c 3 -i 0.2 -w 30 10.1.0.10')
+        self.dom0.check('ip netns exec near ping -c 3 -i 0.2 -w 50 10.1.0.10')
 
     def _without_pool(self):
         toolstack.kill(self.host, 'cosmosd')

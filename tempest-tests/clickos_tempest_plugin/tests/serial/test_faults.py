@@ -24,6 +24,7 @@ _OVER = ('COMPLETED', 'FAILED_TEMP', 'FAILED', 'ROLLED_BACK')
 _RECOVERY_S = 240
 
 
+@decorators.serial
 class FaultsBase(base.OnHostTest):
     """One VNF runs; each operation works on it or on another one."""
 
@@ -178,6 +179,7 @@ class OutagesTest(FaultsBase):
     """Every service, stopped and killed, in each operation."""
 
     away_s = 60
+    limit_s = 1800
 
 
 def _add(service, kind, operation):

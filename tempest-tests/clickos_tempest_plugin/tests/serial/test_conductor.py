@@ -11,6 +11,7 @@ from clickos_tempest_plugin.tests import base
 RULES = ['allow icmp', 'deny all']
 
 
+@decorators.serial
 class ConductorTest(base.OnHostTest):
 
     @decorators.attr(type='slow')

@@ -16,6 +16,7 @@ CONF = config.CONF
 RATE = 'source.rate', '40'
 
 
+@decorators.serial
 class MovesTest(base.TwoHostsMixin, pair.PairCase):
     """The listener stays, and each test moves a talker of its own."""
 

@@ -15,6 +15,7 @@ ALONE = 'Idle -> named :: Counter -> Discard;'
 _RECOVERY_S = 180
 
 
+@decorators.serial
 class KillsBase(base.OnHostTest):
 
     #: moments of a kill, after the request, in seconds
@@ -101,6 +102,8 @@ class KillsTest(KillsBase):
 
 class OutagesOfDaemonsTest(KillsBase):
     """Each daemon at ten moments; `make soak PARTS=faults` only."""
+
+    limit_s = 3600
 
 
 def _add(service, what):
