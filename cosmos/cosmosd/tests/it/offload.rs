@@ -254,19 +254,24 @@ fn sized(port: u16, len: u16) -> Vec<u8> {
 const DROPS: &str =
     "FromDevice(0) -> o :: ClickOSOffload(0, drop proto 17 dport 53, ACTIVE A) -> Discard;";
 
-/// The switch polls for a while after the last packet of a burst, whatever it decides. So offload
-/// saves all of the guest's time, and about half of both.
 #[test]
-fn offload_saves_processor_time() {
+fn offload_saves_the_guest_its_processor_time() {
     let [without, with] = costs(DROPS, 52);
-    bounds::hold(
-        "min_offload_guest_saved_percent",
-        saved_percent(without.guest_us, with.guest_us),
-    );
-    bounds::hold(
-        "min_offload_saved_percent",
-        saved_percent(without.both_us(), with.both_us()),
-    );
+    let saved = saved_percent(without.guest_us, with.guest_us);
+    bounds::hold("min_offload_guest_saved_percent", saved);
+}
+
+/// The switch polls for a while after the last packet of a burst, whatever it decides, so offload
+/// does not save its time. The least of three costs counts: other programs take the caches.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "a promise of the release build")]
+fn offload_saves_processor_time() {
+    let (mut without, mut with) = (f64::MAX, f64::MAX);
+    for [first, second] in (0..3).map(|_| costs(DROPS, 52)) {
+        without = without.min(first.both_us());
+        with = with.min(second.both_us());
+    }
+    bounds::hold("min_offload_saved_percent", saved_percent(without, with));
 }
 
 /// Processor time, wake-ups and notifications of a process pair for packets that a firewall drops and

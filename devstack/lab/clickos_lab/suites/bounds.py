@@ -29,8 +29,8 @@ from clickos_lab import rust
 #: Commands that begin so take minutes, with everything built.
 _QUICK = ('cargo test', 'cd clickos-image/image ', 'make image',
           'python -m unittest ')
-#: No measured value is at most -1, or at least that much.
-_OUT_OF_REACH = {bounds.MAX: -1, bounds.MIN: 10 ** 15}
+#: No measured value is that small, or that large.
+_OUT_OF_REACH = {bounds.MAX: -10 ** 15, bounds.MIN: 10 ** 15}
 _TIMEOUT_S = 4 * 3600
 _PACKAGES = ('devstack/lab', 'interfaces', 'tacker-plugin', 'cosmos/python')
 #: As the suite rust-tests builds them: tests start programs of other crates.
