@@ -76,7 +76,9 @@ def _write(site, folder, *more):
     trust = {'ca_certificates_file': site.settings.authority} \
         if site.settings.authority else {}
     site.write_ini(folder / 'etc/tempest.conf', options.merged({
-        'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
+        # With the bodies of requests.
+        'DEFAULT': {'log_file': site.state.log / 'tempest.log',
+                    'debug': True},
         'oslo_concurrency': {'lock_path': folder / 'lock'},
         'auth': {
             'use_dynamic_credentials': True,
