@@ -50,7 +50,7 @@ class Stream:
             f'cosmos create --name {self._name} --config /root/wire.click '
             '--vif port=a,segment=1 --vif port=b,segment=2')
         self._machine.run(
-            f'systemd-run --quiet --unit=stream --property='
+            f'touch {_LOG} && systemd-run --quiet --unit=stream --property='
             f'StandardOutput=file:{_LOG} ip netns exec left ping -n '
             f'-i {_INTERVAL_S} {_TARGET}')
         self.await_more()
