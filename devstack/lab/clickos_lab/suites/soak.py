@@ -116,9 +116,8 @@ def _rings(_names):
 def _fuzz(_names):
     """Give each fuzz target more inputs than `make test` does."""
     progress.note(f'{_INPUTS} inputs for each target')
-    return _cargo_test('--manifest-path', 'clickos-image/fuzz/Cargo.toml',
-                       '--locked', '--target-dir', 'target',
-                       FUZZ_RUNS=_INPUTS)
+    return _cargo_test('--workspace', '--locked', '--test', 'fixed',
+                       '--test', 'budget', FUZZ_RUNS=_INPUTS)
 
 
 def _cargo_test(*arguments, **env):
