@@ -15,8 +15,8 @@ fn long(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-fn run(target: fn(&[u8]), skip: usize, usual: usize, seed: u64) {
-    let mut random = Random(seed);
+fn run(target: fn(&[u8]), skip: usize, usual: usize, target_number: u64) {
+    let mut random = Random::of(target_number);
     for number in 0..runs(usual) {
         let bytes = long(&mut random);
         let done = catch_unwind(|| target(&bytes[skip..]));

@@ -14,9 +14,8 @@ from clickos_lab import errors
 from clickos_lab import paths
 
 SOURCE = 'Cargo.toml'
-#: They list our crates, which take the version of the workspace.
-_LOCKS = ('Cargo.lock', 'clickos-image/fuzz/Cargo.lock')
-_FUZZ = 'clickos-image/fuzz/Cargo.toml'
+#: It lists our crates, which take the version of the workspace.
+_LOCK = 'Cargo.lock'
 CHANGELOG = 'CHANGELOG.md'
 _NUMBER = re.compile(r'\d+\.\d+\.\d+')
 _HEADING = re.compile(r'^## (?:Unreleased|(\S+) \((\d{4}-\d\d-\d\d)\))$')
@@ -80,12 +79,9 @@ def _stated(folder):
     setup = configparser.ConfigParser(interpolation=None)
     setup.read(folder / 'setup.cfg')
     yield 'setup.cfg', setup.get('metadata', 'version', fallback='missing')
-    manifest = tomllib.loads((folder / _FUZZ).read_text())
-    yield _FUZZ, manifest['package']['version']
-    for name in _LOCKS:
-        for package in tomllib.loads((folder / name).read_text())['package']:
-            if 'source' not in package:
-                yield f'{name}: {package["name"]}', package['version']
+    for package in tomllib.loads((folder / _LOCK).read_text())['package']:
+        if 'source' not in package:
+            yield f'{_LOCK}: {package["name"]}', package['version']
     released, _date = heading(folder)
     if released:
         yield CHANGELOG, released

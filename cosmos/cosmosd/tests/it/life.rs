@@ -18,9 +18,6 @@ FromDevice(0) -> Strip(14) -> fw :: IPFilter(allow all) -> Unstrip(14) -> Queue 
 FromDevice(1) -> Discard;
 Idle -> flows :: IPRewriter(drop) -> Discard;
 ";
-/// Long enough for a frame that will never come.
-const A_WHILE: Duration = Duration::from_millis(200);
-
 fn wire(bed: &Testbed, n: u16) -> GuestSpec {
     GuestSpec::new(n, &bed.engine_sha256(), WIRE).vif(1).vif(2)
 }
@@ -34,7 +31,8 @@ fn traffic_passes_a_wire_and_nothing_is_left_of_it() {
         TestPort::add(&mut vale, 2, 2),
     );
     a.send(b"nobody listens yet");
-    assert_eq!(b.receive(A_WHILE), None);
+    a.await_switch(&mut vale);
+    assert_eq!(b.receive(Duration::ZERO), None);
 
     let created = bed.call("create", wire(&bed, 1).args()).unwrap();
     assert_eq!(created["domid"], json!(1));
@@ -84,7 +82,8 @@ fn a_paused_guest_forwards_nothing_until_it_goes_on() {
         "{error}"
     );
     a.send(b"x");
-    assert_eq!(b.receive(A_WHILE), None);
+    a.await_switch(&mut vale);
+    assert_eq!(b.receive(Duration::ZERO), None);
     bed.call("unpause", json!({"uuid": uuid(1)})).unwrap();
     assert_eq!(b.receive(PATIENCE).as_deref(), Some(&b"x"[..]));
 }
@@ -133,7 +132,7 @@ fn handlers_are_written_together_or_not_at_all() {
             .to_owned()
     };
     assert_eq!(rules(), "allow icmp, deny all");
-    let write = |writes: serde_json::Value| json!({"uuid": uuid(1), "rid": 0, "writes": writes, "timeout_ms": 5000});
+    let write = |writes: serde_json::Value| json!({"uuid": uuid(1), "rid": 0, "writes": writes, "timeout_ms": 50_000});
     let half = write(json!([
         ["fw.config", "deny all"],
         ["fw.config", "allow nonsense"]
@@ -183,7 +182,7 @@ fn a_router_that_does_not_start_leaves_the_old_one_running() {
     let install = |config: &str| {
         json!({
             "uuid": uuid(1), "rid": 0, "config": config, "config_name": "new.click",
-            "timeout_ms": 5000,
+            "timeout_ms": 50_000,
         })
     };
     let error = bed.refused("router-install", install("FromDevice(0) -> NoSuchClass;"));

@@ -44,7 +44,7 @@ fn brought() -> (Testbed, Client) {
 }
 
 fn arrived() -> Value {
-    json!({"uuid": uuid(1), "routers": [0], "timeout_ms": 5000,
+    json!({"uuid": uuid(1), "routers": [0], "timeout_ms": 50_000,
            "changes": {"incarnation": uuid(9), "newest": 7, "applied": [7]}})
 }
 
@@ -53,7 +53,7 @@ fn of_guest() -> Value {
 }
 
 fn timed() -> Value {
-    json!({"uuid": uuid(1), "timeout_ms": 5000})
+    json!({"uuid": uuid(1), "timeout_ms": 50_000})
 }
 
 /// The arguments of a change, all of which are right.
@@ -65,7 +65,7 @@ fn change(verb: &str) -> Value {
         _ => return of_guest(),
     };
     args["uuid"] = json!(uuid(1));
-    args["timeout_ms"] = json!(5000);
+    args["timeout_ms"] = json!(50_000);
     args
 }
 

@@ -24,7 +24,7 @@ fn read(bed: &Testbed, guest: u16, name: &str) -> String {
 
 fn write(bed: &Testbed, guest: u16, name: &str, value: &str) {
     let writes = json!([[name, value]]);
-    let args = json!({"uuid": uuid(guest), "rid": 0, "writes": writes, "timeout_ms": 10_000});
+    let args = json!({"uuid": uuid(guest), "rid": 0, "writes": writes, "timeout_ms": 50_000});
     bed.call("handler-write", args).unwrap();
 }
 
@@ -128,7 +128,7 @@ fn a_hot_swap_keeps_hits_and_a_removed_element_takes_its_rules_away() {
     bed.call("create", spec.args()).unwrap();
     becomes(&bed, 1, "active");
     let install = |config: &str| {
-        let args = json!({"uuid": uuid(1), "rid": 0, "config": config, "config_name": "x.click", "timeout_ms": 10_000});
+        let args = json!({"uuid": uuid(1), "rid": 0, "config": config, "config_name": "x.click", "timeout_ms": 50_000});
         bed.call("router-install", args).unwrap();
     };
     let mut port = TestPort::add(&mut bed.vale(), 1, 1);

@@ -40,7 +40,7 @@ fn counters(bed: &Testbed, port: &str) -> Counters {
 
 fn send(bed: &Testbed, source: &str) {
     let writes = json!([[format!("{source}.active"), "true"]]);
-    let args = json!({"uuid": uuid(1), "rid": 0, "writes": writes, "timeout_ms": 5000});
+    let args = json!({"uuid": uuid(1), "rid": 0, "writes": writes, "timeout_ms": 50_000});
     bed.call("handler-write", args)
         .expect("the source is switched on");
 }

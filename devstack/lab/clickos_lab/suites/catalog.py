@@ -61,8 +61,6 @@ def integration(state):
     return [
         *lint(state), *_python(state), _rust_tests(state), _check('wheel'),
         _python_tests(state, 'devstack/lab', 'as_root'),
-        _cargo('fuzz', '--manifest-path', 'clickos-image/fuzz/Cargo.toml',
-               '--locked', '--no-fail-fast', '--target-dir', 'target'),
         _program('vnfs', timeout_s=900, places=(
             'devstack/lab', 'tacker-plugin', 'interfaces')),
         _program('xen', timeout_s=5400), _cloud('--everything')]

@@ -114,11 +114,24 @@ def _rings(_names):
 
 
 def _fuzz(_names):
-    """Give each fuzz target more inputs than `make test` does."""
-    progress.note(f'{_INPUTS} inputs for each target')
-    return _cargo_test('--manifest-path', 'clickos-image/fuzz/Cargo.toml',
-                       '--locked', '--target-dir', 'target',
-                       FUZZ_RUNS=_INPUTS)
+    """Give each fuzz target more and other inputs than `make test` does."""
+    seed = secrets.randbelow(2 ** 32)
+    progress.note(f'{_INPUTS} inputs for each target, seed {seed}')
+    return _cargo_test('--workspace', '--locked', '--test', 'fixed',
+                       '--test', 'budget', FUZZ_RUNS=_INPUTS, FUZZ_SEED=seed)
+
+
+def _seeds(_names):
+    """Run all Rust tests with random inputs.
+
+    proptest writes an input that fails into a folder proptest-regressions,
+    which belongs into git.
+    """
+    seed = secrets.randbelow(2 ** 32)
+    progress.note(f'seed {seed}')
+    return _cargo_test('--workspace', '--locked', '--no-fail-fast',
+                       PROPTEST_RNG_SEED=seed, FUZZ_SEED=seed, VALE_SEED=seed,
+                       NOXEN_PREFIX=paths.State().noxen)
 
 
 def _cargo_test(*arguments, **env):
@@ -146,6 +159,7 @@ _OTHERS = {
     'xen': lambda _names: xen.main([], slow=True),
     'xen-tools': _alone,
     'compute': _in_lab('compute'), 'rings': _rings, 'fuzz': _fuzz,
+    'seeds': _seeds,
     'xen-hosts': _in_lab('xen_hosts'),
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),

@@ -75,7 +75,7 @@ fn fetch_all(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
     fn the_switch_survives_any_guest(rounds in prop::collection::vec(writes(), 1..8)) {

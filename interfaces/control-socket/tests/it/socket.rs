@@ -16,6 +16,9 @@ use control_socket::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+/// The longest wait for anything, on a machine that does other things too.
+const PATIENCE: Duration = Duration::from_secs(50);
+
 #[derive(Default)]
 struct Echo {
     hub: EventHub,
@@ -111,7 +114,7 @@ impl Running {
 
     fn client(&self) -> Client {
         let mut client = Client::connect(&self.path).unwrap();
-        client.set_timeout(Duration::from_secs(5));
+        client.set_timeout(PATIENCE);
         client
     }
 }
@@ -126,9 +129,7 @@ impl Drop for Running {
 
 fn raw_line(path: &Path, bytes: &[u8]) -> Value {
     let mut socket = UnixStream::connect(path).unwrap();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(5)))
-        .unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let _ = socket.write_all(bytes);
     let mut line = String::new();
     BufReader::new(socket).read_line(&mut line).unwrap();
@@ -179,8 +180,9 @@ fn descriptors_that_come_with_a_request_are_closed() {
 
 #[test]
 fn events_reach_subscribers_and_slow_ones_are_cut_off() {
+    // The queue of the slow one fills up before its line ends.
     let server = Running::new(Limits {
-        line: Duration::from_millis(300),
+        line: PATIENCE,
         ..Limits::default()
     });
     let mut events = server.client().events().unwrap();
@@ -193,12 +195,7 @@ fn events_reach_subscribers_and_slow_ones_are_cut_off() {
         assert_eq!(events.next_event().unwrap().data["n"], n);
     }
     let mut slow = slow;
-    let begin = Instant::now();
-    let mut seen = 0;
-    while slow.next_event().is_ok() {
-        seen += 1;
-        assert!(begin.elapsed() < Duration::from_secs(10));
-    }
+    let seen = std::iter::from_fn(|| slow.next_event().ok()).count();
     assert!(seen < 3000, "the slow reader got everything");
 }
 
@@ -226,6 +223,7 @@ fn bad_lines_are_answered() {
         raw_line(&server.path, nested.as_bytes())["error"]["code"],
         "bad-request"
     );
+    // The line that ends too late never ends, so the limit may be short.
     let hasty = Running::new(Limits {
         line: Duration::from_millis(100),
         ..Limits::default()
@@ -261,9 +259,9 @@ fn connections_are_bounded() {
         Some("too-many")
     );
     drop(held);
-    let begin = Instant::now();
+    let deadline = Instant::now() + PATIENCE;
     while let Err(error) = server.client().call("echo", json!({"n": 1})) {
-        assert!(begin.elapsed() < Duration::from_secs(5), "{error}");
+        assert!(Instant::now() < deadline, "{error}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -289,10 +287,8 @@ fn a_predecessor_that_is_still_ending_is_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("ending.sock");
     let old = std::os::unix::net::UnixListener::bind(&path).unwrap();
-    let end = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        drop(old);
-    });
+    // It ends when it was found alive.
+    let end = std::thread::spawn(move || drop(old.accept().unwrap()));
     drop(Server::bind(&path, Roles::default()).unwrap());
     end.join().unwrap();
 }
@@ -308,7 +304,7 @@ fn the_end_of_a_connection_is_told_with_its_number() {
     let closed = || running.echo.closed.lock().unwrap().clone();
     assert_eq!(closed(), Vec::<u64>::new());
     drop(first);
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     while closed().is_empty() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -330,7 +326,7 @@ fn subscriptions_that_ended_leave_nothing_while_no_event_occurs() {
             .collect();
         assert!(running.echo.hub.subscribers() >= 100);
         drop(subscribed);
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + PATIENCE;
         let ended = || running.echo.closed.lock().unwrap().len();
         while ended() < round * 100 || running.echo.hub.subscribers() > 0 {
             assert!(Instant::now() < deadline, "{} of {round}00", ended());
@@ -360,7 +356,7 @@ fn a_peer_of_another_pid_namespace_is_served() {
         .env(SERVE_AT, &path)
         .spawn()
         .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     let mut client = loop {
         match Client::connect(&path) {
             Ok(client) => break client,

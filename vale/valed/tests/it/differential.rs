@@ -263,7 +263,7 @@ fn run(mut source: Source, trials: &mut BTreeMap<&str, Trial>) -> Vec<String> {
 
 fn assert_reached(host: &Namespace) {
     for address in ["10.7.0.3", "2001:db8::3"] {
-        assert_eq!(host.ping_loss(address, 3), 0, "{address}");
+        host.assert_answers(address, 3);
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{Guest, Valed, eventually, tool};
+use crate::common::{Guest, Valed, eventually, ok, tool};
 use serde_json::{Value, json};
 
 const PACKETS: u64 = 100_000;
@@ -62,16 +62,7 @@ fn packets_cross_without_system_calls() {
     };
     let receiver = start(
         "rx",
-        &[
-            "-f",
-            "rx",
-            "--mac",
-            "02:00:00:00:00:02",
-            "--idle",
-            "1",
-            "--slots",
-            "2048",
-        ],
+        &["-f", "rx", "--mac", "02:00:00:00:00:02", "--slots", "2048"],
     );
     eventually("the receiver is there", || {
         valed.client().port_list(None).unwrap().len() == 1
@@ -79,15 +70,19 @@ fn packets_cross_without_system_calls() {
     let count = PACKETS.to_string();
     let sender = start("tx", &["-f", "tx", "-D", "02:00:00:00:00:02", "-n", &count]);
     let sent: Value = serde_json::from_slice(&sender.wait_with_output().unwrap().stdout).unwrap();
-    let counters = valed.counters("rx");
+    let settled = || {
+        let counters = valed.counters("rx");
+        (counters.tx_packets + counters.dropped_full == PACKETS).then_some(counters)
+    };
+    eventually("the switch has each packet done", || settled().is_some());
+    let counters = settled().unwrap();
+    // strace passes no signal on: it goes to the receiver itself.
+    let strace = receiver.id();
+    let children = std::fs::read_to_string(format!("/proc/{strace}/task/{strace}/children"));
+    ok("kill", &["-TERM", children.unwrap().trim()]);
     let received: Value =
         serde_json::from_slice(&receiver.wait_with_output().unwrap().stdout).unwrap();
     assert_eq!(sent["packets"], PACKETS);
-    assert_eq!(
-        counters.tx_packets + counters.dropped_full,
-        PACKETS,
-        "{counters:?}"
-    );
     assert_eq!(received["packets"], counters.tx_packets);
     assert!(counters.tx_packets > PACKETS / 4, "{counters:?}");
     assert_eq!(valed.stop(), Some(0));
@@ -121,7 +116,7 @@ fn a_made_capture_is_replayed_and_pings_come_back() {
     end(start(&format!(
         "-f pcap-make --pcap {path} -n 300 -s 10.0.0.1:4000 -d 10.0.0.2:80"
     )));
-    let receiver = start("-f rx -i vale0:rx --mac 02:00:00:00:00:02 -n 300 --seconds 10");
+    let receiver = start("-f rx -i vale0:rx --mac 02:00:00:00:00:02 -n 300 --seconds 50");
     eventually("the receiver is there", || {
         valed.client().port_list(None).unwrap().len() == 1
     });
@@ -131,12 +126,13 @@ fn a_made_capture_is_replayed_and_pings_come_back() {
     ));
     assert_eq!(end(replay)["packets"], 300);
     assert_eq!(end(receiver)["packets"], 300);
-    let pong = start("-f pong -i vale0:pong --mac 02:00:00:00:00:02 -n 20 --seconds 10");
+    let pong = start("-f pong -i vale0:pong --mac 02:00:00:00:00:02 -n 20 --seconds 50");
     eventually("pong is there", || {
         valed.client().port_list(None).unwrap().len() == 1
     });
-    let ping =
-        start("-f ping -i vale0:ping --mac 02:00:00:00:00:01 -D 02:00:00:00:00:02 -n 20 -r 1000");
+    let ping = start(
+        "-f ping -i vale0:ping --mac 02:00:00:00:00:01 -D 02:00:00:00:00:02 -n 20 -r 1000 --idle 50",
+    );
     assert_eq!(end(ping)["received"], 20);
     end(pong);
     assert!(
@@ -167,14 +163,14 @@ fn a_namespace_with_a_changed_mac_or_address_is_cut_off() {
     let valed = Valed::start();
     let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
     let _b = valed.attach("b", 2, 1, &["10.7.0.2/24"], json!({}));
-    assert_eq!(a.ping_loss("10.7.0.2", 3), 0);
+    a.assert_answers("10.7.0.2", 3);
     a.ip("addr del 10.7.0.1/24 dev eth0");
     a.ip("addr add 10.7.0.66/24 dev eth0");
-    assert_eq!(a.ping_loss("10.7.0.2", 3), 3);
+    a.assert_silence("10.7.0.2", 3);
     let by_address = valed.counters("a").dropped_spoof;
     assert!(by_address >= 1);
     a.ip("link set dev eth0 address 02:00:00:00:00:02");
-    assert_eq!(a.ping_loss("10.7.0.2", 3), 3);
+    a.assert_silence("10.7.0.2", 3);
     assert!(valed.counters("a").dropped_spoof > by_address);
 }
 
@@ -184,8 +180,8 @@ fn segments_are_apart() {
     let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
     let _b = valed.attach("b", 2, 2, &["10.7.0.2/24"], json!({}));
     let _twin = valed.attach("twin", 2, 1, &["10.7.0.3/24"], json!({}));
-    assert_eq!(a.ping_loss("10.7.0.2", 3), 3);
-    assert_eq!(a.ping_loss("10.7.0.3", 3), 0);
+    a.assert_silence("10.7.0.2", 3);
+    a.assert_answers("10.7.0.3", 3);
     assert_eq!(valed.counters("b").tx_packets, 0);
 }
 
@@ -224,7 +220,7 @@ fn ports_come_and_go_while_traffic_runs() {
             // The guest still has its rings; it may go on writing to them.
             drop(guest);
         }
-        assert_eq!(a.ping_loss("10.7.0.2", 20), 0);
+        a.assert_answers("10.7.0.2", 20);
     });
     assert!(valed.counters("sender").dropped_unknown > 0);
 }
@@ -260,7 +256,7 @@ fn a_guest_that_writes_garbage_hurts_only_itself() {
             }
         });
         let _stop = StopOnDrop(&stop);
-        assert_eq!(a.ping_loss("10.7.0.2", 50), 0);
+        a.assert_answers("10.7.0.2", 50);
         eventually("the garbage is counted", || {
             valed.counters("bad").dropped_malformed > 0
         });
@@ -297,6 +293,10 @@ fn frames_that_wait_go_on_when_the_receiver_has_room() {
         }
     }
     // Frames may be lost only if this process stood still for 100 ms.
-    assert_eq!(got + valed.counters("slow").dropped_full, 200);
+    eventually("each frame arrives or is lost", || {
+        got += std::iter::from_fn(|| receiver.ring.pop(&mut [0; 2048])).count() as u64;
+        receiver.publish();
+        got + valed.counters("slow").dropped_full == 200
+    });
     assert!(got > 63, "frames wait for room");
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::common::{Guest, Valed, eventually, port_add};
+use crate::common::{Guest, PATIENCE, Valed, eventually, port_add};
 use ring::{BUFFER_SIZE, InPlacePort, PushError};
 use serde_json::{Value, json};
 use vale_proto::RingFds;
@@ -98,11 +98,11 @@ fn take(guest: &mut Guest, from: u8, end: Instant) -> u64 {
     }
 }
 
-fn exchange(one: &mut Guest, two: &mut Guest, seconds: u64) -> u64 {
+fn exchange(one: &mut Guest, two: &mut Guest, seconds: u64, is_enough: impl Fn() -> bool) -> u64 {
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut number = 0;
-    while Instant::now() < end {
-        let patience = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < end || !is_enough() {
+        let patience = Instant::now() + PATIENCE;
         for n in number..number + WINDOW {
             one.ring.push(&frame(2, 1, n)).unwrap();
         }
@@ -143,13 +143,16 @@ fn garbage_in_the_rings_of_one_guest_costs_others_no_frame() {
         .zip(hostile)
         .map(|(seed, fds)| scribble(fds, Arc::clone(&stop), seed))
         .collect();
-    let count = exchange(&mut one, &mut two, seconds);
+    let malformed = || -> u64 {
+        let ports = valed.client().port_list(None).unwrap();
+        ports.iter().map(|p| p.counters.dropped_malformed).sum()
+    };
+    let count = exchange(&mut one, &mut two, seconds, || malformed() > 1000);
     stop.store(true, Ordering::Relaxed);
     let writes: u64 = threads.into_iter().map(|t| t.join().unwrap()).sum();
-    let ports = valed.client().port_list(None).unwrap();
-    let malformed: u64 = ports.iter().map(|p| p.counters.dropped_malformed).sum();
+    let malformed = malformed();
     println!("{count} frames each way, {writes} hostile writes, {malformed} malformed");
-    assert!(count > WINDOW && malformed > 1000);
+    assert!(count >= WINDOW);
 }
 
 /// A guest of version 2 that takes part by hand.

@@ -16,6 +16,9 @@ fn ok(program: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program} {arguments:?}: {stderr}");
 }
 
+/// The longest wait for anything, on a machine that does other things too.
+const PATIENCE_S: &str = "50";
+
 /// A network namespace, removed with its interfaces when dropped.
 struct Namespace(String);
 
@@ -101,18 +104,17 @@ fn world() -> [Namespace; 3] {
 #[test]
 fn a_wire_between_two_interfaces_carries_every_ping() {
     let [left, middle, _right] = world();
-    let ping = |count: &str| {
-        let count = [
-            "ping", "-n", "-i", "0.01", "-s", "1400", "-w", "4", "-c", count,
-        ];
-        let output = left.exec(&[&count[..], &["192.0.2.2"]].concat());
+    let ping = |count: &str, seconds: &str| {
+        let command = ["ping", "-n", "-i", "0.01", "-s", "1400", "192.0.2.2"];
+        let limits = ["-c", count, "-w", seconds];
+        let output = left.exec(&[&command[..], &limits].concat());
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let click = Click::start(&middle, WIRE);
-    let report = ping("50");
+    let report = ping("50", PATIENCE_S);
     assert_eq!(answered(&report), 50, "{report}");
     drop(click);
-    let report = ping("1");
+    let report = ping("1", "2");
     assert!(report.contains(" 0 received"), "{report}");
 }
 
@@ -131,7 +133,7 @@ fn ping_through(role: &str, config: &str, to: &str) -> String {
     let namespace = Namespace::new(role);
     let _click = Click::start(&namespace, config);
     let command = [
-        "ping", "-n", "-i", "0.01", "-s", "1400", "-w", "4", "-c", "50", to,
+        "ping", "-n", "-i", "0.01", "-s", "1400", "-w", PATIENCE_S, "-c", "50", to,
     ];
     let output = namespace.exec(&command);
     String::from_utf8_lossy(&output.stdout).into_owned()

@@ -6,7 +6,7 @@
 //! `cargo test --release -p clickos-process --test it instructions:: -- --nocapture`
 #![allow(unsafe_code, reason = "ptrace(2)")]
 
-use crate::common::guest::Guest;
+use crate::common::guest::{Guest, wait_for_its_read};
 use crate::common::{Host, PATIENCE};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -39,6 +39,7 @@ fn few_from_the_argument_line_to_running() {
     }
     let state = format!("{root}/state");
     let (mut child, mut argument, line) = Guest::spawn(&host, DOMID, &[], |_| {});
+    // Before it reads, the count has up to 409,000 instructions of the linker more, as the load has it.
     wait_for_its_read(child.id());
     let stepped = Stepped::attach(child.id());
     argument.write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -49,17 +50,6 @@ fn few_from_the_argument_line_to_running() {
     println!("{steps} instructions");
     assert!(steps > 100_000, "{steps} instructions");
     bounds::hold("max_process_start_instructions", steps as f64);
-}
-
-/// Waits until the guest reads its argument line: the dynamic linker has finished then. Without
-/// this wait the count has up to 409,000 instructions of the linker more, as the load has it.
-fn wait_for_its_read(pid: u32) {
-    let end = Instant::now() + PATIENCE;
-    let reads = |text: String| text.starts_with("0 0x3 "); // read(2), descriptor 3
-    while !std::fs::read_to_string(format!("/proc/{pid}/syscall")).is_ok_and(reads) {
-        assert!(Instant::now() < end, "the guest reads no argument line");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// A process that this one steps through.

@@ -38,7 +38,7 @@ pub fn ok(program: &str, arguments: &[&str]) -> String {
 }
 
 /// The longest wait for anything in a test, on a machine that does other things too.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(50);
 
 /// Waits for `condition`.
 pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
@@ -109,19 +109,27 @@ impl Namespace {
         })
     }
 
-    /// How many of the first `count` echo requests have no answer.
-    pub fn ping_loss(&self, address: &str, count: u32) -> u32 {
-        let output = self.exec(&format!("ping {} {address}", patient(count, 0.02)));
+    /// Sends `count` echo requests and expects an answer to each, however late.
+    pub fn assert_answers(&self, address: &str, count: u32) {
+        let lost = self.ping_loss(address, count, PATIENCE);
+        assert_eq!(lost, 0, "{address}: of {count} requests");
+    }
+
+    /// Sends `count` echo requests and expects no answer within 3 s.
+    pub fn assert_silence(&self, address: &str, count: u32) {
+        let lost = self.ping_loss(address, count, Duration::from_secs(3));
+        assert_eq!(lost, count, "{address}: of {count} requests");
+    }
+
+    /// How many of the first `count` echo requests have no answer. Goes on until it has `count`
+    /// answers: without a deadline ping takes a last answer for lost that is late by two round trips.
+    fn ping_loss(&self, address: &str, count: u32, patience: Duration) -> u32 {
+        let deadline_s = patience.as_secs();
+        let output = self.exec(&format!(
+            "ping -n -c {count} -i 0.02 -w {deadline_s} {address}"
+        ));
         lost(&output, count)
     }
-}
-
-/// The options of a ping that sends until it has `count` answers, 3 s longer than the requests take.
-///
-/// Without a deadline ping takes a last answer for lost that is late by two round trips.
-pub fn patient(count: u32, interval_s: f64) -> String {
-    let deadline_s = (f64::from(count) * interval_s).ceil() + 3.0;
-    format!("-n -c {count} -i {interval_s} -w {deadline_s}")
 }
 
 /// How many of the first `count` echo requests have no answer in what `ping` printed.
@@ -249,6 +257,37 @@ impl Valed {
             .split_whitespace()
             .next()
             .map_or(self.child.id(), |pid| pid.parse().unwrap())
+    }
+
+    /// How often threads of valed wake up in the quietest of five half seconds in which all sleep at
+    /// both ends, however busy the machine is. Some poll now and then.
+    pub fn wakeups_per_half_second(&self) -> f64 {
+        let end = Instant::now() + PATIENCE;
+        let mut quiet = Vec::new();
+        while quiet.len() < 5 && !quiet.contains(&0) && Instant::now() < end {
+            let before = self.sleeps();
+            std::thread::sleep(Duration::from_millis(500));
+            quiet.extend(
+                before
+                    .zip(self.sleeps())
+                    .map(|(before, after)| after - before),
+            );
+        }
+        quiet.iter().min().map_or(f64::INFINITY, |n| *n as f64)
+    }
+
+    /// If all threads sleep, how often one was put to sleep or to wait for a processor so far.
+    fn sleeps(&self) -> Option<u64> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let counts = tasks.map(|task| {
+            let status = std::fs::read_to_string(task.unwrap().path().join("status")).ok()?;
+            let lines = status.lines().filter(|l| l.contains("ctxt_switches"));
+            let count = |line: &str| line.split_whitespace().next_back()?.parse::<u64>().ok();
+            status
+                .contains("\nState:\tS")
+                .then(|| lines.filter_map(count).sum::<u64>())
+        });
+        counts.sum()
     }
 
     /// Ends it as an administrator does; the exit code.
@@ -410,10 +449,11 @@ impl Guest {
         }
     }
 
-    /// The next frame, within two seconds.
+    /// The next frame; `None` after [`PATIENCE`].
     pub fn receive(&mut self) -> Option<Vec<u8>> {
         let mut buffer = [0; BUFFER_SIZE];
-        for _ in 0..100 {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
             if let Some(len) = self.ring.pop(&mut buffer) {
                 self.publish();
                 return Some(buffer[..len].to_vec());
@@ -481,9 +521,7 @@ pub fn tcp_echo(client: &Namespace, server: &Namespace, address: &str, bytes: us
         let listener = TcpListener::bind((address, 5001)).unwrap();
         ready.send(()).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(10)))
-            .unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut back = stream.try_clone().unwrap();
         std::io::copy(&mut stream, &mut back).unwrap();
         back.shutdown(std::net::Shutdown::Write).unwrap();
@@ -491,11 +529,8 @@ pub fn tcp_echo(client: &Namespace, server: &Namespace, address: &str, bytes: us
     is_ready.recv().unwrap();
     let begin = Instant::now();
     let calling = client.thread(move || {
-        let stream =
-            TcpStream::connect_timeout(&(address, 5001).into(), Duration::from_secs(5)).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(10)))
-            .unwrap();
+        let stream = TcpStream::connect_timeout(&(address, 5001).into(), PATIENCE).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut sending = stream.try_clone().unwrap();
         let sender = std::thread::spawn(move || {
             let data: Vec<u8> = pattern(bytes).collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A clickos-process with its switch ports, played by the test.
-use super::{Host, PATIENCE};
+use super::{Host, PATIENCE, eventually};
 use clickos_protocol::{Answer, Command as Handler, Joined, Joiner, TOOLSTACK_PIECE};
 use clickos_protocol::{config_pieces, split};
 use command_fds::{CommandFdExt, FdMapping};
@@ -73,8 +73,17 @@ impl Port {
         rustix::io::write(&self.wake.1, &1_u64.to_ne_bytes()).unwrap();
     }
 
-    /// Takes the next frame of the guest; `None` after `patience`.
-    pub fn receive(&mut self, patience: Duration) -> Option<Vec<u8>> {
+    /// Takes the next frame of the guest; `None` after [`PATIENCE`].
+    pub fn receive(&mut self) -> Option<Vec<u8>> {
+        self.receive_within(PATIENCE)
+    }
+
+    /// Takes the next frame of the guest if it is there.
+    pub fn received(&mut self) -> Option<Vec<u8>> {
+        self.receive_within(Duration::ZERO)
+    }
+
+    fn receive_within(&mut self, patience: Duration) -> Option<Vec<u8>> {
         let end = Instant::now() + patience;
         let mut buffer = [0; ring::BUFFER_SIZE];
         loop {
@@ -338,16 +347,31 @@ impl Guest {
         std::fs::read_to_string(format!("/proc/{}/{name}", self.child.id())).unwrap()
     }
 
-    /// Processor time so far, in ticks of 10 ms.
-    pub fn cpu_ticks(&self) -> u64 {
-        let stat = self.proc("stat");
-        let fields: Vec<&str> = stat
-            .rsplit(')')
-            .next()
-            .unwrap()
-            .split_whitespace()
-            .collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    /// How often the guest wakes up in the quietest of five seconds in which it sleeps at both ends,
+    /// however busy the machine is.
+    pub fn wakeups_per_second(&self) -> f64 {
+        let end = Instant::now() + PATIENCE;
+        let mut quiet = Vec::new();
+        while quiet.len() < 5 && !quiet.contains(&0) && Instant::now() < end {
+            let before = self.sleeps();
+            std::thread::sleep(Duration::from_secs(1));
+            quiet.extend(
+                before
+                    .zip(self.sleeps())
+                    .map(|(before, after)| after - before),
+            );
+        }
+        quiet.iter().min().map_or(f64::INFINITY, |n| *n as f64)
+    }
+
+    /// If the process sleeps, how often it was put to sleep or to wait for a processor so far.
+    fn sleeps(&self) -> Option<u64> {
+        let status = self.proc("status");
+        let counts = status
+            .lines()
+            .filter(|line| line.contains("ctxt_switches"))
+            .filter_map(|line| line.split_whitespace().next_back()?.parse::<u64>().ok());
+        status.contains("\nState:\tS").then(|| counts.sum())
     }
 
     pub fn assert_alive(&mut self) {
@@ -399,6 +423,13 @@ pub fn end_of(child: &mut Child) -> ExitStatus {
     }
     let _ = child.kill();
     panic!("the process did not end by itself: {:?}", child.wait());
+}
+
+/// Waits until a process reads its argument line: the dynamic linker has finished then.
+pub fn wait_for_its_read(pid: u32) {
+    let reads = |text: String| text.starts_with("0 0x3 "); // read(2), descriptor 3
+    let call = || std::fs::read_to_string(format!("/proc/{pid}/syscall"));
+    eventually("the guest reads its line", || call().is_ok_and(reads));
 }
 
 /// The signal that ended it, if one did.

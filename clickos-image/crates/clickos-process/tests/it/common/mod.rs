@@ -12,7 +12,16 @@ use xenstore::page::MappedPage;
 use xenstore::{Access, Client, Error, Notify, Perm, Request, RingClient, Tx};
 
 /// How long anything may take that the tests wait for.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(50);
+
+/// Waits for a condition.
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < end, "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
 
 /// A store of its own for a test.
 pub struct Host {
