@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A shell in which the commands of one page run, one after the other."""
 
+import contextlib
 import os
 import select
 import signal
@@ -8,10 +9,12 @@ import subprocess
 import time
 
 #: Reads statements from 9 and writes their statuses to 8. Variables and
-#: functions of a statement last; Ctrl-C ends what runs, not the shell.
+#: functions of a statement last. A signal does not end the reading.
 _LOOP = r"""
 trap : INT
-while IFS= read -r -d '' -u 9 statement; do
+while :; do
+    IFS= read -r -d '' -u 9 statement
+    case $? in 0) ;; 1) exit ;; *) continue ;; esac
     eval "$statement" </dev/null 8>&- 9<&-
     printf '%d\n' $? >&8
 done
@@ -44,7 +47,7 @@ class Console:
 
     def __exit__(self, *_exception):
         os.close(self._in)
-        self._signal(signal.SIGKILL)
+        self._kill()
         self._shell.wait()
         os.close(self._out)
         self._log.close()
@@ -53,12 +56,15 @@ class Console:
         """Run a statement; return None, or why it is a failure."""
         self._log.write(f'$ {statement}\n'.encode())
         self._log.flush()
-        os.write(self._in, statement.encode() + b'\0')
+        try:
+            os.write(self._in, statement.encode() + b'\0')
+        except BrokenPipeError:
+            return 'the shell has ended'
         if ENDLESS in statement:
             return self._run_for_a_while()
         status = self._status(TIME_LIMIT_S)
         if status is None:
-            self._signal(signal.SIGKILL)
+            self._kill()
             return f'not done after {TIME_LIMIT_S} s'
         return f'exit status {status}' if status else None
 
@@ -66,9 +72,9 @@ class Console:
         status = self._status(_RUNS_S)
         if status is not None:
             return f'ended by itself with exit status {status}'
-        self._signal(signal.SIGINT)
+        self._press_ctrl_c()
         if self._status(30) is None:
-            self._signal(signal.SIGKILL)
+            self._kill()
             return 'does not end after Ctrl-C'
         return None
 
@@ -85,8 +91,16 @@ class Console:
             text += read
         return int(text)
 
-    def _signal(self, number):
-        try:
-            os.killpg(self._shell.pid, number)
-        except ProcessLookupError:
-            pass
+    def _press_ctrl_c(self):
+        """Interrupt what the shell runs, not the shell."""
+        session = subprocess.run(
+            ['ps', '-o', 'pid=', '-s', str(self._shell.pid)],
+            capture_output=True, text=True, check=True).stdout.split()
+        for pid in map(int, session):
+            if pid != self._shell.pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGINT)
+
+    def _kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._shell.pid, signal.SIGKILL)

@@ -68,6 +68,9 @@ SILENCE_S = 1
 
 class LiveMigrationTest(unittest.TestCase):
 
+    client: bare_host.Machine
+    server: bare_host.Machine
+
     def setUp(self):
         super().setUp()
         self.stack = self.enterContext(contextlib.ExitStack())
