@@ -99,6 +99,19 @@ class Running:
     def _text(self):
         return ''.join(self._parts)
 
+    def wait(self, patience_s=PATIENCE_S):
+        """Wait until a request has an answer.
+
+        :raises ValueError: if none has one, or ping ended
+        """
+        deadline_s = time.monotonic() + patience_s
+        while not _ANSWER.search(self._text()):
+            if time.monotonic() > deadline_s or \
+                    self._process.poll() is not None:
+                raise ValueError('ping: expected an answer within '
+                                 f'{patience_s} s, got {self._text()!r}')
+            time.sleep(_LOOK_S)
+
     def result(self, patience_s=PATIENCE_S):
         """End the ping; return the Result of what it had sent by now.
 

@@ -16,13 +16,14 @@ class Ping:
     def __init__(self, machines, client, address, interval_s):
         self._ping = pings.Running(machines.start(client.command(
             'ping', '-n', '-i', interval_s, address)))
+        _of_ping(self._ping.wait)
 
     def result(self):
         """Stop it; return (sent, received, average round trip in ms).
 
         Answers that are late count.
         """
-        return _checked(self._ping.result)
+        return _figures(_of_ping(self._ping.result))
 
 
 class Capture:
@@ -58,18 +59,21 @@ def ping(client, address, count):
     """Send echo requests; return (count, answered of these, average ms)."""
     text = client.run(*pings.command(address, count, 0.02),
                       timeout_s=2 * pings.PATIENCE_S).stdout
-    return _checked(pings.judge, text, count)
+    return _figures(_of_ping(pings.judge, text, count))
 
 
-def _checked(judge, *arguments):
-    """Return what a judge of a ping says.
+def _of_ping(call, *arguments):
+    """Return what a function of pings returns.
 
     :raises LabError: if ping printed something else
     """
     try:
-        found = judge(*arguments)
+        return call(*arguments)
     except ValueError as e:
         raise errors.LabError(str(e))
+
+
+def _figures(found):
     return found.sent, found.received, found.rtt_ms
 
 
