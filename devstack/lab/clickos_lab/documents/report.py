@@ -7,7 +7,7 @@ from clickos_lab import say
 
 
 class Report:
-    """What became of each block; ``faults`` are the reasons to fail."""
+    """Counts of blocks by outcome; ``faults`` are the reasons to fail."""
 
     def __init__(self):
         self.faults = []

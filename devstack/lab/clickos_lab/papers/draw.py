@@ -9,7 +9,7 @@ import json
 import pathlib
 import sys
 
-# Of requirements-figures.txt, which only make bench FIGURES=... installs.
+# Only make bench FIGURES=... installs requirements-figures.txt.
 import matplotlib  # pylint: disable=import-error
 from matplotlib import pyplot  # pylint: disable=import-error
 from matplotlib import ticker  # pylint: disable=import-error

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs what people are told to type, on a demonstration that is kept.
+"""Runs the commands that documents give, on a demonstration that is kept.
 
 These are the lines that the demonstration prints, and the blocks of pages.
-The commands of a page run in one shell, in a copy of the tree, so that they
-leave nothing behind. ``make`` works in the tree itself. An editor that a page
-calls changes the file.
+The commands of a page run in one shell. The shell works in a copy of the
+tree, so nothing is left behind; ``make`` works in the tree itself. An editor
+that a page calls changes the file.
 
 ``python -m clickos_lab.suites.documents [--short] [--on-kept] [PAGE ...]``
 """
@@ -34,7 +34,7 @@ from clickos_lab import shell
 SHORT = ('README.md',)
 #: README comes last: a VNF of its own replaces that of the demonstration.
 _FOLDERS = ('docs/user/', 'docs/operator/', 'vnfd-templates/')
-_EDITOR = '#!/bin/sh\necho "// changed" >>"$1"\n'
+_EDITOR, _EDIT = 'editor', '#!/bin/sh\necho "// changed" >>"$1"\n'
 _MAKE = 'make() { command make -C %s "$@"; }'
 _ENTER = '. .state/openrc-demo'
 _START_S = 3600
@@ -108,12 +108,15 @@ class Run:
         """Run the usage, then pages; return the exit status."""
         self.usage()
         found = []
-        for page in wanted:
-            text = (paths.REPO / page).read_text()
-            found += self._page(blocks.of_page(page, text))
+        with tempfile.TemporaryDirectory(prefix='clickos-documents-') as name:
+            folder = pathlib.Path(name)
+            self._copy_tree(folder)
+            for page in wanted:
+                text = (paths.REPO / page).read_text()
+                found += self._page(folder, blocks.of_page(page, text))
         for text in lists.stale(self._lists, found, wanted):
             self._report.fault(text)
-        return self.finish()
+        return self._report.finish()
 
     def usage(self):
         """Run the lines that the demonstration has printed."""
@@ -121,27 +124,14 @@ class Run:
                              self._log) as shell_:
             self._block(shell_, self._usage, self._usage.statements)
 
-    def finish(self):
-        """Print the counts; return the exit status."""
-        return self._report.finish()
-
-    def _page(self, found):
-        """Run the blocks of a page; return them."""
-        if not found:
-            return found
-        with tempfile.TemporaryDirectory(prefix='clickos-documents-') as name:
-            folder = pathlib.Path(name)
-            self._copy_tree(folder)
-            editor = folder / '.state-editor'
-            editor.write_text(_EDITOR)
-            editor.chmod(0o755)
-            env = {**_environment(self._state), 'EDITOR': str(editor)}
-            with console.Console(folder, env, self._log) as shell_:
-                for line in (_MAKE % paths.REPO, _ENTER):
-                    shell_.run(line)
-                for block in found:
-                    self._block(shell_, block,
-                                rules.named(block, self._names))
+    def _page(self, folder, found):
+        """Run the blocks of a page in the copy; return them."""
+        env = {**_environment(self._state), 'EDITOR': str(folder / _EDITOR)}
+        with console.Console(folder, env, self._log) as shell_:
+            for line in (_MAKE % paths.REPO, _ENTER):
+                shell_.run(line)
+            for block in found:
+                self._block(shell_, block, rules.named(block, self._names))
         return found
 
     def _copy_tree(self, folder):
@@ -150,6 +140,9 @@ class Run:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(paths.REPO / name, target)
         (folder / '.state').symlink_to(self._state.root)
+        editor = folder / _EDITOR
+        editor.write_text(_EDIT)
+        editor.chmod(0o755)
 
     def _block(self, shell_, block, statements):
         key = block.page, block.name

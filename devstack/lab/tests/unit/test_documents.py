@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people are told to type is found, run, and judged."""
+"""Commands of documents are found, run, and judged."""
 
 import contextlib
 import io
@@ -176,7 +176,7 @@ class JudgeTest(base.TestCase):
 
     def test_a_good_block_passes(self):
         self.assertFalse(self.judge('other', None))
-        self.assertEqual(0, self.run_.finish())
+        self.assertEqual(0, self.run_._report.finish())
 
     def test_a_known_failure_may_fail(self):
         self.assertFalse(self.judge('known', 'exit status 1'))
@@ -186,7 +186,7 @@ class JudgeTest(base.TestCase):
 
     def test_another_may_not_fail(self):
         self.assertTrue(self.judge('other', 'exit status 1'))
-        self.assertEqual(1, self.run_.finish())
+        self.assertEqual(1, self.run_._report.finish())
 
     def test_nothing_that_passed_is_a_failure(self):
-        self.assertEqual(1, self.run_.finish())
+        self.assertEqual(1, self.run_._report.finish())
