@@ -49,8 +49,8 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A program of another package of the switch. It is built if it is not yet, with the features that
-/// all tests of the workspace give it: a test of some small package brings them along.
+/// A program of another package of the switch, built if it is not yet. A test of a small package
+/// gives it the features that it has among all tests.
 pub fn tool(name: &str) -> PathBuf {
     build(name, &["--workspace", "--bin", name, "--test", "memory"])
 }
