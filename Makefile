@@ -15,7 +15,7 @@ PLAIN = PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python:$(CURDIR)/inte
 help:
 	@echo 'Try the product (root, Debian 12)'
 	@echo '  make try          show a firewall guest between two namespaces, without OpenStack;'
-	@echo '                    KEEP=1 then opens a shell beside it, whose end removes it'
+	@echo '                    KEEP=1 then opens a shell; leaving it removes all'
 	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
 	@echo '                    HOST=xen runs the VNF on a Xen host in QEMU,'
 	@echo '                    UI=1 shows it in a browser first, with pictures'

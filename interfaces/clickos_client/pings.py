@@ -105,6 +105,19 @@ class Running:
         """Return what ping has printed until now."""
         return ''.join(self._parts)
 
+    def wait(self, count=1, patience_s=PATIENCE_S):
+        """Wait until a request of this number, or a later one, has an answer.
+
+        :raises ValueError: if none has one, or ping ended
+        """
+        deadline_s = time.monotonic() + patience_s
+        while max(answered(self.text()), default=0) < count:
+            if time.monotonic() > deadline_s or \
+                    self._process.poll() is not None:
+                raise ValueError(f'ping: expected {count} answers within '
+                                 f'{patience_s} s, got {self.text()!r}')
+            time.sleep(_LOOK_S)
+
     def result(self, patience_s=PATIENCE_S):
         """End the ping; return the Result of what it had sent by now.
 

@@ -102,7 +102,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
             wanted = update.parse(text)
         except exception.ClickOSError as refused:
             verdict = _refusal(refused, earlier)
-        if wanted is not None:
+        else:
             verdict = self._decide(context, vnf_instance, wanted, earlier)
         if wanted is None or len(text) > _MAX_SHOWN:
             wanted = text[:_MAX_SHOWN]

@@ -18,6 +18,9 @@ from clickos_lab.xen import command as xen_command
 _OF_ANY_USER = ('lint', 'unit')
 
 
+#: In the environment: the process that has prepared for its next program.
+_PREPARED = 'CLICKOS_LAB_PREPARED'
+
 #: The compute hosts that a command takes.
 _HOSTS = {'up': ('process', 'xen', 'two'), 'demo': ('process', 'xen')}
 
@@ -193,14 +196,21 @@ def _clean(state, _arguments):
 
 def _in_venv(state, arguments, of_any_user=False):
     """Prepare, then go on as the Python of the virtual environment."""
-    if sys.prefix == str(state.venv):
+    if os.environ.get(_PREPARED) == str(os.getpid()):
         return
+    if sys.prefix == str(state.venv):
+        # a shell that has read an openrc finds this Python first
+        _become(os.path.realpath(sys.executable))
     if of_any_user:
         from clickos_lab import prepare
         prepare.tools(state)
     else:
         _prepare(state, arguments)
-    python = str(state.tool('python'))
+    os.environ[_PREPARED] = str(os.getpid())
+    _become(str(state.tool('python')))
+
+
+def _become(python):
     os.execv(python, [python, '-m', 'clickos_lab', *sys.argv[1:]])
 
 

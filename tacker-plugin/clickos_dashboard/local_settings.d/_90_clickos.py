@@ -6,6 +6,7 @@ Horizon runs this text inside its settings.
 
 from clickos_dashboard import policies
 
+# pylint: disable=used-before-assignment  # Horizon's settings have them
 POLICY_FILES = {**POLICY_FILES, **policies.FILES}  # noqa: F821
 DEFAULT_POLICY_FILES = {**DEFAULT_POLICY_FILES,  # noqa: F821
                         **policies.DEFAULTS}

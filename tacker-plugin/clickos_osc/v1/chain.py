@@ -37,6 +37,10 @@ class _ChainCommand(command.Command):
             chain = chains.find(network, parsed_args.chain)
             return self.act(network, chain, parsed_args)
 
+    def act(self, network, chain, parsed_args):
+        """Do what the command is for."""
+        raise NotImplementedError
+
 
 class ListChain(command.Lister):
     """List the chains of the project.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person is told who keeps the demonstration running.
+"""The text that a kept demonstration ends with: how to use it.
 
 Each indented line runs as it is printed; the suite ``documents`` does so.
 """
@@ -12,23 +12,23 @@ from clickos_lab import paths
 from clickos_lab.xen import compute
 from clickos_lab.xen import toolstack
 
-_TEXT = """\
-Everything is still running. As the tenant:
-  . {root}/openrc-demo
-  openstack vnflcm list
-  openstack clickos vnf show {vnf}
-  openstack clickos handler list --vnf {vnf}
-  openstack clickos handler read --vnf {vnf} passed.count
-  openstack clickos handler write --vnf {vnf} fw.config 'allow all'
-From the client's namespace, through the VNF to the server:
-  ip netns exec {client} ping -c 3 {server_ip}
-  ip netns exec {client} curl -sI http://{server_ip}/
-On the host:
-{host}
-As the tenant, the rules of the demonstration again, which deny HTTP:
-  openstack vnflcm update {vnf} --I {root}/data/demo-update.json
-make lab-down stops everything; make clean-demo removes it too.
-"""
+_TEXT = '\n'.join((
+    'Everything is still running. As the tenant:',
+    '  . {root}/openrc-demo',
+    '  openstack vnflcm list',
+    '  openstack clickos vnf show {vnf}',
+    '  openstack clickos handler list --vnf {vnf}',
+    '  openstack clickos handler read --vnf {vnf} passed.count',
+    "  openstack clickos handler write --vnf {vnf} fw.config 'allow all'",
+    "From the client's namespace, through the VNF to the server:",
+    '  ip netns exec {client} ping -c 3 {server_ip}',
+    '  ip netns exec {client} curl -sI http://{server_ip}/',
+    'On the host:',
+    '{host}',
+    'As the tenant, the rules of the demonstration again, which deny HTTP:',
+    '  openstack vnflcm update {vnf} --I {root}/data/demo-update.json',
+    'make lab-down stops everything; make clean-demo removes it too.',
+    ''))
 _ON_PROCESS_HOST = """\
   {release}/cosmos --socket {run}/cosmosd/cosmosd.sock list
   {release}/vale-ctl --socket {run}/valed/valed.sock ports"""

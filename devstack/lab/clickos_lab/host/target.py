@@ -19,7 +19,7 @@ class Target:
     """
 
     host: hosts.ComputeHost
-    guests: object
+    guests: guests.Guests | domains.Domains
 
 
 def of(name, state):

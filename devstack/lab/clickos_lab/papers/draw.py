@@ -9,9 +9,10 @@ import json
 import pathlib
 import sys
 
-import matplotlib
-from matplotlib import pyplot
-from matplotlib import ticker
+# Only make bench FIGURES=... installs requirements-figures.txt.
+import matplotlib  # pylint: disable=import-error
+from matplotlib import pyplot  # pylint: disable=import-error
+from matplotlib import ticker  # pylint: disable=import-error
 
 _SETTINGS = {
     'svg.fonttype': 'none', 'svg.hashsalt': 'clickos', 'font.size': 9,

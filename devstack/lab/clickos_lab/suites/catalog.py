@@ -40,7 +40,8 @@ def lint(state):
         _check('licenses'), _check('docs'), _check('promises'),
         _check('flaky'), _check('site'), _rustfmt(),
         _check('shell_scripts'), _check('prose'), _check('circles'),
-        runner.Suite('pep8', [state.tool('flake8')]), _bandit(state)]
+        runner.Suite('pep8', [state.tool('flake8')]), _check('names'),
+        _bandit(state)]
     return [
         *(dataclasses.replace(suite, has_company=True) for suite in readers),
         runner.Suite(

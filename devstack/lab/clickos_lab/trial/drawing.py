@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A picture of two terminals that play what was recorded, as SVG.
 
-Programs that do not animate SVG show its end, with all lines.
+It begins with its end, so that a glance sees all lines. Programs that do not
+animate SVG show the end only.
 """
 
 import dataclasses
@@ -11,7 +12,7 @@ COMMAND, OUTPUT, FAULT = 'command', 'output', 'fault'
 _WIDTH, _LINE, _MARGIN, _HEAD = 800, 19, 16, 30
 #: Lines of the ping that are seen at a time.
 _SEEN = 8
-#: Seconds that the last picture stays before the first comes again.
+#: Seconds that the end stays, also at first.
 _REST_S = 5
 _STYLE = """\
 text { font: 13px 'DejaVu Sans Mono', Menlo, Consolas, monospace; \
@@ -39,8 +40,8 @@ class Line:
 class _Picture:
     """Elements, and a rule of animation for each that appears later."""
 
-    def __init__(self, length_s):
-        self._length_s = length_s
+    def __init__(self, last_s):
+        self._last_s, self._length_s = last_s, last_s + _REST_S
         self._rules = []
         self.parts = []
 
@@ -54,8 +55,9 @@ class _Picture:
             f'{100 * at_s / self._length_s:.2f}%{{{value(step)}}}'
             for at_s, step in steps)
         self._rules.append(
-            f'@keyframes {name}{{{frames}}}\n.{name}{{animation:{name} '
-            f'{self._length_s:.1f}s step-end infinite}}\n')
+            f'@keyframes {name}{{{frames}}}\n'
+            f'.{name}{{animation:{name} {self._length_s:.1f}s step-end '
+            f'-{self._last_s:.1f}s infinite}}\n')
         return name
 
     def appearing(self, at_s):
@@ -102,7 +104,7 @@ def draw(ping, shell):
     :param shell: Lines of the terminal below
     """
     last_s = max(line.at_s for line in (*ping, *shell))
-    picture = _Picture(last_s + _REST_S)
+    picture = _Picture(last_s)
     above = _HEAD + _SEEN * _LINE + 8
     below = _HEAD + len(shell) * _LINE + 8
     picture.frame(0, above, 'a ping through the firewall; '

@@ -67,6 +67,9 @@ print(longest, flush=True)
 
 class LiveMigrationTest(unittest.TestCase):
 
+    client: bare_host.Machine
+    server: bare_host.Machine
+
     def setUp(self):
         super().setUp()
         self.stack = self.enterContext(contextlib.ExitStack())

@@ -12,6 +12,12 @@ from tests.unit.clickos_dashboard import cloud
 class PageTest(helpers.TestCase):
     """Asks for pages as Horizon's tests do."""
 
+    #: what the data of Horizon's tests set
+    exceptions: object
+    networks: object
+    ports: object
+    service_catalog: list
+
     def _setup_test_data(self):
         super()._setup_test_data()
         for kind, url in (('nfv-orchestration', cloud.TACKER),

@@ -4,6 +4,7 @@
 import os
 import tempfile
 import types
+from unittest import mock
 import uuid
 
 from osc_lib import exceptions
@@ -245,10 +246,9 @@ class FusionTest(base.CommandTestCase):
         self.compute.failure = networking.Refused('no host was found')
         self.refuse_fusion('no host was found')
         self.compute.failure = None
-        elements = self.elements
-        self.elements = lambda: {'fw.config': 'deny all'}
-        self.refuse_fusion('no element that takes flows')
-        self.elements = elements
+        with mock.patch.object(self, 'elements', lambda: {
+                'fw.config': 'deny all'}):
+            self.refuse_fusion('no element that takes flows')
         self.fuse()
 
     def test_a_fused_guest_that_is_gone(self):

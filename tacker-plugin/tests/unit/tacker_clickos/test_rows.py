@@ -43,6 +43,7 @@ class RowsTest(base.TestCase):
         self.can = mock.Mock(spec_set=())
         self.insert(vnf_metadata={'a': 'b'}, task_state='HEALING')
 
+    @staticmethod
     @db_api.context_manager.writer
     def _insert(context, values):
         context.session.add(models.VnfInstance(**values))
@@ -55,6 +56,7 @@ class RowsTest(base.TestCase):
             vnf_software_version='1', vnfd_version='1',
             vim_connection_info=[], **values))
 
+    @staticmethod
     @db_api.context_manager.reader
     def _read(context):
         row = context.session.query(models.VnfInstance).one()
@@ -68,6 +70,7 @@ class RowsTest(base.TestCase):
         self.assertEqual(({'a': 'b', 'c': 'd'}, 'HEALING'),
                          RowsTest._read(self.context))
 
+    @staticmethod
     @db_api.context_manager.writer
     def _operate(context, state):
         now = timeutils.utcnow()
@@ -105,6 +108,7 @@ class RowsTest(base.TestCase):
     def test_a_vnf_that_is_gone(self):
         rows.change_metadata(self.context, base.VIM_ID, self.fail)
 
+    @staticmethod
     @db_api.context_manager.writer
     def _insert_name(context, **values):
         context.session.add(vnfm_db.VNF(
@@ -129,6 +133,7 @@ class RowsTest(base.TestCase):
             "vnfInstanceName: VNF %s of this project has the name 'edge';"
             ' choose another name' % base.VNF_ID, refused.json['detail'])
 
+    @staticmethod
     @db_api.context_manager.writer
     def _insert_package(context, number, project):
         package_id = '00000000-0000-4000-8000-00000000000%d' % number
@@ -141,6 +146,7 @@ class RowsTest(base.TestCase):
             vnf_provider='p', vnf_product_name='n%d' % number,
             vnf_software_version='1', vnfd_version='1'))
 
+    @staticmethod
     @db_api.context_manager.reader
     def _packages(context):
         row = context.session.query(models.VnfInstance).one()
@@ -206,6 +212,7 @@ class RowsTest(base.TestCase):
                         {'status': 500, 'project': 'other'}):
             self.assertEqual(b'of Tacker', self.create_second(**request).body)
 
+    @staticmethod
     @db_api.context_manager.writer
     def _onboard(context, vnfd_id):
         """Make the rows that Tacker's on-boarding makes."""
@@ -215,12 +222,14 @@ class RowsTest(base.TestCase):
         context.session.add(vnfm_db.VNFDAttribute(
             id=uuidutils.generate_uuid(), vnfd_id=vnfd_id, key='k'))
 
+    @staticmethod
     @db_api.context_manager.writer
     def _delete_packages(context):
         """Mark the packages as Tacker does."""
         context.session.query(models.VnfPackageVnfd).update(
             {'deleted': models.VnfPackageVnfd.id})
 
+    @staticmethod
     @db_api.context_manager.reader
     def _kept(context):
         """Return the ids of VNFDs, and those that other rows have."""
@@ -253,6 +262,7 @@ class RowsTest(base.TestCase):
         self.assertNotEqual('d', gone)
         self.assertEqual((gone, [gone]), (of_vnf, of_attributes))
 
+    @staticmethod
     @db_api.context_manager.writer
     def _restore_package(context):
         """Let a package have the id again."""

@@ -26,6 +26,7 @@ class SavedTest(base.TestCase):
         self.context = tacker_context.get_admin_context()
         SavedTest._insert(self.context)
 
+    @staticmethod
     @db_api.context_manager.writer
     def _insert(context):
         context.session.add(models.VnfInstance(

@@ -40,6 +40,7 @@ class StraysTest(base.CloudTestCase):
                    return_value=self.lock)
         self.insert()
 
+    @staticmethod
     @db_api.context_manager.writer
     def _add(context, *rows):
         context.session.add_all(rows)
@@ -119,6 +120,7 @@ class StraysTest(base.CloudTestCase):
         self.look()
         self.assertEqual((0, 0), self.left())
 
+    @staticmethod
     @db_api.context_manager.writer
     def _touch(context):
         context.session.query(models.VnfLcmOpOccs).update(

@@ -99,6 +99,11 @@ class FirewallBase(Rules, base.OnHostTest):
 
     #: from the VNFD's text to another one; None for the package's own
     vnfd = None
+    #: what :meth:`build` makes
+    vnf_id: str
+    server_id: str
+    left: traffic.Endpoint
+    right: traffic.Endpoint
 
     @classmethod
     def resource_setup(cls):

@@ -49,14 +49,25 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A program of another package of the switch, built like this test if it is not yet.
+/// A program of another package of the switch, built if it is not yet. A test of a small package
+/// gives it the features that it has among all tests.
 pub fn tool(name: &str) -> PathBuf {
+    build(name, &["--workspace", "--bin", name, "--test", "memory"])
+}
+
+/// A library of another package of the switch.
+pub fn library(name: &str) -> PathBuf {
+    build(name, &["--package", name])
+}
+
+fn build(name: &str, what: &[&str]) -> PathBuf {
     let daemon = Path::new(env!("CARGO_BIN_EXE_valed"));
     let profile = daemon.parent().unwrap();
     let mut build = Command::new(env!("CARGO"));
     build
-        .args(["build", "--quiet", "--package", name, "--target-dir"])
-        .arg(profile.parent().unwrap());
+        .args(["build", "--quiet", "--target-dir"])
+        .arg(profile.parent().unwrap())
+        .args(what);
     if profile.ends_with("release") {
         build.arg("--release");
     }
