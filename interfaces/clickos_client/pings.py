@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which requests of ping(8) of iputils were answered.
 
-ping counts a request as lost if its answer is under way when ping stops, and
-one of a fixed number also if the last answer is late by two round trips. On a
-machine with load that says nothing of the network. Here a request is lost if
+ping counts a request as lost if its answer is under way when ping stops. With
+a fixed number it also does so if the last answer is late by two round trips.
+On a machine with load that says nothing of the network. Here a request is lost if
 it has no answer after a generous wait.
 """
 
@@ -29,7 +29,7 @@ _RTT = re.compile(r'rtt min/avg/max/mdev = [\d.]+/([\d.]+)/')
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of the requests 1 to ``sent``.
+    """The fate of the requests 1 to ``sent``.
 
     ``rtt_ms`` is the average round trip, None without an answer.
     """
@@ -114,7 +114,7 @@ class Running:
         while max(answered(self.text()), default=0) < count:
             if time.monotonic() > deadline_s or \
                     self._process.poll() is not None:
-                raise ValueError(f'ping: expected {count} answers within '
+                raise ValueError(f'ping: expected {count} answered within '
                                  f'{patience_s} s, got {self.text()!r}')
             time.sleep(_LOOK_S)
 

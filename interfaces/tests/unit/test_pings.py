@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ping that lost a request is told from one whose answers are late."""
+"""A ping that lost a request differs from one whose answers are late."""
 
 import subprocess
 import sys
@@ -93,7 +93,7 @@ class RunningTest(unittest.TestCase):
         process = subprocess.Popen(
             ['echo', 'ping: unknown host'], stdout=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
-        with self.assertRaisesRegex(ValueError, 'expected an answer'):
+        with self.assertRaisesRegex(ValueError, 'expected 1 answered'):
             pings.Running(process).wait()
         process.wait()
 

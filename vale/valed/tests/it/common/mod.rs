@@ -270,8 +270,8 @@ impl Valed {
             .map_or(self.child.id(), |pid| pid.parse().unwrap())
     }
 
-    /// How often threads of valed wake up in the quietest of five half seconds in which all sleep at
-    /// both ends, however busy the machine is. Some poll now and then.
+    /// How often threads of valed wake up in the quietest of five half seconds. All sleep at both
+    /// ends of each, however busy the machine is. Some poll now and then.
     pub fn wakeups_per_half_second(&self) -> f64 {
         let end = Instant::now() + PATIENCE;
         let mut quiet = Vec::new();
