@@ -29,8 +29,14 @@ class SelectionTest(unittest.TestCase):
         names = selection.class_names(
             selection.of_groups(selection.default_groups()))
         self.assertLess(names, set(selection.classes()))
-        self.assertGreaterEqual(
-            len(names), image.bound('min_default_image_classes'))
+        self.assertIsNone(
+            image.broken('min_default_image_classes', len(names)))
+
+    def test_a_broken_bound_is_told(self):
+        for key, value, words in (
+                ('max_default_image_kib', 1e6, '1000000.0, expected at most'),
+                ('min_default_image_classes', 1, '1, expected at least')):
+            self.assertIn(f'{key}: {words}', image.broken(key, value))
 
     def test_a_class_of_the_program_only_is_refused(self):
         with self.assertRaisesRegex(selection.UnknownClass,
