@@ -26,12 +26,13 @@ def run(state, _arguments):
     :raises LabError: if HEAD must not be released
     """
     tree.require_releasable()
+    commit = tree.git('rev-parse', 'HEAD')
     state.create()
     place = state.root / 'release'
     place.mkdir(exist_ok=True)
     older = trials.baseline(place / trials.BASELINE)
     files, sources = place / 'files', place / 'tree'
-    tree.check_out(sources, 'HEAD')
+    tree.check_out(sources, commit)
     status = subprocess.run(
         [sys.executable, '-m', 'clickos_lab', 'release', '--from', older,
          '--into', files], cwd=sources,

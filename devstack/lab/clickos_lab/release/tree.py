@@ -69,7 +69,7 @@ def check_out(folder, commit):
     if (folder / '.git').exists():
         there = ('-c', f'safe.directory={folder}', '-C', folder)
         git(*there, 'checkout', '--quiet', '--force', '--detach',
-            git('rev-parse', commit))
+            git('rev-parse', commit))   # HEAD of the worktree is another
         git(*there, 'clean', '-ffdxq')
     else:
         shutil.rmtree(folder, ignore_errors=True)
