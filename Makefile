@@ -7,11 +7,15 @@ UI ?=
 TLS ?=
 LAB = PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab
 WISH = CLICKOS_TLS=$(TLS)
+# What needs no virtual environment finds our own packages in the tree.
+PLAIN = PYTHONPATH=$(CURDIR)/devstack/lab:$(CURDIR)/cosmos/python:$(CURDIR)/interfaces
 
-.PHONY: help demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages docs
+.PHONY: help try cast demo lint unit integration test audit bench build click image csars lab soak lab-up lab-down clean-demo packages release docs
 
 help:
 	@echo 'Try the product (root, Debian 12)'
+	@echo '  make try          show a firewall guest between two namespaces, without OpenStack;'
+	@echo '                    KEEP=1 then opens a shell; leaving it removes all'
 	@echo '  make demo         show the main job on real services; KEEP=1 leaves them up,'
 	@echo '                    HOST=xen runs the VNF on a Xen host in QEMU,'
 	@echo '                    UI=1 shows it in a browser first, with pictures'
@@ -20,15 +24,17 @@ help:
 	@echo '  make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo '  make clean-demo   remove the services, the environment and all data'
 	@echo 'Change the code (any user; Python 3.11 and Rust)'
-	@echo '  make lint         linters: style, clippy, prose, links, licenses, bandit'
+	@echo '  make lint         linters: style, names and types, clippy, prose, links, licenses, bandit'
 	@echo '  make unit         unit tests of Python and Rust'
 	@echo '  make docs         the site of all documents, in .state/site; a broken link fails'
-	@echo 'Show that a change is good (root, Debian 12)'
-	@echo '  make integration  tests of parts together: Rust, fuzz corpora, Xen, Tempest'
-	@echo '  make test         all of the above; SUITES="a b" runs only those'
+	@echo 'Show that a change is good (root, Debian 12); SUITES="a b" runs only those'
+	@echo '  make test         what a change must pass, at most 20 minutes: the above, Rust, one boot'
+	@echo '                    of Xen, the demonstration and what it tells you to type'
+	@echo '  make integration  all suites that end within hours: fuzz corpora, Xen, all of Tempest'
 	@echo '  make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some;'
 	@echo '                    PARTS=attack an hour of hostile guests, clients and tenants on the lab;'
-	@echo '                    PARTS=faults services that are away in the middle of operations'
+	@echo '                    PARTS=faults services that are away in the middle of operations;'
+	@echo '                    PARTS=gate make test beside load, RUNS times, and each promise broken'
 	@echo '  make audit        dependencies against advisory databases and licenses; needs the network'
 	@echo '  make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts;'
 	@echo '                    FIGURES=all or FIGURES="7 10" measures and draws figures of the papers instead'
@@ -38,7 +44,16 @@ help:
 	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|ids|vpn|wan|bras or'
 	@echo '                    CONFIG=FILE builds one with fewer elements'
 	@echo '  make packages     Debian packages of a compute host: cosmosd, valed, guests, agent'
+	@echo '  make release      wheel, source archives, Debian packages and site of HEAD in dist/VERSION,'
+	@echo '                    installed and upgraded to; root, Debian 12, half an hour'
+	@echo '  make cast         record the picture of the README, docs/images/live-rule-change.svg (root)'
 	@echo '  make csars        the packages of all VNFs, checked; draws their graphs'
+
+try:
+	@$(PLAIN) $(PYTHON) -m clickos_lab try $(if $(KEEP),--keep)
+
+cast:
+	@$(PLAIN) $(PYTHON) -m clickos_lab.trial.cast
 
 demo:
 	@$(WISH) $(LAB) demo $(if $(HOST),--host $(HOST)) $(if $(KEEP),--keep) $(if $(UI),--ui)
@@ -47,7 +62,7 @@ test:
 	@$(LAB) test $(SUITES)
 
 lint unit integration:
-	@$(LAB) test --group $@ $(SUITES)
+	@$(LAB) test --tier $@ $(SUITES)
 
 audit:
 	@PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.audit
@@ -79,6 +94,9 @@ csars:
 packages:
 	@$(LAB) packages
 
+release:
+	@$(LAB) release
+
 docs:
 	@$(LAB) docs
 
@@ -86,7 +104,7 @@ lab:
 	@$(LAB) xen lab
 
 soak:
-	@PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
+	@RUNS=$(RUNS) PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
 
 lab-up:
 	@$(WISH) $(LAB) up $(if $(HOST),--host $(HOST))

@@ -56,6 +56,12 @@ def of_groups(names):
                   for path in (ELEMENTS / name).glob('*.rs'))
 
 
+def class_names(elements):
+    """Return the names of the classes of some elements, without aliases."""
+    return {name for element in elements for name in _NAME.findall(
+        (ELEMENTS / f'{element}.rs').read_text())}
+
+
 def classes():
     """Return {name or alias of a class: its element}."""
     found = {}

@@ -78,7 +78,7 @@ class Endpoint:
     """Serves the figures; a part of the agent.
 
     :param host: address
-    :param port: None for no endpoint
+    :param port: None for no endpoint, 0 for one that the system chooses
     """
 
     def __init__(self, client, host, port):
@@ -87,13 +87,18 @@ class Endpoint:
 
     def start(self):
         """Begin to answer Prometheus."""
-        if not self._port:
+        if self._port is None:
             return
         registry = prometheus_client.CollectorRegistry()
         registry.register(REGISTRY)
         registry.register(Cosmosd(self._client))
         self._server, self._thread = prometheus_client.start_http_server(
             self._port, self._host, registry)
+
+    @property
+    def port(self):
+        """The port of an endpoint that answers."""
+        return self._server.server_port
 
     def stop(self):
         """Stop answering."""

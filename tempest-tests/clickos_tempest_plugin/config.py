@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin's part of tempest.conf."""
 
+import os
+import sys
+
 from oslo_config import cfg
 
 service_available = cfg.BoolOpt('clickos', default=True, help="""
@@ -59,6 +62,11 @@ a zone. Tests of networks between hosts are skipped without it.
 The same command as ``host_command`` for the host of ``second_zone``. Tests of
 servers that move between hosts are skipped without it.
 """),
+    cfg.StrOpt('bounds_path', default=os.path.join(
+        sys.prefix, 'share/clickos/bounds.toml'), help="""
+The file of the bounds that docs/promises.md promises, docs/bounds.toml. The
+installed package has a copy.
+""", sample_default='/usr/share/clickos/bounds.toml'),
     cfg.StrOpt('combine_program', default='click-combine', help="""
 The program click-combine, which fuses chains.
 """),

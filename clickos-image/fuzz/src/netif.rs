@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! netfront with a backend that writes anything into its pages and its part of the store.
-#[path = "../../crates/clickos-xen-net/tests/common/mod.rs"]
-#[allow(clippy::unwrap_used, unsafe_code)] // The fake backend of netfront's tests.
+#[path = "../../crates/clickos-xen-net/tests/it/common/mod.rs"]
+#[allow(clippy::unwrap_used, dead_code, unsafe_code)] // The fake backend of netfront's tests.
 mod fake;
 
 use fake::Guest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Long inputs, one at a time: the allocator counts the bytes of each.
+//! Long inputs, one at a time: the allocator counts the bytes of each, so this is a program of its own.
 use std::panic::catch_unwind;
 
 mod inputs;
@@ -15,8 +15,8 @@ fn long(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-fn run(target: fn(&[u8]), skip: usize, usual: usize, seed: u64) {
-    let mut random = Random(seed);
+fn run(target: fn(&[u8]), skip: usize, usual: usize, target_number: u64) {
+    let mut random = Random::of(target_number);
     for number in 0..runs(usual) {
         let bytes = long(&mut random);
         let done = catch_unwind(|| target(&bytes[skip..]));

@@ -23,8 +23,8 @@ fn noise(random: &mut Random) -> Vec<u8> {
         .collect()
 }
 
-fn run(target: fn(&[u8]), inputs: fn(&mut Random) -> Vec<u8>, usual: usize, seed: u64) {
-    let mut random = Random(seed);
+fn run(target: fn(&[u8]), inputs: fn(&mut Random) -> Vec<u8>, usual: usize, target_number: u64) {
+    let mut random = Random::of(target_number);
     for number in 0..runs(usual) {
         let bytes = inputs(&mut random);
         let done = std::panic::catch_unwind(|| target(&bytes));

@@ -37,7 +37,7 @@ impl GuestSpec {
             config: config.into(),
             vifs: Vec::new(),
             writes: Vec::new(),
-            timeout_ms: 10_000,
+            timeout_ms: 50_000,
         }
     }
 

@@ -26,7 +26,7 @@ pub use guest::{GuestSpec, VifSpec, uuid};
 pub use port::TestPort;
 
 /// The longest wait for anything in a test.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(50);
 /// The uid with role nova, and the one with role agent.
 pub const NOVA_UID: u32 = 64001;
 pub const AGENT_UID: u32 = 64002;

@@ -8,8 +8,13 @@ use ring::GuestPort;
 use serde_json::json;
 use vale_proto::ValeClient;
 
+use crate::eventually;
+
 /// A frame's source address is that of the port, its destination is broadcast.
 pub struct TestPort {
+    name: String,
+    /// Frames so far.
+    sent: u64,
     rings: GuestPort,
     kick: OwnedFd,
     _wake: OwnedFd,
@@ -30,6 +35,8 @@ impl TestPort {
             .expect("a process port has rings");
         let rings = GuestPort::map(&fds.memfd).expect("valed's rings can be mapped");
         Self {
+            name: format!("t{n}"),
+            sent: 0,
             rings,
             kick: fds.kick,
             _wake: fds.wake,
@@ -50,6 +57,7 @@ impl TestPort {
     /// False if the ring is full.
     pub fn try_send_frame(&mut self, frame: &[u8]) -> bool {
         let sent = self.rings.push(frame).is_ok();
+        self.sent += u64::from(sent);
         self.publish();
         sent
     }
@@ -58,6 +66,16 @@ impl TestPort {
         if self.rings.publish() {
             rustix::io::write(&self.kick, &1u64.to_ne_bytes()).expect("valed is notified");
         }
+    }
+
+    /// Waits until the switch has taken all frames sent so far and has passed them on.
+    pub fn await_switch(&self, vale: &mut ValeClient) {
+        eventually("the switch takes the frames", || {
+            let ports = vale.port_list(None).expect("valed answers");
+            let mut own = ports.iter().filter(|info| info.port.as_str() == self.name);
+            own.any(|info| info.counters.rx_packets == self.sent)
+                .then_some(())
+        });
     }
 
     /// The payload of the next frame within `patience`.

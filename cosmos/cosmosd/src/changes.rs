@@ -231,7 +231,10 @@ mod tests {
     use crate::spec::Spec;
     use crate::testing::{World, spec, uuid};
 
-    const SOON: Duration = Duration::from_millis(100);
+    /// No answer takes as long.
+    const SOON: Duration = Duration::from_secs(60);
+    /// For an answer that does not come.
+    const BRIEF: Duration = Duration::from_millis(50);
 
     fn running(spec: &Spec) -> World {
         let world = World::new();
@@ -240,6 +243,10 @@ mod tests {
     }
 
     fn write(world: &World, number: u64, value: &str) -> Result<Applied> {
+        write_within(SOON, world, number, value)
+    }
+
+    fn write_within(limit: Duration, world: &World, number: u64, value: &str) -> Result<Applied> {
         let incarnation = None;
         let stamp = Stamp {
             number,
@@ -247,7 +254,7 @@ mod tests {
         };
         let writes = [("fw.config".to_owned(), value.to_owned())];
         let toolstack = &world.toolstack;
-        toolstack.write_stamped(&uuid(1), 0, &writes, Some(&stamp), SOON)
+        toolstack.write_stamped(&uuid(1), 0, &writes, Some(&stamp), limit)
     }
 
     fn settle(world: &World, number: u64) -> Changes {
@@ -289,7 +296,10 @@ mod tests {
     fn an_answer_after_the_deadline_counts() {
         let mut world = running(&spec(1));
         world.store.hold_answers(true);
-        assert_eq!(code(write(&world, 5, "allow icmp")), "timeout");
+        assert_eq!(
+            code(write_within(BRIEF, &world, 5, "allow icmp")),
+            "timeout"
+        );
         assert_eq!(settle(&world, 5).pending, [5]);
         world = world.restart();
         assert_eq!(settle(&world, 5).pending, [5]);
@@ -365,7 +375,10 @@ mod tests {
         let world = running(&spec(1));
         let begin = |world: &World| world.toolstack.migrate_source(&uuid(1), 7, SOON);
         world.store.hold_answers(true);
-        assert_eq!(code(write(&world, 5, "allow icmp")), "timeout");
+        assert_eq!(
+            code(write_within(BRIEF, &world, 5, "allow icmp")),
+            "timeout"
+        );
         let stays = begin(&world).unwrap_err();
         assert_eq!(
             stays.message,
@@ -396,7 +409,7 @@ mod tests {
     #[test]
     fn a_numbered_configuration_counts() {
         let world = running(&spec(1));
-        let install = |number, config| {
+        let install_within = |limit, number, config| {
             let stamp = Stamp {
                 number,
                 incarnation: None,
@@ -407,12 +420,14 @@ mod tests {
                 halted: false,
             };
             let toolstack = &world.toolstack;
-            toolstack.install_stamped(&uuid(1), 0, &spec, Some(&stamp), SOON)
+            toolstack.install_stamped(&uuid(1), 0, &spec, Some(&stamp), limit)
         };
+        let install = |number, config| install_within(SOON, number, config);
         assert_eq!(install(5, "Idle;").unwrap().changes.applied, [5]);
         assert_eq!(install(5, "Idle;").unwrap_err().code, Code::Stale);
         assert_eq!(install(6, "Bad").unwrap_err().code, Code::BadConfig);
-        assert_eq!(install(7, "Silent").unwrap_err().code, Code::Timeout);
+        let silent = install_within(BRIEF, 7, "Silent");
+        assert_eq!(silent.unwrap_err().code, Code::Timeout);
         assert_eq!(settle(&world, 7).pending, [7]);
         let state = "/local/domain/1/data/clickos/0/state";
         let generation = "/local/domain/1/data/clickos/0/generation";

@@ -434,7 +434,7 @@ mod tests {
         json!({
             "uuid": uuid(1), "name": "g", "image_sha256": ENGINE, "memory_mib": 8,
             "vifs": [vif(1, 0)], "config": "Idle;", "config_name": "g.click",
-            "writes": [], "timeout_ms": 1000,
+            "writes": [], "timeout_ms": 60_000,
         })
     }
 
@@ -463,7 +463,7 @@ mod tests {
         }
         let vif = &bench.call("info", of(json!({}))).unwrap()["vifs"][0];
         assert_eq!(vif["allowed"][0]["ip"], "10.0.0.1/32");
-        let writes = json!({"rid": 0, "writes": [["fw.config", "x"]], "timeout_ms": 100});
+        let writes = json!({"rid": 0, "writes": [["fw.config", "x"]], "timeout_ms": 60_000});
         assert_eq!(bench.call("handler-write", of(writes)).unwrap(), json!({}));
         let read = json!({"rid": 0, "name": "fw.config"});
         assert_eq!(
@@ -483,7 +483,8 @@ mod tests {
             json!({"name": "c.count", "read": true, "write": false})
         );
         let install = |config: &str| {
-            let args = json!({"rid": 0, "config": config, "config_name": "n", "timeout_ms": 100});
+            let args =
+                json!({"rid": 0, "config": config, "config_name": "n", "timeout_ms": 60_000});
             bench.call("router-install", of(args))
         };
         assert_eq!(install("Idle;").unwrap(), json!({"generation": 2}));
@@ -578,24 +579,24 @@ mod tests {
             ("info", json!({})),
             ("pause", json!({})),
             ("unpause", json!({})),
-            ("move-begin", json!({"timeout_ms": 10})),
+            ("move-begin", json!({"timeout_ms": 60_000})),
             ("move-settle", json!({})),
-            ("move-cancel", json!({"timeout_ms": 10})),
+            ("move-cancel", json!({"timeout_ms": 60_000})),
             (
                 "move-arrive",
-                json!({"routers": [], "timeout_ms": 10, "changes":
+                json!({"routers": [], "timeout_ms": 60_000, "changes":
                        {"incarnation": uuid(8), "newest": 0, "applied": []}}),
             ),
             ("console", json!({"max_bytes": 10})),
             (
                 "router-install",
-                json!({"rid": 0, "config": "", "config_name": "n", "timeout_ms": 10}),
+                json!({"rid": 0, "config": "", "config_name": "n", "timeout_ms": 60_000}),
             ),
             ("handler-list", json!({"rid": 0})),
             ("handler-read", json!({"rid": 0, "name": "a.b"})),
             (
                 "handler-write",
-                json!({"rid": 0, "writes": [["a.b", ""]], "timeout_ms": 10}),
+                json!({"rid": 0, "writes": [["a.b", ""]], "timeout_ms": 60_000}),
             ),
         ];
         for (verb, mut args) in cases {
@@ -617,12 +618,12 @@ mod tests {
         let cases = [
             (
                 "router-install",
-                json!({"rid": 64, "config": "", "config_name": "n", "timeout_ms": 10}),
+                json!({"rid": 64, "config": "", "config_name": "n", "timeout_ms": 60_000}),
                 "bad-request: rid: expected 0 to 63",
             ),
             (
                 "router-install",
-                json!({"rid": 0, "config": "", "config_name": "", "timeout_ms": 10}),
+                json!({"rid": 0, "config": "", "config_name": "", "timeout_ms": 60_000}),
                 "bad-request: config_name",
             ),
             (
@@ -647,12 +648,12 @@ mod tests {
             ),
             (
                 "handler-write",
-                json!({"rid": 0, "writes": [["a.b"]], "timeout_ms": 10}),
+                json!({"rid": 0, "writes": [["a.b"]], "timeout_ms": 60_000}),
                 "bad-request: handler-write",
             ),
             (
                 "handler-write",
-                json!({"rid": 0, "writes": [["fw.config", "bad"]], "timeout_ms": 10}),
+                json!({"rid": 0, "writes": [["fw.config", "bad"]], "timeout_ms": 60_000}),
                 "handler-error: fw.config: bad rule",
             ),
             ("console", json!({"max_bytes": -1}), "bad-request: console"),

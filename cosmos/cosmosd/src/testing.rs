@@ -59,7 +59,7 @@ pub fn spec(n: u16) -> Spec {
         writes: vec![("fw.config".into(), "deny all".into())],
         number: 0,
         hold: false,
-        timeout_ms: 200,
+        timeout_ms: 60_000,
     }
 }
 

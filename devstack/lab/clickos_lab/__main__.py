@@ -14,9 +14,12 @@ from clickos_lab import say
 from clickos_lab.xen import command as xen_command
 
 
-#: Groups of suites that need no root and no service.
+#: Tiers whose suites need no root and no service.
 _OF_ANY_USER = ('lint', 'unit')
 
+
+#: In the environment: the process that has prepared for its next program.
+_PREPARED = 'CLICKOS_LAB_PREPARED'
 
 #: The compute hosts that a command takes.
 _HOSTS = {'up': ('process', 'xen', 'two'), 'demo': ('process', 'xen')}
@@ -65,6 +68,7 @@ def _parse():
             ('up', _up, 'start the services'),
             ('down', _down, 'stop the services'),
             ('demo', _demo, 'show the main job on real services'),
+            ('try', _try, 'show a firewall guest, without OpenStack'),
             ('test', _test, 'run the test suites'),
             ('host', host_command.run, 'act on the compute host'),
             ('xen', xen_command.run, 'a Xen host in QEMU'),
@@ -74,12 +78,14 @@ def _parse():
             ('figures', _figures, 'measure and draw the papers\' figures'),
             ('docs', _docs, 'build the site of the documents'),
             ('packages', _packages, 'build Debian packages'),
+            ('release', _release, 'build and check a release'),
             ('clean', _clean, 'stop and remove everything')):
         command = commands.add_parser(name, help=text)
         command.set_defaults(run=run)
-        if name == 'demo':
+        if name in ('demo', 'try'):
             command.add_argument('--keep', action='store_true',
                                  help='leave everything running')
+        if name == 'demo':
             command.add_argument('--ui', action='store_true',
                                  help='first do the job in a browser')
         if name in _HOSTS:
@@ -89,12 +95,17 @@ def _parse():
                                       ' a second process host')
         if name == 'test':
             command.add_argument('suites', nargs='*', help='default: all')
-            command.add_argument('--group', default='all', choices=(
-                'all', 'lint', 'unit', 'integration'))
+            command.add_argument('--tier', default='test', choices=(
+                'test', 'lint', 'unit', 'integration'))
         if name == 'figures':
             command.add_argument('figures', nargs='*', help='default: all')
         if name == 'image':
             xen_command.add_image_arguments(command)
+        if name == 'release':
+            command.add_argument('--into', help='folder: build there, inside '
+                                                'the worktree of a release')
+            command.add_argument('--from', dest='older', help='folder with '
+                                 'the packages that an upgrade begins with')
         if name == 'host':
             host_command.add_arguments(command)
         if name == 'xen':
@@ -125,10 +136,15 @@ def _demo(state, arguments):
     return demo.run(state, arguments.host, arguments.keep, arguments.ui)
 
 
+def _try(state, arguments):
+    from clickos_lab import trial
+    return trial.run(state, arguments.keep)
+
+
 def _test(state, arguments):
-    _in_venv(state, arguments, arguments.group in _OF_ANY_USER)
+    _in_venv(state, arguments, arguments.tier in _OF_ANY_USER)
     from clickos_lab.suites import command
-    return command.run(state, arguments.suites, arguments.group)
+    return command.run(state, arguments.suites, arguments.tier)
 
 
 def _down(state, _arguments):
@@ -165,6 +181,14 @@ def _packages(state, arguments):
     debs.run(state, arguments)
 
 
+def _release(state, arguments):
+    from clickos_lab.release import command
+    if not arguments.into:
+        return command.run(state, arguments)
+    _in_venv(state, arguments)
+    return command.run_inside(state, arguments)
+
+
 def _clean(state, _arguments):
     from clickos_lab import lab
     lab.Lab(state).clean()
@@ -172,14 +196,21 @@ def _clean(state, _arguments):
 
 def _in_venv(state, arguments, of_any_user=False):
     """Prepare, then go on as the Python of the virtual environment."""
-    if sys.prefix == str(state.venv):
+    if os.environ.get(_PREPARED) == str(os.getpid()):
         return
+    if sys.prefix == str(state.venv):
+        # a shell that has read an openrc finds this Python first
+        _become(os.path.realpath(sys.executable))
     if of_any_user:
         from clickos_lab import prepare
         prepare.tools(state)
     else:
         _prepare(state, arguments)
-    python = str(state.tool('python'))
+    os.environ[_PREPARED] = str(os.getpid())
+    _become(str(state.tool('python')))
+
+
+def _become(python):
     os.execv(python, [python, '-m', 'clickos_lab', *sys.argv[1:]])
 
 

@@ -13,6 +13,9 @@ from clickos_lab import errors
 from clickos_lab import say
 from clickos_lab import shell
 
+#: What a process host, and two machines at its switch, need.
+PROCESS_HOST_PACKAGES = ('gcc', 'libc6-dev', 'iproute2', 'iputils-ping',
+                         'curl')
 #: What the Xen host in QEMU needs of this machine.
 XEN_PACKAGES = ('qemu-system-x86', 'openssh-client', 'binutils', 'gcc',
                 'libc6-dev')

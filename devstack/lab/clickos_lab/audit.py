@@ -22,7 +22,6 @@ _CARGO_DENY = '0.20.2'
 _PIP_AUDIT = 'pip-audit==2.10.1'
 #: The first needs no database.
 _CHECKS = (('licenses', 'bans', 'sources'), ('advisories',))
-_MANIFESTS = ('Cargo.toml', 'clickos-image/fuzz/Cargo.toml')
 
 
 def main():
@@ -52,9 +51,9 @@ def _rust(state):
                        'cargo-deny', '--version', _CARGO_DENY, '--locked',
                        '--root', root],
                       state.log / 'audit.log', timeout_s=1200)
-    return [[tool, '--locked', '--manifest-path', manifest, '--config',
+    return [[tool, '--locked', '--manifest-path', 'Cargo.toml', '--config',
              paths.REPO / 'deny.toml', 'check', *checks]
-            for manifest in _MANIFESTS for checks in _CHECKS]
+            for checks in _CHECKS]
 
 
 def _rust_database_dates():

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts without OpenStack, and machines at their switches."""
+"""Hosts without OpenStack, and machines at their switches.
 
+Importing this module needs nothing but cosmos_client and Python.
+"""
+
+import contextlib
+import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -9,12 +15,18 @@ import time
 
 import cosmos_client
 
+from clickos_lab import errors
 from clickos_lab import paths
+from clickos_lab import processes
+from clickos_lab import shell
 
 
 def run(*command):
-    """Run a command to its end."""
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    """Run a command to its end.
+
+    :raises LabError: if it fails
+    """
+    shell.output(command)
 
 
 class Host:
@@ -61,20 +73,34 @@ class Host:
 
     def _start(self, command, socket):
         log = (self.folder / 'log').open('ab')
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
-                                   stdout=log, stderr=log)
-        self._stack.callback(process.wait)
-        self._stack.callback(process.kill)
-        self._stack.callback(log.close)
+        with processes.deferred():
+            # Ctrl-C reaches this program only, which ends the guests first.
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                       stdout=log, stderr=log,
+                                       start_new_session=True)
+            self._stack.callback(process.wait)
+            self._stack.callback(process.kill)
+            self._stack.callback(log.close)
         end_s = time.monotonic() + 20
         while not (self.folder / socket).exists():
             if time.monotonic() > end_s or process.poll() is not None:
-                raise AssertionError((self.folder / 'log').read_text())
+                raise errors.LabError((self.folder / 'log').read_text())
             time.sleep(0.02)
 
     def _end_guests(self):
-        for guest in self.client.list()['guests']:
-            self.client.destroy(guest['uuid'])
+        """Destroy the guests; one that cosmosd cannot end is killed."""
+        try:
+            for guest in self.client.list()['guests']:
+                self.client.destroy(guest['uuid'])
+        finally:
+            for pid in self.guest_pids():
+                os.kill(pid, signal.SIGKILL)
+
+    def guest_pids(self):
+        """Return the processes of guests, which map a ring of this store."""
+        ring = f'{self.folder}/xenstore/dom'
+        return [int(entry.name) for entry in pathlib.Path('/proc').iterdir()
+                if entry.name.isdigit() and ring in _maps_of_user(entry)]
 
     def switch(self, *command):
         """Give the switch a command."""
@@ -87,6 +113,14 @@ class Host:
                     f'--ifname={ifname}', f'--segment={segment}', *more)
 
 
+def _maps_of_user(entry):
+    """Return proc(5) maps; nothing for a process of root, or a gone one."""
+    try:
+        return (entry / 'maps').read_text() if entry.stat().st_uid else ''
+    except OSError:
+        return ''
+
+
 class Machine:
     """A namespace at a host's switch.
 
@@ -97,8 +131,8 @@ class Machine:
     def __init__(self, host, stack, name, port, segment, mac, ip):
         self.namespace, self._stack = name, stack
         outer = f'{name}o'
+        stack.callback(self._remove)
         run('ip', 'netns', 'add', name)
-        stack.callback(run, 'ip', 'netns', 'delete', name)
         run('ip', 'link', 'add', outer, 'type', 'veth', 'peer', 'name',
             'eth0', 'netns', name, 'address', mac)
         self.ip('address', 'add', f'{ip}/24', 'dev', 'eth0')
@@ -106,6 +140,16 @@ class Machine:
         run('ip', 'link', 'set', outer, 'addrgenmode', 'none')
         run('ip', 'link', 'set', outer, 'up')
         host.attach(port, outer, segment, f'--mac={mac}')
+
+    def _remove(self):
+        """End what runs in the namespace, and delete it if it exists."""
+        if not os.path.exists(f'/run/netns/{self.namespace}'):
+            return
+        pids = shell.output(['ip', 'netns', 'pids', self.namespace]).split()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        run('ip', 'netns', 'delete', self.namespace)
 
     def ip(self, *command):
         """Change an interface, address or route of the machine."""

@@ -12,9 +12,14 @@ from clickos_lab import apt
 from clickos_lab import errors
 from clickos_lab import say
 from clickos_lab import shell
+from clickos_lab import stamps
 
 TOOLS = ('debootstrap', 'systemd-container')
-_INCLUDED = 'systemd,systemd-sysv,dbus,ca-certificates,iproute2'
+_INCLUDED = 'systemd,systemd-sysv,dbus,ca-certificates,iproute2,iputils-ping'
+#: systemd-nspawn refuses it; cosmosd takes over rings of a guest with it.
+_CALLS = 'pidfd_getfd'
+#: A machine of its own has udev, which makes the device with these rights.
+_DEVICES = 'rm -f /dev/net/tun && mknod -m 0666 /dev/net/tun c 10 200'
 #: Files of this machine with which apt finds Debian's packages.
 _OURS = ('etc/apt/apt.conf.d', 'etc/apt/sources.list.d/debian.sources',
          'etc/ssl/certs/ca-certificates.crt', 'etc/resolv.conf')
@@ -38,10 +43,16 @@ class DebianRoot:
         shell.output(['cp', '-a', self._plain, self.root], timeout_s=300)
         self._machine = subprocess.Popen(
             ['systemd-nspawn', '--register=no', '--keep-unit', '--quiet',
-             '--capability=all', '--bind=/dev/net/tun', '--private-network',
-             '-D', self.root, '-b'], start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        self._await_boot()
+             '--capability=all', f'--system-call-filter={_CALLS}',
+             '--private-network', '-D', self.root, '-b'],
+            start_new_session=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL)
+        try:
+            self._await_boot()
+            self.run(_DEVICES)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
@@ -53,7 +64,8 @@ class DebianRoot:
         shutil.rmtree(self.root)
 
     def _make_plain(self):
-        if (self._plain / 'made').exists():
+        stamp = self._plain / 'made'
+        if stamps.fresh(stamp, _INCLUDED):
             return
         apt.ensure(self._state, TOOLS)
         shutil.rmtree(self._plain, ignore_errors=True)
@@ -63,8 +75,11 @@ class DebianRoot:
                       self._state.log / 'debootstrap.log')
             for name in _OURS:
                 self._copy(pathlib.Path('/') / name)
+            # dpkg waits for the disk after each file of a root that is lost.
+            (self._plain / 'etc/dpkg/dpkg.cfg.d/fast').write_text(
+                'force-unsafe-io\n')
         (self._plain / 'etc/apt/sources.list').unlink(missing_ok=True)
-        (self._plain / 'made').touch()
+        stamp.write_text(_INCLUDED)
 
     def _copy(self, source):
         target = self._plain / str(source).lstrip('/')
@@ -104,7 +119,7 @@ class DebianRoot:
         self._download()
         return self.run('DEBIAN_FRONTEND=noninteractive apt-get install -y '
                         '--no-install-recommends '
-                        '/packages/*.deb')
+                        '/packages/*.deb', timeout_s=900)
 
     def _download(self):
         shell.run(['chroot', self.root, 'sh', '-c',
@@ -112,7 +127,7 @@ class DebianRoot:
                    '--no-install-recommends /packages/*.deb'],
                   self._state.log / 'packages.log')
 
-    def run(self, script, check=True):
+    def run(self, script, check=True, timeout_s=300):
         """Run a shell script in the machine; return its output.
 
         :raises LabError: if it fails and ``check`` is set
@@ -120,7 +135,7 @@ class DebianRoot:
         done = subprocess.run(
             ['nsenter', '-t', str(self._leader()), '-m', '-u', '-i', '-n',
              '-p', '-C', '-r', '-w', '--', 'sh', '-c', script],
-            capture_output=True, text=True, timeout=300,
+            capture_output=True, text=True, timeout=timeout_s,
             env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL': 'C'})
         if check and done.returncode:
             raise errors.LabError(f'{script}: {done.stdout}{done.stderr}')

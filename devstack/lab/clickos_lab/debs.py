@@ -13,10 +13,12 @@ import shutil
 import tempfile
 
 from clickos_lab.config import options
+from clickos_lab import distribution
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import venv
+from clickos_lab import version
 from clickos_lab.xen import image
 from clickos_lab.xen import toolstack
 
@@ -24,6 +26,8 @@ SOURCES = paths.REPO / 'packaging'
 NAMES = ('common', 'cosmosd', 'valed', 'guest', 'agent')
 _SCRIPTS = ('postinst', 'prerm', 'postrm')
 _LIBRARY = '/usr/lib/clickos'
+#: Files in which uv notes paths and times of this machine.
+_ORIGINS = ('direct_url.json', 'uv_cache.json')
 _SHARE = '/usr/share/clickos'
 #: The scripts fill in the user ids when they install these files.
 _VALUES = {
@@ -89,19 +93,24 @@ def _agent_conf():
     return '\n'.join(lines) + '\n'
 
 
-def version():
-    """Return the version: commits since the beginning order the builds."""
+def before_release():
+    """Return the version of a build that is not a release.
+
+    The number of commits orders such builds; "~" sorts them before the
+    release (deb-version(7)).
+    """
     git = ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO]
-    return f'0.1.0+{shell.output([*git, "rev-list", "--count", "HEAD"])}'
+    count = shell.output([*git, 'rev-list', '--count', 'HEAD']).strip()
+    return f'{version.number()}~{count}'
 
 
 def build(state, folder, number=None, names=NAMES):
     """Build the packages into a folder.
 
-    :param number: the version, by default :func:`version`
+    :param number: the version, by default :func:`before_release`
     :returns: the paths of the packages
     """
-    number = (number or version()).strip()
+    number = number or before_release()
     every = contents(state)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -133,7 +142,7 @@ def _build(state, name, held, root, folder, number):
     target = folder / f'{package}_{number}_amd64.deb'
     shell.output(['dpkg-deb', '-Zzstd', '--root-owner-group', '--build',
                   root, target],
-                 env={**os.environ, 'SOURCE_DATE_EPOCH': '0'},
+                 env={'SOURCE_DATE_EPOCH': '0', **os.environ},
                  timeout_s=300)
     return target
 
@@ -183,18 +192,11 @@ def _add_python(state, root):
     """Add the agent's libraries, and the wheel with all drivers."""
     log = state.log / 'packages.log'
     library, wheels = root / _LIBRARY[1:] / 'python', root / _SHARE[1:]
-    env = {**os.environ, 'PBR_VERSION': '0.1.0'}
-    python = ['--python', state.tool('python')]
-    with tempfile.TemporaryDirectory() as scratch:
-        venv.copy_sources(pathlib.Path(scratch))
-        shell.run([venv.uv(state), 'build', '--wheel', '--quiet', *python,
-                   '--no-build-isolation', '--out-dir', wheels, scratch],
-                  log, env=env)
-    (wheel,) = wheels.glob('*.whl')
-    (wheels / '.gitignore').unlink(missing_ok=True)
-    shell.run([venv.uv(state), 'pip', 'install', '--quiet', *python,
-               '--target', library, '--constraint', venv.REQUIREMENTS,
-               wheel], log, env=env)
+    wheel = distribution.wheel(state, wheels)
+    shell.run([venv.uv(state), 'pip', 'install', '--quiet', '--python',
+               state.tool('python'), '--target', library, '--constraint',
+               venv.REQUIREMENTS, wheel], log)
+    _forget_origin(library)
     # These programs name the interpreter of this machine.
     shutil.rmtree(library / 'bin', ignore_errors=True)
     # dpkg-deb changes the times of files, so that no time can be checked.
@@ -203,6 +205,17 @@ def _add_python(state, root):
                'unchecked-hash', library], log)
     for path in library.rglob('*'):
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def _forget_origin(library):
+    """Remove records of where and when uv found our wheel, for each build."""
+    for record in library.glob('*.dist-info/RECORD'):
+        lines = record.read_text().splitlines(keepends=True)
+        record.write_text(''.join(
+            line for line in lines
+            if line.split(',')[0].rpartition('/')[2] not in _ORIGINS))
+        for name in _ORIGINS:
+            (record.parent / name).unlink(missing_ok=True)
 
 
 def run(state, _arguments):

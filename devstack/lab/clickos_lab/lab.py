@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bringing the whole lab up and taking it down."""
 
-import contextlib
 import os
 import pathlib
 import shutil
-import signal
 import time
 
 from clickos_lab import accounts
@@ -203,7 +201,7 @@ class Lab:
 
         A second Ctrl-C does not interrupt the clean-up after the first.
         """
-        with _undisturbed():
+        with processes.undisturbed():
             self._down()
 
     def _down(self):
@@ -239,18 +237,6 @@ class Lab:
             remove(*arguments)
         except errors.LabError as e:
             say.warn(f'{what}: not all were removed: {e}')
-
-
-@contextlib.contextmanager
-def _undisturbed():
-    """Ignore the signals that would end this process."""
-    before = {number: signal.signal(number, signal.SIG_IGN)
-              for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 _DAEMONS = ('valed', 'cosmosd', 'clickos-process')

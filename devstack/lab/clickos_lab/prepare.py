@@ -32,6 +32,21 @@ def everything(state):
         python.result()
 
 
+def process_host(state):
+    """Install and build what a process host needs, without OpenStack.
+
+    :raises LabError: if something is missing that only the user can get.
+    """
+    prereq.check()
+    state.create()
+    apt.ensure(state, apt.PROCESS_HOST_PACKAGES)
+    # One waits for the network while the other computes.
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        made = pool.submit(store.build, state)
+        rust.build_process_host(state)
+        made.result()
+
+
 def tools(state):
     """Install what linters and unit tests need; any user can.
 

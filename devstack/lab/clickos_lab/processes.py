@@ -8,6 +8,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import threading
 import time
 
 from clickos_lab import errors
@@ -223,3 +224,41 @@ def _wait_gone(processes, timeout_s):
     while (any(p.alive() for p in processes)
            and time.monotonic() < deadline_s):
         time.sleep(0.05)
+
+
+#: The signals that end a program of the lab, with a clean-up.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextlib.contextmanager
+def undisturbed():
+    """Ignore the signals that would end this process."""
+    with _handling(signal.SIG_IGN):
+        yield
+
+
+@contextlib.contextmanager
+def deferred():
+    """Let the signals that would end this process wait for the block's end.
+
+    The block makes something and registers its removal: no signal comes
+    in between. Threads besides the main one get no signal anyway.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen = []
+    with _handling(lambda number, _frame: seen.append(number)):
+        yield
+    if seen:
+        signal.raise_signal(seen[0])
+
+
+@contextlib.contextmanager
+def _handling(handler):
+    before = {number: signal.signal(number, handler) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

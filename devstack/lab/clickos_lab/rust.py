@@ -21,6 +21,8 @@ def environment(state):
 
 #: Packages with what the lab starts.
 _PACKAGES = tuple(options.DEFAULTS['CLICKOS_CRATES'].split())
+#: Those of them that a host without OpenStack needs.
+_PROCESS_HOST = ('clickos-process', 'cosmosd', 'cosmos', 'valed', 'vale-ctl')
 #: The ``click`` programs take longer than all of these; the lab runs none.
 _CLICK = ('click-run', 'click-doc')
 #: What people call.
@@ -32,6 +34,11 @@ _TOOLS = ('cosmos', 'vale-ctl', 'vale-tc', 'pkt-gen', 'click',
 def build(state):
     """Build the programs of a compute host, optimized."""
     _build(state, 'Rust programs', _PACKAGES)
+
+
+def build_process_host(state):
+    """Build what a process host needs without OpenStack, optimized."""
+    _build(state, 'Rust programs', _PROCESS_HOST)
 
 
 def build_click(state):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one virtual environment: OpenStack from PyPI, and our own packages."""
 
-import os
 import pathlib
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
+from clickos_lab import version
 
 UV = 'uv==0.9.0'
 REQUIREMENTS = pathlib.Path(__file__).parents[1] / 'requirements.txt'
@@ -19,6 +19,7 @@ DISTRIBUTION = 'clickos-openstack'
 #: setuptools and pbr stand in REQUIREMENTS, so a build downloads nothing.
 _BUILD_INPUTS = (
     'setup.cfg', 'setup.py', 'pyproject.toml', 'README.md', 'LICENSE',
+    'docs/bounds.toml',
     'nova-driver', 'tacker-plugin', 'tempest-tests', 'cosmos/python',
     'interfaces/clickos_client', 'vnfd-templates/clickos_types')
 
@@ -86,10 +87,10 @@ def install_ours(state):
     with say.step(f'our own Python packages ({DISTRIBUTION})'), \
             tempfile.TemporaryDirectory() as scratch:
         _copy(files, pathlib.Path(scratch))
-        env = {**os.environ, 'PBR_VERSION': '0.1.0'}
         shell.run([program, 'pip', 'install', '--python',
                    state.tool('python'), '--no-deps', '--no-build-isolation',
-                   '--reinstall', scratch], log, env=env)
+                   '--reinstall', scratch], log,
+                  env=version.environment())
         stamp.write_text(wanted)
 
 

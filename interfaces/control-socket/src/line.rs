@@ -214,21 +214,21 @@ mod tests {
 
     use super::*;
 
-    const SECOND: Duration = Duration::from_secs(1);
+    const MINUTE: Duration = Duration::from_secs(60);
 
     fn read(reader: &mut LineReader, socket: &UnixStream) -> Result<(Vec<u8>, usize), LineError> {
         reader
-            .read(socket, MAX_LINE, SECOND, SECOND)
+            .read(socket, MAX_LINE, MINUTE, MINUTE)
             .map(|(line, fds)| (line, fds.len()))
     }
 
     #[test]
     fn descriptors_stay_with_their_line() {
         let (a, b) = UnixStream::pair().unwrap();
-        send_line(&a, b"one".to_vec(), &[], SECOND).unwrap();
-        send_line(&a, b"two".to_vec(), &[a.as_fd(), a.as_fd()], SECOND).unwrap();
-        send_line(&a, b"three".to_vec(), &[], SECOND).unwrap();
-        send_line(&a, b"four".to_vec(), &[a.as_fd()], SECOND).unwrap();
+        send_line(&a, b"one".to_vec(), &[], MINUTE).unwrap();
+        send_line(&a, b"two".to_vec(), &[a.as_fd(), a.as_fd()], MINUTE).unwrap();
+        send_line(&a, b"three".to_vec(), &[], MINUTE).unwrap();
+        send_line(&a, b"four".to_vec(), &[a.as_fd()], MINUTE).unwrap();
         let mut reader = LineReader::default();
         for expected in [(&b"one"[..], 0), (b"two", 2), (b"three", 0), (b"four", 1)] {
             let (line, fds) = read(&mut reader, &b).unwrap();
@@ -245,7 +245,7 @@ mod tests {
                 line.push(b'\n');
                 let _ = a.write_all(&line);
             });
-            let result = LineReader::default().read(&b, MAX_LINE, SECOND, 10 * SECOND);
+            let result = LineReader::default().read(&b, MAX_LINE, MINUTE, MINUTE);
             drop(b);
             writer.join().unwrap();
             match result {
@@ -260,10 +260,10 @@ mod tests {
         let (a, b) = UnixStream::pair().unwrap();
         let fds = [a.as_fd(); 9];
         assert!(matches!(
-            send_line(&a, b"x".to_vec(), &fds, SECOND),
+            send_line(&a, b"x".to_vec(), &fds, MINUTE),
             Err(LineError::TooManyFds)
         ));
-        send_line(&a, b"x".to_vec(), &fds[..8], SECOND).unwrap();
+        send_line(&a, b"x".to_vec(), &fds[..8], MINUTE).unwrap();
         assert_eq!(read(&mut LineReader::default(), &b).unwrap().1, 8);
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(9))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -278,7 +278,7 @@ mod tests {
         let (mut a, b) = UnixStream::pair().unwrap();
         a.write_all(b"begin").unwrap();
         let short = Duration::from_millis(50);
-        let result = LineReader::default().read(&b, MAX_LINE, 100 * SECOND, short);
+        let result = LineReader::default().read(&b, MAX_LINE, MINUTE, short);
         assert!(matches!(result, Err(LineError::TimedOut)), "{result:?}");
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What hostile lines make a daemon allocate at its peak, through a real socket.
+//! What hostile lines make a daemon allocate at its peak, through a real socket. A program of
+//! its own: its allocator counts what any test takes.
 #![cfg(test)]
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{BufRead, BufReader, Write as _};

@@ -2,12 +2,15 @@
 """The command openstack, as a member of the project types it."""
 
 import os
+import shlex
 import subprocess
 import sys
 
+from oslo_log import log as logging
 from tempest import config
 
 CONF = config.CONF
+LOG = logging.getLogger(__name__)
 _TIMEOUT_S = 300
 
 
@@ -18,7 +21,7 @@ def openstack(clients, *arguments):
     """
     user = clients.credentials
     program = os.path.join(os.path.dirname(sys.executable), 'openstack')
-    return subprocess.run(
+    done = subprocess.run(
         [program, *arguments], stdin=subprocess.DEVNULL, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=_TIMEOUT_S,
         env={**os.environ, 'OS_AUTH_URL': CONF.identity.uri_v3,
@@ -29,3 +32,6 @@ def openstack(clients, *arguments):
              'OS_PROJECT_NAME': user.project_name,
              'OS_USER_DOMAIN_NAME': user.user_domain_name,
              'OS_PROJECT_DOMAIN_NAME': user.project_domain_name})
+    LOG.info('openstack %s: exit status %d', shlex.join(arguments),
+             done.returncode)
+    return done

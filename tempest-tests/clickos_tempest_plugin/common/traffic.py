@@ -2,13 +2,11 @@
 """Traffic from network namespaces that are attached to the switch."""
 
 import json
-import os
 import re
-import select
 import signal
 import subprocess
-import time
 
+from clickos_client import pings
 from tempest.lib.common.utils import data_utils
 
 from clickos_tempest_plugin.common import host
@@ -20,8 +18,8 @@ _HOST = host.Host()
 PING_INTERVAL_S = 0.05
 HTTP_PORT = 80
 ECHO_PORT = 7
-#: a connection that answers later is lost
-PATIENCE_S = 5
+#: for the answer of a ping or of a connection
+PATIENCE_S = 20
 #: What udhcpc of busybox prints.
 LEASE = re.compile(r'lease of ([0-9.]+) obtained')
 #: sends as many bytes as asked for in the path, http://server/1000
@@ -141,13 +139,24 @@ class Machine:
             _HOST.run('endpoint-counters', self.name).stdout)
 
     def can_ping(self, other):
-        """Tell whether echo requests are answered."""
+        """Tell whether an echo request is answered."""
         return self.can_ping_address(other.ip)
 
     def can_ping_address(self, address):
-        """Tell whether echo requests to an address are answered."""
-        return self.run('ping', '-n', '-q', '-c', '2', '-i', '0.2', '-W', '1',
-                        address, check=False).returncode == 0
+        """Tell whether one of two echo requests to an address is answered.
+
+        It takes no longer than the answer of the second one.
+        """
+        return self._ping(address, PATIENCE_S)
+
+    def is_cut_off(self, other):
+        """Tell whether echo requests get no answer within a second."""
+        return not self._ping(other.ip, 1)
+
+    def _ping(self, address, patience_s):
+        return self.run('ping', '-n', '-q', '-c', '2', '-i', '0.2', '-W',
+                        str(patience_s), address,
+                        check=False).returncode == 0
 
     def lease(self):
         """Return the address that a DHCP server offers, '' for none."""
@@ -158,8 +167,8 @@ class Machine:
 
     def ping(self, other):
         """Start a ping that runs until a test takes its result."""
-        return Ping(self.start('ping', '-n', '-i', str(PING_INTERVAL_S),
-                               other.ip))
+        return pings.Running(self.start(
+            'ping', '-n', '-i', str(PING_INTERVAL_S), other.ip))
 
     def flood(self, other, rate):
         """Start echo requests at a rate a second, until the test ends."""
@@ -217,54 +226,6 @@ class Endpoint(Machine):
             admin, tenant.make_port(network, cleanup), cleanup,
             [*(('16',) if wired else ('24', '--gateway', self.gateway)),
              *(f'--allow={each}' for each in allow)])
-
-
-class Ping:
-    """A running ping."""
-
-    #: What it prints at SIGQUIT.
-    SENT = re.compile(r'\d+/(\d+) packets')
-    ANSWER = re.compile(r'icmp_seq=(\d+) ttl=')
-
-    def __init__(self, process):
-        self._process = process
-        self._output = b''
-
-    def result(self):
-        """Stop it; return how many requests were sent and answered.
-
-        Ping goes on until those that it had sent are answered, since the
-        last ones are under way. It takes 10 s at most.
-        """
-        self._process.send_signal(signal.SIGQUIT)
-        end_s = time.monotonic() + 10
-        while time.monotonic() < end_s and not self._is_answered():
-            self._read()
-        self._process.send_signal(signal.SIGINT)
-        self._process.wait(10)
-        sent, answered = self._counts()
-        return sent, len(answered)
-
-    def _read(self):
-        file = self._process.stdout.fileno()
-        if select.select([file], [], [], 0.1)[0]:
-            self._output += os.read(file, 65536)
-
-    def _is_answered(self):
-        if not self.SENT.search(self._output.decode()):
-            return False
-        sent, answered = self._counts()
-        return len(answered) == sent
-
-    def _counts(self):
-        """Return the requests before SIGQUIT, and those of them answered."""
-        text = self._output.decode()
-        found = self.SENT.search(text)
-        if not found:
-            raise AssertionError(f'no summary from ping: {text[-500:]}')
-        answered = {int(number) for number in self.ANSWER.findall(text)}
-        sent = int(found[1])
-        return sent, {number for number in answered if number <= sent}
 
 
 class Connections:

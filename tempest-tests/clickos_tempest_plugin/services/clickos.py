@@ -71,6 +71,11 @@ class ClickOSClient(base.Client):
         return self.call('GET', f'v1/{kind}/{guest_id}/changes',
                          200)[1]['changes']
 
+    def show_change(self, guest_id, number, kind='servers'):
+        """Return a change."""
+        return self.call('GET', f'v1/{kind}/{guest_id}/changes/{number}',
+                         200)[1]['change']
+
     def create_state(self, state_id, config, writes=()):
         """Make a state that user_data refers to."""
         self.call('PUT', f'v1/states/{state_id}', 201,

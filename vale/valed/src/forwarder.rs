@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use vale_handover::Receiver as Incoming;
 
 use crate::handover::{Frame, Peers, Sleeper};
+use crate::held::Patience;
 use crate::limit::Nanoseconds;
 use crate::switch::{MAX_PORTS, Scratch, Switch};
 pub use changes::AddFailure;
@@ -65,6 +66,8 @@ pub struct Post {
     pub commands: Receiver<Command>,
     pub peers: Peers,
     pub incoming: Vec<Incoming<Frame>>,
+    /// Of frames for full receivers.
+    pub patience: Patience,
 }
 
 impl Forwarder {
@@ -77,6 +80,7 @@ impl Forwarder {
         epoll::add(&epoll, &post.sleeper.wake, token, flags)?;
         let mut scratch = Scratch::default();
         scratch.buffers.peers = post.peers;
+        scratch.patience = post.patience;
         Ok(Self {
             worker: post.worker,
             switches: Vec::new(),
@@ -162,6 +166,18 @@ impl Forwarder {
         }
         self.flush();
         moved
+    }
+
+    /// A round with the events that have come. True if there was work.
+    #[cfg(test)]
+    pub fn turn(&mut self) -> io::Result<bool> {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        self.take_events(&mut Vec::with_capacity(64), Some(&now))?;
+        self.read_clock();
+        Ok(self.round())
     }
 
     /// Takes up to `most` frames from each other worker.

@@ -9,7 +9,14 @@ use crate::offload::Offload;
 use crate::outgoing::Outgoing;
 
 /// The longest wait without a frame that finds room. Then the frames go on and may be lost.
-const PATIENCE: Nanoseconds = 100_000_000;
+#[derive(Clone, Copy)]
+pub struct Patience(pub Nanoseconds);
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self(100_000_000)
+    }
+}
 
 /// A judged frame for a port whose queue was full, in private memory.
 struct HeldFrame {
@@ -87,9 +94,10 @@ impl Held {
     pub fn release(
         &mut self,
         now: Nanoseconds,
+        patience: Patience,
         mut deliver: impl FnMut(usize, &mut Outgoing<'_>, bool) -> bool,
     ) -> bool {
-        let may_wait = now.saturating_sub(self.since) < PATIENCE;
+        let may_wait = now.saturating_sub(self.since) < patience.0;
         let (before, mut full) = (self.frames.len(), Vec::new());
         self.frames.retain_mut(|frame| {
             if full.contains(&frame.to) || !deliver(frame.to, &mut frame.outgoing(now), may_wait) {

@@ -108,7 +108,8 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     raise_descriptor_limit();
     log_ring_pages();
     let cpus = cpus(&config).map_err(named)?;
-    let (workers, handle) = workers::make(config.workers.0).map_err(text)?;
+    let (workers, handle) =
+        workers::make(config.workers.0, workers::Waits::default()).map_err(text)?;
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
     let stopper = server.stopper();
     let store = config.xenstore.as_deref();

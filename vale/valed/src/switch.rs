@@ -17,6 +17,7 @@ use crate::device::{Buffers, Burst, Device, HEAD};
 use crate::filter::{Filter, Seen};
 use crate::handover::At;
 use crate::headers::Ethernet;
+use crate::held::Patience;
 use crate::learned::Learned;
 use crate::limit::Nanoseconds;
 use crate::lookup::{Lookup, StaticTable};
@@ -40,6 +41,7 @@ pub struct Scratch {
     seen: Seen,
     /// The time of the round.
     pub now: Nanoseconds,
+    pub patience: Patience,
 }
 
 /// Why a port cannot be added.
@@ -346,6 +348,7 @@ impl Switch {
             buffers,
             seen,
             now,
+            patience: _,
         } = scratch;
         if let Some(port) = &mut self.ports[source] {
             port.counters.rx_packets += 1;

@@ -13,13 +13,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{PortId, PortName, SwitchName};
 
 use crate::forwarder::{Command, Forwarder, Post};
 use crate::handover::{Sleeper, mesh};
+use crate::held::Patience;
 pub use moves::MoveFailure;
 
 /// Most workers.
@@ -81,10 +82,29 @@ impl Places {
     }
 }
 
+/// The longest waits of the workers.
+#[derive(Clone, Copy)]
+pub struct Waits {
+    /// Of frames for full receivers.
+    pub frames: Patience,
+    /// Of a change for frames that wait.
+    pub changes: Duration,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            frames: Patience::default(),
+            changes: Duration::from_secs(1),
+        }
+    }
+}
+
 /// Sends work to the workers.
 #[derive(Clone)]
 pub struct Handle {
     channels: Arc<[Channel]>,
+    waits: Waits,
     /// Held during a change, so that all workers see changes in one order.
     places: Arc<Mutex<Places>>,
 }
@@ -93,7 +113,7 @@ pub struct Handle {
 ///
 /// # Errors
 /// There are no further descriptors.
-pub fn make(count: usize) -> io::Result<(Vec<Forwarder>, Handle)> {
+pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> {
     let sleepers = (0..count).map(|_| {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (bell, wake) = (Arc::default(), Arc::new(wake));
@@ -118,10 +138,12 @@ pub fn make(count: usize) -> io::Result<(Vec<Forwarder>, Handle)> {
             commands,
             peers,
             incoming,
+            patience: waits.frames,
         })?);
     }
     let handle = Handle {
         channels: channels.into(),
+        waits,
         places: Arc::default(),
     };
     Ok((workers, handle))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest of 8 MiB flattens a configuration of 1 MiB. The tests count the bytes in use at the peak
-//! for each byte of text.
+//! for each byte of text. They are a program of their own: its allocator counts what any test takes.
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -103,7 +103,7 @@ fn check_hostile() {
             let count = (SMALL.config_bytes - before.len()) / part.len();
             let (used, errors) = flattened(before.to_string() + &part.repeat(count), &SMALL);
             println!("{before}{part}...: {used} bytes, {errors} errors");
-            assert!(used < 3 << 20, "{before}{part}...: {used} bytes");
+            bounds::hold("max_refused_text_memory_bytes", used as f64);
         }
     }
 }
@@ -121,7 +121,9 @@ fn a_few_bytes_for_each_byte_of_text() {
         "Idle -> f :: IPFilter({rules} deny all) -> Discard"
     ));
     println!("10,000 rules: {used} bytes for {len}");
-    assert!(len > 700_000 && used < 2 * len, "{used} bytes for {len}");
+    assert!(len > 700_000, "{len} bytes");
+    let ratio = used as f64 / len as f64;
+    bounds::hold("max_rules_memory_bytes_per_byte", ratio);
 
     let element = |n: usize| {
         let before = n - 1;
@@ -130,7 +132,8 @@ fn a_few_bytes_for_each_byte_of_text() {
     let graph: String = (1..5000).map(element).collect();
     let (used, len) = peak(format!("counter0 :: Idle;\n{graph}"));
     println!("5,000 elements: {used} bytes for {len}");
-    assert!(used < 10 * len, "{used} bytes for {len}");
+    let ratio = used as f64 / len as f64;
+    bounds::hold("max_elements_memory_bytes_per_byte", ratio);
 
     check_hostile();
 }

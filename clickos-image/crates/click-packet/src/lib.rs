@@ -10,7 +10,7 @@
 //! * a pool's memory lives until the pool and all its packets are dropped;
 //! * nothing here is `Send`: a router, its pool and its packets share a thread.
 //!
-//! Its tests run under Miri too: `cargo +nightly miri test -p click-packet --test packets`.
+//! Its tests run under Miri too: `cargo +nightly miri test -p click-packet --test it packets::`.
 #![no_std]
 extern crate alloc;
 #[cfg(test)]

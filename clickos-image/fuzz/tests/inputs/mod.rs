@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Inputs made of words of the language and of packets, put together and changed at random. The same
-//! inputs each time; FUZZ_RUNS changes their number.
+//! inputs each time; FUZZ_RUNS changes their number, and FUZZ_SEED gives others.
 #![allow(dead_code, reason = "not every test uses all of them")]
 use std::env;
+use std::str::FromStr;
 
 /// A small generator (xorshift, Marsaglia 2003): the inputs must be the same everywhere.
 pub struct Random(pub u64);
 
 impl Random {
+    /// The generator of a target.
+    pub fn of(target: u64) -> Self {
+        Self(target ^ number("FUZZ_SEED").unwrap_or(0) << 8)
+    }
+
     pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -135,6 +141,9 @@ pub fn input(random: &mut Random) -> Vec<u8> {
 
 /// The number of inputs.
 pub fn runs(usual: usize) -> usize {
-    let given = env::var("FUZZ_RUNS").ok().and_then(|n| n.parse().ok());
-    given.unwrap_or(usual)
+    number("FUZZ_RUNS").unwrap_or(usual)
+}
+
+fn number<T: FromStr>(variable: &str) -> Option<T> {
+    env::var(variable).ok().and_then(|n| n.parse().ok())
 }

@@ -3,6 +3,7 @@
 
 import unittest
 
+import image
 import selection
 
 
@@ -23,6 +24,13 @@ class SelectionTest(unittest.TestCase):
         self.assertEqual(
             ['control/clickos_control', 'device/from_device',
              'standard/counter', 'standard/tee'], selection.of_flat(flat))
+
+    def test_the_default_image_has_the_promised_classes(self):
+        names = selection.class_names(
+            selection.of_groups(selection.default_groups()))
+        self.assertLess(names, set(selection.classes()))
+        self.assertGreaterEqual(
+            len(names), image.bound('min_default_image_classes'))
 
     def test_a_class_of_the_program_only_is_refused(self):
         with self.assertRaisesRegex(selection.UnknownClass,

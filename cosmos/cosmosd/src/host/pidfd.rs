@@ -168,7 +168,7 @@ mod tests {
         ] {
             let (_child, watched, reasons) = watched(script);
             assert_eq!(
-                reasons.recv_timeout(Duration::from_secs(10)).unwrap(),
+                reasons.recv_timeout(Duration::from_secs(60)).unwrap(),
                 reason
             );
             watched.kill().map_err(|(_, e)| e).unwrap();

@@ -362,7 +362,8 @@ mod tests {
                 },
             ),
             (Code::Timeout, "no answer in time", |s| {
-                s.config = "Silent".into()
+                s.config = "Silent".into();
+                s.timeout_ms = 200;
             }),
             (Code::HandlerError, "fw.config: bad rule", |s| {
                 s.writes[0].1 = "bad".into()
@@ -421,7 +422,6 @@ mod tests {
         world.watch_deaths();
         let mut silent = spec(1);
         silent.config = "Silent".into();
-        silent.timeout_ms = 60_000;
         std::thread::scope(|scope| {
             let created = scope.spawn(|| world.toolstack.create(&silent));
             while world.host.found(1).is_none() {
@@ -441,7 +441,6 @@ mod tests {
         let world = World::new();
         let mut silent = spec(1);
         silent.config = "Silent".into();
-        silent.timeout_ms = 60_000;
         std::thread::scope(|scope| {
             let created = scope.spawn(|| world.toolstack.create(&silent));
             while world.host.found(1).is_none() {

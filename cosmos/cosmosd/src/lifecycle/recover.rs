@@ -132,7 +132,7 @@ mod tests {
     use crate::testing::{World, spec, uuid};
     use std::time::Duration;
 
-    const SOON: Duration = Duration::from_secs(1);
+    const SOON: Duration = Duration::from_secs(60);
 
     #[test]
     fn guests_survive_a_restart() {

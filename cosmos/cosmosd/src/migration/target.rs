@@ -76,7 +76,7 @@ mod tests {
     use crate::testing::{World, spec, uuid};
 
     const MOVER: u64 = 7;
-    const SOON: Duration = Duration::from_secs(1);
+    const SOON: Duration = Duration::from_secs(60);
 
     /// A world to which a client has brought a halted guest.
     fn brought() -> World {
@@ -95,7 +95,7 @@ mod tests {
                 newest,
                 applied: vec![5, 6],
             },
-            timeout_ms: 1000,
+            timeout_ms: 60_000,
         }
     }
 

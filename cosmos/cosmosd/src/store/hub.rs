@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     fn soon() -> Instant {
-        Instant::now() + Duration::from_secs(10)
+        Instant::now() + Duration::from_secs(60)
     }
 
     #[test]
@@ -287,6 +287,7 @@ mod tests {
         let found = Mutex::new(None);
         std::thread::scope(|scope| {
             scope.spawn(|| {
+                // Time to wait; the change counts before, too.
                 std::thread::sleep(Duration::from_millis(20));
                 *found.lock().unwrap() = Some(7);
                 signals.wake();
@@ -304,6 +305,7 @@ mod tests {
         let waiter = std::thread::spawn(move || {
             other.wait_since(other.seen(), "x", soon(), || Ok(None::<()>))
         });
+        // Time to wait; the death counts before, too.
         std::thread::sleep(Duration::from_millis(20));
         signals.die("killed by signal 9");
         let error = waiter.join().unwrap().unwrap_err();

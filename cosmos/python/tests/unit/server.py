@@ -29,7 +29,7 @@ class Server:
     def close(self):
         self._listener.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(60)
         self._listener.close()
         self._dir.cleanup()
 

@@ -37,7 +37,7 @@ class ClientCase(unittest.TestCase):
     def serve(self, handler):
         srv = server.Server(handler)
         self.addCleanup(srv.close)
-        return srv, CosmosClient(srv.path, timeout_s=5)
+        return srv, CosmosClient(srv.path, timeout_s=60)
 
     def failure(self, call, *args, **kwargs):
         with self.assertRaises(CosmosError) as caught:
@@ -299,12 +299,12 @@ class TestErrors(ClientCase):
 
     def test_silent_daemon(self):
         released = threading.Event()
-        srv, _ = self.serve(lambda _file, _request: released.wait(10) and None)
+        srv, _ = self.serve(lambda _file, _request: released.wait(60) and None)
         self.addCleanup(released.set)
         begin = time.monotonic()
         error = self.failure(CosmosClient(srv.path, timeout_s=0.2).hello)
         self.assertEqual('client-timeout', error.code)
-        self.assertLess(time.monotonic() - begin, 5)
+        self.assertLess(time.monotonic() - begin, 30)
 
     def test_deadline_of_the_guest_is_added(self):
         def late(_file, _request):
@@ -313,7 +313,7 @@ class TestErrors(ClientCase):
         srv, _ = self.serve(late)
         client = CosmosClient(srv.path, timeout_s=0.1)
         self.assertEqual({'domid': 1}, client.router_install(
-            UUID, '', 'x', timeout_ms=5000))
+            UUID, '', 'x', timeout_ms=60000))
 
     def test_daemon_that_hangs_up(self):
         _, client = self.serve(lambda _file, _request: None)
@@ -403,7 +403,7 @@ class TestEvents(ClientCase):
         reader = threading.Thread(target=lambda: got.extend(stream))
         reader.start()
         stream.close()
-        reader.join(5)
+        reader.join(60)
         self.assertFalse(reader.is_alive())
         self.assertEqual([], got)
         stream.close()

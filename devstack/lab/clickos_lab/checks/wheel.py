@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our wheel in an empty environment: setup.cfg names all that it imports.
 
-``python -m clickos_lab.checks.wheel`` installs the wheel without extras and
-imports what then has to work, and again for each extra with its packages.
+``python -m clickos_lab.checks.wheel [WHEEL]`` installs the wheel without
+extras and imports what then has to work, and again for each extra with its
+packages. The wheel is by default one of this tree.
 """
 
 import configparser
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+from clickos_lab import distribution
 from clickos_lab import paths
 from clickos_lab import venv
 
@@ -42,14 +44,15 @@ print(count)
 """
 
 
-def main():
+def main(arguments):
     """Check each extra; return how many failed."""
     _check_names()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        venv.copy_sources(folder / 'sources')
+        wheel = pathlib.Path(arguments[0]).resolve() if arguments else (
+            distribution.wheel(paths.State(), folder / 'wheel'))
         failed = [extra for extra in _PACKAGES
-                  if not _imports(folder, extra)]
+                  if not _imports(folder, wheel, extra)]
     print(f'{len(_PACKAGES)} environments, {len(failed)} failed')
     return len(failed)
 
@@ -83,10 +86,10 @@ def _of_tree(package_dir):
     return found
 
 
-def _imports(folder, extra):
+def _imports(folder, wheel, extra):
     """Install the wheel in an environment of its own and import it."""
     place = folder / (extra or 'none')
-    wanted = f'{folder}/sources[{extra}]' if extra else f'{folder}/sources'
+    wanted = f'{wheel}[{extra}]' if extra else wheel
     uv = venv.uv(paths.State())
     _run([uv, 'venv', '--quiet', '--python', sys.executable, place])
     python = place / 'bin/python'
@@ -104,9 +107,8 @@ def _imports(folder, extra):
 
 
 def _run(command):
-    subprocess.run([str(word) for word in command], check=True,
-                   env={**os.environ, 'PBR_VERSION': '0.1.0'})
+    subprocess.run([str(word) for word in command], check=True)
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

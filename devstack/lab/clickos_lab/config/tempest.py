@@ -3,6 +3,7 @@
 
 import shlex
 
+from clickos_lab import bounds
 from clickos_lab.config import options
 from clickos_lab.config import site as _site
 from clickos_lab import paths
@@ -12,8 +13,9 @@ def write(site, folder, csars, references):
     """Write tempest.conf into a folder that ``tempest init`` made.
 
     :param csars: folder of the packages of firewall and NAT
-    :param references: ids: ``image``, ``flavor``; ``second_zone``, path
-        ``combine_program``
+    :param references: ids: ``image``, ``flavor``; path
+        ``combine_program``; ``second_zone``, None without a second host;
+        ``has_xen``
     """
     host_command = [
         'env', f'CLICKOS_STATE={site.state.root}',
@@ -29,12 +31,21 @@ def write(site, folder, csars, references):
             'flavor_ref': references['flavor'],
             'flavor_ref_alt': references['flavor']},
         'clickos': {
+            'bounds_path': bounds.path().resolve(),
             'combine_program': references['combine_program'],
-            'second_zone': references['second_zone'],
-            'second_host_command': shlex.join(
-                [*host_command, '--on', 'second']),
-            'xen_host_command': shlex.join(
-                [*host_command, '--on', 'xen'])}})
+            **_others(host_command, references)}})
+
+
+def _others(host_command, references):
+    """Return the options of hosts besides the first one."""
+    found = {}
+    if references['second_zone']:
+        found['second_zone'] = references['second_zone']
+        found['second_host_command'] = shlex.join(
+            [*host_command, '--on', 'second'])
+    if references['has_xen']:
+        found['xen_host_command'] = shlex.join([*host_command, '--on', 'xen'])
+    return found
 
 
 def write_own(site, folder, references):
@@ -65,7 +76,9 @@ def _write(site, folder, *more):
     trust = {'ca_certificates_file': site.settings.authority} \
         if site.settings.authority else {}
     site.write_ini(folder / 'etc/tempest.conf', options.merged({
-        'DEFAULT': {'log_file': site.state.log / 'tempest.log'},
+        # With the bodies of requests.
+        'DEFAULT': {'log_file': site.state.log / 'tempest.log',
+                    'debug': True},
         'oslo_concurrency': {'lock_path': folder / 'lock'},
         'auth': {
             'use_dynamic_credentials': True,

@@ -18,6 +18,7 @@ from clickos_lab.config import hosts
 from clickos_lab.demo import http_server
 from clickos_lab import errors
 from clickos_lab.host import endpoint
+from clickos_lab import pings
 from clickos_lab import shell
 
 HTTP_PORT = 80
@@ -89,6 +90,12 @@ class Machines:
             stdout=output, stderr=subprocess.STDOUT, text=True)
         self._processes.append(process)
         return process
+
+    @staticmethod
+    def ping(machine, address, interval_s):
+        """Start a ping, which ends at the latest with its namespace."""
+        return pings.Ping(machine.command('ping', '-n', '-i', interval_s,
+                                          address))
 
     def serve_files(self, machine, binding):
         """Start an HTTP server with a file of random bytes."""

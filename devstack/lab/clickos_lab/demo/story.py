@@ -9,10 +9,10 @@ from clickos_client import api as clickos_client
 from clickos_lab.cloud import sessions
 from clickos_lab.cloud import vim
 from clickos_lab.demo import cli
-from clickos_lab.demo import figures
 from clickos_lab.demo import machines
 from clickos_lab.demo import tacker
 from clickos_lab.demo import traffic
+from clickos_lab import figures
 from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
@@ -198,8 +198,7 @@ class Story:
     # 5
     def _change(self):
         before = self._guests.identity(self._server_id)
-        ping = traffic.Ping(self._machines, self.client, self.server_port.ip,
-                            '0.02')
+        ping = self._machines.ping(self.client, self.server_port.ip, '0.02')
         wanted = {'rules': NO_HTTP}
         self._openstack('vnflcm', 'update', self.vnf_id, '--I', self._write(
             'update', {'metadata': {'clickos_properties': wanted}}))

@@ -8,12 +8,14 @@ after it, in every build.
 from clickos_lab import paths
 from clickos_lab.site import elements
 from clickos_lab.site import openapi
+from clickos_lab.site import suites
 from clickos_lab.site import verbs
 
 #: Page: the function that returns the rest of its text.
 PAGES = {'docs/reference/control-sockets': verbs.markdown,
          'docs/reference/elements': elements.markdown,
-         'docs/reference/http-api': openapi.markdown}
+         'docs/reference/http-api': openapi.markdown,
+         'docs/reference/suites': suites.markdown}
 
 
 def setup(app):

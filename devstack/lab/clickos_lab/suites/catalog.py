@@ -8,78 +8,99 @@ from clickos_lab import paths
 from clickos_lab import prereq
 from clickos_lab.suites import runner
 
-_CARGO_SHOW = r'^(test result:|test .* FAILED|error|     Running )'
+_CARGO_SHOW = r'^(test result:|test .* FAILED|error|passed only|     Running )'
 _STESTR_SHOW = r' (FAILED|\.\.\. FAIL)|^ - (Passed|Failed):'
 
-#: folder with tests: what else has to be importable
+#: folder with tests: what else has to be importable; the longest first, since
+#: two run at a time
 _PYTHON_TESTS = {
+    'tacker-plugin': ('interfaces',),
+    'nova-driver': ('cosmos/python', 'interfaces'),
+    'devstack/lab': ('interfaces',),
+    'cosmos/python': (),
+    'tempest-tests': ('interfaces',),
+    'interfaces': (),
     'clickos-image/benches': (),
     'clickos-image/image': (),
-    'cosmos/python': (),
-    'interfaces': (),
-    'nova-driver': ('cosmos/python', 'interfaces'),
-    'tacker-plugin': ('interfaces',),
-    'tempest-tests': ('interfaces',),
-    'vnfd-templates': ('tacker-plugin', 'interfaces'),
-    'devstack/lab': ('interfaces',)}
+    'vnfd-templates': ('tacker-plugin', 'interfaces')}
+#: for each test of Python, by the kind of its folder
+_LIMITS_S = {'unit': 60, 'as_root': 600}
+#: of cargo: what `make test` builds and runs
+_WORKSPACE = ('--workspace', '--locked', '--no-fail-fast')
 
 
-def suites(state):
-    """Return all suites."""
-    return [*lint(state), *_python(state), *integration(state)]
+def test(state):
+    """The suites that a change must pass, in at most 20 minutes."""
+    return [*lint(state), *_python(state), _rust_tests(state), *_gate(state)]
 
 
 def lint(state):
     """The suites that read the code; clippy alone keeps all cores busy."""
     readers = [
         _check('licenses'), _check('docs'), _check('promises'),
-        _check('site'), _rustfmt(), _check('shell_scripts'),
-        _check('prose'), _check('circles'),
-        runner.Suite('pep8', [state.tool('flake8')]), _bandit(state)]
+        _check('flaky'), _check('site'), _rustfmt(),
+        _check('shell_scripts'), _check('prose'), _check('circles'),
+        runner.Suite('pep8', [state.tool('flake8')]), _check('names'),
+        _bandit(state)]
     return [
         *(dataclasses.replace(suite, has_company=True) for suite in readers),
-        _cargo('clippy', 'clippy', '--workspace', '--all-targets', '--locked',
-               '--', '-D', 'warnings')]
+        runner.Suite(
+            'clippy', [_rust('cargo'), 'clippy', '--workspace',
+                       '--all-targets', '--locked', '--', '-D', 'warnings'],
+            show=_CARGO_SHOW)]
 
 
 def unit(state):
     """Tests of single parts; ``rust-tests`` runs ``rust-units``, too."""
     return [*_python(state),
-            _cargo('rust-units', 'test', '--workspace', '--lib', '--bins',
-                   '--locked', '--', '--skip', 'as_root',
-                   proof=r'^test result: ok. [1-9]')]
-
-
-def _python(state):
-    return [_python_tests(state, folder) for folder in _PYTHON_TESTS
-            if (paths.REPO / folder / 'tests').is_dir()]
+            _cargo('rust-units', *_WORKSPACE, '--lib', '--bins',
+                   '--', '--skip', 'as_root')]
 
 
 def integration(state):
     """Tests of parts together; they need root, some OpenStack or QEMU."""
     return [
-        _check('wheel'), _rust_tests(state),
+        *lint(state), *_python(state), _rust_tests(state), _check('wheel'),
         _python_tests(state, 'devstack/lab', 'as_root'),
-        _cargo('fuzz', 'test', '--manifest-path',
-               'clickos-image/fuzz/Cargo.toml', '--locked',
-               '--target-dir', 'target',
-               proof=r'^test result: ok. [1-9]'),
-        runner.Suite(
-            'vnfs', [sys.executable, '-m', 'clickos_lab.suites.vnfs'],
-            env={'PYTHONPATH': ':'.join(
-                str(paths.REPO / f)
-                for f in ('devstack/lab', 'tacker-plugin', 'interfaces'))},
-            show=r'\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
-            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=600),
-        runner.Suite(
-            'xen', [sys.executable, '-m', 'clickos_lab.suites.xen'],
-            show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
-            proof=r'^Ran [1-9]', fault=r'\(skipped=', timeout_s=2400),
-        runner.Suite(
-            'tempest', [sys.executable, '-m', 'clickos_lab.suites.tempest'],
-            show=r'^\[|\.\.\. (ok|FAIL|ERROR|SKIP)| - (Passed|Failed|Skipped)',
-            proof=r' - Passed: [1-9]', fault=r' - Skipped: [1-9]',
-            timeout_s=2400)]
+        _program('vnfs', timeout_s=900, places=(
+            'devstack/lab', 'tacker-plugin', 'interfaces')),
+        _program('xen', timeout_s=5400), _cloud('--everything')]
+
+
+#: The tiers of CONTRIBUTING.md that end with a table of suites, by name.
+TIERS = {'test': test, 'lint': lint, 'unit': unit, 'integration': integration}
+
+
+def _gate(state):
+    """The host on Xen and the main job, as far as each change tries them."""
+    return [_program('xen', '--gate', name='xen-boot'), _cloud()]
+
+
+def _cloud(*arguments):
+    return runner.Suite(
+        'cloud', [sys.executable, '-m', 'clickos_lab.suites.cloud',
+                  *arguments],
+        show=r'^\[|\.\.\. (ok|FAIL|ERROR|SKIP)| - (Passed|Failed|Skipped)',
+        proof=r' - Passed: [1-9]', fault=r' - Skipped: [1-9]',
+        timeout_s=5400 if arguments else 1500)
+
+
+def _program(module, *arguments, name=None, places=(), **more):
+    """Return a suite of unittest's tests, which a module of ours runs."""
+    env = {'PYTHONPATH': ':'.join(str(paths.REPO / p) for p in places)} \
+        if places else {}
+    return runner.Suite(
+        name or module,
+        [sys.executable, '-m', f'clickos_lab.suites.{module}', *arguments],
+        env=env, show=r'^\[|\.\.\. (ok|FAIL|ERROR)$|^(Ran|OK|FAILED) ',
+        proof=r'^Ran [1-9]', fault=r'\(skipped=', **more)
+
+
+def _python(state):
+    return [dataclasses.replace(_python_tests(state, folder),
+                                has_company=True)
+            for folder in _PYTHON_TESTS
+            if (paths.REPO / folder / 'tests').is_dir()]
 
 
 def _rust(name):
@@ -100,8 +121,11 @@ def _bandit(state):
 
 
 def _cargo(name, *arguments, **more):
-    return runner.Suite(name, [_rust('cargo'), *arguments],
-                        show=_CARGO_SHOW, **more)
+    """Return a suite of Rust tests; arguments are those of `cargo test`."""
+    return runner.Suite(
+        name, [sys.executable, '-m', 'clickos_lab.suites.cargo_tests',
+               _rust('cargo'), *arguments],
+        show=_CARGO_SHOW, proof=r'^test result: ok. [1-9]', **more)
 
 
 def _rustfmt():
@@ -113,29 +137,26 @@ def _rustfmt():
 
 
 def _rust_tests(state):
-    """Build programs with the tests: alone they have other features.
-
-    Crates with other features are built a second time.
-    """
+    """Build programs with the tests: alone they have other features."""
     script = '"$0" build --workspace --locked --lib --bins --tests ' \
-        '--examples && "$0" test --workspace --locked --no-fail-fast'
-    return runner.Suite(
-        'rust-tests', ['sh', '-c', script, _rust('cargo')],
-        env={'NOXEN_PREFIX': str(state.noxen)}, show=_CARGO_SHOW,
-        proof=r'^test result: ok. [1-9]', timeout_s=1800)
+        '--examples && exec "$@"'
+    suite = _cargo('rust-tests', *_WORKSPACE, timeout_s=1800,
+                   env={'NOXEN_PREFIX': str(state.noxen)})
+    return dataclasses.replace(suite, command=[
+        'sh', '-c', script, _rust('cargo'), *suite.command])
 
 
 def _python_tests(state, folder, kind='unit'):
     """One run a folder: each has its own package called tests."""
-    places = [str(paths.REPO / f) for f in (folder, *_PYTHON_TESTS[folder])]
+    places = [str(paths.REPO / f) for f in (
+        folder, *_PYTHON_TESTS[folder], 'devstack/lab/limits')]
     name = f'python-{folder.replace("/", "-")}'
     if kind != 'unit':
         name += f'-{kind}'
     results = state.root / 'stestr' / name
-    results.mkdir(parents=True, exist_ok=True)
     return runner.Suite(
-        name, [state.tool('stestr'), '--test-path', f'{folder}/tests/{kind}',
-               '--top-dir', folder,
-               '--repo-url', results, 'run'],
-        env={'PYTHONPATH': ':'.join(places)}, show=_STESTR_SHOW,
-        proof=r' - Passed: [1-9]')
+        name, [sys.executable, '-m', 'clickos_lab.suites.stestr_tests',
+               state.tool('stestr'), results, folder, kind],
+        env={'PYTHONPATH': ':'.join(places), 'TEST_LIMIT_S': str(
+            _LIMITS_S[kind])},
+        show=_STESTR_SHOW, proof=r' - Passed: [1-9]')

@@ -3,34 +3,49 @@
 
 import os
 import sys
+import time
 
 from clickos_lab import errors
 from clickos_lab import rust
+from clickos_lab.suites import again
 from clickos_lab.suites import catalog
+from clickos_lab.suites import progress
+from clickos_lab.suites import results
 from clickos_lab.suites import runner
 
 
-#: Groups of suites; :func:`run` knows them by name.
-GROUPS = {'all': catalog.suites, 'lint': catalog.lint, 'unit': catalog.unit,
-          'integration': catalog.integration}
+def run(state, names, tier='test'):
+    """Run the suites of a tier, or those of them that are named.
 
-
-def run(state, names, group='all'):
-    """Run the suites of a group, or those that are named.
-
+    :param tier: one of :data:`catalog.TIERS`
+    :returns: 0 when all passed, else 1
     :raises LabError: if there is no suite of a name
     """
-    suites = GROUPS[group](state)
+    began_s = time.monotonic()
+    commit = progress.commit()
+    outcomes = runner.run_all(_chosen(state, names, tier), state.log,
+                              environment(state))
+    again.add([{'test': name, 'suite': outcome.name, 'commit': commit,
+                'date': results.today()}
+               for outcome in outcomes for name in outcome.again])
+    if tier == 'integration':
+        results.record([(o.name, o.seconds) for o in outcomes if o.passed],
+                       commit)
+    return runner.report(outcomes, time.monotonic() - began_s)
+
+
+def _chosen(state, names, tier):
+    suites = catalog.TIERS[tier](state)
     known = [s.name for s in suites]
     unknown = sorted(set(names) - set(known))
     if unknown:
         raise errors.LabError(f'no such suite: {" ".join(unknown)}; there '
                               f'are {" ".join(known)}')
-    chosen = [s for s in suites if not names or s.name in names]
-    return runner.run_all(chosen, state.log, _environment(state))
+    return [s for s in suites if not names or s.name in names]
 
 
-def _environment(state):
+def environment(state):
+    """Return the environment of a suite."""
     cargo = rust.environment(state)
     path = f'{state.venv}/bin:{cargo["PATH"]}'
     keep = {k: v for k, v in os.environ.items() if not k.startswith('OS_')}

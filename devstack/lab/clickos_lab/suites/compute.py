@@ -31,7 +31,6 @@ _ALL = r'^tempest\.api\.(compute|network)\.'
 _SMOKE = r'^tempest\.api\.compute\b.*\[.*\bsmoke\b'
 #: Tests that skip themselves: a guest has no disk, and no shell.
 _SKIPPED = r'BootFromVolume|UnderV243'
-_WORKERS = '2'
 _NAME = 'tempest-compute'
 #: Servers of these tests have no user_data: the image has a configuration.
 _CONFIG = 'Idle -> Discard;'
@@ -57,8 +56,7 @@ def run(state, arguments):
     admin = sessions.admin(settings)
     with _one_zone(admin) as number, _resources(state, admin) as found:
         return tempest_run.run(
-            state, ['--concurrency', _WORKERS, '--exclude-list',
-                    str(EXCLUDED), *arguments],
+            state, ['--exclude-list', str(EXCLUDED), *arguments],
             lambda workspace: tempest_conf.write_own(
                 _site.Site(state, settings), workspace,
                 {**found, 'hosts': number}))

@@ -192,7 +192,7 @@ def main():
     try:
         start(state)
         status = run(state, wanted, arguments.short)
-        return status if arguments.short else _on_xen(state) or status
+        return status if arguments.short else on_xen(state) or status
     except errors.LabError as e:
         print(f'error: {e}')
         return 1
@@ -200,7 +200,7 @@ def main():
         _lab.Lab(state).down()
 
 
-def _on_xen(state):
+def on_xen(state):
     """Run what the demonstration on a Xen host prints, too."""
     _lab.Lab(state).down()
     start(state, 'xen')

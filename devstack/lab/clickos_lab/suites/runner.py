@@ -15,6 +15,7 @@ import time
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab import say
+from clickos_lab.suites import again
 
 _SIGN_OF_LIFE_S = 20
 #: what begins a line and is not worth a terminal's width: a suite's own
@@ -25,7 +26,8 @@ _CLEAN_UP_S = 60
 _AT_ONCE = 2
 #: lines that name a failed test: of cargo, unittest and stestr
 _FAILED_TEST = re.compile(
-    r'^test .* \.\.\. FAILED$|\.\.\. (FAIL|ERROR)$|^(FAIL|ERROR): |'
+    r'^test .* \.\.\. FAILED$|^error: \S+: hangs$|'
+    r'\.\.\. (FAIL|ERROR)$|^(FAIL|ERROR): |'
     r' \[[\d.]+s\] \.\.\. FAILED$')
 #: lines that say why: an exception's, a panic's, which goes on in the next
 _REASON = re.compile(r"^ *([\w.]+\.)?\w*(Error|Exception|Failure|Timeout)\b|"
@@ -63,13 +65,12 @@ class Outcome:
     #: the first lines of the log that name failed tests, and the reason
     #: that follows each
     failed_tests: tuple = ()
+    #: the tests that failed and passed when they ran again alone
+    again: tuple = ()
 
 
 def run_all(suites, log_folder, env):
-    """Run suites in order, all of them, and print the table.
-
-    :returns: 0 when all passed, else 1
-    """
+    """Run suites in order, all of them; return an outcome for each."""
     def run(numbered):
         number, suite = numbered
         say.say(f'suite {number} of {len(suites)}: {suite.name}')
@@ -79,12 +80,12 @@ def run_all(suites, log_folder, env):
                 f'{outcome.seconds:.1f} s {outcome.note}')
         return outcome
 
-    began_s, outcomes = time.monotonic(), []
+    outcomes = []
     for has_company, group in itertools.groupby(
             enumerate(suites, 1), lambda pair: pair[1].has_company):
         outcomes += _side_by_side(run, group) if has_company else map(
             run, group)
-    return _report(outcomes, time.monotonic() - began_s)
+    return outcomes
 
 
 def _side_by_side(run, suites):
@@ -95,18 +96,23 @@ def _side_by_side(run, suites):
 
 def _run(suite, log, env):
     began_s = time.monotonic()
+    unsteady = []
     try:
-        note = _execute(suite, log, {**env, **suite.env})
+        note = _execute(suite, log, {**env, **suite.env}, unsteady)
     except OSError as e:
         note = f'{suite.command[0]}: {e.strerror}'
     except errors.LabError as e:
         note = str(e)
     return Outcome(suite.name, note is None, time.monotonic() - began_s,
-                   note or '', _failed_tests(log) if note else ())
+                   note or '', _failed_tests(log) if note else (),
+                   tuple(unsteady))
 
 
-def _execute(suite, log, env):
-    """Run a suite's command; return None or why it failed."""
+def _execute(suite, log, env, unsteady):
+    """Run a suite's command; return None or why it failed.
+
+    :param unsteady: takes the tests that passed only when run again
+    """
     with open(log, 'wb', buffering=0) as output:
         process = subprocess.Popen(
             [str(a) for a in suite.command], cwd=paths.REPO, env=env,
@@ -123,12 +129,13 @@ def _execute(suite, log, env):
         return f'exit status {status}; see {log}\n{_last(log)}'
     if suite.proof and not any(re.search(suite.proof, n) for n in lines):
         return f'ran no tests (no line like {suite.proof!r}); see {log}'
+    unsteady += filter(None, map(again.named, lines))
     faults = [n for n in lines if suite.fault and re.search(suite.fault, n)]
     return f'{faults[0].strip()}; see {log}' if faults else None
 
 
 def _follow(process, suite, output):
-    """Log the output, show what is worth it, keep proofs and faults."""
+    """Log the output, show what is worth it, keep proofs, faults, marks."""
     deadline_s = time.monotonic() + suite.timeout_s
     silent_since_s = time.monotonic()
     lines = queue.SimpleQueue()
@@ -153,7 +160,8 @@ def _follow(process, suite, output):
         if re.search(suite.show, text):
             silent_since_s = now_s
             say.say(f'  {_LEAD.sub("", text)[:110]}')
-        if any(p and re.search(p, text) for p in (suite.proof, suite.fault)):
+        if again.named(text) or any(
+                p and re.search(p, text) for p in (suite.proof, suite.fault)):
             kept.append(text)
     raise errors.LabError(f'not done after {suite.timeout_s} s')
 
@@ -200,7 +208,11 @@ def _failed_tests(log):
     return tuple(line for pair in pairs for line in pair if line)
 
 
-def _report(outcomes, total_s):
+def report(outcomes, total_s):
+    """Print the table, the failed tests and those that passed alone.
+
+    :returns: 0 when all passed, else 1
+    """
     width = max(len(o.name) for o in outcomes)
     print(f'\n{"suite":<{width}}  result  seconds')
     for o in outcomes:
@@ -213,6 +225,10 @@ def _report(outcomes, total_s):
         print(f'{o.name}: {o.note.splitlines()[0]}')
         for line in o.failed_tests:
             print(f'    {line}')
+    for o in outcomes:
+        for name in o.again:
+            print(f'{o.name}: {again.MARK}{name}; commit '
+                  f'{again.LIST.relative_to(paths.REPO)}')
     print(f'{len(outcomes) - len(failed)} passed, {len(failed)} failed',
           flush=True)
     return 1 if failed else 0

@@ -4,7 +4,6 @@
 ``python -m clickos_lab.suites.soak [PART ...]``, the parts as below.
 """
 
-import datetime
 import os
 import secrets
 import subprocess
@@ -17,6 +16,7 @@ from clickos_lab import prereq
 from clickos_lab import rust
 from clickos_lab.suites import packages
 from clickos_lab.suites import progress
+from clickos_lab.suites import results
 from clickos_lab.suites import xen
 from clickos_lab.xen import packages as xen_packages
 from clickos_lab.xen import places
@@ -62,7 +62,8 @@ def _attack(_names):
     progress.note(f'{_FRAMES} frames by two judges, seed {seed}')
     judges = subprocess.run(
         [prereq.rust_tool('cargo') or 'cargo', 'test', '--release',
-         '--package', 'valed', '--test', 'differential', '--', '--nocapture'],
+         '--package', 'valed', '--test', 'it', 'differential::', '--',
+         '--nocapture'],
         cwd=paths.REPO,
         env={**env, 'VALE_SEED': str(seed), 'VALE_FRAMES': str(_FRAMES)})
     return judges.returncode or _attackers(state, env)
@@ -108,16 +109,29 @@ def _rings(_names):
     """Let guests write garbage into their rings for minutes."""
     progress.note(f'{_HOSTILE_SECONDS} s of garbage')
     return _cargo_test('--release', '--package', 'valed', '--test',
-                       'hostile_rings', '--', '--nocapture',
+                       'it', 'hostile_rings::', '--', '--nocapture',
                        HOSTILE_SECONDS=_HOSTILE_SECONDS)
 
 
 def _fuzz(_names):
-    """Give each fuzz target more inputs than `make test` does."""
-    progress.note(f'{_INPUTS} inputs for each target')
-    return _cargo_test('--manifest-path', 'clickos-image/fuzz/Cargo.toml',
-                       '--locked', '--target-dir', 'target',
-                       FUZZ_RUNS=_INPUTS)
+    """Give each fuzz target more and other inputs than `make test` does."""
+    seed = secrets.randbelow(2 ** 32)
+    progress.note(f'{_INPUTS} inputs for each target, seed {seed}')
+    return _cargo_test('--workspace', '--locked', '--test', 'fixed',
+                       '--test', 'budget', FUZZ_RUNS=_INPUTS, FUZZ_SEED=seed)
+
+
+def _seeds(_names):
+    """Run all Rust tests with random inputs.
+
+    proptest writes an input that fails into a folder proptest-regressions,
+    which belongs into git.
+    """
+    seed = secrets.randbelow(2 ** 32)
+    progress.note(f'seed {seed}')
+    return _cargo_test('--workspace', '--locked', '--no-fail-fast',
+                       PROPTEST_RNG_SEED=seed, FUZZ_SEED=seed, VALE_SEED=seed,
+                       NOXEN_PREFIX=paths.State().noxen)
 
 
 def _cargo_test(*arguments, **env):
@@ -129,12 +143,23 @@ def _cargo_test(*arguments, **env):
             **{name: str(value) for name, value in env.items()}}).returncode
 
 
+def _gate(_names):
+    """Run what `make test` runs beside load, then try each bound."""
+    state = paths.State()
+    prepare.everything(state)
+    return subprocess.run(
+        [state.tool('python'), '-m', 'clickos_lab.suites.gate'],
+        cwd=paths.REPO).returncode
+
+
 #: Parts that are not tests on a Xen host.
 _OTHERS = {
+    'gate': _gate,
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
     'xen-tools': _alone,
     'compute': _in_lab('compute'), 'rings': _rings, 'fuzz': _fuzz,
+    'seeds': _seeds,
     'xen-hosts': _in_lab('xen_hosts'),
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),
@@ -149,7 +174,8 @@ def main(names):
         print(f'error: {", ".join(sorted(unknown))}: no such part; there are '
               f'{", ".join(known)}')
         return 2
-    rows = [_run(name) for name in names or known]
+    commit = progress.commit()
+    rows = [_run(name, commit) for name in names or known]
     print('| part | result | minutes | seen | date, commit |')
     print('|---|---|---|---|---|')
     for row in rows:
@@ -157,16 +183,18 @@ def main(names):
     return 0 if all(row[1] == 'passed' for row in rows) else 1
 
 
-def _run(name):
-    """Run a part; return its row."""
-    commit = progress.commit()
+def _run(name, commit):
+    """Run a part and note that it passed; return its row."""
     progress.notes.clear()
     began_s = time.monotonic()
     run = _OTHERS.get(name, xen.main)
     status = run([PARTS.get(name)])
-    minutes = (time.monotonic() - began_s) / 60
-    return (f'`{name}`', 'FAILED' if status else 'passed', f'{minutes:.0f}',
-            '; '.join(progress.notes), f'{datetime.date.today()}, {commit}')
+    seconds = time.monotonic() - began_s
+    if status == 0:
+        results.record([(f'soak {name}', seconds)], commit)
+    return (f'`{name}`', 'FAILED' if status else 'passed',
+            f'{seconds / 60:.0f}', '; '.join(progress.notes),
+            f'{results.today()}, {commit}')
 
 
 if __name__ == '__main__':

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our Tempest plugin against services that are started for it.
+"""Tempest on a lab: our plugin, and the smoke tests of Nova and Neutron.
 
-Tempest's own smoke tests of Nova and Neutron follow on the same services.
+``python -m clickos_lab.suites.tempest`` starts a lab with three hosts and runs
+:func:`everything` there; with ``--gate`` it starts one with a process host
+only and runs :func:`quick`. Other arguments replace the expression that
+selects our tests, and go to ``tempest run``.
 """
 
 import os
@@ -14,55 +17,87 @@ from clickos_lab import dashboard
 from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import prepare
-from clickos_lab import shell
 from clickos_lab.suites import compute
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import tempest_run
+from clickos_lab.suites import touched
 
 #: Tempest's word for tests that take long; soak runs them, too.
 _QUICK = r'^(?!.*\[.*\bslow\b)clickos_tempest_plugin'
+#: our word for the tests of ``make test``
+_GATE = r'^clickos_tempest_plugin.*\[.*\bgate\b'
+#: for each test of the lab itself
+_LIMIT_S = 600
 
 
-def main():
-    """Start the services, run the tests, stop the services.
+def quick(state):
+    """Touch each API once, on a lab that is up, with one process host.
 
-    Arguments replace the expression that selects our tests but the slow
-    ones, and go to ``tempest run``.
+    :returns: the exit status
     """
-    state = paths.State()
-    lab = _lab.Lab(state, (hosts.SECOND, hosts.XEN))
-    return on_lab.run(lab, lambda: _all(state, sys.argv[1:]),
-                      lambda: _prepare(state))
+    begun = {log: _size(log) for log in (
+        state.log / f'{name}.log' for name in ('tempest', 'clickos-api'))}
+    status = tempest_run.run(state, ['--regex', _GATE])
+    return status or touched.check(''.join(
+        _text_since(log, at) for log, at in begun.items()))
 
 
-def _prepare(state):
+def _size(log):
+    return log.stat().st_size if log.exists() else 0
+
+
+def _text_since(log, at):
+    with open(log, 'rb') as f:
+        f.seek(at)
+        return f.read().decode(errors='replace')
+
+
+def everything(state):
+    """Run all quick tests on a lab that is up, with a second and a Xen host.
+
+    :returns: the exit status
+    """
+    failed = [lab_tests(state), compute.smoke(state),
+              tempest_run.run(state, ['--regex', _QUICK])]
+    return int(any(failed))
+
+
+def lab_tests(state, tests='tests/lab'):
+    """Run a folder of tests of the running lab itself."""
+    folder = paths.REPO / 'devstack/lab'
+    return subprocess.run(
+        [sys.executable, '-m', 'unittest', 'discover', '-v', '-s',
+         tests, '-t', '.'], cwd=folder,
+        env=tempest_run.limited(state, _LIMIT_S, folder),
+        stdin=subprocess.DEVNULL).returncode
+
+
+def prepare_everything(state):
+    """Install and build what :func:`everything` needs besides the lab."""
     prepare.xen(state)
     apt.ensure(state, apt.NETWORK_PACKAGES)
     dashboard.provide_tools(state)
 
 
-def _all(state, arguments):
-    """Run the tests of the lab itself, then Tempest's; without arguments."""
+def main(arguments):
+    """Start the services, run the tests, stop the services."""
+    state = paths.State()
+    if arguments == ['--gate']:
+        return on_lab.run(_lab.Lab(state), lambda: quick(state))
+    lab = _lab.Lab(state, (hosts.SECOND, hosts.XEN))
+    return on_lab.run(lab, lambda: _work(state, arguments),
+                      lambda: prepare_everything(state))
+
+
+def _work(state, arguments):
     if state.wants_tls:
-        failed = [_lab_tests(state, 'tests/tls')]
-    elif arguments:
-        failed = []
-    else:
-        failed = [_lab_tests(state, 'tests/lab'), compute.smoke(state)]
-    failed.append(tempest_run.run(state, arguments or ['--regex', _QUICK]))
-    return int(any(failed))
-
-
-def _lab_tests(state, tests):
-    """Run a folder of tests of the running lab itself."""
-    folder = paths.REPO / 'devstack/lab'
-    env = {**shell.environment(state), 'PYTHONPATH': str(folder)}
-    return subprocess.run(
-        [sys.executable, '-m', 'unittest', 'discover', '-v', '-s',
-         tests, '-t', '.'], cwd=folder, env=env,
-        stdin=subprocess.DEVNULL).returncode
+        failed = [lab_tests(state, 'tests/tls'), tempest_run.run(
+            state, arguments or ['--regex', _QUICK])]
+        return int(any(failed))
+    return tempest_run.run(state, arguments) if arguments else everything(
+        state)
 
 
 if __name__ == '__main__':
     os.umask(0o077)
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``tempest run`` on a lab that is up."""
 
+import os
+import re
 import shutil
 import subprocess
 
@@ -9,11 +11,18 @@ from clickos_lab.cloud import sessions
 from clickos_lab.config import hosts
 from clickos_lab.config import site as _site
 from clickos_lab.config import tempest as tempest_conf
+from clickos_lab import paths
+from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import settings as _settings
 from clickos_lab import shell
+from clickos_lab.suites import stestr_tests
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import programs
+
+WORKERS = 2
+#: for each test; the set-up of a class has more
+_LIMIT_S = 600
 
 
 def run(state, arguments, configure=None):
@@ -21,7 +30,7 @@ def run(state, arguments, configure=None):
 
     :param configure: writes tempest.conf into a folder; by default that of
         our own tests
-    :returns: its exit status
+    :returns: 0 when all tests passed, if need be alone
     """
     workspace, registry = state.data / 'tempest', state.data / 'tempest.yaml'
     shutil.rmtree(workspace, ignore_errors=True)
@@ -34,10 +43,33 @@ def run(state, arguments, configure=None):
     else:
         _configure(state, workspace)
     say.say('tempest run')
-    env = {**shell.environment(state), 'PYTHONUNBUFFERED': '1'}
+    command = [state.tool('tempest'), 'run', '--concurrency']
+    where = {'cwd': workspace, 'env': limited(state, _LIMIT_S)}
+    return stestr_tests.follow(
+        [*command, str(WORKERS), *arguments],
+        lambda name: _passes([*command, '1', '--regex', _of(name)], where),
+        **where)
+
+
+def _of(name):
+    """Return an expression for a test, or for those of a class."""
+    return '^' + re.escape(name) + (r'$' if name.endswith(']') else r'\.')
+
+
+def _passes(command, where):
     return subprocess.run(
-        [state.tool('tempest'), 'run', '--concurrency', '1', *arguments],
-        cwd=workspace, env=env, stdin=subprocess.DEVNULL).returncode
+        command, stdin=subprocess.DEVNULL, **where).returncode == 0
+
+
+def limited(state, seconds, *folders):
+    """Return an environment in which each Python test has a time limit.
+
+    :param folders: of modules that the tests import
+    """
+    return shell.environment(
+        state, PYTHONUNBUFFERED='1', TEST_LIMIT_S=str(seconds),
+        PYTHONPATH=os.pathsep.join(map(str, (
+            paths.REPO / 'devstack/lab/limits', *folders))))
 
 
 def _configure(state, workspace):
@@ -48,7 +80,7 @@ def configure(state, workspace, first, second):
     """Write tempest.conf for our own tests.
 
     :param first: servers are made of the image of this host
-    :param second: the host in a zone of its own
+    :param second: the host in a zone of its own, if the lab has it
     """
     settings = _settings.Settings.load(state)
     admin = sessions.admin(settings)
@@ -58,5 +90,11 @@ def configure(state, workspace, first, second):
         _site.Site(state, settings), workspace, state.data,
         {'image': next(admin.image.images(name=first.image)).id,
          'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id,
-         'second_zone': second.zone,
-         'combine_program': programs.path('click-combine')})
+         'combine_program': programs.path('click-combine'),
+         'second_zone': second.zone if is_up(state, second) else None,
+         'has_xen': is_up(state, hosts.XEN)})
+
+
+def is_up(state, host):
+    """Tell whether a lab that is up has a compute host."""
+    return f'nova-compute{host.suffix}' in processes.Processes(state).names()

@@ -13,6 +13,7 @@ import unittest
 
 from clickos_lab import apt
 from clickos_lab import paths
+from clickos_lab.suites import unittests
 from clickos_lab.vnf import bench
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import csars
@@ -51,8 +52,7 @@ def main(names):
         setattr(Vnfs, f'test_{name}', _traffic(name))
         setattr(Vnfs, f'test_{name}_package', _package(name))
     cases = unittest.defaultTestLoader.loadTestsFromTestCase(Vnfs)
-    done = unittest.TextTestRunner(verbosity=2).run(cases)
-    return 0 if done.wasSuccessful() else 1
+    return unittests.run(cases)[0]
 
 
 if __name__ == '__main__':

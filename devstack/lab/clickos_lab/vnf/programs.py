@@ -16,7 +16,7 @@ from clickos_lab import prereq
 _NAMES = ('click', 'click-check', 'click-combine', 'click-flatten',
           'click-pretty', 'click-uncombine')
 #: A build with a test takes the features of all tests; this one is small.
-_TEST = 'batches'
+_TEST = 'memory'
 
 
 @functools.cache

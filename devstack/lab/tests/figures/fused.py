@@ -10,6 +10,7 @@ import functools
 import statistics
 
 from clickos_client import combiner
+from clickos_lab import bounds
 from clickos_lab.papers import rig as _rig
 from clickos_lab import paths
 from clickos_lab.vnf import programs
@@ -76,6 +77,10 @@ def main():
         found.add(name, each, 'packets/s',
                   predicted if name == 'the three fused' else one)
     found.add('predicted for the three', predicted, 'packets/s', one)
+    bounds.hold('min_fused_wires_rate_percent',
+                100 * middle['nine fused wires'] / one)
+    bounds.hold('min_fused_hops_rate_percent',
+                100 * middle['the three fused'] / predicted)
 
 
 if __name__ == '__main__':

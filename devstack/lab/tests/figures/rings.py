@@ -7,6 +7,7 @@ A guest forwards from one port of the switch to another.
 import itertools
 import json
 
+from clickos_lab import bounds
 from clickos_lab.xen import qemu
 from clickos_lab.xen import toolstack
 from tests.figures import net
@@ -16,6 +17,7 @@ _FRAMES = 5000
 _LENGTHS = (60, 512, 1514)
 #: Slots of the generator, whose frames reach the guest in such bursts.
 _BURSTS = (64, 256)
+_INSTRUCTIONS = 'instructions'
 _WIRE = """
 FromDevice(0) -> Queue(512) -> ToDevice(1);
 FromDevice(1) -> Discard;
@@ -31,6 +33,9 @@ def measure(host, table):
     for (what, unit), value in first.items():
         table.add(f'{what}, version 1', value, unit, value)
         table.add(f'{what}, version 2', second[what, unit], unit, value)
+        if unit == _INSTRUCTIONS:
+            bounds.hold('max_xen_ring_cost_ratio',
+                        second[what, unit] / value)
 
 
 class _Wire:
@@ -53,7 +58,7 @@ class _Wire:
             ('memory of a port', 'KiB'): (before_kib - self._free_kib()) / 2}
         self._guest.install(_WIRE)
         for burst, length in itertools.product(_BURSTS, _LENGTHS):
-            figures[f'{length} bytes, bursts of {burst}', 'instructions'] = \
+            figures[f'{length} bytes, bursts of {burst}', _INSTRUCTIONS] = \
                 self._forward(length, burst)
         self._guest.destroy()
         for devid in (0, 1):

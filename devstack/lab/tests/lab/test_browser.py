@@ -8,7 +8,6 @@ import unittest
 from clickos_lab.cloud import sessions
 from clickos_lab.demo import machines
 from clickos_lab.demo import tacker
-from clickos_lab.demo import traffic
 from clickos_lab import paths
 from clickos_lab import settings
 from clickos_lab.vnf import csar
@@ -154,7 +153,7 @@ class MainJobTest(unittest.TestCase):
                                                 _GATEWAYS['left'])
         port, _server = self.machines.make_endpoint('right', 'server',
                                                     _GATEWAYS['right'])
-        ping = traffic.Ping(self.machines, client, port.ip, '0.01')
+        ping = self.machines.ping(client, port.ip, '0.01')
         self.browser.link('Graph')
         self.browser.see('#clickos-graph svg', 'received')
         self.browser.until(

@@ -4,6 +4,7 @@
 import re
 import time
 
+from clickos_lab import bounds
 from clickos_lab.suites import progress
 from tests import nat
 from tests.soak import test_linux
@@ -69,7 +70,7 @@ class _Pings:
 
     def _note(self, what, silence_s, whole_s):
         # Most of the time the guest ran while its pages were sent.
-        self.assertLess(silence_s, whole_s / 2)
+        bounds.hold('max_xl_migrate_silence_ratio', silence_s / whole_s)
         progress.note(f'{what}: {silence_s * 1000:.0f} ms of silence in '
                       f'{whole_s:.0f} s')
 

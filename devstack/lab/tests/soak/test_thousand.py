@@ -9,6 +9,7 @@ instructions, so that the ratios do not depend on what else runs beside it.
 import json
 import statistics
 
+from clickos_lab import bounds
 from clickos_lab.suites import progress
 from clickos_lab.xen import qemu
 from clickos_lab.xen import toolstack
@@ -75,6 +76,8 @@ class ThousandTest(base.CosmosTest):
     guests = 1000
     #: numbers of guests at which to report the median of ten creations
     told = (10, 100, 200, 400, 700, 1000)
+    #: bounds of the growth of a creation, of the pool and new
+    growth = ()
     #: of the machine: 5.3 MiB a guest, dom0's and Xen's own
     memory_mib = 8192
     dom0_memory_mib = 1536
@@ -105,7 +108,7 @@ class ThousandTest(base.CosmosTest):
     def test_all_answer_and_nothing_is_left(self):
         free_kib = self._free_kib()
         with progress.shown(self.dom0, 'domains', _RUNNING):
-            self._make_all()
+            grown = self._make_all()
             taken_kib = free_kib - self._free_kib()
             progress.note(f'{taken_kib / self.guests:.0f} KiB of dom0 for '
                           'each guest')
@@ -116,9 +119,16 @@ class ThousandTest(base.CosmosTest):
         self.wait_for(lambda: not self.dom0.check(test_cosmos._LEFT), 120)
         progress.note(f'{self.guests:,} guests at once, each answered; '
                       'nothing left')
+        for key, ratio in zip(self.growth, grown):
+            bounds.hold(key, ratio)
 
     def _make_all(self):
-        first = None
+        """Create all guests; return the growth of a creation, by kind.
+
+        The growth is that of the last guests against the first ones: from
+        the pool, and new.
+        """
+        first = made = None
         for last in range(_POOL, self.guests + 1, _POOL):
             pooled = self._created(_TAKE.format(first=last - _POOL + 1,
                                                 last=last))
@@ -126,15 +136,15 @@ class ThousandTest(base.CosmosTest):
                 made = pooled, self._created(_NEW)
                 first = first or made
                 self._tell(last, made, first)
+        return [_total_ms(now) / _total_ms(then)
+                for now, then in zip(made, first)]
 
     def _tell(self, last, made, first):
         for kind, now, then in zip(('of the pool', 'new'), made, first):
-            total, before = (sum(ms for step, ms in made.items()
-                                 if step not in _DAEMONS)
-                             for made in (now, then))
+            total_ms = _total_ms(now)
             parts = ', '.join(f'{part} {ms:.1f}' for part, ms in now.items())
-            progress.note(f'{last:,} guests, {kind}: {total:.1f} ms '
-                          f'({total / before:.2f}; {parts})')
+            progress.note(f'{last:,} guests, {kind}: {total_ms:.1f} ms '
+                          f'({total_ms / _total_ms(then):.2f}; {parts})')
 
     def _created(self, script):
         """Return the median of each step and daemon, in milliseconds."""
@@ -151,6 +161,11 @@ class ThousandTest(base.CosmosTest):
 
     def _free_kib(self):
         return int(self.dom0.check(_FREE_KIB))
+
+
+def _total_ms(made):
+    """Return the time of all steps of a creation."""
+    return sum(ms for step, ms in made.items() if step not in _DAEMONS)
 
 
 def _spent_ms(before, after):

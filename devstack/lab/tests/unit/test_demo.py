@@ -4,34 +4,12 @@
 import contextlib
 import io
 
-from clickos_lab.demo import figures
-from clickos_lab.demo import traffic
 from clickos_lab.demo import usage
 from clickos_lab import errors
+from clickos_lab import figures
 from clickos_lab.host import endpoint
 from clickos_lab.host import target
 from tests.unit import base
-
-_PING = """\
---- 10.10.2.9 ping statistics ---
-50 packets transmitted, 49 received, 2% packet loss, time 1003ms
-rtt min/avg/max/mdev = 0.143/0.268/0.503/0.166 ms
-"""
-_NO_ANSWER = """\
---- 10.10.2.9 ping statistics ---
-2 packets transmitted, 0 received, 100% packet loss, time 203ms
-"""
-
-
-class PingTest(base.TestCase):
-
-    def test_summary(self):
-        self.assertEqual((50, 49, 0.268), traffic.parse_ping(_PING))
-        self.assertEqual((2, 0, None), traffic.parse_ping(_NO_ANSWER))
-
-    def test_no_summary(self):
-        with self.assertRaisesRegex(errors.LabError, 'unreachable'):
-            traffic.parse_ping('ping: connect: Network is unreachable')
 
 
 class FiguresTest(base.TestCase):

@@ -3,12 +3,15 @@
 
 import configparser
 import importlib.metadata
+import pathlib
 import subprocess
 import sys
 import unittest
 
+from clickos_lab import bounds
 from clickos_lab import paths
 from clickos_lab import venv
+from clickos_tempest_plugin import config as tempest_config
 
 #: Loads the entry points of a distribution that are of a package.
 _LOAD = """
@@ -55,3 +58,9 @@ class DistributionTest(unittest.TestCase):
         files = {str(f) for f in importlib.metadata.files(venv.DISTRIBUTION)}
         self.assertIn('nova/virt/clickos/driver.py', files)
         self.assertNotIn('nova/__init__.py', files)
+
+    def test_the_tempest_plugin_finds_its_bounds(self):
+        option, = (each for each in tempest_config.clickos_opts
+                   if each.name == 'bounds_path')
+        self.assertEqual(bounds.FILE.read_text(),
+                         pathlib.Path(option.default).read_text())

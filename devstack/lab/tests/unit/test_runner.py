@@ -8,6 +8,7 @@ import re
 import time
 
 from clickos_lab import processes
+from clickos_lab.suites import again
 from clickos_lab.suites import runner
 from tests.unit import base
 
@@ -17,7 +18,9 @@ class RunnerTest(base.TestCase):
     def run_suites(self, *suites):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            status = runner.run_all(suites, self.state.log, dict(os.environ))
+            outcomes = runner.run_all(suites, self.state.log,
+                                      dict(os.environ))
+            status = runner.report(outcomes, 0)
         return status, printed.getvalue()
 
     @staticmethod
@@ -71,18 +74,27 @@ class RunnerTest(base.TestCase):
             echo "[7] of 90"; exit 1"""))
         self.assertIn('tests/paths.rs:212:9: [7] of 90\n', text)
 
+    def test_a_test_that_passed_alone_is_named_at_the_end(self):
+        status, text = self.run_suites(self.suite(
+            f'echo "{again.MARK}tests.ATest.test_b"'))
+        self.assertEqual(0, status)
+        self.assertIn(f'one: {again.MARK}tests.ATest.test_b',
+                      text.splitlines()[-2])
+
     def test_a_failure_does_not_stop_the_rest(self):
         status, text = self.run_suites(self.suite('exit 1'),
                                        self.suite('exit 0'))
         self.assertEqual(1, status)
         self.assertEqual('1 passed, 1 failed', text.splitlines()[-1])
 
-    def meeting(self, name, other, **more):
+    def meeting(self, name, other, looks=3000, **more):
         """Return a suite that waits until another one has begun."""
         here, there = (self.state.log / each for each in (name, other))
         return runner.Suite(name, ['sh', '-c', f"""
             touch {here}
-            for i in $(seq 50); do [ -e {there} ] && exit; sleep 0.02; done
+            for i in $(seq {looks}); do
+                [ -e {there} ] && exit; sleep 0.02
+            done
             exit 1"""], **more)
 
     def test_suites_with_company_run_side_by_side(self):
@@ -95,7 +107,7 @@ class RunnerTest(base.TestCase):
 
     def test_other_suites_run_alone(self):
         status, text = self.run_suites(
-            self.meeting('one', 'two'),
+            self.meeting('one', 'two', looks=20),
             self.meeting('two', 'one', has_company=True))
         self.assertEqual(1, status, text)
         self.assertEqual('1 passed, 1 failed', text.splitlines()[-1])
@@ -104,7 +116,7 @@ class RunnerTest(base.TestCase):
         self.run_suites(self.suite('sleep 1000 & echo pid $!; exit 0'))
         log = (self.state.log / 'test-one.log').read_text()
         pid = re.search(r'pid (\d+)', log)[1]
-        deadline_s = time.monotonic() + 5
+        deadline_s = time.monotonic() + 60
         while (alive := processes.start_ticks(int(pid))) and \
                 time.monotonic() < deadline_s:
             time.sleep(0.02)

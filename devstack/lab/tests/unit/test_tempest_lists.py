@@ -9,6 +9,9 @@ import unittest
 from clickos_lab import paths
 
 _LISTS = paths.REPO / 'tempest-tests/lists'
+#: Takes a service or a host away from other tests.
+_STOPS = r'\.(restart|outage|add_host|force_down)\('
+_PLUGIN = paths.REPO / 'tempest-tests/clickos_tempest_plugin'
 
 
 def _lines(name):
@@ -45,12 +48,45 @@ class ListsTest(unittest.TestCase):
                                 for test in tests), line)
 
 
+class MarksTest(unittest.TestCase):
+    """Which of our tests run in ``make test``, and which run alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.tests = _PLUGIN / 'tests'
+
+    def test_a_few_tests_are_those_of_make_test(self):
+        marked = [match for path in self.tests.rglob('test_*.py')
+                  for match in re.findall(
+                      r"attr\(type=.*'gate'.*\)\n(?: +@.*\n)*"
+                      r' +def (test_\w+)', path.read_text())]
+        self.assertGreater(len(marked), 20)
+        self.assertLess(len(marked), 40)
+
+    def test_what_stops_services_runs_alone(self):
+        for path in self.tests.rglob('test_*.py'):
+            # Only one class has guests on the Xen host.
+            if path.parent.name != 'serial' and '_on_xen' not in path.name:
+                self.assertNotRegex(path.read_text(), _STOPS, path)
+
+    def test_classes_of_the_serial_folder_are_marked(self):
+        texts = [path.read_text() for path in
+                 (self.tests / 'serial').glob('test_*.py')]
+        self.assertGreater(len(texts), 3)
+        for text in texts:
+            cases = re.findall(r'((?:^@.*\n)*)^class (\w+)\((.*)\)', text,
+                               re.MULTILINE)
+            marked = {name for marks, name, _ in cases
+                      if 'decorators.serial' in marks}
+            for _marks, name, bases in cases:
+                self.assertTrue(marked & {name, *bases.split(', ')}, name)
+
+
 class IdsTest(unittest.TestCase):
 
     def test_no_two_of_our_tests_have_one_id(self):
-        folder = paths.REPO / 'tempest-tests/clickos_tempest_plugin'
         found = collections.Counter(
-            each for path in folder.rglob('test_*.py') for each in
+            each for path in _PLUGIN.rglob('test_*.py') for each in
             re.findall(r"idempotent_id\('([^']+)'\)", path.read_text()))
         self.assertGreater(len(found), 50)
         self.assertEqual([], [each for each, n in found.items() if n > 1])

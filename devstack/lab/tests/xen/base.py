@@ -14,9 +14,17 @@ from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
 
 
+#: of a slow test
+_SLOW_S = 3600
+
+
 def slow(test):
-    """Leave a test, or a class of them, to ``make soak PARTS=xen``."""
+    """Leave a test, or a class of them, to ``make soak PARTS=xen``.
+
+    A slow test takes longer than a minute, without the start of its host.
+    """
     test.slow = True
+    test.limit_s = _SLOW_S
     return test
 
 
@@ -26,6 +34,9 @@ class XenTest(unittest.TestCase):
     The host's logs are kept in ``log/xen-CLASS`` of the state folder if one
     of them fails.
     """
+
+    #: The set-up builds what is missing: guests, the host, the toolstack.
+    set_up_limit_s = 3600
 
     @classmethod
     def setUpClass(cls):

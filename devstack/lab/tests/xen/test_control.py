@@ -55,7 +55,7 @@ class PvTest(StartTests, base.XenTest):
 class PvhTest(StartTests, base.XenTest):
     """All the cases: what they try is the same code for both kinds.
 
-    Slow ones have twins for guests that are processes (``tests/guest.rs``).
+    Slow ones have twins for guests that are processes (``tests/it/guest.rs``).
     """
 
     kind = 'pvh'

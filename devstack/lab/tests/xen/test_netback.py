@@ -58,8 +58,8 @@ class NetbackTests:
                        'lab-net endpoint br1 far 10.1.0.2/24')
 
     def _ping(self, address, source='near'):
-        self.dom0.check(f'ip netns exec {source} ping -c 3 -i 0.2 -W 5 '
-                        f'-w 30 {address}')
+        self.dom0.check(f'ip netns exec {source} ping -c 3 -i 0.2 '
+                        f'-w 60 {address}', timeout_s=90)
 
     def test_ping(self):
         made, text = answerer(self.dom0, 'answer', self.kind, 'br0', 9)

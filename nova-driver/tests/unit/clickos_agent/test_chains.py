@@ -132,6 +132,6 @@ class ChainsTest(testtools.TestCase):
         keeper.start()
         neutron.wanted = [chain(NAMES[0])]
         keeper.look_soon()
-        self.assertTrue(switch.was_set.wait(30))
+        self.assertTrue(switch.was_set.wait(60))
         keeper.stop()
         keeper.wait()

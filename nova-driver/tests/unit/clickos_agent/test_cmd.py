@@ -41,7 +41,7 @@ class ServerTest(testtools.TestCase):
         client = oslo_messaging.get_rpc_client(
             oslo_messaging.get_rpc_transport(self.conf),
             oslo_messaging.Target(topic='clickos-agent', version='1.0'),
-            timeout=10)
+            timeout=60)
         return client.prepare(server='compute1').call({}, method, **args)
 
     def test_call(self):
@@ -82,7 +82,7 @@ class ProgramTest(testtools.TestCase):
         self.addCleanup(program.stdout.close)
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
-        timer = threading.Timer(30, program.kill)  # ends a read that waits
+        timer = threading.Timer(60, program.kill)  # ends a read that waits
         timer.start()
         self.addCleanup(timer.cancel)
         return program
@@ -99,9 +99,9 @@ class ProgramTest(testtools.TestCase):
             '[clickos_agent]\ncosmosd_socket = %s/none\n' % self.folder)
         self.wait_for(program, 'Serving as compute1')
         program.send_signal(signal.SIGTERM)
-        self.assertEqual(0, program.wait(20))
+        self.assertEqual(0, program.wait(60))
 
     def test_bad_option_is_named(self):
         program = self.run_program('[clickos_agent]\nhandler_timeout = 0\n')
-        self.assertNotEqual(0, program.wait(20))
+        self.assertNotEqual(0, program.wait(60))
         self.assertIn('handler_timeout', program.stdout.read())

@@ -40,8 +40,8 @@ class DevicesTest(test_ports.TestCase):
         self.serve(topics.PLUGIN, self.plugin, 'neutron')
         self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.devices = devices.Devices(
-            cosmos_client.CosmosClient(self.cosmosd.path, 5),
-            ports.Neutron(self.transport, 'compute1', 5), self.folder)
+            cosmos_client.CosmosClient(self.cosmosd.path, 60),
+            ports.Neutron(self.transport, 'compute1', 60), self.folder)
 
     def interface(self, number):
         """Let the kernel have the device's outer end."""

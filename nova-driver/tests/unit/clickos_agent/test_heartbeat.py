@@ -41,13 +41,13 @@ class HeartbeatTest(test_ports.TestCase):
     def beat(self, plugin, count):
         """Return the first reports to a Neutron."""
         self.serve('heartbeats', plugin, 'neutron')
-        neutron = ports.Neutron(self.transport, 'compute1', 5)
+        neutron = ports.Neutron(self.transport, 'compute1', 60)
         neutron._client = neutron._client.prepare(topic='heartbeats')
         for vif in self.cosmosd.guests[test_ports.GUEST]['vifs']:
             vif['mac'] = 'fa:16:3e:00:00:01'
         beating = heartbeat.Heartbeat(
             neutron, 0.01, LINKS, load.Load(
-                cosmos_client.CosmosClient(self.cosmosd.path, 5)))
+                cosmos_client.CosmosClient(self.cosmosd.path, 60)))
         beating.start()
         self.addCleanup(beating.wait)
         self.addCleanup(beating.stop)

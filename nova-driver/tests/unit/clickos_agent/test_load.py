@@ -18,7 +18,7 @@ class LoadTest(test_ports.TestCase):
         for vif in self.guest['vifs']:
             vif['mac'] = 'fa:16:3e:00:00:01'
         self.load = load.Load(
-            cosmos_client.CosmosClient(self.cosmosd.path, 5))
+            cosmos_client.CosmosClient(self.cosmosd.path, 60))
 
     def measure(self, at_s, **counters):
         """Measure at a time, with some counters of each port changed."""
@@ -45,6 +45,6 @@ class LoadTest(test_ports.TestCase):
         self.measure(10)
         self.load._client = cosmos_client.CosmosClient('/nowhere', 5)
         self.assertIsNone(self.load.measure())
-        self.load._client = cosmos_client.CosmosClient(self.cosmosd.path, 5)
+        self.load._client = cosmos_client.CosmosClient(self.cosmosd.path, 60)
         self.assertIsNone(self.measure(12))
         self.assertIsNotNone(self.measure(13))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures for Prometheus, over HTTP, from a cosmosd double."""
 
-import socket
 from urllib import request
 
 import cosmos_client
@@ -23,18 +22,16 @@ class MetricsTest(testtools.TestCase):
         self.cosmosd = self.useFixture(cosmosd.FakeCosmosd())
         self.cosmosd.guests[UUID] = {'uuid': UUID, 'state': 'running',
                                      'held': True}
-        self.client = cosmos_client.CosmosClient(self.cosmosd.path, 5)
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.port = free.getsockname()[1]
-        endpoint = metrics.Endpoint(self.client, '127.0.0.1', self.port)
+        self.client = cosmos_client.CosmosClient(self.cosmosd.path, 60)
+        endpoint = metrics.Endpoint(self.client, '127.0.0.1', 0)
         endpoint.start()
+        self.port = endpoint.port
         self.addCleanup(endpoint.wait)
         self.addCleanup(endpoint.stop)
 
     def scrape(self):
         with request.urlopen(f'http://127.0.0.1:{self.port}/metrics',
-                             timeout=10) as answer:
+                             timeout=60) as answer:
             return answer.read().decode()
 
     def test_cosmosds_figures(self):
@@ -67,3 +64,4 @@ class MetricsTest(testtools.TestCase):
         endpoint = metrics.Endpoint(self.client, '127.0.0.1', None)
         for step in (endpoint.start, endpoint.stop, endpoint.wait):
             step()
+        self.assertIsNone(endpoint._server)

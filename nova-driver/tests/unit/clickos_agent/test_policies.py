@@ -38,9 +38,9 @@ class PoliciesTest(test_ports.TestCase):
         first, second = self.cosmosd.guests[test_ports.GUEST]['vifs']
         first.update(switch='vale0', port='p0', filtered=True)
         second.update(switch='vale0', port='p1')
-        self.neutron = ports.Neutron(self.transport, 'compute1', 5)
+        self.neutron = ports.Neutron(self.transport, 'compute1', 60)
         self.policies = policies.Policies(
-            cosmos_client.CosmosClient(self.cosmosd.path, 5), self.neutron)
+            cosmos_client.CosmosClient(self.cosmosd.path, 60), self.neutron)
 
     def look(self, plugin, wanted='port-filter'):
         """Return the arguments of the verb that a look calls."""

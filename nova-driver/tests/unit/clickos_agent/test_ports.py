@@ -59,7 +59,7 @@ class TestCase(testtools.TestCase):
         self.plugin = Plugin()
         self.server = self.serve(topics.PLUGIN, self.plugin, 'neutron')
         self.reconciler = ports.Reconciler(
-            cosmos_client.CosmosClient(self.cosmosd.path, 5),
+            cosmos_client.CosmosClient(self.cosmosd.path, 60),
             ports.Neutron(self.transport, 'compute1', 1), 10, self.hint)
         self.hints = 0
 
@@ -213,6 +213,10 @@ class HintsTest(TestCase):
         self.useFixture(fixtures.MonkeyPatch(
             'tests.unit.cosmosd.FakeCosmosd._do_vif_remove',
             lambda *args, **kwargs: removed.set() or {}))
+        # No look of its own comes in the time of this test.
+        self.reconciler = ports.Reconciler(
+            cosmos_client.CosmosClient(self.cosmosd.path, 60),
+            ports.Neutron(self.transport, 'compute1', 60), 3600, self.hint)
         hints = ports.Hints(self.reconciler, *[None] * 4)
         self.serve(topics.AGENT, hints, 'compute1')
         self.reconciler.start()
@@ -220,7 +224,7 @@ class HintsTest(TestCase):
         self.addCleanup(self.reconciler.stop)
         self.plugin.states[PORT] = topics.ABSENT
         self.hint([PORT])
-        self.assertTrue(removed.wait(9))
+        self.assertTrue(removed.wait(60))
 
     def test_a_lost_hint_costs_less_than_30_s(self):
         """With the interval that the agent has by default."""

@@ -23,7 +23,7 @@ class EndpointTest(testtools.TestCase):
         self.cosmosd = self.useFixture(cosmosd.FakeCosmosd())
         self.cosmosd.guests[UUID] = {'uuid': UUID}
         self.endpoint = rpc.Endpoint(
-            cosmos_client.CosmosClient(self.cosmosd.path, 5), 3)
+            cosmos_client.CosmosClient(self.cosmosd.path, 60), 3)
 
     def call(self, method, **args):
         return getattr(self.endpoint, method)({}, **args)

@@ -36,11 +36,11 @@ class UplinksTest(test_ports.TestCase):
         self.server.stop()
         self.server.wait()
         self.serve(topics.PLUGIN, self.plugin, 'neutron')
-        self.neutron = ports.Neutron(self.transport, 'compute1', 5)
+        self.neutron = ports.Neutron(self.transport, 'compute1', 60)
         self.uplinks = self.make({'physnet1': 'eth1'}, '192.0.2.1')
 
     def make(self, interfaces, tunnel_ip):
-        client = cosmos_client.CosmosClient(self.cosmosd.path, 5)
+        client = cosmos_client.CosmosClient(self.cosmosd.path, 60)
         return uplinks.Uplinks(client, self.neutron, interfaces, tunnel_ip)
 
     def look(self, *networks):

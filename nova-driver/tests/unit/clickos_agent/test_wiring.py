@@ -44,8 +44,8 @@ class WiringTest(test_ports.TestCase):
         for vif in self.guest['vifs']:
             vif['mac'] = 'fa:16:3e:00:00:01'
         self.wiring = wiring.Wiring(
-            cosmos_client.CosmosClient(self.cosmosd.path, 5),
-            ports.Neutron(self.transport, 'compute1', 5),
+            cosmos_client.CosmosClient(self.cosmosd.path, 60),
+            ports.Neutron(self.transport, 'compute1', 60),
             lambda: set(self.devices))
 
     def look(self, times=1):

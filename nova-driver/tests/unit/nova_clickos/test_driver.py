@@ -601,7 +601,7 @@ class EventTest(base.DriverTestCase):
         self.events.release()
 
     def died_once(self):
-        self.assertTrue(self.events.acquire(timeout=10))
+        self.assertTrue(self.events.acquire(timeout=60))
         self.assertEqual(
             [(base.UUID, virtevent.EVENT_LIFECYCLE_STOPPED,
               power_state.SHUTDOWN)], self.seen)
@@ -614,7 +614,7 @@ class EventTest(base.DriverTestCase):
         self.found.assert_called_once()
 
     def _wait_for_subscription(self):
-        for _ in range(1000):
+        for _ in range(6000):
             if 'list' in self.cosmosd.verbs():
                 return
             threading.Event().wait(0.01)
@@ -652,11 +652,11 @@ class EventTest(base.DriverTestCase):
             self.driver = driver.ClickOSDriver(self.virtapi)
             self.listen()
             self.assertEqual('valed does not answer: connection refused',
-                             reasons.get(timeout=10))
+                             reasons.get(timeout=60))
             self.found.assert_not_called()
             self.cosmosd.send('host', faults=[])
             self.cosmosd.send('host', faults=[fault])
-            reasons.get(timeout=10)
+            reasons.get(timeout=60)
             self.found.assert_called_once()
             self.driver.cleanup_host('compute1')
 
@@ -668,5 +668,5 @@ class EventTest(base.DriverTestCase):
             self.listen()
             self._wait_for_subscription()
             self.cosmosd.stop()
-            self.assertTrue(lost.wait(10))
+            self.assertTrue(lost.wait(60))
             self.driver.cleanup_host('compute1')

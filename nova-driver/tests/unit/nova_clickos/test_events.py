@@ -11,7 +11,7 @@ from nova_clickos import events
 from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
 
-WAIT_S = 10
+WAIT_S = 60
 
 
 class EventFollowerTest(base.TestCase):
@@ -27,7 +27,7 @@ class EventFollowerTest(base.TestCase):
 
     def follow(self, on_connected):
         return events.EventFollower(
-            cosmos_client.CosmosClient(self.cosmosd.path, 5),
+            cosmos_client.CosmosClient(self.cosmosd.path, 60),
             on_died=lambda *args: self.calls.put(args),
             on_connected=on_connected,
             on_lost=lambda reason: self.calls.put('lost'),

@@ -21,7 +21,7 @@ from tests.unit.clickos_api import slow_wsgi
 _UWSGI = ('--processes', '1', '--threads', '32', '--enable-threads',
           '--die-on-term', '--lazy-apps', '--need-app',
           '--single-interpreter', '--buffer-size', '65535', '--listen', '64',
-          '--socket-timeout', '60',
+          '--socket-timeout', '60', '--reuse-port',
           '--add-header', 'Connection: close')
 _SLOW_GUESTS = 8
 #: In all more than threads, so without places all threads would wait.
@@ -41,9 +41,12 @@ class SlowGuestsTest(base.TestCase):
                      for _ in range(_SLOW_GUESTS)]
         for server_id in self.slow:
             self.cloud.add_server(server_id, slow_wsgi.PROJECT)
-        with socket.socket() as free:
-            free.bind(('127.0.0.1', 0))
-            self.port = free.getsockname()[1]
+        # Nobody else takes the port: this socket keeps it for uWSGI.
+        kept = socket.socket()
+        self.addCleanup(kept.close)
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        kept.bind(('127.0.0.1', 0))
+        self.port = kept.getsockname()[1]
         settings = pathlib.Path(self.conf.config_file[0])
         self.gate = settings.with_suffix('.gate')
         settings.write_text(settings.read_text().replace(

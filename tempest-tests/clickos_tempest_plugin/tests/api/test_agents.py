@@ -18,6 +18,7 @@ class AgentsTest(base.ClickOSTest):
         return client.update_port(port['id'], **{
             'binding:host_id': host})['port']['binding:vif_type']
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('7b0f4e86-8b1c-4c0e-9f57-1d2c9a3b7e01')
     def test_ports_are_bound_where_an_agent_is_alive(self):
         agents = self.os_admin.network_agents_client.list_agents(

@@ -11,11 +11,10 @@ from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
-from clickos_tempest_plugin.common import cli
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import waiters
-from clickos_tempest_plugin.tests import base
+from clickos_tempest_plugin.tests.api import typed
 
 CONF = config.CONF
 
@@ -25,28 +24,7 @@ Idle -> ToDevice(0);
 NEW = OLD.replace('-> d', '-> n :: Null -> d')
 
 
-class CommandLine(base.ClickOSTest):
-    """Runs the command with the credentials of the tenant."""
-
-    def openstack(self, *arguments):
-        """Run openstack clickos; return the ended process."""
-        return cli.openstack(self.os_primary, 'clickos', *arguments)
-
-    def assertEnds(self, status, done):
-        """Check the exit status of a command; return its output."""
-        self.assertEqual(status, done.returncode, done.stderr)
-        return done.stdout
-
-    def file(self, name, text):
-        """Return the path of a file with a text."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = pathlib.Path(folder.name) / name
-        path.write_text(text)
-        return str(path)
-
-
-class CommandTest(CommandLine):
+class CommandTest(typed.CommandLine):
     """openstack clickos handler list, read, write; port stats; a second VNF.
     """
 
@@ -119,7 +97,7 @@ class CommandTest(CommandLine):
         self.assertNotIn('Traceback', done.stderr)
 
 
-class ConfigurationTest(CommandLine):
+class ConfigurationTest(typed.CommandLine):
     """openstack clickos config show, diff, replace of a server."""
 
     @classmethod
@@ -175,7 +153,7 @@ class ConfigurationTest(CommandLine):
         waiters.server(self.tenant.servers, self.server_id)
 
 
-class NewVnfTest(CommandLine):
+class NewVnfTest(typed.CommandLine):
     """openstack clickos vnf new, package check."""
 
     @decorators.attr(type='slow')
@@ -194,7 +172,7 @@ class NewVnfTest(CommandLine):
             'handler', 'read', '--vnf', vnf_id, 'to_right.rate')).strip())
 
 
-class ScaleTest(CommandLine):
+class ScaleTest(typed.CommandLine):
     """openstack clickos vnf scale."""
 
     @classmethod

@@ -44,11 +44,18 @@ class HandlersTest(base.ClickOSTest):
         self.assertTrue(handlers['passed.count']['read'])
         self.assertFalse(handlers['passed.rate']['write'])
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('8b4bb0f6-4f4b-4c3b-9d4e-6a6c8a2f3d10')
     def test_read_by_vnf(self):
-        count = self.clickos.read_handler(self.vnf_id, 'passed.count', 'vnfs')
-        self.assertGreaterEqual(int(count), 0)
+        rules = 'allow udp dst port 53, deny all'
+        self.clickos.write_handler(self.server_id, 'fw.config', rules)
+        self.assertEqual(rules, self.clickos.read_handler(
+            self.vnf_id, 'fw.config', 'vnfs'))
+        # No machine is on the firewall's networks.
+        self.assertEqual('0', self.clickos.read_handler(
+            self.vnf_id, 'passed.count', 'vnfs'))
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('a0c8a1de-2a86-4bb6-9a31-7d7a8b2ef2f5')
     def test_write_and_read_back(self):
         before = self.clickos.show_desired_state(self.server_id)['revision']
@@ -61,6 +68,11 @@ class HandlersTest(base.ClickOSTest):
         self.assertEqual(
             (revision, [['fw.config', 'allow udp, deny all']]),
             (state['revision'], state['writes']))
+        change = self.clickos.list_changes(self.server_id)[0]
+        self.assertEqual(('applied', revision),
+                         (change['status'], change['revision']))
+        self.assertEqual(change, self.clickos.show_change(
+            self.server_id, change['number']))
 
     @decorators.idempotent_id('d4f0b7a4-6b5c-4d0d-8e7c-95e2f9a6c1b8')
     def test_unknown_handler(self):
@@ -99,6 +111,7 @@ class HandlersTest(base.ClickOSTest):
         self.clickos.write_handler(self.server_id, 'fw.config',
                                    'allow tcp, deny all')
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('f0d6c9b1-3c3a-4d5b-8e8e-7f5f5f8b9f22')
     def test_a_batch_is_all_or_nothing(self):
         self.clickos.write_handler(self.server_id, 'fw.config', 'deny all')
@@ -126,7 +139,7 @@ class HandlersTest(base.ClickOSTest):
                            self.clickos.write_handler, self.server_id,
                            'fw.config', 'a' * 600000)
 
-    @decorators.attr(type='negative')
+    @decorators.attr(type=['gate', 'negative'])
     @decorators.idempotent_id('c7a5a9d0-0e3f-46f6-8f2b-5ea7b0a4c3e9')
     def test_another_tenant(self):
         for kind, guest_id, name in (

@@ -125,6 +125,7 @@ class RbacTest(base.ClickOSTest):
             if status not in (ALL[name][3] if name in permitted
                               else REFUSED)}
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a01')
     def test_each_route_of_a_server(self):
         self.assertEqual({}, self.judge(f'v1/servers/{self.server_id}'))
@@ -153,6 +154,7 @@ class RbacTest(base.ClickOSTest):
                                 body),
                     (status,) if permitted else REFUSED, f'{key} {name}')
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a07')
     def test_only_services_start_states(self):
         for key, manager in self.managers.items():

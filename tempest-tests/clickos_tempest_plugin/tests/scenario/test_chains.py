@@ -7,6 +7,7 @@ from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
+from clickos_tempest_plugin.common import bounds
 from clickos_tempest_plugin.common import cli
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
@@ -129,6 +130,7 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         self.assertIn(f'is in port pair {pair}', str(refused))
         return server_id, self.make('port_pair_group', port_pairs=[pair])
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e31')
     def test_packets_pass_the_hops_until_the_chain_is_deleted(self):
         self.assertTrue(self.client.can_ping(self.server))
@@ -136,7 +138,8 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         chain = self.make_chain([one, two])
         self.assertHops(chain, 2)
         self.assertTrue(self.client.can_ping(self.server))
-        self.assertEqual([4, 4], self.steered(chain))
+        waiters.until(lambda: self.steered(chain),
+                      lambda seen: seen == [4, 4], 'all answers passed')
         self.assertEqual([2, 2], [self.passed(first), self.passed(second)])
         ping = self.client.ping(self.server)
         for groups in ([one], [two, one], [two], [one, two]):
@@ -144,9 +147,9 @@ class ChainsTest(SfcMixin, base.OnHostTest):
             self.assertEqual(groups, self.sfc.show(
                 'port_chain', chain)['port_pair_groups'])
             self.assertHops(chain, len(groups))
-        sent, received = ping.result()
-        self.assertGreater(sent, 5)
-        self.assertEqual(sent, received)
+        found = ping.result()
+        self.assertGreater(found.sent, 5)
+        bounds.hold('max_chain_change_lost_pings', len(found.lost))
         self.sfc.delete('port_chain', chain)
         waiters.until(lambda: self._is_passed_by(first), bool,
                       'packets go straight')
@@ -382,9 +385,9 @@ class FusedChainTest(SfcMixin, base.OnHostTest):
         self.assertHops(self.chain, 2)
         connections.append(self.connect())
         self.assertEqual([0] * 3, [each.lost() for each in connections])
-        sent, received = ping.result()
-        self.assertGreater(sent, 5)
-        self.assertEqual(sent, received)
+        found = ping.result()
+        self.assertGreater(found.sent, 5)
+        self.assertEqual((), found.lost)
         self.assertEqual([2 * CONNECTIONS] * 2, self.opened())
         self.assertEqual('allow all', clickos.read_handler(self.second,
                                                            'fw.config'))

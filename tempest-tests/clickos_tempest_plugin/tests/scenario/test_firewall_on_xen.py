@@ -34,7 +34,7 @@ class FirewallOnXenTest(case.FirewallCase):
         self.host.restart('cosmosd')
         self.host.kill_guest(self.server_id)
         self.wait_server(('ERROR', 'SHUTOFF'))
-        self.assertFalse(self.left.can_ping(self.right))
+        self.assertTrue(self.left.is_cut_off(self.right))
         old_id = self.server_id
         self.tenant.heal(self.vnf_id)
         self.server_id = self.tenant.server_id(self.vnf_id)

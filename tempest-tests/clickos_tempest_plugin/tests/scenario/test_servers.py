@@ -111,6 +111,7 @@ class ServersTest(pair.PairCase):
         self.assertIn(words, ', '.join(reasons))
         self.wait()
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e61')
     def test_a_suspended_guest_keeps_its_counters(self):
         self.assertHears()
@@ -125,6 +126,18 @@ class ServersTest(pair.PairCase):
         self.wait()
         self.assertEqual(before, self.heard())
         self.talk(True)
+        self.assertHears()
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e73')
+    def test_a_server_stops_starts_and_reboots(self):
+        self.servers.stop_server(self.server_id)
+        self.wait('SHUTOFF')
+        self.servers.start_server(self.server_id)
+        self.wait()
+        self.assertHears()
+        self.servers.reboot_server(self.server_id, type='HARD')
+        self.wait()
         self.assertHears()
 
     def make_image(self, text):
@@ -195,6 +208,7 @@ class ServersTest(pair.PairCase):
             self.server_id, CONF.compute.image_ref,
             user_data=tenant.encoded(text))
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e65')
     def test_a_rebuild_takes_another_configuration(self):
         self.write('limit.length', '200')
@@ -207,6 +221,7 @@ class ServersTest(pair.PairCase):
         self.assertHears()
         self.assertGreater(int(self.read('seen.count')), 0)
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e66')
     def test_diagnostics(self):
         self.assertHears()
@@ -281,6 +296,7 @@ class ServersTest(pair.PairCase):
                 self.os_primary.ports_client.list_ports(
                     device_id=self.server_id)['ports']]
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e69')
     def test_interfaces_come_and_go_while_the_guest_runs(self):
         interfaces = self.os_primary.interfaces_client

@@ -93,6 +93,7 @@ class StatesTest(base.ClickOSTest):
         self.assertEqual('0', self.clickos.read_handler(
             server_id, 'kept.count').strip())
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a03')
     def test_the_next_server_goes_on(self):
         state_id = self.make_state(CONFIG)
@@ -147,6 +148,7 @@ class StatesTest(base.ClickOSTest):
         LOG.info('%d writes: p50 %.1f ms, p99 %.1f ms', WRITES,
                  1000 * cuts[49], 1000 * cuts[98])
 
+    @decorators.attr(type='gate')
     @decorators.idempotent_id('5b9d7a1e-7c43-4c0b-9f0a-1f6f1f0f7a06')
     def test_only_the_guest_gets_a_secret(self):
         secret = self.clickos.create_secret('rules', 'allow udp, deny all')

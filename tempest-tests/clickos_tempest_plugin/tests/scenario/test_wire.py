@@ -63,7 +63,7 @@ class WireTest(WireCase):
         left, right = self.assertJoined()
         self.tenant.terminate(vnf_id)
         self.assertNothingLeft(vnf_id)
-        self.assertFalse(left.can_ping(right))
+        self.assertTrue(left.is_cut_off(right))
 
 
 class WireBetweenHostsTest(base.TwoHostsMixin, WireCase):

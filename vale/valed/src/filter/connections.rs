@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The connections that the rules of one port have admitted, in a table of fixed size.
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
 use super::key::{Connection, TCP};
+use crate::learned::table_seed;
 use crate::limit::Nanoseconds;
 
 /// Connections of a port.
@@ -44,7 +45,7 @@ impl Default for Connections {
         Self {
             entries: vec![None; CONNECTIONS].into(),
             used: 0,
-            seed: RandomState::new().hash_one(0u8),
+            seed: table_seed(),
         }
     }
 }

@@ -55,7 +55,7 @@ impl Switch {
         };
         let mut held = std::mem::take(&mut port.held);
         let before = held.len();
-        let moved = held.release(scratch.now, |to, out, may_wait| {
+        let moved = held.release(scratch.now, scratch.patience, |to, out, may_wait| {
             let buffers = &mut scratch.buffers;
             // A move ends, so frames wait for it however long it takes.
             let takes =

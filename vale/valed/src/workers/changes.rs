@@ -84,7 +84,7 @@ impl Handle {
     }
 
     /// The far end goes first. The port goes when the switch has delivered the frames that it took from
-    /// there, or after [`super::moves::PATIENCE`].
+    /// there, or after [`super::Waits::changes`].
     fn remove_port(&self, places: &mut Places, id: &PortId) -> Option<()> {
         if places.of(id).is_none() {
             return Some(());

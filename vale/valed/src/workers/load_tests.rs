@@ -65,22 +65,25 @@ fn all_of_256_ports_reach_each_other_at_four_workers() {
 fn ports_that_come_and_go_disturb_no_others() {
     let bench = Bench::new(3);
     let (mut a, mut b) = (bench.guest(1), bench.guest(2));
-    let stop = Arc::new(AtomicBool::new(false));
-    let stopping = Arc::clone(&stop);
+    let shared = Arc::new((AtomicBool::new(false), AtomicU32::new(0)));
+    let (stop, rounds) = &*shared;
+    let exchanging = Arc::clone(&shared);
     let exchange = std::thread::spawn(move || {
-        let (mut rounds, mut longest) = (0u32, Duration::ZERO);
-        while !stopping.load(Ordering::Relaxed) {
+        let ((stop, rounds), mut longest) = (&*exchanging, Duration::ZERO);
+        while !stop.load(Ordering::Relaxed) {
             let start = Instant::now();
             a.send(&udp(1, 2, (7, 7), 100));
             assert_eq!(b.receive(), udp(1, 2, (7, 7), 100));
             b.send(&udp(2, 1, (7, 7), 100));
             assert_eq!(a.receive(), udp(2, 1, (7, 7), 100));
             longest = longest.max(start.elapsed());
-            rounds += 1;
+            rounds.fetch_add(1, Ordering::Relaxed);
         }
-        (rounds, longest)
+        longest
     });
-    for n in 0..200 {
+    let mut changes = 0..;
+    while changes.start < 200 || rounds.load(Ordering::Relaxed) <= 100 {
+        let n = changes.next().unwrap();
         let port = bench.add("churn", json!({"segment": n % 2 + 1, "mac": mac_text(3)}));
         assert_eq!(bench.handle.set_link(&port.id, n % 3 > 0), Some(true));
         assert_eq!(bench.handle.move_port(&port.id, n % 3), Some(Ok(())));
@@ -89,9 +92,8 @@ fn ports_that_come_and_go_disturb_no_others() {
         drop(port);
     }
     stop.store(true, Ordering::Relaxed);
-    let (rounds, longest) = exchange.join().unwrap();
-    assert!(rounds > 100, "{rounds}");
-    println!("{rounds} round trips, the longest {longest:?}");
+    let longest = exchange.join().unwrap();
+    println!("{rounds:?} round trips, the longest {longest:?}");
 }
 
 /// A frame that is on its way to a port is never delivered to a later port at the same place.
@@ -105,7 +107,7 @@ fn a_frame_for_a_port_that_is_gone_reaches_no_later_one() {
         assert_eq!(bench.handle.remove(&first.id), Some(()));
         let mut second = bench.add("second", json!({"mac": mac_text(3), "segment": 2}));
         if n % 10 == 0 {
-            assert!(second.rest().is_empty());
+            assert!(bench.rest(&mut second).is_empty());
         }
         assert_eq!(second.try_receive(), None);
         assert_eq!(bench.handle.remove(&second.id), Some(()));
@@ -128,38 +130,39 @@ fn tables_come_and_go_under_load_without_a_lost_packet() {
         ports.into_iter().find(|p| p.port == id("g2").port).unwrap()
     };
     let done = AtomicBool::new(false);
-    let (mut received, mut changes) = (0, 0);
-    let decided = std::thread::scope(|scope| {
+    let [changes, decided] = [AtomicU64::new(0), AtomicU64::new(0)];
+    let (mut received, mut sent) = (0, 0);
+    std::thread::scope(|scope| {
         let changer = scope.spawn(|| {
-            let mut hits = 0;
-            let mut ended = |now: Option<Table>| {
+            let ended = |now: Option<Table>| {
                 let change = bench.handle.set_table(&id("g2"), Owner::Guest, now);
                 let before = change.unwrap().unwrap().before;
-                hits += before.map_or(0, |table| table.rules[0].hits);
+                let hits = before.map_or(0, |table| table.rules[0].hits);
+                decided.fetch_add(hits, Ordering::Relaxed);
             };
             while !done.load(Ordering::Relaxed) {
                 ended(Some(Table::new(1, &["drop".parse().unwrap()])));
                 ended(None);
-                changes += 1;
+                changes.fetch_add(1, Ordering::Relaxed);
             }
-            hits
         });
         let judged = || {
             let now = port().counters;
             assert_eq!(now.dropped_full, 0);
             now.tx_packets + now.dropped_offload
         };
-        for burst in 1..=PACKETS / BURST {
+        let is_rare =
+            || changes.load(Ordering::Relaxed) <= 10 || decided.load(Ordering::Relaxed) == 0;
+        while sent < PACKETS || is_rare() || received == 0 {
             (0..BURST).for_each(|_| a.send(&udp(1, 2, (1, 2), 60)));
+            sent += BURST;
             eventually("a judge of each packet", || {
-                (judged() == burst * BURST).then_some(())
+                (judged() == sent).then_some(())
             });
-            received += std::iter::from_fn(|| b.try_receive()).count() as u64;
+            received += b.received().len() as u64;
         }
         done.store(true, Ordering::Relaxed);
-        changer.join().unwrap()
+        changer.join().unwrap();
     });
-    assert!(changes > 10, "{changes}");
-    assert!(decided > 0 && received > 0, "{decided} {received}");
-    assert_eq!(received + decided, PACKETS);
+    assert_eq!(received + decided.into_inner(), sent);
 }

@@ -15,9 +15,6 @@ pub enum MoveFailure {
     Full,
 }
 
-/// The longest wait until full ports have taken held frames. They wait 100 ms at most.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
-
 impl Handle {
     /// Moves a port. Meanwhile the frames to it wait at their sources; all others go on.
     ///
@@ -65,23 +62,24 @@ impl Handle {
         Some(Ok(()))
     }
 
-    /// Waits until the worker holds no frames of others for the port. False after [`PATIENCE`].
+    /// Waits until the worker holds no frames of others for the port. False after
+    /// [`super::Waits::changes`].
     fn await_held(&self, id: &PortId, worker: usize) -> Option<bool> {
-        within_patience(|| {
+        self.within_patience(|| {
             let of = id.clone();
             self.at(worker, move |f| !f.holds_for(&of))
         })
     }
 
     /// Waits until the switch has delivered all frames from a port without far end. False after
-    /// [`PATIENCE`]. A frame that a rule redirects goes to two workers, one after the other.
+    /// [`super::Waits::changes`]. A frame that a rule redirects goes to two workers, one after the other.
     pub(super) fn await_frames_of(&self, id: &PortId) -> Option<bool> {
         let holds = || {
             let of = id.clone();
             let held = self.each(move |_, f| f.holds_from(&of))?;
             Some(held.into_iter().any(|held| held))
         };
-        within_patience(|| {
+        self.within_patience(|| {
             if holds()? {
                 return Some(false);
             }
@@ -90,18 +88,18 @@ impl Handle {
             Some(!holds()?)
         })
     }
-}
 
-/// Asks again until the answer is true. False after [`PATIENCE`].
-fn within_patience(ask: impl Fn() -> Option<bool>) -> Option<bool> {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        if ask()? {
-            return Some(true);
+    /// Asks again until the answer is true. False after [`super::Waits::changes`].
+    fn within_patience(&self, ask: impl Fn() -> Option<bool>) -> Option<bool> {
+        let end = Instant::now() + self.waits.changes;
+        loop {
+            if ask()? {
+                return Some(true);
+            }
+            if Instant::now() > end {
+                return Some(false);
+            }
+            std::thread::sleep(Duration::from_micros(200));
         }
-        if Instant::now() > end {
-            return Some(false);
-        }
-        std::thread::sleep(Duration::from_micros(200));
     }
 }

@@ -289,7 +289,11 @@ impl Filled {
         barrier.wait();
         let spent: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
         let frames = u64::from(Self::PORTS) * 2047;
-        let received: usize = self.guests.iter_mut().map(|guest| guest.rest().len()).sum();
+        let received: usize = self
+            .guests
+            .iter_mut()
+            .map(|guest| guest.received().len())
+            .sum();
         assert_eq!(received as u64, frames);
         [0, 1].map(|n| {
             let slowest = spent.iter().map(|times| times[n].as_nanos()).max();

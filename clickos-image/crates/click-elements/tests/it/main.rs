@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tests from outside, in one program: each program is linked on its own.
+#![cfg(test)]
+mod carried;
+mod filter_differential;
+mod filter_offload;
+mod firewall;
+mod garbage;
+mod garbage_flows;
+mod garbage_ip6;
+mod graph;
+mod how_to;
+mod merge;
+mod pppoe;
+mod registry;
+mod task_batching;

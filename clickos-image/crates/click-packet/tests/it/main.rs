@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tests from outside, in one program: each program is linked on its own.
+#![cfg(test)]
+mod batches;
+mod packets;
+mod regions;
+mod rings;
+mod shares;

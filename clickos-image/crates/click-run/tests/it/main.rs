@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tests from outside, in one program: each program is linked on its own.
+#![cfg(test)]
+mod conformance;
+mod control;
+mod interfaces;
+mod program;
+mod tools;

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tests from outside, in one program: each program is linked on its own.
+#![cfg(test)]
+mod common;
+mod guest;
+mod hostile;
+mod instructions;
+mod store;
+mod versions;

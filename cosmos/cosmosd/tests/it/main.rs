@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tests from outside, in one program: each program is linked on its own.
+#![cfg(test)]
+mod changes;
+mod clients;
+mod ends;
+mod life;
+mod moves;
+mod offload;
+mod plug;
+mod spoof;
+mod store;
+mod vifs;

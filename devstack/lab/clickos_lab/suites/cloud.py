@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suite ``cloud``: one lab for the demonstration, documents and Tempest.
+
+``python -m clickos_lab.suites.cloud`` starts the demonstration as a person
+does, runs what it and the README tell people to type, and then Tempest tests
+that touch each API once. With ``--everything`` the lab has a second host and
+one on Xen; the blocks of all pages and all quick tests run there, and at the
+end the usage of a demonstration on Xen.
+"""
+
+import os
+import signal
+import sys
+
+from clickos_lab.config import hosts
+from clickos_lab import errors
+from clickos_lab import lab as _lab
+from clickos_lab import paths
+from clickos_lab.suites import documents
+from clickos_lab.suites import on_lab
+from clickos_lab.suites import tempest
+
+
+def main(arguments):
+    """Return the exit status."""
+    state = paths.State()
+    if arguments == ['--everything']:
+        lab = _lab.Lab(state, (hosts.SECOND, hosts.XEN))
+        return on_lab.run(lab, lambda: _everything(state),
+                          lambda: tempest.prepare_everything(state))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _gate(state)
+    except errors.LabError as e:
+        print(f'error: {e}')
+        return 1
+    except KeyboardInterrupt:
+        print('interrupted')
+        return 130
+    finally:
+        _lab.Lab(state).down()
+
+
+def _gate(state):
+    documents.start(state)
+    failed = [documents.run(state, documents.SHORT, short=True),
+              tempest.quick(state)]
+    return int(any(failed))
+
+
+def _everything(state):
+    documents.start(state)
+    failed = [documents.run(state, documents.pages()),
+              tempest.everything(state), documents.on_xen(state)]
+    return int(any(failed))
+
+
+if __name__ == '__main__':
+    os.umask(0o077)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When each suite last passed, and at which commit: a file in git.
+
+``make integration`` and ``make soak`` write it; ``make test``, which passes
+at each commit, does not.
+"""
+
+import datetime
+import json
+
+from clickos_lab import paths
+
+FILE = paths.REPO / 'docs/reference/suites.json'
+
+
+def today():
+    """Return the date as it stands in the file."""
+    return datetime.date.today().isoformat()
+
+
+def record(passed, commit, path=FILE):
+    """Note suites that passed.
+
+    :param passed: pairs of a suite's name and its time in seconds
+    """
+    known = json.loads(path.read_text()) if path.exists() else {}
+    known.update({
+        name: {'date': today(), 'commit': commit, 'seconds': round(seconds)}
+        for name, seconds in passed})
+    path.write_text(json.dumps(known, indent=1, sort_keys=True) + '\n')

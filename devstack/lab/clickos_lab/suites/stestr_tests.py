@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests by stestr, whose failed tests run again alone.
+
+``python -m clickos_lab.suites.stestr_tests STESTR RESULTS FOLDER KIND``:
+the program, a folder for its results, and the tests ``FOLDER/tests/KIND``.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+from clickos_lab.suites import again
+
+#: a test, or the set-up of a class
+_FAILED = re.compile(
+    r'^\{\d+\} (?:setUpClass \((\S+)\)|(\S+)) \[[^]]*\] \.\.\. FAILED$')
+_COUNT = re.compile(r'^ - Failed: (\d+)$')
+
+
+def follow(command, passes, **more):
+    """Run a program that prints as stestr does.
+
+    :param passes: runs one test, or all of a class whose set-up failed, and
+        tells whether it passed
+    :param more: for subprocess.Popen
+    :returns: 0 when all passed, if need be alone
+    """
+    with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, text=True, errors='replace',
+            **more) as process:
+        lines = [_shown(line) for line in process.stdout]
+    if process.returncode == 0:
+        return 0
+    failed = [found[1] or found[2] for line in lines
+              if (found := _FAILED.match(line))]
+    counts = [int(found[1]) for line in lines if (found := _COUNT.match(line))]
+    # A module that cannot be imported is counted and has a name, too.
+    is_explained = counts == [len(failed)]
+    return 0 if is_explained and again.judge(failed, passes) \
+        else process.returncode
+
+
+def _shown(line):
+    print(line, end='', flush=True)
+    return line.rstrip('\n')
+
+
+def main(stestr, results, folder, kind):
+    """Run the tests of a folder; 0 when all passed."""
+    os.makedirs(results, exist_ok=True)
+    return follow(
+        [stestr, '--test-path', f'{folder}/tests/{kind}', '--top-dir', folder,
+         '--repo-url', results, 'run', '--serial'], _passes)
+
+
+def _passes(name):
+    """Run one test alone; PYTHONPATH leads to its folder."""
+    return subprocess.run(
+        [sys.executable, '-m', 'unittest', name]).returncode == 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(*sys.argv[1:]))

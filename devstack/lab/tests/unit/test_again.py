@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Failed tests run again alone: none that fails twice may pass."""
+
+import contextlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from clickos_lab.checks import flaky
+from clickos_lab import paths
+from clickos_lab.suites import again
+from clickos_lab.suites import cargo_tests
+from clickos_lab.suites import results
+from clickos_lab.suites import unittests
+from tests.unit import base
+
+_LAB = paths.REPO / 'devstack/lab'
+#: A stand-in for cargo, which runs all tests or, with --exact, one alone.
+_CARGO = '''\
+#!/bin/sh
+case "$*" in
+*--exact*) {alone} ;;
+*) {whole} ;;
+esac
+'''
+_RUNNING = 'echo "     Running unittests src/lib.rs (target/deps/a)"; '
+_FAILS = (_RUNNING + 'echo "test a::b ... FAILED"; '
+          'echo "test result: FAILED. 1 passed; 1 failed; 0 ignored"; '
+          'exit 101')
+_PASSES = _RUNNING + 'echo "test result: ok. 1 passed; 0 failed; 0 ignored"'
+#: A module whose test passes if a file exists. Its first run makes the file.
+_MODULE = '''\
+import pathlib
+import unittest
+class ATest(unittest.TestCase):
+    def test_b(self):
+        mark = pathlib.Path('{mark}')
+        seen = mark.exists()
+        mark.touch()
+        self.assertTrue(seen and {steady})
+    def test_c(self):
+        pass
+'''
+
+
+def quietly(run, *arguments):
+    """Return what a function returns and what it prints."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        return run(*arguments), printed.getvalue()
+
+
+class AgainTest(base.TestCase):
+
+    def test_each_test_must_pass_alone(self):
+        for passing, judged, named in (
+                ('ab', True, ['a', 'b']), ('a', False, ['a']),
+                ('', False, [])):
+            done, text = quietly(again.judge, ['a', 'b'],
+                                 passing.__contains__)
+            self.assertEqual(judged, done)
+            self.assertEqual(named, [*map(again.named, text.splitlines())])
+
+    def test_no_test_and_many_tests_are_not_run_again(self):
+        for failed in [], ['a'] * (again.MOST + 1):
+            self.assertFalse(again.judge(failed, self.fail))
+
+    def test_the_list_and_its_second_entry(self):
+        path = self.state.log / 'flaky.json'
+        for _ in range(2):
+            self.assertEqual([], flaky.problems(again.entries(path)))
+            again.add([{'test': 'a'}], path)
+        again.add([{'test': 'b'}], path)
+        self.assertEqual(['flaky.json: a: failed 2 times and passed when run '
+                          'again; mend it and remove its entries'],
+                         flaky.problems(again.entries(path)))
+
+    def test_results_keep_what_did_not_run(self):
+        path = self.state.log / 'suites.json'
+        results.record([('a', 1.2), ('b', 2)], '1234567', path)
+        results.record([('b', 3)], '7654321', path)
+        text = path.read_text()
+        self.assertEqual(1, text.count('1234567'))
+        self.assertIn('"seconds": 3', text)
+
+
+class CargoTest(base.TestCase):
+
+    def cargo(self, whole, alone):
+        path = self.state.log / 'cargo'
+        path.write_text(_CARGO.format(whole=whole, alone=alone))
+        path.chmod(0o755)
+        return quietly(cargo_tests.main, str(path), ['--workspace'])
+
+    def test_one_that_passes_alone(self):
+        status, text = self.cargo(_FAILS, _PASSES)
+        self.assertEqual(0, status)
+        self.assertIn(f'{again.MARK}a::b\n', text)
+
+    def test_failures_that_stay(self):
+        crash = _RUNNING + _FAILS
+        document = _FAILS.replace('1 failed', '2 failed')
+        for whole, alone in ((_FAILS, _FAILS), (_FAILS, 'true'),
+                             (crash, _PASSES), (document, _PASSES),
+                             ('exit 101', _PASSES)):
+            status, text = self.cargo(whole, alone)
+            self.assertNotEqual(0, status, text)
+
+    def test_one_that_hangs_is_named_and_ended(self):
+        status, text = self.cargo(
+            _RUNNING + 'echo "test a::b has been running for over 60 seconds";'
+            ' exec sleep 1000', _PASSES)
+        self.assertEqual(1, status)
+        self.assertIn('error: a::b: hangs', text)
+
+
+class StestrTest(base.TestCase):
+
+    def stestr(self, steady):
+        with tempfile.TemporaryDirectory() as folder:
+            tests = pathlib.Path(folder, 'tests/unit')
+            tests.mkdir(parents=True)
+            for place in tests, tests.parent:
+                (place / '__init__.py').touch()
+            (tests / 'test_a.py').write_text(_MODULE.format(
+                mark=f'{folder}/mark', steady=steady))
+            done = subprocess.run(
+                [sys.executable, '-m', 'clickos_lab.suites.stestr_tests',
+                 pathlib.Path(sys.executable).with_name('stestr'),
+                 f'{folder}/results', folder, 'unit'], cwd=folder,
+                env={**os.environ, 'PYTHONPATH': f'{folder}:{_LAB}'},
+                capture_output=True, text=True)
+            return done.returncode, done.stdout + done.stderr
+
+    def test_one_that_passes_alone(self):
+        status, text = self.stestr(True)
+        self.assertEqual(0, status, text)
+        self.assertIn(f'{again.MARK}tests.unit.test_a.ATest.test_b\n', text)
+
+    def test_one_that_fails_twice(self):
+        status, text = self.stestr(False)
+        self.assertNotEqual(0, status, text)
+        self.assertNotIn(again.MARK, text)
+
+
+class UnittestTest(base.TestCase):
+
+    class Unsteady(unittest.TestCase):
+        """Tests that fail as often as the list has entries."""
+
+        failures = []
+
+        @classmethod
+        def setUpClass(cls):
+            super().setUpClass()
+            if 'class' in cls.failures:
+                cls.failures.remove('class')
+                raise AssertionError('class')
+
+        def test_a(self):
+            if 'test' in self.failures:
+                self.failures.remove('test')
+                self.fail('test')
+
+    def run_again(self, *failures):
+        self.Unsteady.failures[:] = failures
+        return quietly(lambda: unittests.run(
+            unittest.defaultTestLoader.loadTestsFromTestCase(
+                self.Unsteady))[0])
+
+    def test_tests_and_the_set_up_of_a_class_run_again(self):
+        for failures in [], ['test'], ['class']:
+            self.assertEqual(len(failures), self.run_again(*failures)[1].count(
+                again.MARK))
+
+    def test_what_fails_twice_has_failed(self):
+        for failures in ['test', 'test'], ['class', 'class'], [
+                'class', 'test']:
+            status, text = self.run_again(*failures)
+            self.assertEqual(1, status, text)

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each command of ``openstack clickos`` once, as far as it succeeds.
+
+The suite compares the commands that succeeded with all that there are.
+"""
+
+import json
+import pathlib
+import shlex
+import tempfile
+
+from tempest import config
+from tempest.lib.common.utils import data_utils
+from tempest.lib import decorators
+
+from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.tests.api import typed
+
+CONF = config.CONF
+
+CONFIG = """FromDevice(0) -> right :: Counter -> Queue -> ToDevice(1);
+FromDevice(1) -> left :: Counter -> Queue -> ToDevice(0);
+"""
+#: Not one packet has a source of this network.
+NOWHERE = 'protocol=udp,source-ip-prefix=192.0.2.0/24'
+
+
+class EachCommandTest(typed.CommandLine):
+    """A VNF, and two servers that are wires, for all tests."""
+
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        cls.vnf_id = cls.tenant.firewall(csar.firewall(), ['deny all'],
+                                         cls.addClassResourceCleanup)
+        cls.wires = [data_utils.rand_name('wire') for _ in range(2)]
+        for name in cls.wires:
+            ports = [cls.tenant.make_port(
+                'left', cls.addClassResourceCleanup,
+                port_security_enabled=False) for _ in range(2)]
+            cls.tenant.boot(name, ports, CONFIG, cls.addClassResourceCleanup)
+
+    def run_all(self, *commands):
+        """Run commands that all succeed; return what they print."""
+        return [self.assertEnds(0, self.openstack(*shlex.split(command)))
+                for command in commands]
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c010')
+    def test_of_a_vnf(self):
+        vnf = f'--vnf {self.vnf_id}'
+        shown, handlers, graph, events, ports = self.run_all(
+            f'vnf show {self.vnf_id} -f json',
+            f'handler list {vnf} -f value',
+            f'graph {vnf} --interval 0.1 -f value',
+            f'event list {vnf} -f value',
+            f'port stats {vnf} -f json')
+        self.assertEqual('active', json.loads(shown)['status'])
+        self.assertIn('fw.config True True', handlers)
+        self.assertIn('fw [0]', graph)
+        self.assertIn('INSTANTIATE COMPLETED', events)
+        self.assertEqual(['up', 'up'],
+                         [row['Link'] for row in json.loads(ports)])
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c011')
+    def test_of_handlers_and_state(self):
+        vnf = f'--vnf {self.vnf_id}'
+        first = self.tenant.clickos.show_desired_state(
+            self.vnf_id, 'vnfs')['revision']
+        _, watched, changes, state = self.run_all(
+            f'handler write {vnf} fw.config "allow all"',
+            f'handler watch {vnf} fw.config --count 1',
+            f'state list {vnf} -f value',
+            f'state show {vnf} -f value')
+        self.assertIn('allow', watched)
+        self.assertIn('applied', changes)
+        self.assertIn('fw.config', state)
+        restored, found, _, state = self.run_all(
+            f'state restore {vnf} {first}',
+            f'handler read {vnf} fw.config',
+            f'state clear {vnf}', f'state show {vnf} -f value')
+        self.assertIn('is in force again', restored)
+        self.assertEqual('deny all', found.strip())
+        self.assertEqual('', state.strip())
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c012')
+    def test_of_secrets(self):
+        name, value = data_utils.rand_name('secret'), 'deny all'
+        path = self.file('secret', value)
+        texts = self.run_all(
+            f'secret create {name} {path} -f json', 'secret list -f value',
+            f'secret show {name} -f value', f'secret delete {name}',
+            'secret list -f value')
+        secret = json.loads(texts[0])['ID']
+        self.assertEqual([True, True, True, False, False],
+                         [secret in text for text in texts])
+        self.assertNotIn(value, ''.join(texts))
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c013')
+    def test_of_a_server(self):
+        name = self.wires[0]
+        new = self.file('new.click', CONFIG + '// another line\n')
+        shown, _, differs, console = self.run_all(
+            f'config show {name}', f'config replace {name} {new}',
+            f'config diff {name} {new}', f'console {name}')
+        self.assertEqual(CONFIG, shown)
+        self.assertEqual('', differs)
+        self.assertNotEqual('', console)
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c014')
+    def test_of_files(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        check = pathlib.Path(CONF.clickos.combine_program).with_name(
+            'click-check')
+        self.run_all(
+            f'vnf new my-shaper --dir {folder.name}',
+            f'package check {folder.name}/my-shaper.csar',
+            f'config check {self.file("new.click", CONFIG)} --vifs 2'
+            f' --program {check}')
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c015')
+    def test_of_chains(self):
+        name = data_utils.rand_name('chain')
+        first, second = self.wires
+        self.run_all(
+            f'chain create {name} --hop {first} --classifier {NOWHERE}')
+        self.addCleanup(self.openstack, 'chain', 'delete', name)
+        _, listed, _, shown, _ = self.run_all(
+            f'chain insert {name} {second} --before {first}',
+            'chain list -f value',
+            f'chain reorder {name} {first} {second}',
+            f'chain show {name} --interval 0.1 -f json',
+            f'chain fuse {name} --program {CONF.clickos.combine_program}')
+        self.assertIn(f'{second}, {first}', listed)
+        self.assertEqual(['entered', first, second],
+                         [row['Hop'] for row in json.loads(shown)])
+        shown, *_ = self.run_all(
+            f'chain show {name} --interval 0.1 -f value',
+            f'chain unfuse {name}', f'chain remove {name} {second}',
+            f'chain delete {name}')
+        self.assertIn('fused in', shown)
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c016')
+    def test_of_scaling(self):
+        grown, = self.run_all(
+            f'vnf scale {self.vnf_id} --aspect capacity --level 1')
+        self.assertIn('level 0 to 1: COMPLETED', grown)
+        info = self.tenant.tacker.show_vnf(
+            self.vnf_id)['instantiatedVnfInfo']
+        first, second = (vnfc['computeResource']['resourceId']
+                         for vnfc in info['vnfcResourceInfo'])
+        given, shrunk = self.run_all(
+            f'flow give {second} --to {first}',
+            f'vnf scale {self.vnf_id} --aspect capacity --level 0')
+        self.assertIn('flows given to 1 guests', given)
+        self.assertIn('level 1 to 0: COMPLETED', shrunk)

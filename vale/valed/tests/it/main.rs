@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Tests from outside, in one program: each program is linked on its own.
+#![cfg(test)]
+mod common;
+mod control;
+mod differential;
+mod guests;
+mod hostile_rings;
+mod interfaces;
+mod netmap;
+mod paths;
+mod survival;
