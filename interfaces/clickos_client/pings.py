@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which requests of ping(8) of iputils were answered.
 
-ping counts a request as lost if its answer is under way when ping stops, and
-one of a fixed number also if the last answer is late by two round trips. On a
-machine with load that says nothing of the network. Here a request is lost if
+ping counts a request as lost if its answer is under way when ping stops. With
+a fixed number it also does so if the last answer is late by two round trips.
+On a machine with load that says nothing of the network. Here a request is lost if
 it has no answer after a generous wait.
 """
 
@@ -29,7 +29,7 @@ _RTT = re.compile(r'rtt min/avg/max/mdev = [\d.]+/([\d.]+)/')
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What became of the requests 1 to ``sent``.
+    """The fate of the requests 1 to ``sent``.
 
     ``rtt_ms`` is the average round trip, None without an answer.
     """
@@ -104,6 +104,19 @@ class Running:
     def text(self):
         """Return what ping has printed until now."""
         return ''.join(self._parts)
+
+    def wait(self, count=1, patience_s=PATIENCE_S):
+        """Wait until a request of this number, or a later one, has an answer.
+
+        :raises ValueError: if none has one, or ping ended
+        """
+        deadline_s = time.monotonic() + patience_s
+        while max(answered(self.text()), default=0) < count:
+            if time.monotonic() > deadline_s or \
+                    self._process.poll() is not None:
+                raise ValueError(f'ping: expected {count} answered within '
+                                 f'{patience_s} s, got {self.text()!r}')
+            time.sleep(_LOOK_S)
 
     def result(self, patience_s=PATIENCE_S):
         """End the ping; return the Result of what it had sent by now.

@@ -2,13 +2,10 @@
 """A ping that runs beside other work; clickos_client.pings judges it."""
 
 import subprocess
-import time
 
 from clickos_client import pings
 
 from clickos_lab import errors
-
-_LOOK_S = 0.02
 
 
 class Ping:
@@ -24,19 +21,12 @@ class Ping:
             start_new_session=True)
         self._ping = pings.Running(self._process)
 
-    def wait(self, count):
-        """Wait until a request with this number was answered.
+    def wait(self, count=1):
+        """Wait until a request of this number, or a later one, has an answer.
 
-        :raises LabError: if none is for a while
+        :raises LabError: if none has one for a while
         """
-        deadline_s = time.monotonic() + pings.PATIENCE_S
-        while max(pings.answered(self._ping.text()), default=0) < count:
-            if time.monotonic() > deadline_s or \
-                    self._process.poll() is not None:
-                raise errors.LabError(
-                    f'ping: {count} answers expected, got '
-                    f'{self._ping.text()[-300:]!r}')
-            time.sleep(_LOOK_S)
+        _checked(self._ping.wait, count)
 
     def result(self):
         """Stop it; return (sent, received, average round trip in ms).
@@ -57,8 +47,12 @@ def judged(judge, *arguments):
     :param judge: returns the Result of a ping
     :raises LabError: if ping printed something else
     """
+    found = _checked(judge, *arguments)
+    return found.sent, found.received, found.rtt_ms
+
+
+def _checked(call, *arguments):
     try:
-        found = judge(*arguments)
+        return call(*arguments)
     except ValueError as e:
         raise errors.LabError(str(e))
-    return found.sent, found.received, found.rtt_ms

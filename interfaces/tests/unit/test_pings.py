@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ping that lost a request is told from one whose answers are late."""
+"""A ping that lost a request differs from one whose answers are late."""
 
 import subprocess
 import sys
@@ -84,9 +84,18 @@ class RunningTest(unittest.TestCase):
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)
         running = pings.Running(process)
+        running.wait()
         while 'icmp_seq=5 ' not in running.text():
             time.sleep(0.01)
         return running
+
+    def test_no_answer_at_all(self):
+        process = subprocess.Popen(
+            ['echo', 'ping: unknown host'], stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        with self.assertRaisesRegex(ValueError, 'expected 1 answered'):
+            pings.Running(process).wait()
+        process.wait()
 
     def test_late_answers_count(self):
         found = self.start('2,3', '0').result()

@@ -166,9 +166,14 @@ class Machine:
         return found.group(1) if found else ''
 
     def ping(self, other):
-        """Start a ping that runs until a test takes its result."""
-        return pings.Running(self.start(
+        """Start a ping that runs until a test takes its result.
+
+        Its first request is answered.
+        """
+        running = pings.Running(self.start(
             'ping', '-n', '-i', str(PING_INTERVAL_S), other.ip))
+        running.wait()
+        return running
 
     def flood(self, other, rate):
         """Start echo requests at a rate a second, until the test ends."""

@@ -66,7 +66,7 @@ pub struct Post {
     pub commands: Receiver<Command>,
     pub peers: Peers,
     pub incoming: Vec<Incoming<Frame>>,
-    /// Of frames for full receivers.
+    /// How long frames wait for full receivers.
     pub patience: Patience,
 }
 

@@ -88,7 +88,7 @@ impl Place {
     }
 }
 
-/// The seed of a table's places: nobody outside knows it. Tests have the same one each time.
+/// The secret seed of a table's places. Tests have the same one each time.
 pub fn table_seed() -> u64 {
     if cfg!(test) {
         30

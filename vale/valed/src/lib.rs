@@ -33,6 +33,8 @@ mod path_port;
 mod pcap;
 mod pipe;
 mod port;
+#[cfg(test)]
+mod ports;
 mod queues;
 mod rate_limit;
 pub mod refusal;

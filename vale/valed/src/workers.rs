@@ -85,9 +85,9 @@ impl Places {
 /// The longest waits of the workers.
 #[derive(Clone, Copy)]
 pub struct Waits {
-    /// Of frames for full receivers.
+    /// How long frames wait for full receivers.
     pub frames: Patience,
-    /// Of a change for frames that wait.
+    /// How long a change waits for such frames.
     pub changes: Duration,
 }
 

@@ -93,9 +93,11 @@ class Machines:
 
     @staticmethod
     def ping(machine, address, interval_s):
-        """Start a ping, which ends at the latest with its namespace."""
-        return pings.Ping(machine.command('ping', '-n', '-i', interval_s,
+        """Start a ping that is answered; it ends with its namespace."""
+        ping = pings.Ping(machine.command('ping', '-n', '-i', interval_s,
                                           address))
+        ping.wait()
+        return ping
 
     def serve_files(self, machine, binding):
         """Start an HTTP server with a file of random bytes."""

@@ -2,10 +2,10 @@
 """The suite ``cloud``: one lab for the demonstration, documents and Tempest.
 
 ``python -m clickos_lab.suites.cloud`` starts the demonstration as a person
-does, runs what it and the README tell people to type, and then Tempest tests
-that touch each API once. With ``--everything`` the lab has a second host and
-one on Xen; the blocks of all pages and all quick tests run there, and at the
-end the usage of a demonstration on Xen.
+does. It runs the commands that the demonstration prints and those of the
+README, and then Tempest tests that touch each API once. With ``--everything``
+the lab has a second host and one on Xen. The blocks of all pages and all
+quick tests run there. A demonstration on Xen ends the suite.
 """
 
 import os

@@ -66,8 +66,10 @@ def limited(state, seconds, *folders):
 
     :param folders: of modules that the tests import
     """
+    # The log file has the requests; a failure shows its reason only.
     return shell.environment(
-        state, PYTHONUNBUFFERED='1', TEST_LIMIT_S=str(seconds),
+        state, PYTHONUNBUFFERED='1', OS_LOG_CAPTURE='0',
+        TEST_LIMIT_S=str(seconds),
         PYTHONPATH=os.pathsep.join(map(str, (
             paths.REPO / 'devstack/lab/limits', *folders))))
 

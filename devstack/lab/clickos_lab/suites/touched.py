@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which APIs a run of tests touched: each one must have succeeded once.
 
-The lists of what there is come from the code: the OpenAPI description of
-clickos-api, the routes that Tacker serves, and the entry points of the
-openstack command. The services' own logs tell what succeeded.
+The lists come from the code: the OpenAPI description of clickos-api, the
+routes that Tacker serves, and the openstack command's entry points. The services' own logs tell what succeeded.
 """
 
 import configparser
@@ -31,9 +30,14 @@ _NEUTRON = (
         'port_pairs', 'port_pair_groups', 'flow_classifiers', 'port_chains')
       for method, place in (('POST', ''), ('DELETE', '/{}'))),
     'PUT /v2.0/sfc/port_chains/{}')
-#: Calls whose only answer here is a refusal, with its status: an operation
-#: can be canceled only within the second in which it begins.
-_REFUSED = {'POST /vnflcm/v1/vnf_lcm_op_occs/{}/cancel': 409}
+#: Calls whose only answer here is a refusal, with its status. An operation
+#: can be canceled only within the second in which it begins, and no service of
+#: the lab takes notifications.
+_REFUSED = {
+    'POST /vnflcm/v1/vnf_lcm_op_occs/{}/cancel': 409,
+    'POST /vnflcm/v1/subscriptions': 400,
+    'GET /vnflcm/v1/subscriptions/{}': 404,
+    'DELETE /vnflcm/v1/subscriptions/{}': 404}
 #: of Tempest: Request (CLASS:TEST): STATUS METHOD URL
 _TEMPEST = re.compile(
     r'Request \([^)]*\): (?P<status>\d{3}) (?P<method>[A-Z]+) '

@@ -23,7 +23,7 @@ _STORE = 'systemd-run --unit=store /opt/noxen/xenstored.sh /opt/noxen ' \
     '/run/clickos/store'
 _NAMES = [f'clickos-{name}' for name in debs.NAMES]
 #: A restart of valed costs the time until its interfaces are attached again.
-_LONGEST_RESTART_S = 10
+_LONGEST_RESTART_S = 2
 
 
 class PackagesTest(unittest.TestCase):

@@ -22,7 +22,7 @@ _CHANCE = re.compile(
     r'RandomState|getrandom|thread_rng|\brand::|OsRng|from_entropy|'
     r'[Rr]ng_?[Ss]eed|TestRng|TestRunner|new_with_rng|failure_persistence')
 
-#: Files of the product, which draws keys that nobody may guess.
+#: Files of the product, which draws keys that strangers cannot guess.
 _PRODUCT = {
     'clickos-image/crates/click-run/src/session.rs',
     'clickos-image/crates/clickos-process/src/confine/filter.rs',

@@ -49,7 +49,7 @@ class ListsTest(unittest.TestCase):
 
 
 class MarksTest(unittest.TestCase):
-    """Which of our tests run in ``make test``, and which run alone."""
+    """The tests of ours that run in ``make test``, and which run alone."""
 
     def setUp(self):
         super().setUp()

@@ -13,6 +13,7 @@ from tempest.lib import decorators
 from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.services import tacker
 from clickos_tempest_plugin.tests import base
@@ -22,6 +23,7 @@ CONF = config.CONF
 SUBSCRIPTIONS = 'vnflcm/v1/subscriptions'
 #: A property outside its constraint.
 NO_RULES = []
+RULES = ['allow icmp', 'deny all']
 
 
 class EachOperationTest(base.ClickOSTest):
@@ -78,7 +80,6 @@ class EachOperationTest(base.ClickOSTest):
             self.assertRaises(exceptions.Conflict, self.tacker.call, 'POST',
                               f'{url}/cancel', 202,
                               {'cancelMode': 'FORCEFUL'})
-            self.retry(url)
             self.tacker.call('POST', f'{url}/{end}', [200, 202])
             waiters.until(lambda url=url: self.get(url)['operationState'],
                           lambda seen, state=state: seen == state,
@@ -88,27 +89,36 @@ class EachOperationTest(base.ClickOSTest):
         self.assertEqual({'ROLLED_BACK', 'FAILED'}, {
             each['operationState'] for each in operations})
 
-    def retry(self, url):
-        """Retry an operation, which fails again."""
-        before = self.get(url)['stateEnteredTime']
-        self.tacker.call('POST', f'{url}/retry', 202)
-        waiters.until(
-            lambda: self.get(url),
-            lambda seen: (seen['operationState'] == 'FAILED_TEMP'
-                          and seen['stateEnteredTime'] != before),
-            'the operation failed again', CONF.clickos.lcm_timeout)
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('6d0b2cc1-6c8f-4a0e-b9a0-51f7a85f3d24')
+    def test_of_a_retry(self):
+        """It succeeds once the address of the VNF is free."""
+        taken = self.tenant.make_port('left', self.addCleanup, fixed_ips=[
+            {'subnet_id': self.tenant.networks['left'].subnet_id,
+             'ip_address': tenant.FIREWALL['left']}])
+        vnf_id = self.tenant.create_vnf(self.vnfd_id, self.addCleanup)
+        failed = self.tenant.instantiate(vnf_id, RULES)
+        self.assertEqual('FAILED_TEMP', failed['operationState'])
+        self.assertIn(tenant.FIREWALL['left'], failed['error']['detail'])
+        self.assertNothingLeft(vnf_id)
+        self.os_primary.ports_client.delete_port(taken['id'])
+        tenant.completed(self.tenant.retry(vnf_id))
+        self.assertEqual(', '.join(RULES), self.tenant.clickos.read_handler(
+            vnf_id, 'fw.config', 'vnfs'))
 
     @decorators.attr(type='gate')
     @decorators.idempotent_id('6d0b2cc1-6c8f-4a0e-b9a0-51f7a85f3d23')
     def test_of_subscriptions_and_vims(self):
-        made = self.tacker.call('POST', SUBSCRIPTIONS, 201, {
-            'callbackUri': CONF.identity.uri_v3})[1]
-        url = f'{SUBSCRIPTIONS}/{made["id"]}'
-        self.assertEqual(made['id'], self.get(url)['id'])
-        self.assertIn(made['id'], [each['id'] for each in
-                                   self.get(SUBSCRIPTIONS)])
-        self.tacker.call('DELETE', url, 204)
-        self.assertRaises(exceptions.NotFound, self.get, url)
+        """Tacker notifies only a URL that the operator lists."""
+        refused = self.assertRaises(
+            exceptions.BadRequest, self.tacker.call, 'POST', SUBSCRIPTIONS,
+            201, {'callbackUri': 'http://127.0.0.1:9/'})
+        self.assertIn('allowed_urls', str(refused))
+        self.assertEqual([], self.get(SUBSCRIPTIONS))
+        url = f'{SUBSCRIPTIONS}/{data_utils.rand_uuid()}'
+        for method, status in (('GET', 200), ('DELETE', 204)):
+            self.assertRaises(exceptions.NotFound, self.tacker.call, method,
+                              url, status)
         url = f'v1.0/vims/{self.tenant.vim_id}'
         name = data_utils.rand_name('renamed')
         self.tacker.call('PUT', url, 200, {'vim': {'name': name}})

@@ -244,7 +244,7 @@ fn a_packet_by_a_definition_that_waits_puts_it_in_force_at_all_workers() {
         let hops = hops.iter().map(|n| wire(*n)).collect();
         Hosts::definition(0, hops, &json!({}))
     };
-    let paths = Paths::at(free_port());
+    let paths = Paths::at(free_port(&HOSTS));
     let (_port, link) = paths.open(&set(&[0]).path.unwrap()).unwrap();
     let mut workers = [Chains::default(), Chains::default()];
     let define = |workers: &mut [Chains], set: &ChainSet| {

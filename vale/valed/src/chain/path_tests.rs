@@ -7,6 +7,7 @@ use vale_proto::Kind;
 
 use super::*;
 use crate::path_port::Paths;
+use crate::ports::free_port;
 
 #[path = "definition_tests.rs"]
 mod definitions;
@@ -22,16 +23,6 @@ impl Net {
         let unused = switch.tick_chains(now);
         unused.iter().for_each(|port| drop(switch.remove(port)));
         switch.tell_chains();
-    }
-}
-
-fn free_port() -> u16 {
-    loop {
-        let first = UdpSocket::bind((HOSTS[0], 0)).unwrap();
-        let port = first.local_addr().unwrap().port();
-        if UdpSocket::bind((HOSTS[1], port)).is_ok() {
-            return port;
-        }
     }
 }
 
@@ -53,7 +44,7 @@ impl Hosts {
             let pair = [add(&side("in"), last), add(&side("out"), last + 1)];
             net.hops.push(pair);
         }
-        let (port, now) = (free_port(), Instant::now());
+        let (port, now) = (free_port(&HOSTS), Instant::now());
         let mut nets = [first, second];
         nets.iter_mut()
             .for_each(|net| net.bench.links.paths = Paths::at(port));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-use std::time::Duration;
-
 use super::*;
+use crate::ports::free_port;
 
 const A: [u8; 6] = [2, 0, 0, 0, 0, 0xa];
 const B: [u8; 6] = [2, 0, 0, 0, 0, 0xb];
@@ -15,22 +14,13 @@ struct Net {
 
 impl Net {
     fn new() -> Self {
-        loop {
-            let first = UdpSocket::bind("127.0.0.2:0").unwrap();
-            let port = first.local_addr().unwrap().port();
-            let local = SocketAddr::from(([127, 0, 0, 1], port));
-            let second = UdpSocket::bind(("127.0.0.3", port));
-            if let (Ok(second), Ok(_free)) = (second, UdpSocket::bind(local)) {
-                let peers = [first, second];
-                let wait = Some(Duration::from_millis(200));
-                peers.iter().for_each(|p| p.set_read_timeout(wait).unwrap());
-                let tunnels = Tunnels::at(port);
-                return Self {
-                    tunnels,
-                    peers,
-                    local,
-                };
-            }
+        let port = free_port(&["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
+        let peers = ["127.0.0.2", "127.0.0.3"].map(|ip| UdpSocket::bind((ip, port)).unwrap());
+        peers.iter().for_each(|p| p.set_nonblocking(true).unwrap());
+        Self {
+            tunnels: Tunnels::at(port),
+            peers,
+            local: SocketAddr::from(([127, 0, 0, 1], port)),
         }
     }
 

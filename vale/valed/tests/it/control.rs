@@ -270,7 +270,7 @@ fn long_lines_and_clients_that_do_not_read_are_cut_off() {
         .is_ok()
     {}
     valed.client().port_list(None).unwrap();
-    // The deaf one is not cut off yet, so nobody waited for that.
+    // The deaf one is not cut off yet: the answer did not wait for that.
     deaf.set_nonblocking(true).unwrap();
     let refused = deaf.write_all(b" ").unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock);

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::common::{Guest, Valed, eventually, ok, tool};
+use crate::common::{self, Guest, Valed, eventually, ok};
 use serde_json::json;
 use vale_proto::PortId;
 
@@ -18,7 +18,7 @@ const LIBRARY: &str = "libvale_netmap.so";
 /// The folder of the library.
 fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| tool("vale-netmap").parent().unwrap().to_owned())
+    FOLDER.get_or_init(|| common::library("vale-netmap").parent().unwrap().to_owned())
 }
 
 /// Compiles a program of `vale/netmap/programs`.

@@ -49,14 +49,25 @@ pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A program of another package of the switch, built like this test if it is not yet.
+/// A program of another package of the switch, built if it is not yet. A test of a small package
+/// gives it the features that it has among all tests.
 pub fn tool(name: &str) -> PathBuf {
+    build(name, &["--workspace", "--bin", name, "--test", "memory"])
+}
+
+/// A library of another package of the switch.
+pub fn library(name: &str) -> PathBuf {
+    build(name, &["--package", name])
+}
+
+fn build(name: &str, what: &[&str]) -> PathBuf {
     let daemon = Path::new(env!("CARGO_BIN_EXE_valed"));
     let profile = daemon.parent().unwrap();
     let mut build = Command::new(env!("CARGO"));
     build
-        .args(["build", "--quiet", "--package", name, "--target-dir"])
-        .arg(profile.parent().unwrap());
+        .args(["build", "--quiet", "--target-dir"])
+        .arg(profile.parent().unwrap())
+        .args(what);
     if profile.ends_with("release") {
         build.arg("--release");
     }
@@ -259,8 +270,8 @@ impl Valed {
             .map_or(self.child.id(), |pid| pid.parse().unwrap())
     }
 
-    /// How often threads of valed wake up in the quietest of five half seconds in which all sleep at
-    /// both ends, however busy the machine is. Some poll now and then.
+    /// How often threads of valed wake up in the quietest of five half seconds. All sleep at both
+    /// ends of each, however busy the machine is. Some poll now and then.
     pub fn wakeups_per_half_second(&self) -> f64 {
         let end = Instant::now() + PATIENCE;
         let mut quiet = Vec::new();
