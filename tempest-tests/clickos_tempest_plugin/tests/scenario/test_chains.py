@@ -230,6 +230,10 @@ class ScaledHopCase(SfcMixin, base.OnHostTest):
         return self.make('port_pair_group', port_pairs=[pair],
                          **self.parameters)
 
+    def opened(self):
+        """Return the connections that each guest saw begin."""
+        raise NotImplementedError
+
     def check_scaling(self, chain):
         """Count the connections that a scale-out and a scale-in end."""
         self.assertHops(chain, 1)

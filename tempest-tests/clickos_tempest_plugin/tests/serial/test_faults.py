@@ -29,6 +29,8 @@ class FaultsBase(base.OnHostTest):
     """One VNF runs; each operation works on it or on another one."""
 
     away_s = 5
+    #: networks of other VNFs; the first that needs them makes them
+    _others = None
 
     @classmethod
     def resource_setup(cls):
@@ -79,7 +81,7 @@ class FaultsBase(base.OnHostTest):
 
     def other_networks(self):
         """Networks for one more VNF: the firewall's addresses are fixed."""
-        if not hasattr(type(self), '_others'):
+        if self._others is None:
             type(self)._others = {
                 name: self.tenant.make_network(
                     name, cidr, self.addClassResourceCleanup)
