@@ -41,7 +41,7 @@ class SlowGuestsTest(base.TestCase):
                      for _ in range(_SLOW_GUESTS)]
         for server_id in self.slow:
             self.cloud.add_server(server_id, slow_wsgi.PROJECT)
-        # Nobody else takes the port: this socket keeps it for uWSGI.
+        # This socket keeps the port for uWSGI.
         kept = socket.socket()
         self.addCleanup(kept.close)
         kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
