@@ -9,8 +9,8 @@ ends the process, which prints the stacks of all threads.
 The environment variable ``TEST_LIMIT_S`` arms it in each Python program that
 finds this folder on its path (sitecustomize.py). A test or a class with an
 attribute ``limit_s`` has that limit instead. The set-up and the end of a class
-have three times the variable each, or ``set_up_limit_s`` of the class. A set-up
-starts what all tests of the class need, and may wait for another class.
+have three times the variable, or ``set_up_limit_s`` of the class: a set-up
+may wait for another class.
 """
 
 import contextlib
