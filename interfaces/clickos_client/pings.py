@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which requests of ping(8) of iputils were answered.
+"""The requests of ping(8) of iputils that have an answer.
 
 ping counts a request as lost if its answer is under way when ping stops. With
-a fixed number it also does so if the last answer is late by two round trips.
-On a machine with load that says nothing of the network. Here a request is lost if
-it has no answer after a generous wait.
+a fixed number it waits two round trips for the last answer. On a machine with
+load that says nothing of the network. Here a request is lost if it has no
+answer after a generous wait.
 """
 
 import collections
@@ -29,7 +29,7 @@ _RTT = re.compile(r'rtt min/avg/max/mdev = [\d.]+/([\d.]+)/')
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The fate of the requests 1 to ``sent``.
+    """The outcome of the requests 1 to ``sent``.
 
     ``rtt_ms`` is the average round trip, None without an answer.
     """

@@ -2,15 +2,15 @@
 """A time limit for each test, whatever runs it and whatever its base is.
 
 A test that exceeds its limit fails with :class:`TestTimeout`, which names it,
-and the next one runs. Its clean-ups get as much time again. It may
-swallow the exception, or hang where Python runs no signal handlers. Then the
-process ends with the stacks of all threads.
+and the next one runs. Its clean-ups get as much time again. A test may swallow
+the exception, or hang where Python runs no signal handlers. The third limit
+ends the process, which prints the stacks of all threads.
 
 The environment variable ``TEST_LIMIT_S`` arms it in each Python program that
 finds this folder on its path (sitecustomize.py). A test or a class with an
 attribute ``limit_s`` has that limit instead. The set-up and the end of a class
-may each take three times the variable, or its ``set_up_limit_s``. The set-up
-starts what all its tests need, and may wait for another class.
+have three times the variable, or ``set_up_limit_s`` of the class: a set-up
+may wait for another class.
 """
 
 import contextlib

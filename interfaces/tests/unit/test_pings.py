@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ping that lost a request differs from one whose answers are late."""
+"""Lost requests and late answers are two things."""
 
 import subprocess
 import sys

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which APIs a run of tests touched: each one must have succeeded once.
 
-The lists come from the code: the OpenAPI description of clickos-api, the
-routes that Tacker serves, and the openstack command's entry points. The services' own logs tell what succeeded.
+The code lists what there is: the OpenAPI description of clickos-api, the
+routes that Tacker serves, the entry points of the openstack command. The logs
+of Tempest and clickos-api tell what succeeded.
 """
 
 import configparser

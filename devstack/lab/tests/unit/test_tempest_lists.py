@@ -49,7 +49,7 @@ class ListsTest(unittest.TestCase):
 
 
 class MarksTest(unittest.TestCase):
-    """The tests of ours that run in ``make test``, and which run alone."""
+    """Our tests that run in ``make test``, and those that run alone."""
 
     def setUp(self):
         super().setUp()
