@@ -3,7 +3,12 @@
 
 import collections
 
+from clickos_lab.documents import lists
 from clickos_lab import say
+
+
+def _left_out(reason):
+    return f'left out ({reason})'
 
 
 class Report:
@@ -11,7 +16,10 @@ class Report:
 
     def __init__(self):
         self.faults = []
-        self._blocks = collections.Counter()
+        # Each kind shows in the end, also with none.
+        self._blocks = collections.Counter(dict.fromkeys((
+            'passed', 'failed as known',
+            *map(_left_out, lists.REASONS)), 0))
         self._lines = collections.Counter()
 
     def passed(self, block, seconds):
@@ -24,7 +32,7 @@ class Report:
 
     def left_out(self, block, reason):
         """Note a block that did not run."""
-        self._note(f'left out ({reason})', block, f'left out: {reason}')
+        self._note(_left_out(reason), block, f'left out: {reason}')
 
     def line_left_out(self, reason):
         """Note a line that did not run, of a block that may have."""

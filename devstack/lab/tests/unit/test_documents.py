@@ -167,7 +167,8 @@ class JudgeTest(base.TestCase):
         self.run_._report = report.Report()
         self.run_._log = self.folder / 'log'
         self.run_._log.write_text('')
-        self.enterContext(contextlib.redirect_stdout(io.StringIO()))
+        self.printed = self.enterContext(
+            contextlib.redirect_stdout(io.StringIO()))
 
     def judge(self, name, why):
         block = blocks.Block('p', 1, (name,))
@@ -177,6 +178,11 @@ class JudgeTest(base.TestCase):
     def test_a_good_block_passes(self):
         self.assertFalse(self.judge('other', None))
         self.assertEqual(0, self.run_._report.finish())
+        for line in ('1 blocks passed', '0 blocks failed as known',
+                     '0 blocks left out (second host)',
+                     '0 blocks left out (hardware)',
+                     '0 blocks left out (ends the host)', '0 faults'):
+            self.assertIn(line, self.printed.getvalue().splitlines())
 
     def test_a_known_failure_may_fail(self):
         self.assertFalse(self.judge('known', 'exit status 1'))
