@@ -52,7 +52,7 @@ def _build(state, what, names):
         shell.run([prereq.rust_tool('cargo'), 'build', '--release',
                    '--locked', '--bins', *packages],
                   state.log / 'cargo.log', env=environment(state),
-                  cwd=paths.REPO, timeout_s=1200)
+                  cwd=paths.REPO, timeout_s=3600)
     _link_tools(state)
 
 
