@@ -38,7 +38,7 @@ def ensure(state):
                        state.venv], log)
         shell.run([program, 'pip', 'install', '--python',
                    state.tool('python'), '-r', REQUIREMENTS],
-                  log, timeout_s=1200)
+                  log, timeout_s=3600)
         stamp.write_text(wanted)
 
 

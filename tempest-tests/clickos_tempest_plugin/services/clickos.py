@@ -57,6 +57,10 @@ class ClickOSClient(base.Client):
         return self.call('POST', 'v1/secrets', 201,
                          {'name': name, 'value': value})[1]['secret']
 
+    def show_secret(self, secret_id):
+        """Show a secret, without its value."""
+        return self.call('GET', f'v1/secrets/{secret_id}', 200)[1]['secret']
+
     def delete_secret(self, secret_id):
         """Delete a secret."""
         self.call('DELETE', f'v1/secrets/{secret_id}', 204)

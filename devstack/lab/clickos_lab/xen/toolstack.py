@@ -57,7 +57,7 @@ def build(state, places):
                    '-p', 'cosmos', '-p', 'valed', '-p', 'vale-ctl',
                    '-p', 'vale-tc'],
                   state.log / 'xen-toolstack.log',
-                  env=env, cwd=paths.REPO, timeout_s=1200)
+                  env=env, cwd=paths.REPO, timeout_s=3600)
 
 
 def build_c_test(state, places, name):

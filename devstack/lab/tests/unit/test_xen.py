@@ -6,11 +6,13 @@ import os
 import stat
 import struct
 import subprocess
+import unittest
 from unittest import mock
 
 from clickos_lab.config import hosts
 from clickos_lab import errors
 from clickos_lab import paths
+from clickos_lab.suites import xen
 from clickos_lab.xen import archive as _archive
 from clickos_lab.xen import compute
 from clickos_lab.xen import files
@@ -30,6 +32,15 @@ class XenTestCase(base.TestCase):
         super().setUp()
         self.places = _places.Places(self.state)
         self.places.create()
+
+
+class GateTest(base.TestCase):
+
+    def test_each_test_of_the_gate_is_there_and_quick(self):
+        found = list(xen._each(
+            unittest.TestLoader().loadTestsFromNames(xen.GATE)))
+        self.assertEqual(list(xen.GATE), [test.id() for test in found])
+        self.assertFalse([test.id() for test in found if xen._is_slow(test)])
 
 
 class PlacesTest(XenTestCase):

@@ -47,16 +47,12 @@ class StartTests:
         self.assertEqual('5', self.guest.read_handler('kept.count'))
 
 
-@base.slow
 class PvTest(StartTests, base.XenTest):
     kind = 'pv'
 
 
 class PvhTest(StartTests, base.XenTest):
-    """All the cases: what they try is the same code for both kinds.
-
-    Slow ones have twins for guests that are processes (``tests/it/guest.rs``).
-    """
+    """All the cases: what they try is the same code for both kinds."""
 
     kind = 'pvh'
 
@@ -72,7 +68,6 @@ class PvhTest(StartTests, base.XenTest):
         self.assertEqual('Error', state)
         self.assertRegex(error, r'test\.click:1:\d+: .*CheckLength.*long')
 
-    @base.slow
     def test_the_old_router_stays_when_the_new_one_does_not_start(self):
         self._installed('InfiniteSource(LIMIT 5) -> c :: Counter -> Discard;',
                         rid=7)
@@ -85,7 +80,6 @@ class PvhTest(StartTests, base.XenTest):
         self.assertEqual('Halted', self.guest.install('', rid=5)[0])
         self.assertEqual(540, self.guest.request('read c.count', rid=5)[0])
 
-    @base.slow
     def test_halted_is_installed_but_does_not_run(self):
         text = 'InfiniteSource(LIMIT 5) -> c :: Counter -> Discard;'
         self.assertEqual(
@@ -97,7 +91,6 @@ class PvhTest(StartTests, base.XenTest):
         self.wait_for(lambda: self.guest.request('read c.count', rid=6)
                       == (200, '5'))
 
-    @base.slow
     def test_routers_run_side_by_side(self):
         self._installed('InfiniteSource(LIMIT 7) -> c :: Counter -> Discard;',
                         rid=62)
@@ -112,14 +105,12 @@ class PvhTest(StartTests, base.XenTest):
         self._installed('// a comment of some length\n' * 600 + _COUNT)
         self.assertIn('c\n', self.guest.read_handler('list'))
 
-    @base.slow
     def test_garbage_is_refused(self):
         for text in ('\x01\x02\x7f', '(((((((((', 'a' * 2000, '}{', '\\'):
             with self.subTest(text=text[:10]):
                 self.assertEqual('Error', self.guest.install(text, rid=4)[0])
         self._installed(_COUNT, rid=4)
 
-    @base.slow
     def test_codes_of_requests(self):
         self._installed('Idle -> c :: Counter -> s :: Strip(14) -> Discard;')
         for code, request in (

@@ -239,7 +239,6 @@ class ValeGuests(ValePorts):
 
 class ValeTest(ValeGuests):
 
-    @base.slow
     def test_ping_pvh_and_pv_with_small_and_large_rings(self):
         made = {
             self._responder(1, slots=64): '2',
@@ -253,7 +252,6 @@ class ValeTest(ValeGuests):
             self.ping('c', ip(number), 150, 0.002, options=_FULL)
             self.assertEqual(0, _counters(one)['malformed'])
 
-    @base.slow
     def test_every_frame_of_a_stream_is_accounted_for(self):
         sink = self._guest(2)
         self.start(sink, _SINK)
@@ -266,7 +264,6 @@ class ValeTest(ValeGuests):
         self.assertEqual(into['tx_packets'], _counters(sink)['rx_packets'])
         self.assertEqual(0, into['dropped_malformed'])
 
-    @base.slow
     def test_a_guest_killed_in_mid_stream_leaves_nothing(self):
         sink = self._guest(2)
         self.start(sink, _SINK)
@@ -282,7 +279,6 @@ class ValeTest(ValeGuests):
         self.start(sink, responder(2))
         self.ping('c', ip(2))
 
-    @base.slow
     def test_guests_outlive_a_killed_switch(self):
         one = self._responder(1)
         self.ping('c', ip(1), options=_FULL)
@@ -294,7 +290,6 @@ class ValeTest(ValeGuests):
         self.ping('c', ip(1), options=_FULL)
         self.assertEqual('2', self._version(one))
 
-    @base.slow
     def test_a_restored_guest_finds_its_new_port(self):
         one = self._responder(1)
         self.ping('c', ip(1), options=_FULL)
@@ -306,7 +301,6 @@ class ValeTest(ValeGuests):
         self.ping('c', ip(1), options=_FULL)
         self.assertEqual('2', self._version(one))
 
-    @base.slow
     def test_packets_in_queues_are_whole_after_a_live_migration(self):
         one = self._guest(1)
         self.start(one, _COLLECTOR.format(ip=ip(1), mac=mac(1)))

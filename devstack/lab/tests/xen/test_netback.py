@@ -67,7 +67,6 @@ class NetbackTests:
         self.assertEqual(('Running', ''), made.install(text))
         self._ping('10.1.0.9')
 
-    @base.slow
     def test_a_guest_between_two_networks(self):
         made = guest.Guest(self.dom0, 'wire', self.kind, 'memory = 8\n'
                            'vif = ["bridge=br0", "bridge=br1"]').create()

@@ -43,9 +43,8 @@ class EachOperationTest(base.ClickOSTest):
 
     def raw(self, url, accept):
         """Return the bytes of the answer to a GET."""
-        resp, body = self.tacker.raw_request(
-            f'{self.tacker.base_url}/{url}', 'GET', headers={
-                'X-Auth-Token': self.tacker.token, 'Accept': accept})
+        resp, body = self.tacker.request('GET', url,
+                                         headers={'Accept': accept})
         self.assertEqual(200, resp.status, url)
         return body
 

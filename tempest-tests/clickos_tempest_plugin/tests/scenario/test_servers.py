@@ -232,6 +232,8 @@ class ServersTest(pair.PairCase):
         self.assertEqual(self.port['mac_address'], nic['mac_address'])
         self.assertGreater(nic['rx_packets'], 0)
         self.assertEqual(0, nic['tx_packets'])
+        self.assertIn('clickos', self.servers.get_console_output(
+            self.server_id)['output'])
 
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e67')
     def test_a_key_pair_is_accepted(self):

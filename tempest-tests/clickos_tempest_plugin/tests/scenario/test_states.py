@@ -154,6 +154,9 @@ class StatesTest(base.ClickOSTest):
         secret = self.clickos.create_secret('rules', 'allow udp, deny all')
         self.addCleanup(self.clickos.delete_secret, secret['id'])
         reference = secret['reference']
+        shown = self.clickos.show_secret(secret['id'])
+        self.assertEqual(('rules', reference),
+                         (shown['name'], shown['reference']))
         server_id = self.boot(self.make_state(
             CONFIG, [['fw.config', reference]]))
         self.assertIn('udp', self.clickos.read_handler(server_id,
