@@ -43,7 +43,7 @@ fn all_of(host: &mut Host, domid: u16, group: &[Case]) -> Vec<String> {
     wrong.collect()
 }
 
-/// What is wrong in any group; each has a thread.
+/// Finds what is wrong in any group; each has a thread.
 fn wrong(in_group: impl Fn(&[Case]) -> Vec<String> + Sync) -> Vec<String> {
     let in_group = &in_group;
     std::thread::scope(|scope| {
