@@ -282,7 +282,7 @@ fn a_frame_leaves_by_a_port_of_another_worker_from_where_it_lies() {
     let (region, layout) = (entry.ring.region(), entry.ring.layout());
     let mut buffers: Vec<_> = (0..256).map(|n| layout.frame(n) as u32).collect();
     let mut spare = layout.frame(300) as u32;
-    for n in 0..2000 {
+    for n in 0..500 {
         one.send(&frame(3, 1, n));
         let mut found = None;
         eventually("a frame at the entry", || {

@@ -164,9 +164,13 @@ fn mistakes_of_a_program_are_refused() {
     await_ports(&valed, 0);
 }
 
-/// Opens the rings that a process has mapped.
+/// Opens the rings that a process maps.
 fn rings(pid: u32) -> File {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let mut maps = String::new();
+    eventually("the process maps its rings", || {
+        maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+        maps.contains("memfd:vale-ring")
+    });
     let line = maps.lines().find(|l| l.contains("memfd:vale-ring"));
     let range = line.unwrap().split(' ').next().unwrap();
     // The kernel drops the leading zeros, as in the file maps.
