@@ -52,7 +52,6 @@ class FilesTest(base.XenTest):
                            timeout=60)
             return (place / 'out.pcap').read_bytes()
 
-    @base.slow
     def test_what_does_not_fit_is_refused(self):
         one = guest.Guest(self.dom0, 'full', 'pvh').create()
         state, error = one.install(

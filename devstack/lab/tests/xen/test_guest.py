@@ -28,7 +28,6 @@ class GuestTest(base.XenTest):
         self.assertIn('exception ', one.wait('panic', 'panicked.*'))
         self.assertIn('exception ', one.console())
 
-    @base.slow
     def test_shutdown(self):
         for kind in ('pv', 'pvh'):
             with self.subTest(kind=kind):

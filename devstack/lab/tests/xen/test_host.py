@@ -37,10 +37,9 @@ class HostTest(base.XenTest):
 
     def test_time_limit_ends_the_script(self):
         with self.assertRaisesRegex(errors.LabError, 'not done after 1 s'):
-            self.dom0.check('sleep 1234; touch /tmp/late', timeout_s=1)
-        self.wait_for(lambda: self.dom0.run(
-            "pgrep -f 'sleep 123[4]'").status == 1, 60)
-        self.assertEqual(1, self.dom0.run('test -e /tmp/late').status)
+            self.dom0.check('sleep 10; touch /tmp/late', timeout_s=1)
+        self.assertEqual(
+            1, self.dom0.run('sleep 3; test -e /tmp/late').status)
 
     def test_files_go_in_and_come_back(self):
         content = os.urandom(300_000)
@@ -74,7 +73,6 @@ class HostTest(base.XenTest):
         status = self.dom0.run('nc -w 2 10.0.2.2 22 </dev/null').status
         self.assertNotEqual(0, status)
 
-    @base.slow
     def test_a_second_host_does_not_disturb(self):
         second = host.Host(self.places, f'{self.host.name}b')
         self.addCleanup(second.remove)
@@ -86,7 +84,6 @@ class HostTest(base.XenTest):
         self.dom0.check('test -e /tmp/first')
 
 
-@base.slow
 class NetworkTest(base.XenTest):
     """Bridges and namespaces in dom0, which tests of guests use."""
 

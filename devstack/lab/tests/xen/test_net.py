@@ -122,7 +122,6 @@ class NetfrontTest(NetTest):
         self.assertGreaterEqual(counted['grants_made'], 256)
         self.assertEqual(0, counted['grants_ended'])
 
-    @base.slow
     def test_without_the_improvements(self):
         one = self._guest('plain', _ALL_OFF)
         self.ping('a', '10.1.0.9', 500, 0.002)

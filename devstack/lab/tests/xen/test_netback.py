@@ -89,6 +89,5 @@ class LinuxBridgeTest(NetbackTests, base.XenTest):
     bridge, kind = 'bridge', 'pv'
 
 
-@base.slow
 class OpenVswitchTest(NetbackTests, base.XenTest):
     bridge, kind = 'ovs', 'pvh'
