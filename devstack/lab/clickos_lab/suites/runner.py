@@ -49,7 +49,7 @@ class Suite:
     proof: str | None = None
     #: with which no line may be printed: a skipped test is none that passed
     fault: str | None = None
-    timeout_s: int = 900
+    timeout_s: int = 1800
     #: whether it runs beside the next ones that do, too
     has_company: bool = False
 

@@ -32,6 +32,7 @@ _HANG_S = 240
 
 
 class SlowGuestsTest(base.TestCase):
+    limit_s = 300
     """Clients of slow guests beside a client of a good one."""
 
     def setUp(self):
