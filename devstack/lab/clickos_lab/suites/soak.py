@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make soak``: hours on a Xen host or the lab, and notes when each part passed.
+"""``make soak``: hours on a Xen host or the lab; notes when a part passed.
 
 ``python -m clickos_lab.suites.soak [PART ...]``, the parts as below.
 """

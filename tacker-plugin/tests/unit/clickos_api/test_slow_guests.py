@@ -32,8 +32,9 @@ _HANG_S = 240
 
 
 class SlowGuestsTest(base.TestCase):
-    limit_s = 300
     """Clients of slow guests beside a client of a good one."""
+
+    limit_s = 300
 
     def setUp(self):
         super().setUp()
