@@ -11,6 +11,7 @@ import subprocess
 import tomllib
 import unittest
 
+from clickos_lab import bounds
 from clickos_lab import debian_root
 from clickos_lab import debs
 from clickos_lab import paths
@@ -22,8 +23,6 @@ _UNITS = ('valed', 'cosmosd', 'clickos-agent')
 _STORE = 'systemd-run --unit=store /opt/noxen/xenstored.sh /opt/noxen ' \
     '/run/clickos/store'
 _NAMES = [f'clickos-{name}' for name in debs.NAMES]
-#: A restart of valed costs the time until its interfaces are attached again.
-_LONGEST_RESTART_S = 2
 
 
 class PackagesTest(unittest.TestCase):
@@ -147,7 +146,7 @@ class PackagesTest(unittest.TestCase):
         count, silence_s = stream.lost(answered)
         print(f'upgrade from {self.older.version} to {self.newer.version}: '
               f'{during} pings answered, {count} lost', flush=True)
-        self.assertEqual(0, count)
+        bounds.hold('max_upgrade_lost_pings', count)
 
         self.refuse_the_older()
         self.restart_the_switch(pings)
@@ -182,7 +181,7 @@ class PackagesTest(unittest.TestCase):
         count, silence_s = stream.lost(pings.answered(), last)
         print(f'restart of valed: {count} pings lost, silent for '
               f'{silence_s:.2f} s', flush=True)
-        self.assertLess(silence_s, _LONGEST_RESTART_S)
+        bounds.hold('max_switch_restart_silent_seconds', silence_s)
 
     def remove(self):
         names = ' '.join(_NAMES)
