@@ -150,8 +150,10 @@ def _rust_tests(state):
 
 def _python_tests(state, folder, kind='unit'):
     """One run a folder: each has its own package called tests."""
+    # The folder's own package `tests` comes first, before the lab's.
     places = [str(paths.REPO / f) for f in (
-        folder, *_PYTHON_TESTS[folder], 'devstack/lab/limits')]
+        folder, *_PYTHON_TESTS[folder], 'devstack/lab/limits',
+        'devstack/lab')]
     name = f'python-{folder.replace("/", "-")}'
     if kind != 'unit':
         name += f'-{kind}'

@@ -52,7 +52,7 @@ def main(stestr, results, folder, kind):
     os.makedirs(results, exist_ok=True)
     return follow(
         [stestr, '--test-path', f'{folder}/tests/{kind}', '--top-dir', folder,
-         '--repo-url', results, 'run', '--serial'], _passes)
+         '--repo-url', results, 'run', '--concurrency', '2'], _passes)
 
 
 def _passes(name):
