@@ -130,7 +130,7 @@ class Machine:
 
     def __init__(self, host, stack, name, port, segment, mac, ip):
         self.namespace, self._stack = name, stack
-        outer = f'{name}o'
+        self._outer = outer = f'{name}o'
         stack.callback(self._remove)
         run('ip', 'netns', 'add', name)
         run('ip', 'link', 'add', outer, 'type', 'veth', 'peer', 'name',
@@ -149,6 +149,9 @@ class Machine:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
+        # The kernel deletes what is in a namespace some time later.
+        if os.path.exists(f'/sys/class/net/{self._outer}'):
+            run('ip', 'link', 'delete', self._outer)
         run('ip', 'netns', 'delete', self.namespace)
 
     def ip(self, *command):
