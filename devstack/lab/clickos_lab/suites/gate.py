@@ -2,9 +2,9 @@
 """The proof of ``make test``: it passes beside load, and each bound holds.
 
 ``python -m clickos_lab.suites.gate`` runs the suites of ``make test`` while
-stress-ng keeps four processors busy, as often as ``RUNS`` says (once), and
-appends each run to :data:`FILE`. Then it sets each bound of the promises out
-of reach in turn: the test that holds it has to fail.
+stress-ng keeps four processors busy, as often as ``RUNS`` says (once). It
+appends each run to :data:`results.LOADED`. Then it sets each bound of the
+promises out of reach in turn: the test that holds it has to fail.
 """
 
 import contextlib
@@ -23,8 +23,6 @@ from clickos_lab.suites import progress
 from clickos_lab.suites import results
 from clickos_lab.suites import runner
 
-#: The runs: a list of objects.
-FILE = paths.REPO / 'docs/reference/gate.json'
 _PROCESSORS = 4
 
 
@@ -63,8 +61,9 @@ def _load():
 
 
 def _append(run):
-    runs = json.loads(FILE.read_text()) if FILE.exists() else []
-    FILE.write_text(json.dumps([*runs, run], indent=1) + '\n')
+    file = results.LOADED
+    runs = json.loads(file.read_text()) if file.exists() else []
+    file.write_text(json.dumps([*runs, run], indent=1) + '\n')
 
 
 if __name__ == '__main__':
