@@ -29,9 +29,6 @@ def main():
     """Run one command; 0 when it succeeded, 1 with a message if not."""
     arguments = _parse()
     signal.signal(signal.SIGTERM, _stop)
-    # A shell starts programs in the background with Ctrl-C ignored, and what
-    # they start could not be interrupted either.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         state = paths.State()
         return _run(state, arguments)

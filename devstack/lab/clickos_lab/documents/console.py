@@ -35,9 +35,11 @@ class Console:
         self._out, theirs_out = os.pipe()
         # Pipes of any numbers become 9 and 8 of the shell.
         start = f'exec 9<&{theirs_in} 8>&{theirs_out}{_LOOP}'
+        # A run in the background ignores Ctrl-C, and so would the commands.
         self._shell = subprocess.Popen(
-            ['bash', '-c', start], cwd=folder, env=env, start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+            ['env', '--default-signal=INT', 'bash', '-c', start], cwd=folder,
+            env=env, start_new_session=True, stdin=subprocess.DEVNULL,
+            stdout=self._log, stderr=self._log,
             pass_fds=(theirs_in, theirs_out))
         os.close(theirs_in)
         os.close(theirs_out)
