@@ -4,6 +4,7 @@
 import contextlib
 import io
 import os
+import signal
 
 from clickos_lab.documents import blocks
 from clickos_lab.documents import console
@@ -101,6 +102,9 @@ class ConsoleTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.log = self.folder / 'log'
+        # As in a run that a shell has started in the background.
+        self.addCleanup(signal.signal, signal.SIGINT,
+                        signal.signal(signal.SIGINT, signal.SIG_IGN))
         self.console = self.enterContext(console.Console(
             self.folder, dict(os.environ), self.log))
 
