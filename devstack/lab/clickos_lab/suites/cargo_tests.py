@@ -16,23 +16,23 @@ from clickos_lab.suites import again
 _FAILED = re.compile(r'^test (\S+)(?: - should panic)? \.\.\. FAILED$')
 #: libtest's own line; the test may still run for ever.
 _HANGS = re.compile(r'^test (\S+) has been running for over \d+ seconds$')
-#: a program with tests begins, or those of documents; its numbers end it
-_BEGINS = re.compile(r'^ +(Running|Doc-tests) ')
-_ENDS = re.compile(r'^test result: \w+\. (\d+) passed; (\d+) failed;')
+#: The result of a program with tests, or of those of documents.
+_RESULT = re.compile(r'^test result: (\w+)\. (\d+) passed; (\d+) failed;')
+#: cargo's own line for each that failed, also for one without a result
+_TARGET = re.compile(r'^error: (test|doctest) failed, to rerun pass ')
 
 
 class Run:
     """The output of a run of ``cargo test``.
 
     Its numbers tell whether the failed tests explain the exit status: a
-    program that crashed has no result, a test of a document no name.
+    program that crashed, or has no names of tests, fails without a result.
     """
 
     def __init__(self):
         self.failed = []
         self.hangs = None
-        self._programs = self._results = self._passed = self._count = 0
-        self._is_program = False
+        self._targets = self._failed_results = self._passed = self._count = 0
 
     def add(self, line):
         """Take a line of the output."""
@@ -40,18 +40,17 @@ class Run:
             self.failed.append(found[1])
         elif found := _HANGS.match(line):
             self.hangs = found[1]
-        elif found := _ENDS.match(line):
-            self._results += self._is_program
-            self._passed += int(found[1])
-            self._count += int(found[2])
-        elif found := _BEGINS.match(line):
-            self._is_program = found[1] == 'Running'
-            self._programs += self._is_program
+        elif found := _RESULT.match(line):
+            self._failed_results += found[1] == 'FAILED'
+            self._passed += int(found[2])
+            self._count += int(found[3])
+        elif _TARGET.match(line):
+            self._targets += 1
 
     @property
     def is_explained(self):
-        """Tell whether each failure has a name and each program a result."""
-        return (self._results == self._programs
+        """Tell whether the names of failed tests are all that failed."""
+        return (self._targets == self._failed_results
                 and self._count == len(self.failed) > 0)
 
     @property

@@ -28,9 +28,10 @@ case "$*" in
 esac
 '''
 _RUNNING = 'echo "     Running unittests src/lib.rs (target/deps/a)"; '
+_TARGET = 'echo "error: test failed, to rerun pass \\`--lib\\`"; '
 _FAILS = (_RUNNING + 'echo "test a::b ... FAILED"; '
           'echo "test result: FAILED. 1 passed; 1 failed; 0 ignored"; '
-          'exit 101')
+          f'{_TARGET}exit 101')
 _PASSES = _RUNNING + 'echo "test result: ok. 1 passed; 0 failed; 0 ignored"'
 #: A module whose test passes if a file exists. Its first run makes the file.
 _MODULE = '''\
@@ -97,12 +98,14 @@ class CargoTest(base.TestCase):
         return quietly(cargo_tests.main, str(path), ['--workspace'])
 
     def test_one_that_passes_alone(self):
-        status, text = self.cargo(_FAILS, _PASSES)
-        self.assertEqual(0, status)
-        self.assertIn(f'{again.MARK}a::b\n', text)
+        # A program without names of tests has no result of its own.
+        for before in '', _RUNNING:
+            status, text = self.cargo(before + _FAILS, _PASSES)
+            self.assertEqual(0, status)
+            self.assertIn(f'{again.MARK}a::b\n', text)
 
     def test_failures_that_stay(self):
-        crash = _RUNNING + _FAILS
+        crash = _RUNNING + _TARGET + _FAILS
         document = _FAILS.replace('1 failed', '2 failed')
         for whole, alone in ((_FAILS, _FAILS), (_FAILS, 'true'),
                              (crash, _PASSES), (document, _PASSES),

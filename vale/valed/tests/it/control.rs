@@ -8,7 +8,8 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use crate::common::{Guest, NOBODY, PATIENCE, TOOLSTACK, Valed, eventually, run, tool};
-use control_socket::Client;
+use control_socket::{Client, Limits};
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 use vale_proto::ValeClient;
 
@@ -279,18 +280,30 @@ fn long_lines_and_clients_that_do_not_read_are_cut_off() {
 #[test]
 fn connections_and_descriptors_do_not_run_out() {
     let mut valed = Valed::start();
-    let count = || {
-        std::fs::read_dir(format!("/proc/{}/fd", valed.pid()))
-            .unwrap()
-            .count()
+    let proc = format!("/proc/{}", valed.pid());
+    let count = || std::fs::read_dir(format!("{proc}/fd")).unwrap().count();
+    let connections = || {
+        let tasks = std::fs::read_dir(format!("{proc}/task")).unwrap();
+        let names =
+            tasks.filter_map(|t| std::fs::read_to_string(t.unwrap().path().join("comm")).ok());
+        names.filter(|name| name == "control\n").count()
     };
+    eventually("the connections of the start end", || connections() == 0);
     let before = count();
+    let most = Limits::default().connections_per_uid;
     let idle: Vec<_> = (0..300)
         .map(|_| UnixStream::connect(&valed.socket).unwrap())
         .collect();
-    eventually("the bound holds", || count() <= before + 130);
+    let mut fds: Vec<_> = idle
+        .iter()
+        .map(|socket| PollFd::new(socket, PollFlags::empty()))
+        .collect();
+    eventually("all others are refused", || {
+        poll(&mut fds, Some(&Default::default())).unwrap() == idle.len() - most
+    });
+    assert_eq!(count(), before + most);
     drop(idle);
-    eventually("connections end", || count() <= before);
+    eventually("connections end", || count() == before);
     let mut client = Client::connect(&valed.socket).unwrap();
     let (one, _other) = UnixStream::pair().unwrap();
     for _ in 0..100 {
@@ -299,7 +312,7 @@ fn connections_and_descriptors_do_not_run_out() {
             .unwrap();
     }
     drop(client);
-    eventually("descriptors are closed", || count() <= before);
+    eventually("descriptors are closed", || count() == before);
     for _ in 0..20 {
         valed.add("p", json!({"port_security": false}));
         valed
@@ -307,7 +320,7 @@ fn connections_and_descriptors_do_not_run_out() {
             .port_remove(&"vale0".parse().unwrap(), &"p".parse().unwrap())
             .unwrap();
     }
-    eventually("ports leave nothing", || count() <= before);
+    eventually("ports leave nothing", || count() == before);
     assert_eq!(valed.stop(), Some(0));
     assert!(!valed.socket.exists());
 }

@@ -228,8 +228,9 @@ impl Valed {
     }
 
     fn await_socket(&self) {
-        eventually("valed listens", || {
-            ValeClient::connect(&self.socket).is_ok()
+        // A connection waits for a daemon that is not ready yet, an answer does not come from it.
+        eventually("valed answers", || {
+            ValeClient::connect(&self.socket).is_ok_and(|mut client| client.port_list(None).is_ok())
         });
     }
 
