@@ -41,36 +41,42 @@ static void *page_address(const struct page *page)
 static struct page page;
 static struct xenvif_staged staged = { .page = &page };
 static struct xenvif vif = { .staging.pages.only = &staged };
-static char packet[MOST];
+static char xs[XEN_PAGE_SIZE], ys[XEN_PAGE_SIZE], packet[MOST];
 static unsigned long tried;
+
+/* True if a page has what is new in one place, and what is old elsewhere. */
+static bool is_changed(const char *bytes, size_t begin, size_t count,
+                       const char *new, const char *old)
+{
+    size_t end = begin + count;
+
+    return !memcmp(bytes, old, begin) &&
+           !memcmp(bytes + begin, new, count) &&
+           !memcmp(bytes + end, old, XEN_PAGE_SIZE - end);
+}
 
 /* Both directions; the sum is one of integers of any size. */
 static bool is_right(size_t offset, size_t len)
 {
     bool fits = (unsigned __int128)offset + len <= XEN_PAGE_SIZE;
-    size_t i;
+    size_t begin = fits ? offset : 0, count = fits ? len : 0;
+    bool is_good;
 
     tried++;
-    memset(page.bytes, 'x', XEN_PAGE_SIZE);
-    memset(packet, 'y', XEN_PAGE_SIZE);
-    if (xenvif_staging_write(&vif, 7, offset, packet, len) != fits)
-        return false;
-    for (i = 0; i < XEN_PAGE_SIZE; i++)
-        if (page.bytes[i] !=
-            (fits && i >= offset && i - offset < len ? 'y' : 'x'))
-            return false;
-    memset(page.bytes, 'z', XEN_PAGE_SIZE);
-    if (xenvif_staging_read(&vif, 7, offset, packet, len) != fits)
-        return false;
-    for (i = 0; i < XEN_PAGE_SIZE; i++)
-        if (packet[i] != (fits && i < len ? 'z' : 'y'))
-            return false;
+    /* The page has only x, the packet only y. */
+    is_good = xenvif_staging_write(&vif, 7, offset, packet, len) == fits &&
+              is_changed(page.bytes, begin, count, ys, xs);
+    memset(page.bytes + begin, 'x', count);
+    is_good = is_good &&
+              xenvif_staging_read(&vif, 7, offset, packet, len) == fits &&
+              is_changed(packet, 0, count, xs, ys);
+    memset(packet, 'y', count);
     staged.readonly = true;
-    fits = xenvif_staging_write(&vif, 7, offset, packet, len) ||
-           xenvif_staging_write(&vif, 8, offset, packet, len) ||
-           xenvif_staging_read(&vif, 8, offset, packet, len);
+    is_good = is_good && !xenvif_staging_write(&vif, 7, offset, packet, len);
     staged.readonly = false;
-    return !fits;
+    return is_good && !xenvif_staging_write(&vif, 8, offset, packet, len) &&
+           !xenvif_staging_read(&vif, 8, offset, packet, len) &&
+           is_changed(page.bytes, 0, 0, xs, xs);
 }
 
 static bool are_right(size_t offset)
@@ -108,6 +114,10 @@ int main(void)
         perror("memory");
         return 1;
     }
+    memset(xs, 'x', sizeof(xs));
+    memset(ys, 'y', sizeof(ys));
+    memset(page.bytes, 'x', XEN_PAGE_SIZE);
+    memset(packet, 'y', sizeof(packet));
     for (i = 0; i <= LAST_OFFSET; i++)
         if (!are_right(i))
             return 1;
