@@ -209,10 +209,11 @@ static bool next_slot(uint32_t *slot)
 
 static bool is_untouched(uint32_t slot, int from, int to)
 {
-    while (from < to)
-        if (rx.pages[slot][from++] != UNTOUCHED)
-            return false;
-    return true;
+    static uint8_t untouched[PAGE];
+
+    if (*untouched != UNTOUCHED)
+        memset(untouched, UNTOUCHED, PAGE);
+    return !memcmp(rx.pages[slot] + from, untouched, to - from);
 }
 
 /* Copies the data of a slot; false if it has none or other bytes changed. */
