@@ -47,6 +47,11 @@ impl Control {
                 let text = format!("{switch}: there are {MAX_CHAINS} chains already");
                 return Err(ApiError::new("too-many", text));
             }
+            Err(SetError::Claim(network, port)) => {
+                let text =
+                    format!("chain-set: nat: {network} is wider than {switch}:{port} may use");
+                return Err(ApiError::bad_request(text));
+            }
             Err(SetError::NoPath) => {
                 let text = format!("{name}: the path changes at this moment; try again");
                 return Err(ApiError::new("busy", text));
