@@ -58,9 +58,21 @@ fn a_chain_claims_no_more_than_a_hop_may_use() {
     ] {
         assert_eq!(claim(&mut net, 2, &[network]), Ok(()), "{network}");
     }
+    net.bench.allow("h1-out", "2001:db8:0:2::/63");
+    for network in [
+        "2001:db8:0:2::/62",
+        "2001:db8::/64",
+        "::/0",
+        "192.0.2.127/32",
+    ] {
+        assert!(claim(&mut net, 2, &[network]).is_err(), "{network}");
+    }
+    for network in ["2001:db8:0:2::/63", "2001:db8:0:3::5/128"] {
+        assert_eq!(claim(&mut net, 2, &[network]), Ok(()), "{network}");
+    }
     // A refusal leaves the chain as it was.
     assert!(claim(&mut net, 2, &["0.0.0.0/0"]).is_err());
-    assert_eq!(json!(net.info().set.nat), json!(["192.0.2.127/32"]));
+    assert_eq!(json!(net.info().set.nat), json!(["2001:db8:0:3::5/128"]));
 }
 
 #[test]
@@ -179,6 +191,34 @@ fn a_hop_that_may_no_longer_use_an_address_neither_sends_nor_gets_by_it() {
     net.b.send(&answer);
     net.bench.round();
     assert!(net.hops[0][1].received().is_empty());
+}
+
+/// Another port comes in the place of one that translated.
+#[test]
+fn a_new_port_of_a_hop_inherits_no_right_to_an_address() {
+    let mut net = Net::new(2);
+    net.bench.allow("h0-out", "192.0.2.7/32");
+    claim(&mut net, 2, &["192.0.2.7/32"]).unwrap();
+    let translated = |own| udp((own, 2), (PUBLIC, B), (5000, 53));
+    let answer = udp((2, 98), (B, PUBLIC), (53, 5000));
+    net.hops[0][1].send(&translated(11));
+    net.b.send(&answer);
+    net.bench.round();
+    assert_eq!(net.hops[1][0].received().len(), 1);
+    net.b.send(&answer);
+    net.bench.round();
+    assert!(!net.hops[1][1].received().is_empty());
+    net.bench.switch.remove(&"h0-out".parse().unwrap()).unwrap();
+    net.hops[0][1] = net.bench.try_add("h0-out", secure(11)).unwrap();
+    net.b.send(&answer);
+    for (hop, own) in [(0, 11), (1, 13)] {
+        net.hops[hop][1].send(&translated(own));
+    }
+    net.bench.round();
+    let [first, second] = &mut net.hops[1];
+    assert_eq!((first.received().len(), second.received().len()), (0, 0));
+    assert!(net.b.received().is_empty());
+    assert_eq!((spoofed(&net, 0, 1), spoofed(&net, 1, 1)), (1, 1));
 }
 
 /// The second hop may not use the address, and passes on what the first one translated.
