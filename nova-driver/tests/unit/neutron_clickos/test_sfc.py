@@ -34,10 +34,11 @@ FLOWS = {'f1': {'id': 'f1', 'project_id': 'us',
                 'destination_port_range_max': 81, 'l7_parameters': {}}}
 PORTS = {key: render.Port('us', 'us', render.Place(
     'host1', 'vale0', 101, 'n' + key, secure, 'mac ' + key,
-    ['10.0.0.5/32']))
+    ['10.0.0.5/32']), ['0.0.0.0/0'])
     for key, secure in (('p1i', True), ('p1e', True), ('p2i', False),
                         ('p2e', False), ('client', True))}
-PORTS.update({key: render.Port('us', 'us', None) for key in ('p3i', 'p3e')})
+PORTS.update({key: render.Port('us', 'us', None, [])
+              for key in ('p3i', 'p3e')})
 TUNNELS = {'host1': '192.0.2.1', 'host2': '192.0.2.2'}
 
 
@@ -127,7 +128,7 @@ class RenderTest(testtools.TestCase):
         flow = dict(FLOWS['f1'], logical_destination_port='server')
         there = PORTS['client'].place._replace(
             host='host3', mac='mac server', allowed=['10.0.0.9/32'])
-        ports = dict(PORTS, server=render.Port('us', 'us', there))
+        ports = dict(PORTS, server=render.Port('us', 'us', there, []))
         found = self.render(ports=ports, classifiers={'f1': flow})
         self.assertEqual(['host1'], list(found))
         self.assertNotIn('path', found['host1'])
