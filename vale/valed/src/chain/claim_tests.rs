@@ -58,21 +58,21 @@ fn a_chain_claims_no_more_than_a_hop_may_use() {
     ] {
         assert_eq!(claim(&mut net, 2, &[network]), Ok(()), "{network}");
     }
-    net.bench.allow("h1-out", "2001:db8:0:2::/63");
+    net.bench.allow("h1-out", "2001:db8:0:4::/63");
     for network in [
-        "2001:db8:0:2::/62",
+        "2001:db8:0:4::/62",
         "2001:db8::/64",
         "::/0",
         "192.0.2.127/32",
     ] {
         assert!(claim(&mut net, 2, &[network]).is_err(), "{network}");
     }
-    for network in ["2001:db8:0:2::/63", "2001:db8:0:3::5/128"] {
+    for network in ["2001:db8:0:4::/63", "2001:db8:0:5::5/128"] {
         assert_eq!(claim(&mut net, 2, &[network]), Ok(()), "{network}");
     }
     // A refusal leaves the chain as it was.
     assert!(claim(&mut net, 2, &["0.0.0.0/0"]).is_err());
-    assert_eq!(json!(net.info().set.nat), json!(["2001:db8:0:3::5/128"]));
+    assert_eq!(json!(net.info().set.nat), json!(["2001:db8:0:5::5/128"]));
 }
 
 #[test]

@@ -29,7 +29,7 @@ use flow::Flow;
 use flows::Flows;
 use recent::{Stations, Translated};
 use route::Route;
-use version::{Chain, Permit, Phase, Place};
+use version::{Chain, Phase, Place};
 
 /// The ports of a switch, by index.
 pub type Ports = [Option<Box<Port>>];
@@ -52,9 +52,10 @@ pub struct Step {
     pub enters: bool,
     /// Another host sent the packet.
     arrives: bool,
-    flow: Flow,
-    /// A hop translated the packet's source.
-    translated: bool,
+    /// Of the packet's source, see [`Stations`].
+    station: u64,
+    /// Of the packet's flow if a hop translated its source, see [`Translated`].
+    translated: Option<[u64; 2]>,
     pub next: Next,
 }
 
@@ -392,8 +393,8 @@ impl Chains {
                 chain: index,
                 enters: true,
                 arrives: false,
-                flow,
-                translated: false,
+                station: chain.stations.key(flow.source),
+                translated: None,
                 next,
             })
         })
@@ -406,13 +407,16 @@ impl Chains {
             route.is_some_and(|r| (r.link.number, r.version) == (label.number, label.version))
         };
         let index = self.chains.iter().position(is_it)?;
-        let (next, permit) = self.chains[index].arrive(ports, label, flow)?;
+        let chain = &self.chains[index];
+        let (next, permit) = chain.arrive(ports, label, flow)?;
         Some(Step {
             chain: index,
             enters: false,
             arrives: true,
-            flow,
-            translated: permit == Permit::Translated && !label.reverse,
+            station: chain.stations.key(flow.source),
+            translated: chain
+                .translated_keys(permit, flow)
+                .filter(|_| !label.reverse),
             next,
         })
     }
@@ -439,8 +443,10 @@ impl Chains {
                 chain: role.chain,
                 enters: false,
                 arrives: false,
-                flow,
-                translated: permit == Permit::Translated && direction == Direction::Forward,
+                station: chain.stations.key(flow.source),
+                translated: chain
+                    .translated_keys(permit, flow)
+                    .filter(|_| direction == Direction::Forward),
                 next: chain.next(ports, place, direction, flow),
             })
         };
@@ -481,9 +487,7 @@ impl Chains {
             partners.any(|port| port.guard.has_mac(ethernet.source))
         };
         Some(Relayed {
-            is_station: step.arrives
-                || stations.has(step.flow.source, ethernet.source)
-                || is_partner(),
+            is_station: step.arrives || stations.has(step.station, ethernet.source) || is_partner(),
         })
     }
 
@@ -491,10 +495,10 @@ impl Chains {
     pub fn note(&self, step: Step, source: Mac) {
         let chain = &self.chains[step.chain];
         if let Next::Hop { .. } = step.next {
-            chain.stations.note(step.flow.source, source);
+            chain.stations.note(step.station, source);
         }
-        if step.translated {
-            chain.translated.note(step.flow);
+        if let Some(keys) = step.translated {
+            chain.translated.note(keys);
         }
     }
 

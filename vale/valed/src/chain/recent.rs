@@ -79,25 +79,24 @@ impl Recent {
 pub struct Stations(Recent);
 
 impl Stations {
-    /// The whole MAC address, and a part of the hash of the IP address.
-    fn word(&self, address: IpAddr, mac: Mac) -> (u64, u64) {
-        let hash = self.0.hash(address);
-        let [a, b, c, d, e, f] = mac.0;
-        (
-            hash,
-            u64::from_be_bytes([a, b, c, d, e, f, 0, 0]) | hash >> 16 & 0xffff,
-        )
+    /// The key of the stations with an IP address.
+    pub fn key(&self, address: IpAddr) -> u64 {
+        self.0.hash(address)
     }
 
-    pub fn note(&self, address: IpAddr, mac: Mac) {
-        let (hash, word) = self.word(address, mac);
-        self.0.note(hash, word);
+    pub fn note(&self, key: u64, mac: Mac) {
+        self.0.note(key, Self::word(key, mac));
     }
 
     /// True if the station sent packets from this IP address into the chain.
-    pub fn has(&self, address: IpAddr, mac: Mac) -> bool {
-        let (hash, word) = self.word(address, mac);
-        self.0.has(hash, word)
+    pub fn has(&self, key: u64, mac: Mac) -> bool {
+        self.0.has(key, Self::word(key, mac))
+    }
+
+    /// The whole MAC address, and a part of the key.
+    fn word(key: u64, mac: Mac) -> u64 {
+        let [a, b, c, d, e, f] = mac.0;
+        u64::from_be_bytes([a, b, c, d, e, f, 0, 0]) | key >> 16 & 0xffff
     }
 }
 
@@ -106,21 +105,24 @@ impl Stations {
 pub struct Translated(Recent);
 
 impl Translated {
-    /// Notes a packet with a translated source.
-    pub fn note(&self, flow: Flow) {
-        let (whole, ends) = (self.whole(flow), self.ends(flow.source, flow.destination));
-        self.0.note(whole, whole);
-        self.0.note(ends, ends);
+    /// The keys of a flow: by its addresses and ports, and by its addresses alone.
+    pub fn keys(&self, flow: Flow) -> [u64; 2] {
+        [self.whole(flow), self.ends(flow.source, flow.destination)]
+    }
+
+    /// Notes a flow by its keys.
+    pub fn note(&self, keys: [u64; 2]) {
+        keys.into_iter().for_each(|key| self.0.note(key, key));
     }
 
     /// True for a packet of such a flow. Fragments and errors have no ports, and go by their addresses.
     pub fn has(&self, flow: Flow) -> bool {
-        let hash = match (flow.ports, flow.quoted) {
+        let key = match (flow.ports, flow.quoted) {
             (_, Some((source, destination))) => self.ends(source, destination),
             (None, None) => self.ends(flow.source, flow.destination),
             (Some(_), None) => self.whole(flow),
         };
-        self.0.has(hash, hash)
+        self.0.has(key, key)
     }
 
     pub fn clear(&self) {
@@ -128,14 +130,8 @@ impl Translated {
     }
 
     fn whole(&self, flow: Flow) -> u64 {
-        let Flow {
-            source,
-            destination,
-            protocol,
-            ports,
-            ..
-        } = flow;
-        self.0.hash((source, destination, protocol, ports))
+        let ends = (flow.source, flow.destination);
+        self.0.hash((ends, flow.protocol, flow.ports))
     }
 
     fn ends(&self, source: IpAddr, destination: IpAddr) -> u64 {
@@ -157,27 +153,32 @@ mod tests {
         Mac([2, 0, 0, 0, 0, n])
     }
 
+    fn has(stations: &Stations, address: IpAddr, mac: Mac) -> bool {
+        stations.has(stations.key(address), mac)
+    }
+
     #[test]
     fn a_station_is_its_addresses_together() {
         let stations = Stations::default();
-        assert!(!stations.has(address(1), mac(1)));
-        stations.note(address(1), mac(1));
-        stations.note(address(2), mac(2));
-        assert!(stations.has(address(1), mac(1)) && stations.has(address(2), mac(2)));
-        assert!(!stations.has(address(1), mac(2)) && !stations.has(address(2), mac(1)));
-        assert!(!stations.has(address(1), Mac([0; 6])));
+        assert!(!has(&stations, address(1), mac(1)));
+        for n in [1, 2] {
+            stations.note(stations.key(address(n)), mac(n as u8));
+        }
+        for (ip, last, known) in [(1, 1, true), (2, 2, true), (1, 2, false), (2, 1, false)] {
+            assert_eq!(has(&stations, address(ip), mac(last)), known, "{ip} {last}");
+        }
+        assert!(!has(&stations, address(1), Mac([0; 6])));
     }
 
     #[test]
     fn a_flood_of_stations_forgets_old_ones_and_no_new_ones() {
         let stations = Stations::default();
         for n in 0..200_000 {
-            stations.note(address(n), mac(1));
-            assert!(stations.has(address(n), mac(1)), "{n}");
+            stations.note(stations.key(address(n)), mac(1));
+            assert!(has(&stations, address(n), mac(1)), "{n}");
         }
-        let left = (0..200_000)
-            .filter(|n| stations.has(address(*n), mac(1)))
-            .count();
+        let left = (0..200_000).filter(|n| has(&stations, address(*n), mac(1)));
+        let left = left.count();
         assert!((30_000..=SETS * WAYS).contains(&left), "{left}");
     }
 
@@ -198,7 +199,7 @@ mod tests {
         let translated = Translated::default();
         let noted = flow(Some((5000, 53)));
         assert!(!translated.has(noted));
-        translated.note(noted);
+        translated.note(translated.keys(noted));
         assert!(translated.has(noted) && translated.has(flow(None)));
         let about = Flow {
             source: address(2),

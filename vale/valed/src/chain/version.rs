@@ -304,6 +304,11 @@ impl Chain {
         found.map(|(_, permit)| permit)
     }
 
+    /// The keys by which the chain knows a packet of a translated flow.
+    pub fn translated_keys(&self, permit: Permit, flow: Flow) -> Option<[u64; 2]> {
+        (permit == Permit::Translated).then(|| self.translated.keys(flow))
+    }
+
     /// The classifier that permits a hop to send the packet.
     fn permitting(
         &self,
