@@ -2,6 +2,7 @@
 """Port chains of networking-sfc as chains of the switch."""
 
 import copy
+import functools
 
 import testtools
 
@@ -70,6 +71,26 @@ class RenderTest(testtools.TestCase):
                 {'pairs': [{'ingress': 'np2i', 'egress': 'np2e',
                             'weight': 3}], 'transparent': True}],
             'nat': ['192.0.2.0/24'], 'symmetric': True}}, self.render())
+
+    def test_a_claim_counts_within_what_each_live_egress_may_claim(self):
+        for claimable, counts in ((['192.0.2.0/24'], True),
+                                  (['192.0.0.0/16'], True),
+                                  (['192.0.2.0/25', '192.0.2.128/25'], False),
+                                  (['::/0'], False), ([], False)):
+            port = PORTS['p2e']._replace(claimable=claimable)
+            found = self.render(ports=dict(PORTS, p2e=port))['host1']
+            self.assertEqual(['192.0.2.0/24'] if counts else [],
+                             found['nat'])
+            self.assertEqual(2, len(found['hops']))
+            check = functools.partial(
+                render.check_claims, GROUPS['g2'], [PAIRS['p2']],
+                {'p2e': port})
+            if counts:
+                check()
+            else:
+                self.assertRaisesRegex(
+                    render.Foreign, 'group g2: source_ip_prefix 192.0.2.0/24:'
+                    ' more than port p2e may use', check)
 
     def test_ethertype_without_a_prefix(self):
         flow = dict(FLOWS['f1'], ethertype='IPv6', destination_ip_prefix=None,
