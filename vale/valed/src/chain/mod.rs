@@ -52,9 +52,9 @@ pub struct Step {
     pub enters: bool,
     /// Another host sent the packet.
     arrives: bool,
-    /// Of the packet's source, see [`Stations`].
+    /// The key of the packet's source, see [`Stations`].
     station: u64,
-    /// Of the packet's flow if a hop translated its source, see [`Translated`].
+    /// The keys of the packet's flow if a hop translated its source, see [`Translated`].
     translated: Option<[u64; 2]>,
     pub next: Next,
 }
