@@ -179,10 +179,15 @@ impl Chains {
         self.in_force().chain(self.new_ones())
     }
 
+    /// Refuses a chain that claims addresses which no hop may use.
+    pub fn check_claims(&self, set: &ChainSet, ports: &Ports) -> Result<(), SetError> {
+        claim::check(set, ports)
+    }
+
     /// Makes a chain, or replaces it between two packets. Counters of unchanged hops go on. A chain
     /// with a path begins and changes when all hosts have the definition.
     pub fn set(&mut self, mut definition: Definition, ports: &Ports) -> Result<(), SetError> {
-        claim::check(&definition.set, ports)?;
+        self.check_claims(&definition.set, ports)?;
         if self.promote(Instant::now()) {
             self.resolve(ports);
         }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use vale_proto::{ChainInfo, ChainName, PortName};
+use vale_proto::{ChainInfo, ChainName, ChainSet, PortName};
 
 use super::Switch;
 use crate::chain::{Definition, Heard, Next, SetError, Step};
@@ -19,6 +19,11 @@ impl Switch {
         let done = self.chains.set(definition, &self.ports);
         self.set_path_peers();
         done
+    }
+
+    /// Judges what a chain claims by the guards of its ports.
+    pub fn check_claims(&self, set: &ChainSet) -> Result<(), SetError> {
+        self.chains.check_claims(set, &self.ports)
     }
 
     /// Exchanges the guard of a port for another. A chain learns again what it translates by the new one.

@@ -399,6 +399,17 @@ fn a_chain_claims_no_addresses_of_others() {
     };
     let wide = ["0.0.0.0/0", "10.0.0.4/31", "10.0.0.6/32", "::/0"];
     wide.into_iter().for_each(refused);
+    // A refusal comes before the chain's path opens a port.
+    let mut over_hosts = chain("10.0.0.4/31");
+    over_hosts["path"] = json!({"number": 9, "local": "127.0.0.1",
+        "hosts": ["127.0.0.1", "127.0.0.2"]});
+    over_hosts["classifiers"] = json!([{"source_port": "out", "host": "127.0.0.1",
+        "senders": ["10.0.0.5/32"]}]);
+    over_hosts["hops"][0]["pairs"][0]["host"] = "127.0.0.1".into();
+    let (_, message) = code(&valed, "chain-set", over_hosts);
+    assert!(message.contains("10.0.0.4/31 is wider"), "{message}");
+    let ports = valed.client().port_list(None).unwrap();
+    assert_eq!(ports.len(), 1, "the path has no port");
     set("10.0.0.5/32").unwrap();
     let guard = json!({"switch": "vale0", "port": "out", "port_security": true,
         "allowed": [{"ip": "10.0.0.6/31"}]});
