@@ -10,3 +10,6 @@ from clickos_dashboard import policies
 POLICY_FILES = {**POLICY_FILES, **policies.FILES}  # noqa: F821
 DEFAULT_POLICY_FILES = {**DEFAULT_POLICY_FILES,  # noqa: F821
                         **policies.DEFAULTS}
+# The innermost one sees a page before others add to it.
+MIDDLEWARE = (*MIDDLEWARE,  # noqa: F821
+              'clickos_dashboard.content_security.Middleware')

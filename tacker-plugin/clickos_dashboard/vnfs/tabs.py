@@ -42,7 +42,7 @@ class Operations(tabs.TableTab):
 
     name = _('Operations')
     slug = 'operations'
-    template_name = 'horizon/common/_detail_table.html'
+    template_name = 'clickos/tab_table.html'
     table_classes = (tables.Operations,)
     preload = False
 
