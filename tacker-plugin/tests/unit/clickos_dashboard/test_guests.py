@@ -162,7 +162,7 @@ class EditorTest(GuestTest):
         answer = self.post('compare').content.decode()
         self.shows(answer, 'clickos-added', '+elementclass F {$a |')
         same = self.post('compare', 'fw :: IPFilter;').context
-        self.assertEqual([], same['difference'])
+        self.assertEqual([], same['difference'].lines)
 
     def test_a_faulty_text_is_not_sent(self):
         answer = self.post('replace', 'b :: Wrong;')
