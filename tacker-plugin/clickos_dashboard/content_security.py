@@ -2,9 +2,9 @@
 """The Content-Security-Policy of our pages.
 
 Horizon's page has scripts inside its markup. The policy allows those by
-their hashes: a script may run only if Horizon's page without any content of
-ours, and so without any text of a tenant, has it as well. Markup that a
-tenant smuggles in runs no script, and no script makes code of text.
+their hashes. A script may run only if Horizon's page without our content has
+it as well, for that page has no text of a tenant. Markup that a tenant
+smuggles in runs no script, and no script makes code of text.
 """
 
 import base64

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of tables that Angular leaves alone.
 
-Horizon's scripts give Angular a whole table again when one of its rows has
-changed, so the rows need the attribute in addition to the page.
+Horizon's scripts give Angular a whole table again when a row has changed.
+So the rows need the attribute in addition to the page.
 """
 
 from horizon import tables

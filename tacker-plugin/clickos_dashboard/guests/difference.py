@@ -2,7 +2,7 @@
 """The difference of two configurations, in bounded work.
 
 Both texts are a tenant's. The program diff compares them as a process of its
-own: its heuristics keep the work below lines times a constant, and a limit
+own. Its heuristics keep the work below lines times a constant, and a limit
 on processor time ends it. Then the lines between the first and the last
 difference are shown as replaced as a whole.
 """
@@ -37,7 +37,7 @@ class _NoAnswer(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """What a page shows.
+    """The lines that a page shows.
 
     :ivar lines: [(kind, line)], none if the texts are equal
     :ivar omitted: how many lines more there are

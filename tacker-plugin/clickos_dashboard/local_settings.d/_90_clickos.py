@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policies of clickos-api and of Tacker, for the checks of actions.
 
-Horizon runs this text inside its settings.
+And the policy of our pages' content. Horizon runs this text inside its
+settings.
 """
 
 from clickos_dashboard import policies
