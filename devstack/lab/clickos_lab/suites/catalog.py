@@ -33,7 +33,7 @@ _DOCUMENTED = 'vale-handover'
 
 def test(state):
     """The suites that a change must pass, in at most 20 minutes."""
-    return [*lint(state), _wheel(), *_python(state), _browser(),
+    return [*lint(state), _wheel(), *_python(state),
             _rust_tests(state), *_gate(state)]
 
 
