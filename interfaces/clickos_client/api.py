@@ -296,7 +296,11 @@ class Client:
 
     def unfuse(self, chain_id):
         """Let the hops' own guests answer again; may be called twice."""
-        self._send('DELETE', Chain(chain_id), '/fusion')
+        try:
+            self._send('DELETE', Chain(chain_id), '/fusion')
+        except ClickOSError as exc:
+            if exc.code != 'not-fused':
+                raise
 
     def _change(self, method, guest, path, body):
         """Change a guest; return the revision that a verdict gives."""

@@ -131,11 +131,8 @@ class Fusing:
         return store.read(server.state_key)
 
     def unfuse(self, context, chain_id):
-        """Let the hops' own guests answer again; may be called twice."""
-        try:
-            found = self._own(context, chain_id, policy.CHAIN_FUSE)
-        except errors.NotFound:
-            return
+        """Let the hops' own guests answer again."""
+        found = self._own(context, chain_id, policy.CHAIN_FUSE)
         self.fusions.remove(chain_id)
         self._tell(context, 'chain.unfuse', found)
 

@@ -92,8 +92,8 @@ class Secrets:
             if user:
                 raise errors.ApiError(
                     f'secret {secret_id}: state {keys.name(user)} refers'
-                    ' to it; the next start of its guest would fail', code='in-use',
-                    status=409)
+                    ' to it; the next start of its guest would fail',
+                    code='in-use', status=409)
             session.delete(row)
 
     def of(self, project_id, writes):

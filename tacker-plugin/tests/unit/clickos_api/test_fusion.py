@@ -72,7 +72,7 @@ class FusionTest(base.TestCase):
         self.assertEqual(shown, self.fuse())
         self.assertEqual(shown, self.call('GET', self.path()))
         self.assertEqual((204, None), self.unfuse())
-        self.assertEqual((204, None), self.unfuse())
+        self.assertError(404, 'not-fused', self.chain_id, self.unfuse())
         self.assertEqual(404, self.call('GET', self.path())[0])
 
     def test_the_fused_guest_gets_the_values_of_hops(self):
@@ -194,7 +194,8 @@ class FusionTest(base.TestCase):
         self.fuse()
         stranger = self.caller(project_id, 'member', 'reader')
         self.assertEqual(404, self.call('GET', self.path(), stranger)[0])
-        self.unfuse(stranger)
+        self.assertError(404, 'not-fused', self.chain_id,
+                         self.unfuse(stranger))
         self.assertEqual(200, self.call('GET', self.path())[0])
         self.unfuse()
         self.cloud.servers[self.ids_id]['tenant_id'] = project_id
