@@ -34,6 +34,13 @@ makes it FAILED_TEMP, so retry, rollback and fail work. Operations that wait
 for a conductor get ten times as long. Conductors on several hosts need a
 shared ``backend_url`` in ``[coordination]``.
 """),
+    cfg.HostAddressOpt('metrics_host', default='127.0.0.1', help="""
+Address at which the conductor answers on metrics_port.
+"""),
+    cfg.PortOpt('metrics_port', help="""
+Port on which the conductor answers Prometheus at /metrics, without a token:
+what the watcher tries again. Unset: none.
+"""),
     cfg.ListOpt('allowed_urls', default=[],
                 item_type=types.URI(schemes=['http', 'https']), help="""
 The only URLs of members that Tacker sends requests to. The list holds for

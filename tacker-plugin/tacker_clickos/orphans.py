@@ -14,10 +14,8 @@ from oslo_utils import timeutils
 from tacker.common import coordination
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import models
-from tacker.db.vnfm import vnfm_db
 from tacker import objects
 from tacker.objects import fields
-from tacker.plugins.common import constants
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import guests
@@ -30,13 +28,14 @@ LOG = logging.getLogger(__name__)
 _STATES = fields.LcmOccsOperationState
 _OPERATIONS = fields.LcmOccsOperationType
 _OPEN = (_STATES.STARTING, _STATES.PROCESSING, 'ROLLING_BACK')
+#: They may have made guests that no record has.
+_MAKE_GUESTS = (_OPERATIONS.INSTANTIATE, _OPERATIONS.SCALE)
 #: Tacker changes a VNF's metadata without a lock.
 _MODIFY = 'MODIFY_INFO'
 #: An operation may wait for a conductor, or hold no lock. It counts as dead
 #: after this number of orphan timeouts.
 _QUEUE_FACTOR = 10
-_REASON = ('the conductor of this operation died, or lost its database; retry '
-           'the operation, roll it back or let it fail')
+_REASON = 'the conductor of this operation died, or lost its database; '
 
 
 class Orphans:
@@ -47,25 +46,34 @@ class Orphans:
         self._coordinator = coordination.Coordinator(
             prefix=coordination.COORDINATOR.prefix)
 
-    def look(self, context):
+    def look(self, context, troubles):
         """End each dead operation: clean up, then let its user decide.
 
-        :raises: what database, VIM or lock service raise; the next look
-            tries again
+        What fails is tried again by the next look, and stops no other.
+
+        :param troubles: troubles.Troubles, which notes what fails
+        :raises: what database or lock service raise before the first one
         """
         self._coordinator.start()
-        for operation_id, vnf_id in _stale(context):
-            self._alone(vnf_id, _end, context, operation_id)
+        stale = _stale(context)
+        troubles.keep('operation', {operation for operation, _vnf in stale})
+        for operation_id, vnf_id in stale:
+            with troubles.tried('operation', operation_id):
+                self._alone(vnf_id, _end, operation_id)
         before = timeutils.utcnow() - _limit(_QUEUE_FACTOR)
-        for vnf_id in rows.lost_retries(context, before):
-            self._alone(vnf_id, _release, context, vnf_id, before)
+        lost = rows.lost_retries(context, before)
+        troubles.keep('retry', lost)
+        for vnf_id in lost:
+            with troubles.tried('retry', vnf_id):
+                self._alone(vnf_id, _release, vnf_id, before)
 
     def _alone(self, vnf_id, work, *arguments):
         """Do the work unless a conductor works on the VNF."""
         lock = self._coordinator.get_lock(vnf_id)
         if lock.acquire(blocking=False):
             try:
-                work(*arguments)
+                with rows.own_context() as context:
+                    work(context, *arguments)
             finally:
                 lock.release()
 
@@ -113,8 +121,6 @@ def _end(context, operation_id):
     vnf_instance = objects.VnfInstance.get_by_id(
         context, operation.vnf_instance_id)
     _clean(context, operation, vnf_instance)
-    vnfm_db.VNFMPluginDb().update_vnf_cancel_status(
-        context, vnf_instance.id, constants.ERROR)
     rows.end_task(context, vnf_instance.id)
     # Tacker retries nothing that failed before its first step.
     operation.error_point = (operation.error_point
@@ -122,17 +128,25 @@ def _end(context, operation_id):
     operation.operation_state = _STATES.FAILED_TEMP
     operation.state_entered_time = timeutils.utcnow()
     operation.error = objects.ProblemDetails(
-        context=context, status=500, detail=_REASON)
+        context=context, status=500, detail=_reason(operation))
     operation.save()
     LOG.warning('VNF %s: operation %s (%s) had no conductor and is '
                 'FAILED_TEMP now', vnf_instance.id, operation.id,
                 operation.operation)
 
 
+def _reason(operation):
+    """Return what happened, and what Tacker lets a user do now."""
+    if operation.operation == _MODIFY:
+        return _REASON + 'let it fail, then ask for the change again'
+    if operation.operation in _MAKE_GUESTS:
+        return _REASON + 'retry the operation, roll it back or let it fail'
+    return _REASON + 'retry the operation or let it fail'
+
+
 def _clean(context, operation, vnf_instance):
     """Remove the guests that Tacker does not know, and their ports."""
-    if operation.operation not in (_OPERATIONS.INSTANTIATE,
-                                   _OPERATIONS.SCALE):
+    if operation.operation not in _MAKE_GUESTS:
         return      # what is left is recorded; a retry goes on with it
     if not vnf_instance.vim_connection_info:
         return      # Tacker stores it before it calls the driver

@@ -6,6 +6,7 @@ operation or another update since the read. This module changes only the
 metadata, under the row's lock.
 """
 
+import contextlib
 import datetime
 
 from oslo_utils import timeutils
@@ -16,6 +17,7 @@ from tacker.db.db_sqlalchemy import api as sqlalchemy_api
 from tacker.db.db_sqlalchemy import models
 from tacker.db.vnfm import vnfm_db
 from tacker.objects import fields
+from tacker.plugins.common import constants
 
 from tacker_clickos import exception
 
@@ -39,11 +41,28 @@ def change_metadata(context, vnf_id, change):
         row.vnf_metadata = changed
 
 
+@contextlib.contextmanager
+def own_context():
+    """Give a context whose session no failure of another one has broken."""
+    context = tacker_context.get_admin_context()
+    try:
+        yield context
+    finally:
+        # Tacker's readers leave it open.
+        context.session.close()
+
+
 @db_api.context_manager.writer
 def end_task(context, vnf_id):
-    """Note that no operation works on a VNF."""
+    """Note that no operation works on a VNF, since the last one failed.
+
+    Tacker has two rows for a VNF. Its API lets an operation fail for good
+    only if the older one says ERROR; a change of metadata leaves it ACTIVE.
+    """
     context.session.query(models.VnfInstance).filter_by(id=vnf_id).update(
         {'task_state': None})
+    context.session.query(vnfm_db.VNF).filter_by(id=vnf_id).update(
+        {'status': constants.ERROR})
 
 
 @db_api.context_manager.reader

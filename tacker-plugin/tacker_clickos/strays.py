@@ -17,6 +17,7 @@ from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import guests
+from tacker_clickos import rows
 from tacker_clickos import vim
 
 LOG = logging.getLogger(__name__)
@@ -35,25 +36,22 @@ class Strays:
             prefix=coordination.COORDINATOR.prefix)
         self._clean = set()
 
-    def look(self, context):
+    def look(self, context, troubles):
         """Sweep behind the failed operations that were not looked at yet.
 
-        :raises: the first error of a VIM, after all others were tried; the
-            next look tries again
+        :param troubles: troubles.Troubles, which notes what fails
+        :raises: what the database raises before the first one
         """
         failed = _failed(context)
         self._clean &= set(failed)
-        errors = []
+        troubles.keep('sweep', {vnf_id for vnf_id, _vims in failed.values()})
         for operation in set(failed) - self._clean:
-            try:
-                if self._sweep(context, *failed[operation]):
+            vnf_id, vims = failed[operation]
+            with troubles.tried('sweep', vnf_id):
+                if self._sweep(vnf_id, vims):
                     self._clean.add(operation)
-            except Exception as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
 
-    def _sweep(self, context, vnf_id, vim_id):
+    def _sweep(self, vnf_id, vims):
         """Sweep behind a VNF, unless a conductor works on it.
 
         :returns: whether there is nothing left to be done
@@ -63,10 +61,10 @@ class Strays:
         if not lock.acquire(blocking=False):
             return False
         try:
-            # An operation may have ended since the list was made.
-            if any(vnf_id == each for each, _vim in
-                   _failed(context, vnf_id).values()):
-                _remove(context, vnf_id, vim_id)
+            with rows.own_context() as context:
+                # An operation may have ended since the list was made.
+                if _failed(context, vnf_id):
+                    _remove(context, vnf_id, vims)
         finally:
             lock.release()
         return True
@@ -74,7 +72,7 @@ class Strays:
 
 @db_api.context_manager.reader
 def _failed(context, vnf_id=None):
-    """Return {operation and time: (VNF, VIM)} of VNFs that have no guests.
+    """Return {operation and time: (VNF, VIMs)} of VNFs that have no guests.
 
     VNFs that are deleted count, too.
     """
@@ -89,15 +87,18 @@ def _failed(context, vnf_id=None):
                 == fields.VnfInstanceState.NOT_INSTANTIATED)
     if vnf_id is not None:
         query = query.filter(vnf.id == vnf_id)
-    return {(op_id, entered): (vnf_id, vims[0]['vim_id'])
+    return {(op_id, entered): (vnf_id, vims)
             for op_id, entered, vnf_id, vims in query.all() if vims}
 
 
-def _remove(context, vnf_id, vim_id):
-    connection = objects.VimConnectionInfo(
-        id='vim', vim_id=vim_id, vim_type='openstack', access_info={},
-        extra={})
-    access_info = vnflcm_utils.get_vim(context, [connection])['access_info']
+def _remove(context, vnf_id, vims):
+    """Remove the servers and ports of a VNF.
+
+    :param vims: as Tacker's table has them
+    """
+    connections = [objects.VimConnectionInfo.obj_from_primitive(each, context)
+                   for each in vims]
+    access_info = vnflcm_utils.get_vim(context, connections)['access_info']
     fleet = guests.Guests(vim.connect(access_info), vnf_id)
     if fleet.sweep():
         LOG.warning('VNF %s: removed what a failed operation had left',

@@ -12,7 +12,6 @@ import time
 
 from oslo_config import cfg
 from oslo_log import log as logging
-from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker import objects
 from tacker.objects import fields
@@ -24,6 +23,7 @@ from tacker_clickos import rows
 from tacker_clickos import servers
 from tacker_clickos import state
 from tacker_clickos import strays
+from tacker_clickos import troubles
 from tacker_clickos import vim
 
 LOG = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ def start():
     """Start the watcher's thread, once a process."""
     if cfg.CONF.clickos.watch_interval and not _started.is_set():
         _started.set()
+        troubles.serve()
         os.register_at_fork(after_in_child=_leave_connections)
         threading.Thread(target=_run, name='clickos-watch',
                          daemon=True).start()
@@ -70,7 +71,7 @@ class Watcher(object):
     """Compares Nova's servers with what the VNFs' metadata says."""
 
     def __init__(self):
-        self._failing = set()
+        self._troubles = troubles.Troubles()
         self._orphans = orphans.Orphans()
         self._strays = strays.Strays()
         self._healer = automatic.Healer()
@@ -81,44 +82,24 @@ class Watcher(object):
     def look(self):
         """Look once at every VIM. Never raises; one bad VIM hides no other.
         """
-        context = tacker_context.get_admin_context()
-        try:
+        with self._troubles.tried('database', 'database'), \
+                rows.own_context() as context:
             by_vim = _by_vim(context)
-            self._failing.discard('database')
             self._healed = {}
+            self._troubles.keep('vim', by_vim)
+            self._troubles.keep('vnf', {
+                each.id for group in by_vim.values() for each in group})
             for vim_id, vnf_instances in by_vim.items():
-                self._look_at(context, vim_id, vnf_instances)
-            self._look_at_operations(context)
-        except Exception as error:
-            self._failed('database', error)
-        finally:
-            self._close(context)
-
-    def _close(self, context):
-        """Close the session that Tacker's readers leave open.
-
-        The end rolls back, and fails if the database went away meanwhile.
-        """
-        try:
-            context.session.close()
-        except Exception as error:
-            self._failed('database', error)
-
-    def _look_at_operations(self, context):
-        try:
-            self._orphans.look(context)
-            self._strays.look(context)
-            self._failing.discard('operations')
-        except Exception as error:
-            self._failed('operations', error)
+                with self._troubles.tried('vim', vim_id):
+                    self._look_at(context, vim_id, vnf_instances)
+            self._orphans.look(context, self._troubles)
+            self._strays.look(context, self._troubles)
 
     def glance(self):
         """Heal guests that died since the last look. Never raises."""
         for vim_id, (connection, servers_of) in self._healed.items():
-            try:
+            with self._troubles.tried('vim', vim_id):
                 self._glance_at(connection, servers_of)
-            except Exception as error:
-                self._failed(vim_id, error)
 
     def _glance_at(self, connection, servers_of):
         since = (datetime.datetime.now(datetime.timezone.utc)
@@ -139,14 +120,15 @@ class Watcher(object):
                     del servers_of[server_id]
 
     def _look_at(self, context, vim_id, vnf_instances):
-        try:
-            connection, states = _compare(context, vnf_instances)
-            self._failing.discard(vim_id)
-            for vnf_instance in vnf_instances:
-                self._act(connection, vim_id, vnf_instance,
-                          states[vnf_instance.id])
-        except Exception as error:
-            self._failed(vim_id, error)
+        """Compare the VNFs of one VIM, each for itself, and act."""
+        access_info = vnflcm_utils.get_vim(
+            context, vnf_instances[0].vim_connection_info)['access_info']
+        connection = vim.connect(access_info)
+        known = {server.id: server for server in connection.compute.servers()}
+        for vnf_instance in vnf_instances:
+            with self._troubles.tried('vnf', vnf_instance.id):
+                states = _compare(context, vnf_instance, known)
+                self._act(connection, vim_id, vnf_instance, states)
 
     def _act(self, connection, vim_id, vnf_instance, states):
         """Do what a VNF's descriptor asks for without a request."""
@@ -165,13 +147,6 @@ class Watcher(object):
             if vnfc.vdu_id in healed})
         self._scaler.look(connection, vnf_instance)
 
-    def _failed(self, what, error):
-        """Log a trouble once, until it is over."""
-        if what not in self._failing:
-            self._failing.add(what)
-            LOG.warning('States of ClickOS guests are not known (%s): %s',
-                        what, error)
-
 
 def _by_vim(context):
     found = {}
@@ -187,21 +162,17 @@ def _by_vim(context):
     return found
 
 
-def _compare(context, vnf_instances):
-    """Store the states that changed; return connection and all states."""
-    access_info = vnflcm_utils.get_vim(
-        context, vnf_instances[0].vim_connection_info)['access_info']
-    connection = vim.connect(access_info)
-    known = {server.id: server for server in connection.compute.servers()}
-    found = {}
-    for vnf_instance in vnf_instances:
-        states = found[vnf_instance.id] = {
-            vnfc.id: describe(known.get(state.server_id(vnfc))) for vnfc in
-            vnf_instance.instantiated_vnf_info.vnfc_resource_info}
-        shown = (vnf_instance.vnf_metadata or {}).get(state.STATE)
-        if state.text(states) != shown:
-            _store(context, vnf_instance.id, shown, state.text(states))
-    return connection, found
+def _compare(context, vnf_instance, known):
+    """Store the states of a VNF's guests if they changed; return them.
+
+    :param known: {id: server} of its VIM
+    """
+    states = {vnfc.id: describe(known.get(state.server_id(vnfc))) for vnfc in
+              vnf_instance.instantiated_vnf_info.vnfc_resource_info}
+    shown = (vnf_instance.vnf_metadata or {}).get(state.STATE)
+    if state.text(states) != shown:
+        _store(context, vnf_instance.id, shown, state.text(states))
+    return states
 
 
 def describe(server):

@@ -16,6 +16,7 @@ from clickos_lab.config import hosts
 from clickos_lab import errors
 from clickos_lab import lab as _lab
 from clickos_lab import paths
+from clickos_lab import rust
 from clickos_lab.suites import documents
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import tempest
@@ -27,7 +28,7 @@ def main(arguments):
     if arguments == ['--everything']:
         lab = _lab.Lab(state, (hosts.SECOND, hosts.XEN))
         return on_lab.run(lab, lambda: _everything(state),
-                          lambda: tempest.prepare_everything(state))
+                          lambda: _prepare(state))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _gate(state)
@@ -46,6 +47,12 @@ def _gate(state):
     failed = [documents.run(state, documents.SHORT, short=True),
               tempest.quick(state)]
     return int(any(failed))
+
+
+def _prepare(state):
+    # A page has this build, which can take longer than a block of it may.
+    rust.build_click(state)
+    tempest.prepare_everything(state)
 
 
 def _everything(state):

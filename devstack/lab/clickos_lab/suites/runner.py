@@ -114,8 +114,10 @@ def _execute(suite, log, env, unsteady):
     :param unsteady: takes the tests that passed only when run again
     """
     with open(log, 'wb', buffering=0) as output:
+        # A run in the background ignores Ctrl-C, and so would all its tests.
         process = subprocess.Popen(
-            [str(a) for a in suite.command], cwd=paths.REPO, env=env,
+            ['env', '--default-signal=INT', *map(str, suite.command)],
+            cwd=paths.REPO, env=env,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True)
         try:

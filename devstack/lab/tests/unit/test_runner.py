@@ -5,6 +5,7 @@ import contextlib
 import io
 import os
 import re
+import signal
 import time
 
 from clickos_lab import processes
@@ -121,3 +122,10 @@ class RunnerTest(base.TestCase):
                 time.monotonic() < deadline_s:
             time.sleep(0.02)
         self.assertIsNone(alive)
+
+    def test_a_suite_can_be_interrupted_in_a_run_in_the_background(self):
+        self.addCleanup(signal.signal, signal.SIGINT,
+                        signal.signal(signal.SIGINT, signal.SIG_IGN))
+        status, text = self.run_suites(self.suite('kill -INT $$'))
+        self.assertEqual(1, status)
+        self.assertIn('exit status -2', text)

@@ -4,7 +4,6 @@
 import datetime
 from unittest import mock
 
-from oslo_db.sqlalchemy import enginefacade
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
 from tacker import context as tacker_context
@@ -18,28 +17,13 @@ from tacker_clickos import api_filter
 from tacker_clickos import exception
 from tacker_clickos import rows
 from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import database
 
 
-class RowsTest(base.TestCase):
+class RowsTest(database.DatabaseTestCase):
 
     def setUp(self):
         super().setUp()
-        database = enginefacade.transaction_context()
-        database.configure(connection='sqlite://')
-        self.addCleanup(db_api.context_manager.patch_factory(database))
-        engine = database.writer.get_engine()
-        self.addCleanup(engine.dispose)
-        models.VnfInstance.__table__.create(engine)
-        models.VnfInstantiatedInfo.__table__.create(engine)
-        models.VnfLcmOpOccs.__table__.create(engine)
-        for model in (vnfm_db.VNF, vnfm_db.VNFD, vnfm_db.VNFDAttribute,
-                      vnfm_db.ServiceType):
-            model.__table__.create(engine)
-        models.VnfPackage.__table__.create(engine)
-        models.VnfPackageVnfd.__table__.create(engine)
-        # The filter closes the session of a request's context.
-        self.patch(db_api, 'get_session')
-        self.context = tacker_context.get_admin_context()
         self.can = mock.Mock(spec_set=())
         self.insert(vnf_metadata={'a': 'b'}, task_state='HEALING')
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The VNF that Tacker knows before a guest is made, in a database."""
 
-from oslo_db.sqlalchemy import enginefacade
-from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import models
 from tacker import objects
@@ -10,20 +8,13 @@ from tacker import objects
 from tacker_clickos import infra_driver
 from tacker_clickos import resources
 from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import database
 
 
-class SavedTest(base.TestCase):
+class SavedTest(database.DatabaseTestCase):
 
     def setUp(self):
         super().setUp()
-        database = enginefacade.transaction_context()
-        database.configure(connection='sqlite://')
-        self.addCleanup(db_api.context_manager.patch_factory(database))
-        engine = database.writer.get_engine()
-        self.addCleanup(engine.dispose)
-        models.VnfInstance.__table__.create(engine)
-        models.VnfInstantiatedInfo.__table__.create(engine)
-        self.context = tacker_context.get_admin_context()
         SavedTest._insert(self.context)
 
     @staticmethod

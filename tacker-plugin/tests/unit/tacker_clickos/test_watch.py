@@ -8,6 +8,7 @@ from unittest import mock
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_clickos import rows
 from tacker_clickos import vim
 from tacker_clickos import watch
 from tests.unit.tacker_clickos import base
@@ -64,7 +65,7 @@ class WatcherCase(base.TestCase):
                    return_value={'access_info': dict(base.ACCESS)})
         self.store = self.patch(watch, '_store')
         self.context = mock.Mock(spec_set=('session',))
-        self.patch(watch.tacker_context, 'get_admin_context',
+        self.patch(rows.tacker_context, 'get_admin_context',
                    return_value=self.context)
         self.vnf = base.vnf_instance(guests=2, task_state=None,
                                      vim_connection_info=[
@@ -126,7 +127,7 @@ class LookTest(WatcherCase):
 
     def test_a_trouble_is_logged_once_until_it_is_over(self):
         vim.connect.side_effect = RuntimeError('no keystone')
-        with self.assertLogs('tacker_clickos.watch', 'WARNING') as logs:
+        with self.assertLogs('tacker_clickos.troubles', 'WARNING') as logs:
             for _time in range(3):
                 self.watcher.look()
             self.assertEqual(1, len(logs.records))
@@ -135,6 +136,18 @@ class LookTest(WatcherCase):
             vim.connect.side_effect = RuntimeError('no keystone')
             self.watcher.look()
         self.assertEqual(2, len(logs.records))
+
+    def test_one_vnf_that_cannot_be_stored_hides_no_other(self):
+        other = base.vnf_instance(task_state=None, vim_connection_info=[
+            base.vim_connection()])
+        other.id = base.VIM_ID
+        other.instantiated_vnf_info.additional_params = {
+            'clickos_properties': {}}
+        self.found.return_value = [self.vnf, other]
+        self.store.side_effect = [RuntimeError('deadlock'), None]
+        self.watcher.look()
+        self.assertEqual([base.VNF_ID, base.VIM_ID], [
+            call.args[1] for call in self.store.call_args_list])
 
     def test_a_session_that_cannot_be_closed_does_not_end_the_watch(self):
         self.context.session.close.side_effect = RuntimeError('gone away')
