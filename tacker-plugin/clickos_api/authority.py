@@ -80,7 +80,7 @@ class Authority:
             raise
 
     def _stored(self, project_id, server_id):
-        """Return a Server by what is recorded of it."""
+        """Return a Server as the database has it."""
         key = keys.of_server(server_id)
         owner = self._store.read(key).project_id or project_id
         return ownership.Server(server_id, owner, None, None, None, None, key)

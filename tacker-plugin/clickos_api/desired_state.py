@@ -307,7 +307,7 @@ class Store:
     def create(self, project_id, configuration, writes):
         """Make a state that user_data is to refer to; return its id.
 
-        Nobody can know the id before, so nobody can make its state first.
+        The id is random, so no caller can make its state first.
 
         :raises errors.TooLarge: if it is over the limits
         """

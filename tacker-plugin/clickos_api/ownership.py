@@ -27,7 +27,7 @@ _KNOWN = 10000
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """What an id of a request is to mean, not yet checked.
+    """An id of a request, not yet checked.
 
     :param kind: 'servers', 'vnfs', 'states', 'chains' or 'fusions'
     :param id: UUID; that of its chain for a fusion

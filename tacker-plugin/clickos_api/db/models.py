@@ -16,8 +16,8 @@ class Base(orm.DeclarativeBase):
 class DesiredState(Base):
     """The configuration and writes of a guest (docs/adr/0072).
 
-    The key is one of clickos_api.keys: that of a state to which user_data of
-    a project refers, or that of a server without such a reference.
+    The key is one of clickos_api.keys. It names a state to which user_data of
+    a project refers, or a server without such a reference.
     """
 
     __tablename__ = 'desired_state'

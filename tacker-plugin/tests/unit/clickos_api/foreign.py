@@ -2,8 +2,8 @@
 """Every place of the API where an id can stand, read from its tables.
 
 The routes come from Flask, the bodies and queries from the description. A
-route without an entry in them, or an id of an unknown kind, is an error, so
-a new route is tested or fails here.
+route without a description is an error, as an id of an unknown kind is. So a
+new route is tested or fails here.
 """
 
 import copy

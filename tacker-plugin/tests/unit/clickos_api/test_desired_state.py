@@ -252,7 +252,7 @@ class StoreTest(base.TestCase):
             self.read())
 
     def test_upgrade_makes_keys_of_ids(self):
-        """user_data keeps its ids, and nobody has the states of others."""
+        """user_data keeps its ids, and no project has states of others."""
         own, theirs, squat, hop = (str(uuid.uuid4()) for _ in range(4))
         engine = self.store._facade.writer.get_engine()
         with engine.begin() as connection:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Give the states of servers and of projects keys of their own.
 
-A project could make a state under the UUID of a foreign server, and the
-server then took it for its own. user_data keeps its ids: they name states of
-the server's project from now on.
+A project could make a state under the UUID of a foreign server. The server
+then took it for its own. user_data keeps its ids, which name states of the
+server's project from now on.
 """
 
 import logging
