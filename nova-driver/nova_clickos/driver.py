@@ -70,6 +70,7 @@ class ClickOSDriver(driver.ComputeDriver):
             on_lost=self._availability.lost,
             on_faults=self._faults)
         self._deletions = deletions.Deletions()
+        self._skips_deaths = False
 
     def init_host(self, host):
         """Check that cosmosd is there and of an accepted kind.
@@ -115,13 +116,18 @@ class ClickOSDriver(driver.ComputeDriver):
         sees a dead guest, and the service stays enabled without cosmosd.
         """
         super().register_event_listener(callback)
+        # Nova starts again by itself what ended before it started.
+        self._skips_deaths = CONF.resume_guests_state_on_host_boot
         if callback is None:
             self._events.stop()
         else:
             self._events.start()
 
     def _connected(self):
+        skips_deaths, self._skips_deaths = self._skips_deaths, False
         self._faults(self._host.info()['faults'])
+        if skips_deaths:
+            return      # an event would make Nova stop what it starts now
         for found in self._guests.list():
             if found['state'] in guest.DOWN:
                 self._died(found['uuid'], found.get('reason'))

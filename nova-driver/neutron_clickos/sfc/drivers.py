@@ -48,10 +48,19 @@ def _check_ports(part):
     _check(render.check_owner, part['project_id'], rows.ports(named), named)
 
 
+def _check_claims(plugin, request, group):
+    pairs = [plugin.get_port_pair(request, key)
+             for key in group['port_pairs']]
+    ports = rows.ports({pair['egress'] for pair in pairs})
+    _check(render.check_claims, group, pairs, ports)
+
+
 def _check_parts(plugin, request, chain):
     """Refuse hosts without a path, and parts of other projects."""
     groups = [plugin.get_port_pair_group(request, key)
               for key in chain['port_pair_groups']]
+    for group in groups:
+        _check_claims(plugin, request, group)
     pairs = [plugin.get_port_pair(request, key)
              for group in groups for key in group['port_pairs']]
     flows = directory.get_plugin('flow_classifier')
@@ -105,8 +114,10 @@ class ValeSfcDriver(_Notifier, sfc_base.SfcDriverBase):
     update_port_pair_precommit = create_port_pair_precommit
 
     def create_port_pair_group_precommit(self, context):
-        """Refuse taps and too many pairs."""
+        """Refuse taps, too many pairs, and addresses of others."""
         _check(render.check_group, context.current)
+        _check_claims(context._plugin, context._plugin_context,
+                      context.current)
 
     def update_port_pair_group_precommit(self, context):
         """Refuse as create does, also for the chains of the group."""

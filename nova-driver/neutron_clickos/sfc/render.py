@@ -10,28 +10,28 @@ import collections
 from clickos_client import limits
 from neutron_lib import constants
 
+from neutron_clickos.sfc import claims
+
 #: Largest weight of a port pair, and most of other lists: valed's limits.
 MAX_WEIGHT = 16
 MAX_PAIRS = 16
 MAX_CLASSIFIERS = 16
 
-_ANY = {constants.IPv4: '0.0.0.0/0', constants.IPv6: '::/0'}
 _PORTS = ('tcp', 'udp', '6', '17')
-#: The address translation that a group of port pairs declares.
-_MAPPING = 'ppg_n_tuple_mapping'
 
 #: Most hosts of a chain, valed's limit.
 MAX_HOSTS = 16
 #: The addresses of a port without port security.
-_ALL = list(_ANY.values())
+_ALL = list(claims.ANY.values())
 
 #: The place of a port at a switch: host, switch, segment, name at the switch,
 #: whether port security is on, the MAC address and the allowed networks.
 Place = collections.namedtuple(
     'Place', 'host switch segment name secure mac allowed')
-#: A port's project, its network's project, and its Place; None for a port
-#: that is not bound.
-Port = collections.namedtuple('Port', 'project network_project place')
+#: A port's project, its network's project, its Place or None if it is not
+#: bound, and the networks in which its hop may claim addresses.
+Port = collections.namedtuple('Port',
+                              'project network_project place claimable')
 
 
 class Unsupported(ValueError):
@@ -126,6 +126,21 @@ def check_scope(chain, pairs, classifiers, ports):
                 ' pairs belongs to another project')
 
 
+def check_claims(group, pairs, ports):
+    """Raise Foreign for addresses that are not the hop's to translate to.
+
+    :param group: a port pair group
+    :param pairs: its port pairs
+    :param ports: Port by id
+    """
+    found = claims.excess(group, pairs, ports)
+    if found:
+        network, key = found
+        raise Foreign(
+            f'port pair group {group["id"]}: source_ip_prefix {network}:'
+            f' more than port {key} may use for its project')
+
+
 def named_ports(part):
     """Return the ids of the ports of a port pair or flow classifier."""
     named = (part.get(key) for key in (
@@ -170,7 +185,8 @@ def chain_sets(chain, groups, pairs, classifiers, ports, tunnels):
         'classifiers': matches,
         'hops': [_shown(hop, addresses) for hop in hops],
         'nat': [network for group in wanted
-                for network in _translated(group)],
+                for network in claims.counting(
+                    group, _live(group, pairs, places), ports)],
         'symmetric': str(symmetric).lower() == 'true'}
     return {host: {**common, **_path_of(chain, host, addresses)}
             for host in hosts}
@@ -260,14 +276,6 @@ def _hop(group, pairs, places):
                                    for pair in live)}
 
 
-def _translated(group):
-    """Return the source networks that a group translates to."""
-    parameters = group.get('port_pair_group_parameters') or {}
-    mapping = parameters.get(_MAPPING) or {}
-    source = (mapping.get('egress_n_tuple') or {}).get('source_ip_prefix')
-    return [source] if source else []
-
-
 def _end(classifier, side, places):
     """Return the Place of a classifier's port, None if it names none."""
     port = classifier.get(f'logical_{side}_port')
@@ -315,8 +323,8 @@ def _classifier(classifier, source, destination, addresses):
                 'first': int(first),
                 'last': int(first if last is None else last)}
     if not {'source', 'destination'} & set(found):
-        found['source'] = _ANY[classifier.get('ethertype')
-                               or constants.IPv4]
+        found['source'] = claims.ANY[
+            classifier.get('ethertype') or constants.IPv4]
     if classifier.get('protocol') is not None:
         found['protocol'] = protocol_number(classifier['protocol'])
     return found

@@ -12,6 +12,7 @@ from neutron_lib.plugins import directory
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
 
+from neutron_clickos.sfc import claims
 from neutron_clickos.sfc import render
 from neutron_clickos import topics
 
@@ -76,8 +77,10 @@ def ports(port_ids):
             network, network.id == port.network_id).filter(
                 port.id.in_(sorted(port_ids))).all()
         places = _places(session, port_ids)
+        claimable = claims.of_ports(session, port_ids)
     return {row.id: render.Port(row.project_id, row.network_project,
-                                places.get(row.id)) for row in rows}
+                                places.get(row.id), claimable[row.id])
+            for row in rows}
 
 
 def _places(session, port_ids):

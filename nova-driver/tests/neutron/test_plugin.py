@@ -8,66 +8,24 @@ from unittest import mock
 import uuid
 
 import fixtures
-from networking_sfc.db import flowclassifier_db
-from networking_sfc.db import sfc_db
-from neutron.db.models import agent as agent_model
-from neutron.db import models_v2
-from neutron.plugins.ml2 import models
 from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
-from neutron_lib.db import standard_attr
-from oslo_config import cfg
-from oslo_db import options as db_options
 from oslo_serialization import jsonutils
-import testtools
 
 from neutron_clickos.sfc import drivers
 from neutron_clickos.sfc import plugin
 from neutron_clickos.sfc import render
 from neutron_clickos.sfc import rows
 from neutron_clickos import topics
+from tests.neutron import base
 
-_TABLES = [model.__table__ for model in (
-    standard_attr.StandardAttribute, models_v2.Network, models_v2.Port,
-    models.PortBinding, agent_model.Agent, sfc_db.PortPairGroup,
-    sfc_db.PortPair,
-    sfc_db.PortChain, sfc_db.ChainGroupAssoc, sfc_db.ChainClassifierAssoc,
-    sfc_db.ChainParameter, sfc_db.ServiceFunctionParam,
-    sfc_db.PortPairGroupParam, flowclassifier_db.FlowClassifier)]
 _DETAILS = jsonutils.dumps({
     'vale_switch': 'vale0', 'vale_segment': 101, 'vale_port': 'p1',
     'vale_port_security': False,
     'vale_allowed': [{'mac': 'its mac', 'ip': '10.0.0.5/32'}]})
 
 
-class PluginTest(testtools.TestCase):
-
-    def setUp(self):
-        super().setUp()
-        cfg.CONF([])   # of the policy of contexts
-        db_options.set_defaults(cfg.CONF, connection='sqlite://')
-        engine = db_api.get_writer_session().get_bind()
-        for table in _TABLES:
-            table.create(engine)
-            self.addCleanup(table.drop, engine)
-        self.connection = engine.connect()
-        self.addCleanup(self.connection.close)
-        self.insert('standardattributes', id=9, resource_type='networks',
-                    revision_number=1)
-        self.insert('networks', id='net', project_id='owner',
-                    standard_attr_id=9)
-        for n, port in enumerate(('one', 'two', 'three')):
-            self.insert('standardattributes', id=n, resource_type='ports',
-                        revision_number=1)
-            self.insert('ports', id=port, network_id='net', device_id='s',
-                        device_owner='', status='ACTIVE', project_id='us',
-                        standard_attr_id=n, admin_state_up=True,
-                        mac_address='fa:16:3e:00:00:%02x' % n)
-
-    def insert(self, name, **values):
-        table, = (each for each in _TABLES if each.name == name)
-        self.connection.execute(table.insert(), values)
-        self.connection.commit()
+class PluginTest(base.TablesCase):
 
     def delete(self, port):
         plugin.refuse_delete(None, None, None,
@@ -92,8 +50,8 @@ class PluginTest(testtools.TestCase):
         self.assertEqual(
             {'one': render.Port('us', 'owner', render.Place(
                 'host1', 'vale0', 101, 'p1', False, 'fa:16:3e:00:00:00',
-                ['10.0.0.5/32'])),
-             'two': render.Port('us', 'owner', None)},
+                ['10.0.0.5/32']), []),
+             'two': render.Port('us', 'owner', None, [])},
             rows.ports({'one', 'two', 'absent'}))
 
     def test_hosts_have_the_address_that_their_agent_reported(self):

@@ -7,6 +7,7 @@ from django.utils.translation import ngettext_lazy
 from horizon import tables
 
 from clickos_dashboard.api import chains
+from clickos_dashboard import rows
 
 
 class Create(tables.LinkAction):
@@ -53,6 +54,7 @@ class Chains(tables.DataTable):
 
         name = 'chains'
         verbose_name = _('Chains')
+        row_class = rows.Row
         table_actions = (Create, Delete)
         row_actions = (Delete,)
 
@@ -174,6 +176,7 @@ class Hops(tables.DataTable):
 
         name = 'hops'
         verbose_name = _('Hops')
+        row_class = rows.Row
         table_actions = (Insert,)
         row_actions = (MoveUp, MoveDown, Remove)
         multi_select = False

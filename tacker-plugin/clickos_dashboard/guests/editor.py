@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The editor of a guest's configuration: check, compare, replace, undo."""
 
-import difflib
 import functools
 
 from clickos_client import api as clickos_api
@@ -19,20 +18,19 @@ from openstack_dashboard import api
 from openstack_dashboard import policy
 
 from clickos_dashboard.api import sessions
+from clickos_dashboard.guests import difference
 from clickos_dashboard.guests import revisions
+from clickos_dashboard.guests import turns
 
 #: What the guest's messages call the text.
 NAME = 'dashboard'
-#: Longer texts are not compared: difflib takes too long.
-MAX_BYTES = 256 * 1024
 MAX_FAULTS = 50
 _HANDLER = 'config'
 _REPLACE = (('clickos', 'clickos:configuration:replace'),)
 _INDEX = 'horizon:clickos:vnfs:index'
 #: Bounds of click-check, which reads a tenant's text: bytes, seconds.
-_BOUNDS = ('prlimit', '--as=1073741824', '--cpu=20', '--nofile=16',
+_BOUNDS = ('prlimit', '--as=1073741824', '--cpu=5', '--nofile=16',
            '--core=0', '--')
-_KINDS = {'+': 'added', '-': 'removed', '@': 'place'}
 
 
 class EditorView(views.HorizonTemplateView):
@@ -82,7 +80,11 @@ class EditorView(views.HorizonTemplateView):
         act = actions.get(request.POST.get('action'), self._check)
         self.server  # leaves the page if there is none
         try:
-            result = act(text)
+            with turns.turn(request):
+                result = act(text)
+        except turns.Busy:
+            result = {'refusal': _(
+                'Another check or comparison of yours has not ended.')}
         except (clickos_api.ClickOSError, ks_exc.ClientException) as exc:
             result = {'refusal': str(exc), 'faults': _placed(str(exc))}
         if isinstance(result, HttpResponseRedirect):
@@ -116,14 +118,13 @@ class EditorView(views.HorizonTemplateView):
 
     def _compare(self, text):
         """Return the difference between what runs and the text."""
-        if max(len(text), len(self.running)) > MAX_BYTES:
+        try:
+            found = difference.between(self.running, text)
+        except difference.TooLong:
             return {'refusal': _('The texts are too long to compare; the'
-                                 ' limit is %d bytes.') % MAX_BYTES}
-        lines = difflib.unified_diff(
-            self.running.splitlines(), text.splitlines(), 'running',
-            'edited', lineterm='')
-        return {'difference': [
-            (_KINDS.get(line[:1], 'same'), line) for line in lines]}
+                                 ' limit is %d bytes.')
+                    % difference.MAX_BYTES}
+        return {'difference': found}
 
     def _replace(self, text):
         """Check, then let the guest take the text or keep its own."""

@@ -4,6 +4,8 @@
 from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
+from clickos_dashboard import rows
+
 
 class Guests(tables.DataTable):
     """One guest a row."""
@@ -17,6 +19,7 @@ class Guests(tables.DataTable):
 
         name = 'guests'
         verbose_name = _('Guests')
+        row_class = rows.Row
 
     def get_object_display(self, datum):
         """Return a guest's name."""
@@ -43,6 +46,7 @@ class Events(tables.DataTable):
 
         name = 'events'
         verbose_name = _('Events')
+        row_class = rows.Row
 
     def get_object_id(self, datum):
         """Return what tells one from the others."""

@@ -11,6 +11,7 @@ from openstack_dashboard import api
 from clickos_dashboard.api import sessions
 from clickos_dashboard.guests import counters
 from clickos_dashboard.guests import tables
+from clickos_dashboard import paging
 from clickos_dashboard.vnfs import tables as vnf_tables
 
 _CONSOLE_LINES = 200
@@ -142,10 +143,10 @@ class Events(GuestTab, tabs.TableTab):
     table_classes = (tables.Events,)
 
     def get_events_data(self):
-        """Ask Nova."""
+        """Ask Nova, which gives the newest ones first."""
         return self.ask(
-            lambda server: api.nova.instance_action_list(self.request,
-                                                         server),
+            lambda server: api.nova.instance_action_list(
+                self.request, server)[:paging.MOST_ROWS],
             _('Nova does not list events.'), [])
 
 

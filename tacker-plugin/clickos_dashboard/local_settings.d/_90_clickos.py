@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policies of clickos-api and of Tacker, for the checks of actions.
 
-Horizon runs this text inside its settings.
+And the policy of our pages' content. Horizon runs this text inside its
+settings.
 """
 
 from clickos_dashboard import policies
@@ -10,3 +11,6 @@ from clickos_dashboard import policies
 POLICY_FILES = {**POLICY_FILES, **policies.FILES}  # noqa: F821
 DEFAULT_POLICY_FILES = {**DEFAULT_POLICY_FILES,  # noqa: F821
                         **policies.DEFAULTS}
+# The innermost one sees a page before others add to it.
+MIDDLEWARE = (*MIDDLEWARE,  # noqa: F821
+              'clickos_dashboard.content_security.Middleware')

@@ -12,6 +12,7 @@ from clickos_dashboard.api import tacker
 from clickos_dashboard import exceptions as our_exceptions
 from clickos_dashboard.packages import catalog
 from clickos_dashboard.packages import onboarding
+from clickos_dashboard import rows
 
 _CREATE = (('nfv-orchestration', 'os_nfv_orchestration_api:vnf_packages:'
                                  'upload_package_content'),)
@@ -102,6 +103,7 @@ class Packages(tables.DataTable):
 
         name = 'packages'
         verbose_name = _('VNF packages')
+        row_class = rows.Row
         table_actions = (Upload, OpenCatalog, Delete)
         row_actions = (Launch, Delete)
 
@@ -155,6 +157,7 @@ class Catalog(tables.DataTable):
 
         name = 'catalog'
         verbose_name = _('Catalog')
+        row_class = rows.Row
         row_actions = (Publish,)
         multi_select = False
 

@@ -7,6 +7,7 @@ from django.utils.translation import ngettext_lazy
 from horizon import tables
 
 from clickos_dashboard.api import tacker
+from clickos_dashboard import rows
 
 _LCM = 'os_nfv_orchestration_api:vnf_instances:'
 
@@ -161,7 +162,7 @@ class Delete(tables.DeleteAction):
         tacker.delete_vnf(request, obj_id)
 
 
-class Row(tables.Row):
+class UpdatingRow(rows.Row):
     """A row that asks for its VNF again while an operation goes on."""
 
     ajax = True
@@ -198,7 +199,7 @@ class Vnfs(tables.DataTable):
 
         name = 'vnfs'
         verbose_name = _('VNFs')
-        row_class = Row
+        row_class = UpdatingRow
         status_columns = ('status',)
         table_actions = (Launch, Delete)
         row_actions = (Update, Heal, Scale, GiveUp, Terminate, Delete)
@@ -228,6 +229,7 @@ class Operations(tables.DataTable):
 
         name = 'operations'
         verbose_name = _('Operations')
+        row_class = rows.Row
 
 
 def _handler_page(handler):

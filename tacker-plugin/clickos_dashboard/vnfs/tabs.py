@@ -8,6 +8,7 @@ from openstack_dashboard import api
 
 from clickos_dashboard.api import tacker
 from clickos_dashboard.guests import tabs as guest_tabs
+from clickos_dashboard import paging
 from clickos_dashboard.vnfs import tables
 
 #: Marks the Neutron ports of a VNF.
@@ -42,15 +43,16 @@ class Operations(tabs.TableTab):
 
     name = _('Operations')
     slug = 'operations'
-    template_name = 'horizon/common/_detail_table.html'
+    template_name = 'clickos/tab_table.html'
     table_classes = (tables.Operations,)
     preload = False
 
     def get_operations_data(self):
-        """Ask Tacker."""
+        """Ask Tacker; the newest ones come first."""
         try:
-            return tacker.operations(self.request,
-                                     self.tab_group.kwargs['vnf'].id)
+            return tacker.operations(
+                self.request,
+                self.tab_group.kwargs['vnf'].id)[:paging.MOST_ROWS]
         except Exception:
             exceptions.handle(self.request,
                               _('Tacker does not list operations.'))

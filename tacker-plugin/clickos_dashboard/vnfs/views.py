@@ -66,6 +66,8 @@ class LaunchView(workflows.WorkflowView):
     """The wizard."""
 
     workflow_class = vnf_workflows.Launch
+    template_name = 'clickos/launch.html'
+    ajax_template_name = 'clickos/_launch.html'
 
     def get_initial(self):
         """Give package and descriptor to the steps."""

@@ -108,7 +108,7 @@ impl Guard {
             return Ok(ethernet.payload);
         }
         let (mac, payload) = (ethernet.source, &frame[ethernet.payload..]);
-        if !self.macs.contains(&mac) {
+        if !self.has_mac(mac) {
             return Err(Refusal::Spoof);
         }
         let is_tagged = ethernet.payload != ETHERNET;
@@ -122,11 +122,21 @@ impl Guard {
         judged.map(|bytes| ethernet.payload + bytes)
     }
 
-    /// Judges a packet that a hop of a chain passes on: as [`Self::judge`], for any source address.
+    /// Judges a packet that a hop of a chain passes on: as [`Self::judge`], for the IP addresses of
+    /// others. Their MAC address is allowed only if the chain knows the packet's `is_station`; this
+    /// holds without port security too, since other switches learn it.
     ///
     /// # Errors
     /// The chain does not carry such a frame.
-    pub fn judge_relayed(&self, ethernet: &Ethernet, frame: &[u8]) -> Result<usize, Refusal> {
+    pub fn judge_relayed(
+        &self,
+        ethernet: &Ethernet,
+        frame: &[u8],
+        is_station: bool,
+    ) -> Result<usize, Refusal> {
+        if !is_station && !self.has_mac(ethernet.source) {
+            return Err(Refusal::Spoof);
+        }
         if !self.secure {
             return Ok(ethernet.payload);
         }
@@ -155,6 +165,28 @@ impl Guard {
                 IpAddr::V4(a) => self.v4.iter().any(|r| u32::from(a) & r.mask == r.network),
                 IpAddr::V6(a) => self.v6.iter().any(|r| u128::from(a) & r.mask == r.network),
             }
+    }
+
+    /// True if the port may use a whole network: one of its own contains it.
+    pub fn covers(&self, network: IpNet) -> bool {
+        !self.secure
+            || match network {
+                IpNet::V4(net) => {
+                    let (first, mask) = (u32::from(net.network()), u32::from(net.netmask()));
+                    let holds = |r: &Range<u32>| first & r.mask == r.network && mask >= r.mask;
+                    self.v4.iter().any(holds)
+                }
+                IpNet::V6(net) => {
+                    let (first, mask) = (u128::from(net.network()), u128::from(net.netmask()));
+                    let holds = |r: &Range<u128>| first & r.mask == r.network && mask >= r.mask;
+                    self.v6.iter().any(holds)
+                }
+            }
+    }
+
+    /// True for the port's own MAC address, and for each that it may use.
+    pub fn has_mac(&self, mac: Mac) -> bool {
+        self.macs.contains(&mac)
     }
 
     fn has_v4(&self, mac: Mac, address: u32) -> bool {

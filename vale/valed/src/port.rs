@@ -26,6 +26,13 @@ use crate::refusal::Refusal;
 use crate::ring_port::RingPort;
 use crate::xdp_port::XdpPort;
 
+/// A packet that a hop of a chain sends.
+#[derive(Clone, Copy)]
+pub struct Relayed {
+    /// Its source MAC address is that of the station whose packets the chain gave to the hop.
+    pub is_station: bool,
+}
+
 pub struct Port {
     pub name: PortName,
     /// Tells the port from later ones of its name or place.
@@ -160,13 +167,13 @@ impl Port {
         self.link_up && self.device.is_present()
     }
 
-    /// Judges a frame from the far end, which a hop of a chain may have `relayed` for another
-    /// station. Returns the number of bytes at its start on which the verdict rests.
+    /// Judges a frame from the far end, which a hop of a chain may have `relayed`. Returns the number of
+    /// bytes at its start on which the verdict rests.
     pub fn judge(
         &self,
         ethernet: &Ethernet,
         bytes: &[u8],
-        relayed: bool,
+        relayed: Option<Relayed>,
     ) -> Result<usize, Counter> {
         if !self.link_up {
             return Err(|c| &mut c.dropped_link_down);
@@ -175,8 +182,8 @@ impl Port {
             return Err(|c| &mut c.dropped_link_control);
         }
         let judged = match relayed {
-            true => self.guard.judge_relayed(ethernet, bytes),
-            false => self.guard.judge(ethernet, bytes),
+            Some(Relayed { is_station }) => self.guard.judge_relayed(ethernet, bytes, is_station),
+            None => self.guard.judge(ethernet, bytes),
         };
         judged.map_err(counter_of)
     }
@@ -304,11 +311,13 @@ impl Port {
         std::mem::replace(&mut self.device, device)
     }
 
-    /// Gives the port the addresses of a guard, which gets the port's.
-    pub fn set_guard(&mut self, guard: &mut Guard) {
-        if self.guard.exchange(guard) {
+    /// Gives the port the addresses of a guard, which gets the port's. False if both are the same.
+    pub fn set_guard(&mut self, guard: &mut Guard) -> bool {
+        let differs = self.guard.exchange(guard);
+        if differs {
             self.is_open = self.mac.is_none() || !self.guard.is_secure();
         }
+        differs
     }
 
     /// Replaces the peers of a VXLAN network. False for another far end.

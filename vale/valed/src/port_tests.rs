@@ -98,7 +98,7 @@ fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Ve
     burst.heads[..frame.len()].copy_from_slice(frame);
     let taken = sent.taken(&mut burst, 0).unwrap();
     let judged = Ethernet::parse(taken.bytes)
-        .and_then(|e| Some((e, sender.judge(&e, taken.bytes, false).ok()?)));
+        .and_then(|e| Some((e, sender.judge(&e, taken.bytes, None).ok()?)));
     let out = judged.and_then(|(e, judged)| Outgoing::new(taken, e.payload, judged));
     if let Some(mut out) = out {
         receiver.deliver(&mut out, &mut Buffers::default());

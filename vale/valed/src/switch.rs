@@ -462,7 +462,8 @@ impl Switch {
             }
             false => 0,
         };
-        let relayed = step.is_some_and(|step| !step.enters);
+        let relayed =
+            step.and_then(|step| self.chains.relayed(step, &self.ports, source, &ethernet));
         let judged = port.judge(&ethernet, bytes, relayed)?;
         Ok(Verdict {
             ethernet,

@@ -14,11 +14,12 @@ unsafe extern "C" {
     static xen_hypercall_page: u8;
     static xen_shared_info: u8;
     static xen_stack_guard: u8;
-    static mut xen_page_directories: [u64; 2048];
-    static mut xen_guard_table: [u64; 512];
-    /// Begin and end of the image, from the linker.
+    static mut xen_page_directories: [u64; LARGE_PAGES];
+    static mut xen_small_pages: [[u64; 512]; SPLIT];
+    /// Begin and end of the image, and the end of its instructions, from the linker.
     static xen_image_start: u8;
     static xen_image_end: u8;
+    static xen_text_end: u8;
 }
 
 unsafe extern "Rust" {
@@ -101,7 +102,7 @@ unsafe fn start_pvh(info: usize) -> Result<(), Refused> {
     traps::install_pvh();
     pvh::connect()?;
     // SAFETY: the tables were made by `entry.s`; nothing refers to the guard page.
-    unsafe { unmap_guard() };
+    unsafe { protect() };
     // SAFETY: the map is part of what the caller promises.
     unsafe { take_pvh_memory(&info) };
     Ok(())
@@ -130,23 +131,48 @@ fn install_hypercall_page() {
     unsafe { cpu::write_msr(register, page) };
 }
 
-/// Splits the 2 MiB that the stack's guard page is in, and leaves that page out.
+/// Large pages from address 0 that become small ones: those of the image up to its stack.
+const SPLIT: usize = 3;
+const LARGE_PAGE_BITS: usize = 21;
+/// Those that `entry.s` maps.
+const LARGE_PAGES: usize = 2048;
+/// Bits of a page table's entry (Intel SDM volume 3, 4.5).
+const PRESENT: u64 = 1;
+const WRITABLE: u64 = 2;
+const LARGE: u64 = 0x80;
+
+/// Lets nothing but the image's instructions be executed, lets nothing change them, and leaves the
+/// stack's guard page out.
 ///
 /// # Safety
 /// The page tables must be the ones of `entry.s`.
-unsafe fn unmap_guard() {
+unsafe fn protect() {
     let guard = &raw const xen_stack_guard as usize;
-    let large = guard >> 21;
-    let entry = |slot| match (large << 21) + slot * PAGE_SIZE {
-        page if page == guard => 0,
-        page => page as u64 | 3,
+    let text = &raw const xen_image_start as usize..&raw const xen_text_end as usize;
+    assert!(
+        guard.max(text.end) >> LARGE_PAGE_BITS < SPLIT,
+        "the image is too large"
+    );
+    let data = PRESENT | WRITABLE | cpu::no_execute();
+    let small = |page: usize| match page {
+        _ if page == guard => 0,
+        _ if text.contains(&page) => page as u64 | PRESENT,
+        _ => page as u64 | data,
     };
     // SAFETY: the tables are ours, identity mapped and not otherwise in use; all pages but the
     // guard stay where they were.
     unsafe {
-        (&raw mut xen_guard_table).write_volatile(core::array::from_fn(entry));
-        let table = &raw const xen_guard_table as u64;
-        (&raw mut xen_page_directories[large]).write_volatile(table | 3);
+        for large in 0..SPLIT {
+            let first = large << LARGE_PAGE_BITS;
+            let table = &raw mut xen_small_pages[large];
+            table.write_volatile(core::array::from_fn(|slot| small(first + slot * PAGE_SIZE)));
+            let entry = table as u64 | PRESENT | WRITABLE;
+            (&raw mut xen_page_directories[large]).write_volatile(entry);
+        }
+        for large in SPLIT..LARGE_PAGES {
+            let entry = (large << LARGE_PAGE_BITS) as u64 | data | LARGE;
+            (&raw mut xen_page_directories[large]).write_volatile(entry);
+        }
         core::arch::asm!("mov {0}, cr3", "mov cr3, {0}", out(reg) _, options(nostack));
     }
 }
@@ -154,7 +180,7 @@ unsafe fn unmap_guard() {
 /// Entries of the memory map that are looked at.
 const RANGES: usize = 16;
 /// Memory that the page tables of `entry.s` map.
-const MAPPED: u64 = 4 << 30;
+const MAPPED: u64 = (LARGE_PAGES << LARGE_PAGE_BITS) as u64;
 
 /// # Safety
 /// `info` must be the guest's start info.

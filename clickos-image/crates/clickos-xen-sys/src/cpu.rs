@@ -46,3 +46,17 @@ pub(crate) unsafe fn write_msr(register: u32, value: u64) {
                          in("edx") (value >> 32) as u32, options(nostack));
     }
 }
+
+/// The bit of a page table's entry that forbids execution, switched on; 0 if the processor has none.
+pub(crate) fn no_execute() -> u64 {
+    const FEATURES: u32 = 0x8000_0001;
+    const NX: u32 = 1 << 20;
+    /// Long mode is enabled and active, and the bit exists (Intel SDM volume 4, IA32_EFER).
+    const EFER: (u32, u64) = (0xc000_0080, 0xd00);
+    if cpuid(FEATURES)[3] & NX == 0 {
+        return 0;
+    }
+    // SAFETY: the guest runs in long mode already, so only the bit changes, which no entry has yet.
+    unsafe { write_msr(EFER.0, EFER.1) };
+    1 << 63
+}

@@ -156,8 +156,8 @@ xen_pml4: .skip 4096
 xen_pdpt: .skip 4096
 .globl xen_page_directories
 xen_page_directories: .skip 16384
-.globl xen_guard_table
-xen_guard_table: .skip 4096
+.globl xen_small_pages
+xen_small_pages: .skip 12288
 .globl xen_shared_info
 xen_shared_info: .skip 4096
 .globl xen_stack_guard

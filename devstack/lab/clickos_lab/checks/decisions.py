@@ -3,7 +3,7 @@
 
 They stand in the tables with a column "function" or "functions", as
 `package.module.Class.function`, `module::Type::function` of Rust, or a name
-after its module. A name with a hyphen is a program or a crate.
+after its module. A name with a hyphen is a program, a crate or a verb.
 """
 
 import ast
@@ -41,13 +41,16 @@ class Code:
         if '::' in text:
             return self._has_rust(text.split('::')), module
         if '-' in text:
-            return text in self._folders, module
+            return text in self._folders or self._is_verb(text), module
         found = self._module(text.split('.'))
         if found:
             file, rest = found
             return self._has_python(file, rest), file
         return bool(module) and self._has_python(
             module, text.split('.')), module
+
+    def _is_verb(self, text):
+        return any(f'"{text}"' in self._read(file) for file in self._rust)
 
     def _module(self, parts):
         """Return (file, what follows it) of a dotted name, or None."""

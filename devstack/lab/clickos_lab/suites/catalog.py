@@ -24,7 +24,7 @@ _PYTHON_TESTS = {
     'clickos-image/image': (),
     'vnfd-templates': ('tacker-plugin', 'interfaces')}
 #: for each test of Python, by the kind of its folder
-_LIMITS_S = {'unit': 60, 'as_root': 600}
+_LIMITS_S = {'unit': 60, 'as_root': 600, 'browser': 180}
 #: of cargo: what `make test` builds and runs
 _WORKSPACE = ('--workspace', '--locked', '--no-fail-fast', '--lib', '--bins')
 #: the one crate whose documents have tests; rustdoc takes a second for each
@@ -33,8 +33,8 @@ _DOCUMENTED = 'vale-handover'
 
 def test(state):
     """The suites that a change must pass, in at most 20 minutes."""
-    return [*lint(state), _wheel(), *_python(state), _rust_tests(state),
-            *_gate(state)]
+    return [*lint(state), _wheel(), *_python(state),
+            _rust_tests(state), *_gate(state)]
 
 
 def lint(state):
@@ -63,8 +63,8 @@ def unit(state):
 def integration(state):
     """Tests of parts together; they need root, some OpenStack or QEMU."""
     return [
-        *lint(state), _wheel(), *_python(state), _rust_tests(state),
-        _python_tests(state, 'devstack/lab', 'as_root'),
+        *lint(state), _wheel(), *_python(state), _browser(),
+        _rust_tests(state), _python_tests(state, 'devstack/lab', 'as_root'),
         _program('vnfs', timeout_s=900, places=(
             'devstack/lab', 'tacker-plugin', 'interfaces')),
         _program('xen', timeout_s=7200), _cloud('--everything')]
@@ -109,6 +109,14 @@ def _python(state):
                                 has_company=True)
             for folder in _PYTHON_TESTS
             if (paths.REPO / folder / 'tests').is_dir()]
+
+
+def _browser():
+    """Pages of the dashboard in a browser, without services."""
+    return runner.Suite(
+        'browser', [sys.executable, '-m', 'clickos_lab.suites.browser'],
+        env=_environment('tacker-plugin', 'browser'), show=_STESTR_SHOW,
+        proof=r' - Passed: [1-9]', has_company=True)
 
 
 def _rust(name):
@@ -157,10 +165,6 @@ def _rust_tests(state):
 
 def _python_tests(state, folder, kind='unit'):
     """One run a folder: each has its own package called tests."""
-    # The folder's own package `tests` comes first, before the lab's.
-    places = [str(paths.REPO / f) for f in (
-        folder, *_PYTHON_TESTS[folder], 'devstack/lab/limits',
-        'devstack/lab')]
     name = f'python-{folder.replace("/", "-")}'
     if kind != 'unit':
         name += f'-{kind}'
@@ -168,6 +172,14 @@ def _python_tests(state, folder, kind='unit'):
     return runner.Suite(
         name, [sys.executable, '-m', 'clickos_lab.suites.stestr_tests',
                state.tool('stestr'), results, folder, kind],
-        env={'PYTHONPATH': ':'.join(places), 'TEST_LIMIT_S': str(
-            _LIMITS_S[kind])},
-        show=_STESTR_SHOW, proof=r' - Passed: [1-9]')
+        env=_environment(folder, kind), show=_STESTR_SHOW,
+        proof=r' - Passed: [1-9]')
+
+
+def _environment(folder, kind):
+    # The folder's own package `tests` comes first, before the lab's.
+    places = [str(paths.REPO / f) for f in (
+        folder, *_PYTHON_TESTS[folder], 'devstack/lab/limits',
+        'devstack/lab')]
+    return {'PYTHONPATH': ':'.join(places),
+            'TEST_LIMIT_S': str(_LIMITS_S[kind])}

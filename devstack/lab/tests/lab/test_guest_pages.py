@@ -16,7 +16,10 @@ from tests.lab import browser
 _NAME = f'{tacker.MARK}-plain'
 _CONFIG = 'FromDevice(0) -> seen :: Counter -> Discard;\n'
 _FAULTY = 'FromDevice(0) -> seen :: Counter\n  -> Frobnicate -> Discard;'
-_NEW = ('// two counters\nFromDevice(0) -> seen :: Counter\n'
+#: Angular would run it and set the title.
+_EXPRESSION = ("{$ $on.constructor('document.title=/ran/.source')() $}"
+               '<img src=x onerror="document.title=/ran/.source">')
+_NEW = (f'// two counters {_EXPRESSION}\nFromDevice(0) -> seen :: Counter\n'
         '  -> again :: Counter -> Discard;')
 
 
@@ -60,6 +63,7 @@ class GuestPagesTest(unittest.TestCase):
         window.click('#clickos-edit')
         self.check()
         self.replace()
+        self.read_a_hostile_comment()
         self.undo()
         self.assertEqual([], window.errors())
         self.assertEqual([], self.browser.faults)
@@ -99,6 +103,29 @@ class GuestPagesTest(unittest.TestCase):
         window.see('#clickos-text')
         self.assertIn('again', self.running())
         window.judge()
+
+    def read_a_hostile_comment(self):
+        """The comment of the running configuration stays a text."""
+        window = self.browser
+        window.open('/clickos/guests/')
+        for page in (lambda: window.link(_NAME),
+                     lambda: window.link('Configuration'),
+                     lambda: window.click('#clickos-edit')):
+            page()
+            window.until(lambda: window.driver.execute_script(
+                'return document.readyState === "complete" && '
+                'angular.element(document.body).injector() !== undefined'),
+                'Angular has not read the page')
+        window.see('#clickos-lit .clickos-comment', _EXPRESSION)
+        self.assertNotEqual('ran', window.driver.title)
+        self.assertIn("script-src 'self' 'sha256-", self.policy())
+
+    def policy(self):
+        """Return the page's policy, as the front passes it on."""
+        return self.browser.driver.execute_async_script(
+            'const done = arguments[arguments.length - 1];'
+            'fetch(location.href).then(answer => done('
+            'answer.headers.get("Content-Security-Policy")));')
 
     def undo(self):
         window = self.browser

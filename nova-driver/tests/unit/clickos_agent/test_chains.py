@@ -115,8 +115,13 @@ class ChainsTest(testtools.TestCase):
         switch = Switch()
         switch.refused = NAMES[0]
         neutron = Neutron(chain(NAMES[0]), chain(NAMES[1]))
-        self.keeper(switch, neutron).look()
+        keeper = self.keeper(switch, neutron)
+        keeper.look()
         self.assertEqual([NAMES[1]], list(switch.chains))
+        # The switch may know later what the hop's port may use.
+        switch.refused = None
+        keeper.look()
+        self.assertEqual([NAMES[1], NAMES[0]], list(switch.chains))
 
     def test_without_neutron_chains_stay(self):
         switch, neutron = Switch(NAMES[0]), Neutron()

@@ -2,6 +2,7 @@
 """Port chains of networking-sfc as chains of the switch."""
 
 import copy
+import functools
 
 import testtools
 
@@ -34,10 +35,11 @@ FLOWS = {'f1': {'id': 'f1', 'project_id': 'us',
                 'destination_port_range_max': 81, 'l7_parameters': {}}}
 PORTS = {key: render.Port('us', 'us', render.Place(
     'host1', 'vale0', 101, 'n' + key, secure, 'mac ' + key,
-    ['10.0.0.5/32']))
+    ['10.0.0.5/32']), ['0.0.0.0/0'])
     for key, secure in (('p1i', True), ('p1e', True), ('p2i', False),
                         ('p2e', False), ('client', True))}
-PORTS.update({key: render.Port('us', 'us', None) for key in ('p3i', 'p3e')})
+PORTS.update({key: render.Port('us', 'us', None, [])
+              for key in ('p3i', 'p3e')})
 TUNNELS = {'host1': '192.0.2.1', 'host2': '192.0.2.2'}
 
 
@@ -69,6 +71,26 @@ class RenderTest(testtools.TestCase):
                 {'pairs': [{'ingress': 'np2i', 'egress': 'np2e',
                             'weight': 3}], 'transparent': True}],
             'nat': ['192.0.2.0/24'], 'symmetric': True}}, self.render())
+
+    def test_a_claim_counts_within_what_each_live_egress_may_claim(self):
+        for claimable, counts in ((['192.0.2.0/24'], True),
+                                  (['192.0.0.0/16'], True),
+                                  (['192.0.2.0/25', '192.0.2.128/25'], False),
+                                  (['::/0'], False), ([], False)):
+            port = PORTS['p2e']._replace(claimable=claimable)
+            found = self.render(ports=dict(PORTS, p2e=port))['host1']
+            self.assertEqual(['192.0.2.0/24'] if counts else [],
+                             found['nat'])
+            self.assertEqual(2, len(found['hops']))
+            check = functools.partial(
+                render.check_claims, GROUPS['g2'], [PAIRS['p2']],
+                {'p2e': port})
+            if counts:
+                check()
+            else:
+                self.assertRaisesRegex(
+                    render.Foreign, 'group g2: source_ip_prefix 192.0.2.0/24:'
+                    ' more than port p2e may use', check)
 
     def test_ethertype_without_a_prefix(self):
         flow = dict(FLOWS['f1'], ethertype='IPv6', destination_ip_prefix=None,
@@ -127,7 +149,7 @@ class RenderTest(testtools.TestCase):
         flow = dict(FLOWS['f1'], logical_destination_port='server')
         there = PORTS['client'].place._replace(
             host='host3', mac='mac server', allowed=['10.0.0.9/32'])
-        ports = dict(PORTS, server=render.Port('us', 'us', there))
+        ports = dict(PORTS, server=render.Port('us', 'us', there, []))
         found = self.render(ports=ports, classifiers={'f1': flow})
         self.assertEqual(['host1'], list(found))
         self.assertNotIn('path', found['host1'])

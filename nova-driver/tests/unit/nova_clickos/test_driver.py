@@ -625,6 +625,35 @@ class EventTest(base.DriverTestCase):
         self.listen()
         self.died_once()
 
+    def test_nova_starts_again_what_ended_before_it_started(self):
+        self.resume()
+        self.cosmosd.crash(base.UUID, 'the host went down', tell=False)
+        self.listen()
+        self._wait_for_faults()
+        self.driver.cleanup_host('compute1')    # waits for the thread
+        self.assertEqual([], self.seen)
+
+    def test_deaths_while_cosmosd_was_away_are_news(self):
+        self.resume()
+        self.listen()
+        self._wait_for_faults()
+        self.cosmosd.crash(base.UUID, 'killed', tell=False)
+        self.driver._connected()        # as after the next subscription
+        self.died_once()
+
+    def resume(self):
+        driver.CONF.set_override('resume_guests_state_on_host_boot', True)
+        self.addCleanup(driver.CONF.clear_override,
+                        'resume_guests_state_on_host_boot')
+
+    def _wait_for_faults(self):
+        """Wait until the first subscription was answered."""
+        for _ in range(6000):
+            if self.found.called:
+                return
+            threading.Event().wait(0.01)
+        self.fail('no subscription')
+
     def test_guest_that_cosmosd_found_in_error(self):
         self.cosmosd.guests[base.UUID].update(state='error',
                                               reason='its port is gone')

@@ -2,20 +2,30 @@
 // Colors the Click language in the editor and in shown configurations.
 (function () {
   'use strict';
+  // Characters of a text that is colored; each token is an element.
+  const MOST = 64 * 1024;
+  // What looks ahead looks at a bounded number of characters: a word, a list
+  // of names or ${ that does not end costs no more than its length.
+  const SPACE = '\\s{0,16}', WORD = '[\\w@/]{1,100}';
   const TOKEN = new RegExp([
     '(?<comment>//[^\\n]*|/\\*[^]*?(?:\\*/|$))',
     '(?<string>"(?:\\\\[^]|[^"\\\\])*"?|\'[^\']*\'?)',
     '(?<keyword>\\b(?:elementclass|require|provide|define|export|library' +
       '|input|output)\\b)',
-    '(?<name>(?:[A-Za-z_@][\\w@/]*)(?=\\s*(?:,\\s*[\\w@/]+\\s*)*::))',
+    '(?<name>(?<![\\w@/])[A-Za-z_@][\\w@/]{0,99}(?![\\w@/])(?=' + SPACE +
+      '(?:,' + SPACE + WORD + SPACE + '){0,16}::))',
     '(?<kind>\\b[A-Z][\\w@/]*)',
-    '(?<variable>\\$\\w+|\\$\\{[^}]*\\})',
+    '(?<variable>\\$\\w+|\\$\\{[^}]{0,100}\\})',
     '(?<arrow>->|=>|::)',
     '(?<number>\\b(?:\\d[\\w.:/]*)\\b)'
   ].join('|'), 'g');
 
   // Fills an element with spans; text never becomes markup.
   function color(element, text) {
+    if (text.length > MOST) {
+      element.textContent = text + '\n';
+      return;
+    }
     const parts = [];
     let end = 0;
     for (const match of text.matchAll(TOKEN)) {

@@ -11,6 +11,7 @@ from django.test import override_settings
 from django.urls import reverse
 from openstack_dashboard import api
 
+from clickos_dashboard import paging
 from tests.unit.clickos_dashboard import base
 from tests.unit.clickos_dashboard import cloud
 
@@ -92,6 +93,15 @@ class DetailTest(GuestTest):
                             ('events', ('create', 'req-1'))):
             self.shows(self.page(DETAIL + f'?tab=guest__{tab}'), *wanted)
 
+    def test_a_tab_shows_the_newest_events(self):
+        api.nova.instance_action_list.return_value = [
+            types.SimpleNamespace(action='reboot', start_time='2026-01-01',
+                                  message=None, request_id=f'req-{i:03}-')
+            for i in range(paging.MOST_ROWS + 1)]
+        text = self.page(DETAIL + '?tab=guest__events')
+        self.shows(text, f'req-{paging.MOST_ROWS - 1:03}-')
+        self.hides(text, f'req-{paging.MOST_ROWS:03}-')
+
     def test_another_projects_server_leads_back_to_the_list(self):
         self.asked.side_effect = self.exceptions.nova
         for path, home in ((DETAIL, INDEX), (EDITOR, reverse(
@@ -162,7 +172,7 @@ class EditorTest(GuestTest):
         answer = self.post('compare').content.decode()
         self.shows(answer, 'clickos-added', '+elementclass F {$a |')
         same = self.post('compare', 'fw :: IPFilter;').context
-        self.assertEqual([], same['difference'])
+        self.assertEqual([], same['difference'].lines)
 
     def test_a_faulty_text_is_not_sent(self):
         answer = self.post('replace', 'b :: Wrong;')

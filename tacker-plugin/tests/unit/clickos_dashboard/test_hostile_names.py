@@ -1,212 +1,154 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts of tenants and guests reach no page as markup."""
+"""Texts of tenants and guests reach no page as markup, and no Angular.
 
-import io
-import json
-import re
-import types
-from unittest import mock
-import zipfile
+The pages of the whole table of addresses are looked at: one that is missing
+here fails a test.
+"""
 
 from django.core.files import uploadedfile
+from django.urls import get_resolver
 from django.urls import reverse
-from openstack_dashboard import api
 
-from tests.unit.clickos_dashboard import base
+from clickos_dashboard import code
 from tests.unit.clickos_dashboard import cloud
-from tests.unit.clickos_dashboard import test_chains
+from tests.unit.clickos_dashboard import hostile
+from tests.unit.clickos_dashboard import markup
 
-#: Each part alone would break out of its place on a page.
-EVIL = '"\'><script>alert(1)</script><img src=x onerror=alert(2)>{$ 7 $}'
-#: What must not stand on a page; Angular runs what {$ $} encloses.
-_RAW = ('<script>alert(1)', '<img src=x', '"\'><', '{$ 7')
-#: Angular evaluates nothing there, and no tag can begin.
-_LEFT_ALONE = re.compile(
-    r'(<(?:pre|textarea)\b[^<>]*\bng-non-bindable[^<>]*>)'
-    r'(?:[^<]|</?span\b[^<]*)*')
-_GUEST = f'GET /v1/servers/{cloud.SERVER}/handlers'
-_VNF = f'/vnflcm/v1/vnf_instances/{cloud.VNF}'
-_PACKAGE = f'/vnfpkgm/v1/vnf_packages/{cloud.PACKAGE}'
-
-
-def evil_csar():
-    """Return a package whose every name is hostile."""
-    evil = json.dumps(EVIL)
-    definitions = f'''
-description: {evil}
-topology_template:
-  substitution_mappings: {{properties: {{flavour_id: {evil}}}}}
-  node_templates:
-    {evil}:
-      type: tosca.nodes.nfv.Vdu.Compute
-      properties: {{description: {evil}}}
-      artifacts: {{click: {{file: a.click}}}}
-      capabilities:
-        virtual_compute:
-          properties: {{virtual_memory: {{virtual_mem_size: {evil}}}}}
-    cp {evil[1:-1]}:
-      type: tosca.nodes.nfv.VduCp
-      requirements: [{{virtual_binding: {evil}}}]
-  policies:
-    - a:
-        type: clickos.policies.Configuration
-        targets: [{evil}]
-        properties:
-          artifact: click
-          properties:
-            {evil}:
-              type: {evil}
-              description: {evil}
-              default: {evil}
-              handler: {evil}
-            e: {{type: enum, values: [{evil}], default: {evil}}}
-'''
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, 'w') as csar:
-        csar.writestr('TOSCA-Metadata/TOSCA.meta', 'Entry-Definitions: a.yaml')
-        csar.writestr('a.yaml', definitions.replace(
-            'cp \\"', 'cp ').replace(f'cp {EVIL}:', f'cp{len(EVIL)}:'))
-        csar.writestr('a.click', EVIL)
-    return packed.getvalue()
+_AJAX = {'HTTP_X_REQUESTED_WITH': 'XMLHttpRequest'}
+#: What must not stand in any answer.
+_RAW = ('<script>document.title', '<img src=x', '<svg/onload', '"\'><',
+        '<p ng-init')
+#: Pages without a text of a tenant.
+_PLAIN = ('packages:upload',)
+#: Answers for scripts, which test_answers_for_scripts asks for.
+_DATA = {'overview:traffic', 'chains:order', 'chains:counters',
+         'guests:counters', 'guests:graph'}
 
 
-class HostileNamesTest(base.PageTest):
+def _names(resolver, prefix=''):
+    """Yield the names of all addresses below a resolver."""
+    for name, (_path, inner) in resolver.namespace_dict.items():
+        yield from _names(inner, f'{prefix}{name}:')
+    for pattern in resolver.url_patterns:
+        if getattr(pattern, 'name', None):
+            yield prefix + pattern.name
 
-    def setUp(self):
-        super().setUp()
-        vnf = cloud.vnf(
-            vnfInstanceName=EVIL, vnfInstanceDescription=EVIL,
-            vnfProductName=EVIL, vnfSoftwareVersion=EVIL,
-            metadata={
-                'clickosProperties': json.dumps({EVIL: EVIL}),
-                'clickosState': json.dumps({cloud.VNFC: EVIL}),
-                'clickosUpdate': json.dumps({'verdict': 'refused',
-                                             'message': EVIL})})
-        info = vnf['instantiatedVnfInfo']
-        info['scaleStatus'] = [{'aspectId': EVIL, 'scaleLevel': EVIL}]
-        info['vnfcResourceInfo'][0]['vduId'] = EVIL
-        package = cloud.package(
-            vnfProductName=EVIL, vnfProvider=EVIL, vnfSoftwareVersion=EVIL,
-            usageState=EVIL)
-        self.cloud.answers.update({
-            'GET /vnflcm/v1/vnf_instances': [vnf], f'GET {_VNF}': vnf,
-            'GET /vnfpkgm/v1/vnf_packages': [package],
-            f'GET {_PACKAGE}': package,
-            f'GET {_PACKAGE}/package_content': evil_csar(),
-            'GET /v1.0/vims': {'vims': [{'id': EVIL, 'name': EVIL}]},
-            'GET /vnflcm/v1/vnf_lcm_op_occs': [cloud.operation(
-                operation=EVIL, operationState='FAILED', startTime=EVIL,
-                operationParams=json.dumps({EVIL: EVIL}),
-                error={'detail': EVIL})],
-            _GUEST: {'handlers': [
-                {'name': EVIL, 'read': True, 'write': True},
-                {'name': 'fw.config', 'read': True, 'write': True}]},
-            f'{_GUEST}/fw.config': {'name': 'fw.config', 'value': EVIL},
-            f'{_GUEST}/config': {'name': 'config', 'value': EVIL}})
-        self.cloud.answers.update(test_chains.answers(
-            (EVIL, 'b'), name=EVIL))
-        for thing in (*api.neutron.port_list.return_value,
-                      *api.neutron.network_list_for_tenant.return_value):
-            thing._apidict['name'] = EVIL
-            thing._apidict['name_or_id'] = EVIL
 
-    def check(self, text):
-        self.hides(_LEFT_ALONE.sub('', text), *_RAW)
-        self.shows(text, 'alert(1)')
+class MarkupTest(hostile.HostileTest):
+    """Looks at each page as a parser of HTML and as Angular."""
+
+    def check(self, text, is_marked=True):
+        """Check that a text stands on a page, and stands there as text."""
+        self.hides(text, *_RAW)
+        read = markup.Reader(text)
+        self.assertEqual([], read.handlers)
+        self.assertEqual([], [each for each in read.evaluated
+                              if hostile.MARK in each])
+        if is_marked:
+            self.shows(text, hostile.MARK)
+
+    def check_post(self, path, form, **more):
+        answer = self.client.post(path, form, **more)
+        self.check(answer.content.decode())
+
+    def test_every_address_is_known(self):
+        ours = {name.removeprefix('horizon:clickos:')
+                for name in _names(get_resolver())
+                if name.startswith('horizon:clickos:')}
+        self.assertEqual(ours, set(hostile.addresses()) | _DATA)
 
     def test_every_page(self):
-        host = types.SimpleNamespace(
-            name=EVIL, state=EVIL, status='disabled', running_vms=EVIL,
-            memory_used=EVIL, memory_size=EVIL,
-            service_details={'host': EVIL, 'disabled_reason': EVIL})
-        agent = types.SimpleNamespace(
-            host=EVIL, is_alive=True, configuration={
-                'load': {'packets_per_s': EVIL, 'dropped_per_s': EVIL}})
-        self._setup_user(roles=[{'id': '1', 'name': 'admin'}])
-        with mock.patch.object(api.nova, 'hypervisor_list', autospec=True,
-                               return_value=[host]), \
-                mock.patch.object(api.neutron, 'agent_list', autospec=True,
-                                  return_value=[agent]), \
-                mock.patch.object(api.nova, 'server_console_output',
-                                  autospec=True, return_value=EVIL):
-            for name, *args in (
-                    ('overview:index',), ('packages:index',),
-                    ('packages:detail', cloud.PACKAGE), ('vnfs:index',),
-                    ('vnfs:choose',), ('vnfs:launch', cloud.PACKAGE),
-                    ('vnfs:update', cloud.VNF), ('vnfs:scale', cloud.VNF),
-                    ('chains:index',), ('chains:create',),
-                    ('chains:detail', test_chains.CHAIN),
-                    ('chains:insert', test_chains.CHAIN),
-                    ('vnfs:handler', cloud.VNF, cloud.SERVER, 'fw.config')):
-                with self.subTest(name):
-                    self.check(self.page(reverse(
-                        f'horizon:clickos:{name}', args=args)))
-            detail = reverse('horizon:clickos:vnfs:detail',
-                             args=(cloud.VNF,))
-            for tab in ('state', 'graph', 'counters', 'handlers',
-                        'configuration', 'console', 'operations'):
-                with self.subTest(tab):
-                    self.check(self.page(f'{detail}?tab=vnf__{tab}'))
+        for name, path in hostile.addresses().items():
+            with self.subTest(name):
+                self.check(self.page(path), name not in _PLAIN)
 
-    def test_every_page_of_a_guest(self):
-        server = types.SimpleNamespace(
-            id=cloud.SERVER, name=EVIL, status=EVIL, image={'id': 'i'},
-            metadata={})
-        image = types.SimpleNamespace(id='i', properties={
-            'clickos_sha256': '0'})
-        event = types.SimpleNamespace(action=EVIL, start_time=EVIL,
-                                      message=EVIL, request_id=EVIL)
-        for place, name, answer in (
-                (api.nova, 'server_list', ([server], False)),
-                (api.nova, 'server_get', server),
-                (api.nova, 'instance_action_list', [event]),
-                (api.nova, 'server_console_output', EVIL),
-                (api.glance, 'image_list_detailed', ([image], 0, 0))):
-            self.enterContext(mock.patch.object(
-                place, name, autospec=True, return_value=answer))
-        self.check(self.page(reverse('horizon:clickos:guests:index')))
-        detail = reverse('horizon:clickos:guests:detail',
-                         args=(cloud.SERVER,))
-        for tab in ('graph', 'counters', 'handlers', 'configuration',
-                    'events', 'console'):
-            with self.subTest(tab):
-                self.check(self.page(f'{detail}?tab=guest__{tab}'))
-        editor = reverse('horizon:clickos:guests:configuration',
-                         args=(cloud.SERVER,))
-        self.check(self.page(editor))
-        self.cloud.answers[f'PUT /v1/servers/{cloud.SERVER}/configuration'
-                           ] = (400, {'error': {'code': 'bad-config',
-                                                'message': EVIL}})
+    def test_every_page_in_a_window(self):
+        for name, path in hostile.addresses().items():
+            with self.subTest(name):
+                # The first tab of a guest is its graph, which comes later.
+                self.check(self.page(path, **_AJAX),
+                           name not in (*_PLAIN, 'guests:detail'))
+
+    def test_every_tab(self):
+        for path in hostile.tabs():
+            with self.subTest(path):
+                self.check(self.page(path))
+                self.check(self.page(path, **_AJAX),
+                           not path.endswith('__graph'))
+
+    def test_a_row_that_is_asked_again(self):
+        path = hostile.addresses()['vnfs:index']
+        text = self.page(f'{path}?action=row_update&table=vnfs'
+                         f'&obj_id={cloud.VNF}', **_AJAX)
+        self.check(text)
+        self.shows(text, '<tr')
+
+    def test_the_editors_answers(self):
+        path = hostile.addresses()['guests:configuration']
         for action in ('check', 'compare', 'replace', 'undo'):
             with self.subTest(action):
-                self.check(self.client.post(editor, {
-                    'action': action, 'text': EVIL}).content.decode())
+                self.check_post(path, {'action': action,
+                                       'text': hostile.EVIL})
 
-    def test_a_guests_error(self):
-        path = f'/v1/servers/{cloud.SERVER}/handlers/fw.config'
-        self.cloud.answers[f'PUT {path}'] = (400, {'error': {
-            'code': 'handler-error', 'message': EVIL}})
-        self.check(self.client.post(
-            reverse('horizon:clickos:vnfs:handler',
-                    args=(cloud.VNF, cloud.SERVER, 'fw.config')),
-            {'value': EVIL}).content.decode())
+    def test_refusals_of_guest_and_tacker(self):
+        places = hostile.addresses()
+        for name in ('vnfs:handler', 'guests:handler'):
+            self.check_post(places[name], {'value': hostile.EVIL})
+        self.check_post(places['packages:upload'], {
+            'csar': uploadedfile.SimpleUploadedFile(hostile.EVIL, b'PK')})
+        for name in ('vnfs:launch', 'vnfs:scale', 'chains:create',
+                     'chains:insert'):
+            with self.subTest(name):
+                self.check_post(places[name], {})
+                self.check_post(places[name], {}, **_AJAX)
 
-    def test_tackers_words_about_a_file(self):
-        self.cloud.answers['POST /vnfpkgm/v1/vnf_packages'] = {
-            'id': cloud.PACKAGE}
-        self.cloud.answers[f'PUT {_PACKAGE}/package_content'] = (
-            400, {'detail': EVIL})
-        self.check(self.client.post(
-            reverse('horizon:clickos:packages:upload'),
-            {'csar': uploadedfile.SimpleUploadedFile(EVIL, b'PK')}
-        ).content.decode())
+    def test_messages_that_the_next_page_shows(self):
+        path = hostile.addresses()['vnfs:handler']
+        self.cloud.answers[f'PUT /v1/servers/{cloud.SERVER}/handlers/'
+                           'fw.config'] = {'revision': 1}
+        self.cloud.answers[f'POST /vnflcm/v1/vnf_instances/{cloud.VNF}'
+                           '/heal'] = (409, {'detail': hostile.EVIL})
+        self.client.post(path, {'value': 'x'})
+        index = hostile.addresses()['vnfs:index']
+        self.client.post(index, {'action': f'vnfs__heal__{cloud.VNF}'})
+        self.shows(self.page(index), 'class="alert alert-')
+        self.client.post(index, {'action': f'vnfs__heal__{cloud.VNF}'})
+        self.check(self.page(reverse('horizon:clickos:packages:upload')))
 
-    def test_an_elements_name_in_the_picture(self):
-        word = EVIL.replace(' ', '')
-        self.cloud.answers[f'{_GUEST}/graph'] = {'name': 'graph', 'value': (
-            f'watched_ns 1\nelement {word} {word} 7\n'
-            f'connection {word} 0 {word} 0 push 1 1\n')}
+
+class AnswersForScriptsTest(hostile.HostileTest):
+
+    def test_the_picture(self):
         text = self.page(reverse('horizon:clickos:guests:graph',
                                  args=(cloud.SERVER,)))
-        self.hides(text, '<script', '<img')
-        self.shows(text, 'alert(1)', '<svg')
+        self.assertLessEqual(
+            set(markup.Reader(text).tags),
+            {'svg', 'title', 'style', 'g', 'rect', 'text', 'path'})
+        self.shows(text, hostile.MARK, '<svg')
+
+    def test_json_is_no_page(self):
+        for name, query in (
+                ('overview:traffic', f'?server={cloud.SERVER}'),
+                ('guests:counters', ''), ('chains:counters', '')):
+            panel = name.partition(':')[0]
+            arguments = {'guests': (cloud.SERVER,), 'chains': (
+                '77777777-7777-4777-8777-777777777777',)}.get(panel, ())
+            path = reverse(f'horizon:clickos:{name}', args=arguments)
+            answer = self.client.get(path + query)
+            with self.subTest(name):
+                self.assertEqual('application/json', answer['Content-Type'])
+                self.assertIn("default-src 'none'",
+                              answer['Content-Security-Policy'])
+
+
+class ReaderTest(hostile.HostileTest):
+    """The judge of these tests sees what Angular would evaluate."""
+
+    def test_only_marked_elements_are_left_alone(self):
+        page = ('<head><title>a</title></head><p title="b">c<br>d</p>'
+                f'<div {code.LEFT_ALONE} title="e">f<p>g</p>'
+                '<table class="datatable"><tr title="h"><td>i</td></tr>'
+                f'<tr {code.LEFT_ALONE} title="j"><td>k</td></tr></table>'
+                '</div>l')
+        found = markup.Reader(page).evaluated
+        self.assertEqual(['b', 'c', 'd', 'datatable', 'h', 'i', 'l'], found)

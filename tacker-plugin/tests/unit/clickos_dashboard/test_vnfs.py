@@ -7,6 +7,7 @@ from django.urls import reverse
 from openstack_dashboard import api
 
 from clickos_dashboard.api import descriptor
+from clickos_dashboard import paging
 from tests.unit.clickos_dashboard import base
 from tests.unit.clickos_dashboard import cloud
 
@@ -48,6 +49,15 @@ class ListTest(base.PageTest):
         self.shows(before, 'edge-20', 'edge-39')
         self.hides(before, 'edge-40')
         self.shows(self.page(INDEX + '?marker=gone'), 'edge-00')
+
+    def test_a_tab_shows_the_newest_operations(self):
+        self.cloud.answers[_OPERATIONS] = [
+            cloud.operation(id=f'{i:03}', operation=f'HEAL-{i:03}-',
+                            startTime=f'2026-01-01 00:00:{i:03}')
+            for i in range(paging.MOST_ROWS + 1)]
+        text = self.page(f'{DETAIL}?tab=vnf__operations')
+        self.shows(text, f'HEAL-{paging.MOST_ROWS:03}-', 'HEAL-001-')
+        self.hides(text, 'HEAL-000-')
 
     def test_a_reason_inside_an_object_is_taken_out(self):
         self.cloud.answers[_OPERATIONS] = [cloud.operation(

@@ -4,10 +4,12 @@
 //!
 //! All names and live ports are resolved when the configuration or a link changes. A packet costs
 //! its classification and one look into a table.
+mod claim;
 mod exit;
 mod flow;
 mod flows;
 mod hop;
+mod recent;
 mod route;
 mod tick;
 mod version;
@@ -17,14 +19,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use vale_proto::{ChainInfo, ChainName, ChainSet, MAX_CHAINS, PortName};
+use vale_proto::{ChainInfo, ChainName, ChainSet, IpNet, MAX_CHAINS, Mac, PortName};
 
 use crate::headers::Ethernet;
 use crate::nsh::{Label, Link, State, TTL};
-use crate::port::Port;
+use crate::port::{Port, Relayed};
 use exit::{Exit, exits, retire};
 use flow::Flow;
 use flows::Flows;
+use recent::{Stations, Translated};
 use route::Route;
 use version::{Chain, Phase, Place};
 
@@ -49,6 +52,10 @@ pub struct Step {
     pub enters: bool,
     /// Another host sent the packet.
     arrives: bool,
+    /// The key of the packet's source, see [`Stations`].
+    station: u64,
+    /// The keys of the packet's flow if a hop translated its source, see [`Translated`].
+    translated: Option<[u64; 2]>,
     pub next: Next,
 }
 
@@ -78,6 +85,8 @@ pub enum Next {
 struct Role {
     chain: usize,
     exit: Exit,
+    /// The other port of its pair.
+    partner: Option<usize>,
 }
 
 /// The chains of a switch.
@@ -103,6 +112,8 @@ pub struct Definition {
     is_due: Arc<AtomicBool>,
     /// The flows of each hop.
     flows: Vec<Arc<Flows>>,
+    stations: Arc<Stations>,
+    translated: Arc<Translated>,
 }
 
 impl Definition {
@@ -110,6 +121,8 @@ impl Definition {
         Self {
             link,
             is_due: Arc::default(),
+            stations: Arc::default(),
+            translated: Arc::default(),
             flows: set.hops.iter().map(|_| Arc::default()).collect(),
             set,
         }
@@ -130,6 +143,8 @@ pub enum SetError {
     TooMany,
     /// The chain's path has no port.
     NoPath,
+    /// A NAT network is wider than any hop may use; the port is one of the first hop.
+    Claim(IpNet, PortName),
 }
 
 impl Chains {
@@ -164,9 +179,15 @@ impl Chains {
         self.in_force().chain(self.new_ones())
     }
 
+    /// Refuses a chain that claims addresses which no hop may use.
+    pub fn check_claims(&self, set: &ChainSet, ports: &Ports) -> Result<(), SetError> {
+        claim::check(set, ports)
+    }
+
     /// Makes a chain, or replaces it between two packets. Counters of unchanged hops go on. A chain
     /// with a path begins and changes when all hosts have the definition.
     pub fn set(&mut self, mut definition: Definition, ports: &Ports) -> Result<(), SetError> {
+        self.check_claims(&definition.set, ports)?;
         if self.promote(Instant::now()) {
             self.resolve(ports);
         }
@@ -179,6 +200,9 @@ impl Chains {
         let link = definition.link.take();
         definition.link = link.or_else(|| self.link_of(&definition.set));
         let mut new = Chain::new(definition);
+        if let Some(other) = self.chains.iter().find(|c| c.is_of(&new)) {
+            new.share(other);
+        }
         if new.set.path.is_some() && new.route.is_none() {
             return Err(SetError::NoPath);
         }
@@ -311,10 +335,10 @@ impl Chains {
         let earlier = &self.chains[..index];
         let retired = chain.retired.iter().map(|r| (&r.port, r.exit));
         for (name, exit) in exits(&chain.set).chain(retired) {
-            let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
-            let Some(port) = ports.iter().position(named) else {
+            let Some(port) = find(ports, name) else {
                 continue;
             };
+            let partner = partner(&chain.set, name).and_then(|name| find(ports, name));
             // A port that left the chain has the role of an ended definition after its own ends.
             let same = |role: &Role| {
                 let earlier = earlier.get(role.chain);
@@ -322,7 +346,11 @@ impl Chains {
                 same && role.exit.until.is_none()
             };
             if !self.roles[port].iter().any(same) {
-                self.roles[port].push(Role { chain: index, exit });
+                self.roles[port].push(Role {
+                    chain: index,
+                    exit,
+                    partner,
+                });
             }
             self.isolated[port] |= chain.is_transparent(name);
         }
@@ -346,7 +374,7 @@ impl Chains {
         if !roles.is_empty() {
             return roles
                 .iter()
-                .find_map(|role| self.onward(ports, *role, flow));
+                .find_map(|role| self.onward(ports, source, *role, flow));
         }
         let port = ports[source].as_ref().filter(|port| !port.is_path())?;
         let chains = self.chains.iter().enumerate();
@@ -370,6 +398,8 @@ impl Chains {
                 chain: index,
                 enters: true,
                 arrives: false,
+                station: chain.stations.key(flow.source),
+                translated: None,
                 next,
             })
         })
@@ -382,22 +412,29 @@ impl Chains {
             route.is_some_and(|r| (r.link.number, r.version) == (label.number, label.version))
         };
         let index = self.chains.iter().position(is_it)?;
+        let chain = &self.chains[index];
+        let (next, permit) = chain.arrive(ports, label, flow)?;
         Some(Step {
             chain: index,
             enters: false,
             arrives: true,
-            next: self.chains[index].arrive(ports, label, flow)?,
+            station: chain.stations.key(flow.source),
+            translated: chain
+                .translated_keys(permit, flow)
+                .filter(|_| !label.reverse),
+            next,
         })
     }
 
     /// The step of a packet that a hop sends; it never enters a chain again.
-    fn onward(&self, ports: &Ports, role: Role, flow: Flow) -> Option<Step> {
+    fn onward(&self, ports: &Ports, source: usize, role: Role, flow: Flow) -> Option<Step> {
         let chain = &self.chains[role.chain];
         if role.exit.is_over() {
             return None;
         }
         let to = |at: Option<usize>, direction| {
-            let at = at.filter(|_| chain.permits(ports, direction, flow))?;
+            let at = at?;
+            let permit = chain.permits_hop(ports, source, direction, flow)?;
             let sender = match direction {
                 Direction::Forward => at.checked_sub(1),
                 Direction::Reverse => Some(at),
@@ -407,16 +444,19 @@ impl Chains {
                 sender,
                 ttl: TTL,
             };
-            Some(chain.next(ports, place, direction, flow))
+            Some(Step {
+                chain: role.chain,
+                enters: false,
+                arrives: false,
+                station: chain.stations.key(flow.source),
+                translated: chain
+                    .translated_keys(permit, flow)
+                    .filter(|_| direction == Direction::Forward),
+                next: chain.next(ports, place, direction, flow),
+            })
         };
         let forward = to(role.exit.forward, Direction::Forward);
-        let next = forward.or_else(|| to(role.exit.reverse, Direction::Reverse))?;
-        Some(Step {
-            chain: role.chain,
-            enters: false,
-            arrives: false,
-            next,
-        })
+        forward.or_else(|| to(role.exit.reverse, Direction::Reverse))
     }
 
     /// True for a port of a transparent hop, which would pass flooded frames around in a circle, and
@@ -433,6 +473,45 @@ impl Chains {
     /// The segment of a step's chain.
     pub fn segment(&self, step: Step) -> u32 {
         self.chains[step.chain].set.segment
+    }
+
+    /// The guard's question about a step of a packet that a hop sends; None for any other step. Another
+    /// host of a path has asked its own guard.
+    pub fn relayed(
+        &self,
+        step: Step,
+        ports: &Ports,
+        source: usize,
+        ethernet: &Ethernet,
+    ) -> Option<Relayed> {
+        (!step.enters).then_some(())?;
+        let stations = &self.chains[step.chain].stations;
+        let is_partner = || {
+            let roles = self.roles.get(source).into_iter().flatten();
+            let mut partners = roles.filter_map(|role| ports[role.partner?].as_ref());
+            partners.any(|port| port.guard.has_mac(ethernet.source))
+        };
+        Some(Relayed {
+            is_station: step.arrives || stations.has(step.station, ethernet.source) || is_partner(),
+        })
+    }
+
+    /// Notes what the next packets rest on: the station of a packet to a hop, and a translated flow.
+    pub fn note(&self, step: Step, source: Mac) {
+        let chain = &self.chains[step.chain];
+        if let Next::Hop { .. } = step.next {
+            chain.stations.note(step.station, source);
+        }
+        if let Some(keys) = step.translated {
+            chain.translated.note(keys);
+        }
+    }
+
+    /// Forgets the translated flows of the chains that a port is a hop of.
+    pub fn forget_translated(&self, port: usize) {
+        for role in self.roles.get(port).into_iter().flatten() {
+            self.chains[role.chain].translated.clear();
+        }
     }
 
     /// Counts a step that was taken.
@@ -481,4 +560,19 @@ impl Chains {
         let routes = self.chains.iter().filter_map(|c| c.route.as_ref());
         routes.map(|route| route.port_name())
     }
+}
+
+fn find(ports: &Ports, name: &PortName) -> Option<usize> {
+    let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
+    ports.iter().position(named)
+}
+
+/// The other port of a port's pair.
+fn partner<'a>(set: &'a ChainSet, name: &PortName) -> Option<&'a PortName> {
+    let mut pairs = set.hops.iter().flat_map(|hop| &hop.pairs);
+    pairs.find_map(|pair| match () {
+        () if pair.ingress == *name => Some(&pair.egress),
+        () if pair.egress == *name => Some(&pair.ingress),
+        () => None,
+    })
 }

@@ -217,6 +217,7 @@ fn a_routed_hop_elsewhere_gets_its_own_address_and_its_packets_leave_there() {
 fn translated_answers_enter_at_the_host_of_the_hop() {
     let nat = Ipv4Addr::new(192, 0, 2, 7);
     let mut hosts = Hosts::new(2);
+    hosts.nets[1].bench.allow("h1-out", "192.0.2.7/32");
     let routed = json!({"pairs": [at(1, 1)]});
     hosts.chain(vec![routed, wire(0)], json!({"nat": ["192.0.2.7/32"]}));
     hosts.nets[0].a.send(&there(1));

@@ -7,7 +7,10 @@ use vale_proto::{ChainCounters, ChainInfo};
 
 use super::*;
 use crate::chain::Definition;
+use crate::guard::Guard;
 
+#[path = "claim_tests.rs"]
+mod claims;
 #[path = "path_tests.rs"]
 mod paths;
 #[path = "scale_tests.rs"]
@@ -58,6 +61,19 @@ struct Net {
 fn secure(last: u8) -> Value {
     let ip = format!("10.0.0.{last}/32");
     json!({"mac": mac(last), "port_security": true, "allowed": [{"ip": ip}]})
+}
+
+impl Bench {
+    /// Lets a port use a network in addition to its own address.
+    fn allow(&mut self, port: &str, network: &str) {
+        let name = port.parse().unwrap();
+        let mac = self.switch.port_mut(&name).unwrap().mac;
+        let own = format!("10.0.0.{}/32", mac.unwrap().0[5]);
+        let allowed = json!([{"ip": own}, {"ip": network}]);
+        let allowed: Vec<_> = serde_json::from_value(allowed).unwrap();
+        let mut guard = Guard::of(true, mac, &allowed);
+        assert!(self.switch.set_guard(&name, &mut guard));
+    }
 }
 
 impl Net {
@@ -381,6 +397,7 @@ fn fragments_cannot_pass_by() {
 fn a_hop_may_translate_sources_that_the_chain_declares() {
     let nat = Ipv4Addr::new(192, 0, 2, 7);
     let mut net = Net::new(2);
+    net.bench.allow("h0-out", "192.0.2.7/32");
     let hops = vec![json!({"pairs": [pair(0, 1)]}), transparent(1)];
     net.chain(hops, json!({"nat": ["192.0.2.7/32"]}));
     net.a.send(&there(1));
@@ -415,6 +432,7 @@ impl SharedNat {
 
     fn new(hops: u8) -> Self {
         let mut net = Net::new(hops);
+        (0..hops).for_each(|n| net.bench.allow(&format!("h{n}-out"), "192.0.2.7/32"));
         let server = json!({"mac": mac(99), "port_security": true,
             "allowed": [{"ip": "10.0.1.0/24"}]});
         let server = net.bench.try_add("server", server).unwrap();

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One definition of a chain, with its ports and counters.
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use vale_proto::{ChainCounters, ChainInfo, ChainSet, Classifier, IpNet, Mac, PortName};
 
+use super::claim::Claimants;
 use super::exit::{Retired, shares_pair};
 use super::flow::Flow;
 use super::hop::{Entry, LiveHop};
+use super::recent::{Stations, Translated};
 use super::route::Route;
-use super::{Definition, Direction, Next, Ports};
+use super::{Definition, Direction, Next, Ports, find};
 use crate::headers::Ethernet;
 use crate::nsh::{FIRST_INDEX, Label, State};
-use crate::port::Port;
 
 /// The part that a definition plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +35,19 @@ pub struct Chain {
     /// The ports that the classifiers name.
     ends: Vec<Ends>,
     pub hops: Vec<LiveHop>,
+    pub stations: Arc<Stations>,
+    pub translated: Arc<Translated>,
+    claimants: Claimants,
     pub counters: ChainCounters,
+}
+
+/// Why a hop may send a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permit {
+    /// Its addresses are those of the classifier.
+    Classified,
+    /// A hop translated its source.
+    Translated,
 }
 
 /// The ports that a classifier names; `None` selects any.
@@ -64,6 +78,8 @@ impl Chain {
             link,
             is_due,
             flows,
+            stations,
+            translated,
         } = definition;
         let hops = set.hops.iter().zip(flows);
         Self {
@@ -72,6 +88,9 @@ impl Chain {
             route: Route::new(&set, link, is_due),
             ends: Vec::new(),
             hops: hops.map(|(hop, flows)| LiveHop::new(hop, flows)).collect(),
+            stations,
+            translated,
+            claimants: Claimants::default(),
             counters: ChainCounters::default(),
             set,
         }
@@ -113,6 +132,13 @@ impl Chain {
         }
     }
 
+    /// Shares the stations and translated flows with another definition of the chain. A packet may leave a
+    /// hop by another definition than the one by which it entered.
+    pub fn share(&mut self, other: &Self) {
+        self.stations = Arc::clone(&other.stations);
+        self.translated = Arc::clone(&other.translated);
+    }
+
     /// Takes over what hosts and workers know: about the same version, and about the flows of hops
     /// that keep a pair.
     pub fn keep_states(&mut self, old: &mut Self) {
@@ -140,10 +166,7 @@ impl Chain {
     }
 
     pub fn resolve(&mut self, ports: &Ports) {
-        let find = |name: &PortName| {
-            let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
-            ports.iter().position(named)
-        };
+        let find = |name: &PortName| find(ports, name);
         if let Some(route) = &mut self.route {
             route.port = find(&route.port_name());
         }
@@ -159,6 +182,7 @@ impl Chain {
             }
         };
         self.ends = self.set.classifiers.iter().map(ends).collect();
+        self.claimants = Claimants::new(&self.set, local, find);
         let hops = self.hops.iter_mut().zip(&self.set.hops);
         for (n, (hop, spec)) in hops.enumerate() {
             hop.resolve(n, spec, self.route.as_ref(), ports, find);
@@ -211,30 +235,39 @@ impl Chain {
                 && flow.matches(c)
         };
         let answer = flow.reversed();
-        let translated = self.translates(answer);
-        let reverse = |(c, ends): (&Classifier, Ends)| match translated {
-            true if self.route.is_some() => answer.matches_except_source(c),
-            true => {
-                here(ends)
-                    && ends.destination.is_none_or(|port| port == source)
-                    && answer.matches_except_source(c)
-            }
-            false => {
-                here(ends)
-                    && ends.destination.is_none_or(|port| port == source)
-                    && is(c.source_mac, ethernet.destination)
-                    && is(c.destination_mac, ethernet.source)
-                    && ends.source.is_none_or(owns)
-                    && answer.matches(c)
-            }
+        let comes_from = |ends: Ends| ends.destination.is_none_or(|port| port == source);
+        let reverse = |(c, ends): (&Classifier, Ends)| {
+            here(ends)
+                && comes_from(ends)
+                && is(c.source_mac, ethernet.destination)
+                && is(c.destination_mac, ethernet.source)
+                && ends.source.is_none_or(owns)
+                && answer.matches(c)
+        };
+        let restored = |(c, ends): (&Classifier, Ends)| {
+            (self.route.is_some() || here(ends) && comes_from(ends))
+                && answer.matches_except_source(c)
         };
         if self.classifiers().any(forward) {
             return Some(Direction::Forward);
         }
-        // The host of the hop that translates gets the answers, and only it.
-        let elsewhere = || translated && self.route.is_some() && !self.has_mac(ports, ethernet);
-        let enters = self.set.symmetric && self.classifiers().any(reverse) && !elsewhere();
+        let enters = self.set.symmetric
+            && (self.classifiers().any(reverse)
+                || self.returns(ports, ethernet, answer) && self.classifiers().any(restored));
         enters.then_some(Direction::Reverse)
+    }
+
+    /// True for a packet to an address that a hop put in place of a source. The address alone takes no
+    /// packet from another station: the chain must have translated the packet's flow. Else the frame
+    /// must have the MAC address of a hop's port that may use the address.
+    fn returns(&self, ports: &Ports, ethernet: &Ethernet, answer: Flow) -> bool {
+        let (claimants, address) = (&self.claimants, answer.source);
+        // The host of the hop that translates gets the answers, and only it.
+        let is_here = || self.route.is_none() || self.has_mac(ports, ethernet);
+        self.translates(answer)
+            && is_here()
+            && claimants.may_use(ports, address)
+            && (self.translated.has(answer) || claimants.has(ports, address, ethernet.destination))
     }
 
     /// True if a port of this host's segment has the destination of a frame.
@@ -243,14 +276,46 @@ impl Chain {
         ports.any(|p| p.segment == self.set.segment && p.mac == Some(ethernet.destination))
     }
 
-    /// True if a hop may send the packet in this direction. The packet belongs to a flow of the
+    /// The same for the port of a hop on this host. It puts addresses in place of a source only if it may
+    /// use them. A later hop passes on what an earlier one translated.
+    pub fn permits_hop(
+        &self,
+        ports: &Ports,
+        port: usize,
+        direction: Direction,
+        flow: Flow,
+    ) -> Option<Permit> {
+        let permit = self.permits(ports, direction, flow)?;
+        let claims = permit == Permit::Translated && direction == Direction::Forward;
+        let may_use = || {
+            ports[port]
+                .as_ref()
+                .is_some_and(|p| p.guard.has(flow.source))
+        };
+        let is_known = || self.claimants.may_use(ports, flow.source) && self.translated.has(flow);
+        let may_claim = !claims || may_use() || is_known();
+        may_claim.then_some(permit)
+    }
+
+    /// The reason why a hop may send the packet in this direction. The packet belongs to a flow of the
     /// classifiers, and its addresses to their ports.
-    pub fn permits(&self, ports: &Ports, direction: Direction, flow: Flow) -> bool {
-        self.permitting(ports, direction, flow).is_some()
+    fn permits(&self, ports: &Ports, direction: Direction, flow: Flow) -> Option<Permit> {
+        let found = self.permitting(ports, direction, flow);
+        found.map(|(_, permit)| permit)
+    }
+
+    /// The keys by which the chain knows a packet of a translated flow.
+    pub fn translated_keys(&self, permit: Permit, flow: Flow) -> Option<[u64; 2]> {
+        (permit == Permit::Translated).then(|| self.translated.keys(flow))
     }
 
     /// The classifier that permits a hop to send the packet.
-    fn permitting(&self, ports: &Ports, direction: Direction, flow: Flow) -> Option<&Classifier> {
+    fn permitting(
+        &self,
+        ports: &Ports,
+        direction: Direction,
+        flow: Flow,
+    ) -> Option<(&Classifier, Permit)> {
         let flow = match direction {
             Direction::Forward => flow,
             Direction::Reverse if !self.set.symmetric => return None,
@@ -262,16 +327,20 @@ impl Chain {
             Some(port) => port.guard.has(address),
             None => elsewhere.is_empty() || elsewhere.iter().any(|n| n.contains(&address)),
         };
-        let translated = self.translates(flow);
-        let mut found = self.classifiers().filter(|(c, ends)| {
+        let fits = |(c, ends): &(&Classifier, Ends)| {
             (!ends.missing || self.route.is_some())
                 && owns(ends.destination, &c.receivers, flow.destination)
-                && match translated {
-                    true => flow.matches_except_source(c),
-                    false => owns(ends.source, &c.senders, flow.source) && flow.matches(c),
-                }
-        });
-        found.next().map(|(classifier, _)| classifier)
+        };
+        let is_whole = |(c, ends): &(&Classifier, Ends)| {
+            owns(ends.source, &c.senders, flow.source) && flow.matches(c)
+        };
+        let found = || self.classifiers().filter(fits);
+        let whole = found().find(is_whole).map(|(c, _)| (c, Permit::Classified));
+        let rest = || found().find(|(c, _)| flow.matches_except_source(c));
+        whole.or_else(|| {
+            let (c, _) = self.translates(flow).then(rest)??;
+            Some((c, Permit::Translated))
+        })
     }
 
     /// True if a hop translated the source of the flow.
@@ -336,19 +405,19 @@ impl Chain {
     }
 
     /// The step of a packet that another host sent to this one.
-    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Next> {
+    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<(Next, Permit)> {
         let passed = usize::from(FIRST_INDEX - label.index);
         let (direction, at) = match label.reverse {
             false => (Direction::Forward, passed),
             true => (Direction::Reverse, self.hops.len().checked_sub(passed)?),
         };
-        let permitted = passed <= self.hops.len() && self.permits(ports, direction, flow);
-        permitted.then_some(())?;
+        let may_pass = passed <= self.hops.len();
+        let permit = may_pass.then(|| self.permits(ports, direction, flow))??;
         let forward = direction == Direction::Forward;
         let (seen, key) = self.seen_by_hops(flow, forward);
         self.learn(seen, key);
         if passed == self.hops.len() {
-            return Some(Next::Exit);
+            return Some((Next::Exit, permit));
         }
         let hop = if forward { at } else { at - 1 };
         let place = Place {
@@ -356,7 +425,7 @@ impl Chain {
             sender: None,
             ttl: label.ttl,
         };
-        Some(match self.hops[hop].arrival(seen, key, forward) {
+        let next = match self.hops[hop].arrival(seen, key, forward) {
             Some(Entry::Port(port, addressed)) => Next::Hop {
                 hop,
                 port,
@@ -364,7 +433,8 @@ impl Chain {
             },
             _ if self.hops[hop].bypasses() => self.next(ports, place, direction, flow),
             _ => Next::Blocked { hop },
-        })
+        };
+        Some((next, permit))
     }
 
     /// The step to another host.
@@ -411,7 +481,8 @@ impl Chain {
             Some((_, Some(Entry::Port(..)))) => return None,
             _ => (),
         }
-        let home = self.permitting(ports, direction, flow).and_then(|c| c.host);
+        let permitting = self.permitting(ports, direction, flow);
+        let home = permitting.and_then(|(c, _)| c.host);
         home.filter(|host| *host != route.local())
     }
 }

@@ -30,6 +30,8 @@ impl Control {
             .map_err(|e| ApiError::bad_request(format!("chain-set: {e}")))?;
         let name = format!("{}:{}", set.switch, set.chain);
         let (switch, hops) = (set.switch.clone(), set.hops.len());
+        let judged = self.forwarder.check_claims(&set).ok_or_else(stopped)?;
+        judged.map_err(|error| set_error(&set, &error))?;
         let new_path = self.new_path(&set)?;
         let add = path_port(&set);
         let done = match new_path {
@@ -43,14 +45,7 @@ impl Control {
                 let text = format!("{switch}: there is no such switch; add a port first");
                 return Err(ApiError::new("no-such-switch", text));
             }
-            Err(SetError::TooMany) => {
-                let text = format!("{switch}: there are {MAX_CHAINS} chains already");
-                return Err(ApiError::new("too-many", text));
-            }
-            Err(SetError::NoPath) => {
-                let text = format!("{name}: the path changes at this moment; try again");
-                return Err(ApiError::new("busy", text));
-            }
+            Err(error) => return Err(set_error(&set, &error)),
         }
         info!("{name}: chain of {hops} hops set by uid {}", peer.uid);
         Ok(json!({}).into())
@@ -101,6 +96,24 @@ fn path_port(set: &ChainSet) -> PortAdd {
     PortAdd {
         mtu: *MTU_RANGE.end(),
         ..PortAdd::open(id, Kind::Path, set.segment)
+    }
+}
+
+fn set_error(set: &ChainSet, error: &SetError) -> ApiError {
+    let ChainSet { switch, chain, .. } = set;
+    match error {
+        SetError::TooMany => {
+            let text = format!("{switch}: there are {MAX_CHAINS} chains already");
+            ApiError::new("too-many", text)
+        }
+        SetError::Claim(network, port) => {
+            let text = format!("chain-set: nat: {network} is wider than {switch}:{port} may use");
+            ApiError::bad_request(text)
+        }
+        SetError::NoPath => {
+            let text = format!("{switch}:{chain}: the path changes at this moment; try again");
+            ApiError::new("busy", text)
+        }
     }
 }
 

@@ -201,9 +201,8 @@ impl Forwarder {
     /// Exchanges the guard of a port for another, which the caller drops. False if there is no such
     /// port.
     pub fn set_guard(&mut self, port: &PortId, guard: &mut Guard) -> bool {
-        self.port_mut(port)
-            .map(|port| port.set_guard(guard))
-            .is_some()
+        let switch = self.switch_mut(&port.switch);
+        switch.is_some_and(|switch| switch.set_guard(&port.port, guard))
     }
 
     /// False if there is no such port of kind `vxlan`.

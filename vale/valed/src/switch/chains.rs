@@ -3,12 +3,14 @@
 use std::net::IpAddr;
 use std::time::Instant;
 
-use vale_proto::{ChainInfo, ChainName, PortName};
+use vale_proto::{ChainInfo, ChainName, ChainSet, PortName};
 
 use super::Switch;
 use crate::chain::{Definition, Heard, Next, SetError, Step};
 use crate::device::Buffers;
+use crate::guard::Guard;
 use crate::headers::Ethernet;
+use crate::limit::Nanoseconds;
 use crate::outgoing::Outgoing;
 
 impl Switch {
@@ -17,6 +19,23 @@ impl Switch {
         let done = self.chains.set(definition, &self.ports);
         self.set_path_peers();
         done
+    }
+
+    /// Judges what a chain claims by the guards of its ports.
+    pub fn check_claims(&self, set: &ChainSet) -> Result<(), SetError> {
+        self.chains.check_claims(set, &self.ports)
+    }
+
+    /// Exchanges the guard of a port for another. A chain learns again what it translates by the new one.
+    /// False if there is no such port.
+    pub fn set_guard(&mut self, name: &PortName, guard: &mut Guard) -> bool {
+        let Some((index, port)) = self.find(name) else {
+            return false;
+        };
+        if port.set_guard(guard) {
+            self.chains.forget_translated(index);
+        }
+        true
     }
 
     /// The numbers and local addresses of a chain's paths.
@@ -76,6 +95,7 @@ impl Switch {
         buffers: &mut Buffers,
     ) {
         self.chains.count(step, out.len());
+        self.chains.note(step, ethernet.source);
         match step.next {
             Next::Hop {
                 port, addressed, ..
@@ -88,6 +108,9 @@ impl Switch {
             }
             Next::Exit => {
                 let segment = self.chains.segment(step);
+                if self.goes_back(step, source, ethernet, out.now) {
+                    return self.drop_frame(source, |c| &mut c.dropped_spoof);
+                }
                 self.send(source, segment, ethernet, out, buffers);
             }
             Next::Remote { port, host, label } => {
@@ -96,5 +119,27 @@ impl Switch {
             }
             Next::Blocked { .. } => (),
         }
+    }
+    /// True for a packet of a hop that would leave by the uplink behind which its source station is. The
+    /// hosts there would learn the station at this host.
+    pub(super) fn goes_back(
+        &self,
+        step: Step,
+        source: usize,
+        ethernet: &Ethernet,
+        now: Nanoseconds,
+    ) -> bool {
+        let port = self.ports[source].as_deref();
+        let is_own = || port.is_some_and(|port| port.guard.has_mac(ethernet.source));
+        let segment = self.chains.segment(step);
+        let is_here = |mac| self.lookup.find(segment, mac);
+        if step.enters || is_here(ethernet.source).is_some() || is_own() {
+            return false;
+        }
+        let uplink = self.station(segment, ethernet.source, now);
+        let to = is_here(ethernet.destination)
+            .or_else(|| self.station(segment, ethernet.destination, now));
+        // A packet to an unknown station would go to all uplinks.
+        uplink.is_some_and(|uplink| to.is_none_or(|to| to == uplink))
     }
 }

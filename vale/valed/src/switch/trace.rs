@@ -110,6 +110,11 @@ impl Switch {
                 }
                 self.trace_output(trace, to, &traced);
             }
+            Next::Exit if self.goes_back(step, traced.source, &traced.ethernet, traced.now) => {
+                let text = "the source address belongs to a station behind the same uplink";
+                let spoof: Counter = |c| &mut c.dropped_spoof;
+                trace.add(port, StageKind::Lookup, Err(spoof), text);
+            }
             Next::Exit => {
                 trace.add(port, StageKind::Chain, Ok(()), &format!("{chain}: end"));
                 self.trace_lookup(trace, port, self.chains.segment(step), traced);

@@ -264,6 +264,16 @@ impl Handle {
         }
     }
 
+    /// Judges what a chain claims, before anything changes for it.
+    pub fn check_claims(&self, set: &ChainSet) -> Option<Result<(), SetError>> {
+        let _places = self.lock();
+        let set = set.clone();
+        self.at(0, move |f| {
+            let switch = f.switch_mut(&set.switch);
+            switch.map_or(Ok(()), |switch| switch.check_claims(&set))
+        })
+    }
+
     /// The numbers and local addresses of a chain's paths; the inner None: there is no such switch.
     pub fn paths_of(&self, set: &ChainSet) -> Option<Option<Vec<(u32, IpAddr)>>> {
         let _places = self.lock();

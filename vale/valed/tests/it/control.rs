@@ -376,6 +376,49 @@ fn a_chain_is_set_shown_and_removed() {
     assert_eq!(ctl(TOOLSTACK, "chain list").1.lines().count(), 1);
 }
 
+/// The guard of the hop's port decides, also after a change.
+#[test]
+fn a_chain_claims_no_addresses_of_others() {
+    let valed = Valed::start();
+    let own = json!({"mac": "02:00:00:00:00:01", "port_security": true,
+        "allowed": [{"ip": "10.0.0.5/32"}]});
+    valed.add("out", own);
+    let chain = |nat: &str| {
+        json!({"switch": "vale0", "chain": "web", "segment": 1, "nat": [nat],
+            "classifiers": [{}], "hops": [{"pairs": [{"ingress": "in", "egress": "out"}]}]})
+    };
+    let set = |nat: &str| {
+        let mut client = Client::connect(&valed.socket).unwrap();
+        client.call("chain-set", chain(nat)).map(|_| ())
+    };
+    let refused = |nat: &str| {
+        let expected = format!("chain-set: nat: {nat} is wider than vale0:out may use");
+        let (code, message) = code(&valed, "chain-set", chain(nat));
+        assert_eq!(code, "bad-request");
+        assert!(message.contains(&expected), "{message}");
+    };
+    let wide = ["0.0.0.0/0", "10.0.0.4/31", "10.0.0.6/32", "::/0"];
+    wide.into_iter().for_each(refused);
+    // A refusal comes before the chain's path opens a port.
+    let mut over_hosts = chain("10.0.0.4/31");
+    over_hosts["path"] = json!({"number": 9, "local": "127.0.0.1",
+        "hosts": ["127.0.0.1", "127.0.0.2"]});
+    over_hosts["classifiers"] = json!([{"source_port": "out", "host": "127.0.0.1",
+        "senders": ["10.0.0.5/32"]}]);
+    over_hosts["hops"][0]["pairs"][0]["host"] = "127.0.0.1".into();
+    let (_, message) = code(&valed, "chain-set", over_hosts);
+    assert!(message.contains("10.0.0.4/31 is wider"), "{message}");
+    let ports = valed.client().port_list(None).unwrap();
+    assert_eq!(ports.len(), 1, "the path has no port");
+    set("10.0.0.5/32").unwrap();
+    let guard = json!({"switch": "vale0", "port": "out", "port_security": true,
+        "allowed": [{"ip": "10.0.0.6/31"}]});
+    let mut client = Client::connect(&valed.socket).unwrap();
+    client.call("port-guard", guard).unwrap();
+    refused("10.0.0.5/32");
+    set("10.0.0.6/32").unwrap();
+}
+
 /// The endpoint answers while a client reads nothing, and valed forwards control meanwhile.
 #[test]
 fn metrics_are_served_on_loopback_only() {
