@@ -81,9 +81,11 @@ class Store:
                 row.project_id, key) if row else states.State(key=key)
 
     def knows(self, key):
-        """Tell whether there is a state of this id."""
+        """Tell whether there is a state of a key, without its texts."""
+        found = models.DesiredState.state_key
         with self.reader() as session:
-            return session.get(models.DesiredState, key) is not None
+            return session.scalar(
+                sa.select(found).where(found == key)) is not None
 
     def delete(self, key):
         """Forget a state and its changes; may be called twice."""
