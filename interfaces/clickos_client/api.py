@@ -253,8 +253,9 @@ class Client:
 
     def create_secret(self, name, value):
         """Make a secret: 'id', 'name', 'reference', 'created_at'."""
+        # keystoneauth would log the value.
         answer = self._send('POST', Secrets(), '',
-                            {'name': name, 'value': value})
+                            {'name': name, 'value': value}, log=False)
         try:
             return answer.json()['secret']
         except (ValueError, KeyError, TypeError):
@@ -338,12 +339,12 @@ class Client:
         except (ValueError, KeyError, TypeError):
             raise ks_exc.InvalidResponse(answer)
 
-    def _send(self, method, guest, path, body=None):
+    def _send(self, method, guest, path, body=None, log=True):
         if isinstance(guest, str):
             guest = Server(guest)
         answer = self._adapter.request(
             guest.path + path, method, json=body, params=guest.query,
-            raise_exc=False)
+            raise_exc=False, log=log)
         if answer.status_code >= 400:
             raise _error(answer)
         return answer

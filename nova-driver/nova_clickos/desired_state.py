@@ -71,8 +71,9 @@ class DesiredState:
     def _ask(self, method, path, expected=(200,), **more):
         try:
             self._adapter = self._adapter or _load()
+            # The answer may have secrets, which keystoneauth would log.
             answer = self._adapter.request(path, method, raise_exc=False,
-                                           **more)
+                                           log=False, **more)
         except ks_exc.ClientException as e:
             raise _failed('clickos-api cannot be asked: %s' % e)
         if answer.status_code not in expected:

@@ -3,9 +3,11 @@
 
 import http.server
 import json
+import logging
 import threading
 
 from clickos_client import document
+import fixtures
 
 from nova_clickos import desired_state
 from nova_clickos import exception
@@ -29,6 +31,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _send(self):
         body = self.server.body.encode()
         self.send_response(self.server.status)
+        self.send_header('Content-Type', 'application/json')
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -92,6 +95,16 @@ class DesiredStateTest(base.TestCase):
             desired.onto(first, 'abcd'))
         self.assertEqual(first.updated((('a.x', '1'),)),
                          desired.onto(first, 'rebuilt'))
+
+    def test_no_log_has_a_secret(self):
+        logged = self.useFixture(fixtures.FakeLogger(level=logging.DEBUG))
+        self.server.body = json.dumps({
+            'writes': [['vpn.key', SECRET]], 'project_id': base.PROJECT,
+            'configuration': {'config': 'Idle;', 'config_name': 'a.click'},
+            'secrets': {SECRET: 'hidden'}})
+        self.desired_state.fetch(base.UUID)
+        self.desired_state.fetch_state(base.UUID, base.PROJECT)
+        self.assertNotIn('hidden', logged.output)
 
     def test_secrets(self):
         self.server.body = json.dumps({

@@ -192,6 +192,13 @@ class ScaleTest(TackerCase):
         self.grow(90000, 90000)
         self.assertEqual([], self.directions())
 
+    def test_the_log_has_no_value_of_a_guest(self):
+        self.read.side_effect = lambda *_arguments: 'hidden\nline'
+        with self.assertLogs('tacker_clickos.automatic', 'DEBUG') as logged:
+            self.grow(0, 0)
+        self.assertIn('received.count of server', logged.output[0])
+        self.assertNotIn('hidden', '\n'.join(logged.output))
+
     def test_a_value_needs_one_look(self):
         self.AUTOMATIC['scales'] = [dict(RULE, measure='value')]
         self.addCleanup(self.AUTOMATIC.update, scales=[RULE])

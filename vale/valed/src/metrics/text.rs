@@ -239,6 +239,28 @@ mod tests {
     }
 
     #[test]
+    fn addresses_rules_and_hops_are_not_in_the_text() {
+        let mut port = port("a");
+        port.mac = Some("02:00:00:00:00:77".parse().unwrap());
+        let chain = json!({"switch": "vale0", "chain": "web", "segment": 1,
+            "classifiers": [{"source_port": "secretsource", "source": "192.0.2.77/32", "protocol": 17}],
+            "hops": [{"pairs": [{"ingress": "secretin", "egress": "secretout"}]}],
+            "nat": ["198.51.100.77/32"],
+            "counters": {"packets": 5, "bytes": 0, "dropped": 0},
+            "hop_counters": [{"packets": 0, "bytes": 0, "dropped": 6}], "live_pairs": []});
+        let snapshot = Snapshot {
+            ports: vec![port],
+            chains: vec![serde_json::from_value(chain).unwrap()],
+            mirrors: Vec::new(),
+        };
+        let text = snapshot.text();
+        assert!(text.contains("chain=\"web\"") && text.contains("port=\"a\""));
+        for hidden in ["02:00:00", "192.0.2", "198.51.100", "secret"] {
+            assert!(!text.contains(hidden), "{hidden}\n{text}");
+        }
+    }
+
+    #[test]
     fn the_text_has_a_limit() {
         let ports = (0..8000).map(|n| port(&format!("p{n}"))).collect();
         let text = text(ports);
