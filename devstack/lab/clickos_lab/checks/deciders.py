@@ -62,7 +62,8 @@ RULES = (
     _rule("Neutron's tables", 'nova-driver/neutron_clickos',
           r'(neutron\.db|neutron\.plugins\.ml2\.(models|db)'
           r'|networking_sfc\.db)\b',
-          'filters guards port_rpc qos sfc/claims sfc/plugin sfc/rows uplinks wiring'),
+          'filters guards port_rpc qos sfc/claims sfc/plugin sfc/rows'
+          ' uplinks wiring'),
     _rule("Horizon's and the SDK's getters",
           'tacker-plugin/clickos_dashboard',
           r'(openstack_dashboard\.api|openstack\.connection)\b',

@@ -15,7 +15,8 @@ _FILES = {
                                   '        pass\ndef plain():\n    pass\n',
     'tacker-plugin/app/__init__.py': '',
     'vale/valed/src/guard.rs': 'impl Guard {\n    pub fn judge() {}\n}\n'
-                               'pub fn free() {}\nconst V: &str = "chain-set";\n'}
+                               'pub fn free() {}\n'
+                               'const V: &str = "chain-set";\n'}
 _ROWS = ''.join(f'| {each} | `app.store.plain` |\n'
                 for each in decisions.QUESTIONS)
 
@@ -71,7 +72,8 @@ class DecisionsTest(unittest.TestCase):
     def test_functions_that_exist(self):
         found, count = self.problems(
             '`app.store.Store.find`, `plain` and `Store`', '`Guard::judge`',
-            '`guard::free` of `app.store`, at `chain-set`', '`valed`-like `vale-x`')
+            '`guard::free` of `app.store`, at `chain-set`',
+            '`valed`-like `vale-x`')
         self.assertEqual(['more: there is no valed',
                           'more: there is no vale-x'], found)
         self.assertEqual(len(decisions.QUESTIONS) + 9, count)

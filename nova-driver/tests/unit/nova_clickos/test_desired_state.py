@@ -102,7 +102,7 @@ class DesiredStateTest(base.TestCase):
             'writes': [['vpn.key', SECRET]], 'project_id': base.PROJECT,
             'configuration': {'config': 'Idle;', 'config_name': 'a.click'},
             'secrets': {SECRET: 'hidden'}})
-        self.desired_state.fetch(base.UUID)
+        self.desired_state.fetch(base.UUID, base.PROJECT)
         self.desired_state.fetch_state(base.UUID, base.PROJECT)
         self.assertNotIn('hidden', logged.output)
 
