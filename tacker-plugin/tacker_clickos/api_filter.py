@@ -3,7 +3,8 @@
 
 It passes on only the routes of routes.py. It refuses URLs the operator does
 not list and parameters that name code (request_body.py), and packages that
-reach beyond themselves (package/). Tacker 16 stores only text as metadata
+reach beyond themselves (package/). It answers 404 to objects of others
+(owned.py). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
 Tacker answers 500 to a second VNF of one name; the filter makes it a 409. It
 changes the package of a VNF itself (package_change.py).
@@ -22,6 +23,7 @@ import webob.dec
 
 from tacker_clickos import exception
 from tacker_clickos import metadata
+from tacker_clickos import owned
 from tacker_clickos import package
 from tacker_clickos.package import archive
 from tacker_clickos.package import bounded_review
@@ -56,11 +58,14 @@ class ApiFilter(object):
     def __call__(self, request):
         try:
             routes.require(self._routes, request.environ)
+            _judge_ids(request)
             if request.is_body_readable:
                 _judge(self._api, request)
                 _take_package(self._api, request)
         except routes.NotServed as refused:
             return _problem(refused.status, str(refused), refused.headers)
+        except exception.NoSuchObject as refused:
+            return _problem(404, str(refused))
         except exception.VnfdTaken as refused:
             return _problem(409, str(refused))
         except exception.ClickOSError as refused:
@@ -98,6 +103,13 @@ def _take_package(api, request):
         vnf_id = request.path_info.rstrip('/').rpartition('/')[2]
         package_change.take(request.environ['tacker.context'], vnf_id, body)
         request.body = json.dumps(body).encode()
+
+
+def _judge_ids(request):
+    """Refuse an object of another project; without a context Tacker does."""
+    context = request.environ.get('tacker.context')
+    if context is not None:
+        owned.require_path(context, request.path_info)
 
 
 def _judge(api, request):
@@ -145,6 +157,9 @@ def _judge_json(api, request):
         raw = taken.read()
     if raw:
         body = request_body.parse(raw)
+        context = request.environ.get('tacker.context')
+        if api == 'lifecycle' and context is not None:
+            owned.require_vims(context, body)
         if (api, request.method) == ('lifecycle', 'PATCH'):
             metadata.make_storable(body)
         raw = json.dumps(body).encode()

@@ -69,6 +69,12 @@ class PackageFaulty(ClickOSError):
     message = "%(faults)s"
 
 
+class NoSuchObject(ClickOSError):
+    """The caller's project has no such object."""
+
+    message = "%(kind)s: %(key)s could not be found"
+
+
 class VnfdTaken(ClickOSError):
     message = ("VNFD id %(vnfd_id)s: a package has it already; delete that "
                "package, or give this one another descriptor_id")

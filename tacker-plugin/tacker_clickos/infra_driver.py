@@ -83,13 +83,15 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         wishes = guests.wishes(vdus, info.vnfc_resource_info,
                                instantiate_vnf_req, values, keep)
         fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
-                              vnf_instance.id, vnf_instance.vnf_instance_name)
+                              vnf_instance.id, vnf_instance.vnf_instance_name,
+                              state.state_ids(vnf_instance) if healing else {})
         with self._known_to_tacker(vnf_instance):
             made = self._boot_all(fleet, wishes, keep_ports=healing)
         info = vnf_instance.instantiated_vnf_info    # save() replaced it
         for vnfc, guest in zip(info.vnfc_resource_info, made):
             resources.record(info, vnfc, guest, vim_connection_info.id)
         state.set_param(info, state.PROPERTIES, values)
+        state.set_param(info, state.STATES, fleet.states)
         state.set_flavour(info, flavour, vnf_instance.vnfd_id)
         vnfd_dict['instance_id'] = info.instance_id
         scaling.announce(vnfd_dict, flavour.scaling,
@@ -159,7 +161,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
         To heal, ports and states of the guests stay.
         """
-        fleet = guests.Guests(vim.connect(auth_attr), vnf_instance.id)
+        fleet = guests.Guests(vim.connect(auth_attr), vnf_instance.id,
+                              states=state.state_ids(vnf_instance))
         fleet.remove()
         if terminate_vnf_req is None and self._is_healing(vnf_instance):
             return

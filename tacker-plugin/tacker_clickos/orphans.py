@@ -152,7 +152,8 @@ def _clean(context, operation, vnf_instance):
         return      # Tacker stores it before it calls the driver
     access_info = vnflcm_utils.get_vim(
         context, vnf_instance.vim_connection_info)['access_info']
-    fleet = guests.Guests(vim.connect(access_info), vnf_instance.id)
+    fleet = guests.Guests(vim.connect(access_info), vnf_instance.id,
+                          states=state.state_ids(vnf_instance))
     if operation.operation == _OPERATIONS.INSTANTIATE:
         fleet.sweep()
     else:

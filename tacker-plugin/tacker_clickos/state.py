@@ -9,9 +9,12 @@ import dataclasses
 import json
 import uuid
 
+from oslo_utils import uuidutils
+
 PROPERTIES = 'clickos_properties'
 UPDATE = 'clickos_update'
 STATE = 'clickos_state'
+STATES = 'clickos_states'
 REQUEST = 'clickos_request'
 OUTPUTS = 'clickos_outputs'
 AUTOMATIC = 'clickos_automatic'
@@ -42,14 +45,20 @@ def in_force(vnf_instance):
     return params(vnf_instance.instantiated_vnf_info).get(PROPERTIES) or {}
 
 
-def state_id(vnf_id, guest):
-    """Return the id of a guest's state in clickos-api.
+def state_ids(vnf_instance):
+    """Return {name of a guest: id of its state in clickos-api}.
 
-    The guest's servers come and go; each one refers to this state.
-
-    :param guest: the name of its VNFC, such as VDU1-0
+    The guest's servers come and go; each one refers to this state. Guests of
+    release 0.2.0 and before have ids made of VNF and name.
     """
-    return str(uuid.uuid5(uuid.UUID(vnf_id), guest))
+    info = vnf_instance.instantiated_vnf_info
+    found = params(info).get(STATES)
+    if not isinstance(found, dict):
+        vnf_id = uuid.UUID(vnf_instance.id)
+        return {each: str(uuid.uuid5(vnf_id, each))
+                for each in map(name, info.vnfc_resource_info or ())}
+    return {each: state_id for each, state_id in found.items()
+            if isinstance(state_id, str) and uuidutils.is_uuid_like(state_id)}
 
 
 def set_metadata(vnf_instance, **entries):

@@ -43,6 +43,7 @@ def lint(state):
         _check('licenses'), _check('docs'), _check('promises'),
         _check('flaky'), _check('site'), _rustfmt(),
         _check('shell_scripts'), _check('prose'), _check('circles'),
+        _check('deciders'),
         runner.Suite('pep8', [state.tool('flake8')]), _check('names'),
         _bandit(state)]
     return [

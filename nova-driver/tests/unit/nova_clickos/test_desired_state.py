@@ -14,6 +14,7 @@ from nova_clickos import exception
 from tests.unit.nova_clickos import base
 
 SECRET = 'clickos-secret:' + base.UUID
+QUERY = 'secrets=true&project_id=' + base.PROJECT
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -64,29 +65,30 @@ class DesiredStateTest(base.TestCase):
 
     def refused(self, *parts):
         error = self.assertRaises(exception.GuestNotStarted,
-                                  self.desired_state.fetch, base.UUID)
+                                  self.desired_state.fetch, base.UUID,
+                                  base.PROJECT)
         for part in ('outdated handler values',) + parts:
             self.assertIn(part, error.format_message())
 
     def test_writes(self):
         self.assertEqual(
             document.Desired((('fw.config', 'deny all'),), revision=2),
-            self.desired_state.fetch(base.UUID))
+            self.desired_state.fetch(base.UUID, base.PROJECT))
         self.assertEqual(
-            ['/v1/servers/%s/desired-state?secrets=true' % base.UUID],
+            ['/v1/servers/%s/desired-state?%s' % (base.UUID, QUERY)],
             self.server.paths)
 
     def test_none(self):
         self.server.body = '{"revision": 0, "writes": []}'
         self.assertEqual(document.Desired(),
-                         self.desired_state.fetch(base.UUID))
+                         self.desired_state.fetch(base.UUID, base.PROJECT))
 
     def test_configuration(self):
         self.server.body = json.dumps({
             'revision': 1, 'writes': [['a.x', '1']], 'configuration': {
                 'config': 'Idle;', 'config_name': 'new.click',
                 'replaces': document.digest('abcd')}})
-        desired = self.desired_state.fetch(base.UUID)
+        desired = self.desired_state.fetch(base.UUID, base.PROJECT)
         first = document.Configuration('old', writes=(('b.x', '2'),))
         self.assertEqual(
             document.Configuration('Idle;', 'new.click', (('a.x', '1'),)),
@@ -100,7 +102,7 @@ class DesiredStateTest(base.TestCase):
             'writes': [['vpn.key', SECRET]], 'project_id': base.PROJECT,
             'configuration': {'config': 'Idle;', 'config_name': 'a.click'},
             'secrets': {SECRET: 'hidden'}})
-        self.desired_state.fetch(base.UUID)
+        self.desired_state.fetch(base.UUID, base.PROJECT)
         self.desired_state.fetch_state(base.UUID, base.PROJECT)
         self.assertNotIn('hidden', logged.output)
 
@@ -108,7 +110,7 @@ class DesiredStateTest(base.TestCase):
         self.server.body = json.dumps({
             'revision': 1, 'writes': [['a.key', SECRET]],
             'secrets': {SECRET: 'hidden'}})
-        found = self.desired_state.fetch(base.UUID).secrets
+        found = self.desired_state.fetch(base.UUID, base.PROJECT).secrets
         self.assertEqual([['a.key', 'hidden']],
                          found.resolved([['a.key', SECRET]]))
         self.assertNotIn('hidden', repr(found))
@@ -122,7 +124,7 @@ class DesiredStateTest(base.TestCase):
             document.Desired((), document.Configuration('Idle;', 'new.click'),
                              None, 1, 4),
             self.desired_state.fetch_state(base.UUID, base.PROJECT))
-        self.assertEqual(['/v1/states/%s?secrets=true' % base.UUID],
+        self.assertEqual(['/v1/states/%s?%s' % (base.UUID, QUERY)],
                          self.server.paths)
         self.assertRaises(exception.GuestNotStarted,
                           self.desired_state.fetch_state, base.UUID, 'other')

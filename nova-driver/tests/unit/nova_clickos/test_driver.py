@@ -311,7 +311,7 @@ class StartAgainTest(base.DriverTestCase):
             start()
             self.assertEqual([['fw.log', 'on'], ['fw.config', 'deny all']],
                              self.cosmosd.args('create')['writes'])
-            self.fetch.assert_called_with(base.UUID)
+            self.fetch.assert_called_with(base.UUID, base.PROJECT)
 
     def test_a_guest_forwards_after_its_start_is_confirmed(self):
         self.fetch.return_value = document.Desired(number=7, revision=2)

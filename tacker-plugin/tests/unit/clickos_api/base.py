@@ -206,6 +206,13 @@ class TestCase(unittest.TestCase):
             headers={'X-Auth-Token': token or self.token}, **kwargs)
         return answer.status_code, answer.get_json(silent=True)
 
+    def make_state(self, token=None, **body):
+        """Make a state of the caller's project; return its id."""
+        status, answer = self.call('POST', '/v1/states', token,
+                                   json={'config': 'Idle;', **body})
+        self.assertEqual(201, status, answer)
+        return answer['id']
+
     def handlers(self, suffix=''):
         """Return the path of the server's handlers."""
         return f'/v1/servers/{self.server_id}/handlers{suffix}'

@@ -62,7 +62,7 @@ class ChainsTest(base.TestCase):
         self.assertError(403, 'forbidden', 'policy', self.show(token))
 
     def test_no_such_chain(self):
-        self.assertError(404, 'no-such-chain', 'port_chains',
+        self.assertError(404, 'no-such-chain', 'port chain',
                          self.show(chain_id=str(uuid.uuid4())))
         self.assertError(400, 'bad-request', 'port chain',
                          self.show(chain_id='x'))

@@ -90,7 +90,7 @@ class SecretTest(base.TestCase):
         self.assertEqual({'secrets': []},
                          self.call('GET', '/v1/secrets', other)[1])
         foreign = self.make('mine', 'x', other)[1]['secret']['reference']
-        self.assertError(400, 'no-such-secret', foreign, self.put(foreign))
+        self.assertError(404, 'no-such-secret', foreign, self.put(foreign))
 
     def test_readers_make_and_delete_nothing(self):
         reader = self.caller(self.project_id, 'reader')
@@ -109,13 +109,13 @@ class SecretTest(base.TestCase):
                 self.project_id, *roles))[0])
 
     def test_those_of_a_state(self):
-        state = f'/v1/states/{uuid.uuid4()}'
-        self.call('PUT', state, json={
-            'config': 'Idle;', 'writes': [['a.x', self.reference]]})
+        state = '/v1/states/' + self.make_state(
+            writes=[['a.x', self.reference]])
         self.assertEqual(
             {self.reference: VALUE},
-            self.call('GET', state + '?secrets=true', self.caller(
-                'svc', 'service'))[1]['secrets'])
+            self.call('GET', f'{state}?secrets=true'
+                      f'&project_id={self.project_id}',
+                      self.caller('svc', 'service'))[1]['secrets'])
         self.assertError(409, 'in-use', state[11:],
                          self.call('DELETE', self.path()))
         self.cloud.servers[self.server_id][USER_DATA] = document.referring(
@@ -127,17 +127,14 @@ class SecretTest(base.TestCase):
         self.assertEqual(204, self.call('DELETE', self.path())[0])
         self.assertEqual(404, self.call('DELETE', self.path())[0])
 
-    def test_a_state_of_another_project_refers_in_vain(self):
+    def test_a_state_of_another_project_cannot_refer_to_it(self):
         other = self.caller('other', 'member', 'reader')
-        state = f'/v1/states/{uuid.uuid4()}'
-        self.call('PUT', state, other, json={
-            'config': 'Idle;', 'writes': [['a.x', self.reference]]})
-        self.cloud.servers[self.server_id][USER_DATA] = document.referring(
-            state[11:])
-        self.assertError(
-            400, 'no-such-secret', self.reference,
-            self.call('GET', state + '?secrets=true',
-                      self.caller('svc', 'service')))
+        body = {'config': 'Idle;', 'writes': [['a.x', self.reference]]}
+        state = '/v1/states/' + self.make_state(other)
+        for method, path in (('POST', '/v1/states'), ('PUT', state)):
+            self.assertError(404, 'no-such-secret', self.reference,
+                             self.call(method, path, other, json=body))
+        self.assertEqual([], self.call('GET', state, other)[1]['writes'])
 
     def test_bad_bodies(self):
         for body, words in (({'name': 'a b', 'value': 'x'}, 'name'),

@@ -221,8 +221,8 @@ class Cloud:
         return port
 
     def clickos_api(self, _adapter, path, method, json=None, **options):
-        kind, server_id, *what = path.split('/')[2:]
-        what = what[0] if what else kind
+        kind, server_id, what = [*path.split('/')[2:], None, None][:3]
+        what = what or kind
         self.calls.append((method, server_id, what, json))
         status, body = self._api_answer(server_id, what, method, json)
         return mock.Mock(
@@ -249,6 +249,11 @@ class Cloud:
         if method == 'DELETE':
             return (204, None) if self.desired.pop(state_id, None) else (
                 404, {'error': {'code': 'no-such-state', 'message': 'none'}})
+        if method == 'POST':
+            state_id = uuidutils.generate_uuid()
+        elif state_id not in self.desired:
+            return 404, {'error': {'code': 'no-such-state',
+                                   'message': 'none'}}
         old = self.desired.get(state_id, {'revision': 0, 'writes': []})
         kept = [pair for pair in old['writes']
                 if pair[0] in json.get('keep', [pair[0]])]

@@ -6,7 +6,9 @@ import json
 import os
 import types
 from unittest import mock
+import uuid
 
+from clickos_client import document
 from openstack import exceptions as sdk_exceptions
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
@@ -20,6 +22,7 @@ from tacker_clickos import infra_driver
 from tacker_clickos import links
 from tacker_clickos import ports
 from tacker_clickos import scaling
+from tacker_clickos import state
 from tacker_clickos.vnfd import model
 from tests.unit.tacker_clickos import base
 
@@ -479,6 +482,32 @@ class HealTest(DriverTestCase):
             heal()
             self.assertHealed([['fw.config', 'deny all'], ['a.x', '2']])
             self.old = self.only_server()
+
+    def old_id(self):
+        """Let the VNF be one of release 0.2.0, whose ids could be computed.
+        """
+        old_id = str(uuid.uuid5(uuid.UUID(base.VNF_ID), 'VDU1-0'))
+        ((_state_id, found),) = self.cloud.desired.items()
+        self.cloud.desired = {old_id: found}
+        self.old.wanted['user_data'] = document.referring(old_id)
+        state.set_param(self.info, state.STATES, None)
+        return old_id
+
+    def test_a_vnf_of_an_older_release_keeps_its_state(self):
+        for heal in (self.heal_guest, self.heal_whole):
+            old_id = self.old_id()
+            self.live(['fw.config', 'deny all'])
+            heal()
+            self.assertHealed([['fw.config', 'deny all']])
+            self.assertEqual({'VDU1-0': old_id}, state.state_ids(self.vnf))
+            self.old = self.only_server()
+
+    def test_ids_of_states_are_the_services(self):
+        self.assertEqual(
+            self.cloud.desired.keys(), set(state.state_ids(
+                self.vnf).values()))
+        state.set_param(self.info, state.STATES, {'VDU1-0': 'x', 'y': 7})
+        self.assertEqual({}, state.state_ids(self.vnf))
 
     def test_a_new_life_begins_without_them(self):
         self.live(['fw.config', 'deny all'])

@@ -172,17 +172,16 @@ class RowsTest(database.DatabaseTestCase):
         RowsTest._insert_package(self.context, 1, 'other')
         RowsTest._insert_package(self.context, 2, 't')
         before = RowsTest._packages(self.context)
-        for body, project, reason in (
-                ({'vnfdId': 'd1'}, 't', 'no package of this'),
-                ({'vnfdId': 'no-such'}, 't', 'has the VNFD no-such'),
-                ({'vnfdId': ['d2']}, 't', 'no package of this'),
-                ({'vnfdId': 'd2'}, 't', 'is HEALING; wait'),
-                ({'vnfPkgId': base.VIM_ID}, 't', 'by its vnfdId')):
-            refused = self.change(body, project)
-            self.assertEqual(400, refused.status_int)
+        for body, status, reason in (
+                ({'vnfdId': 'd1'}, 404, 'package of this project'),
+                ({'vnfdId': 'no-such'}, 404, 'with the VNFD: no-such'),
+                ({'vnfdId': ['d2']}, 404, 'could not be found'),
+                ({'vnfdId': 'd2'}, 400, 'is HEALING; wait'),
+                ({'vnfPkgId': base.VIM_ID}, 400, 'by its vnfdId')):
+            refused = self.change(body)
+            self.assertEqual(status, refused.status_int)
             self.assertIn(reason, refused.json['detail'])
-        # The VNF of another project is for Tacker to refuse.
-        self.assertEqual(200, self.change({'vnfdId': 'd1'},
+        self.assertEqual(404, self.change({'vnfdId': 'd1'},
                                           'other').status_int)
         self.assertEqual(before, RowsTest._packages(self.context))
 

@@ -152,8 +152,9 @@ class ScaleTest(ScaleTestCase):
         self.assertEqual(['VDU1-0', 'VDU1-1'], self.names())
         self.assertEqual(['VDU1-0', 'VDU1-1'], self.recorded())
         self.assertEqual(4, len(self.cloud.ports))
-        self.assertEqual({state.state_id(base.VNF_ID, name) for name in
-                          ('VDU1-0', 'VDU1-1')}, set(self.cloud.desired))
+        states = state.state_ids(self.vnf)
+        self.assertEqual({'VDU1-0', 'VDU1-1'}, set(states))
+        self.assertEqual(set(states.values()), set(self.cloud.desired))
 
     def test_a_rollback_removes_what_a_scale_out_made(self):
         self.out()
