@@ -49,7 +49,7 @@ class Orphans:
     def look(self, context, troubles):
         """End each dead operation: clean up, then let its user decide.
 
-        What fails is tried again by the next look, and stops no other.
+        The next look tries again what failed; one failure stops no other.
 
         :param troubles: troubles.Troubles, which notes what fails
         :raises: what database or lock service raise before the first one
