@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heals and scaling without a request."""
 
+import json
 from unittest import mock
 
 from keystoneauth1 import adapter
@@ -209,7 +210,7 @@ class PolicyTest(base.TestCase):
 
     def load(self, **policies):
         self.policies += [{name: policy} for name, policy in policies.items()]
-        self.path.write_text(yaml.dump(self.vnfd))
+        self.path.write_text(json.dumps(self.vnfd))
         return loader.load(str(self.package), 'simple').automatic
 
     def scale(self, **change):
