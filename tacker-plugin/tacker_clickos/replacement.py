@@ -45,7 +45,8 @@ class Replacement:
             self._flavour.vdus, sick, request, values, state.kept_handlers(
                 info, self._flavour, self._vnf.vnfd_id))
         fleet = guests.Guests(self._connection, self._vnf.id,
-                              self._vnf.vnf_instance_name)
+                              self._vnf.vnf_instance_name,
+                              state.Record.of(info))
         fleet.remove([state.server_id(vnfc) for vnfc in sick])
         if before_boot is not None:
             before_boot()
@@ -53,6 +54,7 @@ class Replacement:
             resources.record(info, vnfc, guest, self._vim_id)
         state.set_param(info, state.PROPERTIES, values)
         state.set_flavour(info, self._flavour, self._vnf.vnfd_id)
+        fleet.record.keep(info)
         state.show(self._vnf)
 
     def _values(self):

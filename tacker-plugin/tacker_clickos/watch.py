@@ -20,6 +20,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import automatic
 from tacker_clickos import orphans
+from tacker_clickos import own
 from tacker_clickos import rows
 from tacker_clickos import servers
 from tacker_clickos import state
@@ -124,8 +125,9 @@ class Watcher(object):
         since = (datetime.datetime.now(datetime.timezone.utc)
                  - datetime.timedelta(seconds=_CHANGES_S))
         sick = {}
-        for server in connection.compute.servers(
-                changes_since=since.strftime('%Y-%m-%dT%H:%M:%SZ')):
+        changed = own.servers(
+            connection, changes_since=since.strftime('%Y-%m-%dT%H:%M:%SZ'))
+        for server in changed:
             what = describe(server)
             # A deleted one may be the trace of a heal: look() judges it.
             if server.id in servers_of and what != 'DELETED' \
@@ -192,7 +194,7 @@ def _compare(context, vnf_instances):
     access_info = vnflcm_utils.get_vim(
         context, vnf_instances[0].vim_connection_info)['access_info']
     connection = vim.connect(access_info)
-    known = {server.id: server for server in connection.compute.servers()}
+    known = {server.id: server for server in own.servers(connection)}
     found = {}
     for vnf_instance in vnf_instances:
         states = found[vnf_instance.id] = {

@@ -32,7 +32,9 @@ class TackerCase(test_watch.WatcherCase):
         self.info.additional_params['clickos_automatic'] = self.AUTOMATIC
         self.info.scale_status = [
             objects.ScaleInfo(aspect_id='capacity', scale_level=1)]
-        self.cloud.mock_add_spec(('compute', 'session', 'config'))
+        self.cloud.mock_add_spec(('compute', 'current_project_id',
+                                  'session', 'config'))
+        self.cloud.current_project_id = base.PROJECT
         self.cloud.config.get_region_name.return_value = None
         self.cloud.compute.servers.side_effect = (
             lambda changes_since=None: iter(self.servers))
