@@ -44,20 +44,21 @@ class Refused(ValueError):
         self.line = line
 
 
-def load(data):
+def load(data, may_repeat=False):
     """Return the one document of a text.
 
     :param data: str, or bytes of UTF-8
+    :param may_repeat: a map may have a key twice, and the last one counts:
+        for TOSCA.meta, whose blocks have the same keys
     :raises: Refused
     """
-    return _load(data, (_LOADER,))
+    return _load(data, (_LOADER,), may_repeat)
 
 
 def load_alike(data, may_repeat=False):
     """Return the one document if both parsers of PyYAML read it alike.
 
-    :param may_repeat: a map may have a key twice, and the last one counts:
-        for TOSCA.meta, whose blocks have the same keys
+    :param may_repeat: as of load()
     :raises: Refused
     """
     return _load(data, (_LOADER, yaml.SafeLoader), may_repeat)
@@ -83,7 +84,7 @@ def is_list(node):
     return isinstance(node, yaml.SequenceNode)
 
 
-def _load(data, loaders, may_repeat=False):
+def _load(data, loaders, may_repeat):
     text = _text(data)
     pairs = _check(text, may_repeat)
     try:

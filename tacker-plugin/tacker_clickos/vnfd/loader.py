@@ -239,7 +239,9 @@ def _invalid(place, reason):
 def _parse(path):
     try:
         with open(path, 'rb') as stream:
-            return plain_yaml.load(stream.read(plain_yaml.MAX_BYTES + 1))
+            # Packages of earlier versions may have a key twice.
+            return plain_yaml.load(stream.read(plain_yaml.MAX_BYTES + 1),
+                                   may_repeat=True)
     except plain_yaml.Refused as fault:
         raise _invalid(os.path.basename(path), '%s%s' % (
             'line %d: ' % fault.line if fault.line else '', fault))
