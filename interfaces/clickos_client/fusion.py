@@ -134,7 +134,7 @@ def _hop(cloud, hop, names):
                     ' ports have no port security, can be fused')
     server = cloud.compute.get_server(ends[0].device_id)
     ports = chains.guest(
-        hop.name, list(cloud.network.ports(device_id=server.id)),
+        hop.name, chains.server_ports(cloud.network, server.id),
         server.addresses).ports
     if not server.image or not server.image.id:
         raise wrong('its guest has no image that a fused one could have')
@@ -259,7 +259,7 @@ def _remove(cloud, chain, server_id):
     chains.sweep(network, [group.id for group in network.sfc_port_pair_groups()
                            if group.description == mark])
     _delete_server(cloud, server_id)
-    for port in list(network.ports(description=mark)):
+    for port in chains.ports(network, mark):
         network.delete_port(port.id)
     cloud.clickos.delete_state(state_id)
 

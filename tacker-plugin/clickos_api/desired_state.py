@@ -6,6 +6,7 @@ import datetime
 import time
 import uuid
 
+from clickos_client import secrets
 from oslo_db import api as db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import enginefacade
@@ -423,6 +424,9 @@ class Store:
 def _refuse(change, error):
     """Note that a guest did not take a change."""
     change.status = states.REFUSED if error else states.DROPPED
+    if error and isinstance(change.body, list) \
+            and secrets.references(change.body):
+        error = {**error, 'message': secrets.shown(**error)}
     change.error = error or {
         'code': 'dropped', 'message': 'the guest did not take the change: a'
         ' later one came first, or the guest started again'}

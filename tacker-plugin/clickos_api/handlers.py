@@ -199,13 +199,8 @@ class Handlers:
             raise errors.TooLarge(str(exc))
 
         def send(host, server_id, ticket):
-            try:
-                return self.agent.handler_write(host, server_id, ticket,
-                                                resolved)
-            except errors.ApiError as exc:
-                exc.message = found.masked(exc.message)
-                exc.args = (exc.message,)
-                raise
+            return self.agent.handler_write(host, server_id, ticket, resolved,
+                                            bool(found.values))
         return send
 
     def replace(self, context, target, found):

@@ -24,7 +24,6 @@ import webob.dec
 from tacker_clickos import exception
 from tacker_clickos import metadata
 from tacker_clickos import owned
-from tacker_clickos import package
 from tacker_clickos.package import archive
 from tacker_clickos.package import bounded_review
 from tacker_clickos import package_change
@@ -64,12 +63,9 @@ class ApiFilter(object):
                 _take_package(self._api, request)
         except routes.NotServed as refused:
             return _problem(refused.status, str(refused), refused.headers)
-        except exception.NoSuchObject as refused:
-            return _problem(404, str(refused))
-        except exception.VnfdTaken as refused:
-            return _problem(409, str(refused))
         except exception.ClickOSError as refused:
-            return _problem(400, str(refused))
+            return _problem(refused.http_status, str(refused),
+                            refused.http_headers)
         with _sessions(self._api, request):
             if _creates_vnf(self._api, request):
                 return _created(self._application, request)
@@ -168,15 +164,20 @@ def _judge_json(api, request):
 
 def _judge_package(request):
     with contextlib.ExitStack() as undo:
-        taken = undo.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))
-        size = _take(request, taken, archive.MAX_PACKAGE)
-        package.check(taken)
-        taken.seek(0)
-        rows.release_vnfd(bounded_review.require(taken))
+        taken = undo.enter_context(tempfile.TemporaryFile())
+        with bounded_review.upload(_project(request)) as place:
+            size = _take(request, taken, archive.MAX_PACKAGE)
+            vnfd_id = bounded_review.require(taken, place)
+        rows.release_vnfd(_project(request), vnfd_id)
         taken.seek(0)
         request.body_file = taken
         request.content_length = size
         undo.pop_all()    # Tacker reads and closes it
+
+
+def _project(request):
+    context = request.environ.get('tacker.context')
+    return context and context.project_id
 
 
 def _take(request, taken, limit):

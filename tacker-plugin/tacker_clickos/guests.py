@@ -71,13 +71,16 @@ class Guests(object):
     :param connection: openstacksdk connection of the VIM
     :param vnf_id: the VNF instance's id
     :param vnf_name: its name, if guests are to be made
+    :param record: its state.Record, if it is instantiated; boot() changes it
     :param states: {name: id} of the guests' states, see state.state_ids();
         clickos-api itself removes others a day after their servers
     """
 
-    def __init__(self, connection, vnf_id, vnf_name=None, states=None):
+    def __init__(self, connection, vnf_id, vnf_name=None, record=None,
+                 states=None):
         self._connection = connection
         self._vnf_id = vnf_id
+        self.record = record or state.Record()
         self.states = dict(states or {})
         self._marks = servers.marks_of(vnf_id, vnf_name)
         self._api = clickos_api.Client(connection)
@@ -139,7 +142,7 @@ class Guests(object):
             name = '%s-%s' % (wish.name, cp)
             found[cp] = existing.get(name) or ports.create(
                 self._connection, self._vnf_id, name, link,
-                wish.vdu.configuration)
+                wish.vdu.configuration, self.record)
         return found
 
     def _connected(self, links):
@@ -147,8 +150,8 @@ class Guests(object):
         """
         own = {link.internal.name: link.internal for link in links.values()
                if link.internal and not link.network_id}
-        made = networks.ensure(self._connection, self._vnf_id, own) \
-            if own else {}
+        made = networks.ensure(self._connection, self._vnf_id, own,
+                               self.record) if own else {}
         return {cp: link if link.network_id else dataclasses.replace(
             link, network_id=made[link.internal.name])
             for cp, link in links.items()}

@@ -82,9 +82,11 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         resources.name_vnfcs(info)
         wishes = guests.wishes(vdus, info.vnfc_resource_info,
                                instantiate_vnf_req, values, keep)
-        fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
-                              vnf_instance.id, vnf_instance.vnf_instance_name,
-                              state.state_ids(vnf_instance) if healing else {})
+        fleet = guests.Guests(
+            vim.connect(vim_connection_info.access_info), vnf_instance.id,
+            vnf_instance.vnf_instance_name,
+            state.Record.of(info) if healing else None,
+            state.state_ids(vnf_instance) if healing else {})
         with self._known_to_tacker(vnf_instance):
             made = self._boot_all(fleet, wishes, keep_ports=healing)
         info = vnf_instance.instantiated_vnf_info    # save() replaced it
@@ -93,6 +95,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         state.set_param(info, state.PROPERTIES, values)
         state.set_param(info, state.STATES, fleet.states)
         state.set_flavour(info, flavour, vnf_instance.vnfd_id)
+        fleet.record.keep(info)
         vnfd_dict['instance_id'] = info.instance_id
         scaling.announce(vnfd_dict, flavour.scaling,
                          instantiate_vnf_req.instantiation_level_id)

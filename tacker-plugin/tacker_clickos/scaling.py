@@ -113,7 +113,8 @@ class Operation:
         """
         connection = vim.connect(access_info)
         fleet = guests.Guests(connection, self._vnf.id,
-                              self._vnf.vnf_instance_name, self._states())
+                              self._vnf.vnf_instance_name,
+                              state.Record.of(self._info), self._states())
         self._remove(connection, fleet)
         names = self._missing()
         try:

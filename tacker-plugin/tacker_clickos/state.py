@@ -19,6 +19,7 @@ REQUEST = 'clickos_request'
 OUTPUTS = 'clickos_outputs'
 AUTOMATIC = 'clickos_automatic'
 VNFD = 'clickos_vnfd'
+RECORD = 'clickos_resources'
 
 
 def text(value):
@@ -43,6 +44,31 @@ def set_param(info, name, value):
 def in_force(vnf_instance):
     """Return {property: value} that hold now."""
     return params(vnf_instance.instantiated_vnf_info).get(PROPERTIES) or {}
+
+
+@dataclasses.dataclass
+class Record:
+    """Ids of what a VNF has beside its guests and their ports.
+
+    :param group: of the security group of its ports
+    :param networks: {internal link: id of its network}
+    """
+
+    group: str | None = None
+    networks: dict = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, info):
+        """Return what the VNF instance has."""
+        found = params(info).get(RECORD)
+        found = found if isinstance(found, dict) else {}
+        group, networks = found.get('group'), found.get('networks')
+        return cls(group if isinstance(group, str) else None,
+                   dict(networks) if isinstance(networks, dict) else {})
+
+    def keep(self, info):
+        """Note it in the VNF instance."""
+        set_param(info, RECORD, dataclasses.asdict(self))
 
 
 def state_ids(vnf_instance):

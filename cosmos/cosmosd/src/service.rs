@@ -365,10 +365,7 @@ impl CosmosService {
     fn write(&self, _: &Peer, args: Writes) -> Answer<Applied> {
         check_writes(&args.writes)?;
         let timeout = check_timeout(args.timeout_ms)?;
-        let stamp = args.stamp.as_ref();
-        self.0
-            .write_stamped(&args.uuid, args.rid, &args.writes, stamp, timeout)
-            .map(Json)
+        self.0.write_stamped(&args, timeout).map(Json)
     }
 
     fn settle(&self, _: &Peer, up_to: UpTo) -> Answer<Changes> {

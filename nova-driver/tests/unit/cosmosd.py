@@ -208,7 +208,8 @@ class FakeCosmosd(fixtures.Fixture):
         return {'complete': len(content) == size}
 
     def _do_create(self, uuid, name, image_sha256, memory_mib, vifs, config,
-                   config_name, writes, timeout_ms, number=0, hold=False):
+                   config_name, writes, timeout_ms, number=0, hold=False,
+                   has_secrets=False):
         if uuid in self.guests:
             raise Refusal('exists', 'guest %s exists' % uuid)
         self.guests[uuid] = {
@@ -365,7 +366,7 @@ class FakeCosmosd(fixtures.Fixture):
         return {'value': values.get(name, name + '=1')}
 
     def _do_handler_write(self, uuid, rid, writes, timeout_ms,
-                          stamp=None):
+                          stamp=None, has_secrets=False):
         self._guest(uuid).setdefault('values', {}).update(writes)
         return taken(stamp['number']) if stamp else {}
 

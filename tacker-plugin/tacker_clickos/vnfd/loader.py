@@ -7,7 +7,7 @@ import os
 import re
 import typing
 
-import yaml
+from clickos_client import plain_yaml
 
 from tacker_clickos.clickgen import prelude
 from tacker_clickos import exception
@@ -27,7 +27,6 @@ MAX_CONFIGURATION = 960 * 1024
 MAX_CPS = 8
 _LINK_LEVELS = 'tosca.policies.nfv.VirtualLinkInstantiationLevels'
 
-_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _SIZE = re.compile(r'([0-9]{1,9}) *(MiB|MB|GiB|GB)\Z')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_-]{0,31}\Z')
 _FILE_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z')
@@ -239,11 +238,13 @@ def _invalid(place, reason):
 
 def _parse(path):
     try:
-        with open(path, encoding='utf-8') as stream:
-            # A safe loader in C.
-            return yaml.load(stream, Loader=_LOADER)  # nosec B506
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise _invalid(os.path.basename(path), str(error))
+        with open(path, 'rb') as stream:
+            # Packages of earlier versions may have a key twice.
+            return plain_yaml.load(stream.read(plain_yaml.MAX_BYTES + 1),
+                                   may_repeat=True)
+    except plain_yaml.Refused as fault:
+        raise _invalid(os.path.basename(path), '%s%s' % (
+            'line %d: ' % fault.line if fault.line else '', fault))
 
 
 def _flavour(vnfd):

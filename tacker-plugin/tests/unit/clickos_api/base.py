@@ -10,6 +10,7 @@ import tempfile
 import unittest
 import uuid
 
+from clickos_client import rpc
 from cryptography import fernet
 import fixtures
 from keystonemiddleware import fixture as ksm_fixture
@@ -57,7 +58,7 @@ class AgentBug(Exception):
 class FakeAgent:
     """The agent of host1: guests are dictionaries of handler values."""
 
-    target = messaging.Target(version='1.4')
+    target = messaging.Target(version=rpc.VERSION)
     incarnation = '77777777-2222-4333-8444-555555555555'
 
     def __init__(self):
@@ -121,8 +122,10 @@ class FakeAgent:
         self.guests[server_id] = {'config': config}
         return {'applied': [attempt], 'incarnation': self.incarnation}
 
-    def handler_write(self, ctxt, server_id, attempt, writes, incarnation):
+    def handler_write(self, ctxt, server_id, attempt, writes, incarnation,
+                      has_secrets=False):
         """Write handlers; a value 'bad' is refused."""
+        self.has_secrets = has_secrets
         if self.broken == 'raise':
             raise AgentBug
         if self.broken:

@@ -323,7 +323,8 @@ class InstantiateTest(DriverTestCase):
 
     def test_an_image_that_is_not_there(self):
         self.cloud.image.images.side_effect = lambda **query: iter([])
-        self.assertNothingLeft('image clickos: is not in Glance')
+        self.assertNothingLeft('image clickos: is neither a public image '
+                               'of Glance nor one of the project')
 
     def test_a_flavor_that_is_not_there(self):
         self.cloud.compute.flavors.side_effect = lambda: iter([])
@@ -344,7 +345,8 @@ class InstantiateTest(DriverTestCase):
             file_name='x', text='', routed=False, transparent=False,
             properties={})
         ports.create(self.cloud, base.VNF_ID, 'VDU1-0-left',
-                     links.Link(base.RIGHT_NET), configuration)
+                     links.Link(base.RIGHT_NET), configuration,
+                     state.Record())
         self.instantiate()
         self.assertEqual(2, len(self.cloud.ports))
         left = next(port for port in self.cloud.ports.values()

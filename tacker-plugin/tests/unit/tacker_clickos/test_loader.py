@@ -2,6 +2,7 @@
 """A VNFD is a tenant's file: each fault in it is named."""
 
 import copy
+import json
 import os
 
 import yaml
@@ -24,7 +25,7 @@ class LoaderTest(base.TestCase):
         self.rules = self.settings['properties']['rules']
 
     def load(self):
-        self.path.write_text(yaml.safe_dump(self.vnfd))
+        self.path.write_text(json.dumps(self.vnfd))
         return loader.load(str(self.package), 'simple').vdus
 
     def assertRefused(self, *reasons):

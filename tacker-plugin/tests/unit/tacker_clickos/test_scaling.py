@@ -299,7 +299,7 @@ class VnfdTest(base.TestCase):
     def load(self):
         self.vnfd['topology_template']['policies'] = [
             {name: policy} for name, policy in self.policies.items()]
-        self.path.write_text(yaml.safe_dump(self.vnfd))
+        self.path.write_text(json.dumps(self.vnfd))
         return loader.load(str(self.package), 'simple').scaling
 
     def properties(self, name):
