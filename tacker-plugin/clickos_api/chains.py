@@ -67,5 +67,5 @@ def _total(answers):
 
 
 def _add(counters, others):
-    for key in ('packets', 'bytes', 'dropped'):
+    for key in ('packets', 'bytes', 'dropped', 'looped'):
         counters[key] += others[key]

@@ -118,6 +118,9 @@ class Agent:
         for counters in (answer, *_field(host, answer, 'hops', list)):
             for key in ('packets', 'bytes', 'dropped'):
                 _field(host, counters, key, int)
+            # A host of an earlier version counts no loops.
+            counters.setdefault('looped', 0)
+            _field(host, counters, 'looped', int)
         return answer
 
     def _connected(self, host):

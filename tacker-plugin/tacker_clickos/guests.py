@@ -140,9 +140,13 @@ class Guests(object):
         found = {}
         for cp, link in self._connected(wish.links).items():
             name = '%s-%s' % (wish.name, cp)
-            found[cp] = existing.get(name) or ports.create(
-                self._connection, self._vnf_id, name, link,
-                wish.vdu.configuration, self.record)
+            if name in existing:
+                found[cp] = existing[name]
+                ports.tag(self._connection, found[cp], wish.vdu.configuration)
+            else:
+                found[cp] = ports.create(
+                    self._connection, self._vnf_id, name, link,
+                    wish.vdu.configuration, self.record)
         return found
 
     def _connected(self, links):

@@ -7,6 +7,7 @@ so nothing is lost when the conductor dies half-way.
 
 import ipaddress
 
+from clickos_client import hop_tags
 from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 
@@ -37,7 +38,8 @@ def create(connection, vnf_id, name, link, configuration, record):
     A routed VNF sends packets with the addresses of others: any source
     address is allowed with the port's own MAC. A transparent one sends and
     receives frames of others, so its ports have no port security. Neutron
-    lets the owner of the network switch it off.
+    lets the owner of the network switch it off. The tags of a port tell
+    chains which of these the VNF is (docs/interfaces.md).
 
     :param link: links.Link: network and wanted addresses
     :param configuration: model.Configuration of the VDU
@@ -58,10 +60,27 @@ def create(connection, vnf_id, name, link, configuration, record):
             wanted.update(port_security_enabled=False, security_groups=[])
         else:
             wanted['security_groups'] = [_open_group(connection, record)]
-        return connection.network.create_port(**wanted)
+        port = connection.network.create_port(**wanted)
+        tag(connection, port, configuration)
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
+    return port
+
+
+def tag(connection, port, configuration):
+    """Say at a port how chains treat its guest; it may say so already.
+
+    An end point forwards nothing, and its ports have no such tags.
+    """
+    passes = configuration.transparent or configuration.whole_frames
+    if not (passes or configuration.routed or configuration.copies > 1):
+        return
+    wanted = hop_tags.make(passes, configuration.copies)
+    found = port.tags or []
+    others = [each for each in found if not hop_tags.is_ours(each)]
+    if set(found) != {*others, *wanted}:
+        connection.network.set_tags(port, others + wanted)
 
 
 def _everywhere(connection, network_id):

@@ -22,7 +22,7 @@ COUNTERS = {name: 1 << n for n, name in enumerate((
     'dropped_spoof', 'dropped_type', 'dropped_role', 'dropped_hidden',
     'dropped_link_control', 'dropped_malformed', 'dropped_too_long',
     'dropped_link_down', 'dropped_unknown', 'dropped_rate', 'dropped_flood',
-    'dropped_filter', 'dropped_offload', 'kicks'))}
+    'dropped_filter', 'dropped_offload', 'dropped_loop', 'kicks'))}
 
 #: Of every guest.
 INCARNATION = '77777777-2222-4333-8444-555555555555'

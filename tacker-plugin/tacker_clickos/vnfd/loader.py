@@ -7,6 +7,7 @@ import os
 import re
 import typing
 
+from clickos_client import hop_tags
 from clickos_client import plain_yaml
 
 from tacker_clickos.clickgen import prelude
@@ -371,7 +372,7 @@ def _configuration(place, node, policy, package_dir, path, faults):
         properties=mapping.properties(
             place, settings.get('properties', {}), faults),
         outputs=mapping.outputs(place, settings.get('outputs', {}), faults),
-        **_reach(place, settings))
+        copies=_copies(place, settings), **_reach(place, settings))
 
 
 def _only_artifact(place, node):
@@ -386,15 +387,24 @@ def _only_artifact(place, node):
 
 
 def _reach(place, settings):
-    """Return which of the two kinds of forwarding a policy declares."""
+    """Return which kinds of forwarding a policy declares."""
     found = {kind: settings.get(kind, False)
-             for kind in ('routed', 'transparent')}
+             for kind in ('routed', 'transparent', 'whole_frames')}
     for kind, value in found.items():
         if not isinstance(value, bool):
             raise _invalid(place, '%s: expected true or false, got %r'
                            % (kind, str(value)[:32]))
-    if all(found.values()):
+    if found['routed'] and found['transparent']:
         raise _invalid(place, 'routed and transparent exclude each other')
+    return found
+
+
+def _copies(place, settings):
+    """Return how many frames the VDU may make of one."""
+    found = settings.get('copies', 1)
+    if type(found) is not int or not 1 <= found <= hop_tags.MAX_COPIES:
+        raise _invalid(place, 'copies: expected a whole number of 1 to %d, '
+                       'got %r' % (hop_tags.MAX_COPIES, str(found)[:32]))
     return found
 
 

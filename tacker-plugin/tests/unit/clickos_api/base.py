@@ -68,7 +68,8 @@ class FakeAgent:
 
     def chain_counters(self, ctxt, chain_id):
         """Return the counters of a chain."""
-        counters = {'packets': 3, 'bytes': 300, 'dropped': 0}
+        counters = {'packets': 3, 'bytes': 300, 'dropped': 0,
+                    'looped': 0}
         return self.broken or {
             **counters, 'hops': [{**counters, 'pairs': 2, 'live_pairs': 1}]
             * self.chain_hops}

@@ -207,8 +207,8 @@ class ChainTest(base.CommandTestCase):
         columns, rows = self.run_chain(chain.ShowChain, 'web', '--interval',
                                        '0.1')
         self.assertEqual('Hop', columns[0])
-        self.assertEqual([('entered', '', 0, 0, 0, 3, 300, 0),
-                          ('a', '1/2', 0, 0, 0, 3, 300, 0)], rows)
+        self.assertEqual([('entered', '', 0, 0, 0, 3, 300, 0, 0),
+                          ('a', '1/2', 0, 0, 0, 3, 300, 0, 0)], rows)
         self.agent.broken = {'error': {'code': 'not-active',
                                        'message': 'not at the switch'}}
         self.refused('not at the switch', chain.ShowChain, 'web')

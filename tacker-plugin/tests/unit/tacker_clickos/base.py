@@ -152,6 +152,8 @@ class Cloud:
     def _network(self):
         proxy = _proxy(network_proxy)
         proxy.create_port.side_effect = self._create_port
+        proxy.set_tags.side_effect = lambda port, tags: setattr(
+            port, 'tags', tags)
         proxy.delete_port.side_effect = (
             lambda port, ignore_missing: self.ports.pop(port, None))
         proxy.ports.side_effect = lambda **query: _like(self.ports.values(),
@@ -233,7 +235,7 @@ class Cloud:
         port = resource(
             id=uuidutils.generate_uuid(), name=wanted['name'],
             description=wanted['description'],
-            network_id=wanted['network_id'], wanted=wanted,
+            network_id=wanted['network_id'], wanted=wanted, tags=[],
             mac_address='fa:16:3e:00:00:%02x' % number,
             fixed_ips=[{'ip_address': '10.0.%d.%d' % (side, number),
                         'subnet_id': str(side)}])

@@ -107,6 +107,7 @@ class InstantiateTest(DriverTestCase):
             self.assertEqual([{'ip_address': '0.0.0.0/0'}],
                              port.wanted['allowed_address_pairs'])
             self.assertEqual(['group-0'], port.wanted['security_groups'])
+            self.assertEqual(['clickos:routed'], port.tags)
         self.assertEqual(['clickos-vnf'],
                          [group.name for group in self.cloud.groups])
         self.assertEqual(
@@ -123,6 +124,19 @@ class InstantiateTest(DriverTestCase):
             self.assertEqual((False, []),
                              (port.wanted['port_security_enabled'],
                               port.wanted['security_groups']))
+            self.assertNotIn('allowed_address_pairs', port.wanted)
+            self.assertEqual(['clickos:transparent'], port.tags)
+
+    def test_ports_of_a_hop_of_whole_frames_keep_port_security(self):
+        vnfd = self.package / 'Definitions' / 'firewall.yaml'
+        vnfd.write_text(vnfd.read_text().replace(
+            'routed: true', 'whole_frames: true\n          copies: 2'))
+        self.instantiate()
+        for port in self.cloud.ports.values():
+            self.assertEqual(['clickos:transparent', 'clickos:copies=2'],
+                             port.tags)
+            self.assertEqual(['group-0'], port.wanted['security_groups'])
+            self.assertNotIn('port_security_enabled', port.wanted)
             self.assertNotIn('allowed_address_pairs', port.wanted)
 
     def test_tacker_learns_the_resources(self):

@@ -63,6 +63,16 @@ class LoaderTest(base.TestCase):
         self.settings['transparent'] = 'yes'
         self.assertRefused("transparent: expected true or false, got 'yes'")
 
+    def test_whole_frames_and_copies(self):
+        self.assertEqual(1, self.load()['VDU1'].configuration.copies)
+        self.settings.update(whole_frames=True, copies=16)
+        configuration = self.load()['VDU1'].configuration
+        self.assertTrue(configuration.whole_frames)
+        self.assertEqual(16, configuration.copies)
+        for wrong in (0, 17, True, '2', 1.5):
+            self.settings['copies'] = wrong
+            self.assertRefused('copies: expected a whole number of 1 to 16')
+
     def test_missing_artifact_names_the_file(self):
         os.unlink(self.package / 'Files' / 'firewall.click')
         self.assertRefused('Definitions/firewall.yaml: VDU1: configuration',

@@ -431,7 +431,8 @@ fn a_hop_of_another_host_sends_with_the_address_of_the_station_only() {
     hosts.nets[1].hops[0][1].send(&forged(1));
     hosts.round();
     assert!(hosts.nets[0].hops[0][0].received().is_empty());
-    hosts.nets[0].a.send(&there(1));
+    // A hop sends no more frames than entered it.
+    (1..=2).for_each(|number| hosts.nets[0].a.send(&there(number)));
     hosts.round();
     for (source, passes) in [(99, 0), (2, 0), (1, 1), (13, 1)] {
         hosts.nets[1].hops[0][1].send(&forged(source));
