@@ -6,7 +6,9 @@ until after its end. So a free lock and a state that stays PROCESSING mean
 that no conductor works on it, and Tacker would refuse every later operation.
 """
 
+import ast
 import datetime
+import json
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -122,6 +124,8 @@ def _end(context, operation_id):
         context, operation.vnf_instance_id)
     _clean(context, operation, vnf_instance)
     rows.end_task(context, vnf_instance.id)
+    rows.set_operation_params(context, operation.id,
+                              _as_json(operation.operation_params))
     # Tacker retries nothing that failed before its first step.
     operation.error_point = (operation.error_point
                              or fields.ErrorPoint.NOTIFY_PROCESSING)
@@ -133,6 +137,21 @@ def _end(context, operation_id):
     LOG.warning('VNF %s: operation %s (%s) had no conductor and is '
                 'FAILED_TEMP now', vnf_instance.id, operation.id,
                 operation.operation)
+
+
+def _as_json(params):
+    """Return the parameters of an operation as Tacker's API reads them.
+
+    Tacker 16 stores those of a change of metadata as Python's text of a dict
+    (api/vnflcm/v1/controller.py), and cannot show or fail the operation.
+    """
+    for parse in json.loads, ast.literal_eval:
+        try:
+            return json.dumps(parse(params))
+        except (TypeError, ValueError, SyntaxError, RecursionError,
+                MemoryError):
+            continue
+    return '{}'
 
 
 def _reason(operation):

@@ -65,6 +65,16 @@ def end_task(context, vnf_id):
         {'status': constants.ERROR})
 
 
+@db_api.context_manager.writer
+def set_operation_params(context, operation_id, params):
+    """Store the parameters of an operation; saving the object does not.
+
+    :param params: JSON text
+    """
+    context.session.query(models.VnfLcmOpOccs).filter_by(
+        id=operation_id).update({'operation_params': params})
+
+
 @db_api.context_manager.reader
 def lost_retries(context, before):
     """Return the VNFs of failed operations whose retry did not begin.

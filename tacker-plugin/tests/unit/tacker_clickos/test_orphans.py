@@ -2,6 +2,7 @@
 """Operations without a conductor end, and leave nothing behind."""
 
 import datetime
+import json
 import types
 from unittest import mock
 
@@ -80,6 +81,17 @@ class OrphansTest(database.DatabaseTestCase):
         self.assertEqual(0, self.failing())
         self.assertEqual(self.lock.acquire.call_count,
                          self.lock.release.call_count)
+
+    def test_an_update_that_ended_can_be_shown(self):
+        body = {'metadata': {'a': "it's", 'b': True, 'c': None}}
+        for stored, shown in ((str(body), body), ('no dict', {}),
+                              (json.dumps(body), body), (None, {}),
+                              ('[' * 100000, {})):
+            self.assertEqual(shown, json.loads(orphans._as_json(stored)))
+        self.begin('MODIFY_INFO')
+        self.change(models.VnfLcmOpOccs, operation_params=str(body))
+        self.look()
+        self.assertEqual(body, json.loads(self.operation().operation_params))
 
     def test_the_reason_offers_only_what_tacker_does(self):
         for operation, words, no_words in (
