@@ -75,7 +75,7 @@ def state_ids(vnf_instance):
     """Return {name of a guest: id of its state in clickos-api}.
 
     The guest's servers come and go; each one refers to this state. Guests of
-    release 0.2.0 and before have ids made of VNF and name.
+    builds before 0.2.0 have ids made of VNF and name.
     """
     info = vnf_instance.instantiated_vnf_info
     found = params(info).get(STATES)
