@@ -58,7 +58,7 @@ RULES = (
           'orphans owned package_change rows strays'),
     _rule('getters of the SDK', 'tacker-plugin/tacker_clickos',
           r'(\w+\.)*_?connection\.(compute|network|image)\.\w',
-          'connectivity networks placement ports servers watch'),
+          'connectivity networks own placement ports servers'),
     _rule("Neutron's tables", 'nova-driver/neutron_clickos',
           r'(neutron\.db|neutron\.plugins\.ml2\.(models|db)'
           r'|networking_sfc\.db)\b',

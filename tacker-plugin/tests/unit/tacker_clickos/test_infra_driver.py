@@ -500,7 +500,7 @@ class HealTest(DriverTestCase):
             self.old = self.only_server()
 
     def old_id(self):
-        """Let the VNF be one of a build before 0.2.0, whose ids could be computed.
+        """Let the VNF be of a build before 0.2.0: its ids can be computed.
         """
         old_id = str(uuid.uuid5(uuid.UUID(base.VNF_ID), 'VDU1-0'))
         ((_state_id, found),) = self.cloud.desired.items()

@@ -476,7 +476,7 @@ fn an_idle_switch_uses_no_processor_time() {
 /// threads, which alone wait in epoll, close and unmap nothing, whatever ends a port.
 #[test]
 fn the_forwarding_threads_close_no_port() {
-    const TRACED: &str = "trace=close,munmap,epoll_wait,epoll_pwait";
+    const TRACED: &str = "trace=openat,close,munmap,epoll_wait,epoll_pwait";
     let log = tempfile::NamedTempFile::new().unwrap();
     let path = log.path().to_str().unwrap();
     let mut valed = Valed::start_under(&["strace", "-f", "-e", TRACED, "-o", path]);
@@ -500,11 +500,21 @@ fn the_forwarding_threads_close_no_port() {
     let waits = |(_, call): &&(&str, &str)| call.contains("epoll");
     let forwarding: Vec<_> = lines.iter().filter(waits).map(|(pid, _)| *pid).collect();
     let closing = |call: &str| call.contains("close(") || call.contains("munmap(");
-    // A thread's first malloc, before its first wait, unmaps a part of its new heap.
-    let mut begun = HashSet::new();
+    // A thread's first malloc, before its first wait, unmaps a part of its new heap. The first free
+    // of much memory makes glibc read a file of /proc.
+    let (mut begun, mut files) = (HashSet::new(), HashSet::new());
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for line in &lines {
         let (pid, call) = *line;
+        let opened = call.rsplit_once(" = ").filter(|_| call.contains("openat"));
+        if let Some((_, fd)) = opened {
+            files.insert((pid, fd));
+        }
+        let closed = call.trim_start().strip_prefix("close(").unwrap_or_default();
+        let fd = closed.split(|c: char| !c.is_ascii_digit()).next();
+        if files.remove(&(pid, fd.unwrap_or_default())) {
+            continue;
+        }
         match closing(call) {
             true if begun.contains(pid) => own.push(line),
             true if !forwarding.contains(&pid) && !begun.is_empty() => others.push(line),
