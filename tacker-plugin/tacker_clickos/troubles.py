@@ -10,7 +10,8 @@ import prometheus_client
 LOG = logging.getLogger(__name__)
 
 #: the kinds of things that fail, and how a log line names one
-_NAMES = {'database': '%s', 'vim': 'VIM %s', 'vnf': 'guests of VNF %s',
+_NAMES = {'database': '%s', 'row': 'record of VNF %s', 'vim': 'VIM %s',
+          'vnf': 'guests of VNF %s',
           'operation': 'operation %s', 'retry': 'lost retry of VNF %s',
           'sweep': 'sweep of VNF %s'}
 #: characters of an error in the log
