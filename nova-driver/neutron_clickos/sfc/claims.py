@@ -31,6 +31,8 @@ _MAPPING = 'ppg_n_tuple_mapping'
 #: addresses of its project on the network. Addresses are CIDRs.
 Facts = collections.namedtuple(
     'Facts', 'is_own is_public is_secure fixed pairs subnets owned')
+#: The networks that a port may use, and those that its hop may claim.
+Rights = collections.namedtuple('Rights', 'usable claimable')
 
 
 def of_group(group):
@@ -73,17 +75,20 @@ def claimable(facts):
 
     :param facts: Facts of the port
     """
-    usable = facts.fixed + facts.pairs
-    if not facts.is_secure:
-        usable = list(ANY.values())
     if facts.is_public:
         return facts.fixed + [address for address in facts.owned
-                              if _lies_in_one(address, usable)]
+                              if _lies_in_one(address, _usable(facts))]
     if facts.is_own:
-        return usable
+        return _usable(facts)
     # The network's owner gives narrow pairs; wide ones are no one's gift.
     return facts.fixed + [pair for pair in facts.pairs
                           if _lies_in_one(pair, facts.subnets)]
+
+
+def _usable(facts):
+    """Return the networks from which the switch lets a port send."""
+    return facts.fixed + facts.pairs if facts.is_secure \
+        else list(ANY.values())
 
 
 def _lies_in_one(network, others):
@@ -95,7 +100,7 @@ def _lies_in_one(network, others):
 
 
 def of_ports(session, port_ids):
-    """Return what ports may claim, by id.
+    """Return the Rights of ports, by id.
 
     :param session: of Neutron's database
     :param port_ids: ids of ports; those that exist are answered
@@ -116,7 +121,7 @@ def of_ports(session, port_ids):
     found = {}
     for row in rows:
         mine = addresses.get(row.id, [])
-        found[row.id] = claimable(Facts(
+        facts = Facts(
             is_own=bool(row.project_id)
             and row.network_project == row.project_id,
             is_public=row.public is not None,
@@ -124,7 +129,8 @@ def of_ports(session, port_ids):
             fixed=[_cidr(address) for address, subnet in mine],
             pairs=[_cidr(pair) for pair in pairs.get(row.id, ())],
             subnets=[_cidr(subnet) for address, subnet in mine],
-            owned=_owned(session, row) if row.public else []))
+            owned=_owned(session, row) if row.public else [])
+        found[row.id] = Rights(_usable(facts), claimable(facts))
     return found
 
 

@@ -27,25 +27,27 @@ def chains_of(host):
     sfc = directory.get_plugin('sfc')
     flows = directory.get_plugin('flow_classifier')
     if sfc is None or flows is None:
-        return {'chains': [], 'kept': []}
+        return {'chains': [], 'kept': [], 'rights': {}}
     context = neutron_context.get_admin_context()
     pairs = _by_id(sfc.get_port_pairs(context))
     classifiers = _by_id(flows.get_flow_classifiers(context))
     groups = _by_id(sfc.get_port_pair_groups(context))
     known = ports(_named((*pairs.values(), *classifiers.values())))
-    paths, found, kept = tunnels(), [], []
+    parts = (groups, pairs, classifiers, known)
+    paths, found, rights = tunnels(), [], {}
     for chain in sfc.get_port_chains(context):
         try:
-            arguments = render.chain_sets(
-                chain, groups, pairs, classifiers, known, paths)
+            arguments = render.chain_sets(chain, *parts, paths)
         except render.NotReady as e:
-            kept.append(chain['id'])
+            rights[chain['id']] = render.rights(chain, *parts)
+            LOG.debug('Port chain %s: %s', chain['id'], e)
+        except render.Empty as e:
             LOG.debug('Port chain %s: %s', chain['id'], e)
         except (render.Foreign, KeyError) as e:
             LOG.warning('Port chain %s: %s', chain['id'], e)
         else:
             found += [arguments[host]] if host in arguments else []
-    return {'chains': found, 'kept': kept}
+    return {'chains': found, 'kept': list(rights), 'rights': rights}
 
 
 def hosts():
@@ -77,10 +79,10 @@ def ports(port_ids):
             network, network.id == port.network_id).filter(
                 port.id.in_(sorted(port_ids))).all()
         places = _places(session, port_ids)
-        claimable = claims.of_ports(session, port_ids)
-    return {row.id: render.Port(row.project_id, row.network_project,
-                                places.get(row.id), claimable[row.id])
-            for row in rows}
+        rights = claims.of_ports(session, port_ids)
+    return {row.id: render.Port(
+        row.project_id, row.network_project, places.get(row.id),
+        rights[row.id].claimable, rights[row.id].usable) for row in rows}
 
 
 def _places(session, port_ids):
