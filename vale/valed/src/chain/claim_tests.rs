@@ -347,6 +347,28 @@ fn a_hop_keeps_its_stations_when_the_chain_changes() {
     assert_eq!(net.b.received(), [there(1), there(2)]);
 }
 
+/// In a network of one's own one may have the MAC address of any station.
+#[test]
+fn a_chain_that_moves_to_another_segment_leaves_its_stations_there() {
+    let mut net = Net::new(1);
+    let values = json!({"mac": mac(99), "segment": 2, "port_security": true,
+        "allowed": [{"ip": "10.0.0.1/32"}]});
+    let mut twin = net.bench.try_add("twin", values).unwrap();
+    let elsewhere = json!({"segment": 2, "classifiers": [{"source_port": "twin"}]});
+    let mut victim = victim(&mut net);
+    for n in 1..3 {
+        net.chain(vec![transparent(0)], elsewhere.clone());
+        twin.send(&udp((99, 2), (A, B), (1000, 53)));
+        net.bench.round();
+        assert_eq!(net.hops[0][0].received().len(), 1);
+        net.chain(vec![transparent(0)], json!({}));
+        net.hops[0][1].send(&udp((99, 2), (A, B), (1000, 53)));
+        net.bench.round();
+        assert_eq!((net.b.received().len(), spoofed(&net, 0, 1)), (0, n));
+    }
+    assert!(victim.received().is_empty());
+}
+
 /// Hosts behind the uplink would learn a station of theirs at this host.
 #[test]
 fn a_station_behind_an_uplink_is_sent_to_no_uplink_by_a_hop() {
@@ -372,9 +394,23 @@ fn a_station_behind_an_uplink_is_sent_to_no_uplink_by_a_hop() {
     net.bench.round();
     assert_eq!(
         (uplink.received(), net.a.received()),
-        (vec![first], vec![answer])
+        (vec![first], vec![answer.clone()])
     );
     assert_eq!(spoofed(&net, 0, 0), 2);
+    // The station is silent for so long that the switch has forgotten it, and the chain has not.
+    net.bench.scratch.now = 301_000_000_000;
+    uplink.send(&udp((51, 2), (OTHER, B), (1, 2)));
+    net.bench.round();
+    for destination in [50, 51, 98] {
+        net.hops[0][0].send(&udp((50, destination), (remote, A), (53, 1000)));
+    }
+    net.hops[0][0].send(&answer);
+    net.bench.round();
+    assert_eq!(
+        (uplink.received(), net.a.received()),
+        (vec![], vec![answer])
+    );
+    assert_eq!(spoofed(&net, 0, 0), 5);
 }
 
 /// The instances of a NAT are on two hosts, and the server knows the public address by the MAC address of

@@ -200,7 +200,9 @@ impl Chains {
         let link = definition.link.take();
         definition.link = link.or_else(|| self.link_of(&definition.set));
         let mut new = Chain::new(definition);
-        if let Some(other) = self.chains.iter().find(|c| c.is_of(&new)) {
+        // A station's addresses say nothing in another segment, where others may have them.
+        let same = |c: &&Chain| c.is_of(&new) && c.set.segment == new.set.segment;
+        if let Some(other) = self.chains.iter().find(same) {
             new.share(other);
         }
         if new.set.path.is_some() && new.route.is_none() {
