@@ -157,6 +157,34 @@ class TurnTest(unittest.TestCase):
         with turns.turn(self.request('u1')):
             pass
 
+    def test_no_other_local_user_sees_a_name_to_take(self):
+        with turns.turn(self.request('u4')):
+            with open('/proc/net/unix') as names:
+                self.assertNotIn('clickos', names.read())
+            with os.fdopen(turns._file()) as file:
+                self.assertEqual(0o600, os.fstat(file.fileno()).st_mode
+                                 & 0o777)
+
+    def test_a_file_of_others_holds_no_turn(self):
+        with tempfile.TemporaryDirectory() as place, mock.patch.object(
+                tempfile, 'tempdir', place):
+            names = [os.path.join(
+                place, f'clickos-turns-{turns._digest(n)}') for n in range(4)]
+            with open(names[0], 'w'):
+                os.chmod(names[0], 0o666)
+            os.mkfifo(names[1], 0o600)
+            os.symlink(os.path.join(place, 'target'), names[2])
+            with turns.turn(self.request('u5')):
+                self.assertTrue(os.path.exists(names[3]))
+                with self.assertRaises(turns.Busy):
+                    with turns.turn(self.request('u5')):
+                        self.fail('two turns')
+            self.assertFalse(os.path.exists(os.path.join(place, 'target')))
+            with mock.patch.object(os, 'geteuid', return_value=-1), \
+                    self.assertRaises(turns.Busy):
+                with turns.turn(self.request('u5')):
+                    self.fail('a turn in a file of others')
+
     def test_a_turn_ends_with_its_process(self):
         child = os.fork()
         if child == 0:
