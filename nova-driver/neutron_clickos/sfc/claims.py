@@ -36,11 +36,15 @@ Rights = collections.namedtuple('Rights', 'usable claimable')
 
 
 def of_group(group):
-    """Return the networks that a group of port pairs claims."""
+    """Return the networks that a group of port pairs claims.
+
+    :raises ValueError: for a text that Neutron takes for a network, such as
+        an IPv6 prefix with a mask, and the switch does not
+    """
     parameters = group.get('port_pair_group_parameters') or {}
     mapping = parameters.get(_MAPPING) or {}
     source = (mapping.get('egress_n_tuple') or {}).get('source_ip_prefix')
-    return [source] if source else []
+    return [_cidr(source)] if source else []
 
 
 def excess(group, pairs, ports):
@@ -93,7 +97,7 @@ def _usable(facts):
 
 def _lies_in_one(network, others):
     """Return whether a network is a part of one of the others."""
-    network = ipaddress.ip_network(network, strict=False)
+    network = ipaddress.ip_network(network)
     others = map(ipaddress.ip_network, others)
     return any(network.version == other.version and network.subnet_of(other)
                for other in others)

@@ -79,11 +79,15 @@ def check_pair(pair):
 
 
 def check_group(group):
-    """Raise Unsupported for a group of taps, or of too many pairs."""
+    """Raise Unsupported for taps, too many pairs, or a prefix by a mask."""
     if group.get('tap_enabled'):
         raise Unsupported('tap_enabled: the switch has no taps')
     if len(group.get('port_pairs') or ()) > MAX_PAIRS:
         raise Unsupported(f'port_pairs: more than {MAX_PAIRS}')
+    try:
+        claims.of_group(group)
+    except ValueError as e:
+        raise Unsupported(f'source_ip_prefix: {e}')
 
 
 def check_chain(chain):

@@ -37,13 +37,15 @@ def chains_of(host):
     paths, found, rights = tunnels(), [], {}
     for chain in sfc.get_port_chains(context):
         try:
+            kept = render.rights(chain, *parts)
             arguments = render.chain_sets(chain, *parts, paths)
         except render.NotReady as e:
-            rights[chain['id']] = render.rights(chain, *parts)
+            rights[chain['id']] = kept
             LOG.debug('Port chain %s: %s', chain['id'], e)
         except render.Empty as e:
             LOG.debug('Port chain %s: %s', chain['id'], e)
-        except (render.Foreign, KeyError) as e:
+        except (ValueError, KeyError) as e:
+            # No chain stops those of others.
             LOG.warning('Port chain %s: %s', chain['id'], e)
         else:
             found += [arguments[host]] if host in arguments else []

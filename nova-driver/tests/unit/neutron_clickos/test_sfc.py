@@ -120,6 +120,17 @@ class RenderTest(testtools.TestCase):
         self.assertRaises(render.Empty, self.render,
                           chain=dict(CHAIN, flow_classifiers=[]))
 
+    def test_a_prefix_with_a_mask_is_no_claim(self):
+        # Neutron takes the first two for networks, and no switch does.
+        for prefix in ('2001:db8::/ffff:ffff::', '::/::ff', 'x'):
+            group = copy.deepcopy(GROUPS['g2'])
+            mapping = group['port_pair_group_parameters'][
+                'ppg_n_tuple_mapping']
+            mapping['egress_n_tuple']['source_ip_prefix'] = prefix
+            self.assertRaisesRegex(render.Unsupported, 'source_ip_prefix',
+                                   render.check_group, group)
+        render.check_group(GROUPS['g2'])
+
     def rights(self, chain=CHAIN, **ports):
         return render.rights(chain, GROUPS, PAIRS, FLOWS,
                              dict(PORTS, **ports))
