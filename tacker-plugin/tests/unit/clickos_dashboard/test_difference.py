@@ -134,6 +134,20 @@ class DifferenceTest(unittest.TestCase):
         for short, long in zip(*counts):
             self.assertLess(long, 2.2 * short)
 
+    def test_no_part_of_a_line_poses_as_another_line(self):
+        hostile_text = 'a\n// x\r+ b\r\n// y\x00\x0b+ c\x85- d\u2028- e\n'
+        for program in ('diff', '/none'):
+            with mock.patch.object(difference, 'PROGRAM', program):
+                found = difference.between('a\n', hostile_text)
+                same = difference.between('a\r\nb\n', 'a\nb\n')
+            self.assertEqual([
+                '+// x\N{SYMBOL FOR CARRIAGE RETURN}+ b',
+                '+// y\x00\x0b+ c\x85- d\u2028- e'],
+                [line for kind, line in found.lines if kind == 'added'][-2:])
+            self.assertEqual([], [line for _kind, line in found.lines
+                                  if line.startswith(('+ ', '- '))])
+            self.assertEqual([], same.lines)
+
     def test_a_longer_text_is_refused(self):
         for texts in (('x' * difference.MAX_BYTES + 'y', ''),
                       ('', 'é' * (difference.MAX_BYTES // 2 + 1))):
