@@ -143,6 +143,19 @@ class LookTest(WatcherCase):
             self.watcher.look()
         self.assertEqual(2, len(logs.records))
 
+    def test_a_reason_is_one_line_whatever_ids_it_has(self):
+        with self.assertLogs('tacker_clickos.troubles', 'WARNING') as logs:
+            for number in range(5):
+                vim.connect.side_effect = RuntimeError(
+                    f'a\nWARNING \x1b[2J (req-{number}a4f3c21-77aa-4d00)')
+                self.watcher.look()
+            vim.connect.side_effect = RuntimeError('b' * 10000)
+            self.watcher.look()
+        first, second = (each.getMessage() for each in logs.records)
+        self.assertTrue(first.isprintable())
+        self.assertIn('a WARNING  [2J (req-0a4f3c21-77aa-4d00)', first)
+        self.assertLess(len(second), 600)
+
     def test_one_vnf_that_cannot_be_stored_hides_no_other(self):
         other = base.vnf_instance(task_state=None, vim_connection_info=[
             base.vim_connection()])
