@@ -347,6 +347,32 @@ fn a_hop_keeps_its_stations_when_the_chain_changes() {
     assert_eq!(net.b.received(), [there(1), there(2)]);
 }
 
+/// Linux takes a packet to its address in a frame to all, unless it is TCP.
+#[test]
+fn a_client_goes_by_no_chain_with_a_frame_to_all() {
+    let mut net = Net::new(1);
+    let mut victim = victim(&mut net);
+    net.chain(vec![transparent(0)], json!({}));
+    let to = |group: Mac, ip: Ipv4Addr| packet((mac(1), group), (A, ip), (1000, 53), 0);
+    let back = |group: Mac, ip: Ipv4Addr| packet((mac(2), group), (B, ip), (53, 1000), 0);
+    for group in [Mac([255; 6]), Mac([1, 0, 0x5e, 0, 0, 1])] {
+        net.a.send(&to(group, B));
+        net.b.send(&back(group, A));
+        net.bench.round();
+        let got = [net.a.received(), net.b.received(), victim.received()];
+        assert_eq!(got.concat(), Vec::<Vec<u8>>::new());
+        // Packets to many, and those of no flow of the chain, pass as before.
+        for ip in [Ipv4Addr::BROADCAST, Ipv4Addr::new(224, 0, 0, 1)] {
+            net.a.send(&to(group, ip));
+        }
+        net.b.send(&back(group, VICTIM));
+        net.bench.round();
+        assert_eq!((net.b.received().len(), victim.received().len()), (2, 3));
+        drop(net.a.received());
+    }
+    assert_eq!(net.info().counters.dropped, 4);
+}
+
 /// In a network of one's own one may have the MAC address of any station.
 #[test]
 fn a_chain_that_moves_to_another_segment_leaves_its_stations_there() {

@@ -31,12 +31,15 @@ pub struct Flow {
     pub accepts: bool,
     /// Source and destination of the IPv4 packet that an ICMP error is about.
     pub quoted: Option<(IpAddr, IpAddr)>,
+    /// The packet is to one station, and its frame to a group. Receivers take such packets.
+    pub goes_to_many: bool,
 }
 
 impl Flow {
-    /// None if the frame is tagged, or is no valid IP packet to one station.
+    /// None if the frame is tagged, or is no valid IP packet to one station. The frame itself may go to
+    /// many, see [`Self::goes_to_many`].
     pub fn parse(ethernet: &Ethernet, frame: &[u8]) -> Option<Self> {
-        if ethernet.destination.is_multicast() || ethernet.payload != ETHERNET {
+        if ethernet.payload != ETHERNET {
             return None;
         }
         let bytes = &frame[ETHERNET..];
@@ -51,6 +54,12 @@ impl Flow {
             }
             _ => return None,
         };
+        let is_group = match destination {
+            IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
+            IpAddr::V6(address) => address.is_multicast(),
+        };
+        let goes_to_many = ethernet.destination.is_multicast();
+        (!goes_to_many || !is_group).then_some(())?;
         let has_ports = packet.part == Part::Whole && matches!(packet.protocol, TCP | UDP);
         let ports = be16(packet.body, 0).zip(be16(packet.body, 2));
         let flags = packet.body.get(FLAGS).copied().unwrap_or(0);
@@ -59,6 +68,7 @@ impl Flow {
             begins: is_tcp && flags & (SYN | ACK) == SYN,
             accepts: is_tcp && flags & (SYN | ACK) == SYN | ACK,
             quoted: quoted(&packet),
+            goes_to_many,
             source,
             destination,
             protocol: packet.protocol,
@@ -149,6 +159,7 @@ mod tests {
                 begins: false,
                 accepts: false,
                 quoted: None,
+                goes_to_many: false,
             };
             let there = flow(a, b, ports);
             let back = flow(b, a, ports.map(|(x, y)| (y, x)));

@@ -369,6 +369,10 @@ impl Chains {
         frame: &[u8],
     ) -> Option<Step> {
         let flow = Flow::parse(ethernet, frame)?;
+        let hops = self.roles.get(source).is_some_and(|r| !r.is_empty());
+        if flow.goes_to_many && (label.is_some() || hops) {
+            return None;
+        }
         if let Some(label) = label {
             return self.arrive(ports, label, flow);
         }
@@ -392,7 +396,8 @@ impl Chains {
                 sender: None,
                 ttl: TTL,
             };
-            let next = match chain.is_in_force() {
+            // No hop gets a frame to a group, and none may pass by it.
+            let next = match chain.is_in_force() && !flow.goes_to_many {
                 true => chain.next(ports, place, direction, flow),
                 false => Next::Blocked { hop: 0 },
             };
