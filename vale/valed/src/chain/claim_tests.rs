@@ -373,6 +373,37 @@ fn a_client_goes_by_no_chain_with_a_frame_to_all() {
     assert_eq!(net.info().counters.dropped, 4);
 }
 
+/// Linux takes a tag of priority off, however often.
+#[test]
+fn a_client_goes_by_no_chain_with_a_tag_of_no_vlan() {
+    let mut net = Net::new(1);
+    let mut open = net
+        .bench
+        .try_add("open", json!({"mac": mac(40), "port_security": false}))
+        .unwrap();
+    net.chain(
+        vec![transparent(0)],
+        json!({"classifiers": [{"source_port": "open", "protocol": UDP}]}),
+    );
+    let plain = udp((40, 2), (A, B), (1000, 53));
+    let tagged = |tags: &[[u8; 4]]| [&plain[..12], &tags.concat(), &plain[12..]].concat();
+    let (priority, service) = ([0x81, 0, 0xe0, 0], [0x88, 0xa8, 0, 0]);
+    for tags in [&[priority][..], &[service], &[service, priority]] {
+        open.send(&tagged(tags));
+    }
+    net.bench.round();
+    assert!(net.b.received().is_empty() && net.hops[0][0].received().is_empty());
+    assert_eq!(net.info().counters.dropped, 3);
+    // Those of a VLAN are no packets of this segment.
+    let others = [
+        tagged(&[[0x81, 0, 0xe0, 1]]),
+        tagged(&[priority, [0x81, 0, 15, 0xff]]),
+    ];
+    others.iter().for_each(|frame| open.send(frame));
+    net.bench.round();
+    assert_eq!(net.b.received(), others);
+}
+
 /// In a network of one's own one may have the MAC address of any station.
 #[test]
 fn a_chain_that_moves_to_another_segment_leaves_its_stations_there() {

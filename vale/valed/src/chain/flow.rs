@@ -16,6 +16,8 @@ const ICMP: u8 = 1;
 const FLAGS: usize = 13;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
+/// The number of the VLAN in a tag; 0 is a tag of priority only (IEEE 802.1Q, 6.9).
+const VLAN: u16 = 0xfff;
 
 /// A packet's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,18 +33,20 @@ pub struct Flow {
     pub accepts: bool,
     /// Source and destination of the IPv4 packet that an ICMP error is about.
     pub quoted: Option<(IpAddr, IpAddr)>,
-    /// The packet is to one station, and its frame to a group. Receivers take such packets.
-    pub goes_to_many: bool,
+    /// The frame is to a group, or has a tag of no VLAN. No hop gets such a frame, and receivers take its
+    /// packet.
+    pub evades: bool,
 }
 
 impl Flow {
-    /// None if the frame is tagged, or is no valid IP packet to one station. The frame itself may go to
-    /// many, see [`Self::goes_to_many`].
+    /// None if the frame is of a VLAN, or is no valid IP packet to one station. The frame itself may go to
+    /// many, see [`Self::evades`].
     pub fn parse(ethernet: &Ethernet, frame: &[u8]) -> Option<Self> {
-        if ethernet.payload != ETHERNET {
-            return None;
-        }
-        let bytes = &frame[ETHERNET..];
+        let tags = frame.get(ETHERNET..ethernet.payload)?.chunks(4);
+        let is_vlan = |tag: &[u8]| be16(tag, 0).is_none_or(|tag| tag & VLAN != 0);
+        let is_tagged = ethernet.payload != ETHERNET;
+        (!tags.into_iter().any(is_vlan)).then_some(())?;
+        let bytes = &frame[ethernet.payload..];
         let (source, destination, packet): (IpAddr, IpAddr, _) = match ethernet.kind {
             IPV4 => {
                 let address = |at| octets::<4>(bytes, at).map(IpAddr::from);
@@ -68,7 +72,7 @@ impl Flow {
             begins: is_tcp && flags & (SYN | ACK) == SYN,
             accepts: is_tcp && flags & (SYN | ACK) == SYN | ACK,
             quoted: quoted(&packet),
-            goes_to_many,
+            evades: goes_to_many || is_tagged,
             source,
             destination,
             protocol: packet.protocol,
@@ -159,7 +163,7 @@ mod tests {
                 begins: false,
                 accepts: false,
                 quoted: None,
-                goes_to_many: false,
+                evades: false,
             };
             let there = flow(a, b, ports);
             let back = flow(b, a, ports.map(|(x, y)| (y, x)));

@@ -27,7 +27,7 @@ fn flow(number: u32, protocol: u8) -> Flow {
         begins: false,
         accepts: false,
         quoted: None,
-        goes_to_many: false,
+        evades: false,
     }
 }
 

@@ -370,7 +370,7 @@ impl Chains {
     ) -> Option<Step> {
         let flow = Flow::parse(ethernet, frame)?;
         let hops = self.roles.get(source).is_some_and(|r| !r.is_empty());
-        if flow.goes_to_many && (label.is_some() || hops) {
+        if flow.evades && (label.is_some() || hops) {
             return None;
         }
         if let Some(label) = label {
@@ -396,8 +396,8 @@ impl Chains {
                 sender: None,
                 ttl: TTL,
             };
-            // No hop gets a frame to a group, and none may pass by it.
-            let next = match chain.is_in_force() && !flow.goes_to_many {
+            // No hop gets such a frame, and it may not pass by the hops.
+            let next = match chain.is_in_force() && !flow.evades {
                 true => chain.next(ports, place, direction, flow),
                 false => Next::Blocked { hop: 0 },
             };

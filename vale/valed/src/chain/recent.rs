@@ -191,7 +191,7 @@ mod tests {
             begins: false,
             accepts: false,
             quoted: None,
-            goes_to_many: false,
+            evades: false,
         }
     }
 
