@@ -36,7 +36,7 @@ class Chains:
         known = {chain['chain']: chain
                  for chain in self._client.chain_list()['chains']
                  if uuidutils.is_uuid_like(chain['chain'])}
-        # What the switch has in force of the others stays for now.
+        # The definitions in force of the others stay for now.
         new = {name for name, chain in wanted.items()
                if self._changes(name, chain, known)}
         rights = kept | {name: _networks(wanted[name])

@@ -205,7 +205,7 @@ def chain_sets(chain, groups, pairs, classifiers, ports, tunnels):
 def rights(chain, groups, pairs, classifiers, ports):
     """Return the networks from which a chain's hops may send at all.
 
-    It holds for ports that are not bound, too. What a switch has in force
+    It holds for ports that are not bound, too. A definition that is in force
     for a chain that is not ready must lie in it.
     :param chain: a port chain; the other parameters are as of chain_sets
     """

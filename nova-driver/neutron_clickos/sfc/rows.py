@@ -37,19 +37,28 @@ def chains_of(host):
     paths, found, rights = tunnels(), [], {}
     for chain in sfc.get_port_chains(context):
         try:
-            kept = render.rights(chain, *parts)
-            arguments = render.chain_sets(chain, *parts, paths)
-        except render.NotReady as e:
-            rights[chain['id']] = kept
-            LOG.debug('Port chain %s: %s', chain['id'], e)
-        except render.Empty as e:
-            LOG.debug('Port chain %s: %s', chain['id'], e)
+            arguments, may_send = _rendered(chain, parts, paths)
         except (ValueError, KeyError) as e:
             # No chain stops those of others.
             LOG.warning('Port chain %s: %s', chain['id'], e)
-        else:
-            found += [arguments[host]] if host in arguments else []
+            continue
+        if may_send is not None:
+            rights[chain['id']] = may_send
+        found += [arguments[host]] if host in arguments else []
     return {'chains': found, 'kept': list(rights), 'rights': rights}
+
+
+def _rendered(chain, parts, paths):
+    """Return a chain for each host, and its rights if it is not ready."""
+    may_send = render.rights(chain, *parts)
+    try:
+        return render.chain_sets(chain, *parts, paths), None
+    except render.NotReady as e:
+        LOG.debug('Port chain %s: %s', chain['id'], e)
+        return {}, may_send
+    except render.Empty as e:
+        LOG.debug('Port chain %s: %s', chain['id'], e)
+        return {}, None
 
 
 def hosts():

@@ -41,7 +41,7 @@ def turn(request):
     lock = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
     with os.fdopen(_file(), 'r+b', buffering=0) as file:
         try:
-            # Of this opened file: it holds between threads, too.
+            # A lock of this opened file holds between threads, too.
             fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
         except OSError:
             raise Busy()
@@ -49,7 +49,7 @@ def turn(request):
 
 
 def _file():
-    """Open the file that all processes of Horizon have, and nobody else.
+    """Open the file that all processes of Horizon have, and no other user has.
 
     :raises Busy: if other local users have taken all names
     """

@@ -10,9 +10,7 @@ from tacker.db.db_sqlalchemy import models
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_clickos import orphans
 from tacker_clickos import rows
-from tacker_clickos import strays
 from tacker_clickos import troubles
 from tacker_clickos import vim
 from tacker_clickos import watch
@@ -67,8 +65,9 @@ class WatcherCase(base.TestCase):
         self.cloud.compute.servers.side_effect = (
             lambda: iter(self.servers))
         self.patch(vim, 'connect', return_value=self.cloud)
-        self.patch(vnflcm_utils, 'get_vim',
-                   return_value={'access_info': dict(base.ACCESS)})
+        self.get_vim = self.patch(
+            vnflcm_utils, 'get_vim',
+            return_value={'access_info': dict(base.ACCESS)})
         self.store = self.patch(watch, '_store')
         self.context = mock.Mock(spec_set=('session',))
         self.patch(rows.tacker_context, 'get_admin_context',
@@ -84,8 +83,8 @@ class WatcherCase(base.TestCase):
         self.ids = [vnfc.id for vnfc in info.vnfc_resource_info]
         self.found = self.patch(objects.VnfInstanceList, 'get_by_filters',
                                 return_value=[self.vnf])
-        self.patch(watch.orphans.Orphans, 'look')
-        self.patch(watch.strays.Strays, 'look')
+        self.cleaners = [self.patch(cleaner, 'look') for cleaner in (
+            watch.orphans.Orphans, watch.strays.Strays)]
         self.watcher = watch.Watcher()
 
 
@@ -186,15 +185,14 @@ class LookTest(WatcherCase):
         self.watcher.look()
         self.assertEqual(['two', None], [
             call.args[1][0].access_info.get('region')
-            for call in vnflcm_utils.get_vim.call_args_list])
+            for call in self.get_vim.call_args_list])
 
     def test_what_fails_ends_no_other_part_of_a_look(self):
         self.found.side_effect = RuntimeError('gone')
-        orphans.Orphans.look.side_effect = RuntimeError('no lock service')
+        self.cleaners[0].side_effect = RuntimeError('no lock service')
         self.watcher.look()
-        for part in (orphans.Orphans, strays.Strays):
-            part.look.assert_called_once_with(
-                mock.ANY, self.context, mock.ANY)
+        for look in self.cleaners:
+            look.assert_called_once_with(mock.ANY, self.context, mock.ANY)
 
     def test_a_database_that_fails_does_not_end_the_watch(self):
         self.found.side_effect = RuntimeError('gone')
