@@ -104,6 +104,14 @@ class State:
 
 
 @dataclasses.dataclass(frozen=True)
+class States:
+    """The states of the project."""
+
+    path = '/v1/states'
+    query = {}
+
+
+@dataclasses.dataclass(frozen=True)
 class Secrets:
     """The secrets of the project."""
 
@@ -187,18 +195,24 @@ class Client:
         """Return a change as changes() lists it."""
         return self._call('change', 'GET', guest, f'/changes/{number}')
 
-    def create_state(self, state_id, configuration, keep=None):
-        """Make a state that user_data may refer to.
-
-        One that exists gets the configuration, under the writes it has.
+    def create_state(self, configuration):
+        """Make a state that user_data may refer to; return its id.
 
         :param configuration: document.Configuration
-        :param keep: handlers whose writes an existing state keeps; None for
-            all
         """
-        body = {'config': configuration.config,
-                'config_name': configuration.config_name,
-                'writes': [list(pair) for pair in configuration.writes]}
+        answer = self._send('POST', States(), '', _body(configuration))
+        try:
+            return str(answer.json()['id'])
+        except (ValueError, KeyError, TypeError):
+            raise ks_exc.InvalidResponse(answer)
+
+    def rebase_state(self, state_id, configuration, keep=None):
+        """Give a state another configuration, under the writes it has.
+
+        :param configuration: document.Configuration
+        :param keep: handlers whose writes the state keeps; None for all
+        """
+        body = _body(configuration)
         if keep is not None:
             body['keep'] = sorted(keep)
         self._send('PUT', State(state_id), '', body)
@@ -239,8 +253,9 @@ class Client:
 
     def create_secret(self, name, value):
         """Make a secret: 'id', 'name', 'reference', 'created_at'."""
+        # keystoneauth would log the value.
         answer = self._send('POST', Secrets(), '',
-                            {'name': name, 'value': value})
+                            {'name': name, 'value': value}, log=False)
         try:
             return answer.json()['secret']
         except (ValueError, KeyError, TypeError):
@@ -282,7 +297,11 @@ class Client:
 
     def unfuse(self, chain_id):
         """Let the hops' own guests answer again; may be called twice."""
-        self._send('DELETE', Chain(chain_id), '/fusion')
+        try:
+            self._send('DELETE', Chain(chain_id), '/fusion')
+        except ClickOSError as exc:
+            if exc.code != 'not-fused':
+                raise
 
     def _change(self, method, guest, path, body):
         """Change a guest; return the revision that a verdict gives."""
@@ -320,15 +339,21 @@ class Client:
         except (ValueError, KeyError, TypeError):
             raise ks_exc.InvalidResponse(answer)
 
-    def _send(self, method, guest, path, body=None):
+    def _send(self, method, guest, path, body=None, log=True):
         if isinstance(guest, str):
             guest = Server(guest)
         answer = self._adapter.request(
             guest.path + path, method, json=body, params=guest.query,
-            raise_exc=False)
+            raise_exc=False, log=log)
         if answer.status_code >= 400:
             raise _error(answer)
         return answer
+
+
+def _body(configuration):
+    return {'config': configuration.config,
+            'config_name': configuration.config_name,
+            'writes': [list(pair) for pair in configuration.writes]}
 
 
 def _handler(name):

@@ -66,10 +66,38 @@ def guest(name, ports, addresses, **options):
         port.id for port in sorted(ports, key=place)))
 
 
+def ports(network, mark, **query):
+    """Return the ports of the caller's project with a description.
+
+    On a network of the project others have ports, with any description.
+
+    :param network: openstacksdk's proxy of Neutron
+    """
+    project_id = network.get_project_id()
+    return [port for port in network.ports(
+        description=mark, project_id=project_id, **query)
+        if (port.description, port.project_id) == (mark, project_id)]
+
+
+def server_ports(network, server_id):
+    """Return the ports of a server of the caller's project.
+
+    A port of another project may name any server as its device.
+    """
+    project_id = network.get_project_id()
+    return [port for port in network.ports(
+        device_id=server_id, project_id=project_id)
+        if port.project_id == project_id]
+
+
 def find(network, name):
-    """Return the port chain of this name or id."""
+    """Return the port chain of this id, or the project's of this name.
+
+    An administrator's list has chains of all projects.
+    """
     found = [chain for chain in network.sfc_port_chains()
-             if name in (chain.id, chain.name)]
+             if name == chain.id or name == chain.name
+             and chain.project_id == network.get_project_id()]
     return _only(found, 'chain', name)
 
 
@@ -98,7 +126,9 @@ def create(network, name, wanted, classifiers, symmetric=True):
     :param wanted: list of (name, list of Guest), the hops in order
     :param classifiers: list of a flow classifier's values
     """
-    if any(chain.name == name for chain in network.sfc_port_chains()):
+    project_id = network.get_project_id()
+    if any((chain.name, chain.project_id) == (name, project_id)
+           for chain in network.sfc_port_chains()):
         raise ChainError(f'chain {name}: exists already')
     with contextlib.ExitStack() as undo:
         groups = [make_hop(network, hop, guests, undo)

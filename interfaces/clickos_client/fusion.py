@@ -19,6 +19,8 @@ from clickos_client import document
 LOG = logging.getLogger(__name__)
 
 _NAME_LENGTH = 32
+#: Key of the metadata of a fused server that names its state.
+_STATE_KEY = 'clickos_state'
 #: How long the switch may take for a new definition, and a server to start.
 _SWITCH_S, _START_S = 30, 300
 _LOOK_S = 0.1
@@ -132,7 +134,7 @@ def _hop(cloud, hop, names):
                     ' ports have no port security, can be fused')
     server = cloud.compute.get_server(ends[0].device_id)
     ports = chains.guest(
-        hop.name, list(cloud.network.ports(device_id=server.id)),
+        hop.name, chains.server_ports(cloud.network, server.id),
         server.addresses).ports
     if not server.image or not server.image.id:
         raise wrong('its guest has no image that a fused one could have')
@@ -158,10 +160,9 @@ def _name(text, taken):
 
 def _boot(cloud, chain, found, config, flavor, undo):
     """Start the fused guest; return its server and the ids of its ports."""
-    state_id = _state_id(chain)
+    state_id = cloud.clickos.create_state(
+        document.Configuration(config, 'fused.click'))
     undo.callback(cloud.clickos.delete_state, state_id)
-    cloud.clickos.create_state(
-        state_id, document.Configuration(config, 'fused.click'), keep=())
     name = f'{chain.name or chain.id}-fused'
     ports = []
     for side in ('in', 'out'):
@@ -174,7 +175,8 @@ def _boot(cloud, chain, found, config, flavor, undo):
         name=name, image_id=found[0].server.image.id,
         flavor_id=flavor or _flavor(cloud, found),
         networks=[{'port': port} for port in ports],
-        user_data=document.referring(state_id))
+        user_data=document.referring(state_id),
+        metadata={_STATE_KEY: state_id})
     undo.callback(_delete_server, cloud, server.id)
     return (cloud.compute.wait_for_server(server, wait=_START_S),
             tuple(ports))
@@ -185,9 +187,13 @@ def _mark(chain):
     return chains.FUSED_MARK + chain.id
 
 
-def _state_id(chain):
-    """Return the id of the fused guest's state."""
-    return str(uuid.uuid5(uuid.UUID(chain.id), 'fused'))
+def _state_id(chain, server):
+    """Return the id of the fused guest's state.
+
+    Chains fused by release 0.2.0 and before have an id made of theirs.
+    """
+    return (server and (server.metadata or {}).get(_STATE_KEY)
+            or str(uuid.uuid5(uuid.UUID(chain.id), 'fused')))
 
 
 def _flavor(cloud, found):
@@ -248,12 +254,14 @@ def _servers(cloud, group):
 def _remove(cloud, chain, server_id):
     """Delete the fused guest with its hop, state and ports."""
     network, mark = cloud.network, _mark(chain)
+    state_id = _state_id(chain, cloud.compute.find_server(
+        server_id, ignore_missing=True))
     chains.sweep(network, [group.id for group in network.sfc_port_pair_groups()
                            if group.description == mark])
     _delete_server(cloud, server_id)
-    for port in list(network.ports(description=mark)):
+    for port in chains.ports(network, mark):
         network.delete_port(port.id)
-    cloud.clickos.delete_state(_state_id(chain))
+    cloud.clickos.delete_state(state_id)
 
 
 def _delete_server(cloud, server_id):

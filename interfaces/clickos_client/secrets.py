@@ -11,6 +11,16 @@ REFERENCE = re.compile(
     r'clickos-secret:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
+#: In place of what a guest said about values that have secrets.
+HIDDEN = ('writes: the guest refused them; the values have secrets, so its'
+          ' reason is not shown')
+#: Codes of cosmosd whose messages have no words of a guest about writes.
+_NOT_OF_GUEST = frozenset((
+    'bad-config', 'bad-image', 'busy', 'client-timeout', 'dead-guest',
+    'exists', 'no-memory', 'no-such-guest', 'not-active', 'stale', 'store',
+    'switch', 'timeout', 'too-many', 'unavailable', 'unsupported'))
+
+
 class TooLong(ValueError):
     """The values would be longer than a guest takes."""
 
@@ -18,6 +28,17 @@ class TooLong(ValueError):
 def reference(secret_id):
     """Return the reference to a secret of this id."""
     return f'clickos-secret:{secret_id}'
+
+
+def shown(code, message):
+    """Return the message of an error about writes that have secrets.
+
+    A guest may repeat a value in any spelling: escaped, quoted, cut or in
+    parts. So its words are not shown at all.
+
+    :param code: of cosmosd
+    """
+    return message if code in _NOT_OF_GUEST else HIDDEN
 
 
 def references(writes):
@@ -52,11 +73,3 @@ class Secrets:
 
     def _value(self, name):
         return self.values.get(name, name)
-
-    def masked(self, text):
-        """Return a text with references in place of values."""
-        for name, value in sorted(self.values.items(),
-                                  key=lambda pair: -len(pair[1])):
-            if value:
-                text = text.replace(value, name)
-        return text

@@ -3,7 +3,6 @@
 
 import dataclasses
 import json
-import re
 
 #: Key of the server metadata that names a guest's VNF instance.
 SERVER_KEY = 'clickos_vnf'
@@ -12,7 +11,7 @@ SERVER_NAME_KEY = 'clickos_vnf_name'
 _UNDER_WAY = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
 _FAILED = ('FAILED_TEMP', 'FAILED')
 #: Tacker 16 puts the text of an object where the reason belongs.
-_WRAPPED = re.compile(r"ProblemDetails\(.*?detail='(.*)',status=", re.DOTALL)
+_WRAPPED = ('ProblemDetails(', "detail='", "',status=")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +30,11 @@ class Operation:
     def of(cls, body):
         """Return the operation of an answer's object."""
         reason = (body.get('error') or {}).get('detail') or ''
-        wrapped = _WRAPPED.match(reason)
         return cls(body['id'], body['vnfInstanceId'],
                    body.get('operation') or '',
                    body.get('operationState') or '',
                    body.get('startTime') or '',
-                   wrapped[1] if wrapped else reason,
+                   _unwrapped(reason),
                    _indented(body.get('operationParams')))
 
     @property
@@ -143,6 +141,13 @@ class Vnf:
         if self.verdict.get('verdict') != 'refused':
             return ''
         return str(self.verdict.get('message') or 'refused')
+
+
+def _unwrapped(text):
+    """Return the detail of a wrapped reason, in linear time."""
+    lead, begin, end = _WRAPPED
+    inner = text.partition(begin)[2].rpartition(end)[0]
+    return inner if text.startswith(lead) and inner else text
 
 
 def _indented(params):

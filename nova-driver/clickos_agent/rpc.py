@@ -85,19 +85,21 @@ class Endpoint:
 
     @_plain
     def handler_write(self, server_id=None, attempt=None, writes=None,
-                      incarnation=None):
+                      incarnation=None, has_secrets=False):
         """Apply writes in order, all or none.
 
         :param attempt: number; cosmosd refuses it after a higher or equal
             one.
         :param writes: list of pairs [name, value].
         :param incarnation: of the guest that is to take it, if known.
+        :param has_secrets: no error may have the guest's words.
         :returns: ``applied``, the numbers of this and of earlier attempts,
             and ``incarnation``
         """
         return self._client.handler_write(
             _uuid(server_id), _pairs(writes), timeout_ms=self._timeout_ms,
-            stamp=_stamp(attempt, incarnation))
+            stamp=_stamp(attempt, incarnation),
+            **({'has_secrets': True} if has_secrets else {}))
 
     @_plain
     def flows_read(self, server_id=None, element=None, part=None):

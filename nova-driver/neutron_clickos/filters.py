@@ -31,6 +31,8 @@ def of_ports(port_ids):
 
     :param port_ids: ids of ports, those that exist are answered
     """
+    if not port_ids:
+        return {}   # Neutron would answer for all ports of the cloud
     context = neutron_context.get_admin_context()
     ports = {}
     found = ml2_db.get_sg_ids_grouped_by_port(context, list(port_ids))

@@ -22,15 +22,16 @@ class DesiredState:
     def __init__(self):
         self._adapter = None  # nova-compute starts before keystone may
 
-    def fetch(self, server_id):
+    def fetch(self, server_id, project_id):
         """Ask what to repeat before a server takes packets again.
 
         :param server_id: UUID of the server.
+        :param project_id: the server's; clickos-api gives no other's state.
         :returns: document.Desired
         :raises: GuestNotStarted
         """
-        return _desired(self._ask(
-            'GET', '/v1/servers/%s/desired-state?secrets=true' % server_id))
+        return _desired(self._get('/v1/servers/%s/desired-state' % server_id,
+                                  project_id))
 
     def fetch_state(self, state_id, project_id):
         """Ask for the state that user_data refers to.
@@ -39,7 +40,7 @@ class DesiredState:
         :returns: document.Desired with a configuration
         :raises: GuestNotStarted
         """
-        answer = self._ask('GET', '/v1/states/%s?secrets=true' % state_id)
+        answer = self._get('/v1/states/%s' % state_id, project_id)
         desired = _desired(answer)
         if (desired.configuration is None
                 or answer.json().get('project_id') != project_id):
@@ -63,11 +64,16 @@ class DesiredState:
                 'project_id': server.project_id})
         return answer.status_code == 200
 
+    def _get(self, path, project_id):
+        return self._ask('GET', path, params={'secrets': 'true',
+                                              'project_id': project_id})
+
     def _ask(self, method, path, expected=(200,), **more):
         try:
             self._adapter = self._adapter or _load()
+            # The answer may have secrets, which keystoneauth would log.
             answer = self._adapter.request(path, method, raise_exc=False,
-                                           **more)
+                                           log=False, **more)
         except ks_exc.ClientException as e:
             raise _failed('clickos-api cannot be asked: %s' % e)
         if answer.status_code not in expected:

@@ -15,7 +15,7 @@ _RX_DROPS = ('dropped_full', 'dropped_too_long')
 #: The same for frames that the guest sent.
 _TX_DROPS = ('dropped_spoof', 'dropped_type', 'dropped_role',
              'dropped_hidden', 'dropped_link_control', 'dropped_malformed',
-             'dropped_unknown', 'dropped_flood')
+             'dropped_unknown', 'dropped_flood', 'dropped_loop')
 
 
 def versioned(guest, ports, host_kind):

@@ -237,7 +237,8 @@ class ClickOSDriver(driver.ComputeDriver):
             configuration = userdata.of_instance(instance)
             if first:
                 return configuration, 0, None
-            desired = self._desired_state.fetch(instance.uuid)
+            desired = self._desired_state.fetch(instance.uuid,
+                                                instance.project_id)
             configuration = desired.onto(configuration, instance.user_data)
         configuration = dataclasses.replace(configuration,
                                             secrets=desired.secrets)

@@ -69,7 +69,8 @@ class Guests:
             if confirm and not self._confirmed(instance, made, confirm):
                 return False
         except CosmosError as e:
-            e.message = configuration.secrets.masked(e.message)
+            if configuration.secrets.values:
+                e.message = secrets.shown(e.code, e.message)
             raise exception.from_start(e)
         except secrets.TooLong as e:
             raise exception.GuestNotStarted(reason=str(e))
@@ -101,7 +102,8 @@ class Guests:
                 configuration.config_name,
                 configuration.secrets.resolved(configuration.writes),
                 timeout_ms=CONF.clickos.create_timeout * 1000,
-                number=number, hold=hold)
+                number=number, hold=hold,
+                has_secrets=bool(configuration.secrets.values))
         except CosmosError:
             # cosmosd undoes a failed create; but if only its answer got
             # lost, the guest is there.

@@ -14,6 +14,7 @@ from oslo_log import log as logging
 from clickos_api import desired_state
 from clickos_api import errors
 from clickos_api import history
+from clickos_api import keys
 from clickos_api import metrics
 from clickos_api import ownership
 
@@ -60,20 +61,19 @@ class Background:
         """Ask the agents about changes without a verdict."""
         store = self._operations.store
         age_s = self._conf.clickos_api.rpc_timeout + _MARGIN_S
-        for state_id, server_id, host, number in history.unsettled(store,
-                                                                   age_s):
+        for key, server_id, host, number in history.unsettled(store, age_s):
             try:
-                self._settle(state_id, server_id, host, number)
+                self._settle(key, server_id, host, number)
             except errors.ApiError as exc:
                 LOG.info('State %s: changes up to %d have no verdict yet: %s',
-                         state_id, number, exc.message)
+                         keys.name(key), number, exc.message)
 
-    def _settle(self, state_id, server_id, host, number):
+    def _settle(self, key, server_id, host, number):
         known = self._known(server_id, host, number)
         if known is not None:
-            self._operations.store.settle(state_id, number, known)
-            LOG.info('State %s: changes up to %d are settled', state_id,
-                     number)
+            self._operations.store.settle(key, number, known)
+            LOG.info('State %s: changes up to %d are settled',
+                     keys.name(key), number)
 
     def _known(self, server_id, host, number):
         """Return the verdicts up to a number; None if none can be had."""
@@ -94,28 +94,29 @@ class Background:
         """Delete the states of servers that Nova no longer has."""
         after = ''
         while page := history.servers(self._operations.store, after):
-            for state_id, server_id, is_referred, gone_at in page:
+            for key, server_id, gone_at in page:
                 try:
-                    self._prune(state_id, server_id, is_referred, gone_at)
+                    self._prune(key, server_id, gone_at)
                 except errors.ApiError as exc:
-                    LOG.info('State %s stays: %s', state_id, exc.message)
+                    LOG.info('State %s stays: %s', keys.name(key),
+                             exc.message)
             after = page[-1][0]
         grace_s = self._conf.clickos_api.orphan_grace
-        for state_id in history.unused(self._operations.store, grace_s):
-            self._operations.store.delete(state_id)
-            LOG.info('State %s: no server started with it', state_id)
+        for key in history.unused(self._operations.store, grace_s):
+            self._operations.store.delete(key)
+            LOG.info('State %s: no server started with it', keys.name(key))
 
-    def _prune(self, state_id, server_id, is_referred, gone_at):
+    def _prune(self, key, server_id, gone_at):
         store = self._operations.store
         is_gone = self._operations.cloud.is_gone(server_id)
         if not is_gone:
             if gone_at:
-                history.set_gone(store, state_id, False)
-        elif is_referred and not self._is_orphan(gone_at):
+                history.set_gone(store, key, False)
+        elif keys.is_reference(key) and not self._is_orphan(gone_at):
             if not gone_at:
-                history.set_gone(store, state_id, True)
+                history.set_gone(store, key, True)
         else:
-            store.delete(state_id)
+            store.delete(key)
             LOG.info('Server %s is gone, its desired state too', server_id)
 
     def _is_orphan(self, gone_at):

@@ -2,6 +2,7 @@
 """The counters of port chains."""
 
 from clickos_api import errors
+from clickos_api import ownership
 from clickos_api import policy
 
 HOST = 'binding:host_id'
@@ -12,23 +13,19 @@ class Chains:
 
     :param cloud: ownership.Cloud
     :param agent: rpc.Agent
-    :param rules: policy.Policy
+    :param authority: authority.Authority
     """
 
-    def __init__(self, cloud, agent, rules):
+    def __init__(self, cloud, agent, authority):
         self._cloud = cloud
         self._agent = agent
-        self._policy = rules
-
-    def project(self, context, chain_id):
-        """Return the project of a chain that the caller may see."""
-        return self._get('port_chains', chain_id,
-                         context.auth_token)['project_id']
+        self._authority = authority
 
     def counters(self, context, chain_id):
         """Return the chain's counters and those of its hops, in order."""
-        chain = self._get('port_chains', chain_id, context.auth_token)
-        self._policy.require(context, policy.CHAIN_SHOW, chain['project_id'])
+        chain = self._authority.find(
+            context, None, ownership.Target('chains', chain_id),
+            policy.CHAIN_SHOW)
         return _total([self._agent.chain_counters(host, chain['id'])
                        for host in self._hosts(chain)])
 
@@ -50,13 +47,13 @@ class Chains:
     def _port_host(self, port_id):
         return self._ask(f'/v2.0/ports/{port_id}', 'port').get(HOST)
 
-    def _get(self, kind, key, token=None):
-        return self._ask(f'/v2.0/sfc/{kind}/{key}', kind[:-1], token)
+    def _get(self, kind, key):
+        return self._ask(f'/v2.0/sfc/{kind}/{key}', kind[:-1])
 
-    def _ask(self, path, wanted, token=None):
+    def _ask(self, path, wanted):
         not_found = errors.NotFound(f'{path}: could not be found',
                                     code='no-such-chain')
-        return self._cloud.neutron(path, token, not_found)[wanted]
+        return self._cloud.neutron(path, None, not_found)[wanted]
 
 
 def _total(answers):
@@ -70,5 +67,5 @@ def _total(answers):
 
 
 def _add(counters, others):
-    for key in ('packets', 'bytes', 'dropped'):
+    for key in ('packets', 'bytes', 'dropped', 'looped'):
         counters[key] += others[key]

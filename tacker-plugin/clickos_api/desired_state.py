@@ -4,7 +4,9 @@
 import contextlib
 import datetime
 import time
+import uuid
 
+from clickos_client import secrets
 from oslo_db import api as db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import enginefacade
@@ -13,6 +15,7 @@ import sqlalchemy as sa
 
 from clickos_api.db import models
 from clickos_api import errors
+from clickos_api import keys
 from clickos_api import states
 
 LOG = logging.getLogger(__name__)
@@ -70,27 +73,29 @@ class Store:
         with database(), self._facade.writer.using(_Context()) as session:
             yield session
 
-    def read(self, state_id):
+    def read(self, key):
         """Return a State."""
         with self.reader() as session:
-            row = session.get(models.DesiredState, state_id)
+            row = session.get(models.DesiredState, key)
             return states.State(
                 row.revision, row.writes, row.configuration, row.number,
-                row.project_id, row.is_referred) if row else states.State()
+                row.project_id, key) if row else states.State(key=key)
 
-    def knows(self, state_id):
-        """Tell whether there is a state of this id."""
+    def knows(self, key):
+        """Tell whether there is a state of a key, without its texts."""
+        found = models.DesiredState.state_key
         with self.reader() as session:
-            return session.get(models.DesiredState, state_id) is not None
+            return session.scalar(
+                sa.select(found).where(found == key)) is not None
 
-    def delete(self, state_id):
+    def delete(self, key):
         """Forget a state and its changes; may be called twice."""
         with self.writer() as session:
             for table in (models.Change, models.DesiredState):
                 session.execute(sa.delete(table).where(
-                    table.state_id == state_id))
+                    table.state_key == key))
 
-    def begin(self, state_id, change, project_id=None, server_id=None,
+    def begin(self, key, change, project_id=None, server_id=None,
               host=None, may_wait=True):
         """Note a change as pending; wait for the verdict of an earlier one.
 
@@ -104,14 +109,14 @@ class Store:
         deadline_s = time.monotonic() + self._turn_s * may_wait
         while True:
             ticket = self._try_to_begin(
-                state_id, change, project_id, server_id, host)
+                key, change, project_id, server_id, host)
             if ticket is not None:
                 return ticket
             if time.monotonic() > deadline_s:
-                raise _busy(state_id)
+                raise _busy(key)
             time.sleep(_LOOK_S)
 
-    def accept(self, state_id, number, applied, incarnation=None):
+    def accept(self, key, number, applied, incarnation=None):
         """Record a change that the guest accepted.
 
         A guest takes changes in the order of their numbers. So it never
@@ -122,40 +127,40 @@ class Store:
         :raises errors.Unavailable: (code not-recorded) if the database fails
         """
         try:
-            return self._record(state_id, number, applied, incarnation)
+            return self._record(key, number, applied, incarnation)
         except db_exc.DBError as exc:
-            raise _not_recorded(state_id, exc)
+            raise _not_recorded(key, exc)
 
     @_retried
-    def _record(self, state_id, number, applied, incarnation):
+    def _record(self, key, number, applied, incarnation):
         with self._facade.writer.using(_Context()) as session:
-            row = self._lock(session, state_id)
-            found = row and session.get(models.Change, (state_id, number))
+            row = self._lock(session, key)
+            found = row and session.get(models.Change, (key, number))
             if found is None or found.status in (
                     states.DROPPED, states.REFUSED):
-                raise _not_recorded(state_id, 'it is not pending')
+                raise _not_recorded(key, 'it is not pending')
             if found.status == states.PENDING:
                 row.incarnation = incarnation or row.incarnation
                 self._apply(session, row, number, {number, *applied}, {})
             return found.revision
 
-    def fail(self, state_id, number, error=None):
+    def fail(self, key, number, error=None):
         """End a change that brought no acceptance.
 
         :param error: errors.ApiError of the guest; None if the guest may
             have accepted the change, or may still
         """
         try:
-            self._end(state_id, number, error)
+            self._end(key, number, error)
         except db_exc.DBError as exc:
-            LOG.warning('State %s: change %d stays pending: %s', state_id,
+            LOG.warning('State %s: change %d stays pending: %s', key,
                         number, exc)
 
     @_retried
-    def _end(self, state_id, number, error):
+    def _end(self, key, number, error):
         with self._facade.writer.using(_Context()) as session:
-            row = self._lock(session, state_id)
-            found = row and session.get(models.Change, (state_id, number))
+            row = self._lock(session, key)
+            found = row and session.get(models.Change, (key, number))
             if found is None:
                 return
             if row.number == number:
@@ -163,9 +168,9 @@ class Store:
             if error is not None and found.status == states.PENDING:
                 _refuse(found, {'code': error.code,
                                 'message': error.message})
-                self._compact(session, state_id)
+                self._compact(session, key)
 
-    def settle(self, state_id, number, known):
+    def settle(self, key, number, known):
         """Take over the verdicts that an agent knows.
 
         The agent takes no change up to number any more.
@@ -175,7 +180,7 @@ class Store:
             'refused': [{'number', 'code', 'message'}], 'pending': [number]}
         """
         with self.writer() as session:
-            row = self._lock(session, state_id)
+            row = self._lock(session, key)
             if row is None:
                 return
             refused = {each['number']: {'code': each['code'],
@@ -184,7 +189,7 @@ class Store:
             self._apply(session, row, number, set(known['applied']), refused,
                         set(known['pending']))
 
-    def start(self, state_id, seen, incarnation, server_id=None,
+    def start(self, key, seen, incarnation, server_id=None,
               project_id=None):
         """Note a new start of the guest, with the state that was read.
 
@@ -195,7 +200,7 @@ class Store:
         :returns: False if the state is a newer one; then nothing is done
         """
         with self.writer() as session:
-            row = self._lock(session, state_id)
+            row = self._lock(session, key)
             if row is None:
                 return seen.revision == 0 and seen.number == 0
             if (row.number, row.revision) != (seen.number, seen.revision):
@@ -209,7 +214,7 @@ class Store:
 
     def _apply(self, session, row, number, applied, refused, pending=()):
         """Settle all changes up to number, in order."""
-        for change in self._pending(session, row.state_id):
+        for change in self._pending(session, row.state_key):
             if change.number > number or change.number in pending:
                 continue
             if change.number in applied:
@@ -218,7 +223,7 @@ class Store:
                 _refuse(change, refused.get(change.number))
             if row.number == change.number:
                 row.busy_until = None
-        self._compact(session, row.state_id)
+        self._compact(session, row.state_key)
 
     def _take(self, row, change):
         """Change the state as a change says that the guest accepted."""
@@ -232,7 +237,7 @@ class Store:
         change.status, change.revision = states.APPLIED, row.revision
         change.body = None
 
-    def _compact(self, session, state_id):
+    def _compact(self, session, key):
         """Forget the oldest verdicts."""
         session.flush()
         for is_applied, limit in ((True, self._max_revisions),
@@ -240,40 +245,42 @@ class Store:
             status = models.Change.status
             old = session.scalars(
                 sa.select(models.Change.number)
-                .where(models.Change.state_id == state_id,
+                .where(models.Change.state_key == key,
                        status == states.APPLIED if is_applied else
                        status.in_((states.REFUSED, states.DROPPED)))
                 .order_by(models.Change.number.desc()).offset(limit)
                 .limit(1000)).all()
             if old:
                 session.execute(sa.delete(models.Change).where(
-                    models.Change.state_id == state_id,
+                    models.Change.state_key == key,
                     models.Change.number.in_(old)))
 
-    def _pending(self, session, state_id):
+    def _pending(self, session, key):
         return session.scalars(
             sa.select(models.Change)
-            .where(models.Change.state_id == state_id,
+            .where(models.Change.state_key == key,
                    models.Change.status == states.PENDING)
             .order_by(models.Change.number)).all()
 
-    def _try_to_begin(self, state_id, change, project_id, server_id, host):
+    def _try_to_begin(self, key, change, project_id, server_id, host):
         """:returns: Ticket; None while another change goes on"""
         with database(), contextlib.suppress(db_exc.DBDeadlock):
             for _ in range(2):
                 with self._facade.writer.using(_Context()) as session:
-                    row = self._lock(session, state_id)
+                    row = self._lock(session, key)
                     if row is not None:
                         return self._begin(session, row, change, project_id,
                                            server_id, host)
-                self._make_row(state_id)
+                if keys.is_reference(key):
+                    raise missing(key)
+                self._make_row(key)
 
     def _begin(self, session, row, change, project_id, server_id, host):
         if row.busy_until is not None and now() < row.busy_until:
             return None
-        pending = self._pending(session, row.state_id)
+        pending = self._pending(session, row.state_key)
         if len(pending) >= _PENDING:
-            raise _busy(row.state_id)
+            raise _busy(row.state_key)
         row.project_id = row.project_id or project_id
         row.server_id = server_id or row.server_id
         self._check_size(session, row, change)
@@ -281,11 +288,11 @@ class Store:
         row.number = max(row.number + 1, time.time_ns() // 1000)
         row.busy_until = now() + datetime.timedelta(seconds=self._busy_s)
         session.add(models.Change(
-            state_id=row.state_id, number=row.number, host=host,
+            state_key=row.state_key, number=row.number, host=host,
             status=states.PENDING, body=change, created_at=now()))
         return states.Ticket(row.number, row.incarnation)
 
-    def _make_row(self, state_id, **values):
+    def _make_row(self, key, **values):
         """Make a row in a transaction of its own.
 
         Two writers that lock a missing row would run into a deadlock.
@@ -293,73 +300,72 @@ class Store:
         try:
             with self._facade.writer.using(_Context()) as session:
                 session.add(models.DesiredState(**{
-                    'state_id': state_id, 'revision': 0, 'writes': [],
-                    'size': 0, 'number': 0, 'is_referred': False,
-                    'updated_at': now(), **values}))
+                    'state_key': key, 'revision': 0, 'writes': [],
+                    'size': 0, 'number': 0, 'updated_at': now(), **values}))
         except db_exc.DBDuplicateEntry:
-            LOG.debug('State %s: another writer made the row', state_id)
+            LOG.debug('State %s: another writer made the row', key)
             return False
         return True
 
-    def create(self, state_id, project_id, configuration, writes, keep=None):
-        """Make a state that user_data is to refer to.
+    def create(self, project_id, configuration, writes):
+        """Make a state that user_data is to refer to; return its id.
 
-        One that exists gets the configuration, and keeps its writes.
+        The id is random, so no caller can make its state first.
 
-        :param keep: handlers whose writes stay, None for all
-        :returns: False if there is one of this id
         :raises errors.TooLarge: if it is over the limits
-        :raises errors.NotFound: if it is another project's
         """
-        with self.writer() as session:
-            row = self._lock(session, state_id)
-            if row is not None:
-                self._rebase(session, row, project_id, configuration, writes,
-                             keep)
-                return False
+        state_id = str(uuid.uuid4())
+        key = keys.of_state(project_id, state_id)
         with self.reader() as session:
-            self._check(session, state_id, project_id, configuration,
-                        writes, 0)
+            self._check(session, key, project_id, configuration, writes, 0)
         with database():
-            return self._make_row(
-                state_id, project_id=project_id, is_referred=True,
-                configuration=configuration, writes=writes, revision=1,
+            self._make_row(
+                key, project_id=project_id, configuration=configuration,
+                writes=writes, revision=1,
                 base={'configuration': configuration, 'writes': writes},
                 size=states.size(configuration, writes))
+        return state_id
 
-    def _rebase(self, session, row, project_id, configuration, writes, keep):
-        """Give a state a configuration, under the writes that it has."""
-        if not row.is_referred or row.project_id != project_id:
-            raise errors.NotFound(f'state {row.state_id} could not be found',
-                                  code='no-such-state')
-        kept = [pair for pair in row.writes if keep is None or pair[0] in keep]
-        merged = states.merge(writes, kept)
-        if row.configuration == configuration and merged == row.writes:
-            return
-        self._check(session, row.state_id, project_id, configuration, merged,
-                    row.size)
-        row.base = {'configuration': configuration, 'writes': writes}
-        self._set(session, row, configuration, merged)
+    def rebase(self, key, configuration, writes, keep=None):
+        """Give a state a configuration, under the writes that it has.
 
-    def reset(self, state_id):
+        :param keep: handlers whose writes stay, None for all
+        :raises errors.NotFound: if there is no such state
+        :raises errors.TooLarge: if it is over the limits
+        """
+        with self.writer() as session:
+            row = self._lock(session, key)
+            if row is None:
+                raise missing(key)
+            kept = [pair for pair in row.writes
+                    if keep is None or pair[0] in keep]
+            merged = states.merge(writes, kept)
+            if row.configuration == configuration and merged == row.writes:
+                return
+            self._check(session, key, row.project_id, configuration, merged,
+                        row.size)
+            row.base = {'configuration': configuration, 'writes': writes}
+            self._set(session, row, configuration, merged)
+
+    def reset(self, key):
         """Forget the changes of a state.
 
         A state that user_data refers to is as it was made; another one is
         gone. May be called twice.
         """
         with self.writer() as session:
-            row = self._lock(session, state_id)
+            row = self._lock(session, key)
             if row is not None and row.base:
                 self._set(session, row, row.base['configuration'],
                           row.base['writes'])
                 return
-        self.delete(state_id)
+        self.delete(key)
 
     def _set(self, session, row, configuration, writes):
         """Set a state without a guest, as a change of its own."""
         row.number = max(row.number + 1, time.time_ns() // 1000)
         change = models.Change(
-            state_id=row.state_id, number=row.number, created_at=now(),
+            state_key=row.state_key, number=row.number, created_at=now(),
             status=states.APPLIED, revision=row.revision + 1,
             replaced={'configuration': row.configuration,
                       'writes': row.writes})
@@ -368,22 +374,22 @@ class Store:
         row.revision += 1
         row.size = states.size(configuration, writes)
         row.updated_at = now()
-        self._compact(session, row.state_id)
+        self._compact(session, row.state_key)
 
-    def _lock(self, session, state_id):
+    def _lock(self, session, key):
         """Return the state's row, locked until the transaction ends."""
         return session.scalars(
             sa.select(models.DesiredState)
-            .where(models.DesiredState.state_id == state_id)
+            .where(models.DesiredState.state_key == key)
             .with_for_update()).one_or_none()
 
     def _check_size(self, session, row, change):
         configuration, writes = states.changed(row.configuration, row.writes,
                                                change)
-        self._check(session, row.state_id, row.project_id, configuration,
+        self._check(session, row.state_key, row.project_id, configuration,
                     writes, row.size)
 
-    def _check(self, session, state_id, project_id, configuration, writes,
+    def _check(self, session, key, project_id, configuration, writes,
                before):
         """Refuse a state that is over a limit.
 
@@ -391,13 +397,13 @@ class Store:
         """
         if len(writes) > self._max_handlers:
             raise errors.TooLarge(
-                f'state {state_id}: desired state would name {len(writes)}'
-                f' handlers, the limit is {self._max_handlers}')
+                f'state {keys.name(key)}: desired state would name'
+                f' {len(writes)} handlers, the limit is {self._max_handlers}')
         size = states.size(None, writes)
         if size > self._max_bytes:
             raise errors.TooLarge(
-                f'state {state_id}: desired state would have {size} bytes'
-                f' of handlers, the limit is {self._max_bytes}')
+                f'state {keys.name(key)}: desired state would have {size}'
+                f' bytes of handlers, the limit is {self._max_bytes}')
         growth = states.size(configuration, writes) - before
         if project_id is None or growth <= 0:
             return
@@ -418,6 +424,9 @@ class Store:
 def _refuse(change, error):
     """Note that a guest did not take a change."""
     change.status = states.REFUSED if error else states.DROPPED
+    if error and isinstance(change.body, list) \
+            and secrets.references(change.body):
+        error = {**error, 'message': secrets.shown(**error)}
     change.error = error or {
         'code': 'dropped', 'message': 'the guest did not take the change: a'
         ' later one came first, or the guest started again'}
@@ -433,9 +442,16 @@ def database():
         raise _unavailable(exc)
 
 
-def _busy(state_id):
+def missing(key):
+    """Return the error that there is no state of a key."""
+    return errors.NotFound(f'state {keys.name(key)} could not be found',
+                           code='no-such-state')
+
+
+def _busy(key):
     return errors.Unavailable(
-        f'state {state_id}: another write is still going on; try again',
+        f'state {keys.name(key)}: another write is still going on; try'
+        ' again',
         code='busy')
 
 
@@ -445,12 +461,13 @@ def _unavailable(exc):
                               '; try again later')
 
 
-def _not_recorded(state_id, exc):
+def _not_recorded(key, exc):
     LOG.error('State %s: the guest accepted a change that could not be'
-              ' recorded: %s', state_id, exc)
+              ' recorded: %s', key, exc)
     return errors.Unavailable(
-        f'state {state_id}: the guest accepted the values, but they could'
-        ' not be recorded, so a restart would lose them; write them again',
+        f'state {keys.name(key)}: the guest accepted the values, but they'
+        ' could not be recorded, so a restart would lose them; write them'
+        ' again',
         code='not-recorded')
 
 

@@ -19,34 +19,22 @@ class Fusing:
     """Answers for servers while a chain is fused.
 
     :param operations: handlers.Handlers
-    :param rules: policy.Policy
     :param audit: audit.Audit
     """
 
-    def __init__(self, operations, rules, audit):
+    def __init__(self, operations, audit):
         self._operations = operations
-        self._policy = rules
         self._audit = audit
-        self.fusions = fusions.Fusions(operations.store)
+        self.fusions = operations.authority.fusions
 
     def of_hop(self, server):
-        """Return (fused Server, fusions.Hop) of a hop's server.
-
-        :returns: None if it is no hop, or Nova has no fused server any more
-        """
-        found = self.fusions.of_state(server.state_id)
-        if found is None:
-            return None
-        try:
-            fused = self._operations.cloud.server(found.server_id)
-        except ownership.Gone:
-            return None
-        return fused, found.hop(server.state_id)
+        """Return (fused Server, fusions.Hop) of a hop's server, or None."""
+        return self._operations.authority.fused(server)
 
     def require_no_part(self, server):
         """Refuse what would not outlive a fusion, or would not be in it."""
         self.require_not_fused(server)
-        found = self.fusions.of_state(server.state_id)
+        found = self.fusions.of_state(server.state_key)
         if found:
             raise _refused(f'server {server.id}: is a hop of the fused chain'
                            f' {found.chain_id}; unfuse the chain first')
@@ -82,13 +70,8 @@ class Fusing:
         return _shown(self._own(context, chain_id, policy.CHAIN_SHOW))
 
     def _own(self, context, chain_id, rule):
-        found = self.fusions.of_chain(chain_id)
-        if not found or found.project_id != context.project_id \
-                and not self._policy.allows_any(context, rule):
-            raise errors.NotFound(f'chain {chain_id}: is not fused',
-                                  code='not-fused')
-        self._policy.require(context, rule, found.project_id)
-        return found
+        return self._operations.authority.find(
+            context, None, ownership.Target('fusions', chain_id), rule)
 
     def fuse(self, context, chain_id, server_id, hops):
         """Let a guest answer for the hops of a chain.
@@ -97,8 +80,11 @@ class Fusing:
 
         :param hops: [(name, server id, group id)] in order
         """
-        project_id = self._operations.chains.project(context, chain_id)
-        self._policy.require(context, policy.CHAIN_FUSE, project_id)
+        chain = self._operations.authority.find(
+            context, None, ownership.Target('chains', chain_id),
+            policy.CHAIN_FUSE)
+        _require_groups(chain, hops)
+        project_id = chain['project_id']
         fused, *servers = (
             self._operations.owned(
                 context, ownership.Target('servers', key), policy.CHAIN_FUSE)
@@ -111,7 +97,7 @@ class Fusing:
         if fused.id in {each.id for each in servers}:
             raise errors.BadRequest(f'server {fused.id}: is a hop itself')
         found = fusions.Fusion(chain_id, fused.id, project_id, tuple(
-            fusions.Hop(server.state_id, name, group)
+            fusions.Hop(server.state_key, name, group)
             for server, (name, _, group) in zip(servers, hops)))
         self.fusions.add(found)
         try:
@@ -137,19 +123,16 @@ class Fusing:
     def _settled(self, server):
         """Return the state of a server without pending changes."""
         store = self._operations.store
-        newest = history.changes(store, server.state_id)[:1]
+        newest = history.changes(store, server.state_key)[:1]
         if newest and newest[0]['status'] == states.PENDING:
             raise errors.Unavailable(
                 f'server {server.id}: change {newest[0]["number"]} has no'
                 ' verdict yet; try again', code='busy')
-        return store.read(server.state_id)
+        return store.read(server.state_key)
 
     def unfuse(self, context, chain_id):
-        """Let the hops' own guests answer again; may be called twice."""
-        try:
-            found = self._own(context, chain_id, policy.CHAIN_FUSE)
-        except errors.NotFound:
-            return
+        """Let the hops' own guests answer again."""
+        found = self._own(context, chain_id, policy.CHAIN_FUSE)
         self.fusions.remove(chain_id)
         self._tell(context, 'chain.unfuse', found)
 
@@ -160,9 +143,18 @@ class Fusing:
                                           'server_id': found.server_id})
 
 
+def _require_groups(chain, hops):
+    """Refuse hops that are no port pair groups of the chain."""
+    for name, _server_id, group_id in hops:
+        if group_id not in chain['port_pair_groups']:
+            raise errors.NotFound(
+                f'hop {name}: group {group_id} is no hop of chain'
+                f' {chain["id"]}', code='no-such-group')
+
+
 def _values(server, state):
     """Return the writes that are in force at a hop's own guest."""
-    if server.state_id != server.id or state.configuration:
+    if server.has_reference or state.configuration:
         return state.writes
     try:
         first = document.parse(server.user_data)

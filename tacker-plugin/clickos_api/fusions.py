@@ -16,12 +16,12 @@ _ROW = models.FusedHop
 class Hop:
     """A hop of a fused chain.
 
-    :param state_id: of the hop's own guest
+    :param state_key: of the hop's own guest
     :param name: of the hop in the fused guest
     :param group_id: its port pair group
     """
 
-    state_id: str
+    state_key: str
     name: str
     group_id: str
 
@@ -51,9 +51,9 @@ class Fusion:
     project_id: str
     hops: tuple
 
-    def hop(self, state_id):
+    def hop(self, state_key):
         """Return the hop of a state."""
-        return next(hop for hop in self.hops if hop.state_id == state_id)
+        return next(hop for hop in self.hops if hop.state_key == state_key)
 
 
 class Fusions:
@@ -69,10 +69,10 @@ class Fusions:
         """Return the Fusion of a chain, or None."""
         return self._find(_ROW.chain_id == chain_id)
 
-    def of_state(self, state_id):
+    def of_state(self, state_key):
         """Return the Fusion that a hop's state is in, or None."""
         return self._find(_ROW.chain_id.in_(
-            sa.select(_ROW.chain_id).where(_ROW.state_id == state_id)))
+            sa.select(_ROW.chain_id).where(_ROW.state_key == state_key)))
 
     def of_fused(self, server_id):
         """Return the Fusion whose hops a server runs, or None."""
@@ -86,7 +86,7 @@ class Fusions:
                 return None
             return Fusion(
                 rows[0].chain_id, rows[0].server_id, rows[0].project_id,
-                tuple(Hop(row.state_id, row.name, row.group_id)
+                tuple(Hop(row.state_key, row.name, row.group_id)
                       for row in rows))
 
     def add(self, fusion):
@@ -101,7 +101,7 @@ class Fusions:
             raise fused
         with self._store.writer() as session:
             session.add_all(_ROW(
-                state_id=hop.state_id, chain_id=fusion.chain_id, place=place,
+                state_key=hop.state_key, chain_id=fusion.chain_id, place=place,
                 name=hop.name, group_id=hop.group_id,
                 server_id=fusion.server_id, project_id=fusion.project_id)
                 for place, hop in enumerate(fusion.hops))

@@ -9,12 +9,14 @@ from clickos_client import secrets as client_secrets
 from oslo_log import log as logging
 
 from clickos_api import audit
+from clickos_api import authority
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
 from clickos_api import fusing
 from clickos_api import giving
 from clickos_api import history
+from clickos_api import keys
 from clickos_api import ownership
 from clickos_api import policy
 from clickos_api import rpc
@@ -54,9 +56,11 @@ class Handlers:
         self.agent = rpc.Agent(conf)
         self._secrets = secrets.Secrets(self.store, conf.clickos_api)
         self._policy = policy.Policy(conf)
+        self.authority = authority.Authority(self.cloud, self.store,
+                                             self._policy)
         self._audit = audit.Audit(conf)
-        self.chains = chains.Chains(self.cloud, self.agent, self._policy)
-        self.fusing = fusing.Fusing(self, self._policy, self._audit)
+        self.chains = chains.Chains(self.cloud, self.agent, self.authority)
+        self.fusing = fusing.Fusing(self, self._audit)
         self._options = conf.clickos_api
         self.workers = workers.Workers(conf.clickos_api.guest_threads)
         self._places = workers.Places(conf.clickos_api.waiting_threads)
@@ -178,7 +182,7 @@ class Handlers:
 
         def change(where):
             ticket = self.store.begin(
-                where.state_id, inner, where.project_id, where.id,
+                where.state_key, inner, where.project_id, where.id,
                 where.require_host(), may_wait=True)
             return self._carry_out(where, ticket,
                                    self._sender(where, inner))
@@ -195,13 +199,8 @@ class Handlers:
             raise errors.TooLarge(str(exc))
 
         def send(host, server_id, ticket):
-            try:
-                return self.agent.handler_write(host, server_id, ticket,
-                                                resolved)
-            except errors.ApiError as exc:
-                exc.message = found.masked(exc.message)
-                exc.args = (exc.message,)
-                raise
+            return self.agent.handler_write(host, server_id, ticket, resolved,
+                                            bool(found.values))
         return send
 
     def replace(self, context, target, found):
@@ -221,7 +220,7 @@ class Handlers:
 
     def _replace(self, server, config, config_name):
         change = {'config': config, 'config_name': config_name}
-        if server.state_id == server.id:
+        if not server.has_reference:
             change['replaces'] = document.digest(server.user_data)
         return self._change(server, change, self.agent.config_replace,
                             config, config_name)
@@ -243,16 +242,15 @@ class Handlers:
 
     def _begin(self, server, change, method, *arguments):
         host = server.require_host()
-        self._require_state(server)
         with self._places.place(server.id, workers.CHANGES) as has_place:
             ticket = self.store.begin(
-                server.state_id, change, server.project_id, server.id, host,
+                server.state_key, change, server.project_id, server.id, host,
                 may_wait=has_place)
             try:
                 job = self.workers.submit(self._carry_out, server, ticket,
                                           method, *arguments)
             except errors.ApiError as exc:
-                self.store.fail(server.state_id, ticket.number, exc)
+                self.store.fail(server.state_key, ticket.number, exc)
                 raise
             wait_s = self._options.verdict_wait if has_place else 0
             return self._verdict(server, ticket, job, wait_s)
@@ -274,36 +272,25 @@ class Handlers:
                                           *arguments)
         except errors.ApiError as exc:
             is_refusal = rpc.is_refusal(exc)
-            self.store.fail(server.state_id, ticket.number,
+            self.store.fail(server.state_key, ticket.number,
                             exc if is_refusal else None)
             if is_refusal:
                 raise
             LOG.warning('Server %s: change %d has no verdict: %s', server.id,
                         ticket.number, exc.message)
             return None
-        return self.store.accept(server.state_id, ticket.number, applied,
+        return self.store.accept(server.state_key, ticket.number, applied,
                                  incarnation)
-
-    def _require_state(self, server):
-        """Refuse a reference to nothing, or to another project's state."""
-        if server.state_id != server.id:
-            owner = self.store.read(server.state_id).project_id
-            if owner != server.project_id:
-                raise errors.Dead(f'server {server.id}: its user_data refers'
-                                  ' to no state of its project',
-                                  code='no-such-state')
 
     def change(self, context, target, number):
         """Return a change of the target's guest as a client sees it."""
         server = self.owned(context, target, policy.CHANGE_SHOW)
-        self._require_state(server)
-        return history.change(self.store, server.state_id, number)
+        return history.change(self.store, server.state_key, number)
 
     def changes(self, context, target):
         """List the newest changes of the target's guest."""
         server = self.owned(context, target, policy.CHANGE_SHOW)
-        self._require_state(server)
-        return history.changes(self.store, server.state_id)
+        return history.changes(self.store, server.state_key)
 
     def restore(self, context, target, revision):
         """Bring an earlier revision back; return a Verdict.
@@ -312,9 +299,8 @@ class Handlers:
         the guest gets its configuration again in that case.
         """
         server = self.owned(context, target, policy.STATE_RESTORE)
-        self._require_state(server)
-        now = self.store.read(server.state_id)
-        then = history.at(self.store, server.state_id, revision)
+        now = self.store.read(server.state_key)
+        then = history.at(self.store, server.state_key, revision)
         verdict = Verdict(server.id, now.number, now.revision)
         missing = ({name for name, _ in now.writes}
                    - {name for name, _ in then.writes})
@@ -332,10 +318,13 @@ class Handlers:
                    restored=revision)
         return verdict
 
-    def desired_state(self, context, target):
-        """Return the target's states.State."""
-        return self.store.read(
-            self._state_id(context, target, policy.STATE_SHOW))
+    def desired_state(self, context, target, project_id=None):
+        """Return the target's states.State.
+
+        :param project_id: the server's, if a service asks
+        """
+        server = self.owned(context, target, policy.STATE_SHOW, project_id)
+        return self.store.read(server.state_key)
 
     def secrets_of(self, context, state):
         """Return {reference: value} of a state, for the service that starts
@@ -373,84 +362,84 @@ class Handlers:
 
     def forget(self, context, target):
         """Forget the target's desired state; may be called twice."""
-        state_id = self._state_id(context, target, policy.STATE_DELETE)
-        self.store.reset(state_id)
-        LOG.info('State %s: forgotten', state_id)
+        key = self.owned(context, target, policy.STATE_DELETE).state_key
+        self.store.reset(key)
+        LOG.info('State %s: forgotten', keys.name(key))
         self._audit.tell(context, 'desired_state.delete',
-                         {'state_id': state_id})
+                         {'state_id': keys.name(key)})
 
-    def _state_id(self, context, target, rule):
-        """Return the target's state.
-
-        nova-compute asks while it starts a guest without a reference. Then
-        the answer is the same if Nova cannot be asked, or has no such server.
-        """
-        if self._policy.allows_any(context, rule):
-            server_id = self._server_id(context, target)
-            try:
-                return self.cloud.server(server_id, is_fresh=True).state_id
-            except errors.ApiError:
-                return server_id
-        server = self.owned(context, target, rule)
-        self._require_state(server)
-        return server.state_id
-
-    def create_state(self, context, state_id, found, keep):
-        """Make a state of the caller's project; user_data refers to it.
+    def create_state(self, context, found):
+        """Make a state of the caller's project; return its id.
 
         :param found: document.Configuration
-        :param keep: handlers whose writes an existing state keeps, or None
-        :returns: False if the project has one of this id
         """
         self._policy.require(context, policy.STATE_CREATE,
                              context.project_id)
-        is_new = self.store.create(
-            state_id, context.project_id,
-            {'config': found.config, 'config_name': found.config_name},
-            states.merge([], [list(pair) for pair in found.writes]), keep)
+        state_id = self.store.create(
+            context.project_id,
+            *self._checked(context.project_id, found))
         self._audit.tell(context, 'desired_state.create',
-                         {'state_id': state_id, 'is_new': is_new})
-        return is_new
+                         {'state_id': state_id})
+        return state_id
 
-    def show_state(self, context, state_id):
-        """Return the states.State of an id."""
-        return self._own_state(context, state_id, policy.STATE_SHOW)
+    def rebase_state(self, context, state_id, found, keep):
+        """Give a state of the caller's project another configuration.
 
-    def delete_state(self, context, state_id):
-        """Forget a state that user_data refers to; may be called twice."""
-        self._own_state(context, state_id, policy.STATE_DELETE)
-        self.store.delete(state_id)
+        :param found: document.Configuration
+        :param keep: handlers whose writes stay, None for all
+        """
+        state = self._state(context, state_id, policy.STATE_CREATE)
+        self.store.rebase(state.key,
+                          *self._checked(state.project_id, found), keep)
+        self._audit.tell(context, 'desired_state.update',
+                         {'state_id': state_id})
+
+    def _checked(self, project_id, found):
+        """Return configuration and writes; their secrets are the project's.
+        """
+        writes = states.merge([], [list(pair) for pair in found.writes])
+        self._secrets.of(project_id, writes)
+        return {'config': found.config,
+                'config_name': found.config_name}, writes
+
+    def show_state(self, context, state_id, project_id=None):
+        """Return the states.State of an id.
+
+        :param project_id: whose it is, if a service asks
+        """
+        return self._state(context, state_id, policy.STATE_SHOW, project_id)
+
+    def delete_state(self, context, state_id, project_id=None):
+        """Forget a state that user_data refers to.
+
+        :param project_id: whose it is, if an operator asks
+        """
+        found = self._state(context, state_id, policy.STATE_DELETE,
+                            project_id)
+        self.store.delete(found.key)
         self._audit.tell(context, 'desired_state.delete',
                          {'state_id': state_id})
 
-    def _own_state(self, context, state_id, rule):
-        """Return a state that the caller may see.
-
-        :raises errors.NotFound: if there is none, or it is another's
-        """
-        found = self.store.read(state_id)
-        missing = errors.NotFound(f'state {state_id} could not be found',
-                                  code='no-such-state')
-        if not found.is_referred:
-            raise missing
-        if not self._policy.allows_any(context, rule):
-            if found.project_id != context.project_id:
-                raise missing
-            self._policy.require(context, rule, found.project_id)
-        return found
+    def _state(self, context, state_id, rule, project_id=None):
+        return self.authority.find(
+            context, project_id or context.project_id,
+            ownership.Target('states', state_id), rule)
 
     def start(self, context, state_id, started):
-        """Note that a guest starts with a state.
+        """Note that a guest starts with a state, or with its server's own.
 
         :param started: dict number, revision, incarnation, server_id,
             project_id
         :raises errors.ApiError: (code outdated) if there is a newer one
         """
-        if not self._policy.allows_any(context, policy.STATE_START):
-            raise errors.Forbidden(
-                f'policy does not allow {policy.STATE_START} to be performed')
+        is_own = state_id == started['server_id']
+        found = self.authority.find(
+            context, started['project_id'], ownership.Target(
+                'servers' if is_own else 'states', state_id),
+            policy.STATE_START)
         seen = states.State(started['revision'], number=started['number'])
-        if not self.store.start(state_id, seen, started['incarnation'],
+        if not self.store.start(found.own_key if is_own else found.key, seen,
+                                started['incarnation'],
                                 started['server_id'],
                                 started['project_id']):
             raise errors.ApiError(
@@ -458,42 +447,9 @@ class Handlers:
                 status=409)
         self.cloud.forget(started['server_id'])
 
-    def owned(self, context, target, rule):
+    def owned(self, context, target, rule, project_id=None):
         """Return the target's Server if the caller may do this to it."""
-        server_id = self._server_id(context, target)
-        try:
-            server = self.cloud.server(server_id)
-        except ownership.Gone:
-            self._prune(server_id)
-            raise
-        self._require(context, rule, server)
-        return server
-
-    def _require(self, context, rule, server):
-        """Let pass who may do this; others do not learn of the server."""
-        try:
-            self._policy.require(context, rule, server.project_id)
-        except errors.Forbidden:
-            if (context.project_id != server.project_id
-                    and 'admin' not in context.roles):
-                raise ownership.Gone(
-                    f'server {server.id} could not be found')
-            raise
-
-    def _server_id(self, context, target):
-        if target.kind == 'servers':
-            return target.id
-        return self.cloud.server_of_vnf(context, target)
-
-    def _prune(self, server_id):
-        """Forget the own state of a server that Nova has no more."""
-        try:
-            if self.store.knows(server_id):
-                self.store.delete(server_id)
-                LOG.info('Server %s is gone, its desired state too',
-                         server_id)
-        except errors.Unavailable:
-            LOG.warning('Server %s: its desired state stays', server_id)
+        return self.authority.find(context, project_id, target, rule)
 
 
 def _first(server):

@@ -8,16 +8,17 @@ import sqlalchemy as sa
 from clickos_api.db import models
 from clickos_api import desired_state
 from clickos_api import errors
+from clickos_api import keys
 from clickos_api import states
 
 
-def change(store, state_id, number):
+def change(store, key, number):
     """Return a change as clients see it.
 
     :raises errors.NotFound: if there is none of this number any more
     """
     with store.reader() as session:
-        row = session.get(models.Change, (state_id, number))
+        row = session.get(models.Change, (key, number))
         if row is None:
             raise errors.NotFound(
                 f'change {number}: could not be found; the newest are kept',
@@ -25,12 +26,12 @@ def change(store, state_id, number):
         return _shown(row)
 
 
-def changes(store, state_id):
+def changes(store, key):
     """List the changes that are kept, the newest first."""
     with store.reader() as session:
         rows = session.scalars(
             sa.select(models.Change)
-            .where(models.Change.state_id == state_id)
+            .where(models.Change.state_key == key)
             .order_by(models.Change.number.desc())).all()
         return [_shown(row) for row in rows]
 
@@ -45,19 +46,19 @@ def _shown(row):
     return shown
 
 
-def at(store, state_id, revision):
+def at(store, key, revision):
     """Return the states.State that an earlier revision was.
 
     :raises errors.NotFound: if the revision is not kept
     """
     with store.reader() as session:
-        row = session.get(models.DesiredState, state_id)
+        row = session.get(models.DesiredState, key)
         if row is None or not 0 <= revision <= row.revision:
             raise _no_revision(revision)
         configuration, writes = row.configuration, row.writes
         newer = session.scalars(
             sa.select(models.Change)
-            .where(models.Change.state_id == state_id,
+            .where(models.Change.state_key == key,
                    models.Change.revision > revision)
             .order_by(models.Change.revision.desc())).all()
         if len(newer) != row.revision - revision:
@@ -75,18 +76,18 @@ def _no_revision(revision):
 
 
 def unsettled(store, older_s, limit=500):
-    """List old changes without a verdict as (state id, server id, host,
+    """List old changes without a verdict as (state key, server id, host,
     newest number).
     """
     before = desired_state.now() - datetime.timedelta(seconds=older_s)
     state, row = models.DesiredState, models.Change
     with store.reader() as session:
         return session.execute(
-            sa.select(row.state_id, state.server_id, sa.func.max(row.host),
+            sa.select(row.state_key, state.server_id, sa.func.max(row.host),
                       sa.func.max(row.number))
-            .join(state, state.state_id == row.state_id)
+            .join(state, state.state_key == row.state_key)
             .where(row.status == states.PENDING, row.created_at < before)
-            .group_by(row.state_id, state.server_id).limit(limit)).all()
+            .group_by(row.state_key, state.server_id).limit(limit)).all()
 
 
 def counts(store):
@@ -103,34 +104,34 @@ def counts(store):
 
 
 def servers(store, after, limit=200):
-    """List (state id, server id, is referred, gone since), by state id.
+    """List (state key, server id, gone since), by key.
 
-    :param after: state id of the last one that was listed
+    :param after: key of the last one that was listed
     """
     state = models.DesiredState
     with store.reader() as session:
         return session.execute(
-            sa.select(state.state_id, state.server_id, state.is_referred,
-                      state.gone_at)
-            .where(state.state_id > after, state.server_id.is_not(None))
-            .order_by(state.state_id).limit(limit)).all()
+            sa.select(state.state_key, state.server_id, state.gone_at)
+            .where(state.state_key > after, state.server_id.is_not(None))
+            .order_by(state.state_key).limit(limit)).all()
 
 
 def unused(store, older_s, limit=500):
-    """List ids of old states that no server has started with."""
+    """List keys of old states that no server has started with."""
     before = desired_state.now() - datetime.timedelta(seconds=older_s)
     state = models.DesiredState
     with store.reader() as session:
         return session.scalars(
-            sa.select(state.state_id)
-            .where(state.server_id.is_(None), state.is_referred,
+            sa.select(state.state_key)
+            .where(state.server_id.is_(None),
+                   state.state_key.startswith(keys.REFERENCES),
                    state.updated_at < before).limit(limit)).all()
 
 
-def set_gone(store, state_id, is_gone):
+def set_gone(store, key, is_gone):
     """Note whether Nova still has the server of a state."""
     with store.writer() as session:
         session.execute(
             sa.update(models.DesiredState)
-            .where(models.DesiredState.state_id == state_id)
+            .where(models.DesiredState.state_key == key)
             .values(gone_at=desired_state.now() if is_gone else None))

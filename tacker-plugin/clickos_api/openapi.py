@@ -8,7 +8,7 @@ from clickos_client import limits
 
 from clickos_api import validation
 
-VERSION = '1.7'
+VERSION = '1.8'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -59,20 +59,25 @@ _FUSION = _object(['fusion'], fusion=_object(
 _COUNTERS = {'type': 'object', 'additionalProperties': {'type': 'integer'}}
 _ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
                                           message=_TEXT))
+#: Parameters of the query that nova-compute sends.
+_FOR_SERVICES = ('project_id', 'secrets')
 #: Every operation may answer so; docs/interfaces.md has the causes.
 _ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504)
 
 
-def _operation(summary, answers, body=None):
+def _operation(summary, answers, body=None, query=()):
     """Describe an operation.
 
     :param answers: {status: schema, None without a body}
     :param body: schema of the request's
+    :param query: names of parameters
     """
     described = {'summary': summary, 'responses': {
         **{str(status): _answer(schema)
            for status, schema in answers.items()},
         **{str(status): _error(status) for status in _ERRORS}}}
+    if query:
+        described['parameters'] = [_parameter(name) for name in query]
     if body:
         described['requestBody'] = {
             'required': True,
@@ -85,6 +90,10 @@ def _answer(schema):
         return {'description': 'Done'}
     return {'description': 'The answer',
             'content': {'application/json': {'schema': schema}}}
+
+
+def _parameter(name):
+    return {'$ref': f'#/components/parameters/{name}'}
 
 
 def _error(status):
@@ -129,22 +138,31 @@ _OF_A_GUEST = {
     '/changes/{number}': {'get': _operation(
         'Show a change', {200: _object(['change'], change=_CHANGE)})},
     '/desired-state': {
-        'get': _operation('Show desired state', {200: _STATE}),
+        'get': _operation('Show desired state', {200: _STATE},
+                          query=_FOR_SERVICES),
         'post': _operation('Restore an earlier revision', _CHANGED,
                            _body(['revision'], revision=_NUMBER)),
         'delete': _operation('Forget the changes', {204: None})},
 }
 _OTHER = {
+    '/v1/states': {
+        'post': _operation(
+            'Make a state that user_data refers to',
+            {201: _object(['id'], id=_UUID)},
+            _body(['config'], config=_CONFIG, config_name=_NAME,
+                  writes=_WRITES))},
     '/v1/states/{id}': {
         'put': _operation(
-            'Make a state that user_data refers to',
-            {code: _object(['id'], id=_UUID) for code in (200, 201)},
+            'Give a state another configuration',
+            {200: _object(['id'], id=_UUID)},
             _body(['config'], config=_CONFIG, config_name=_NAME,
                   writes=_WRITES, keep={
                       'type': ['array', 'null'], 'items': _TEXT,
                       'maxItems': limits.WRITES})),
-        'get': _operation('Show a state', {200: _STATE}),
-        'delete': _operation('Forget a state', {204: None})},
+        'get': _operation('Show a state', {200: _STATE},
+                          query=_FOR_SERVICES),
+        'delete': _operation('Forget a state', {204: None},
+                             query=('project_id',))},
     '/v1/states/{id}/starts': {'post': _operation(
         'Note that a guest starts with a state', {200: _object([])}, _body(
             ['number', 'revision', 'incarnation', 'server_id', 'project_id'],
@@ -189,6 +207,12 @@ _PARAMETERS = {
     'vnfc': {'name': 'vnfc', 'in': 'query', 'schema': {
         'type': 'string', 'maxLength': validation.VNFC_LENGTH},
         'description': 'VDU or VNFC, if the VNF has several guests'},
+    'project_id': {'name': 'project_id', 'in': 'query', 'schema': {
+        'type': 'string', 'minLength': 1,
+        'maxLength': validation.PROJECT_LENGTH},
+        'description': 'Whose state it has to be, if a service asks'},
+    'secrets': {'name': 'secrets', 'in': 'query', 'schema': {
+        'enum': ['true']}, 'description': 'With the values of its secrets'},
 }
 
 
@@ -206,7 +230,7 @@ def _parameters(path):
              if f'{{{name}}}' in path]
     if path.startswith('/v1/vnfs/'):
         names.append('vnfc')
-    return [{'$ref': f'#/components/parameters/{name}'} for name in names]
+    return [_parameter(name) for name in names]
 
 
 def description():

@@ -13,6 +13,7 @@ from keystoneauth1 import loading as ks_loading
 from oslo_log import log as logging
 
 from clickos_api import errors
+from clickos_api import keys
 
 LOG = logging.getLogger(__name__)
 
@@ -26,10 +27,10 @@ _KNOWN = 10000
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """The server or VNF of a request.
+    """An id of a request, not yet checked.
 
-    :param kind: 'servers' or 'vnfs'
-    :param id: UUID of the Nova server or the VNF instance
+    :param kind: 'servers', 'vnfs', 'states', 'chains' or 'fusions'
+    :param id: UUID; that of its chain for a fusion
     :param vnfc: which of a VNF's guests, by VDU or VNFC id; None if it has
         only one
     """
@@ -46,7 +47,8 @@ class Server:
     :param host: Nova's name of its host, or None
     :param vnf_id: the VNF that Tacker made the server for, or None
     :param user_data: as Nova has it, base64, or None
-    :param state_id: the state that user_data refers to, or the server's
+    :param state_key: of the state of its project that user_data refers to,
+        or of its own state
     """
 
     id: str
@@ -55,7 +57,17 @@ class Server:
     status: str | None
     vnf_id: str | None
     user_data: str | None
-    state_id: str
+    state_key: str
+
+    @property
+    def own_key(self):
+        """The key of its own state, which it has without a reference."""
+        return keys.of_server(self.id)
+
+    @property
+    def has_reference(self):
+        """Tell whether user_data refers to a state."""
+        return keys.is_reference(self.state_key)
 
     def require_host(self):
         """Return the host.
@@ -202,7 +214,8 @@ def _server(body):
         state_id = None   # its guest never started
     return Server(body['id'], body['tenant_id'], body.get(HOST),
                   body.get('status'), metadata.get(vnf.SERVER_KEY),
-                  user_data, state_id or body['id'])
+                  user_data, keys.of_state(body['tenant_id'], state_id)
+                  if state_id else keys.of_server(body['id']))
 
 
 def _guests(found):

@@ -67,7 +67,9 @@ RULES = [
     _rule(STATE_RESTORE, OWNER_MEMBER,
           'Bring an earlier revision of a guest back.', ('POST', _STATE)),
     _rule(STATE_CREATE, OWNER_MEMBER,
-          'Make a state that user_data refers to.', ('PUT', _STATES)),
+          'Make a state that user_data refers to, or give one another'
+          ' configuration.',
+          ('POST', '/v1/states'), ('PUT', _STATES)),
     _rule(STATE_START, SERVICE,
           'Note that a guest starts with a state. nova-compute needs it.',
           ('POST', _STATES + '/starts')),

@@ -93,8 +93,8 @@ def blueprint(handlers, limits):
 
     @routes.get(f'{base}/desired-state')
     def show_desired_state(kind, target_id):
-        return shown(handlers.desired_state(_context(),
-                                            _target(kind, target_id)))
+        return shown(handlers.desired_state(
+            _context(), _target(kind, target_id), _project()))
 
     @routes.post(f'{base}/desired-state')
     def restore_desired_state(kind, target_id):
@@ -107,23 +107,29 @@ def blueprint(handlers, limits):
         handlers.forget(_context(), _target(kind, target_id))
         return '', 204
 
+    @routes.post('/states')
+    def create_state():
+        return {'id': handlers.create_state(
+            _context(), validation.state_body(flask.request.get_data()))}, 201
+
     @routes.put('/states/<state_id>')
-    def create_state(state_id):
-        is_new = handlers.create_state(
-            _context(), validation.uuid(state_id, 'state'),
-            *validation.state_body(flask.request.get_data()))
-        return {'id': validation.uuid(state_id, 'state')}, \
-            201 if is_new else 200
+    def rebase_state(state_id):
+        state_id = validation.uuid(state_id, 'state')
+        handlers.rebase_state(
+            _context(), state_id,
+            *validation.rebase_body(flask.request.get_data()))
+        return {'id': state_id}
 
     @routes.get('/states/<state_id>')
     def show_state(state_id):
-        found = handlers.show_state(_context(),
-                                    validation.uuid(state_id, 'state'))
+        found = handlers.show_state(
+            _context(), validation.uuid(state_id, 'state'), _project())
         return {**shown(found), 'project_id': found.project_id}
 
     @routes.delete('/states/<state_id>')
     def delete_state(state_id):
-        handlers.delete_state(_context(), validation.uuid(state_id, 'state'))
+        handlers.delete_state(
+            _context(), validation.uuid(state_id, 'state'), _project())
         return '', 204
 
     @routes.post('/states/<state_id>/starts')
@@ -205,6 +211,12 @@ def _context():
         raise errors.Forbidden('the token is scoped to no project; ask for'
                                ' one that is scoped to the guest\'s')
     return context
+
+
+def _project():
+    """Return the project that a service or operator asks for, or None."""
+    found = flask.request.args.get('project_id')
+    return found and validation.project(found)
 
 
 def _target(kind, target_id):

@@ -5,6 +5,7 @@ import threading
 import urllib.parse
 
 from clickos_client import rpc
+from clickos_client import secrets
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
@@ -55,16 +56,19 @@ class Agent:
                             name=name)
         return _field(host, answer, 'value', str)
 
-    def handler_write(self, host, server_id, ticket, writes):
+    def handler_write(self, host, server_id, ticket, writes,
+                      has_secrets=False):
         """Write [[name, value], ...]; all of them or none.
 
         :param ticket: states.Ticket; the guest refuses it after a higher one
+        :param has_secrets: no error and no log has the guest's words
         :returns: numbers of changes that the guest accepted, and its
             incarnation
         """
         return _taken(host, self._call(
             host, 'handler_write', server_id=server_id, writes=writes,
-            attempt=ticket.number, incarnation=ticket.incarnation))
+            attempt=ticket.number, incarnation=ticket.incarnation,
+            **({'has_secrets': True} if has_secrets else {})))
 
     def flows_read(self, host, server_id, element, part):
         """Return a part of an element's flows as text."""
@@ -114,6 +118,9 @@ class Agent:
         for counters in (answer, *_field(host, answer, 'hops', list)):
             for key in ('packets', 'bytes', 'dropped'):
                 _field(host, counters, key, int)
+            # A host of an earlier version counts no loops.
+            counters.setdefault('looped', 0)
+            _field(host, counters, 'looped', int)
         return answer
 
     def _connected(self, host):
@@ -131,10 +138,12 @@ class Agent:
             return self._clients[url]
 
     def _call(self, host, method, **arguments):
+        has_secrets = 'has_secrets' in arguments
+        version = (rpc.HAS_SECRETS if has_secrets
+                   else rpc.SINCE.get(method, rpc.OLDEST))
         try:
             answer = self._connected(host).prepare(
-                server=host, version=rpc.SINCE.get(method, rpc.OLDEST)).call(
-                {}, method, **arguments)
+                server=host, version=version).call({}, method, **arguments)
         except (messaging.MessagingTimeout,
                 messaging.MessageUndeliverable):
             raise errors.Silent(
@@ -144,7 +153,7 @@ class Agent:
             LOG.exception('Agent of host %s: %s', host, method)
             raise errors.BadGateway(
                 f'the clickos-agent of host {host} cannot be asked now')
-        return _checked(host, answer)
+        return _checked(host, answer, has_secrets)
 
 
 def transport_url(conf, host):
@@ -157,7 +166,7 @@ def transport_url(conf, host):
         '{host}', urllib.parse.quote(host, safe=''))
 
 
-def _checked(host, answer):
+def _checked(host, answer, has_secrets=False):
     if not isinstance(answer, dict):
         raise _nonsense(host, answer)
     error = answer.get('error')
@@ -166,12 +175,13 @@ def _checked(host, answer):
     if not isinstance(error, dict):
         raise _nonsense(host, answer)
     code = str(error.get('code') or 'internal')
+    message = str(error.get('message') or code)
+    if has_secrets:
+        message = secrets.shown(code, message)
     status = STATUS.get(code, 502)
     if status == 502:
-        LOG.error('Agent of host %s: %s: %s', host, code,
-                  error.get('message'))
-    raise errors.ApiError(str(error.get('message') or code), code=code,
-                          status=status)
+        LOG.error('Agent of host %s: %s: %s', host, code, message)
+    raise errors.ApiError(message, code=code, status=status)
 
 
 def _field(host, answer, key, kind):
@@ -211,7 +221,9 @@ def _port(host, each):
 
 
 def _nonsense(host, answer):
-    LOG.error('Agent of host %s: not an answer: %.200r', host, answer)
+    # Its content may be a handler's value.
+    LOG.error('Agent of host %s: not an answer: %s', host,
+              type(answer).__name__)
     return errors.BadGateway(
         f'the clickos-agent of host {host} gave an answer that cannot be'
         ' understood')

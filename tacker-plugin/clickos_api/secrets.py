@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from clickos_api.db import models
 from clickos_api import desired_state
 from clickos_api import errors
+from clickos_api import keys
 
 LOG = logging.getLogger(__name__)
 
@@ -83,23 +84,23 @@ class Secrets:
         with self._store.writer() as session:
             row = _own(session, project_id, secret_id)
             user = session.scalars(
-                sa.select(state.state_id)
+                sa.select(state.state_key)
                 .where(state.project_id == project_id,
                        sa.or_(*(sa.cast(each, sa.Text).contains(name)
                                 for each in (state.writes, state.base))))
                 .limit(1)).first()
             if user:
                 raise errors.ApiError(
-                    f'secret {secret_id}: state {user} refers to it; the next'
-                    ' start of its guest would fail', code='in-use',
-                    status=409)
+                    f'secret {secret_id}: state {keys.name(user)} refers'
+                    ' to it; the next start of its guest would fail',
+                    code='in-use', status=409)
             session.delete(row)
 
     def of(self, project_id, writes):
         """Return the secrets.Secrets that writes refer to.
 
         :param project_id: the guest's; others' secrets do not exist for it
-        :raises errors.BadRequest: (code no-such-secret) if one is missing
+        :raises errors.NotFound: (code no-such-secret) if one is missing
         """
         names = secrets.references(writes)
         if not names:
@@ -113,8 +114,8 @@ class Secrets:
                       for row in rows}
         missing = sorted(names - set(values))
         if missing:
-            raise errors.BadRequest(f'{missing[0]}: the project has no such'
-                                    ' secret', code='no-such-secret')
+            raise errors.NotFound(f'{missing[0]}: the project has no such'
+                                  ' secret', code='no-such-secret')
         return secrets.Secrets(values)
 
     def rotate(self):

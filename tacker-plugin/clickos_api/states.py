@@ -17,6 +17,7 @@ class State:
         one, or None
     :param number: of the newest change, with a verdict or without one
     :param project_id: the owner, or None if it is not known
+    :param key: of the state in the database
     """
 
     revision: int = 0
@@ -24,7 +25,7 @@ class State:
     configuration: dict | None = None
     number: int = 0
     project_id: str | None = None
-    is_referred: bool = False
+    key: str | None = dataclasses.field(default=None, compare=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ ID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 #: [element.]handler; a compound element's parts are joined by '/'.
 HANDLER = re.compile(r'([A-Za-z0-9_@/]+\.)?[A-Za-z0-9_]+')
 VNFC_LENGTH = 255
+PROJECT_LENGTH = 64
 MAX_NUMBER = 2 ** 53
 SECRET_NAME = re.compile(r'[A-Za-z0-9_.-]{1,64}')
 SECRET_BYTES = 4096
@@ -98,12 +99,29 @@ def configuration_body(raw):
         raise errors.BadRequest(str(exc))
 
 
+def project(text):
+    """Return the id of a project as it is."""
+    if not 1 <= len(text) <= PROJECT_LENGTH:
+        raise errors.BadRequest('project_id: expected 1 to'
+                                f' {PROJECT_LENGTH} characters')
+    return text
+
+
 def state_body(raw):
-    """Return the document.Configuration of a state to be made, and the
-    handlers whose writes an existing state keeps, None for all.
+    """Return the document.Configuration of a state to be made."""
+    return _state(_object(raw, ('config',), ('config_name', 'writes')))
+
+
+def rebase_body(raw):
+    """Return the document.Configuration that a state is to get, and the
+    handlers whose writes it keeps, None for all.
     """
     body = _object(raw, ('config',), ('config_name', 'writes', 'keep'))
     keep = _names(body.pop('keep', None))
+    return _state(body), keep
+
+
+def _state(body):
     writes = body.pop('writes', [])
     if not isinstance(writes, list) or len(writes) > limits.WRITES:
         raise errors.BadRequest('writes: expected a list of at most'
@@ -114,7 +132,7 @@ def state_body(raw):
         found = document.replacement(**body)
     except document.DocumentError as exc:
         raise errors.BadRequest(str(exc))
-    return dataclasses.replace(found, writes=tuple(pairs)), keep
+    return dataclasses.replace(found, writes=tuple(pairs))
 
 
 def _names(keep):
@@ -204,7 +222,7 @@ def start_body(raw):
                                     f' {_shown(body[key])}')
     for key in ('incarnation', 'server_id'):
         body[key] = uuid(body[key], key)
-    vnfc(body['project_id'][:VNFC_LENGTH])
+    project(body['project_id'])
     return body
 
 

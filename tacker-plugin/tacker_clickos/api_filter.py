@@ -3,7 +3,8 @@
 
 It passes on only the routes of routes.py. It refuses URLs the operator does
 not list and parameters that name code (request_body.py), and packages that
-reach beyond themselves (package/). Tacker 16 stores only text as metadata
+reach beyond themselves (package/). It answers 404 to objects of others
+(owned.py). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
 Tacker answers 500 to a second VNF of one name; the filter makes it a 409. It
 changes the package of a VNF itself (package_change.py).
@@ -22,7 +23,7 @@ import webob.dec
 
 from tacker_clickos import exception
 from tacker_clickos import metadata
-from tacker_clickos import package
+from tacker_clickos import owned
 from tacker_clickos.package import archive
 from tacker_clickos.package import bounded_review
 from tacker_clickos import package_change
@@ -56,15 +57,15 @@ class ApiFilter(object):
     def __call__(self, request):
         try:
             routes.require(self._routes, request.environ)
+            _judge_ids(request)
             if request.is_body_readable:
                 _judge(self._api, request)
                 _take_package(self._api, request)
         except routes.NotServed as refused:
             return _problem(refused.status, str(refused), refused.headers)
-        except exception.VnfdTaken as refused:
-            return _problem(409, str(refused))
         except exception.ClickOSError as refused:
-            return _problem(400, str(refused))
+            return _problem(refused.http_status, str(refused),
+                            refused.http_headers)
         with _sessions(self._api, request):
             if _creates_vnf(self._api, request):
                 return _created(self._application, request)
@@ -98,6 +99,13 @@ def _take_package(api, request):
         vnf_id = request.path_info.rstrip('/').rpartition('/')[2]
         package_change.take(request.environ['tacker.context'], vnf_id, body)
         request.body = json.dumps(body).encode()
+
+
+def _judge_ids(request):
+    """Refuse an object of another project; without a context Tacker does."""
+    context = request.environ.get('tacker.context')
+    if context is not None:
+        owned.require_path(context, request.path_info)
 
 
 def _judge(api, request):
@@ -145,6 +153,9 @@ def _judge_json(api, request):
         raw = taken.read()
     if raw:
         body = request_body.parse(raw)
+        context = request.environ.get('tacker.context')
+        if api == 'lifecycle' and context is not None:
+            owned.require_vims(context, body)
         if (api, request.method) == ('lifecycle', 'PATCH'):
             metadata.make_storable(body)
         raw = json.dumps(body).encode()
@@ -153,15 +164,20 @@ def _judge_json(api, request):
 
 def _judge_package(request):
     with contextlib.ExitStack() as undo:
-        taken = undo.enter_context(tempfile.SpooledTemporaryFile(_IN_MEMORY))
-        size = _take(request, taken, archive.MAX_PACKAGE)
-        package.check(taken)
-        taken.seek(0)
-        rows.release_vnfd(bounded_review.require(taken))
+        taken = undo.enter_context(tempfile.TemporaryFile())
+        with bounded_review.upload(_project(request)) as place:
+            size = _take(request, taken, archive.MAX_PACKAGE)
+            vnfd_id = bounded_review.require(taken, place)
+        rows.release_vnfd(_project(request), vnfd_id)
         taken.seek(0)
         request.body_file = taken
         request.content_length = size
         undo.pop_all()    # Tacker reads and closes it
+
+
+def _project(request):
+    context = request.environ.get('tacker.context')
+    return context and context.project_id
 
 
 def _take(request, taken, limit):

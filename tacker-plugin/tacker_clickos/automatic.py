@@ -169,8 +169,9 @@ def _read(connection, vnf_instance, rule):
         try:
             found[server_id] = float(api.read(server_id, rule['handler']))
         except (exception.ClickOSError, ValueError) as error:
-            LOG.debug('VNF %s: %s: %s', vnf_instance.id, rule['handler'],
-                      error)
+            # Not its text: that may have the guest's value.
+            LOG.debug('VNF %s: %s of server %s: %s', vnf_instance.id,
+                      rule['handler'], server_id, type(error).__name__)
             return {}
     return found
 

@@ -14,6 +14,7 @@ from tacker_clickos import exception
 LOG = logging.getLogger(__name__)
 
 _MAX_CODE = 64
+_NO_STATE = 'no-such-state'
 _MAX_MESSAGE = 4000
 #: What clickos-api answers while a service that it needs is away.
 _NO_VERDICT = (http.HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -82,15 +83,30 @@ class Client(object):
         with _translated():
             return self._client.desired_state(server_id)
 
-    def create_state(self, state_id, configuration, keep=None):
-        """Make a guest's state, or give it another configuration.
+    def create_state(self, configuration):
+        """Make a guest's state; return its id.
 
         :param configuration: document.Configuration
-        :param keep: handlers whose writes stay; None for all
         :raises: HandlerRefused, ApiUnavailable
         """
         with _translated():
-            self._client.create_state(state_id, configuration, keep)
+            return self._client.create_state(configuration)
+
+    def rebase_state(self, state_id, configuration, keep=None):
+        """Give a guest's state another configuration.
+
+        :param keep: handlers whose writes stay; None for all
+        :returns: False if there is no such state any more
+        :raises: HandlerRefused, ApiUnavailable
+        """
+        try:
+            with _translated():
+                self._client.rebase_state(state_id, configuration, keep)
+        except exception.HandlerRefused as error:
+            if error.code != _NO_STATE:
+                raise
+            return False
+        return True
 
     def delete_state(self, state_id):
         """Forget the state of a guest that is gone.

@@ -16,6 +16,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import exception
 from tacker_clickos import links
+from tacker_clickos import own
 from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import state
@@ -41,6 +42,7 @@ class Change:
         self._vdus = loader.load(
             vnflcm_utils.get_vnf_package_path(context, vnf_instance.vnfd_id),
             info.flavour_id).vdus
+        self._record = state.Record.of(info)
         self._points = {cp.cpd_id for link in request.ext_virtual_links
                         for cp in link.ext_cps or []}
         self._request = _merged(vnf_instance, request, self._points)
@@ -81,7 +83,7 @@ class Change:
         gone = {existing[name].id: name for vnfc in self._vnfcs
                 for name in self._names(vnfc) if name in existing}
         with contextlib.suppress(sdk_exceptions.NotFoundException):
-            for pair in self._connection.network.sfc_port_pairs():
+            for pair in own.port_pairs(self._connection):
                 for port_id in (pair.ingress, pair.egress):
                     if port_id in gone:
                         raise exception.ResourceNotUsable(
@@ -106,7 +108,7 @@ class Change:
                 continue
             made.append(ports.create(
                 self._connection, self._vnf.id, name + _NEW, wanted[cp],
-                vdu.configuration))
+                vdu.configuration, self._record))
         return made
 
     def _put_in_place(self):

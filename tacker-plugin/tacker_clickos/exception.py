@@ -12,6 +12,9 @@ class ClickOSError(exceptions.TackerException):
     """Base of every error of the ClickOS drivers."""
 
     message = "ClickOS driver failed: %(reason)s"
+    #: What the filter before Tacker's API answers, and its headers.
+    http_status = 400
+    http_headers = {}
 
 
 class VnfdInvalid(ClickOSError):
@@ -69,6 +72,40 @@ class PackageFaulty(ClickOSError):
     message = "%(faults)s"
 
 
+class NoSuchObject(ClickOSError):
+    """The caller's project has no such object."""
+
+    message = "%(kind)s: %(key)s could not be found"
+    http_status = 404
+
+
+class TooManyUploads(ClickOSError):
+    """A project has as many uploads as it may."""
+
+    message = "%(reason)s"
+    http_status = 429
+    http_headers = {'Retry-After': '5'}
+
+
+class Busy(ClickOSError):
+    """All projects together have as many requests as Tacker takes."""
+
+    message = "%(reason)s"
+    http_status = 503
+    http_headers = {'Retry-After': '5'}
+
+
 class VnfdTaken(ClickOSError):
-    message = ("VNFD id %(vnfd_id)s: a package has it already; delete that "
-               "package, or give this one another descriptor_id")
+    """A package has the id that the caller cannot see, and may not learn of.
+    """
+
+    message = ("VNFD id %(vnfd_id)s: the id is taken; choose another "
+               "descriptor_id")
+    http_status = 409
+
+
+class VnfdInUse(VnfdTaken):
+    """A package of the caller's project has the id."""
+
+    message = ("VNFD id %(vnfd_id)s: package %(package_id)s has it; delete "
+               "that package, or choose another descriptor_id")

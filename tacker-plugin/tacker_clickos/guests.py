@@ -71,11 +71,17 @@ class Guests(object):
     :param connection: openstacksdk connection of the VIM
     :param vnf_id: the VNF instance's id
     :param vnf_name: its name, if guests are to be made
+    :param record: its state.Record, if it is instantiated; boot() changes it
+    :param states: {name: id} of the guests' states, see state.state_ids();
+        clickos-api itself removes others a day after their servers
     """
 
-    def __init__(self, connection, vnf_id, vnf_name=None):
+    def __init__(self, connection, vnf_id, vnf_name=None, record=None,
+                 states=None):
         self._connection = connection
         self._vnf_id = vnf_id
+        self.record = record or state.Record()
+        self.states = dict(states or {})
         self._marks = servers.marks_of(vnf_id, vnf_name)
         self._api = clickos_api.Client(connection)
 
@@ -109,18 +115,24 @@ class Guests(object):
         by_cp = self._ports(wish)
         interfaces = [ports.interface(self._connection, cp, port)
                       for cp, port in by_cp.items()]
-        state_id = state.state_id(self._vnf_id, wish.name)
-        self._api.create_state(
-            state_id, clickgen.render(wish.vdu.configuration, interfaces,
-                                      wish.values), wish.keep)
+        self._give_state(wish, clickgen.render(
+            wish.vdu.configuration, interfaces, wish.values))
         server = servers.create(
             self._connection, self._marks, self._server_name(wish.name),
-            wish.vdu, by_cp.values(), document.referring(state_id),
+            wish.vdu, by_cp.values(),
+            document.referring(self.states[wish.name]),
             placement.hints(self._connection, self._vnf_id,
                             wish.vdu.placement))
         LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
                  server.id)
         return Guest(wish.name, server, by_cp)
+
+    def _give_state(self, wish, configuration):
+        """Give the guest's state a configuration, or make its state."""
+        known = self.states.get(wish.name)
+        if not known or not self._api.rebase_state(known, configuration,
+                                                   wish.keep):
+            self.states[wish.name] = self._api.create_state(configuration)
 
     def _ports(self, wish):
         """Return {CP: port} in vif order; ports of an earlier guest stay."""
@@ -128,9 +140,13 @@ class Guests(object):
         found = {}
         for cp, link in self._connected(wish.links).items():
             name = '%s-%s' % (wish.name, cp)
-            found[cp] = existing.get(name) or ports.create(
-                self._connection, self._vnf_id, name, link,
-                wish.vdu.configuration)
+            if name in existing:
+                found[cp] = existing[name]
+                ports.tag(self._connection, found[cp], wish.vdu.configuration)
+            else:
+                found[cp] = ports.create(
+                    self._connection, self._vnf_id, name, link,
+                    wish.vdu.configuration, self.record)
         return found
 
     def _connected(self, links):
@@ -138,8 +154,8 @@ class Guests(object):
         """
         own = {link.internal.name: link.internal for link in links.values()
                if link.internal and not link.network_id}
-        made = networks.ensure(self._connection, self._vnf_id, own) \
-            if own else {}
+        made = networks.ensure(self._connection, self._vnf_id, own,
+                               self.record) if own else {}
         return {cp: link if link.network_id else dataclasses.replace(
             link, network_id=made[link.internal.name])
             for cp, link in links.items()}
@@ -185,7 +201,9 @@ class Guests(object):
     def forget(self, names):
         """Delete the states of guests by name; may be called again."""
         for name in names:
-            self._api.delete_state(state.state_id(self._vnf_id, name))
+            state_id = self.states.pop(name, None)
+            if state_id:
+                self._api.delete_state(state_id)
 
     def _forget_those_of(self, gone):
         self.forget([server.name.removesuffix('-' + self._vnf_id)

@@ -82,15 +82,20 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         resources.name_vnfcs(info)
         wishes = guests.wishes(vdus, info.vnfc_resource_info,
                                instantiate_vnf_req, values, keep)
-        fleet = guests.Guests(vim.connect(vim_connection_info.access_info),
-                              vnf_instance.id, vnf_instance.vnf_instance_name)
+        fleet = guests.Guests(
+            vim.connect(vim_connection_info.access_info), vnf_instance.id,
+            vnf_instance.vnf_instance_name,
+            state.Record.of(info) if healing else None,
+            state.state_ids(vnf_instance) if healing else {})
         with self._known_to_tacker(vnf_instance):
             made = self._boot_all(fleet, wishes, keep_ports=healing)
         info = vnf_instance.instantiated_vnf_info    # save() replaced it
         for vnfc, guest in zip(info.vnfc_resource_info, made):
             resources.record(info, vnfc, guest, vim_connection_info.id)
         state.set_param(info, state.PROPERTIES, values)
+        state.set_param(info, state.STATES, fleet.states)
         state.set_flavour(info, flavour, vnf_instance.vnfd_id)
+        fleet.record.keep(info)
         vnfd_dict['instance_id'] = info.instance_id
         scaling.announce(vnfd_dict, flavour.scaling,
                          instantiate_vnf_req.instantiation_level_id)
@@ -159,7 +164,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
         To heal, ports and states of the guests stay.
         """
-        fleet = guests.Guests(vim.connect(auth_attr), vnf_instance.id)
+        fleet = guests.Guests(vim.connect(auth_attr), vnf_instance.id,
+                              states=state.state_ids(vnf_instance))
         fleet.remove()
         if terminate_vnf_req is None and self._is_healing(vnf_instance):
             return

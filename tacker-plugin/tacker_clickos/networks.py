@@ -9,31 +9,33 @@ import ipaddress
 from openstack import exceptions as sdk_exceptions
 
 from tacker_clickos import exception
+from tacker_clickos import own
 from tacker_clickos import ports
 
 
 def of_vnf(connection, vnf_id):
     """Return {link name: network} of a VNF."""
-    mark = ports.description(vnf_id)
-    return {network.name.removesuffix('-' + vnf_id): network
-            for network in connection.network.networks(description=mark)
-            if network.description == mark}
+    return {network.name.removesuffix('-' + vnf_id): network for network in
+            own.networks(connection, ports.description(vnf_id))}
 
 
-def ensure(connection, vnf_id, wanted):
+def ensure(connection, vnf_id, wanted, record):
     """Return {link name: network id}; make networks that lack.
 
     :param wanted: {link name: model.InternalLink}
+    :param record: the VNF's state.Record
     :raises: ResourceNotUsable
     """
     existing = of_vnf(connection, vnf_id)
-    found = {}
+    found = record.networks
     for name, link in wanted.items():
-        network = existing.get(name) or _create(connection, vnf_id, name)
+        network = (own.network(connection, found.get(name))
+                   or existing.get(name)
+                   or _create(connection, vnf_id, name))
         if not list(connection.network.subnets(network_id=network.id)):
             _add_subnet(connection, name, network, link)
         found[name] = network.id
-    return found
+    return {name: found[name] for name in wanted}
 
 
 def _create(connection, vnf_id, name):

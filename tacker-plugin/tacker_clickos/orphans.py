@@ -49,7 +49,7 @@ class Orphans:
     def look(self, context, troubles):
         """End each dead operation: clean up, then let its user decide.
 
-        What fails is tried again by the next look, and stops no other.
+        The next look tries again what failed; one failure stops no other.
 
         :param troubles: troubles.Troubles, which notes what fails
         :raises: what database or lock service raise before the first one
@@ -152,7 +152,8 @@ def _clean(context, operation, vnf_instance):
         return      # Tacker stores it before it calls the driver
     access_info = vnflcm_utils.get_vim(
         context, vnf_instance.vim_connection_info)['access_info']
-    fleet = guests.Guests(vim.connect(access_info), vnf_instance.id)
+    fleet = guests.Guests(vim.connect(access_info), vnf_instance.id,
+                          states=state.state_ids(vnf_instance))
     if operation.operation == _OPERATIONS.INSTANTIATE:
         fleet.sweep()
     else:

@@ -21,7 +21,7 @@ def take(context, vnf_id, body):
     """Do what a PATCH says about the package, and remove it from the body.
 
     :param context: Tacker's, of the request
-    :raises: RequestRefused
+    :raises: RequestRefused, NoSuchObject
     """
     if body.get('vnfPkgId') is not None:
         raise exception.RequestRefused(
@@ -30,9 +30,9 @@ def take(context, vnf_id, body):
     if vnfd_id is None:
         return
     if not _change(context, vnf_id, str(vnfd_id)):
-        raise exception.RequestRefused(
-            reason='vnfdId: no package of this project has the VNFD %s'
-            % str(vnfd_id)[:64])
+        raise exception.NoSuchObject(
+            kind='vnfdId: package of this project with the VNFD',
+            key=str(vnfd_id)[:64])
 
 
 @db_api.context_manager.writer

@@ -4,6 +4,7 @@
 from openstack import exceptions as sdk_exceptions
 
 from tacker_clickos import exception
+from tacker_clickos import own
 
 
 def hints(connection, vnf_id, rule):
@@ -15,7 +16,7 @@ def hints(connection, vnf_id, rule):
     if rule is None:
         return None
     name = '%s-%s' % (rule.name, vnf_id)
-    found = [group for group in connection.compute.server_groups()
+    found = [group for group in own.server_groups(connection)
              if group.name == name]
     return {'group': (found or [_create(connection, name, rule)])[0].id}
 
@@ -32,7 +33,7 @@ def _create(connection, name, rule):
 
 def remove(connection, vnf_id):
     """Delete the server groups of a VNF."""
-    for group in list(connection.compute.server_groups()):
+    for group in own.server_groups(connection):
         if group.name.endswith('-' + vnf_id):
             connection.compute.delete_server_group(group.id,
                                                    ignore_missing=True)

@@ -7,11 +7,13 @@ so nothing is lost when the conductor dies half-way.
 
 import ipaddress
 
+from clickos_client import hop_tags
 from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 
 from tacker_clickos.clickgen import prelude
 from tacker_clickos import exception
+from tacker_clickos import own
 
 LOG = logging.getLogger(__name__)
 
@@ -26,22 +28,22 @@ def description(vnf_id):
 
 def of_vnf(connection, vnf_id):
     """Return {port name: port} of a VNF."""
-    mark = description(vnf_id)
     return {port.name: port
-            for port in connection.network.ports(description=mark)
-            if port.description == mark}
+            for port in own.ports(connection, description(vnf_id))}
 
 
-def create(connection, vnf_id, name, link, configuration):
+def create(connection, vnf_id, name, link, configuration, record):
     """Create a port.
 
     A routed VNF sends packets with the addresses of others: any source
     address is allowed with the port's own MAC. A transparent one sends and
     receives frames of others, so its ports have no port security. Neutron
-    lets the owner of the network switch it off.
+    lets the owner of the network switch it off. The tags of a port tell
+    chains which of these the VNF is (docs/interfaces.md).
 
     :param link: links.Link: network and wanted addresses
     :param configuration: model.Configuration of the VDU
+    :param record: the VNF's state.Record
     """
     wanted = dict(network_id=link.network_id, name=name,
                   description=description(vnf_id))
@@ -57,11 +59,28 @@ def create(connection, vnf_id, name, link, configuration):
         if configuration.transparent:
             wanted.update(port_security_enabled=False, security_groups=[])
         else:
-            wanted['security_groups'] = [_open_group(connection)]
-        return connection.network.create_port(**wanted)
+            wanted['security_groups'] = [_open_group(connection, record)]
+        port = connection.network.create_port(**wanted)
+        tag(connection, port, configuration)
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
+    return port
+
+
+def tag(connection, port, configuration):
+    """Say at a port how chains treat its guest; it may say so already.
+
+    An end point forwards nothing, and its ports have no such tags.
+    """
+    passes = configuration.transparent or configuration.whole_frames
+    if not (passes or configuration.routed or configuration.copies > 1):
+        return
+    wanted = hop_tags.make(passes, configuration.copies)
+    found = port.tags or []
+    others = [each for each in found if not hop_tags.is_ours(each)]
+    if set(found) != {*others, *wanted}:
+        connection.network.set_tags(port, others + wanted)
 
 
 def _everywhere(connection, network_id):
@@ -71,15 +90,18 @@ def _everywhere(connection, network_id):
     return ['0.0.0.0/0'] + (['::/0'] if 6 in versions else [])
 
 
-def _open_group(connection):
+def _open_group(connection, record):
     """Return the id of the project's security group for VNFs.
 
     A VNF judges packets itself, so the group admits all. The project may
     give a port other groups later.
     """
-    found = list(connection.network.security_groups(name=GROUP))
-    if found:
-        return found[0].id
+    found = own.security_group(connection, record.group, GROUP)
+    record.group = found.id if found else _make_group(connection)
+    return record.group
+
+
+def _make_group(connection):
     group = connection.network.create_security_group(
         name=GROUP, description='ClickOS VNFs: all packets')
     for ethertype in ('IPv4', 'IPv6'):

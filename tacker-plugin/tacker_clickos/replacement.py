@@ -45,14 +45,18 @@ class Replacement:
             self._flavour.vdus, sick, request, values, state.kept_handlers(
                 info, self._flavour, self._vnf.vnfd_id))
         fleet = guests.Guests(self._connection, self._vnf.id,
-                              self._vnf.vnf_instance_name)
+                              self._vnf.vnf_instance_name,
+                              state.Record.of(info),
+                              state.state_ids(self._vnf))
         fleet.remove([state.server_id(vnfc) for vnfc in sick])
         if before_boot is not None:
             before_boot()
         for vnfc, guest in zip(sick, fleet.boot(wishes)):
             resources.record(info, vnfc, guest, self._vim_id)
         state.set_param(info, state.PROPERTIES, values)
+        state.set_param(info, state.STATES, fleet.states)
         state.set_flavour(info, self._flavour, self._vnf.vnfd_id)
+        fleet.record.keep(info)
         state.show(self._vnf)
 
     def _values(self):

@@ -119,25 +119,24 @@ def _vnf_with_name(context, project_id, name):
     return row and row.id
 
 
-def release_vnfd(vnfd_id):
+def release_vnfd(project_id, vnfd_id):
     """Let a package have a VNFD id that a deleted package had.
 
+    :param project_id: whose packages an error may name
     :raises: VnfdTaken, if a package has it
     """
-    _release_vnfd(tacker_context.get_admin_context(), vnfd_id)
+    _release_vnfd(tacker_context.get_admin_context(), project_id, vnfd_id)
 
 
 @db_api.context_manager.writer
-def _release_vnfd(context, vnfd_id):
+def _release_vnfd(context, project_id, vnfd_id):
     """Give what Tacker keeps under the id another one.
 
     Tacker deletes a package and keeps a row of the table vnfd, to which rows
     of deleted VNFs refer. The next on-boarding would fail at that row.
     """
     session = context.session
-    if session.query(models.VnfPackageVnfd.id).filter_by(
-            vnfd_id=vnfd_id, deleted=_IN_USE).first():
-        raise exception.VnfdTaken(vnfd_id=vnfd_id)
+    _refuse_taken(session, project_id, vnfd_id)
     kept = session.query(vnfm_db.VNFD).filter_by(
         id=vnfd_id).with_for_update().first()
     if kept is None:
@@ -153,3 +152,18 @@ def _release_vnfd(context, vnfd_id):
             {'vnfd_id': gone}, synchronize_session=False)
     session.query(vnfm_db.VNFD).filter_by(id=vnfd_id).delete(
         synchronize_session=False)
+
+
+def _refuse_taken(session, project_id, vnfd_id):
+    holder = session.query(
+        models.VnfPackageVnfd.package_uuid, models.VnfPackage.tenant_id).join(
+            models.VnfPackage,
+            models.VnfPackage.id == models.VnfPackageVnfd.package_uuid).filter(
+                models.VnfPackageVnfd.vnfd_id == vnfd_id,
+                models.VnfPackageVnfd.deleted == _IN_USE).first()
+    if holder is None:
+        return
+    package_id, owner = holder
+    if owner is not None and owner == project_id:
+        raise exception.VnfdInUse(vnfd_id=vnfd_id, package_id=package_id)
+    raise exception.VnfdTaken(vnfd_id=vnfd_id)

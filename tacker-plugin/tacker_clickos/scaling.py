@@ -34,8 +34,9 @@ from tacker_clickos.vnfd import values as vnfd_values
 LOG = logging.getLogger(__name__)
 
 #: What the driver keeps in vnf_info: (VNFC, its link ports) of guests that it
-#: made, ids of the VNFCs that it removed.
+#: made, {name: id} of their states, ids of the VNFCs that it removed.
 _MADE = 'clickos_made'
+_STATES = 'clickos_made_states'
 _GONE = 'clickos_gone'
 _GROUP = 'scale_group'
 
@@ -112,7 +113,8 @@ class Operation:
         """
         connection = vim.connect(access_info)
         fleet = guests.Guests(connection, self._vnf.id,
-                              self._vnf.vnf_instance_name)
+                              self._vnf.vnf_instance_name,
+                              state.Record.of(self._info), self._states())
         self._remove(connection, fleet)
         names = self._missing()
         try:
@@ -121,6 +123,10 @@ class Operation:
             with excutils.save_and_reraise_exception():
                 self._leave_chains(connection, names)
                 fleet.drop(self._flavour.vdus, names)
+
+    def _states(self):
+        return {**state.state_ids(self._vnf),
+                **self._vnf_info.get(_STATES, {})}
 
     def _remove(self, connection, fleet):
         """Remove the surplus, and what an interrupted try has left."""
@@ -184,6 +190,8 @@ class Operation:
             resources.record(self._info, vnfc, guest, vim_id)
             links = resources.link_ports(vnfc, guest, self._request, vim_id)
             self._vnf_info.setdefault(_MADE, []).append((vnfc, links))
+        self._vnf_info.setdefault(_STATES, {}).update(
+            {name: fleet.states[name] for name in names})
 
     def _join_chains(self, connection, made):
         existing = ports.of_vnf(connection, self._vnf.id)
@@ -274,12 +282,18 @@ class Scaling(scale_driver.VnfScaleAbstractDriver):
         """Record what came and went; Tacker calls it after a failure, too."""
         info = vnf_instance.instantiated_vnf_info
         made, gone = vnf_info.get(_MADE, ()), vnf_info.get(_GONE, ())
+        states = {**state.state_ids(vnf_instance),
+                  **vnf_info.get(_STATES, {})}
         resources.remove(info, gone)
         known = {vnfc.id for vnfc in info.vnfc_resource_info}
         for vnfc, links in made:
             if vnfc.id not in known and vnfc.id not in gone:
                 resources.add(info, vnfc, links)
         if made or gone:
+            there = {state.name(vnfc) for vnfc in info.vnfc_resource_info}
+            state.set_param(info, state.STATES, {
+                name: state_id for name, state_id in states.items()
+                if name in there})
             state.show(vnf_instance)
 
     def get_grant_resource(self, *args, **kwargs):

@@ -9,6 +9,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from tacker_clickos import exception
+from tacker_clickos import own
 
 LOG = logging.getLogger(__name__)
 
@@ -21,7 +22,7 @@ _POLL_S = 0.1
 
 def of_vnf(connection, vnf_id):
     """Return the servers of a VNF; found by name, proved by metadata."""
-    return [server for server in connection.compute.servers(name=vnf_id)
+    return [server for server in own.servers(connection, name=vnf_id)
             if (server.metadata or {}).get(VNF_KEY) == vnf_id]
 
 
@@ -141,10 +142,10 @@ def _unusable(kind, name, reason):
 
 def _image(connection, name):
     """Return the image's id; the operator's public one before a tenant's."""
-    found = sorted(connection.image.images(name=name),
-                   key=lambda image: (image.visibility != 'public', image.id))
+    found = own.images(connection, name)
     if not found:
-        raise _unusable('image', name, 'is not in Glance')
+        raise _unusable('image', name, 'is neither a public image of Glance '
+                        'nor one of the project')
     return found[0].id
 
 

@@ -9,13 +9,17 @@ import dataclasses
 import json
 import uuid
 
+from oslo_utils import uuidutils
+
 PROPERTIES = 'clickos_properties'
 UPDATE = 'clickos_update'
 STATE = 'clickos_state'
+STATES = 'clickos_states'
 REQUEST = 'clickos_request'
 OUTPUTS = 'clickos_outputs'
 AUTOMATIC = 'clickos_automatic'
 VNFD = 'clickos_vnfd'
+RECORD = 'clickos_resources'
 
 
 def text(value):
@@ -42,14 +46,45 @@ def in_force(vnf_instance):
     return params(vnf_instance.instantiated_vnf_info).get(PROPERTIES) or {}
 
 
-def state_id(vnf_id, guest):
-    """Return the id of a guest's state in clickos-api.
+@dataclasses.dataclass
+class Record:
+    """Ids of what a VNF has beside its guests and their ports.
 
-    The guest's servers come and go; each one refers to this state.
-
-    :param guest: the name of its VNFC, such as VDU1-0
+    :param group: of the security group of its ports
+    :param networks: {internal link: id of its network}
     """
-    return str(uuid.uuid5(uuid.UUID(vnf_id), guest))
+
+    group: str | None = None
+    networks: dict = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(cls, info):
+        """Return what the VNF instance has."""
+        found = params(info).get(RECORD)
+        found = found if isinstance(found, dict) else {}
+        group, networks = found.get('group'), found.get('networks')
+        return cls(group if isinstance(group, str) else None,
+                   dict(networks) if isinstance(networks, dict) else {})
+
+    def keep(self, info):
+        """Note it in the VNF instance."""
+        set_param(info, RECORD, dataclasses.asdict(self))
+
+
+def state_ids(vnf_instance):
+    """Return {name of a guest: id of its state in clickos-api}.
+
+    The guest's servers come and go; each one refers to this state. Guests of
+    release 0.2.0 and before have ids made of VNF and name.
+    """
+    info = vnf_instance.instantiated_vnf_info
+    found = params(info).get(STATES)
+    if not isinstance(found, dict):
+        vnf_id = uuid.UUID(vnf_instance.id)
+        return {each: str(uuid.uuid5(vnf_id, each))
+                for each in map(name, info.vnfc_resource_info or ())}
+    return {each: state_id for each, state_id in found.items()
+            if isinstance(state_id, str) and uuidutils.is_uuid_like(state_id)}
 
 
 def set_metadata(vnf_instance, **entries):

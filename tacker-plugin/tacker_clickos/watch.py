@@ -19,6 +19,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import automatic
 from tacker_clickos import orphans
+from tacker_clickos import own
 from tacker_clickos import rows
 from tacker_clickos import servers
 from tacker_clickos import state
@@ -109,8 +110,9 @@ class Watcher(object):
         since = (datetime.datetime.now(datetime.timezone.utc)
                  - datetime.timedelta(seconds=_CHANGES_S))
         sick = {}
-        for server in connection.compute.servers(
-                changes_since=since.strftime('%Y-%m-%dT%H:%M:%SZ')):
+        changed = own.servers(
+            connection, changes_since=since.strftime('%Y-%m-%dT%H:%M:%SZ'))
+        for server in changed:
             what = describe(server)
             # A deleted one may be the trace of a heal: look() judges it.
             if server.id in servers_of and what != 'DELETED' \
@@ -128,7 +130,7 @@ class Watcher(object):
         access_info = vnflcm_utils.get_vim(
             context, vnf_instances[0].vim_connection_info)['access_info']
         connection = vim.connect(access_info)
-        known = {server.id: server for server in connection.compute.servers()}
+        known = {server.id: server for server in own.servers(connection)}
         for vnf_instance in vnf_instances:
             with self._troubles.tried('vnf', vnf_instance.id):
                 states = _compare(context, vnf_instance, known)

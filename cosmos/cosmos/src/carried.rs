@@ -52,6 +52,7 @@ impl Carried {
                 rid: router.rid,
                 writes: writes.to_vec(),
                 stamp: None,
+                has_secrets: true, // They may be among what the guest was given.
                 timeout_ms: seconds * 1000,
             };
             host.call_for::<verb::WriteHandlers>(&args, seconds)

@@ -244,6 +244,7 @@ impl<'a> Session<'a> {
             rid: args.router.rid,
             writes: writes.collect(),
             stamp: None,
+            has_secrets: false,
             timeout_ms: args.timeout.timeout * 1000,
         };
         self.finish(&self.call_for::<verb::WriteHandlers>(&request, args.timeout.timeout)?)

@@ -89,6 +89,7 @@ impl Session<'_> {
             config_name: file_name(&config),
             writes,
             number: 0,
+            has_secrets: false,
             hold: false,
             timeout_ms: args.timeout.timeout * 1000,
         })

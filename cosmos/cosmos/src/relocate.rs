@@ -192,6 +192,7 @@ impl Journey<'_> {
             config_name: info.config_name,
             writes: Vec::new(),
             number: 0,
+            has_secrets: false,
             hold: false,
             timeout_ms: self.timeout_ms(),
         };

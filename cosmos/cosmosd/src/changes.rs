@@ -8,40 +8,40 @@ use std::sync::MutexGuard;
 use std::time::Duration;
 
 use cosmos_proto::answer::{Applied, Changes, Installed};
-use cosmos_proto::{History, Stamp, UpTo};
+use cosmos_proto::{History, Stamp, UpTo, Writes};
 use log::warn;
 
 use crate::control::{self, RouterSpec};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
-use crate::ledger::{Book, Place};
-use crate::spec::{Uuid, Write};
+use crate::ledger::{Begun, Book, Place};
+use crate::spec::Uuid;
 use crate::toolstack::Toolstack;
 
 impl Toolstack {
     /// Writes handlers, with a number or without one.
-    pub fn write_stamped(
-        &self,
-        uuid: &Uuid,
-        rid: u8,
-        writes: &[Write],
-        stamp: Option<&Stamp>,
-        timeout: Duration,
-    ) -> Result<Applied> {
-        let Some(stamp) = stamp else {
-            return self
-                .write(uuid, rid, writes, timeout)
-                .map(|()| Applied::default());
-        };
-        let guest = self.table.get(uuid)?;
+    pub fn write_stamped(&self, args: &Writes, timeout: Duration) -> Result<Applied> {
+        match &args.stamp {
+            Some(stamp) => self.write_numbered(args, stamp, timeout),
+            None => self
+                .write(&args.uuid, args.rid, &args.writes, timeout)
+                .map(|()| Applied::default())
+                .map_err(|error| error.of_write(args.has_secrets)),
+        }
+    }
+
+    fn write_numbered(&self, args: &Writes, stamp: &Stamp, timeout: Duration) -> Result<Applied> {
+        let (rid, has_secrets) = (args.rid, args.has_secrets);
+        let guest = self.table.get(&args.uuid)?;
         let router = self.router(&guest, rid, timeout)?;
         let asked = {
             let _order = self.turn(&guest)?;
-            control::begin_write(router, writes, |seq| {
-                self.begin(&guest, stamp, Place::Request { rid, seq })
+            control::begin_write(router, &args.writes, |seq| {
+                self.begin(&guest, stamp, Place::Request { rid, seq }, has_secrets)
             })?
         };
-        self.conclude(&guest, stamp, asked.settle())
+        let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
+        self.conclude(&guest, stamp, answer)
     }
 
     /// Installs a router, with a number or without one.
@@ -62,7 +62,7 @@ impl Toolstack {
         let proposal = {
             let _order = self.turn(&guest)?;
             control::propose(router, spec, |generation| {
-                self.begin(&guest, stamp, Place::Install { rid, generation })
+                self.begin(&guest, stamp, Place::Install { rid, generation }, false)
             })?
         };
         let answer = proposal.settle_or_keep();
@@ -157,10 +157,14 @@ impl Toolstack {
         Ok(answer)
     }
 
-    fn begin(&self, guest: &Guest, stamp: &Stamp, place: Place) -> Result<()> {
+    fn begin(&self, guest: &Guest, stamp: &Stamp, place: Place, has_secrets: bool) -> Result<()> {
         self.change_book(guest, |book| {
             book.check(stamp)?;
-            book.begin(stamp.number, place);
+            book.begin(Begun {
+                number: stamp.number,
+                place,
+                has_secrets,
+            });
             Ok(())
         })
     }
@@ -247,14 +251,24 @@ mod tests {
     }
 
     fn write_within(limit: Duration, world: &World, number: u64, value: &str) -> Result<Applied> {
+        world
+            .toolstack
+            .write_stamped(&writes(number, value, false), limit)
+    }
+
+    fn writes(number: u64, value: &str, has_secrets: bool) -> Writes {
         let incarnation = None;
-        let stamp = Stamp {
-            number,
-            incarnation,
-        };
-        let writes = [("fw.config".to_owned(), value.to_owned())];
-        let toolstack = &world.toolstack;
-        toolstack.write_stamped(&uuid(1), 0, &writes, Some(&stamp), limit)
+        Writes {
+            uuid: uuid(1),
+            rid: 0,
+            writes: vec![("fw.config".to_owned(), value.to_owned())],
+            stamp: Some(Stamp {
+                number,
+                incarnation,
+            }),
+            has_secrets,
+            timeout_ms: 0, // The caller has another one.
+        }
     }
 
     fn settle(world: &World, number: u64) -> Changes {
@@ -282,6 +296,37 @@ mod tests {
         let changes = settle(&world, 0);
         assert_eq!((changes.newest, changes.applied), (6, vec![5]));
         assert_eq!(changes.refused[0].message, "fw.config: bad rule");
+    }
+
+    #[test]
+    fn no_answer_and_no_ledger_has_what_a_guest_says_about_a_secret() {
+        let mut world = running(&spec(1));
+        let hidden = "writes: the guest refused them; \
+                      the values have secrets, so its reason is not shown";
+        let mut numbered = writes(5, "bad", true);
+        let write = |world: &World, args: &Writes, limit| {
+            let refused = world.toolstack.write_stamped(args, limit).unwrap_err();
+            (refused.code, refused.message)
+        };
+        let refused = (Code::HandlerError, hidden.to_owned());
+        assert_eq!(write(&world, &numbered, SOON), refused);
+        let stamp = numbered.stamp.take();
+        assert_eq!(write(&world, &numbered, SOON), refused);
+        // One that is answered late, to the next cosmosd.
+        numbered.stamp = stamp;
+        numbered.stamp.as_mut().unwrap().number = 6;
+        world.store.hold_answers(true);
+        assert_eq!(write(&world, &numbered, BRIEF).0, Code::Timeout);
+        world = world.restart();
+        world.store.hold_answers(false);
+        let changes = settle(&world, 6);
+        assert_eq!(changes.refused.len(), 2);
+        for refusal in changes.refused {
+            assert_eq!(
+                (&*refusal.code, &*refusal.message),
+                ("handler-error", hidden)
+            );
+        }
     }
 
     #[test]
@@ -334,14 +379,9 @@ mod tests {
         again.number = 7;
         world.toolstack.create(&again).unwrap();
         assert_eq!(code(write(&world, 7, "allow icmp")), "stale");
-        let stamp = Stamp {
-            number: 8,
-            incarnation: first,
-        };
-        let late = world
-            .toolstack
-            .write_stamped(&uuid(1), 0, &[], Some(&stamp), SOON);
-        assert_eq!(code(late), "stale");
+        let mut late = writes(8, "allow icmp", false);
+        late.stamp.as_mut().unwrap().incarnation = first;
+        assert_eq!(code(world.toolstack.write_stamped(&late, SOON)), "stale");
         assert_eq!(world.store.rule(2).unwrap(), "deny all");
     }
 

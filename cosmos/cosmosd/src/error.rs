@@ -55,6 +55,10 @@ impl Code {
     }
 }
 
+/// In place of what a guest said about values that have secrets.
+const HIDDEN: &str =
+    "writes: the guest refused them; the values have secrets, so its reason is not shown";
+
 /// The answer to a request that fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
@@ -67,6 +71,24 @@ impl Error {
         Self {
             code,
             message: message.into(),
+        }
+    }
+
+    /// The error of a write, without the guest's words if the values have secrets: a guest may
+    /// repeat a value in any spelling.
+    pub fn of_write(self, has_secrets: bool) -> Self {
+        match self.code {
+            Code::NoSuchElement
+            | Code::NoSuchHandler
+            | Code::HandlerError
+            | Code::NotPermitted
+            | Code::BadRequest
+            | Code::Internal
+                if has_secrets =>
+            {
+                Self::new(self.code, HIDDEN)
+            }
+            _ => self,
         }
     }
 

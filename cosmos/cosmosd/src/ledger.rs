@@ -41,6 +41,20 @@ impl Place {
 pub struct Begun {
     pub number: u64,
     pub place: Place,
+    /// The guest's words are not kept.
+    #[serde(default)]
+    pub has_secrets: bool,
+}
+
+impl Begun {
+    fn refusal(&self, error: Error) -> Refusal {
+        let error = error.of_write(self.has_secrets);
+        Refusal {
+            number: self.number,
+            code: error.code.as_str().to_owned(),
+            message: error.message.chars().take(MESSAGE).collect(),
+        }
+    }
 }
 
 /// The part of a ledger that is on disk.
@@ -145,30 +159,23 @@ impl Book {
         Ok(())
     }
 
-    pub fn begin(&mut self, number: u64, place: Place) {
-        self.newest = self.newest.max(number);
-        self.begun.push(Begun { number, place });
+    pub fn begin(&mut self, change: Begun) {
+        self.newest = self.newest.max(change.number);
+        self.begun.push(change);
     }
 
     /// Notes a verdict; returns the place of the change, or nothing if it has a verdict already.
     pub fn close(&mut self, number: u64, verdict: &Result<()>) -> Option<Place> {
         let at = self.begun.iter().position(|begun| begun.number == number)?;
-        let Begun { place, .. } = self.begun.remove(at);
+        let begun = self.begun.remove(at);
         match verdict {
             Ok(()) => {
                 push(&mut self.applied, number);
                 self.applied.sort_unstable();
             }
-            Err(error) => push(
-                &mut self.refused,
-                Refusal {
-                    number,
-                    code: error.code.as_str().to_owned(),
-                    message: error.message.chars().take(MESSAGE).collect(),
-                },
-            ),
+            Err(error) => push(&mut self.refused, begun.refusal(error.clone())),
         }
-        Some(place)
+        Some(begun.place)
     }
 
     pub fn accepted(&self) -> Applied {
@@ -246,6 +253,14 @@ mod tests {
         }
     }
 
+    fn begun(number: u64) -> Begun {
+        Begun {
+            number,
+            place: Place::Request { rid: 0, seq: 1 },
+            has_secrets: false,
+        }
+    }
+
     fn word(checked: Result<()>) -> &'static str {
         checked.map_or_else(|error| error.code.as_str(), |()| "taken")
     }
@@ -260,7 +275,7 @@ mod tests {
         assert_eq!(word(book.check(&stamp(5))), "stale");
         assert_eq!(word(book.check(&stamp(1 << 53))), "bad-request");
         book.check(&stamp(7)).unwrap();
-        book.begin(7, Place::Request { rid: 0, seq: 1 });
+        book.begin(begun(7));
         assert_eq!(book.changes().pending, [7]);
         assert_eq!(word(book.check(&stamp(6))), "stale");
         book.close(7, &Ok(()));
@@ -288,7 +303,7 @@ mod tests {
     fn a_ledger_is_bounded() {
         let mut book = Book::default();
         for number in 1..=8 {
-            book.begin(number, Place::Request { rid: 0, seq: 1 });
+            book.begin(begun(number));
         }
         assert_eq!(word(book.check(&stamp(9))), "busy");
         for number in 1..=100 {
@@ -297,7 +312,7 @@ mod tests {
                 Err(Error::new(Code::HandlerError, "x".repeat(9000))),
             ] {
                 book.begun.clear();
-                book.begin(number, Place::Request { rid: 0, seq: 1 });
+                book.begin(begun(number));
                 assert!(book.close(number, &verdict).is_some());
                 assert_eq!(book.close(number, &verdict), None);
             }

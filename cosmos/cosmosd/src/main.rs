@@ -20,6 +20,7 @@ mod images;
 mod ledger;
 mod ledgers;
 mod lifecycle;
+mod loops;
 mod migration;
 mod offload;
 mod pool;
@@ -56,6 +57,7 @@ use crate::guest::{Capacity, Table};
 use crate::health::Health;
 use crate::host::{Death, Host, Links, ProcessHost};
 use crate::ledgers::Ledgers;
+use crate::loops::Loops;
 use crate::pool::Pool;
 use crate::record::Records;
 use crate::saved::Saved;
@@ -197,12 +199,14 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     let (watching, kind) = (Arc::clone(toolstack), port_kind(config));
     let valed = Valed::new(config.valed_socket.clone(), kind);
     spawn("switch", move || {
-        valed.follow(|fault| {
+        let loops = Loops::new(Arc::clone(&watching.events));
+        let report = |fault: Option<String>| {
             if fault.is_none() {
                 watching.rejoin();
             }
             watching.health.report("valed", fault);
-        })
+        };
+        valed.follow(report, loops)
     });
     if toolstack.pool.is_wanted() || !toolstack.table.pooled().is_empty() {
         let toolstack = Arc::clone(toolstack);

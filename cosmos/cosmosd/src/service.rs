@@ -34,6 +34,7 @@ const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
 
 const NOVA: Access = Access::Only(&["nova"]);
 const AGENT: Access = Access::Only(&["agent"]);
+/// For all that names tenants' guests, addresses or rules, too.
 const BOTH: Access = Access::Only(&["agent", "nova"]);
 
 /// The toolstack behind the socket.
@@ -61,14 +62,14 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::Create>(NOVA, &Typed(CosmosService::create)).large(),
     of::<verb::Release>(NOVA, &Typed(CosmosService::release)),
     of::<verb::Destroy>(NOVA, &Typed(CosmosService::destroy)),
-    of::<verb::List>(Access::Any, &Typed(CosmosService::list)).listing(),
-    of::<verb::Find>(Access::Any, &Typed(CosmosService::find)),
-    of::<verb::Info>(Access::Any, &Typed(CosmosService::info)),
+    of::<verb::List>(BOTH, &Typed(CosmosService::list)).listing(),
+    of::<verb::Find>(BOTH, &Typed(CosmosService::find)),
+    of::<verb::Info>(BOTH, &Typed(CosmosService::info)),
     of::<verb::Pause>(NOVA, &Typed(CosmosService::pause)),
     of::<verb::Unpause>(NOVA, &Typed(CosmosService::unpause)),
     of::<verb::ReadConsole>(NOVA, &Typed(CosmosService::console)),
     of::<verb::AddImage>(NOVA, &Typed(CosmosService::add_image)).large(),
-    of::<verb::ListImages>(Access::Any, &Typed(CosmosService::list_images)),
+    of::<verb::ListImages>(BOTH, &Typed(CosmosService::list_images)),
     of::<verb::RemoveImage>(NOVA, &Typed(CosmosService::remove_image)),
     of::<verb::SetCpu>(NOVA, &Typed(CosmosService::set_cpu)),
     of::<verb::Save>(NOVA, &Typed(CosmosService::save)),
@@ -102,7 +103,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::ReadHandler>(BOTH, &Typed(CosmosService::read)),
     of::<verb::WriteHandlers>(BOTH, &Typed(CosmosService::write)).large(),
     of::<verb::SettleChanges>(AGENT, &Typed(CosmosService::settle)),
-    Verb::new("events", Access::Any, &Typed(CosmosService::subscribe)),
+    Verb::new("events", BOTH, &Typed(CosmosService::subscribe)),
 ];
 
 /// The entry of a verb: the compiler holds its function to the verb's types.
@@ -364,10 +365,7 @@ impl CosmosService {
     fn write(&self, _: &Peer, args: Writes) -> Answer<Applied> {
         check_writes(&args.writes)?;
         let timeout = check_timeout(args.timeout_ms)?;
-        let stamp = args.stamp.as_ref();
-        self.0
-            .write_stamped(&args.uuid, args.rid, &args.writes, stamp, timeout)
-            .map(Json)
+        self.0.write_stamped(&args, timeout).map(Json)
     }
 
     fn settle(&self, _: &Peer, up_to: UpTo) -> Answer<Changes> {
@@ -436,6 +434,38 @@ mod tests {
             "vifs": [vif(1, 0)], "config": "Idle;", "config_name": "g.click",
             "writes": [], "timeout_ms": 60_000,
         })
+    }
+
+    /// Their answers name no tenant's guest, address or rule.
+    const FOR_ALL_ROLES: [&str; 2] = ["hello", "host"];
+
+    #[test]
+    fn each_verb_that_shows_a_tenant_names_its_roles() {
+        for verb in CosmosService::verbs() {
+            let is_for_all = matches!(verb.access, Access::Any);
+            assert_eq!(
+                is_for_all,
+                FOR_ALL_ROLES.contains(&verb.name),
+                "{}",
+                verb.name
+            );
+        }
+    }
+
+    #[test]
+    fn no_verb_is_for_a_peer_without_a_role() {
+        let peer = Peer {
+            uid: 65_534,
+            pid: 1,
+            roles: Vec::new(),
+            connection: 1,
+        };
+        for verb in CosmosService::verbs() {
+            let line = json!({"v": 1, "id": 1, "verb": verb.name, "args": {}}).to_string();
+            let (_, work) = control_socket::prepare::<CosmosService>(&peer, line.as_bytes());
+            let error = work.err().unwrap_or_else(|| panic!("{}", verb.name));
+            assert_eq!(error.code, "forbidden", "{}", verb.name);
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use vale_proto::{
 };
 
 use crate::error::{Code, Error, Result};
+use crate::loops::Loops;
 use crate::spec::Vif;
 
 /// The descriptors of a port's owner: rings and the two events.
@@ -22,6 +23,8 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Time between two looks at valed, and the longest wait for its answer to one.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Looks at valed for each one at the frames that it cut.
+const LOOKS_AT_LOOPS: u64 = 10;
 /// Attempts to connect in a second to a valed that has ended, and the time between two.
 const RETRIES: u32 = 50;
 const RETRY: Duration = Duration::from_millis(20);
@@ -108,10 +111,10 @@ impl Valed {
     }
 
     /// Calls `report` with `None` each time valed answers a new connection, and with the reason when
-    /// it stops to answer.
-    pub fn follow(&self, report: impl Fn(Option<String>)) -> ! {
+    /// it stops to answer. Tells `loops` now and then what the switch cut.
+    pub fn follow(&self, report: impl Fn(Option<String>), mut loops: Loops) -> ! {
         loop {
-            if let Err(e) = self.follow_once(&report) {
+            if let Err(e) = self.follow_once(&report, &mut loops) {
                 report(Some(e.message));
             }
             std::thread::sleep(RETRY);
@@ -119,13 +122,20 @@ impl Valed {
     }
 
     /// Ends without an error when valed closes the connection: the next valed may start already.
-    fn follow_once(&self, report: &impl Fn(Option<String>)) -> Result<()> {
+    fn follow_once(&self, report: &impl Fn(Option<String>), loops: &mut Loops) -> Result<()> {
         let mut client = self.connect_soon()?;
         client.set_timeout(LOOK_TIMEOUT);
         client.chain_list(None).map_err(failed("valed"))?;
         report(None);
+        let mut looks = 0;
         while !client.closes_within(LOOK) {
-            client.chain_list(None).map_err(failed("valed"))?;
+            let chains = client.chain_list(None).map_err(failed("valed"))?;
+            looks += 1;
+            if looks % LOOKS_AT_LOOPS == 0 {
+                // Without an answer the next look fails, too.
+                let ports = client.port_list(None).unwrap_or_default();
+                loops.look(&chains, &ports);
+            }
         }
         Ok(())
     }

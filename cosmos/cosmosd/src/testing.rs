@@ -58,6 +58,7 @@ pub fn spec(n: u16) -> Spec {
         config_name: "wire.click".into(),
         writes: vec![("fw.config".into(), "deny all".into())],
         number: 0,
+        has_secrets: false,
         hold: false,
         timeout_ms: 60_000,
     }

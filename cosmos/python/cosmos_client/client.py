@@ -42,7 +42,7 @@ class CosmosClient:
 
     def create(self, uuid, name, image_sha256, memory_mib, vifs, config,
                config_name, writes=(), timeout_ms=10000, nics=(), number=0,
-               hold=False):
+               hold=False, has_secrets=False):
         """Create a guest and wait until it forwards.
 
         :param vifs: list of dicts devid, mac, switch, port, segment,
@@ -56,6 +56,7 @@ class CosmosClient:
             netback, on a Xen host.
         :param number: the newest change that configuration and writes have.
         :param hold: keep the ports down until release().
+        :param has_secrets: as of handler_write()
         :returns: ``domid``, ``incarnation``
         """
         more = {'nics': list(nics)} if nics else {}
@@ -63,6 +64,8 @@ class CosmosClient:
             more['number'] = number
         if hold:
             more['hold'] = True
+        if has_secrets:
+            more['has_secrets'] = True
         return self._call(
             'create', timeout_ms, uuid=uuid, name=name,
             image_sha256=image_sha256, memory_mib=memory_mib,
@@ -294,14 +297,18 @@ class CosmosClient:
                           **more)
 
     def handler_write(self, uuid, writes, rid=FIRST_ROUTER, timeout_ms=10000,
-                      stamp=None):
+                      stamp=None, has_secrets=False):
         """Apply pairs (handler, value): all of them or none.
 
         :param stamp: dict number, incarnation; see change_settle().
+        :param has_secrets: the daemon neither answers nor keeps what the
+            guest says about the values.
         :returns: with a stamp ``applied``, the numbers of accepted changes,
             and ``incarnation``
         """
         more = {'stamp': stamp} if stamp else {}
+        if has_secrets:
+            more['has_secrets'] = True
         return self._call('handler-write', timeout_ms, uuid=uuid, rid=rid,
                           writes=_pairs(writes), timeout_ms=timeout_ms,
                           **more)

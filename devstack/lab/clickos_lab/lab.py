@@ -182,17 +182,20 @@ class Lab:
         self.processes.kill(name, workers=not name.startswith('cosmosd'))
         self._start([service])
 
-    def outage(self, name, kind, seconds):
+    def outage(self, name, kind, seconds, tell=lambda: None):
         """Take a service away for a time, then let it come back.
 
         :param kind: ``stop`` all its processes (SIGSTOP), or ``kill`` them
+        :param tell: called when it is away
         """
         if kind == 'stop':
             with self.processes.stopped(name):
+                tell()
                 time.sleep(seconds)
             return
         service = next(s for s in self._catalog().all() if s.name == name)
         self.processes.kill(name, workers=not name.startswith('cosmosd'))
+        tell()
         time.sleep(seconds)
         self._start([service])
 

@@ -116,7 +116,10 @@ impl Server {
         let internal = |e: io::Error| ApiError::new("internal", e.to_string());
         let peer = Peer::of(socket, &self.roles).map_err(internal)?;
         if peer.roles.is_empty() {
-            let message = format!("uid {} has no role here", peer.uid);
+            let message = format!(
+                "uid {} has no role here; use root or a uid of [roles] in the daemon's file",
+                peer.uid
+            );
             return Err(ApiError::new("forbidden", message));
         }
         let socket = socket.try_clone_to_owned().map_err(internal)?;

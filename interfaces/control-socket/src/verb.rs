@@ -23,7 +23,7 @@ pub enum Access {
 impl Access {
     pub(crate) fn admits(self, peer: &Peer) -> bool {
         match self {
-            Self::Any => true,
+            Self::Any => !peer.roles.is_empty(),
             Self::Only(roles) => peer.has(OPERATOR) || roles.iter().any(|role| peer.has(role)),
         }
     }
@@ -211,4 +211,26 @@ fn typed<A: DeserializeOwned>(args: &str) -> Result<A, String> {
         return Err("args: expected an object".to_owned());
     }
     serde_json::from_str(args).map_err(|e| bounded(&e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_for_a_peer_without_a_role() {
+        let peer = |roles: &[&str]| Peer {
+            uid: 7,
+            pid: 0,
+            roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+            connection: 0,
+        };
+        for access in [Access::Any, Access::Only(&[]), Access::Only(&["nova"])] {
+            assert!(!access.admits(&peer(&[])), "{access:?}");
+            assert!(access.admits(&peer(&[OPERATOR])), "{access:?}");
+        }
+        assert!(Access::Any.admits(&peer(&["agent"])));
+        assert!(!Access::Only(&["nova"]).admits(&peer(&["agent"])));
+        assert!(Access::Only(&["nova"]).admits(&peer(&["agent", "nova"])));
+    }
 }

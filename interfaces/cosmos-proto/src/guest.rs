@@ -266,6 +266,9 @@ pub struct Spec {
     pub config_name: String,
     #[serde(default, deserialize_with = "writes")]
     pub writes: Vec<Write>,
+    /// As of `handler-write`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_secrets: bool,
     /// The newest number among the changes that configuration and writes include.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub number: u64,

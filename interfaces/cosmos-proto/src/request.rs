@@ -210,6 +210,9 @@ pub struct Writes {
     /// Orders the change among others of the guest, if it has a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
+    /// The values have secrets: no error or ledger has the guest's words about them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_secrets: bool,
     pub timeout_ms: u64,
 }
 

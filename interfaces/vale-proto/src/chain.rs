@@ -19,6 +19,9 @@ pub const MAX_CLASSIFIERS: usize = 16;
 /// Largest weight of a port pair.
 pub const MAX_WEIGHT: u16 = 16;
 
+/// Most frames that a hop may make of one.
+pub const MAX_COPIES: u16 = 16;
+
 /// A range of TCP or UDP ports, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -109,6 +112,14 @@ fn one() -> u16 {
     1
 }
 
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one(copies: &u16) -> bool {
+    *copies == 1
+}
+
 /// One step of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -121,6 +132,10 @@ pub struct Hop {
     pub transparent: bool,
     #[serde(default)]
     pub on_failure: OnFailure,
+    /// Frames of the chain that may leave the hop for each one that entered it, 1 to [`MAX_COPIES`].
+    /// valed drops further ones.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub copies: u16,
 }
 
 /// Arguments of `chain-set`, which makes a chain or replaces it as a whole.
@@ -205,6 +220,12 @@ impl ChainSet {
 impl Hop {
     fn check(&self) -> Result<(), String> {
         count("pairs", self.pairs.len(), 1, MAX_PAIRS)?;
+        if !(1..=MAX_COPIES).contains(&self.copies) {
+            return Err(format!(
+                "copies: {} is outside 1..={MAX_COPIES}",
+                self.copies
+            ));
+        }
         let mut weights = self.pairs.iter().map(|p| p.weight);
         match weights.find(|w| !(1..=MAX_WEIGHT).contains(w)) {
             Some(weight) => Err(format!("weight: {weight} is outside 1..={MAX_WEIGHT}")),
@@ -299,6 +320,9 @@ pub struct ChainCounters {
     pub bytes: u64,
     /// Packets that a hop without a live port pair blocked.
     pub dropped: u64,
+    /// Frames of hops that valed dropped: they would enter a hop again, or a hop sent more than it may.
+    #[serde(default)]
+    pub looped: u64,
 }
 
 /// A chain as `chain-list` shows it.
@@ -420,6 +444,7 @@ mod tests {
         assert_eq!(with(json!({})), Ok(()));
         let pair = json!({"ingress": "a", "egress": "b"});
         let heavy = json!([{"pairs": [{"ingress": "a", "egress": "b", "weight": 17}]}]);
+        let many = json!([{"pairs": [{"ingress": "a", "egress": "b"}], "copies": 17}]);
         for (change, field) in [
             (json!({"segment": 0}), "segment"),
             (json!({"chain": "A b"}), "chain"),
@@ -438,6 +463,7 @@ mod tests {
                 "hops[0]: pairs: 17",
             ),
             (json!({"hops": heavy}), "hops[0]: weight: 17"),
+            (json!({"hops": many}), "hops[0]: copies: 17"),
             (
                 json!({"hops": [{"pairs": [pair], "on_failure": "wait"}]}),
                 "wait",

@@ -469,6 +469,9 @@ pub struct Counters {
     pub dropped_filter: u64,
     /// Packets to this port that a rule dropped in the place of the guest.
     pub dropped_offload: u64,
+    /// Frames from this port that had entered the switch before: they would go in a circle. Also frames
+    /// of a hop beyond the copies that it declares.
+    pub dropped_loop: u64,
     /// Notifications sent to this port.
     pub kicks: u64,
 }
@@ -494,6 +497,7 @@ impl std::ops::AddAssign for Counters {
         self.dropped_flood += other.dropped_flood;
         self.dropped_filter += other.dropped_filter;
         self.dropped_offload += other.dropped_offload;
+        self.dropped_loop += other.dropped_loop;
         self.kicks += other.kicks;
     }
 }
@@ -516,6 +520,7 @@ impl Counters {
             ("flood", self.dropped_flood),
             ("filter", self.dropped_filter),
             ("offload", self.dropped_offload),
+            ("loop", self.dropped_loop),
         ]
         .into_iter()
     }

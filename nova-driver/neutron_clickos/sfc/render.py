@@ -25,9 +25,12 @@ MAX_HOSTS = 16
 _ALL = list(claims.ANY.values())
 
 #: The place of a port at a switch: host, switch, segment, name at the switch,
-#: whether port security is on, the MAC address and the allowed networks.
+#: whether port security is on, the MAC address and the allowed networks. Its
+#: tags say whether a hop is transparent, None without a word, and how many
+#: frames it may make of one.
 Place = collections.namedtuple(
-    'Place', 'host switch segment name secure mac allowed')
+    'Place', 'host switch segment name secure mac allowed transparent copies',
+    defaults=(None, 1))
 #: A port's project, its network's project, its Place or None if it is not
 #: bound, the networks in which its hop may claim addresses, and those that
 #: the port itself may use.
@@ -294,13 +297,27 @@ def _hop(group, pairs, places):
     for pair in live:
         if len({places[key].host for key in named_ports(pair)}) > 1:
             raise NotReady(f'port pair {pair["id"]}: ports on two hosts')
+    ingresses = [places[pair['ingress']] for pair in live]
+    copies = max(place.copies for place in ingresses)
     return {'pairs': [{'ingress': places[pair['ingress']].name,
                        'egress': places[pair['egress']].name,
                        'weight': _weight(pair),
                        'host': places[pair['ingress']].host}
                       for pair in live],
-            'transparent': not all(places[pair['ingress']].secure
-                                   for pair in live)}
+            'transparent': _is_transparent(ingresses),
+            **({'copies': copies} if copies > 1 else {})}
+
+
+def _is_transparent(ingresses):
+    """Return whether a hop gets frames with the addresses of others.
+
+    The tags of its ports say it. Ports without such tags, as earlier versions
+    made them, are transparent without port security.
+    """
+    said = [place.transparent for place in ingresses
+            if place.transparent is not None]
+    return any(said) if said else not all(
+        place.secure for place in ingresses)
 
 
 def _end(classifier, side, places):

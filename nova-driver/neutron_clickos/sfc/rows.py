@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Port chains from networking-sfc's plugins, with the bindings of ports."""
 
+from clickos_client import hop_tags
+from neutron.db.models import tag as tag_models
 from neutron.db import models_v2
 from neutron.objects import agent as agent_objects
 from neutron.plugins.ml2.drivers.l2pop import db as l2pop_db
@@ -106,15 +108,30 @@ def _places(session, port_ids):
             binding.port_id.in_(sorted(port_ids)),
             binding.vif_type == 'vale',
             binding.status == constants.ACTIVE).all()
-    return {row.port_id: _place(row) for row in rows}
+    tags = _tags(session, port_ids)
+    return {row.port_id: _place(row, tags.get(row.port_id, ()))
+            for row in rows}
 
 
-def _place(row):
+def _tags(session, port_ids):
+    """Return {port: tags about its hop} of ports that have some."""
+    port, tag = models_v2.Port, tag_models.Tag
+    rows = session.query(port.id, tag.tag).join(
+        tag, tag.standard_attr_id == port.standard_attr_id).filter(
+            port.id.in_(sorted(port_ids)), tag.tag.like('clickos:%'))
+    found = {}
+    for key, text in rows:
+        found.setdefault(key, []).append(text)
+    return found
+
+
+def _place(row, tags):
     details = jsonutils.loads(row.vif_details)
     return render.Place(row.host, details['vale_switch'],
                         details['vale_segment'], details['vale_port'],
                         details['vale_port_security'], str(row.mac_address),
-                        [each['ip'] for each in details['vale_allowed']])
+                        [each['ip'] for each in details['vale_allowed']],
+                        hop_tags.transparent(tags), hop_tags.copies(tags))
 
 
 def _named(parts):

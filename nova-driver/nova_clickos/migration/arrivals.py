@@ -29,15 +29,17 @@ class Arrivals:
         self._expected = {}
         self._lock = threading.Lock()
 
-    def expect(self, instance, sha256, vifs):
+    def expect(self, instance, sha256, vifs, source):
         """Make a guest, and wait for its source.
 
         :param vifs: list of dicts for cosmosd.
+        :param source: certificate of the source
         :returns: the invitation, text for Nova to carry to the source
         :raises: CosmosError, ChannelError; nothing is left then
         """
         self.forget(instance)
-        arrival = _Arrival(self._client.session(), instance, sha256, vifs)
+        arrival = _Arrival(self._client.session(), instance, sha256, vifs,
+                           source)
         with self._lock:
             self._expected[instance.uuid] = arrival
         return arrival.invitation
@@ -51,12 +53,12 @@ class Arrivals:
 
 
 class _Arrival:
-    def __init__(self, session, instance, sha256, vifs):
+    def __init__(self, session, instance, sha256, vifs, source):
         self._session, self._uuid = session, instance.uuid
         self._is_over = threading.Event()
         self._listener = None
         try:
-            self._listener = channel.Listener(*_place())
+            self._listener = channel.Listener(*_place(), source)
             self.invitation = self._listener.invitation()
             session.move_receive(
                 instance.uuid, instance.name, sha256,

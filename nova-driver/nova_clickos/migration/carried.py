@@ -104,7 +104,7 @@ class Copy:
             for first in range(0, len(changed), _BATCH):
                 self._client.handler_write(
                     self._uuid, changed[first:first + _BATCH],
-                    rid=router['rid'])
+                    rid=router['rid'], has_secrets=True)
 
 
 def check(routers):

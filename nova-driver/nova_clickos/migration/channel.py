@@ -1,36 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """One encrypted connection between two hosts, for one guest that moves.
 
-The target makes a certificate and a token for each move. Nova carries both to
-the source. So the hosts need no keys of their own and trust each other for
-this move only.
+Each side makes a key for each move, and Nova carries both certificates to the
+other side. So the hosts need no keys of their own and trust each other for
+this move only. Nova writes what it carries into its debug log: certificates
+are no secret, and no key leaves its host.
 """
 
 import contextlib
-import datetime
-import hmac
 import json
-import os
-import secrets
+import selectors
 import socket
 import ssl
-import tempfile
 import time
 
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives import serialization
-from cryptography import x509
-from cryptography.x509 import oid
 from oslo_log import log as logging
+
+from nova_clickos.migration import identity
 
 LOG = logging.getLogger(__name__)
 
 #: The longest message in bytes: configurations and tables of a guest.
 MAX_MESSAGE = 32 << 20
-_TOKEN_BYTES = 32
-#: Seconds that a stranger may take for its greeting.
+#: Seconds that a connection may take to prove who it is.
 _GREETING_S = 3
+#: Connections that prove it at once: of all addresses, and of one.
+_GREETINGS, _GREETINGS_OF_ONE = 16, 4
+#: Seconds that the other host may take to read a message.
+_SEND_S = 30
 _CHUNK = 1 << 16
 
 
@@ -89,25 +86,29 @@ class Channel:
 class Listener:
     """Waits for the source of one guest."""
 
-    def __init__(self, address, ports):
+    def __init__(self, address, ports, source):
         """Listen.
 
         :param address: of this host.
         :param ports: range of TCP ports.
+        :param source: certificate of the source, which alone is let in
         :raises: ChannelError if none is free
         """
-        self._token = secrets.token_hex(_TOKEN_BYTES)
-        key, self._certificate = _make_certificate()
-        self._context = _server_context(key, self._certificate)
+        own = identity.Identity()
+        self._certificate = own.certificate
+        try:
+            self._context = identity.context(ssl.PROTOCOL_TLS_SERVER, own,
+                                             source)
+        except (ssl.SSLError, ValueError, TypeError) as e:
+            raise ChannelError('the certificate of the source: %s' % e)
         self._sock = _listen(address, ports)
         self._address = address
-        self._sock.settimeout(1)
 
     def invitation(self):
         """:returns: what connect() needs, text for Nova to carry"""
         return json.dumps({
             'address': self._address, 'port': self._sock.getsockname()[1],
-            'token': self._token, 'certificate': self._certificate})
+            'certificate': self._certificate})
 
     def accept(self, is_over):
         """Wait for the source.
@@ -115,25 +116,16 @@ class Listener:
         :param is_over: says that the guest is no longer expected
         :returns: Channel, None if it is over
         """
-        while not is_over():
-            with contextlib.suppress(TimeoutError):
-                sock, _ = self._sock.accept()
-                channel = self._greeted(sock)
-                if channel is not None:
-                    return channel
-        return None
-
-    def _greeted(self, sock):
-        sock.settimeout(_GREETING_S)
         try:
-            channel = Channel(self._context.wrap_socket(
-                sock, server_side=True))
-            token = channel.receive(_GREETING_S, most=1024).get('token')
-            if hmac.compare_digest(str(token), self._token):
-                return channel
-        except (OSError, ChannelError, TypeError) as e:
-            LOG.warning('A stranger at the migration port: %s', e)
-        sock.close()
+            greetings = _Greetings(self._sock, self._context)
+        except (OSError, ValueError):
+            return None     # close() was first
+        with contextlib.closing(greetings):
+            while not is_over():
+                sock = greetings.step(1)
+                if sock is not None:
+                    sock.settimeout(_SEND_S)
+                    return Channel(sock)
         return None
 
     def close(self):
@@ -141,25 +133,120 @@ class Listener:
         self._sock.close()
 
 
-def connect(invitation, timeout_s):
+class _Greetings:
+    """Handshakes under way. None waits for another, and each ends in time.
+
+    A connection beyond the limits ends the oldest one: of its address, else
+    of all. So strangers cannot keep a source away that answers at once.
+    """
+
+    def __init__(self, listener, context):
+        self._listener, self._context = listener, context
+        self._under_way = {}    # socket: address, deadline; the oldest first
+        self._rejected = 0
+        listener.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(listener, selectors.EVENT_READ)
+
+    def step(self, timeout_s):
+        """Go on with what is ready.
+
+        :returns: the socket of the source, None if it is not there yet
+        """
+        for key, _ in self._selector.select(self._until_next(timeout_s)):
+            if key.fileobj is self._listener:
+                self._admit()
+            elif key.fileobj in self._under_way and self._go_on(key.fileobj):
+                self._forget(key.fileobj)
+                return key.fileobj
+        now_s = time.monotonic()
+        for sock, (_, deadline_s) in list(self._under_way.items()):
+            if deadline_s <= now_s:
+                self._reject(sock, 'no greeting within %s s' % _GREETING_S)
+        return None
+
+    def close(self):
+        """End what is under way."""
+        for sock in list(self._under_way):
+            self._forget(sock)
+            sock.close()
+        self._selector.close()
+        if self._rejected > 1:
+            LOG.warning('Rejected %d connections to the migration port',
+                        self._rejected)
+
+    def _until_next(self, timeout_s):
+        """:returns: seconds until the next deadline, at most timeout_s"""
+        first_s = min((deadline_s for _, deadline_s
+                       in self._under_way.values()),
+                      default=float('inf'))
+        return min(timeout_s, max(0, first_s - time.monotonic()))
+
+    def _admit(self):
+        try:
+            raw, peer = self._listener.accept()
+        except OSError:
+            return      # it is gone again
+        address = peer[0]
+        of_one = [sock for sock, (other, _) in self._under_way.items()
+                  if other == address]
+        if len(of_one) >= _GREETINGS_OF_ONE:
+            self._reject(of_one[0], 'too many of %s' % address)
+        elif len(self._under_way) >= _GREETINGS:
+            self._reject(next(iter(self._under_way)), 'too many')
+        raw.setblocking(False)
+        try:
+            sock = self._context.wrap_socket(raw, server_side=True,
+                                             do_handshake_on_connect=False)
+        except OSError:
+            raw.close()     # it is gone again
+            return
+        self._under_way[sock] = address, time.monotonic() + _GREETING_S
+        self._selector.register(sock, selectors.EVENT_READ)
+
+    def _go_on(self, sock):
+        """:returns: True if the source has proved who it is"""
+        try:
+            sock.do_handshake()
+            return True
+        except ssl.SSLWantReadError:
+            self._selector.modify(sock, selectors.EVENT_READ)
+        except ssl.SSLWantWriteError:
+            self._selector.modify(sock, selectors.EVENT_WRITE)
+        except OSError as e:
+            self._reject(sock, e)
+        return False
+
+    def _reject(self, sock, reason):
+        """Close it; the log has the first one, and their number."""
+        if not self._rejected:
+            LOG.warning('Rejected a connection to the migration port: %s',
+                        reason)
+        self._rejected += 1
+        self._forget(sock)
+        sock.close()
+
+    def _forget(self, sock):
+        self._selector.unregister(sock)
+        del self._under_way[sock]
+
+
+def connect(invitation, own, timeout_s):
     """Connect to the target that made an invitation.
 
+    :param own: Identity whose certificate the target expects.
     :returns: Channel
     :raises: ChannelError
     """
     try:
         found = json.loads(invitation)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.minimum_version = ssl.TLSVersion.TLSv1_3
-        context.check_hostname = False  # the certificate itself is known
-        context.load_verify_locations(cadata=found['certificate'])
+        context = identity.context(ssl.PROTOCOL_TLS_CLIENT, own,
+                                   found['certificate'])
         sock = socket.create_connection((found['address'], found['port']),
                                         timeout_s)
-        channel = Channel(context.wrap_socket(sock))
-        channel.send({'token': found['token']})
+        return Channel(context.wrap_socket(sock))
     except (OSError, ValueError, KeyError, TypeError) as e:
         raise ChannelError('the other host cannot be reached: %s' % e)
-    return channel
 
 
 def _listen(address, ports):
@@ -169,41 +256,10 @@ def _listen(address, ports):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((address, port))
-            sock.listen(4)
+            sock.listen(_GREETINGS)
             return sock
         except OSError as e:
             sock.close()
             reason = e
     raise ChannelError('no free port of %d to %d on %s: %s'
                        % (ports[0], ports[-1], address, reason))
-
-
-def _make_certificate():
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(oid.NameOID.COMMON_NAME, 'clickos')])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    day = datetime.timedelta(days=1)  # clocks of two hosts differ
-    certificate = x509.CertificateBuilder(
-        name, name, key.public_key(), x509.random_serial_number(),
-        now - day, now + day).add_extension(
-            x509.BasicConstraints(ca=True, path_length=0),
-            critical=True).sign(key, hashes.SHA256())
-    pem = serialization.Encoding.PEM
-    return (key.private_bytes(
-        pem, serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption()),
-        certificate.public_bytes(pem).decode('ascii'))
-
-
-def _server_context(key, certificate):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # The module ssl reads keys from files only.
-    descriptor, path = tempfile.mkstemp(prefix='clickos-')
-    try:
-        with os.fdopen(descriptor, 'wb') as f:
-            f.write(certificate.encode('ascii') + key)
-        context.load_cert_chain(path)
-    finally:
-        os.unlink(path)
-    return context

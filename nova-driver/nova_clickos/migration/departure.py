@@ -27,15 +27,16 @@ class Lost(Exception):
     """The guest is halted here, and may run on the target."""
 
 
-def move(client, uuid, invitation):
+def move(client, uuid, invitation, own):
     """Move a guest to the target that made the invitation; destroy it here.
 
+    :param own: Identity that the target expects
     :raises: Stayed, Lost
     """
     session = target = None
     try:
         session = client.session()
-        target = channel.connect(invitation, _PATIENCE_S)
+        target = channel.connect(invitation, own, _PATIENCE_S)
         _move(session, target, uuid)
     except (CosmosError, channel.ChannelError) as e:
         # cosmosd lets the routers run again when the session ends.

@@ -3,8 +3,8 @@
 
 Nova carries an object between the hosts whose classes are those of its own
 drivers. Like Nova's fake driver this one uses that of libvirt. Its field
-``filename`` holds JSON: first the source's devices by port, then the target's
-invitation.
+``filename`` holds JSON: first the source's devices by port and its
+certificate, then the target's invitation. Nova logs it, so it has no secret.
 """
 
 import json
@@ -18,9 +18,13 @@ from nova_clickos import host
 from nova_clickos.migration import arrivals
 from nova_clickos.migration import channel
 from nova_clickos.migration import departure
+from nova_clickos.migration import identity
 from nova_clickos import vif as vifs
 
 LOG = logging.getLogger(__name__)
+
+#: Guests that were checked and whose move has not begun.
+_MOST_CHECKED = 1024
 
 
 class LiveMigration:
@@ -30,6 +34,7 @@ class LiveMigration:
         self._client = client
         self._guests = guests
         self._arrivals = arrivals.Arrivals(client)
+        self._identities = {}   # by server, the oldest first
 
     def check_target(self, sha256, info):
         """Refuse a guest that this host cannot run.
@@ -59,9 +64,18 @@ class LiveMigration:
             raise _refused('the guest is %s; only one that runs moves'
                            % found['state'])
         migrate_data.filename = json.dumps({
-            vif['port_id']: vif['devid'] for vif in found['vifs']
-            if vif.get('port_id')})
+            'certificate': self._new_identity(instance.uuid).certificate,
+            'devids': {vif['port_id']: vif['devid'] for vif in found['vifs']
+                       if vif.get('port_id')}})
         return migrate_data
+
+    def _new_identity(self, uuid):
+        """:returns: Identity that this host has for the move of a guest"""
+        self._identities.pop(uuid, None)
+        if len(self._identities) >= _MOST_CHECKED:
+            del self._identities[next(iter(self._identities))]
+        self._identities[uuid] = identity.Identity()
+        return self._identities[uuid]
 
     def prepare(self, instance, sha256, migrate_data):
         """Make the guest on this host, with closed routers.
@@ -72,10 +86,11 @@ class LiveMigration:
             raise nova_exception.MigrationError(
                 reason='Neutron binds no port to two hosts: it lacks the '
                        'extension binding-extended')
+        source = _of_source(migrate_data)
         try:
-            wanted = _wanted(migrate_data)
+            wanted = _wanted(migrate_data, source['devids'])
             migrate_data.filename = self._arrivals.expect(
-                instance, sha256, wanted)
+                instance, sha256, wanted, source['certificate'])
         except (CosmosError, channel.ChannelError) as e:
             raise nova_exception.MigrationError(reason=str(e))
         if any(vif.get('filtered') for vif in wanted):
@@ -88,9 +103,13 @@ class LiveMigration:
         :returns: False if it stays here and goes on
         :raises: MigrationError if it is halted here
         """
+        own = self._identities.pop(instance.uuid, None)
         try:
+            if own is None:
+                raise departure.Stayed('this nova-compute started after the '
+                                       'migration was checked; migrate again')
             departure.move(self._client, instance.uuid,
-                           migrate_data.filename)
+                           migrate_data.filename, own)
         except departure.Stayed as e:
             LOG.warning('The guest stays: %s', e, instance=instance)
             return False
@@ -112,9 +131,21 @@ def _refused(reason):
     return nova_exception.MigrationPreCheckError(reason=reason)
 
 
-def _wanted(migrate_data):
+def _of_source(migrate_data):
+    """:returns: what check_source() noted
+
+    :raises: MigrationError for a source with an earlier driver
+    """
+    found = json.loads(migrate_data.filename)
+    if 'certificate' not in found:
+        raise nova_exception.MigrationError(
+            reason='the source has an earlier driver; upgrade nova_clickos '
+                   'there, or use a cold migration')
+    return found
+
+
+def _wanted(migrate_data, devids):
     """:returns: the vifs of the guest here, as the source numbers them"""
-    devids = json.loads(migrate_data.filename)
     wanted = []
     for found in migrate_data.vifs:
         nic = vifs.of_new_port(found.get_dest_vif())

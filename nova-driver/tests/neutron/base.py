@@ -11,6 +11,7 @@ from neutron.db.models import external_net
 from neutron.db.models import flavor
 from neutron.db.models import l3
 from neutron.db.models import segment
+from neutron.db.models import tag
 from neutron.db import models_v2
 from neutron.db.port_security import models as security_models
 from neutron.plugins.ml2 import models
@@ -21,7 +22,8 @@ from oslo_db import options as db_options
 import testtools
 
 _TABLES = [model.__table__ for model in (
-    standard_attr.StandardAttribute, models_v2.Network, models_v2.Port,
+    standard_attr.StandardAttribute, tag.Tag, models_v2.Network,
+    models_v2.Port,
     segment.NetworkSegment, models_v2.Subnet, models_v2.IPAllocation,
     allowed_address_pair.AllowedAddressPair, external_net.ExternalNetwork,
     security_models.PortSecurityBinding, flavor.Flavor, l3.FloatingIP,

@@ -54,6 +54,15 @@ class PluginTest(base.TablesCase):
              'two': render.Port('us', 'owner', None, [], [])},
             rows.ports({'one', 'two', 'absent'}))
 
+    def test_the_tags_of_a_port_say_what_its_hop_is(self):
+        self.insert('ml2_port_bindings', port_id='one', host='host1',
+                    vif_type='vale', vif_details=_DETAILS, status='ACTIVE')
+        for tag in ('clickos:transparent', 'clickos:copies=3', 'mine'):
+            # The network has the number 0.
+            self.insert('tags', standard_attr_id=1, tag=tag)
+        place = rows.ports({'one'})['one'].place
+        self.assertEqual((True, 3), (place.transparent, place.copies))
+
     def test_hosts_have_the_address_that_their_agent_reported(self):
         for n, (kind, links) in enumerate((
                 (topics.AGENT_TYPE, {'tunneling_ip': '192.0.2.1'}),

@@ -22,7 +22,7 @@ COUNTERS = {name: 1 << n for n, name in enumerate((
     'dropped_spoof', 'dropped_type', 'dropped_role', 'dropped_hidden',
     'dropped_link_control', 'dropped_malformed', 'dropped_too_long',
     'dropped_link_down', 'dropped_unknown', 'dropped_rate', 'dropped_flood',
-    'dropped_filter', 'dropped_offload', 'kicks'))}
+    'dropped_filter', 'dropped_offload', 'dropped_loop', 'kicks'))}
 
 #: Of every guest.
 INCARNATION = '77777777-2222-4333-8444-555555555555'
@@ -208,7 +208,8 @@ class FakeCosmosd(fixtures.Fixture):
         return {'complete': len(content) == size}
 
     def _do_create(self, uuid, name, image_sha256, memory_mib, vifs, config,
-                   config_name, writes, timeout_ms, number=0, hold=False):
+                   config_name, writes, timeout_ms, number=0, hold=False,
+                   has_secrets=False):
         if uuid in self.guests:
             raise Refusal('exists', 'guest %s exists' % uuid)
         self.guests[uuid] = {
@@ -365,7 +366,7 @@ class FakeCosmosd(fixtures.Fixture):
         return {'value': values.get(name, name + '=1')}
 
     def _do_handler_write(self, uuid, rid, writes, timeout_ms,
-                          stamp=None):
+                          stamp=None, has_secrets=False):
         self._guest(uuid).setdefault('values', {}).update(writes)
         return taken(stamp['number']) if stamp else {}
 

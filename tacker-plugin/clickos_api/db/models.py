@@ -4,6 +4,8 @@
 import sqlalchemy as sa
 from sqlalchemy import orm
 
+from clickos_api import keys
+
 _INNODB = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4'}
 
 
@@ -14,20 +16,18 @@ class Base(orm.DeclarativeBase):
 class DesiredState(Base):
     """The configuration and writes of a guest (docs/adr/0072).
 
-    The key is the UUID of the state that user_data refers to. A server
-    without such a reference has the state of its own UUID.
+    The key is one of clickos_api.keys. It names a state to which user_data of
+    a project refers, or a server without such a reference.
     """
 
     __tablename__ = 'desired_state'
     __table_args__ = _INNODB
 
-    state_id = sa.Column(sa.String(36), primary_key=True)
+    state_key = sa.Column(sa.String(keys.LENGTH), primary_key=True)
     #: the owner; None for states that were made before version 0004
     project_id = sa.Column(sa.String(64), index=True)
     #: the server that has the state, or had it last
     server_id = sa.Column(sa.String(36))
-    #: True if user_data refers to the state
-    is_referred = sa.Column(sa.Boolean, nullable=False)
     revision = sa.Column(sa.BigInteger, nullable=False)
     #: [[handler, value], ...], one entry a handler, the last written last
     writes = sa.Column(sa.JSON, nullable=False)
@@ -54,7 +54,7 @@ class Change(Base):
     __tablename__ = 'changes'
     __table_args__ = _INNODB
 
-    state_id = sa.Column(sa.String(36), primary_key=True)
+    state_key = sa.Column(sa.String(keys.LENGTH), primary_key=True)
     number = sa.Column(sa.BigInteger, primary_key=True, autoincrement=False)
     #: pending, applied, refused, dropped
     status = sa.Column(sa.String(16), nullable=False)
@@ -92,7 +92,7 @@ class FusedHop(Base):
     __table_args__ = _INNODB
 
     #: of the hop's own guest
-    state_id = sa.Column(sa.String(36), primary_key=True)
+    state_key = sa.Column(sa.String(keys.LENGTH), primary_key=True)
     chain_id = sa.Column(sa.String(36), nullable=False, index=True)
     #: in the chain, from 0
     place = sa.Column(sa.Integer, nullable=False)

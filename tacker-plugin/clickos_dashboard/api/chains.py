@@ -189,8 +189,8 @@ def _guests(request, network, vnf, network_id):
     """List the guests of a VNF by the mark on their ports of a network."""
     mark = chains.VNF_MARK + vnf.id
     servers = {}
-    for port in network.ports(description=mark, network_id=network_id):
-        if port.description == mark and port.device_id:
+    for port in chains.ports(network, mark, network_id=network_id):
+        if port.device_id:
             servers.setdefault(port.device_id, []).append(port)
     if not servers:
         raise chains.ChainError(f'VNF {vnf.name}: has no port on the'

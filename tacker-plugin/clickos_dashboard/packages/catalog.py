@@ -15,7 +15,7 @@ import zipfile
 
 from django.conf import settings
 
-from clickos_dashboard.api import descriptor
+from clickos_dashboard.api import descriptor_reader
 from clickos_dashboard import exceptions
 from clickos_dashboard.packages import onboarding
 
@@ -75,9 +75,11 @@ def _look(path):
 def _entry(path, _changed_ns, _size):
     try:
         csar = _bytes(path)
-        product = descriptor.product(csar)
-        return Entry(path.stem, *product, descriptor.read(csar).description)
-    except (exceptions.DescriptorError, OSError) as exc:
+        product = descriptor_reader.product(csar)
+        return Entry(path.stem, *product,
+                     descriptor_reader.read(csar)['description'])
+    except (descriptor_reader.Damaged, exceptions.DescriptorError,
+            OSError) as exc:
         return Entry(path.stem, '', '', '', str(exc))
 
 
@@ -91,7 +93,11 @@ def _bytes(path):
 
 
 def _with_fresh_id(csar):
-    entry, fresh = descriptor.entry(csar), str(uuid.uuid4()).encode()
+    try:
+        entry = descriptor_reader.entry(csar)
+    except descriptor_reader.Damaged as exc:
+        raise exceptions.DescriptorError(str(exc))
+    fresh = str(uuid.uuid4()).encode()
     packed = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(csar)) as source, \
             zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as target:

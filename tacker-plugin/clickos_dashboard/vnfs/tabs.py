@@ -30,8 +30,9 @@ class State(tabs.Tab):
 
     def _ports(self, vnf):
         try:
-            return api.neutron.port_list(self.request,
-                                         description=_MARK % vnf.id)
+            return api.neutron.port_list(
+                self.request, description=_MARK % vnf.id,
+                project_id=self.request.user.tenant_id)
         except Exception:
             exceptions.handle(self.request,
                               _('Neutron does not list ports.'))

@@ -18,7 +18,7 @@ from clickos_osc.v1 import nsd
 _INTERVAL_S = (0.1, 10.0)
 _COUNTERS = ('packets', 'bytes', 'dropped')
 _COLUMNS = ('Hop', 'Live', 'Packets/s', 'Bits/s', 'Drops/s', 'Packets',
-            'Bytes', 'Drops')
+            'Bytes', 'Drops', 'Loops')
 
 
 class _ChainCommand(command.Command):
@@ -146,7 +146,9 @@ class ShowChain(_ChainCommand, command.Lister):
     """Show the hops of a chain with their rates and drops.
 
     The row "entered" counts the packets that entered the chain. Live: the
-    guests of the hop that work, of all. A fused chain has one hop, which
+    guests of the hop that work, of all. Loops: frames that would have passed
+    the hop again, or that it sent beyond the copies it declares; the switch
+    drops them. A fused chain has one hop, which
     names the others and the server that has them.
 
     Example: openstack clickos chain show web
@@ -367,4 +369,5 @@ def _row(name, before, after, seconds):
     live = (f'{after["live_pairs"]}/{after["pairs"]}'
             if 'pairs' in after else '')
     return (shown.line(name), live, round(packets), round(8 * octets),
-            round(drops), *(after[key] for key in _COUNTERS))
+            round(drops), *(after[key] for key in _COUNTERS),
+            after.get('looped', 0))

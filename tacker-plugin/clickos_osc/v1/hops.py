@@ -66,8 +66,10 @@ def flow(manager, pairs):
         elif key in _RANGES:
             values.update(_range(key, value))
         elif key in _PORTS:
-            port = manager.sdk_connection.network.find_port(
-                value, ignore_missing=False)
+            network = manager.sdk_connection.network
+            # By name only within the project; an id says which it is.
+            port = network.find_port(value, ignore_missing=False,
+                                     project_id=network.get_project_id())
             values[key.replace('-', '_')] = port.id
         else:
             known = ', '.join((*_TEXTS, *_RANGES, *_PORTS))
@@ -141,8 +143,8 @@ def _vnf_servers(manager, name):
         return None
     mark = chains.VNF_MARK + guest.only_vnf(ids, name)
     servers = {}
-    for port in manager.sdk_connection.network.ports(description=mark):
-        if port.description == mark and port.device_id:
+    for port in chains.ports(manager.sdk_connection.network, mark):
+        if port.device_id:
             servers.setdefault(port.device_id, []).append(port.id)
     if not servers:
         raise exceptions.CommandError(
@@ -154,6 +156,7 @@ def _guest(manager, name, server_id, ports, options):
     """Return the guest with its ports in the order of its interfaces."""
     connection = manager.sdk_connection
     server = connection.compute.get_server(server_id)
-    known = [port for port in connection.network.ports(device_id=server_id)
+    known = [port for port
+             in chains.server_ports(connection.network, server_id)
              if ports is None or port.id in ports]
     return chains.guest(name, known, server.addresses, **options)

@@ -7,12 +7,12 @@ NfpPositionElement and NfpRule, or a VNFFGD as Tacker's older APIs took it.
 
 import os
 
+from clickos_client import plain_yaml
 from osc_lib import exceptions
-import yaml
 
 from clickos_osc import shown
 
-_MAX_BYTES = 256 * 1024
+_MAX_BYTES = plain_yaml.MAX_BYTES
 _NFP = 'tosca.nodes.nfv.NFP'
 _SAP = 'tosca.nodes.nfv.Sap'
 _RULE = 'tosca.policies.nfv.NfpRule'
@@ -77,12 +77,12 @@ def _load(path):
     try:
         if os.path.getsize(path) > _MAX_BYTES:
             raise _Wrong(f'has more than {_MAX_BYTES} bytes')
-        with open(path, encoding='utf-8') as source:
-            return yaml.safe_load(source)
+        with open(path, 'rb') as source:
+            return plain_yaml.load(source.read(_MAX_BYTES + 1))
     except OSError as exc:
         raise _Wrong(exc.strerror)
-    except yaml.YAMLError as exc:
-        raise _Wrong(f'no YAML: {exc}')
+    except plain_yaml.Refused as exc:
+        raise _Wrong(f'line {exc.line}: {exc}' if exc.line else exc)
 
 
 def _choose(nodes, wanted):

@@ -1,61 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs review.py as a process of its own, with bounded time and memory.
+"""Reviews packages in processes of their own, fair between projects.
 
-tosca-parser is a large program that a tenant's text controls: whatever the
-text makes it do ends with the process.
+Tacker's API serves all projects from one thread, so it unpacks and parses no
+byte of a package. A tenant's text controls tosca-parser, a large program. All
+that the text makes it do ends with the process.
 """
 
-import json
-import os
-import sys
-import tempfile
+import contextlib
 
-from oslo_concurrency import lockutils
-from oslo_concurrency import processutils
+from clickos_client import bounded
 
 from tacker_clickos import exception
+from tacker_clickos.package import fair_queue
 
-_CPU_S = 30
-_WALL_S = 120
-_MEMORY_BYTES = 1 << 30
-#: Reviews that run at once; others wait.
-_ROOM = lockutils.internal_fair_lock('clickos-package-review')
+LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 30, wall_s=60)
+#: Reviews at the same time.
+PLACES = 2
+#: Uploads of one project, and of all, that wait or are reviewed.
+OF_PROJECT = 4
+OF_ALL = 64
+_FUNCTION = 'tacker_clickos.package.review:judge'
+
+_queue = fair_queue.FairQueue(PLACES, OF_PROJECT, OF_ALL)
 
 
-def require(stream):
+@contextlib.contextmanager
+def upload(project_id):
+    """Keep room for an upload while its body comes and is reviewed.
+
+    :raises: TooManyUploads
+    """
+    with contextlib.ExitStack() as entered:
+        try:
+            place = entered.enter_context(_queue.entry(project_id))
+        except fair_queue.Full as full:
+            raise (exception.TooManyUploads if full.of_owner
+                   else exception.Busy)(reason='uploads of packages: %s; try '
+                                        'again' % full)
+        yield place
+
+
+def require(file, place):
     """Refuse a package that ClickOS or Tacker cannot read.
 
-    :param stream: the bytes of the CSAR
+    :param file: an open file with the bytes of the CSAR
+    :param place: what upload() yields
     :returns: the VNFD's id
     :raises: PackageFaulty with a line for each fault
     """
-    with tempfile.NamedTemporaryFile(suffix='.csar') as file:
-        file.write(stream.read())
-        file.flush()
-        found, vnfd_id = _review(file.name)
+    try:
+        with place:
+            found, vnfd_id = bounded.call(_FUNCTION, file, LIMITS)
+    except bounded.Exceeded as exceeded:
+        found = ['the package: its review %s' % exceeded]
     if found:
         raise exception.PackageFaulty(faults='\n'.join(found))
     return vnfd_id
-
-
-def _review(path):
-    python = _python()
-    try:
-        with _ROOM.write_lock():
-            output, _errors = processutils.execute(
-                python, '-m', 'tacker_clickos.package.review', path,
-                prlimit=processutils.ProcessLimits(
-                    cpu_time=_CPU_S, address_space=_MEMORY_BYTES),
-                python_exec=python, timeout=_WALL_S)
-    except processutils.ProcessExecutionError as error:
-        return ['the package: its review took more than %d s or %d MiB (exit '
-                'status %s)' % (_CPU_S, _MEMORY_BYTES >> 20, error.exit_code)
-                ], None
-    return json.loads(output)
-
-
-def _python():
-    """Return the interpreter; under uWSGI sys.executable is uWSGI."""
-    name = os.path.basename(sys.executable or '')
-    return (sys.executable if name.startswith('python')
-            else os.path.join(sys.prefix, 'bin', 'python3'))

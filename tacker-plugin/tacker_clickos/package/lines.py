@@ -3,9 +3,8 @@
 
 import re
 
-import yaml
+from clickos_client import plain_yaml
 
-_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 #: "Definitions/fw.yaml: VDU1: configuration: property rules: wrong"
 _PLACE = re.compile(r'(?P<file>[^\s:]+\.ya?ml): (?P<rest>.*)\Z', re.DOTALL)
 _QUOTED = re.compile('"([^"]{1,128})"')
@@ -37,7 +36,7 @@ def _guessed(text, files):
 
 def _line(content, names):
     """Return how many of the names are in a file, and the last one's line."""
-    root = yaml.compose(content.decode(), Loader=_LOADER)
+    root = plain_yaml.nodes(content)
     node, line, count = root, 0, 0
     for name in names:
         for lead in _LEADS:
@@ -57,12 +56,12 @@ def _entry(node, name):
     while level:
         below = []
         for node in level:
-            if isinstance(node, yaml.MappingNode):
+            if plain_yaml.is_map(node):
                 for key, value in node.value:
                     if key.value == name:
                         return key, value
                     below.append(value)
-            elif isinstance(node, yaml.SequenceNode):
+            elif plain_yaml.is_list(node):
                 below.extend(node.value)
         level = below
     return None

@@ -27,7 +27,7 @@ def check(files):
                 if any(word in block for word in _HASHED):
                     _check_block(name, text.load(name, block))
     if META in files:
-        _check_entry(files, text.load(META, files[META]))
+        _check_entry(files, text.load(META, files[META], may_repeat=True))
 
 
 def _check_block(place, block):

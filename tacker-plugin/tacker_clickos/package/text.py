@@ -1,37 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML of a package: plain values that every parser reads alike."""
 
-import yaml
+from clickos_client import plain_yaml
 
 from tacker_clickos.package import archive
 
-MAX_DEPTH = 32
-_FAST = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-_STARTS = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
-_ENDS = (yaml.MappingEndEvent, yaml.SequenceEndEvent)
 
-
-def load(place, data):
+def load(place, data, may_repeat=False):
     """Return the one document of a file.
 
-    Aliases are refused since a few lines of them expand without end, tags
-    since they name classes. Tacker reads a file with both parsers of PyYAML;
-    where these differ, a check of one proves nothing about the other.
+    Tacker reads a file with both parsers of PyYAML. Where these differ, a
+    check of one proves nothing about the other.
 
     :param data: bytes, of UTF-8
+    :param may_repeat: see plain_yaml.load_alike
     :raises: PackageRefused
     """
     try:
-        text = data.decode('utf-8')
-        _check(place, text)
-        fast = yaml.load(text, Loader=_FAST)  # nosec B506
-        if fast != yaml.safe_load(text):
-            raise archive.refused(place, 'its YAML has two meanings')
-    except (yaml.YAMLError, ArithmeticError, RecursionError, TypeError,
-            ValueError) as error:
-        raise archive.refused(place, 'is not YAML in UTF-8: %s'
-                              % str(error)[:200])
-    return fast
+        return plain_yaml.load_alike(data, may_repeat)
+    except plain_yaml.Refused as fault:
+        raise archive.refused(
+            '%s:%d' % (place, fault.line) if fault.line else place,
+            str(fault))
 
 
 def walk(value):
@@ -49,18 +39,3 @@ def walk(value):
             waiting.extend((place + (None,), key) for key in value)
         elif isinstance(value, (list, tuple)):
             waiting.extend((place, item) for item in value)
-
-
-def _check(place, text):
-    depth = 0
-    for event in yaml.parse(text, Loader=_FAST):
-        line = '%s:%d' % (place, event.start_mark.line + 1)
-        if isinstance(event, yaml.AliasEvent):
-            raise archive.refused(line, 'an alias (*%s); write the value '
-                                  'out' % event.anchor[:64])
-        if getattr(event, 'tag', None):
-            raise archive.refused(line, 'a tag (%s); remove it'
-                                  % event.tag[:64])
-        depth += isinstance(event, _STARTS) - isinstance(event, _ENDS)
-        if depth > MAX_DEPTH:
-            raise archive.refused(line, 'more than %d levels' % MAX_DEPTH)

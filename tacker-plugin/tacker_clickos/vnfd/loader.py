@@ -7,7 +7,8 @@ import os
 import re
 import typing
 
-import yaml
+from clickos_client import hop_tags
+from clickos_client import plain_yaml
 
 from tacker_clickos.clickgen import prelude
 from tacker_clickos import exception
@@ -27,7 +28,6 @@ MAX_CONFIGURATION = 960 * 1024
 MAX_CPS = 8
 _LINK_LEVELS = 'tosca.policies.nfv.VirtualLinkInstantiationLevels'
 
-_LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _SIZE = re.compile(r'([0-9]{1,9}) *(MiB|MB|GiB|GB)\Z')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_-]{0,31}\Z')
 _FILE_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z')
@@ -239,11 +239,13 @@ def _invalid(place, reason):
 
 def _parse(path):
     try:
-        with open(path, encoding='utf-8') as stream:
-            # A safe loader in C.
-            return yaml.load(stream, Loader=_LOADER)  # nosec B506
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise _invalid(os.path.basename(path), str(error))
+        with open(path, 'rb') as stream:
+            # Packages of earlier versions may have a key twice.
+            return plain_yaml.load(stream.read(plain_yaml.MAX_BYTES + 1),
+                                   may_repeat=True)
+    except plain_yaml.Refused as fault:
+        raise _invalid(os.path.basename(path), '%s%s' % (
+            'line %d: ' % fault.line if fault.line else '', fault))
 
 
 def _flavour(vnfd):
@@ -370,7 +372,7 @@ def _configuration(place, node, policy, package_dir, path, faults):
         properties=mapping.properties(
             place, settings.get('properties', {}), faults),
         outputs=mapping.outputs(place, settings.get('outputs', {}), faults),
-        **_reach(place, settings))
+        copies=_copies(place, settings), **_reach(place, settings))
 
 
 def _only_artifact(place, node):
@@ -385,15 +387,24 @@ def _only_artifact(place, node):
 
 
 def _reach(place, settings):
-    """Return which of the two kinds of forwarding a policy declares."""
+    """Return which kinds of forwarding a policy declares."""
     found = {kind: settings.get(kind, False)
-             for kind in ('routed', 'transparent')}
+             for kind in ('routed', 'transparent', 'whole_frames')}
     for kind, value in found.items():
         if not isinstance(value, bool):
             raise _invalid(place, '%s: expected true or false, got %r'
                            % (kind, str(value)[:32]))
-    if all(found.values()):
+    if found['routed'] and found['transparent']:
         raise _invalid(place, 'routed and transparent exclude each other')
+    return found
+
+
+def _copies(place, settings):
+    """Return how many frames the VDU may make of one."""
+    found = settings.get('copies', 1)
+    if type(found) is not int or not 1 <= found <= hop_tags.MAX_COPIES:
+        raise _invalid(place, 'copies: expected a whole number of 1 to %d, '
+                       'got %r' % (hop_tags.MAX_COPIES, str(found)[:32]))
     return found
 
 

@@ -56,7 +56,8 @@ class Configuration:
     """A Click configuration and its properties, by name.
 
     A routed one forwards packets with the addresses of others, a transparent
-    one whole frames.
+    one whole frames. One with whole_frames forwards whole frames in chains
+    only. copies is the number of frames that it may make of one.
     """
 
     file_name: str
@@ -64,6 +65,8 @@ class Configuration:
     routed: bool
     transparent: bool
     properties: dict
+    whole_frames: bool = False
+    copies: int = 1
     #: {name: Output}
     outputs: dict = dataclasses.field(default_factory=dict)
 

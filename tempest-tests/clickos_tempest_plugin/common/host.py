@@ -54,15 +54,21 @@ class Host:
 
     @contextlib.contextmanager
     def outage(self, service, kind, seconds):
-        """Take a service away in the background; it is back afterwards."""
+        """Take a service away, also in the background; it comes back.
+
+        It is away inside the context, as long as ``seconds`` last, and back
+        behind it.
+        """
         process = subprocess.Popen(
             self.command('outage', service, kind, '--seconds', str(seconds)),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True)
         try:
-            yield
+            output = process.stdout.readline()
+            if output == 'away\n':
+                yield
         finally:
-            output, _ = process.communicate(timeout=seconds + 120)
+            output += process.communicate(timeout=seconds + 120)[0]
         if process.returncode:
             raise exceptions.TempestException(
                 f'host: outage of {service}: {output}')

@@ -80,10 +80,10 @@ class ClickOSClient(base.Client):
         return self.call('GET', f'v1/{kind}/{guest_id}/changes/{number}',
                          200)[1]['change']
 
-    def create_state(self, state_id, config, writes=()):
-        """Make a state that user_data refers to."""
-        self.call('PUT', f'v1/states/{state_id}', 201,
-                  {'config': config, 'writes': list(writes)})
+    def create_state(self, config, writes=()):
+        """Make a state that user_data refers to; return its id."""
+        return self.call('POST', 'v1/states', 201,
+                         {'config': config, 'writes': list(writes)})[1]['id']
 
     def delete_state(self, state_id):
         """Forget a state that user_data refers to."""

@@ -35,7 +35,7 @@ pub struct SetArguments {
     #[arg(long = "match", value_parser = classifier, required = true)]
     pub classifiers: Vec<Classifier>,
     /// A hop: IN:OUT or IN:OUT*WEIGHT, with @HOST for a path, several with + between them, then
-    /// `,transparent` and `,bypass` if wanted; can be repeated.
+    /// `,transparent`, `,bypass` and `,copies=N` if wanted; can be repeated.
     #[arg(long = "hop", value_parser = hop, required = true)]
     pub hops: Vec<Hop>,
     /// Addresses that a hop translates sources to; can be repeated.
@@ -102,7 +102,9 @@ fn show(chains: &[ChainInfo], format: Format) -> String {
     if format == Format::Json {
         return show::json_text(&chains);
     }
-    let head = ["CHAIN", "HOP", "PORTS", "LIVE", "PACKETS", "BYTES", "DROPS"];
+    let head = [
+        "CHAIN", "HOP", "PORTS", "LIVE", "PACKETS", "BYTES", "DROPS", "LOOPS",
+    ];
     show::table(&head, chains.iter().flat_map(rows))
 }
 
@@ -113,8 +115,9 @@ fn rows(chain: &ChainInfo) -> Vec<Vec<String>> {
             packets,
             bytes,
             dropped,
+            looped,
         } = counters;
-        let counts = [packets, bytes, dropped].map(ToString::to_string);
+        let counts = [packets, bytes, dropped, looped].map(ToString::to_string);
         [name.clone(), hop, ports, live]
             .into_iter()
             .chain(counts)
@@ -140,7 +143,7 @@ fn host_row(name: &str, chain: &ChainInfo, of: &HostState) -> Vec<String> {
     };
     let mut row = vec![name.to_owned(), "host".to_owned(), of.host.to_string()];
     row.push(state.to_owned());
-    row.extend(["-", "-", "-"].map(str::to_owned));
+    row.extend(["-", "-", "-", "-"].map(str::to_owned));
     row
 }
 
@@ -217,12 +220,19 @@ fn hop(text: &str) -> Result<Hop, String> {
         pairs: pairs.collect::<Result<_, _>>()?,
         transparent: false,
         on_failure: OnFailure::Block,
+        copies: 1,
     };
     for word in words {
-        match word {
-            "transparent" => found.transparent = true,
-            "bypass" => found.on_failure = OnFailure::Bypass,
-            _ => return Err(format!("{word:.30?}: expected transparent or bypass")),
+        let copies = word.strip_prefix("copies=");
+        match (word, copies.map(str::parse)) {
+            (_, Some(Ok(copies))) => found.copies = copies,
+            ("transparent", _) => found.transparent = true,
+            ("bypass", _) => found.on_failure = OnFailure::Bypass,
+            _ => {
+                return Err(format!(
+                    "{word:.30?}: expected transparent, bypass or copies=N"
+                ));
+            }
         }
     }
     Ok(found)
@@ -283,15 +293,24 @@ mod tests {
 
     #[test]
     fn a_hop_has_pairs_and_flags() {
-        let found = hop("a:b*2+c:d,transparent,bypass").unwrap();
+        let found = hop("a:b*2+c:d,transparent,bypass,copies=3").unwrap();
         assert_eq!(ports(&found), "a:b+c:d");
         assert_eq!(found.pairs[0].weight, 2);
         assert!(found.transparent && found.on_failure == OnFailure::Bypass);
+        assert_eq!(found.copies, 3);
         assert_eq!(ports(&hop("a").unwrap()), "a:a");
         let far = hop("a:b*2@192.0.2.1+c:d@::1").unwrap();
         assert_eq!(ports(&far), "a:b@192.0.2.1+c:d@::1");
         assert_eq!(far.pairs[0].weight, 2);
-        for wrong in ["", "A:b", "a:b*x", "a:b,fast", "a:b@c", "a:b@1.2.3.4*2"] {
+        for wrong in [
+            "",
+            "A:b",
+            "a:b*x",
+            "a:b,fast",
+            "a:b,copies=x",
+            "a:b@c",
+            "a:b@1.2.3.4*2",
+        ] {
             assert!(hop(wrong).is_err(), "{wrong}");
         }
     }

@@ -46,6 +46,8 @@ impl Service for Control {
 }
 
 const CHANGE: Access = Access::Only(&[TOOLSTACK]);
+/// Lists name tenants' ports, addresses and rules.
+const SHOW: Access = Access::Only(&[TOOLSTACK]);
 /// Only the operator: a mirror shows the frames of one project to another.
 const OPERATE: Access = Access::Only(&[]);
 const VERBS: &[Verb<Control>] = &[
@@ -54,28 +56,28 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
     Verb::new("silent-add", CHANGE, &Typed(Control::silent_add)),
     Verb::new("silent-remove", CHANGE, &Typed(Control::silent_remove)),
-    Verb::new("silent-list", Access::Any, &Typed(Control::silent_list)).listing(),
+    Verb::new("silent-list", SHOW, &Typed(Control::silent_list)).listing(),
     Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
     Verb::new("port-guard", CHANGE, &Typed(Control::port_guard)).large(),
     Verb::new("port-peers", CHANGE, &Typed(Control::port_peers)),
-    Verb::new("port-list", Access::Any, &Typed(Control::port_list)).listing(),
+    Verb::new("port-list", SHOW, &Typed(Control::port_list)).listing(),
     Verb::new("port-limit", CHANGE, &Typed(Control::port_limit)),
     Verb::new("segment-limit", CHANGE, &Typed(Control::segment_limit)),
-    Verb::new("segment-list", Access::Any, &Typed(Control::segment_list)).listing(),
+    Verb::new("segment-list", SHOW, &Typed(Control::segment_list)).listing(),
     Verb::new("port-filter", CHANGE, &Typed(Control::port_filter)).large(),
     Verb::new("offload-set", CHANGE, &Typed(Control::offload_set)),
     Verb::new("offload-remove", CHANGE, &Typed(Control::offload_remove)),
     Verb::new("offload-enable", CHANGE, &Typed(Control::offload_enable)),
-    Verb::new("offload-list", Access::Any, &Typed(Control::offload_list)).listing(),
+    Verb::new("offload-list", SHOW, &Typed(Control::offload_list)).listing(),
     Verb::new("port-trace", CHANGE, &Typed(Control::port_trace)),
     Verb::new("port-move", CHANGE, &Typed(Control::port_move)),
-    Verb::new("worker-list", Access::Any, &Typed(Control::worker_list)).listing(),
+    Verb::new("worker-list", SHOW, &Typed(Control::worker_list)).listing(),
     Verb::new("chain-set", CHANGE, &Typed(Control::chain_set)),
     Verb::new("chain-remove", CHANGE, &Typed(Control::chain_remove)),
-    Verb::new("chain-list", Access::Any, &Typed(Control::chain_list)).listing(),
+    Verb::new("chain-list", SHOW, &Typed(Control::chain_list)).listing(),
     Verb::new("mirror-set", OPERATE, &Typed(Control::mirror_set)),
     Verb::new("mirror-remove", OPERATE, &Typed(Control::mirror_remove)),
-    Verb::new("mirror-list", Access::Any, &Typed(Control::mirror_list)).listing(),
+    Verb::new("mirror-list", SHOW, &Typed(Control::mirror_list)).listing(),
 ];
 
 /// The arguments of a verb that has none.
@@ -348,4 +350,46 @@ fn add_error(add: &PortAdd, failure: AddFailure) -> ApiError {
         AddFailure::Watch(e) => ("internal", e.to_string()),
     };
     ApiError::new(code, format!("{switch}:{port}: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(roles: &[&str]) -> Peer {
+        Peer {
+            uid: 65_534,
+            pid: 1,
+            roles: roles.iter().map(|role| (*role).to_owned()).collect(),
+            connection: 1,
+        }
+    }
+
+    /// The code of a call without arguments that `peer` may not make.
+    fn refusal(peer: &Peer, verb: &str) -> Option<String> {
+        let line = json!({"v": 1, "id": 1, "verb": verb, "args": {}}).to_string();
+        let (_, work) = control_socket::prepare::<Control>(peer, line.as_bytes());
+        work.err().map(|error| error.code.to_string())
+    }
+
+    #[test]
+    fn only_the_toolstack_and_the_operator_see_ports_chains_and_rules() {
+        let (nobody, other) = (peer(&[]), peer(&["other"]));
+        for verb in Control::verbs() {
+            let name = verb.name;
+            let is_hello = name == "hello";
+            assert_eq!(
+                refusal(&nobody, name).as_deref(),
+                Some("forbidden"),
+                "{name}"
+            );
+            let of_other = refusal(&other, name);
+            assert_eq!(of_other.as_deref() != Some("forbidden"), is_hello, "{name}");
+            let operator = refusal(&peer(&[control_socket::OPERATOR]), name);
+            assert_ne!(operator.as_deref(), Some("forbidden"), "{name}");
+            if name.ends_with("-list") {
+                assert_eq!(refusal(&peer(&[TOOLSTACK]), name), None, "{name}");
+            }
+        }
+    }
 }

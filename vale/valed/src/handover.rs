@@ -16,6 +16,8 @@ use crate::nsh::Label;
 use crate::offload::Offload;
 use crate::outgoing::{Outgoing, append};
 
+/// Most workers.
+pub const MAX_WORKERS: usize = 16;
 /// Frames that wait between two workers.
 pub const SLOTS: usize = 1024;
 

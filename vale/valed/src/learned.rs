@@ -12,8 +12,10 @@ use crate::limit::Nanoseconds;
 const STATIONS: usize = 2048;
 /// Places that one station may take.
 const WAYS: usize = 4;
-/// The switch forgets a station after this silence.
+/// The switch forgets a station behind an uplink after this silence.
 const AGE: Nanoseconds = 300_000_000_000;
+/// A frame that guests pass around in a circle is back within this time.
+const CIRCLE: Nanoseconds = 1_000_000_000;
 
 /// A station, or none. A reader that meets a writer finds no station.
 #[derive(Default)]
@@ -101,6 +103,8 @@ pub fn table_seed() -> u64 {
 /// invent addresses cost no memory. All workers of a switch share the table.
 pub struct Learned {
     stations: Box<[Place]>,
+    /// The table forgets a station after this silence.
+    age: Nanoseconds,
     /// Keeps strangers from choosing addresses that share their places.
     seed: u64,
 }
@@ -109,8 +113,29 @@ impl Default for Learned {
     fn default() -> Self {
         Self {
             stations: (0..STATIONS).map(|_| Place::default()).collect(),
+            age: AGE,
             seed: table_seed(),
         }
+    }
+}
+
+/// The stations that sent a moment ago.
+pub struct Heard(Learned);
+
+impl Default for Heard {
+    fn default() -> Self {
+        Self(Learned {
+            age: CIRCLE,
+            ..Learned::default()
+        })
+    }
+}
+
+impl std::ops::Deref for Heard {
+    type Target = Learned;
+
+    fn deref(&self) -> &Learned {
+        &self.0
     }
 }
 
@@ -136,7 +161,7 @@ impl Learned {
             .iter()
             .filter_map(Place::load);
         let found = places.find(|s| s.is(segment, mac))?;
-        (now.saturating_sub(found.seen) <= AGE).then_some(found.port())
+        (now.saturating_sub(found.seen) <= self.age).then_some(found.port())
     }
 
     /// Forgets the stations behind a port that is gone.

@@ -50,11 +50,13 @@ impl Bucket {
         (u128::from(amount) * u128::from(self.price)).div_ceil(1 << PLACES) as u64
     }
 
-    /// The time of a full bucket after `amount` tokens are gone; None if it holds fewer.
+    /// The time of a full bucket after `amount` tokens are gone; None if it holds fewer. A full bucket gives
+    /// more tokens than it holds: otherwise the longest frames would never pass.
     fn after(&self, full: u64, amount: u64, now: Nanoseconds) -> Option<u64> {
         let now = now.saturating_mul(TICKS);
-        let after = full.max(now).saturating_add(self.ticks(amount));
-        (after - now <= self.depth).then_some(after)
+        let ticks = self.ticks(amount);
+        let after = full.max(now).saturating_add(ticks);
+        (after - now <= self.depth.max(ticks)).then_some(after)
     }
 
     /// True if the bucket has the tokens.
@@ -96,8 +98,14 @@ impl Budget {
         Self(rate_per_s.map(|rate| Bucket::new(rate, LEAST_PACKETS)))
     }
 
-    pub fn admits(&self, now: Nanoseconds) -> bool {
-        take(&self.0, 1, now)
+    /// True if the budget admits a frame that becomes some frames, which then count.
+    pub fn admits(&self, frames: usize, now: Nanoseconds) -> bool {
+        take(&self.0, frames as u64, now)
+    }
+
+    /// True if the budget admits frames now.
+    pub fn would_admit(&self, frames: usize, now: Nanoseconds) -> bool {
+        would_admit(&self.0, frames as u64, now)
     }
 }
 
@@ -122,14 +130,16 @@ impl Meter {
         would_admit(&self.packets, 1, now) && would_admit(&self.bits, bytes as u64 * 8, now)
     }
 
-    /// True if the rates admit a frame, which then counts. A refused frame costs no tokens.
-    pub fn admits(&self, bytes: usize, now: Nanoseconds) -> bool {
-        if !take(&self.packets, 1, now) {
+    /// True if the rates admit a frame that becomes some packets, which then count. A refused frame
+    /// costs no tokens.
+    pub fn admits(&self, packets: usize, bytes: usize, now: Nanoseconds) -> bool {
+        let packets = packets as u64;
+        if !take(&self.packets, packets, now) {
             return false;
         }
         let admitted = take(&self.bits, bytes as u64 * 8, now);
-        if let (false, Some(packets)) = (admitted, &self.packets) {
-            packets.give_back(1);
+        if let (false, Some(bucket)) = (admitted, &self.packets) {
+            bucket.give_back(packets);
         }
         admitted
     }
@@ -159,7 +169,7 @@ impl PortLimits {
     /// True if the budgets admit a flooded frame now.
     pub fn would_flood(&self, group: bool, now: Nanoseconds) -> bool {
         let budget = if group { &self.group } else { &self.unknown };
-        would_admit(&budget.0, 1, now)
+        budget.would_admit(1, now)
     }
 
     /// False if every frame passes.
@@ -180,7 +190,7 @@ mod tests {
     use super::*;
 
     fn admitted(meter: &Meter, bytes: usize, rounds: u64, step: Nanoseconds) -> u64 {
-        let round = |n| (0..64).filter(|_| meter.admits(bytes, n * step)).count() as u64;
+        let round = |n| (0..64).filter(|_| meter.admits(1, bytes, n * step)).count() as u64;
         (0..rounds).map(round).sum()
     }
 
@@ -217,7 +227,7 @@ mod tests {
         #[test]
         fn time_that_runs_back_adds_nothing(times in prop::collection::vec(0u64..1000, 1..200)) {
             let budget = Budget::new(Some(1));
-            let count = times.iter().filter(|t| budget.admits(**t)).count();
+            let count = times.iter().filter(|t| budget.admits(1, **t)).count();
             prop_assert!(count <= 64);
         }
     }

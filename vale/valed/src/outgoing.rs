@@ -88,7 +88,7 @@ impl<'a> Outgoing<'a> {
         self.head.len() + self.rest.map_or(0, |r| r.len())
     }
 
-    /// The number of frames that it becomes for a guest.
+    /// The number of frames that it becomes for a guest. Rates count it as that many.
     pub fn count(&self) -> usize {
         let segments = self
             .offload

@@ -15,7 +15,7 @@ use crate::device::{Absent, BURST, Buffers, Device};
 use crate::filter::{Filter, Seen};
 use crate::guard::Guard;
 use crate::handover::At;
-use crate::headers::Ethernet;
+use crate::headers::{ETHERNET, Ethernet};
 use crate::held::Held;
 use crate::host::HostPort;
 use crate::limit::{Nanoseconds, PortLimits};
@@ -50,6 +50,8 @@ pub struct Port {
     pub mac: Option<Mac>,
     /// The switch learns the stations behind the port.
     pub learns: bool,
+    /// An uplink of untagged frames: a tag would lead to another network.
+    is_untagged: bool,
     /// Stations may be behind the port: it gets frames to unknown addresses of its segment.
     pub is_open: bool,
     mtu: usize,
@@ -91,8 +93,9 @@ impl Port {
             uplink: Uplink::of(add),
             segment: add.segment,
             mac: add.mac,
-            learns: (add.vlan.is_some() || matches!(add.kind, Kind::Vxlan | Kind::Pipe))
+            learns: matches!(add.kind, Kind::Veth | Kind::Tap | Kind::Vxlan | Kind::Pipe)
                 && add.mac.is_none(),
+            is_untagged: Uplink::of(add).is_some() && !add.vlan_tags,
             is_open: add.mac.is_none() || !add.port_security,
             mtu: add.mtu.into(),
             link_up: add.link_up,
@@ -131,6 +134,7 @@ impl Port {
             segment: self.segment,
             mac: self.mac,
             learns: self.learns,
+            is_untagged: self.is_untagged,
             is_open: self.is_open,
             mtu: self.mtu,
             link_up: self.link_up,
@@ -181,6 +185,7 @@ impl Port {
         if ethernet.is_link_control() {
             return Err(|c| &mut c.dropped_link_control);
         }
+        self.takes_tags(ethernet.payload)?;
         let judged = match relayed {
             Some(Relayed { is_station }) => self.guard.judge_relayed(ethernet, bytes, is_station),
             None => self.guard.judge(ethernet, bytes),
@@ -189,14 +194,14 @@ impl Port {
     }
 
     /// The stages of a judged frame that comes from the port: filter, then rates.
-    pub fn enters(&mut self, seen: &Seen, bytes: usize, now: Nanoseconds) -> Result<(), Counter> {
-        if !self.filter_admits(seen, Direction::Egress, now) {
+    pub fn enters(&mut self, out: &Outgoing<'_>) -> Result<(), Counter> {
+        if !self.filter_admits(out.seen, Direction::Egress, out.now) {
             return Err(|c| &mut c.dropped_filter);
         }
         if self
             .limits
-            .as_mut()
-            .is_some_and(|l| !l.rx.admits(bytes, now))
+            .as_ref()
+            .is_some_and(|l| !l.rx.admits(out.count(), out.len(), out.now))
         {
             return Err(|c| &mut c.dropped_rate);
         }
@@ -212,6 +217,7 @@ impl Port {
     pub fn deliver(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) -> Delivery {
         let admitted = self
             .takes(out.longest - out.payload)
+            .and_then(|()| self.takes_tags(out.payload))
             .and_then(|()| self.leaves(out));
         if let (Ok(()), Some(decided)) = (admitted, &mut self.decided) {
             match decided.decide(out) {
@@ -234,7 +240,10 @@ impl Port {
     /// Queues a copy of a mirror. The port's filter and rates concern its own traffic only.
     /// True for a copy that the far end's queue got.
     pub fn deliver_copy(&mut self, copy: &mut Outgoing<'_>, buffers: &mut Buffers) -> bool {
-        let delivery = self.push(self.takes(copy.longest - copy.payload), copy, buffers);
+        let admitted = self
+            .takes(copy.longest - copy.payload)
+            .and_then(|()| self.takes_tags(copy.payload));
+        let delivery = self.push(admitted, copy, buffers);
         matches!(delivery, Delivery::Queued)
     }
 
@@ -277,13 +286,24 @@ impl Port {
         Ok(())
     }
 
+    /// The tags of a frame from or to the port, whose payload is at this offset.
+    pub fn takes_tags(&self, payload: usize) -> Result<(), Counter> {
+        match self.is_untagged && payload != ETHERNET {
+            true => Err(|c| &mut c.dropped_type),
+            false => Ok(()),
+        }
+    }
+
     /// The stages of a frame to the port: filter, then rates.
     fn leaves(&mut self, out: &Outgoing<'_>) -> Result<(), Counter> {
         if !self.filter_admits(out.seen, Direction::Ingress, out.now) {
             return Err(|c| &mut c.dropped_filter);
         }
-        let (len, now) = (out.len(), out.now);
-        if self.limits.as_mut().is_some_and(|l| !l.tx.admits(len, now)) {
+        if self
+            .limits
+            .as_ref()
+            .is_some_and(|l| !l.tx.admits(out.count(), out.len(), out.now))
+        {
             return Err(|c| &mut c.dropped_rate);
         }
         Ok(())

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
 mod chains;
+mod circles;
 mod decided;
 mod detour;
 mod hold;
@@ -18,7 +19,7 @@ use crate::filter::{Filter, Seen};
 use crate::handover::At;
 use crate::headers::Ethernet;
 use crate::held::Patience;
-use crate::learned::Learned;
+use crate::learned::{Heard, Learned};
 use crate::limit::Nanoseconds;
 use crate::lookup::{Lookup, StaticTable};
 use crate::mirror::Mirrors;
@@ -27,6 +28,7 @@ use crate::outgoing::Outgoing;
 use crate::packet;
 use crate::port::{Counter, Delivery, MALFORMED, Port};
 use crate::turns::Turns;
+use circles::Lines;
 use limits::SegmentLimits;
 
 /// Most ports of a switch.
@@ -62,18 +64,41 @@ struct Verdict {
     rests_on: usize,
 }
 
+/// The destination of a frame.
+#[derive(Clone, Copy)]
+struct Target {
+    segment: u32,
+    mac: Mac,
+    group: bool,
+}
+
+impl Target {
+    fn of(segment: u32, ethernet: &Ethernet) -> Self {
+        let mac = ethernet.destination;
+        let group = mac.is_multicast();
+        Self {
+            segment,
+            mac,
+            group,
+        }
+    }
+}
+
 /// The part of a switch that all workers share, apart from limits of segments.
 #[derive(Clone, Default)]
 pub struct Shared {
     /// Its number, different from those of all other switches and ports.
     pub id: u64,
     learned: Arc<Learned>,
+    heard: Arc<Heard>,
 }
 
 impl Shared {
     pub fn new(id: u64) -> Self {
-        let learned = Arc::default();
-        Self { id, learned }
+        Self {
+            id,
+            ..Self::default()
+        }
     }
 }
 
@@ -84,7 +109,11 @@ pub struct Switch {
     at: At,
     ports: Vec<Option<Box<Port>>>,
     lookup: Box<dyn Lookup>,
+    /// The stations behind uplinks.
     learned: Arc<Learned>,
+    /// Stations that no port has and no uplink leads to, such as those behind a guest with two ports.
+    heard: Arc<Heard>,
+    lines: Lines,
     chains: Chains,
     mirrors: Mirrors,
     segment_limits: SegmentLimits,
@@ -99,13 +128,15 @@ pub struct Switch {
 
 impl Switch {
     pub fn new(name: SwitchName, index: usize, shared: Shared) -> Self {
-        let Shared { id, learned } = shared;
+        let Shared { id, learned, heard } = shared;
         Self {
             name,
             at: At { index, id },
             ports: Vec::new(),
             lookup: Box::new(StaticTable::default()),
             learned,
+            heard,
+            lines: Lines::default(),
             chains: Chains::default(),
             mirrors: Mirrors::default(),
             segment_limits: SegmentLimits::default(),
@@ -152,6 +183,7 @@ impl Switch {
         let others = self.ports.iter_mut().flatten();
         others.for_each(|p| p.forget(index));
         self.learned.forget(index);
+        self.heard.forget(index);
         if let Some(mac) = port.mac {
             self.lookup.remove(port.segment, mac);
         }
@@ -390,43 +422,28 @@ impl Switch {
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
     ) -> Result<(), Counter> {
-        let now = out.now;
+        let mut is_own = false;
         if let Some(port) = &mut self.ports[source] {
-            port.enters(out.seen, out.len(), now)?;
+            port.enters(out)?;
             self.segment_limits.enters(port.segment, out)?;
-            if port.learns && self.lookup.find(port.segment, ethernet.source).is_none() {
-                let segment = port.segment;
-                self.learned.learn(segment, ethernet.source, source, now);
-            }
+            is_own = port.mac == Some(ethernet.source);
+        }
+        // The lookup has the port's own address.
+        if !is_own || step.is_some_and(|step| !step.enters) {
+            self.check_circle(source, ethernet, step, out)?;
         }
         if !self.mirrors.is_empty() {
             self.mirror(Side::Rx, source, out, buffers);
         }
         match step {
             Some(step) => self.take_step(step, source, ethernet, out, buffers),
-            None if self.chains.isolates(source) => return Err(|c| &mut c.dropped_unknown),
-            None if self.returned(source, ethernet, now) => return Err(|c| &mut c.dropped_spoof),
+            None if self.chains.isolates(source) => Err(|c| &mut c.dropped_unknown),
             None => {
                 let segment = self.ports[source].as_ref().map_or(0, |p| p.segment);
-                self.send(source, segment, ethernet, out, buffers);
+                let to = Target::of(segment, ethernet);
+                self.send(source, to, None, out, buffers)
             }
         }
-        Ok(())
-    }
-
-    /// True for a frame that has made a circle through guests with two ports, or that takes over an
-    /// address. Its source is another station of the segment; it is a group frame, or its port is
-    /// an open one of a guest.
-    fn returned(&self, source: usize, ethernet: &Ethernet, now: Nanoseconds) -> bool {
-        let from = self.ports[source].as_deref();
-        from.is_some_and(|port| {
-            let owner = || self.lookup.find(port.segment, ethernet.source);
-            let behind = || self.station(port.segment, ethernet.source, now);
-            let is_open_guest = port.is_open && port.mac.is_some();
-            (is_open_guest || ethernet.destination.is_multicast())
-                && !port.learns
-                && owner().or_else(behind).is_some_and(|owner| owner != source)
-        })
     }
 
     /// The port behind which a station of the segment was seen last.
@@ -473,30 +490,38 @@ impl Switch {
         })
     }
 
-    /// Sends a judged frame to its destination.
+    /// Sends a judged frame to its destination. One that has passed a chain, by `step`, enters none of its
+    /// hops.
     fn send(
         &mut self,
         source: usize,
-        segment: u32,
-        ethernet: &Ethernet,
+        to: Target,
+        step: Option<Step>,
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
-    ) {
-        let group = ethernet.destination.is_multicast();
-        let owner = self.lookup.find(segment, ethernet.destination);
-        let learned = || self.station(segment, ethernet.destination, out.now);
-        match owner.or_else(learned) {
-            Some(index) if !group && index != source => self.deliver_or_hold(index, out, buffers),
-            found => {
-                let known = found.is_some();
-                if !known && !self.may_flood(source, segment, group, out.now) {
-                    return self.drop_frame(source, |c| &mut c.dropped_flood);
-                }
-                let sent = !known && self.flood(source, segment, group, out, buffers);
-                if let (false, false, Some(port)) = (sent, group, &mut self.ports[source]) {
-                    port.counters.dropped_unknown += 1;
-                }
+    ) -> Result<(), Counter> {
+        let Target {
+            segment,
+            mac,
+            group,
+        } = to;
+        let owner = self.lookup.find(segment, mac);
+        let found = owner.or_else(|| self.station(segment, mac, out.now));
+        if let Some(index) = found.filter(|index| !group && *index != source) {
+            if let Some(step) = step.filter(|step| self.chains.is_inside(*step, index)) {
+                return Err(self.cut_step(step, source, Some(index), out.count()));
             }
+            self.deliver_or_hold(index, out, buffers);
+            return Ok(());
+        }
+        let known = found.is_some();
+        if !known && !self.may_flood(source, to, out) {
+            return Err(|c| &mut c.dropped_flood);
+        }
+        let sent = !known && self.flood(source, to, step, out, buffers);
+        match sent || group {
+            true => Ok(()),
+            false => Err(|c| &mut c.dropped_unknown),
         }
     }
 
@@ -505,23 +530,26 @@ impl Switch {
     fn flood(
         &mut self,
         source: usize,
-        segment: u32,
-        group: bool,
+        to: Target,
+        step: Option<Step>,
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
     ) -> bool {
+        let Target { segment, group, .. } = to;
         let (mut sent, mut workers) = (false, 0u64);
         for index in 0..self.ports.len() {
-            if !self.floods(index, source, segment, group) {
+            let is_inside = step.is_some_and(|step| self.chains.is_inside(step, index));
+            if is_inside || !self.floods(index, source, segment, group) {
                 continue;
             }
             sent = true;
             match self.ports[index].as_deref() {
                 Some(port) if port.is_moving => self.deliver_or_hold(index, out, buffers),
+                // Another worker does not know the chain of the frame.
                 Some(Port {
                     elsewhere: Some(worker),
                     ..
-                }) => workers |= 1 << worker,
+                }) if step.is_none() => workers |= 1 << worker,
                 _ => self.deliver(index, out, buffers),
             }
         }

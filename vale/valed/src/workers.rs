@@ -19,12 +19,11 @@ use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{PortId, PortName, SwitchName};
 
 use crate::forwarder::{Command, Forwarder, Post};
+pub use crate::handover::MAX_WORKERS;
 use crate::handover::{Sleeper, mesh};
 use crate::held::Patience;
 pub use moves::MoveFailure;
 
-/// Most workers.
-pub const MAX_WORKERS: usize = 16;
 const COMMANDS: usize = 64;
 
 /// The way of commands to one worker.

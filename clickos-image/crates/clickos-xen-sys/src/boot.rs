@@ -205,8 +205,8 @@ unsafe fn take_pvh_memory(info: &HvmStartInfo) {
         &raw const xen_image_end as usize,
     );
     for (start, end) in ranges {
-        // SAFETY: memory of the guest by the map. Address 0 is kept out, for it is the null
-        // pointer, and so is the image; the start info was copied and is not needed any more.
+        // SAFETY: memory of the guest by the map. The null pointer and the image are kept out. The
+        // start info was copied and is not needed any more.
         unsafe {
             heap::add(start.max(PAGE_SIZE), end.min(image.0));
             heap::add(start.max(image.1), end);

@@ -222,7 +222,8 @@ impl Toolstack {
         deadline: Instant,
         steps: &mut Steps,
     ) -> Result<()> {
-        control::write(self.router_of(guest, 0, deadline), &spec.writes)?;
+        control::write(self.router_of(guest, 0, deadline), &spec.writes)
+            .map_err(|error| error.of_write(spec.has_secrets))?;
         steps.end("configuration");
         self.set_links(guest)?;
         steps.end("switch port");
@@ -353,7 +354,7 @@ mod tests {
     #[test]
     fn what_the_guest_refuses_leaves_nothing() {
         type Change = fn(&mut Spec);
-        let cases: [(Code, &str, Change); 5] = [
+        let cases: [(Code, &str, Change); 6] = [
             (
                 Code::BadConfig,
                 "wire.click:1:1: no element class \"Bad\"",
@@ -367,6 +368,10 @@ mod tests {
             }),
             (Code::HandlerError, "fw.config: bad rule", |s| {
                 s.writes[0].1 = "bad".into()
+            }),
+            (Code::HandlerError, "writes: the guest refused them;", |s| {
+                s.writes[0].1 = "bad".into();
+                s.has_secrets = true;
             }),
             (Code::BadImage, "00 is not the engine", |s| {
                 s.image_sha256 = "00".into()

@@ -69,7 +69,7 @@ impl Toolstack {
 mod tests {
     use std::time::Duration;
 
-    use cosmos_proto::{History, MoveTarget, Stamp};
+    use cosmos_proto::{History, MoveTarget, Stamp, Writes};
 
     use crate::error::Code;
     use crate::guest::FORMER;
@@ -101,13 +101,18 @@ mod tests {
 
     /// Writes a rule; returns the error's code.
     fn write(world: &World, number: u64) -> Result<Vec<u64>, Code> {
-        let stamp = Stamp {
-            number,
-            incarnation: Some(uuid(9)),
+        let args = Writes {
+            uuid: uuid(1),
+            rid: 0,
+            writes: vec![("fw.config".to_owned(), "allow icmp".to_owned())],
+            stamp: Some(Stamp {
+                number,
+                incarnation: Some(uuid(9)),
+            }),
+            has_secrets: false,
+            timeout_ms: 0, // The caller has another one.
         };
-        let writes = [("fw.config".to_owned(), "allow icmp".to_owned())];
-        let toolstack = &world.toolstack;
-        let written = toolstack.write_stamped(&uuid(1), 0, &writes, Some(&stamp), SOON);
+        let written = world.toolstack.write_stamped(&args, SOON);
         written.map(|taken| taken.applied).map_err(|e| e.code)
     }
 

@@ -75,7 +75,8 @@ def _outage(state, arguments):
     name = arguments.service
     if name in _ON_HOST:
         name = host.daemon(name)
-    lab.Lab(state, [host]).outage(name, arguments.kind, arguments.seconds)
+    lab.Lab(state, [host]).outage(name, arguments.kind, arguments.seconds,
+                                  lambda: print('away', flush=True))
 
 
 def _leftovers(state, arguments):

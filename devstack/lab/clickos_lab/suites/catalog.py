@@ -14,7 +14,7 @@ _STESTR_SHOW = r' (FAILED|\.\.\. FAIL)|^ - (Passed|Failed):'
 #: folder with tests: what else has to be importable; the longest first, since
 #: two run at a time
 _PYTHON_TESTS = {
-    'tacker-plugin': ('interfaces',),
+    'tacker-plugin': ('interfaces', 'devstack/lab'),
     'nova-driver': ('cosmos/python', 'interfaces'),
     'devstack/lab': ('interfaces',),
     'cosmos/python': (),
@@ -43,6 +43,7 @@ def lint(state):
         _check('licenses'), _check('docs'), _check('promises'),
         _check('flaky'), _check('site'), _rustfmt(),
         _check('shell_scripts'), _check('prose'), _check('circles'),
+        _check('deciders'),
         runner.Suite('pep8', [state.tool('flake8')]), _check('names'),
         _bandit(state)]
     return [

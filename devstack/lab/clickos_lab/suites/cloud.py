@@ -50,7 +50,7 @@ def _gate(state):
 
 
 def _prepare(state):
-    # A page has this build, which can take longer than a block of it may.
+    # A page has this build, which can take longer than its blocks may.
     rust.build_click(state)
     tempest.prepare_everything(state)
 

@@ -43,6 +43,8 @@ ALONE = ('tests.soak.test_store_alone', 'tests.soak.test_xl_alone')
 _HOSTILE_SECONDS = 300
 #: for each fuzz target
 _INPUTS = 20000
+#: random chains of the test of loops
+_WORLDS = 20000
 #: of the guard's long test
 _FRAMES = 300000
 #: An attacker's line for the record begins with it.
@@ -113,6 +115,15 @@ def _rings(_names):
                        HOSTILE_SECONDS=_HOSTILE_SECONDS)
 
 
+def _loops(_names):
+    """Send packets through random chains of random functions."""
+    seed = secrets.randbelow(2 ** 32)
+    progress.note(f'{_WORLDS} chains, seed {seed}')
+    return _cargo_test('--release', '--package', 'valed', '--lib',
+                       'packets_give', '--', '--nocapture',
+                       VALE_WORLDS=_WORLDS, VALE_SEED=seed)
+
+
 def _fuzz(_names):
     """Give each fuzz target more and other inputs than `make test` does."""
     seed = secrets.randbelow(2 ** 32)
@@ -158,7 +169,8 @@ _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
     'xen-tools': _alone,
-    'compute': _in_lab('compute'), 'rings': _rings, 'fuzz': _fuzz,
+    'compute': _in_lab('compute'), 'rings': _rings, 'loops': _loops,
+    'fuzz': _fuzz,
     'seeds': _seeds,
     'xen-hosts': _in_lab('xen_hosts'),
     'tempest': _in_lab('tempest', '--regex',

@@ -21,6 +21,7 @@ from clickos_lab import paths
 from nova_clickos.conf import CONF
 from nova_clickos.migration import arrivals
 from nova_clickos.migration import departure
+from nova_clickos.migration import identity
 from tests import nat
 
 UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
@@ -129,8 +130,10 @@ class LiveMigrationTest(unittest.TestCase):
         CONF.set_override('migration_address', '127.0.0.1', group='clickos')
         self.addCleanup(CONF.clear_override, 'migration_address',
                         group='clickos')
-        invitation = expected.expect(server, engine, self.vifs())
-        departure.move(source, UUID, invitation)
+        own = identity.Identity()
+        invitation = expected.expect(server, engine, self.vifs(),
+                                     own.certificate)
+        departure.move(source, UUID, invitation, own)
         self.await_packets(target, 100)
         client.stdin.write('\n')
         client.stdin.flush()

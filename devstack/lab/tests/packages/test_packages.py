@@ -106,6 +106,20 @@ class PackagesTest(unittest.TestCase):
         self.assertEqual('clickos-valed', self.run_there(
             f'stat -c %U /proc/{self.pid("valed")}'))
         self.attach_a_tap()
+        self.show_nothing_to_a_stranger()
+
+    def show_nothing_to_a_stranger(self):
+        """Guests, ports, chains and rules are for root and the services."""
+        for command in ('cosmos list', 'vale-ctl list', 'vale-ctl chain list',
+                        'vale-ctl offload show'):
+            self.run_there(command)
+            said = self.run_there(f'runuser -u nobody -- {command} 2>&1; '
+                                  'echo "status $?"')
+            self.assertRegex(said, 'uid [0-9]+ has no role here.*\nstatus 1$')
+        for user, command in (('clickos-agent', 'cosmos list'),
+                              ('nova', 'cosmos list'),
+                              ('clickos-valed', 'vale-ctl list')):
+            self.run_there(f'runuser -u {user} -- {command}')
 
     def await_cosmosd(self):
         self.run_there('for i in $(seq 100); do cosmos list && exit; '

@@ -135,6 +135,14 @@ class EndpointTest(testtools.TestCase):
         self.refused('no-such-guest', MISSING, 'handler_list',
                      server_id=MISSING)
 
+    def test_cosmosd_learns_of_secrets(self):
+        for number, more in enumerate(({'has_secrets': True}, {}), 1):
+            self.call('handler_write', server_id=UUID, attempt=number,
+                      writes=[['fw.config', 'x']], **more)
+            self.assertEqual(
+                more.get('has_secrets'),
+                self.cosmosd.args('handler-write').get('has_secrets'))
+
     def test_cosmosd_away(self):
         self.cosmosd.stop()
         self.refused('unavailable', self.cosmosd.path, 'handler_list',

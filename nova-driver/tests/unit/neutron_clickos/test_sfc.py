@@ -72,6 +72,25 @@ class RenderTest(testtools.TestCase):
                             'weight': 3}], 'transparent': True}],
             'nat': ['192.0.2.0/24'], 'symmetric': True}}, self.render())
 
+    def test_the_tags_of_its_ports_say_what_a_hop_is(self):
+        def hops(**changes):
+            ports = dict(PORTS)
+            for key, change in changes.items():
+                place = ports[key].place._replace(**change)
+                ports[key] = ports[key]._replace(place=place)
+            return self.render(ports=ports)['host1']['hops']
+        # The first hop has port security, the second one has not.
+        self.assertEqual([False, True],
+                         [hop['transparent'] for hop in hops()])
+        for secure in (True, False):
+            for said in (True, False):
+                change = {'secure': secure, 'transparent': said}
+                self.assertEqual(
+                    [said, said], [hop['transparent'] for hop in hops(
+                        p1i=change, p2i=change)])
+        self.assertEqual([None, 3], [hop.get('copies') for hop in hops(
+            p2i={'copies': 3})])
+
     def test_a_claim_counts_within_what_each_live_egress_may_claim(self):
         for claimable, counts in ((['192.0.2.0/24'], True),
                                   (['192.0.0.0/16'], True),

@@ -3,15 +3,18 @@
 
 import http.server
 import json
+import logging
 import threading
 
 from clickos_client import document
+import fixtures
 
 from nova_clickos import desired_state
 from nova_clickos import exception
 from tests.unit.nova_clickos import base
 
 SECRET = 'clickos-secret:' + base.UUID
+QUERY = 'secrets=true&project_id=' + base.PROJECT
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -28,6 +31,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _send(self):
         body = self.server.body.encode()
         self.send_response(self.server.status)
+        self.send_header('Content-Type', 'application/json')
         self.send_header('Content-Length', str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -61,29 +65,30 @@ class DesiredStateTest(base.TestCase):
 
     def refused(self, *parts):
         error = self.assertRaises(exception.GuestNotStarted,
-                                  self.desired_state.fetch, base.UUID)
+                                  self.desired_state.fetch, base.UUID,
+                                  base.PROJECT)
         for part in ('outdated handler values',) + parts:
             self.assertIn(part, error.format_message())
 
     def test_writes(self):
         self.assertEqual(
             document.Desired((('fw.config', 'deny all'),), revision=2),
-            self.desired_state.fetch(base.UUID))
+            self.desired_state.fetch(base.UUID, base.PROJECT))
         self.assertEqual(
-            ['/v1/servers/%s/desired-state?secrets=true' % base.UUID],
+            ['/v1/servers/%s/desired-state?%s' % (base.UUID, QUERY)],
             self.server.paths)
 
     def test_none(self):
         self.server.body = '{"revision": 0, "writes": []}'
         self.assertEqual(document.Desired(),
-                         self.desired_state.fetch(base.UUID))
+                         self.desired_state.fetch(base.UUID, base.PROJECT))
 
     def test_configuration(self):
         self.server.body = json.dumps({
             'revision': 1, 'writes': [['a.x', '1']], 'configuration': {
                 'config': 'Idle;', 'config_name': 'new.click',
                 'replaces': document.digest('abcd')}})
-        desired = self.desired_state.fetch(base.UUID)
+        desired = self.desired_state.fetch(base.UUID, base.PROJECT)
         first = document.Configuration('old', writes=(('b.x', '2'),))
         self.assertEqual(
             document.Configuration('Idle;', 'new.click', (('a.x', '1'),)),
@@ -91,11 +96,21 @@ class DesiredStateTest(base.TestCase):
         self.assertEqual(first.updated((('a.x', '1'),)),
                          desired.onto(first, 'rebuilt'))
 
+    def test_no_log_has_a_secret(self):
+        logged = self.useFixture(fixtures.FakeLogger(level=logging.DEBUG))
+        self.server.body = json.dumps({
+            'writes': [['vpn.key', SECRET]], 'project_id': base.PROJECT,
+            'configuration': {'config': 'Idle;', 'config_name': 'a.click'},
+            'secrets': {SECRET: 'hidden'}})
+        self.desired_state.fetch(base.UUID, base.PROJECT)
+        self.desired_state.fetch_state(base.UUID, base.PROJECT)
+        self.assertNotIn('hidden', logged.output)
+
     def test_secrets(self):
         self.server.body = json.dumps({
             'revision': 1, 'writes': [['a.key', SECRET]],
             'secrets': {SECRET: 'hidden'}})
-        found = self.desired_state.fetch(base.UUID).secrets
+        found = self.desired_state.fetch(base.UUID, base.PROJECT).secrets
         self.assertEqual([['a.key', 'hidden']],
                          found.resolved([['a.key', SECRET]]))
         self.assertNotIn('hidden', repr(found))
@@ -109,7 +124,7 @@ class DesiredStateTest(base.TestCase):
             document.Desired((), document.Configuration('Idle;', 'new.click'),
                              None, 1, 4),
             self.desired_state.fetch_state(base.UUID, base.PROJECT))
-        self.assertEqual(['/v1/states/%s?secrets=true' % base.UUID],
+        self.assertEqual(['/v1/states/%s?%s' % (base.UUID, QUERY)],
                          self.server.paths)
         self.assertRaises(exception.GuestNotStarted,
                           self.desired_state.fetch_state, base.UUID, 'other')

@@ -311,7 +311,7 @@ class StartAgainTest(base.DriverTestCase):
             start()
             self.assertEqual([['fw.log', 'on'], ['fw.config', 'deny all']],
                              self.cosmosd.args('create')['writes'])
-            self.fetch.assert_called_with(base.UUID)
+            self.fetch.assert_called_with(base.UUID, base.PROJECT)
 
     def test_a_guest_forwards_after_its_start_is_confirmed(self):
         self.fetch.return_value = document.Desired(number=7, revision=2)
@@ -361,15 +361,32 @@ class StartAgainTest(base.DriverTestCase):
             (('a.key', name),), revision=1,
             secrets=secrets.Secrets({name: 'hidden'}))
         self.driver.power_on(None, self.server, base.network_info())
-        self.assertIn(['a.key', 'hidden'],
-                      self.cosmosd.args('create')['writes'])
-        self.cosmosd.faults['create'] = ('handler-error',
-                                         'a.key: "hidden": too short')
+        args = self.cosmosd.args('create')
+        self.assertIn(['a.key', 'hidden'], args['writes'])
+        self.assertIs(True, args['has_secrets'])
+        for code, told, shown in (
+                ('handler-error', 'a.key: "hid\\x64en": short',
+                 secrets.HIDDEN),
+                ('bad-request', 'a.key: h i d d e n', secrets.HIDDEN),
+                ('a-later-one', 'a.key: hidden', secrets.HIDDEN),
+                ('bad-config', 'fw.click:1:1: no class',
+                 'fw.click:1:1: no class')):
+            self.cosmosd.faults['create'] = code, told
+            error = self.assertRaises(
+                exception.GuestNotStarted, self.driver.power_on, None,
+                self.server, base.network_info())
+            self.assertEqual(shown, error.format_message())
+        self.assertNotIn('hidden', repr(self.fetch.return_value))
+
+    def test_words_about_values_without_secrets_are_shown(self):
+        self.fetch.return_value = document.Desired((('a.x', '1'),),
+                                                   revision=1)
+        self.cosmosd.faults['create'] = 'handler-error', 'a.x: "1": short'
         error = self.assertRaises(
             exception.GuestNotStarted, self.driver.power_on, None,
             self.server, base.network_info())
-        self.assertEqual('a.key: "%s": too short' % name,
-                         error.format_message())
+        self.assertEqual('a.x: "1": short', error.format_message())
+        self.assertNotIn('has_secrets', self.cosmosd.args('create'))
 
     def test_what_ran_is_replaced(self):
         for start in self.ways():

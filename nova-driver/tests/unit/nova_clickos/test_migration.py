@@ -17,6 +17,7 @@ from nova_clickos import guest
 from nova_clickos.migration import arrivals
 from nova_clickos.migration import channel
 from nova_clickos.migration import departure
+from nova_clickos.migration import identity
 from nova_clickos.migration import operations
 from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
@@ -175,6 +176,45 @@ class MoveTest(TestCase):
         self.assertStays()
 
 
+class SecretTest(TestCase):
+    """Nova's debug log has what Nova carries."""
+
+    def test_what_nova_logs_lets_nobody_in(self):
+        data = self.prepare()
+        log = '%s' % data
+        self.assertIn('BEGIN CERTIFICATE', log)
+        for secret in ('PRIVATE', 'token', 'password'):
+            self.assertNotIn(secret, log)
+        thief = channel.connect(data.filename, identity.Identity(), 60)
+        self.assertRaises(channel.ChannelError, thief.receive, 60)
+        self.assertEqual((True, False), self.move(data))
+
+    def test_the_key_is_for_one_move(self):
+        data = self.prepare()
+        self.assertEqual((True, False), self.move(data))
+        self.assertEqual((False, True), self.move(data))
+
+    def test_a_source_of_an_earlier_version_is_named(self):
+        data = self.target.check_target(
+            cosmosd.SHA256, self.other._do_host())
+        data.filename, data.vifs = '{"port": 0}', []
+        error = self.assertRaises(
+            nova_exception.MigrationError, self.target.prepare, self.server,
+            cosmosd.SHA256, data)
+        self.assertIn('earlier driver', error.format_message())
+        self.assertEqual({}, self.other.guests)
+
+    def test_keys_of_moves_that_never_begin_are_bounded(self):
+        self.useFixture(fixtures.MockPatchObject(
+            operations, '_MOST_CHECKED', 3))
+        source = operations.LiveMigration(None, None)
+        for uuid in 'abcab':
+            source._new_identity(uuid)
+        self.assertEqual(['c', 'a', 'b'], list(source._identities))
+        source._new_identity('d')
+        self.assertEqual(['a', 'b', 'd'], list(source._identities))
+
+
 class CheckTest(TestCase):
 
     def refused(self, call, *args):
@@ -209,7 +249,9 @@ class ChannelTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.listener = channel.Listener('127.0.0.1', range(49152, 49216))
+        self.own = identity.Identity()
+        self.listener = channel.Listener('127.0.0.1', range(49152, 49216),
+                                         self.own.certificate)
         self.addCleanup(self.listener.close)
         self.over = threading.Event()
         self.found = []
@@ -219,31 +261,115 @@ class ChannelTest(base.TestCase):
         self.addCleanup(self.thread.join)
         self.addCleanup(self.over.set)
         self.invitation = json.loads(self.listener.invitation())
+        self.place = self.invitation['address'], self.invitation['port']
 
-    def connect(self, **changes):
-        return channel.connect(
-            json.dumps({**self.invitation, **changes}), 60)
+    def connect(self, own=None, **changes):
+        made = channel.connect(json.dumps({**self.invitation, **changes}),
+                               own or self.own, 60)
+        self.addCleanup(made.close)
+        return made
 
-    def test_strangers_do_not_keep_the_source_away(self):
-        self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S', 0.2))
-        place = (self.invitation['address'], self.invitation['port'])
-        silent = socket.create_connection(place)
-        self.addCleanup(silent.close)
-        with socket.create_connection(place) as stranger:
-            stranger.sendall(b'GET / HTTP/1.0\r\n\r\n')
-        wrong = self.connect(token='0' * 64)
-        self.assertRaises(channel.ChannelError, wrong.receive, 60)
+    def silent(self):
+        """Return a connection that says nothing."""
+        sock = socket.create_connection(self.place)
+        self.addCleanup(sock.close)
+        sock.settimeout(60)
+        return sock
+
+    def assert_source_is_let_in(self):
         source = self.connect()
         self.thread.join(60)
+        self.addCleanup(self.found[0].close)
         source.send({'n': 1})
         self.assertEqual({'n': 1}, self.found[0].receive(60))
 
+    def test_strangers_do_not_keep_the_source_away(self):
+        """None of them has to end first: their time is longer than ours."""
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S',
+                                                 3600))
+        for _ in range(channel._GREETINGS_OF_ONE):
+            self.silent()
+        with socket.create_connection(self.place) as stranger:
+            stranger.sendall(b'GET / HTTP/1.0\r\n\r\n')
+        slow = self.silent()
+        slow.sendall(b'\x16\x03\x01')
+        self.assert_source_is_let_in()
+
+    def test_only_the_source_is_let_in(self):
+        wrong = self.connect(identity.Identity())
+        self.assertRaises(channel.ChannelError, wrong.receive, 60)
+        context = ssl.create_default_context(
+            cadata=self.invitation['certificate'])
+        context.check_hostname = False
+        nobody = context.wrap_socket(self.silent())
+        self.addCleanup(nobody.close)
+        self.assertRaises(ssl.SSLError, nobody.recv, 1)
+        self.assert_source_is_let_in()
+
+    def test_an_address_has_few_connections(self):
+        """The oldest one ends for a new one."""
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S',
+                                                 3600))
+        many = [self.silent() for _ in range(3 * channel._GREETINGS_OF_ONE)]
+        for sock in many[:-channel._GREETINGS_OF_ONE]:
+            self.assertEqual(b'', sock.recv(1))
+        self.assert_source_is_let_in()
+
+    def test_all_addresses_have_few_connections_together(self):
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S',
+                                                 3600))
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETINGS', 2))
+        oldest = self.silent()
+        newer = socket.create_connection(self.place,
+                                         source_address=('127.0.0.2', 0))
+        self.addCleanup(newer.close)
+        last = socket.create_connection(self.place,
+                                        source_address=('127.0.0.3', 0))
+        self.addCleanup(last.close)
+        self.assertEqual(b'', oldest.recv(1))
+        self.assert_source_is_let_in()
+
+    def test_a_stranger_has_no_more_time_for_a_slow_greeting(self):
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S', 0.3))
+        slow = self.silent()
+        began_s = time.monotonic()
+        with self.assertRaises(OSError):
+            while True:     # a record of 16 KiB, byte by byte
+                slow.sendall(b'\x16\x03\x01\x40\x00'[:1])
+                slow.settimeout(0.05)
+                try:
+                    if slow.recv(1) == b'':
+                        raise ConnectionResetError
+                except TimeoutError:
+                    self.assertLess(time.monotonic(), began_s + 60)
+        self.assert_source_is_let_in()
+
+    def test_the_log_has_one_line_and_a_number(self):
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S',
+                                                 3600))
+        with self.assertLogs(channel.LOG.logger, 'WARNING') as logged:
+            for _ in range(20):
+                with socket.create_connection(self.place) as stranger:
+                    stranger.sendall(b'GET / HTTP/1.0\r\n\r\n')
+                    stranger.settimeout(60)
+                    try:
+                        while stranger.recv(100):
+                            pass
+                    except ConnectionResetError:
+                        pass
+            self.assert_source_is_let_in()
+        self.assertEqual(2, len(logged.output), logged.output)
+        self.assertIn('Rejected 20 connections', logged.output[1])
+
+    def test_a_certificate_that_is_none(self):
+        for bad in ('', 'x', None, 5):
+            self.assertRaises(channel.ChannelError, channel.Listener,
+                              '127.0.0.1', range(49152, 49216), bad)
+
     def test_another_target_is_refused(self):
-        other = channel.Listener('127.0.0.1', range(49152, 49216))
-        self.addCleanup(other.close)
-        certificate = json.loads(other.invitation())['certificate']
-        error = self.assertRaises(channel.ChannelError, self.connect,
-                                  certificate=certificate)
+        error = self.assertRaises(
+            channel.ChannelError, self.connect,
+            certificate=identity.Identity().certificate)
         self.assertIn('cannot be reached', str(error))
 
     def test_what_is_no_message(self):
@@ -258,6 +384,7 @@ class ChannelTest(base.TestCase):
 
     def test_bad_invitations(self):
         for bad in ('', '[]', '{}', '{"certificate": 5}'):
-            self.assertRaises(channel.ChannelError, channel.connect, bad, 1)
+            self.assertRaises(channel.ChannelError, channel.connect, bad,
+                              self.own, 1)
         self.assertTrue(ssl.HAS_TLSv1_3)
         self.assertTrue(departure.Stayed and arrivals.Arrivals)

@@ -53,14 +53,16 @@ class WiringTest(base.DriverTestCase):
         server = base.instance()
         self.spawn(server)
         self.driver.destroy(None, server, None)
-        self.driver._desired_state.fetch = lambda uuid: document.Desired(())
+        self.driver._desired_state.fetch = (
+            lambda uuid, project_id: document.Desired(()))
         self.driver.finish_migration(
             None, None, server, '', base.network_info(
                 base.vif(active=False)), None, False, {})
         self.assertEqual([EVENT], self.nova.awaited[-1][0])
 
     def test_a_rebuild_has_its_ports_and_an_evacuation_gets_them(self):
-        self.driver._desired_state.fetch = lambda uuid: document.Desired(())
+        self.driver._desired_state.fetch = (
+            lambda uuid, project_id: document.Desired(()))
         for host, awaited in ((self.conf.conf.host, []), ('other', [[EVENT]])):
             self.nova.awaited.clear()
             self.start(base.instance(

@@ -12,7 +12,7 @@
     const live = 'pairs' in now ? now.live_pairs + '/' + now.pairs : '';
     const bits = old ? 8 * rate('bytes') : '';
     return [name, live, rate('packets'), bits, rate('dropped'),
-            now.packets, now.dropped];
+            now.packets, now.dropped, now.looped || 0];
   }
 
   function row(texts) {

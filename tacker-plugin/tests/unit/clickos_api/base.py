@@ -10,6 +10,7 @@ import tempfile
 import unittest
 import uuid
 
+from clickos_client import rpc
 from cryptography import fernet
 import fixtures
 from keystonemiddleware import fixture as ksm_fixture
@@ -57,7 +58,7 @@ class AgentBug(Exception):
 class FakeAgent:
     """The agent of host1: guests are dictionaries of handler values."""
 
-    target = messaging.Target(version='1.4')
+    target = messaging.Target(version=rpc.VERSION)
     incarnation = '77777777-2222-4333-8444-555555555555'
 
     def __init__(self):
@@ -67,7 +68,8 @@ class FakeAgent:
 
     def chain_counters(self, ctxt, chain_id):
         """Return the counters of a chain."""
-        counters = {'packets': 3, 'bytes': 300, 'dropped': 0}
+        counters = {'packets': 3, 'bytes': 300, 'dropped': 0,
+                    'looped': 0}
         return self.broken or {
             **counters, 'hops': [{**counters, 'pairs': 2, 'live_pairs': 1}]
             * self.chain_hops}
@@ -121,8 +123,10 @@ class FakeAgent:
         self.guests[server_id] = {'config': config}
         return {'applied': [attempt], 'incarnation': self.incarnation}
 
-    def handler_write(self, ctxt, server_id, attempt, writes, incarnation):
+    def handler_write(self, ctxt, server_id, attempt, writes, incarnation,
+                      has_secrets=False):
         """Write handlers; a value 'bad' is refused."""
+        self.has_secrets = has_secrets
         if self.broken == 'raise':
             raise AgentBug
         if self.broken:
@@ -205,6 +209,13 @@ class TestCase(unittest.TestCase):
             path, method=method,
             headers={'X-Auth-Token': token or self.token}, **kwargs)
         return answer.status_code, answer.get_json(silent=True)
+
+    def make_state(self, token=None, **body):
+        """Make a state of the caller's project; return its id."""
+        status, answer = self.call('POST', '/v1/states', token,
+                                   json={'config': 'Idle;', **body})
+        self.assertEqual(201, status, answer)
+        return answer['id']
 
     def handlers(self, suffix=''):
         """Return the path of the server's handlers."""

@@ -60,17 +60,19 @@ class FakeCloud:
                  'computeResource': {'resourceId': server_id}}
                 for server_id, vdu, vnfc in guests]}})
 
-    def add_chain(self, chain_id, project_id, host='host1'):
-        """Make a port chain of an empty group and one with a pair."""
+    def add_chain(self, chain_id, project_id, host='host1', groups=()):
+        """Make a port chain of an empty group, one with a pair, and more."""
         for kind, key, values in (
                 ('port_chains', chain_id,
-                 {'port_pair_groups': ['none', 'some'],
+                 {'port_pair_groups': ['none', 'some', *groups],
                   'flow_classifiers': ['any', 'named']}),
                 ('flow_classifiers', 'any', {'logical_source_port': None}),
                 ('flow_classifiers', 'named',
                  {'logical_source_port': 'port'}),
                 ('port_pair_groups', 'none', {'port_pairs': []}),
                 ('port_pair_groups', 'some', {'port_pairs': ['pair']}),
+                *(('port_pair_groups', group, {'port_pairs': []})
+                  for group in groups),
                 ('port_pairs', 'pair', {'ingress': 'port'}),
                 ('ports', 'port', {'binding:host_id': host})):
             self.networking[kind, key] = {

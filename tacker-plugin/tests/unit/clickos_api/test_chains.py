@@ -31,17 +31,18 @@ class ChainsTest(base.TestCase):
 
     def test_hosts_count_their_own_parts(self):
         def answer(*packets):
-            counters = [{'packets': n, 'bytes': 60 * n, 'dropped': 1}
+            counters = [{'packets': n, 'bytes': 60 * n, 'dropped': 1,
+                         'looped': 4}
                         for n in packets]
             hops = [{**each, 'pairs': 1, 'live_pairs': 1}
                     for each in counters[1:]]
             return {**counters[0], 'hops': hops}
         self.assertEqual(
-            {'packets': 5, 'bytes': 300, 'dropped': 2, 'hops': [
-                {'packets': 4, 'bytes': 240, 'dropped': 2, 'pairs': 1,
-                 'live_pairs': 1},
-                {'packets': 5, 'bytes': 300, 'dropped': 2, 'pairs': 1,
-                 'live_pairs': 1}]},
+            {'packets': 5, 'bytes': 300, 'dropped': 2, 'looped': 8, 'hops': [
+                {'packets': 4, 'bytes': 240, 'dropped': 2, 'looped': 8,
+                 'pairs': 1, 'live_pairs': 1},
+                {'packets': 5, 'bytes': 300, 'dropped': 2, 'looped': 8,
+                 'pairs': 1, 'live_pairs': 1}]},
             chains._total([answer(5, 4, 0), answer(0, 0, 5)]))
 
     def test_every_role(self):
@@ -62,7 +63,7 @@ class ChainsTest(base.TestCase):
         self.assertError(403, 'forbidden', 'policy', self.show(token))
 
     def test_no_such_chain(self):
-        self.assertError(404, 'no-such-chain', 'port_chains',
+        self.assertError(404, 'no-such-chain', 'port chain',
                          self.show(chain_id=str(uuid.uuid4())))
         self.assertError(400, 'bad-request', 'port chain',
                          self.show(chain_id='x'))

@@ -15,11 +15,13 @@ import sqlalchemy as sa
 from clickos_api import desired_state
 from clickos_api import errors
 from clickos_api import history
+from clickos_api import keys
 from clickos_api import states
 from tests.unit.clickos_api import base
 
 NO = errors.BadRequest('no')
-SERVER = '5b44afc9-c234-4d8a-abd6-12bbb452ea9a'
+SERVER_ID = '5b44afc9-c234-4d8a-abd6-12bbb452ea9a'
+SERVER = keys.of_server(SERVER_ID)
 
 
 class MergeTest(unittest.TestCase):
@@ -140,16 +142,16 @@ class StoreTest(base.TestCase):
     def test_a_project_has_a_quota(self):
         self.store._max_project_bytes = 1000
         for size, words in ((600, None), (300, None), (200, 'quota is 1000')):
-            state_id = str(uuid.uuid4())
+            key = keys.of_server(str(uuid.uuid4()))
             change = [['a.x', 'x' * size]]
             if words:
                 with self.assertRaises(errors.TooLarge) as caught:
-                    self.store.begin(state_id, change, 'mine')
+                    self.store.begin(key, change, 'mine')
                 self.assertIn(words, caught.exception.message)
-                self.store.begin(state_id, change, 'theirs')
+                self.store.begin(key, change, 'theirs')
             else:
-                ticket = self.store.begin(state_id, change, 'mine')
-                self.store.accept(state_id, ticket.number, [])
+                ticket = self.store.begin(key, change, 'mine')
+                self.store.accept(key, ticket.number, [])
 
     def test_another_writer_waits_for_its_turn(self):
         self.begin([['a.x', '1']])
@@ -226,7 +228,7 @@ class StoreTest(base.TestCase):
             command.downgrade(alembic, '0001')
             connection.execute(sa.text(
                 'INSERT INTO desired_state VALUES (:server, 7,'
-                ' \'[["a.x", "1"]]\', \'2026-01-01\')'), {'server': SERVER})
+                ' \'[["a.x", "1"]]\', \'2026-01-01\')'), {'server': SERVER_ID})
             command.upgrade(alembic, 'head')
         self.assertEqual(states.State(7, [['a.x', '1']]), self.read())
         self.assertEqual(8, self.write([['a.x', '2']]))
@@ -240,7 +242,7 @@ class StoreTest(base.TestCase):
                 'INSERT INTO desired_state (server_id, revision, writes,'
                 ' attempt, pending, updated_at) VALUES (:server, 7,'
                 ' \'[["a.x", "1"]]\', 9, \'[[9, [["b.x", "2"]]]]\','
-                ' \'2026-01-01\')'), {'server': SERVER})
+                ' \'2026-01-01\')'), {'server': SERVER_ID})
             command.upgrade(alembic, 'head')
         self.assertEqual('pending', history.change(self.store, SERVER,
                                                    9)['status'])
@@ -248,6 +250,53 @@ class StoreTest(base.TestCase):
         self.assertEqual(
             states.State(9, [['a.x', '1'], ['b.x', '2'], ['c.x', '3']]),
             self.read())
+
+    def test_upgrade_makes_keys_of_ids(self):
+        """user_data keeps its ids, and no project has states of others."""
+        own, theirs, squat, hop = (str(uuid.uuid4()) for _ in range(4))
+        engine = self.store._facade.writer.get_engine()
+        with engine.begin() as connection:
+            alembic = base.manage.alembic_for(connection)
+            command.downgrade(alembic, '0006')
+            for state_id, project_id, server_id, is_referred in (
+                    (SERVER_ID, 'mine', SERVER_ID, 0),
+                    (own, 'mine', str(uuid.uuid4()), 1),
+                    (theirs, 'other', None, 1),
+                    (squat, 'other', squat, 1)):
+                connection.execute(sa.text(
+                    'INSERT INTO desired_state (state_id, project_id,'
+                    ' server_id, is_referred, revision, writes, size, number,'
+                    ' updated_at) VALUES (:id, :project, :server, :referred,'
+                    " 7, '[]', 0, 9, '2026-01-01')"),
+                    {'id': state_id, 'project': project_id,
+                     'server': server_id, 'referred': is_referred})
+                connection.execute(sa.text(
+                    'INSERT INTO changes (state_id, number, status,'
+                    " created_at) VALUES (:id, 9, 'pending', '2026-01-01')"),
+                    {'id': state_id})
+                connection.execute(sa.text(
+                    'INSERT INTO fused_hops VALUES (:id, :chain, 0, :name,'
+                    ' :group, :server, :project)'), {
+                        'id': hop if state_id == squat else state_id,
+                        'chain': hop, 'name': 'fw', 'group': hop,
+                        'server': hop, 'project': 'mine'})
+            command.upgrade(alembic, 'head')
+            found = {table: set(connection.scalars(sa.text(
+                f'SELECT state_key FROM {table}')))
+                for table in ('desired_state', 'changes', 'fused_hops')}
+        expected = {keys.of_server(SERVER_ID), keys.of_state('mine', own),
+                    keys.of_state('other', theirs)}
+        self.assertEqual(expected, found['desired_state'])
+        self.assertEqual(expected, found['changes'])
+        self.assertEqual({keys.of_server(SERVER_ID), keys.of_server(hop),
+                          keys.of_state('mine', own),
+                          keys.of_state('mine', theirs)}, found['fused_hops'])
+        with engine.begin() as connection:
+            alembic = base.manage.alembic_for(connection)
+            command.downgrade(alembic, '0006')
+            self.assertEqual({(SERVER_ID, 0), (own, 1), (theirs, 1)}, set(
+                map(tuple, connection.execute(sa.text(
+                    'SELECT state_id, is_referred FROM desired_state')))))
 
     def test_upgrade_twice(self):
         path = self.conf.config_file[0]

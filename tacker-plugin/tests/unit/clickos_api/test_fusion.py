@@ -5,6 +5,8 @@ import base64
 import json
 import uuid
 
+from clickos_client import document
+
 from tests.unit.clickos_api import base
 
 HEAD = 'ip-rewriter 1\n'
@@ -15,10 +17,9 @@ class FusionTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.chain_id = str(uuid.uuid4())
-        self.cloud.add_chain(self.chain_id, self.project_id)
-        self.ids_id, self.fused_id = (str(uuid.uuid4()) for _ in range(2))
         self.groups = [str(uuid.uuid4()) for _ in range(2)]
+        self.add_chain()
+        self.ids_id, self.fused_id = (str(uuid.uuid4()) for _ in range(2))
         for server_id in (self.ids_id, self.fused_id):
             self.cloud.add_server(server_id, self.project_id)
         self.agent.guests[self.server_id].update({
@@ -29,6 +30,12 @@ class FusionTest(base.TestCase):
             'fw/fw.config': 'new', 'ids/fw.config': 'new', 'config': 'both',
             'fw/flows.state': HEAD + 'a\nb\n', 'fw/flows.merge': '',
             'fw/flows.hold': ''}
+
+    def add_chain(self):
+        """Make a chain of the groups."""
+        self.chain_id = str(uuid.uuid4())
+        self.cloud.add_chain(self.chain_id, self.project_id,
+                             groups=self.groups)
 
     def path(self):
         """Return the path of the fusion."""
@@ -65,7 +72,7 @@ class FusionTest(base.TestCase):
         self.assertEqual(shown, self.fuse())
         self.assertEqual(shown, self.call('GET', self.path()))
         self.assertEqual((204, None), self.unfuse())
-        self.assertEqual((204, None), self.unfuse())
+        self.assertError(404, 'not-fused', self.chain_id, self.unfuse())
         self.assertEqual(404, self.call('GET', self.path())[0])
 
     def test_the_fused_guest_gets_the_values_of_hops(self):
@@ -149,8 +156,7 @@ class FusionTest(base.TestCase):
         self.assertEqual(404, self.call('GET', self.path())[0])
         self.assertEqual(200, self.fuse()[0])
         self.assertError(409, 'fused', 'has the hops', self.fuse())
-        self.chain_id = str(uuid.uuid4())
-        self.cloud.add_chain(self.chain_id, self.project_id)
+        self.add_chain()
         other = str(uuid.uuid4())
         self.cloud.add_server(other, self.project_id)
         self.assertError(409, 'fused', 'already', self.fuse(server=other))
@@ -164,11 +170,10 @@ class FusionTest(base.TestCase):
         self.assertEqual(204, self.unfuse()[0])
 
     def test_a_healed_hop_is_still_one(self):
-        state_id, ids = str(uuid.uuid4()), [str(uuid.uuid4())
-                                            for _ in range(2)]
+        state_id = self.make_state()
+        ids = [str(uuid.uuid4()) for _ in range(2)]
         user_data = base64.b64encode(json.dumps(
             {'clickos': 1, 'state': state_id}).encode()).decode()
-        self.call('PUT', f'/v1/states/{state_id}', json={'config': 'Idle;'})
         for server_id in ids:
             self.cloud.add_server(server_id, self.project_id)
             self.cloud.servers[server_id][
@@ -189,11 +194,44 @@ class FusionTest(base.TestCase):
         self.fuse()
         stranger = self.caller(project_id, 'member', 'reader')
         self.assertEqual(404, self.call('GET', self.path(), stranger)[0])
-        self.unfuse(stranger)
+        self.assertError(404, 'not-fused', self.chain_id,
+                         self.unfuse(stranger))
         self.assertEqual(200, self.call('GET', self.path())[0])
         self.unfuse()
         self.cloud.servers[self.ids_id]['tenant_id'] = project_id
         self.assertEqual(404, self.fuse()[0])
+
+    def test_a_foreign_state_is_no_hops(self):
+        """user_data may name any state, and gets none of another project."""
+        stranger = self.caller(uuid.uuid4().hex, 'member', 'reader')
+        state_id = self.make_state(stranger, writes=[['fw.config', 'secret']])
+        for server_id in (self.ids_id, self.fused_id):
+            server = self.cloud.servers[server_id]
+            server['OS-EXT-SRV-ATTR:user_data'] = document.referring(state_id)
+            self.assertError(404, 'no-such-state', 'its project',
+                             self.fuse())
+            self.assertEqual(404, self.call('GET', self.path())[0])
+            del server['OS-EXT-SRV-ATTR:user_data']
+        self.assertEqual(200, self.fuse()[0])
+        self.cloud.servers[self.fused_id][
+            'OS-EXT-SRV-ATTR:user_data'] = document.referring(state_id)
+        self.assertError(404, 'no-such-state', 'its project',
+                         self.put('mine'))
+        self.assertEqual(
+            ([['fw.config', 'secret']], 1),
+            tuple(self.call('GET', f'/v1/states/{state_id}', stranger)[1][key]
+                  for key in ('writes', 'revision')))
+        self.assertEqual(['new'], self.values('fw/fw.config'))
+
+    def test_a_fused_server_of_another_project_answers_nothing(self):
+        self.fuse()
+        self.cloud.servers[self.fused_id]['tenant_id'] = 'other'
+        _, body = self.call('GET', self.handlers('/fw.config'))
+        self.assertEqual('deny all', body['value'])
+
+    def test_groups_are_the_chains(self):
+        self.groups[0] = str(uuid.uuid4())
+        self.assertError(404, 'no-such-group', self.groups[0], self.fuse())
 
     def test_bad_requests(self):
         hop = {'name': 'fw', 'server': self.server_id,

@@ -10,6 +10,7 @@ from cosmos_client import CosmosError
 
 from clickos_api import background
 from clickos_api import errors
+from clickos_api import keys
 from clickos_api import rpc
 from tests.unit.clickos_api import base
 
@@ -90,6 +91,7 @@ class OvertakingTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
+        self.key = keys.of_server(self.server_id)
         self.slow = SlowAgent()
         self.background = self.app.extensions['clickos']
         self.store = self.background._operations.store
@@ -103,7 +105,7 @@ class OvertakingTest(base.TestCase):
     def assertSettled(self, why):
         """Check that desired state is what the guest enforces."""
         self.assertEqual(self.slow.cosmosd.guest,
-                         dict(self.store.read(self.server_id).writes), why)
+                         dict(self.store.read(self.key).writes), why)
 
     def put_slowly(self, value, handler='fw.config'):
         self.slow.is_slow = True
@@ -113,10 +115,10 @@ class OvertakingTest(base.TestCase):
 
     def restart(self):
         """Start the guest as the Nova driver does."""
-        seen = self.store.read(self.server_id)
+        seen = self.store.read(self.key)
         self.slow.cosmosd.start(dict(seen.writes), seen.number)
         self.assertTrue(self.store.start(
-            self.server_id, seen, self.slow.cosmosd.incarnation))
+            self.key, seen, self.slow.cosmosd.incarnation))
 
     def happen(self, moment, event):
         """Let happen what a moment says before or after the good write."""
@@ -192,12 +194,12 @@ class OvertakingTest(base.TestCase):
 
     def test_a_start_waits_for_the_newest_state(self):
         self.assertEqual(200, self.put('1')[0])
-        seen = self.store.read(self.server_id)
+        seen = self.store.read(self.key)
         self.assertEqual(200, self.put('2')[0])
-        self.assertFalse(self.store.start(self.server_id, seen, 'x'))
-        seen = self.store.read(self.server_id)
+        self.assertFalse(self.store.start(self.key, seen, 'x'))
+        seen = self.store.read(self.key)
         self.put_slowly('3')
-        self.assertFalse(self.store.start(self.server_id, seen, 'x'))
+        self.assertFalse(self.store.start(self.key, seen, 'x'))
 
     def test_a_late_write_after_desired_state_was_deleted(self):
         self.put_slowly('late')
@@ -221,7 +223,7 @@ class OvertakingTest(base.TestCase):
 
     def test_a_service_reports_a_start(self):
         self.assertEqual(200, self.put('1')[0])
-        seen = self.store.read(self.server_id)
+        seen = self.store.read(self.key)
         body = {'number': seen.number, 'revision': 1,
                 'incarnation': self.slow.cosmosd.incarnation,
                 'server_id': self.server_id, 'project_id': self.project_id}

@@ -3,11 +3,16 @@
 
 import contextlib
 import io
+import json
+import logging
 import os
+import urllib.parse
 import uuid
 
 from clickos_client import document
+from clickos_client import secrets
 from cryptography import fernet
+import fixtures
 import sqlalchemy as sa
 
 from clickos_api.db import manage
@@ -18,7 +23,7 @@ from tests.unit.clickos_api import base
 VALUE = 'allow udp, deny all'
 
 
-class SecretTest(base.TestCase):
+class SecretTestCase(base.TestCase):
     """One secret of the server's project."""
 
     def setUp(self):
@@ -55,6 +60,10 @@ class SecretTest(base.TestCase):
         with self.store.reader() as session:
             return session.get(models.Secret, self.secret['id']).sealed
 
+
+class SecretTest(SecretTestCase):
+    """The service's requests for secrets."""
+
     def test_no_answer_has_the_value(self):
         self.assertNotIn('value', self.secret)
         self.assertEqual((200, {'secrets': [self.secret]}),
@@ -75,12 +84,16 @@ class SecretTest(base.TestCase):
         self.assertEqual(f'{VALUE}, {VALUE}',
                          self.agent.guests[self.server_id]['fw.config'])
 
-    def test_a_refusal_has_the_reference(self):
+    def test_words_about_a_value_with_a_secret_are_not_shown(self):
         secret = self.make('bad', 'bad')[1]['secret']
         status, body = self.put(secret['reference'])
-        self.assertEqual(400, status)
-        self.assertEqual(f'fw.config: {secret["reference"]} value',
-                         body['error']['message'])
+        self.assertEqual((400, 'handler-error', secrets.HIDDEN),
+                         (status, body['error']['code'],
+                          body['error']['message']))
+        self.assertIs(True, self.agent.has_secrets)
+        self.assertEqual('fw.config: bad value',
+                         self.put('bad')[1]['error']['message'])
+        self.assertIs(False, self.agent.has_secrets)
 
     def test_another_project_has_no_such_secret(self):
         other = self.caller('other', 'member', 'reader')
@@ -90,7 +103,7 @@ class SecretTest(base.TestCase):
         self.assertEqual({'secrets': []},
                          self.call('GET', '/v1/secrets', other)[1])
         foreign = self.make('mine', 'x', other)[1]['secret']['reference']
-        self.assertError(400, 'no-such-secret', foreign, self.put(foreign))
+        self.assertError(404, 'no-such-secret', foreign, self.put(foreign))
 
     def test_readers_make_and_delete_nothing(self):
         reader = self.caller(self.project_id, 'reader')
@@ -109,13 +122,13 @@ class SecretTest(base.TestCase):
                 self.project_id, *roles))[0])
 
     def test_those_of_a_state(self):
-        state = f'/v1/states/{uuid.uuid4()}'
-        self.call('PUT', state, json={
-            'config': 'Idle;', 'writes': [['a.x', self.reference]]})
+        state = '/v1/states/' + self.make_state(
+            writes=[['a.x', self.reference]])
         self.assertEqual(
             {self.reference: VALUE},
-            self.call('GET', state + '?secrets=true', self.caller(
-                'svc', 'service'))[1]['secrets'])
+            self.call('GET', f'{state}?secrets=true'
+                      f'&project_id={self.project_id}',
+                      self.caller('svc', 'service'))[1]['secrets'])
         self.assertError(409, 'in-use', state[11:],
                          self.call('DELETE', self.path()))
         self.cloud.servers[self.server_id][USER_DATA] = document.referring(
@@ -127,17 +140,14 @@ class SecretTest(base.TestCase):
         self.assertEqual(204, self.call('DELETE', self.path())[0])
         self.assertEqual(404, self.call('DELETE', self.path())[0])
 
-    def test_a_state_of_another_project_refers_in_vain(self):
+    def test_a_state_of_another_project_cannot_refer_to_it(self):
         other = self.caller('other', 'member', 'reader')
-        state = f'/v1/states/{uuid.uuid4()}'
-        self.call('PUT', state, other, json={
-            'config': 'Idle;', 'writes': [['a.x', self.reference]]})
-        self.cloud.servers[self.server_id][USER_DATA] = document.referring(
-            state[11:])
-        self.assertError(
-            400, 'no-such-secret', self.reference,
-            self.call('GET', state + '?secrets=true',
-                      self.caller('svc', 'service')))
+        body = {'config': 'Idle;', 'writes': [['a.x', self.reference]]}
+        state = '/v1/states/' + self.make_state(other)
+        for method, path in (('POST', '/v1/states'), ('PUT', state)):
+            self.assertError(404, 'no-such-secret', self.reference,
+                             self.call(method, path, other, json=body))
+        self.assertEqual([], self.call('GET', state, other)[1]['writes'])
 
     def test_bad_bodies(self):
         for body, words in (({'name': 'a b', 'value': 'x'}, 'name'),
@@ -198,3 +208,75 @@ class SecretTest(base.TestCase):
                          (status, text))
         self.use_keys(new)
         self.assertEqual(200, self.put(self.reference)[0])
+
+
+#: Values whose text differs from what an error has of them.
+_VALUES = ('topsecret "x"', "topsecret 'x'", 'topsecret \\ x',
+           'topsecret\tx', 'topsecret\nx', 'topsecret \u00e9',
+           'topsecret $(x) {$ x $}', ' topsecret ')
+#: How programs spell a value in a message; the last ones cut it.
+_SPELLINGS = (str, repr, ascii, json.dumps, lambda value: repr(
+    value.encode()), lambda value: value[:9], lambda value: value.split(
+        'top')[1][:6], urllib.parse.quote)
+_MARKS = ('topsecret', 'secret ', 'secret"')
+
+
+class SpellingTest(SecretTestCase):
+    """No spelling of a value gets anywhere but to the guest."""
+
+    def told(self, value, spell):
+        """Return what a guest says about a value."""
+        return f'fw.config: line 1: {spell(value)}: expected a rule'
+
+    def everything(self):
+        """Return the text of the whole database but for the secrets."""
+        with self.store.reader() as session:
+            return '\n'.join(
+                repr(tuple(row)) for table in (
+                    models.DesiredState, models.Change)
+                for row in session.execute(sa.select(*table.__table__.c)))
+
+    def assertNowhere(self, *texts):
+        for text in texts:
+            for mark in _MARKS:
+                self.assertNotIn(mark, text)
+
+    def test_answers_database_logs(self):
+        logs = self.use(fixtures.FakeLogger(level=logging.DEBUG))
+        for value in _VALUES:
+            reference = self.make('s', value)[1]['secret']['reference']
+            for spell in _SPELLINGS:
+                for code in ('handler-error', 'internal'):
+                    self.agent.broken = {'error': {
+                        'code': code, 'message': self.told(value, spell)}}
+                    answer = self.put(f'allow {reference}')
+                    changes = self.call(
+                        'GET', f'/v1/servers/{self.server_id}/changes')
+                    self.assertNowhere(json.dumps(answer),
+                                       json.dumps(changes))
+        self.assertNowhere(self.everything(), logs.output)
+        self.assertIn('handler-error', self.everything())
+
+    def test_verdicts_that_come_late(self):
+        for value in _VALUES:
+            reference = self.make('s', value)[1]['secret']['reference']
+            for spell in _SPELLINGS:
+                ticket = self.store.begin(
+                    self.server_id, [['fw.config', reference]],
+                    self.project_id, self.server_id, 'host1')
+                self.store.settle(self.server_id, ticket.number, {
+                    'applied': [], 'pending': [], 'refused': [{
+                        'number': ticket.number, 'code': 'handler-error',
+                        'message': self.told(value, spell)}]})
+        self.assertNowhere(self.everything())
+        self.assertIn(secrets.HIDDEN, self.everything())
+
+    def test_words_about_other_values_are_kept(self):
+        ticket = self.store.begin(
+            self.server_id, [['fw.config', 'plain']], self.project_id,
+            self.server_id, 'host1')
+        self.store.settle(self.server_id, ticket.number, {
+            'applied': [], 'pending': [], 'refused': [{
+                'number': ticket.number, 'code': 'handler-error',
+                'message': self.told('plain', repr)}]})
+        self.assertIn('expected a rule', self.everything())

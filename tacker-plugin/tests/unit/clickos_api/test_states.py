@@ -9,6 +9,7 @@ from clickos_client import document
 
 from clickos_api import desired_state
 from clickos_api import history
+from clickos_api import keys
 from tests.unit.clickos_api import base
 
 USER_DATA = 'OS-EXT-SRV-ATTR:user_data'
@@ -21,10 +22,8 @@ class ReferenceTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.state_id = str(uuid.uuid4())
+        self.state_id = self.make_state(**BODY)
         self.path = f'/v1/states/{self.state_id}'
-        self.assertEqual((201, {'id': self.state_id}),
-                         self.call('PUT', self.path, json=BODY))
         self.refer(self.server_id)
 
     def refer(self, server_id):
@@ -103,15 +102,20 @@ class ReferenceTest(base.TestCase):
                 ('GET', '/changes', {}),
                 ('DELETE', '/desired-state', {}),
                 ('POST', '/desired-state', {'json': {'revision': 1}})):
-            self.assertError(409, 'no-such-state', 'its project', self.call(
+            self.assertError(404, 'no-such-state', 'its project', self.call(
                 method, path + suffix, other, **body))
         self.assertEqual(1, self.call('GET', self.path)[1]['revision'])
 
     def test_a_service_reads_and_deletes_nothing(self):
         service = self.caller('service', 'service', 'member', 'reader')
-        self.assertEqual(200, self.call('GET', self.path, service)[0])
-        self.assertError(404, 'no-such-state', self.state_id,
-                         self.call('DELETE', self.path, service))
+        path = f'{self.path}?project_id={self.project_id}'
+        self.assertEqual(200, self.call('GET', path, service)[0])
+        for method, wrong in (('DELETE', path), ('GET', self.path),
+                              ('GET', f'{self.path}?project_id=other')):
+            self.assertError(404, 'no-such-state', self.state_id,
+                             self.call(method, wrong, service))
+        self.assertError(400, 'bad-request', 'project_id', self.call(
+            'GET', f'{self.path}?project_id={"x" * 65}', service))
 
     def test_forgetting_brings_the_first_values_back(self):
         self.put('3', 'a.x')
@@ -141,12 +145,35 @@ class ReferenceTest(base.TestCase):
                 ({'config': 'x', 'writes': [['a b', 'c']]}, 'writes[0][0]'),
                 ({'config': 'x', 'config_name': '/'}, 'config_name'),
                 ({'config': 'x', 'evil': 1}, 'unknown key')):
-            path = f'/v1/states/{uuid.uuid4()}'
-            self.assertError(400, 'bad-request', words,
-                             self.call('PUT', path, json=body))
-        self.assertError(413, 'too-large', 'the limit is 1500', self.call(
-            'PUT', path, json={'config': 'x', 'writes': [
-                ['a.x', 'y' * 1600]]}))
+            for method, path in (('POST', '/v1/states'), ('PUT', self.path)):
+                self.assertError(400, 'bad-request', words,
+                                 self.call(method, path, json=body))
+        large = {'config': 'x', 'writes': [['c.x', 'y' * 1600]]}
+        for method, path in (('POST', '/v1/states'), ('PUT', self.path)):
+            self.assertError(413, 'too-large', 'the limit is 1500',
+                             self.call(method, path, json=large))
+
+    def test_no_caller_chooses_an_id(self):
+        other = self.caller('other', 'member', 'reader')
+        for state_id in (self.server_id, self.state_id, str(uuid.uuid4())):
+            self.assertError(404, 'no-such-state', state_id, self.call(
+                'PUT', f'/v1/states/{state_id}', other, json=BODY))
+        self.assertError(400, 'bad-request', 'unknown key', self.call(
+            'POST', '/v1/states', other, json={**BODY, 'id': self.state_id}))
+
+    def test_an_id_in_two_projects_means_two_states(self):
+        store = self.app.extensions['clickos']._operations.store
+        found = {'config': 'Discard;', 'config_name': 'evil'}
+        store._make_row(keys.of_state('other', self.state_id),
+                        project_id='other', configuration=found, revision=1,
+                        base={'configuration': found, 'writes': []})
+        self.assertEqual('Idle;', self.call('GET', self.path)[1][
+            'configuration']['config'])
+        self.put('3', 'a.x')
+        other = self.caller('other', 'member', 'reader')
+        body = self.call('GET', self.path, other)[1]
+        self.assertEqual(('Discard;', []), (body['configuration']['config'],
+                                            body['writes']))
 
 
 class RestoreTest(base.TestCase):
@@ -201,29 +228,29 @@ class PruneTest(base.TestCase):
     def test_a_servers_own_state_goes_with_it(self):
         self.put('allow')
         self.background.prune()
-        self.assertTrue(self.store.knows(self.server_id))
+        self.assertTrue(self.store.knows(keys.of_server(self.server_id)))
         del self.cloud.servers[self.server_id]
         self.background.prune()
-        self.assertFalse(self.store.knows(self.server_id))
+        self.assertFalse(self.store.knows(keys.of_server(self.server_id)))
 
     def test_nothing_goes_while_nova_is_away(self):
         self.put('allow')
         del self.cloud.servers[self.server_id]
         self.cloud.failing = True
         self.background.prune()
-        self.assertTrue(self.store.knows(self.server_id))
+        self.assertTrue(self.store.knows(keys.of_server(self.server_id)))
 
     def test_a_state_waits_for_the_next_server(self):
-        state_id = str(uuid.uuid4())
-        self.call('PUT', f'/v1/states/{state_id}', json=BODY)
+        state_id = self.make_state(**BODY)
+        key = keys.of_state(self.project_id, state_id)
         self.background.prune()
-        self.assertTrue(self.store.knows(state_id), 'no server yet')
+        self.assertTrue(self.store.knows(key), 'no server yet')
         self.cloud.servers[self.server_id][
             USER_DATA] = document.referring(state_id)
         self.put('3', 'a.x')
         found = self.cloud.servers.pop(self.server_id)
         self.background.prune()
-        self.assertTrue(self.store.knows(state_id))
+        self.assertTrue(self.store.knows(key))
         self.cloud.servers[self.server_id] = found
         self.background.prune()
         self.assertIsNone(history.servers(self.store, '')[0].gone_at)
@@ -233,16 +260,16 @@ class PruneTest(base.TestCase):
         with mock.patch.object(desired_state, 'now', autospec=True,
                                return_value=later):
             self.background.prune()
-        self.assertFalse(self.store.knows(state_id))
+        self.assertFalse(self.store.knows(key))
 
     def test_a_state_without_a_server_goes(self):
-        state_id = str(uuid.uuid4())
-        self.call('PUT', f'/v1/states/{state_id}', json=BODY)
+        state_id = self.make_state(**BODY)
+        key = keys.of_state(self.project_id, state_id)
         later = desired_state.now() + datetime.timedelta(days=2)
         with mock.patch.object(desired_state, 'now', autospec=True,
                                return_value=later):
             self.background.prune()
-        self.assertFalse(self.store.knows(state_id))
+        self.assertFalse(self.store.knows(key))
 
 
 class LimitTest(base.TestCase):

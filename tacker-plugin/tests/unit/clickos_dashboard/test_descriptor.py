@@ -6,8 +6,10 @@ import unittest
 import zipfile
 
 from clickos_dashboard.api import descriptor
+from clickos_dashboard.api import descriptor_reader
 from clickos_dashboard import exceptions
 from tests.unit.clickos_dashboard import cloud
+from tests.unit import corpus
 
 _PROPERTY = '            p%d: {type: port, handler: a.b}\n'
 _BODY = '''
@@ -58,14 +60,14 @@ class DescriptorTest(unittest.TestCase):
                       self.refused(csar('\n'.join(lines))))
 
     def test_a_large_file_is_not_read(self):
-        text = ' ' * (descriptor.MAX_BYTES + 1)
+        text = ' ' * (descriptor_reader.MAX_BYTES + 1)
         self.assertIn('a.yaml: more than', self.refused(csar(text)))
 
     def test_more_fields_than_a_form_has(self):
         few, many = (_BODY + ''.join(_PROPERTY % i for i in range(count))
-                     for count in (descriptor.MAX_FIELDS,
-                                   descriptor.MAX_FIELDS + 1))
-        self.assertEqual(descriptor.MAX_FIELDS,
+                     for count in (descriptor_reader.MAX_FIELDS,
+                                   descriptor_reader.MAX_FIELDS + 1))
+        self.assertEqual(descriptor_reader.MAX_FIELDS,
                          len(descriptor.read(csar(few)).properties))
         self.assertIn('257 properties, the limit is 256',
                       self.refused(csar(many)))
@@ -78,6 +80,26 @@ class DescriptorTest(unittest.TestCase):
                              + _VDU),
                         csar('!!python/object/apply:os.system [x]')):
             self.assertTrue(self.refused(content))
+
+    def test_hostile_texts_and_archives_within_the_limits(self):
+        texts = corpus.yaml_texts
+        for name, (_text, reason) in texts.TEXTS.items():
+            with self.subTest(name):
+                content = csar(texts.content(name))
+                if reason is None:
+                    descriptor.read(content)
+                else:
+                    told = self.refused(content)
+                    self.assertTrue(told.startswith('a.yaml: '), told)
+        for name, content in corpus.ARCHIVES.items():
+            with self.subTest(name):
+                self.assertNotIn('its reading', self.refused(content))
+
+    def test_values_that_json_has_not(self):
+        (found,) = descriptor.read(csar(
+            _BODY + '            d: {type: x, default: [2026-01-02]}\n'
+        )).properties
+        self.assertEqual(['2026-01-02'], found.default)
 
     def test_strange_values_make_an_empty_descriptor(self):
         for text in ('', '[]', '7', 'topology_template: 5',

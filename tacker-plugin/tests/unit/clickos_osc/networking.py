@@ -6,6 +6,7 @@ import uuid
 
 from openstack import exceptions
 
+PROJECT = 'the-project'
 KINDS = ('flow_classifier', 'port_chain', 'port_pair', 'port_pair_group')
 
 
@@ -36,18 +37,20 @@ class Network:
                         getattr(self, f'_{verb}')(kind))
             setattr(self, f'sfc_{kind}s', self._list(kind))
 
-    def add_port(self, key, server_id, mac, description=''):
+    def add_port(self, key, server_id, mac, description='',
+                 project_id=PROJECT):
         """Make a port of a server."""
         self.known_ports[key] = types.SimpleNamespace(
             id=key, name=f'VDU1-0-{key}', device_id=server_id,
             mac_address=mac, description=description, network_id='net',
-            is_port_security_enabled=False)
+            is_port_security_enabled=False, project_id=project_id)
 
     def create_port(self, **values):
         """Make a port."""
         key = str(uuid.uuid4())
         self.known_ports[key] = types.SimpleNamespace(
-            id=key, device_id='', mac_address=key, **values)
+            id=key, device_id='', mac_address=key, project_id=PROJECT,
+            **values)
         return self.known_ports[key]
 
     def delete_port(self, key):
@@ -66,9 +69,18 @@ class Network:
         """Show a port."""
         return self.known_ports[key]
 
-    def find_port(self, name, ignore_missing):
-        """Show a port by its name or id."""
-        return self.known_ports[name]
+    def find_port(self, name, ignore_missing, **query):
+        """Show a port by its id, or by its name among those of a query."""
+        found = [port for port in self.known_ports.values()
+                 if port.id == name or port.name == name
+                 and query.items() <= vars(port).items()]
+        if len(found) != 1:
+            raise exceptions.NotFoundException(name)
+        return found[0]
+
+    def get_project_id(self):
+        """Return the project of the caller."""
+        return PROJECT
 
     def _list(self, kind):
         return lambda: list(self.made[kind].values())
@@ -82,7 +94,8 @@ class Network:
                 raise Refused('port pair x: no')
             if kind == 'port_pair_group':
                 values.setdefault('port_pair_group_parameters', None)
-            new = types.SimpleNamespace(id=str(uuid.uuid4()), **values)
+            new = types.SimpleNamespace(
+                id=str(uuid.uuid4()), **{'project_id': PROJECT, **values})
             self._check(kind, new)
             self.made[kind][new.id] = new
             return new

@@ -4,6 +4,7 @@
 import tempfile
 import types
 
+from clickos_client import chains
 from osc_lib import exceptions
 import yaml
 
@@ -112,6 +113,32 @@ class ChainTest(base.CommandTestCase):
         self.assertEqual(('IPv6', 'c-in'),
                          (flow.ethertype, flow.logical_source_port))
 
+    def test_ports_and_chains_of_other_projects(self):
+        """The network's owner, or an administrator, is shown them."""
+        mark = f'clickos-vnf:{self.vnf_id}'
+        self.network.add_port('theirs', 'their-server', 'mac', mark, 'other')
+        self.network.add_port('faked', 'a', 'a-mac', '', 'other')
+        named = self.network.known_ports['faked']
+        named.name = 'c-in'
+        self.network.create_sfc_port_chain(
+            name='web', port_pair_groups=['g'], flow_classifiers=[],
+            project_id='other')
+        self.create(hops=['fw', 'a'], flow='logical-source-port=c-in')
+        self.assertEqual(
+            {('one-in', 'one-out'), ('a-in', 'a-out')},
+            {(pair.ingress, pair.egress)
+             for pair in self.network.sfc_port_pairs()})
+        flow, = self.network.sfc_flow_classifiers()
+        self.assertEqual('c-in', flow.logical_source_port)
+        self.assertEqual('the-project', chains.find(
+            self.network, 'web').project_id)
+        theirs, = [each for each in self.network.sfc_port_chains()
+                   if each.project_id == 'other']
+        self.assertIs(theirs, chains.find(self.network, theirs.id))
+        theirs.name = 'alone'
+        with self.assertRaisesRegex(chains.ChainError, 'does not exist'):
+            chains.find(self.network, 'alone')
+
     def test_a_hop_that_translates(self):
         self.create(hops=['a,nat=192.0.2.7/32+b', 'c'])
         first, second = self.network.sfc_port_pair_groups()
@@ -180,8 +207,8 @@ class ChainTest(base.CommandTestCase):
         columns, rows = self.run_chain(chain.ShowChain, 'web', '--interval',
                                        '0.1')
         self.assertEqual('Hop', columns[0])
-        self.assertEqual([('entered', '', 0, 0, 0, 3, 300, 0),
-                          ('a', '1/2', 0, 0, 0, 3, 300, 0)], rows)
+        self.assertEqual([('entered', '', 0, 0, 0, 3, 300, 0, 0),
+                          ('a', '1/2', 0, 0, 0, 3, 300, 0, 0)], rows)
         self.agent.broken = {'error': {'code': 'not-active',
                                        'message': 'not at the switch'}}
         self.refused('not at the switch', chain.ShowChain, 'web')

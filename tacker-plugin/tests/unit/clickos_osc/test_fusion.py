@@ -48,7 +48,8 @@ class Compute:
         self.created = values
         for each in values['networks']:
             self._case.network.known_ports[each['port']].device_id = key
-        self.servers[key] = types.SimpleNamespace(id=key, name=values['name'])
+        self.servers[key] = types.SimpleNamespace(
+            id=key, name=values['name'], metadata=values['metadata'])
         self._case.cloud.add_server(key, self._case.project_id)
         self._case.agent.guests[key] = {
             f'{hop}/{name}': value for hop in ('my_fw', 'my_fw_2')
@@ -131,7 +132,8 @@ class FusionTest(base.CommandTestCase):
         """Make a chain, in Neutron as clickos-api sees it too."""
         made = self.make(**values)
         self.chain_id = made.id
-        self.cloud.add_chain(made.id, self.project_id)
+        self.cloud.add_chain(made.id, self.project_id,
+                             groups=values['port_pair_groups'])
         return made
 
     def fuse(self):

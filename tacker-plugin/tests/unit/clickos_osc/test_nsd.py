@@ -122,7 +122,7 @@ class NsdTest(unittest.TestCase):
 
     def test_refusals(self):
         for words, content in (
-                ('no YAML', '{'), ('not a descriptor', '[]'),
+                ('not YAML', '{'), ('not a descriptor', '[]'),
                 ('it has none', {'topology_template': {}}),
                 ('more than 262144', 'x' * 300000),
                 ('first: needs a requirement element',

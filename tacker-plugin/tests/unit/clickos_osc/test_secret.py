@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos secret create | list | show | delete."""
 
+import logging
 import os
 import tempfile
 
@@ -47,6 +48,13 @@ class SecretTest(base.CommandTestCase):
         self.assertEqual(200, self.put(made[2])[0])
         self.assertEqual('allow udp',
                          self.agent.guests[self.server_id]['fw.config'])
+
+    def test_no_log_has_the_value(self):
+        """`openstack --debug` shows each request, but not this one's."""
+        with self.assertLogs(level='DEBUG') as logged:
+            logging.getLogger(__name__).debug('there may be no other line')
+            self.make('vpn', 'hidden\n')
+        self.assertNotIn('hidden', '\n'.join(logged.output))
 
     def test_two_of_one_name(self):
         first = self.make('vpn')

@@ -36,6 +36,8 @@ LEFT_NET = '1c7dd4f0-0001-4000-8000-000000000001'
 RIGHT_NET = '1c7dd4f0-0001-4000-8000-000000000002'
 ACCESS = {'auth_url': 'http://127.0.0.1:5/v3', 'username': 'tenant',
           'password': 'not-to-be-logged', 'project_name': 'demo'}
+#: The project of the VIM's credentials.
+PROJECT = '0d4f6b9ec1a84d0fa0f6c8b0c31d5b11'
 
 
 def build_package(target, template='firewall'):
@@ -88,8 +90,14 @@ def _proxy(module):
     return mock.create_autospec(module.Proxy, instance=True)
 
 
-def _resource(**values):
-    return types.SimpleNamespace(**values)
+def resource(**values):
+    return types.SimpleNamespace(**{'project_id': PROJECT, **values})
+
+
+def _like(found, query):
+    """Return an iterator of those that have the values of a query."""
+    return iter([each for each in found
+                 if query.items() <= vars(each).items()])
 
 
 class Cloud:
@@ -105,16 +113,19 @@ class Cloud:
         self.actions = []          # of every server, as Nova lists them
         self.stuck = None          # no server can be deleted, for this reason
         self.port_error = None
+        self.pairs = []
         self.session = mock.sentinel.session
+        self.current_project_id = PROJECT
         self.config = mock.Mock(
             spec_set=('get_region_name',),
             **{'get_region_name.return_value': 'RegionOne'})
         self.compute = self._compute()
         self.network = self._network()
         self.image = _proxy(image_proxy)
-        self.image.images.side_effect = lambda **query: iter(
-            [_resource(id='image', visibility='public')]
-            if query == {'name': 'clickos'} else [])
+        self.images = [resource(id='image', visibility='public',
+                                name='clickos', owner='operator')]
+        self.image.images.side_effect = lambda **query: _like(self.images,
+                                                              query)
 
     def _compute(self):
         proxy = _proxy(compute_proxy)
@@ -133,41 +144,46 @@ class Cloud:
         proxy.delete_server_group.side_effect = (
             lambda group, ignore_missing: self.server_groups.pop(group, None))
         proxy.flavors.side_effect = lambda get_extra_specs=False: iter([
-            _resource(id='big', name='big', ram=512, vcpus=1),
-            _resource(id='small', name='small', ram=16, vcpus=1),
-            _resource(id='tiny', name='tiny', ram=4, vcpus=1)])
+            resource(id='big', name='big', ram=512, vcpus=1),
+            resource(id='small', name='small', ram=16, vcpus=1),
+            resource(id='tiny', name='tiny', ram=4, vcpus=1)])
         return proxy
 
     def _network(self):
         proxy = _proxy(network_proxy)
         proxy.create_port.side_effect = self._create_port
+        proxy.set_tags.side_effect = lambda port, tags: setattr(
+            port, 'tags', tags)
         proxy.delete_port.side_effect = (
             lambda port, ignore_missing: self.ports.pop(port, None))
-        proxy.ports.side_effect = lambda description: iter(
-            [p for p in self.ports.values() if p.description == description])
-        proxy.security_groups.side_effect = lambda name: iter(
-            [group for group in self.groups if group.name == name])
+        proxy.ports.side_effect = lambda **query: _like(self.ports.values(),
+                                                        query)
+        proxy.sfc_port_pairs.side_effect = lambda **query: _like(self.pairs,
+                                                                 query)
+        proxy.security_groups.side_effect = lambda **query: _like(
+            self.groups, query)
+        proxy.get_security_group.side_effect = self._get_group
         proxy.create_security_group.side_effect = self._create_group
-        proxy.get_subnet.side_effect = lambda subnet: _resource(
+        proxy.get_subnet.side_effect = lambda subnet: resource(
             cidr='10.0.%s.0/24' % subnet, gateway_ip='10.0.%s.254' % subnet)
         proxy.subnets.side_effect = lambda network_id: iter(
             self.networks[network_id].subnets
-            if network_id in self.networks else [_resource(ip_version=4)])
-        proxy.networks.side_effect = lambda description: iter(
-            [n for n in self.networks.values()
-             if n.description == description])
+            if network_id in self.networks else [resource(ip_version=4)])
+        proxy.networks.side_effect = lambda **query: _like(
+            self.networks.values(), query)
         proxy.create_network.side_effect = self._create_network
         proxy.create_subnet.side_effect = (
             lambda network_id, **wanted:
-            self.networks[network_id].subnets.append(_resource(**wanted)))
+            self.networks[network_id].subnets.append(resource(**wanted)))
         proxy.delete_network.side_effect = (
             lambda network, ignore_missing: self.networks.pop(network, None))
-        proxy.get_network.side_effect = lambda network: _resource(mtu=1500)
+        proxy.get_network.side_effect = lambda network: self.networks.get(
+            network) or resource(mtu=1500, project_id='of the operator')
         return proxy
 
     def _create_server(self, **wanted):
         server_id = uuidutils.generate_uuid()
-        server = _resource(
+        server = resource(
             id=server_id, name=wanted['name'], metadata=wanted['metadata'],
             status='ERROR' if self.fault else 'ACTIVE',
             fault={'message': self.fault}, wanted=wanted, task_state=None)
@@ -189,19 +205,25 @@ class Cloud:
         self.servers.pop(server_id, None)
 
     def _create_network(self, **wanted):
-        network = _resource(id=uuidutils.generate_uuid(), subnets=[],
-                            **wanted)
+        network = resource(id=uuidutils.generate_uuid(), subnets=[],
+                           mtu=1500, **wanted)
         self.networks[network.id] = network
         return network
 
     def _create_server_group(self, **wanted):
-        group = _resource(id=uuidutils.generate_uuid(), **wanted)
+        group = resource(id=uuidutils.generate_uuid(), **wanted)
         self.server_groups[group.id] = group
         return group
 
+    def _get_group(self, group_id):
+        for group in self.groups:
+            if group.id == group_id:
+                return group
+        raise sdk_exceptions.NotFoundException()
+
     def _create_group(self, name, description):
-        self.groups.append(_resource(id='group-%d' % len(self.groups),
-                                     name=name))
+        self.groups.append(resource(id='group-%d' % len(self.groups),
+                                    name=name))
         return self.groups[-1]
 
     def _create_port(self, **wanted):
@@ -210,10 +232,10 @@ class Cloud:
                 details=self.port_error)
         number = len(self.ports) + 1
         side = 1 if wanted['network_id'] == LEFT_NET else 2
-        port = _resource(
+        port = resource(
             id=uuidutils.generate_uuid(), name=wanted['name'],
             description=wanted['description'],
-            network_id=wanted['network_id'], wanted=wanted,
+            network_id=wanted['network_id'], wanted=wanted, tags=[],
             mac_address='fa:16:3e:00:00:%02x' % number,
             fixed_ips=[{'ip_address': '10.0.%d.%d' % (side, number),
                         'subnet_id': str(side)}])
@@ -221,8 +243,8 @@ class Cloud:
         return port
 
     def clickos_api(self, _adapter, path, method, json=None, **options):
-        kind, server_id, *what = path.split('/')[2:]
-        what = what[0] if what else kind
+        kind, server_id, what = [*path.split('/')[2:], None, None][:3]
+        what = what or kind
         self.calls.append((method, server_id, what, json))
         status, body = self._api_answer(server_id, what, method, json)
         return mock.Mock(
@@ -249,6 +271,11 @@ class Cloud:
         if method == 'DELETE':
             return (204, None) if self.desired.pop(state_id, None) else (
                 404, {'error': {'code': 'no-such-state', 'message': 'none'}})
+        if method == 'POST':
+            state_id = uuidutils.generate_uuid()
+        elif state_id not in self.desired:
+            return 404, {'error': {'code': 'no-such-state',
+                                   'message': 'none'}}
         old = self.desired.get(state_id, {'revision': 0, 'writes': []})
         kept = [pair for pair in old['writes']
                 if pair[0] in json.get('keep', [pair[0]])]

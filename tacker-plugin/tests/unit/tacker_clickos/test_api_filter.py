@@ -3,6 +3,7 @@
 
 import io
 import json
+import resource
 import types
 from unittest import mock
 
@@ -16,6 +17,15 @@ from tests.unit.tacker_clickos import base
 
 ID = '/vnf_instances/some-id'
 PACKAGE = '/vnf_packages/some-id/package_content'
+
+
+#: Seconds of processor time in which a body of any kind is judged.
+_BODY_S = 0.25
+
+
+def _thread_s():
+    used = resource.getrusage(resource.RUSAGE_THREAD)
+    return used.ru_utime + used.ru_stime
 
 
 @webob.dec.wsgify
@@ -100,7 +110,8 @@ class SessionTest(FilterTestCase):
             session=self.session, project_id='p')}
 
     def test_tackers_session_ends_with_the_request(self):
-        for route in ((ID, 'GET'), ('/vnf_instances', 'POST')):
+        for route in (('/api_versions', 'GET'),
+                      ('/vnf_instances', 'POST')):
             self.session.reset_mock()
             self.send(b'{}', *route, environ=self.environ)
             self.session.close.assert_called_once_with()
@@ -110,7 +121,7 @@ class SessionTest(FilterTestCase):
         def failing(_request):
             raise ValueError
 
-        request = webob.Request.blank(ID, environ=self.environ)
+        request = webob.Request.blank('/api_versions', environ=self.environ)
         with self.assertRaises(ValueError):
             request.get_response(
                 api_filter.factory({}, api='lifecycle')(failing))
@@ -124,7 +135,7 @@ class BodyTest(FilterTestCase):
                       ('/vnf_instances', 'GET')):
             self.assertRefused(b'{', 'the body is not JSON', *route)
             self.assertRefused(b'\xff', 'the body is not JSON', *route)
-            self.assertRefused(b'[' * 100000, 'the body is not JSON', *route)
+            self.assertRefused(b'[' * 60000, 'the body is not JSON', *route)
             self.assertRefused([], 'the body is not a JSON object', *route)
 
     def test_deep_bodies(self):
@@ -133,6 +144,32 @@ class BodyTest(FilterTestCase):
             for _level in range(40):
                 body = {key: body}
             self.assertRefused(body, 'more than 32 levels')
+
+    def test_bodies_that_cost_much(self):
+        full = request_body.MAX_BODY - 100
+        for body, reason in (
+                (b'{"a":[' + b'0,' * (full // 2) + b'0]}', 'than 65536 val'),
+                (b'{"a":[' + b'[],' * (full // 3) + b'0]}', 'than 65536 val'),
+                (b'{"a":' * 30 + b'[' + b'0,' * (full // 4) + b'0]'
+                 + b'}' * 30, 'than 65536 val'),
+                (b'{' + b','.join(b'"%x":0' % number for number in
+                                  range(full // 11)) + b'}', 'than 65536 v'),
+                (b'{"a":' + b'1' * full + b'}', 'not JSON'),
+                (b'{"a":1e999}', 'a: the number is too large'),
+                (b'{"a":[-1e999]}', 'a.0: the number is too large'),
+                (b'{"a":NaN}', 'NaN is no number of JSON'),
+                (b'{"a":-Infinity}', '-Infinity is no number of JSON'),
+                (b'[' * 5000, 'not JSON'),
+                (b'[' * full, 'than 65536 val')):
+            before = _thread_s()
+            self.assertRefused(body, reason)
+            self.assertLess(_thread_s() - before, _BODY_S)
+        for body in (b'{"a":"' + b'x' * full + b'"}',
+                     b'{"' + b'A.' * (full // 2) + b'":1}',
+                     b'{"a":"' + b'a+' * (full // 2) + b'"}'):
+            before = _thread_s()
+            self.assertEqual(200, self.send(body).status_int)
+            self.assertLess(_thread_s() - before, _BODY_S)
 
     def test_a_body_may_be_missing(self):
         response = self.send(b'', '/vnf_lcm_op_occs/id/rollback', 'POST')

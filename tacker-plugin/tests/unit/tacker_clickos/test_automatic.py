@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Heals and scaling without a request."""
 
+import json
 from unittest import mock
 
 from keystoneauth1 import adapter
@@ -31,7 +32,9 @@ class TackerCase(test_watch.WatcherCase):
         self.info.additional_params['clickos_automatic'] = self.AUTOMATIC
         self.info.scale_status = [
             objects.ScaleInfo(aspect_id='capacity', scale_level=1)]
-        self.cloud.mock_add_spec(('compute', 'session', 'config'))
+        self.cloud.mock_add_spec(('compute', 'current_project_id',
+                                  'session', 'config'))
+        self.cloud.current_project_id = base.PROJECT
         self.cloud.config.get_region_name.return_value = None
         self.cloud.compute.servers.side_effect = (
             lambda changes_since=None: iter(self.servers))
@@ -192,6 +195,13 @@ class ScaleTest(TackerCase):
         self.grow(90000, 90000)
         self.assertEqual([], self.directions())
 
+    def test_the_log_has_no_value_of_a_guest(self):
+        self.read.side_effect = lambda *_arguments: 'hidden\nline'
+        with self.assertLogs('tacker_clickos.automatic', 'DEBUG') as logged:
+            self.grow(0, 0)
+        self.assertIn('received.count of server', logged.output[0])
+        self.assertNotIn('hidden', '\n'.join(logged.output))
+
     def test_a_value_needs_one_look(self):
         self.AUTOMATIC['scales'] = [dict(RULE, measure='value')]
         self.addCleanup(self.AUTOMATIC.update, scales=[RULE])
@@ -209,7 +219,7 @@ class PolicyTest(base.TestCase):
 
     def load(self, **policies):
         self.policies += [{name: policy} for name, policy in policies.items()]
-        self.path.write_text(yaml.dump(self.vnfd))
+        self.path.write_text(json.dumps(self.vnfd))
         return loader.load(str(self.package), 'simple').automatic
 
     def scale(self, **change):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Other networks and addresses for a running VNF."""
 
-from unittest import mock
 
 from tacker import objects
 
@@ -16,9 +15,6 @@ class ChangeTest(test_infra_driver.DriverTestCase):
 
     def setUp(self):
         super().setUp()
-        self.pairs = []
-        self.cloud.network.sfc_port_pairs.side_effect = (
-            lambda: iter(self.pairs))
         self.cloud.network.update_port.side_effect = self.rename
         self.instantiate()
         self.old = self.only_server()
@@ -95,9 +91,12 @@ class ChangeTest(test_infra_driver.DriverTestCase):
 
     def test_a_port_of_a_chain_changes_nothing(self):
         ids = {port.name: port.id for port in self.before.values()}
-        self.pairs = [mock.Mock(spec_set=('ingress', 'egress'), ingress='x',
-                                egress=ids['VDU1-0-right'])]
+        ends = {'ingress': 'x', 'egress': ids['VDU1-0-right']}
+        self.cloud.pairs = [base.resource(**ends)]
         self.assertUntouched('VDU1-0-right: is in a chain')
+        # A network's owner may have a pair with any of its ports.
+        self.cloud.pairs = [base.resource(**ends, project_id='other')]
+        self.change()
 
     def test_a_retry_goes_on(self):
         self.cloud.fault = 'no memory'

@@ -6,7 +6,9 @@ import json
 import os
 import types
 from unittest import mock
+import uuid
 
+from clickos_client import document
 from openstack import exceptions as sdk_exceptions
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
@@ -20,6 +22,7 @@ from tacker_clickos import infra_driver
 from tacker_clickos import links
 from tacker_clickos import ports
 from tacker_clickos import scaling
+from tacker_clickos import state
 from tacker_clickos.vnfd import model
 from tests.unit.tacker_clickos import base
 
@@ -104,6 +107,7 @@ class InstantiateTest(DriverTestCase):
             self.assertEqual([{'ip_address': '0.0.0.0/0'}],
                              port.wanted['allowed_address_pairs'])
             self.assertEqual(['group-0'], port.wanted['security_groups'])
+            self.assertEqual(['clickos:routed'], port.tags)
         self.assertEqual(['clickos-vnf'],
                          [group.name for group in self.cloud.groups])
         self.assertEqual(
@@ -120,6 +124,19 @@ class InstantiateTest(DriverTestCase):
             self.assertEqual((False, []),
                              (port.wanted['port_security_enabled'],
                               port.wanted['security_groups']))
+            self.assertNotIn('allowed_address_pairs', port.wanted)
+            self.assertEqual(['clickos:transparent'], port.tags)
+
+    def test_ports_of_a_hop_of_whole_frames_keep_port_security(self):
+        vnfd = self.package / 'Definitions' / 'firewall.yaml'
+        vnfd.write_text(vnfd.read_text().replace(
+            'routed: true', 'whole_frames: true\n          copies: 2'))
+        self.instantiate()
+        for port in self.cloud.ports.values():
+            self.assertEqual(['clickos:transparent', 'clickos:copies=2'],
+                             port.tags)
+            self.assertEqual(['group-0'], port.wanted['security_groups'])
+            self.assertNotIn('port_security_enabled', port.wanted)
             self.assertNotIn('allowed_address_pairs', port.wanted)
 
     def test_tacker_learns_the_resources(self):
@@ -320,7 +337,8 @@ class InstantiateTest(DriverTestCase):
 
     def test_an_image_that_is_not_there(self):
         self.cloud.image.images.side_effect = lambda **query: iter([])
-        self.assertNothingLeft('image clickos: is not in Glance')
+        self.assertNothingLeft('image clickos: is neither a public image '
+                               'of Glance nor one of the project')
 
     def test_a_flavor_that_is_not_there(self):
         self.cloud.compute.flavors.side_effect = lambda: iter([])
@@ -341,7 +359,8 @@ class InstantiateTest(DriverTestCase):
             file_name='x', text='', routed=False, transparent=False,
             properties={})
         ports.create(self.cloud, base.VNF_ID, 'VDU1-0-left',
-                     links.Link(base.RIGHT_NET), configuration)
+                     links.Link(base.RIGHT_NET), configuration,
+                     state.Record())
         self.instantiate()
         self.assertEqual(2, len(self.cloud.ports))
         left = next(port for port in self.cloud.ports.values()
@@ -479,6 +498,32 @@ class HealTest(DriverTestCase):
             heal()
             self.assertHealed([['fw.config', 'deny all'], ['a.x', '2']])
             self.old = self.only_server()
+
+    def old_id(self):
+        """Let the VNF be one of release 0.2.0, whose ids could be computed.
+        """
+        old_id = str(uuid.uuid5(uuid.UUID(base.VNF_ID), 'VDU1-0'))
+        ((_state_id, found),) = self.cloud.desired.items()
+        self.cloud.desired = {old_id: found}
+        self.old.wanted['user_data'] = document.referring(old_id)
+        state.set_param(self.info, state.STATES, None)
+        return old_id
+
+    def test_a_vnf_of_an_older_release_keeps_its_state(self):
+        for heal in (self.heal_guest, self.heal_whole):
+            old_id = self.old_id()
+            self.live(['fw.config', 'deny all'])
+            heal()
+            self.assertHealed([['fw.config', 'deny all']])
+            self.assertEqual({'VDU1-0': old_id}, state.state_ids(self.vnf))
+            self.old = self.only_server()
+
+    def test_ids_of_states_are_the_services(self):
+        self.assertEqual(
+            self.cloud.desired.keys(), set(state.state_ids(
+                self.vnf).values()))
+        state.set_param(self.info, state.STATES, {'VDU1-0': 'x', 'y': 7})
+        self.assertEqual({}, state.state_ids(self.vnf))
 
     def test_a_new_life_begins_without_them(self):
         self.live(['fw.config', 'deny all'])

@@ -2,6 +2,7 @@
 """A VNFD is a tenant's file: each fault in it is named."""
 
 import copy
+import json
 import os
 
 import yaml
@@ -24,7 +25,7 @@ class LoaderTest(base.TestCase):
         self.rules = self.settings['properties']['rules']
 
     def load(self):
-        self.path.write_text(yaml.safe_dump(self.vnfd))
+        self.path.write_text(json.dumps(self.vnfd))
         return loader.load(str(self.package), 'simple').vdus
 
     def assertRefused(self, *reasons):
@@ -61,6 +62,16 @@ class LoaderTest(base.TestCase):
         self.assertTrue(self.load()['VDU1'].configuration.transparent)
         self.settings['transparent'] = 'yes'
         self.assertRefused("transparent: expected true or false, got 'yes'")
+
+    def test_whole_frames_and_copies(self):
+        self.assertEqual(1, self.load()['VDU1'].configuration.copies)
+        self.settings.update(whole_frames=True, copies=16)
+        configuration = self.load()['VDU1'].configuration
+        self.assertTrue(configuration.whole_frames)
+        self.assertEqual(16, configuration.copies)
+        for wrong in (0, 17, True, '2', 1.5):
+            self.settings['copies'] = wrong
+            self.assertRefused('copies: expected a whole number of 1 to 16')
 
     def test_missing_artifact_names_the_file(self):
         os.unlink(self.package / 'Files' / 'firewall.click')

@@ -7,6 +7,7 @@ import zipfile
 
 from tacker_clickos import exception
 from tacker_clickos.package import archive
+from tacker_clickos.package import review
 from tacker_clickos import rows
 from tests.unit.tacker_clickos import test_api_filter
 from tests.unit.tacker_clickos import test_csar
@@ -39,13 +40,21 @@ class PackageTestCase(test_api_filter.FilterTestCase):
         super().setUp()
         self.release = self.patch(rows, 'release_vnfd')    # has no database
 
-    def put(self, package):
+    def put(self, package, **options):
         return self.send(package, test_api_filter.PACKAGE, 'PUT', 'packages',
-                         content_type='application/zip')
+                         content_type='application/zip', **options)
 
     def assertPackageRefused(self, package, place, reason):
-        response = self.put(package)
+        """Ask what the filter asks, without its process."""
+        faults, vnfd_id = review.judge(package)
+        self.assertIsNone(vnfd_id)
+        self.assertIn(reason, faults[0])
+        self.assertIn(place, faults[0])
+
+    def assertPutRefused(self, package, place, reason, **options):
+        response = self.put(package, **options)
         self.assertEqual(400, response.status_int)
+        self.assertEqual('application/problem+json', response.content_type)
         self.assertIn(reason, response.json['detail'])
         self.assertIn(place, response.json['detail'])
 
@@ -72,14 +81,14 @@ class ArchiveTest(PackageTestCase):
     def test_the_id_of_its_vnfd_is_released_first(self):
         package = csar(files())
         self.put(package)
-        (vnfd_id,) = self.release.call_args.args
+        _project, vnfd_id = self.release.call_args.args
         self.assertIn(vnfd_id.encode(), files()[VNFD])
         self.release.side_effect = exception.VnfdTaken(vnfd_id=vnfd_id)
         refused = self.put(package)
         self.assertEqual(409, refused.status_int)
         self.assertEqual(
-            'VNFD id %s: a package has it already; delete that package, or '
-            'give this one another descriptor_id' % vnfd_id,
+            'VNFD id %s: the id is taken; choose another descriptor_id'
+            % vnfd_id,
             refused.json['detail'])
 
     def test_no_archive(self):
@@ -257,7 +266,7 @@ class YamlTest(PackageTestCase):
                  'more.yaml:1: a tag'),
                 ('a: 1\nb: !x y', 'more.yaml:2: a tag (!x)'),
                 ('a: &x [1]\nb: *x', 'more.yaml:2: an alias (*x)'),
-                ('a: &x {b: 1}\nc: {<<: [*x, *x]}', 'an alias'),
+                ('a: &x {b: 1}\nc: {d: [*x, *x]}', 'an alias'),
                 ('a: &x [*x]', 'an alias')):
             self.assertPackageRefused(self.added(text), 'more.yaml', reason)
 

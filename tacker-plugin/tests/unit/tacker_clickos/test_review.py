@@ -1,12 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages as other people write them, and every fault by file and line."""
 
-import contextlib
-import io
-import json
-from unittest import mock
-
-from tacker_clickos.package import bounded_review
 from tacker_clickos.package import review
 from tests.unit.tacker_clickos import test_package
 
@@ -112,22 +106,7 @@ class FaultsTest(ReviewTestCase):
 class FilterTest(test_package.PackageTestCase):
 
     def test_a_member_gets_every_fault(self):
-        self.assertPackageRefused(
+        self.assertPutRefused(
             self.changed(VNFD, 'virtual_mem_size: 8 MiB',
                          'virtual_mem_size: eight'),
             VNFD + ':53: VDU1', "'eight' is not a size")
-
-    def test_a_review_without_end_is_ended(self):
-        with mock.patch.object(bounded_review, '_CPU_S', 0):
-            self.assertPackageRefused(
-                test_package.csar(test_package.files()), 'the package',
-                'its review took more than')
-
-    def test_the_program(self):
-        path = self.package / 'x.csar'
-        path.write_bytes(b'no zip')
-        with contextlib.redirect_stdout(io.StringIO()) as shown:
-            review.main([str(path)])
-        (fault,), vnfd_id = json.loads(shown.getvalue())
-        self.assertIn('no zip archive', fault)
-        self.assertIsNone(vnfd_id)

@@ -172,17 +172,16 @@ class RowsTest(database.DatabaseTestCase):
         RowsTest._insert_package(self.context, 1, 'other')
         RowsTest._insert_package(self.context, 2, 't')
         before = RowsTest._packages(self.context)
-        for body, project, reason in (
-                ({'vnfdId': 'd1'}, 't', 'no package of this'),
-                ({'vnfdId': 'no-such'}, 't', 'has the VNFD no-such'),
-                ({'vnfdId': ['d2']}, 't', 'no package of this'),
-                ({'vnfdId': 'd2'}, 't', 'is HEALING; wait'),
-                ({'vnfPkgId': base.VIM_ID}, 't', 'by its vnfdId')):
-            refused = self.change(body, project)
-            self.assertEqual(400, refused.status_int)
+        for body, status, reason in (
+                ({'vnfdId': 'd1'}, 404, 'package of this project'),
+                ({'vnfdId': 'no-such'}, 404, 'with the VNFD: no-such'),
+                ({'vnfdId': ['d2']}, 404, 'could not be found'),
+                ({'vnfdId': 'd2'}, 400, 'is HEALING; wait'),
+                ({'vnfPkgId': base.VIM_ID}, 400, 'by its vnfdId')):
+            refused = self.change(body)
+            self.assertEqual(status, refused.status_int)
             self.assertIn(reason, refused.json['detail'])
-        # The VNF of another project is for Tacker to refuse.
-        self.assertEqual(200, self.change({'vnfdId': 'd1'},
+        self.assertEqual(404, self.change({'vnfdId': 'd1'},
                                           'other').status_int)
         self.assertEqual(before, RowsTest._packages(self.context))
 
@@ -227,21 +226,43 @@ class RowsTest(database.DatabaseTestCase):
                               tenant_id='t', deleted_at=timeutils.utcnow())
         RowsTest._insert_package(self.context, 1, 't')
         for _again in range(3):
-            rows.release_vnfd('d')    # what no package ever had
+            rows.release_vnfd('t', 'd')    # what no package ever had
             RowsTest._onboard(self.context, 'd1')
-            self.assertRaises(exception.VnfdTaken, rows.release_vnfd, 'd1')
+            self.assertRaises(exception.VnfdTaken, rows.release_vnfd, 't',
+                              'd1')
             RowsTest._delete_packages(self.context)
-            rows.release_vnfd('d1')
+            rows.release_vnfd('t', 'd1')
             self.assertNotIn('d1', RowsTest._kept(self.context)[0])
             RowsTest._restore_package(self.context)
         ids, _of_vnf, of_attributes = RowsTest._kept(self.context)
         self.assertEqual(ids, set(of_attributes))
 
+    def test_an_id_of_another_project_is_taken_and_no_more_is_said(self):
+        RowsTest._insert_package(self.context, 1, 't')
+        RowsTest._onboard(self.context, 'd1')
+        package_id = RowsTest._package_of(self.context, 'd1')
+        for project_id, told in (
+                ('t', 'VNFD id d1: package %s has it; delete that package, '
+                 'or choose another descriptor_id' % package_id),
+                ('other', 'VNFD id d1: the id is taken; choose another '
+                 'descriptor_id'),
+                (None, 'VNFD id d1: the id is taken; choose another '
+                 'descriptor_id')):
+            with self.assertRaises(exception.VnfdTaken) as refused:
+                rows.release_vnfd(project_id, 'd1')
+            self.assertEqual(told, str(refused.exception))
+
+    @staticmethod
+    @db_api.context_manager.reader
+    def _package_of(context, vnfd_id):
+        return context.session.query(models.VnfPackageVnfd).filter_by(
+            vnfd_id=vnfd_id).one().package_uuid
+
     def test_rows_of_deleted_vnfs_follow(self):
         RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
                               tenant_id='t', deleted_at=timeutils.utcnow())
         RowsTest._onboard(self.context, 'd')
-        rows.release_vnfd('d')
+        rows.release_vnfd('t', 'd')
         (gone,), of_vnf, of_attributes = RowsTest._kept(self.context)
         self.assertNotEqual('d', gone)
         self.assertEqual((gone, [gone]), (of_vnf, of_attributes))

@@ -152,8 +152,9 @@ class ScaleTest(ScaleTestCase):
         self.assertEqual(['VDU1-0', 'VDU1-1'], self.names())
         self.assertEqual(['VDU1-0', 'VDU1-1'], self.recorded())
         self.assertEqual(4, len(self.cloud.ports))
-        self.assertEqual({state.state_id(base.VNF_ID, name) for name in
-                          ('VDU1-0', 'VDU1-1')}, set(self.cloud.desired))
+        states = state.state_ids(self.vnf)
+        self.assertEqual({'VDU1-0', 'VDU1-1'}, set(states))
+        self.assertEqual(set(states.values()), set(self.cloud.desired))
 
     def test_a_rollback_removes_what_a_scale_out_made(self):
         self.out()
@@ -298,7 +299,7 @@ class VnfdTest(base.TestCase):
     def load(self):
         self.vnfd['topology_template']['policies'] = [
             {name: policy} for name, policy in self.policies.items()]
-        self.path.write_text(yaml.safe_dump(self.vnfd))
+        self.path.write_text(json.dumps(self.vnfd))
         return loader.load(str(self.package), 'simple').scaling
 
     def properties(self, name):

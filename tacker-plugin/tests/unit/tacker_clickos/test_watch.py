@@ -19,7 +19,8 @@ from tests.unit.tacker_clickos import database
 
 
 def server(server_id, status, fault=None):
-    return types.SimpleNamespace(id=server_id, status=status, fault=fault)
+    return types.SimpleNamespace(id=server_id, status=status, fault=fault,
+                                 project_id=base.PROJECT)
 
 
 class DescribeTest(base.TestCase):
@@ -60,7 +61,8 @@ class WatcherCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.cloud = mock.Mock(spec_set=('compute',))
+        self.cloud = mock.Mock(spec_set=('compute', 'current_project_id'),
+                               current_project_id=base.PROJECT)
         self.servers = []
         self.cloud.compute.servers.side_effect = (
             lambda: iter(self.servers))

@@ -141,28 +141,31 @@ class RbacTest(base.ClickOSTest):
 
     @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a06')
     def test_each_route_of_a_state(self):
+        owner = self.os_primary.credentials.project_id
         for key, manager in self.managers.items():
             client = manager.clickos.ClickOSClient()
-            state_id = str(uuid.uuid4())
-            self.tenant.clickos.create_state(state_id, _STATE['config'])
+            state_id = self.tenant.clickos.create_state(_STATE['config'])
             self.addCleanup(self.status, self.tenant.clickos, 'DELETE',
                             f'v1/states/{state_id}')
             for name, (method, path, body, status) in OF_STATES.items():
                 permitted = name in STATES_MATRIX[key]
                 self.assertIn(
-                    self.status(client, method, f'v1/states/{state_id}{path}',
-                                body),
+                    self.status(
+                        client, method,
+                        f'v1/states/{state_id}{path}?project_id={owner}',
+                        body),
                     (status,) if permitted else REFUSED, f'{key} {name}')
 
     @decorators.attr(type='gate')
     @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a07')
     def test_only_services_start_states(self):
         for key, manager in self.managers.items():
-            # No state has this id, so the service notes nothing.
+            # No server has this id, so the service notes nothing.
             self.assertEqual(
-                200 if key[0] in STARTERS else 403, self.status(
+                key[0] not in STARTERS, self.status(
                     manager.clickos.ClickOSClient(), 'POST',
-                    f'v1/states/{uuid.uuid4()}/starts', _START), key)
+                    f'v1/states/{_START["server_id"]}/starts', _START)
+                in REFUSED, key)
 
     @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a03')
     def test_life_cycle_of_a_vnf(self):

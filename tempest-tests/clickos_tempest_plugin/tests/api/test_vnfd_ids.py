@@ -24,6 +24,6 @@ class VnfdIdsTest(base.ClickOSTest):
                 refused = self.assertRaises(
                     exceptions.Conflict, self.tenant.onboard, package,
                     self.addCleanup)
-                self.assertIn(f'VNFD id {vnfd_id}: a package has it already',
-                              str(refused))
+                self.assertRegex(str(refused), f'VNFD id {vnfd_id}: package'
+                                 ' [0-9a-f-]{36} has it; delete that')
         self.assertEqual(1, len(ids))

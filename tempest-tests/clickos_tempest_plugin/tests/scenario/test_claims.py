@@ -88,6 +88,7 @@ class ClaimsTest(test_chains.SfcMixin, base.OnHostTest):
     @decorators.idempotent_id('5b0c7a52-6f4e-4b57-8a53-6f1f7c0f8e01')
     def test_a_second_project_takes_and_forges_no_packets(self):
         ping = self.client.ping(self.server)
+        hop = self.boot_hop()       # a pair's ports have to be on a host
         pair = self.make('port_pair', ingress=self.ingress['id'],
                          egress=self.egress['id'])
         for network in ('0.0.0.0/0', '10.10.1.0/24', f'{self.client.ip}/32',
@@ -108,7 +109,6 @@ class ClaimsTest(test_chains.SfcMixin, base.OnHostTest):
                                     port_pairs=[pair])
         self.assertIn('0.0.0.0/0: more than port', str(refused))
         self.sfc.update('port_pair_group', group, port_pairs=[pair])
-        hop = self.boot_hop()
         flow = self.make('flow_classifier',
                          logical_source_port=self.sender['id'])
         chain = self.make('port_chain', port_pair_groups=[group],

@@ -51,8 +51,7 @@ class StatesTest(base.ClickOSTest):
 
     def make_state(self, config, writes=()):
         """Make a state that ends with the test; return its id."""
-        state_id = str(uuid.uuid4())
-        self.clickos.create_state(state_id, config, writes)
+        state_id = self.clickos.create_state(config, writes)
         self.addCleanup(self.clickos.delete_state, state_id)
         return state_id
 

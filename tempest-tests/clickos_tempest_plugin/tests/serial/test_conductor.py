@@ -10,7 +10,7 @@ from clickos_tempest_plugin.tests import base
 
 RULES = ['allow icmp', 'deny all']
 OTHER = ['allow tcp', 'allow icmp', 'deny all']
-#: The lab's [clickos] orphan_timeout, ten times: Tacker changes without a lock.
+#: Ten times the lab's [clickos] orphan_timeout, since there is no lock.
 _DEAD_S = 180
 
 

@@ -131,7 +131,6 @@ class FaultsBase(base.OnHostTest):
         """A write that is acknowledged holds; others fail by name."""
         server_id = self.tenant.server_id(self.vnf_id)
         with self.host.outage(service, kind, self.away_s):
-            time.sleep(1)
             try:
                 self.tenant.clickos.write_handler(server_id, 'fw.config',
                                                   ', '.join(OTHER))

@@ -454,7 +454,11 @@ fn a_station_behind_an_uplink_is_sent_to_no_uplink_by_a_hop() {
         (vec![first], vec![answer.clone()])
     );
     assert_eq!(spoofed(&net, 0, 0), 2);
-    // The station is silent for so long that the switch has forgotten it, and the chain has not.
+    // The hop keeps an answer. The station is silent for so long that the switch has forgotten it, and
+    // the chain has not.
+    uplink.send(&answer);
+    net.bench.round();
+    assert_eq!(net.hops[0][1].received(), std::slice::from_ref(&answer));
     net.bench.scratch.now = 301_000_000_000;
     uplink.send(&udp((51, 2), (OTHER, B), (1, 2)));
     net.bench.round();
@@ -524,7 +528,8 @@ fn a_hop_of_another_host_sends_with_the_address_of_the_station_only() {
     hosts.nets[1].hops[0][1].send(&forged(1));
     hosts.round();
     assert!(hosts.nets[0].hops[0][0].received().is_empty());
-    hosts.nets[0].a.send(&there(1));
+    // A hop sends no more frames than entered it.
+    (1..=2).for_each(|number| hosts.nets[0].a.send(&there(number)));
     hosts.round();
     for (source, passes) in [(99, 0), (2, 0), (1, 1), (13, 1)] {
         hosts.nets[1].hops[0][1].send(&forged(source));

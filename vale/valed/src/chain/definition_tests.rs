@@ -271,7 +271,7 @@ fn a_packet_by_a_definition_that_waits_puts_it_in_force_at_all_workers() {
         let (packet, [first, second]) = (there(1), &mut workers);
         let ethernet = Ethernet::parse(&packet).unwrap();
         let step = first.step(ports, 0, Some(label), &ethernet, &packet);
-        first.count(step.unwrap(), packet.len());
+        first.count(step.unwrap(), packet.len(), 1);
         for chains in [first, second] {
             assert!(chains.is_due(), "{hops:?}");
             chains.settle(ports);

@@ -10,6 +10,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The place where packets go on that a hop sends by one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
+    /// The hop; none for one that left the chain.
+    pub hop: Option<usize>,
     /// With the classifier they go on at this hop.
     pub forward: Option<usize>,
     /// Answers go on at the hop before this one.
@@ -22,6 +24,7 @@ impl Exit {
     /// The exit by one port of the hop with this number.
     pub fn of(hop: usize, is_ingress: bool, is_egress: bool) -> Self {
         Self {
+            hop: Some(hop),
             forward: is_egress.then_some(hop + 1),
             reverse: is_ingress.then_some(hop),
             until: None,
@@ -56,6 +59,7 @@ pub fn retire(old: &ChainSet, earlier: &[Retired], new: &ChainSet) -> Vec<Retire
         rest.map_or(0, |hop| hop + 1)
     };
     let moved = |exit: Exit, until| Exit {
+        hop: None,
         forward: exit.forward.map(forward),
         reverse: exit.reverse.map(reverse),
         until: Some(until),

@@ -12,6 +12,7 @@ use crate::packet::{self, Part};
 pub const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
 /// The byte of TCP's flags, and two of them (RFC 9293, 3.1).
 const FLAGS: usize = 13;
 const SYN: u8 = 0x02;
@@ -31,6 +32,8 @@ pub struct Flow {
     pub begins: bool,
     /// The packet is the answer to such a packet.
     pub accepts: bool,
+    /// The packet is an ICMP error.
+    pub is_error: bool,
     /// Source and destination of the IPv4 packet that an ICMP error is about.
     pub quoted: Option<(IpAddr, IpAddr)>,
     /// The frame is to a group, or has a tag of no VLAN. No hop gets such a frame, and receivers take its
@@ -71,6 +74,7 @@ impl Flow {
         Some(Self {
             begins: is_tcp && flags & (SYN | ACK) == SYN,
             accepts: is_tcp && flags & (SYN | ACK) == SYN | ACK,
+            is_error: is_error(&packet),
             quoted: quoted(&packet),
             evades: goes_to_many || is_tagged,
             source,
@@ -126,12 +130,20 @@ impl Flow {
     }
 }
 
+/// True for the error messages of ICMP (RFC 792) and ICMPv6 (RFC 4443).
+fn is_error(packet: &packet::Packet<'_>) -> bool {
+    let kind = packet.body.first();
+    match packet.protocol {
+        ICMP => matches!(kind, Some(3 | 4 | 5 | 11 | 12)),
+        ICMPV6 => kind.is_some_and(|kind| *kind < 128),
+        _ => false,
+    }
+}
+
 /// The addresses of the packet that an ICMP error has in its body (RFC 792).
 fn quoted(packet: &packet::Packet<'_>) -> Option<(IpAddr, IpAddr)> {
-    let is_error =
-        packet.protocol == ICMP && matches!(packet.body.first(), Some(3 | 4 | 5 | 11 | 12));
     let address = |at: usize| octets::<4>(packet.body, 8 + at).map(IpAddr::from);
-    is_error.then_some(())?;
+    (packet.protocol == ICMP && is_error(packet)).then_some(())?;
     address(12).zip(address(16))
 }
 
@@ -162,6 +174,7 @@ mod tests {
                 ports,
                 begins: false,
                 accepts: false,
+                is_error: false,
                 quoted: None,
                 evades: false,
             };

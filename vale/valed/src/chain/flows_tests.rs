@@ -26,6 +26,7 @@ fn flow(number: u32, protocol: u8) -> Flow {
         ports: Some((u16::from_be_bytes([high, low]), 80)),
         begins: false,
         accepts: false,
+        is_error: false,
         quoted: None,
         evades: false,
     }

@@ -8,6 +8,7 @@ use rustc_hash::FxHasher;
 use vale_proto::{ChainCounters, Hop, OnFailure, Pair, PortName};
 
 use super::Ports;
+use super::balance::Balance;
 use super::flow::Flow;
 use super::flows::{BUCKETS, Flows, SLOTS, bucket_of};
 use super::route::Route;
@@ -32,6 +33,12 @@ pub enum Entry {
 pub struct LiveHop {
     pub transparent: bool,
     on_failure: OnFailure,
+    /// Frames that may leave the hop for each one that entered.
+    pub copies: u64,
+    /// The worker that has this part of the hop.
+    pub worker: usize,
+    /// The frames of the hop at all workers.
+    pub balance: Arc<Balance>,
     /// The flows that all workers know.
     flows: Arc<Flows>,
     /// The live pair of each slot.
@@ -47,10 +54,13 @@ pub struct LiveHop {
 }
 
 impl LiveHop {
-    pub fn new(hop: &Hop, flows: Arc<Flows>) -> Self {
+    pub fn new(hop: &Hop, flows: Arc<Flows>, balance: Arc<Balance>, worker: usize) -> Self {
         Self {
             transparent: hop.transparent,
             on_failure: hop.on_failure,
+            copies: hop.copies.into(),
+            worker,
+            balance,
             flows,
             slots: [None; SLOTS],
             buckets: Vec::new(),

@@ -4,6 +4,7 @@
 //!
 //! All names and live ports are resolved when the configuration or a link changes. A packet costs
 //! its classification and one look into a table.
+mod balance;
 mod claim;
 mod exit;
 mod flow;
@@ -22,14 +23,17 @@ use std::time::Instant;
 use vale_proto::{ChainInfo, ChainName, ChainSet, IpNet, MAX_CHAINS, Mac, PortName};
 
 use crate::headers::Ethernet;
+use crate::limit::Nanoseconds;
 use crate::nsh::{Label, Link, State, TTL};
 use crate::port::{Port, Relayed};
-use exit::{Exit, exits, retire};
+use balance::{Balance, Leaving};
+use exit::{Exit, exits, retire, shares_pair};
 use flow::Flow;
 use flows::Flows;
+use hop::LiveHop;
 use recent::{Stations, Translated};
 use route::Route;
-use version::{Chain, Phase, Place};
+use version::{Chain, Inside, Phase, Place, Way};
 
 /// The ports of a switch, by index.
 pub type Ports = [Option<Box<Port>>];
@@ -52,11 +56,33 @@ pub struct Step {
     pub enters: bool,
     /// Another host sent the packet.
     arrives: bool,
+    /// The hop of this host that sent the packet.
+    sender: Option<usize>,
+    /// The key of the packet's flow.
+    key: u64,
+    /// The packet is an ICMP error.
+    is_error: bool,
     /// The key of the packet's source, see [`Stations`].
     station: u64,
     /// The keys of the packet's flow if a hop translated its source, see [`Translated`].
     translated: Option<[u64; 2]>,
     pub next: Next,
+}
+
+impl Step {
+    fn new(index: usize, chain: &Chain, way: Way, flow: Flow) -> Self {
+        Self {
+            chain: index,
+            enters: false,
+            arrives: false,
+            sender: None,
+            key: way.key,
+            is_error: flow.is_error,
+            station: chain.stations.key(flow.source),
+            translated: None,
+            next: way.next,
+        }
+    }
 }
 
 /// The place where a packet goes next.
@@ -112,6 +138,10 @@ pub struct Definition {
     is_due: Arc<AtomicBool>,
     /// The flows of each hop.
     flows: Vec<Arc<Flows>>,
+    /// The frames of each hop.
+    balances: Vec<Arc<Balance>>,
+    /// The worker that gets the definition.
+    pub worker: usize,
     stations: Arc<Stations>,
     translated: Arc<Translated>,
 }
@@ -124,6 +154,8 @@ impl Definition {
             stations: Arc::default(),
             translated: Arc::default(),
             flows: set.hops.iter().map(|_| Arc::default()).collect(),
+            balances: set.hops.iter().map(|_| Arc::default()).collect(),
+            worker: 0,
             set,
         }
     }
@@ -205,6 +237,7 @@ impl Chains {
         if let Some(other) = self.chains.iter().find(same) {
             new.share(other);
         }
+        self.share_balances(&mut new);
         if new.set.path.is_some() && new.route.is_none() {
             return Err(SetError::NoPath);
         }
@@ -228,6 +261,21 @@ impl Chains {
         self.limit();
         self.resolve(ports);
         Ok(())
+    }
+
+    /// Takes over the counts of hops that another definition has, of this chain or of another one. Packets
+    /// inside of a hop may leave it by any of them.
+    fn share_balances(&self, new: &mut Chain) {
+        for (hop, spec) in new.hops.iter_mut().zip(&new.set.hops) {
+            let known = self
+                .chains
+                .iter()
+                .flat_map(|c| c.set.hops.iter().zip(&c.hops));
+            let mut same = known.filter(|(other, _)| shares_pair(spec, other));
+            if let Some((_, other)) = same.next() {
+                hop.balance = Arc::clone(&other.balance);
+            }
+        }
     }
 
     /// True if the definition in force at `index` is this one, and no other waits.
@@ -397,17 +445,13 @@ impl Chains {
                 ttl: TTL,
             };
             // No hop gets such a frame, and it may not pass by the hops.
-            let next = match chain.is_in_force() && !flow.evades {
+            let way = match chain.is_in_force() && !flow.evades {
                 true => chain.next(ports, place, direction, flow),
-                false => Next::Blocked { hop: 0 },
+                false => Way::blocked(0),
             };
             Some(Step {
-                chain: index,
                 enters: true,
-                arrives: false,
-                station: chain.stations.key(flow.source),
-                translated: None,
-                next,
+                ..Step::new(index, chain, way, flow)
             })
         })
     }
@@ -420,16 +464,13 @@ impl Chains {
         };
         let index = self.chains.iter().position(is_it)?;
         let chain = &self.chains[index];
-        let (next, permit) = chain.arrive(ports, label, flow)?;
+        let (way, permit) = chain.arrive(ports, label, flow)?;
         Some(Step {
-            chain: index,
-            enters: false,
             arrives: true,
-            station: chain.stations.key(flow.source),
             translated: chain
                 .translated_keys(permit, flow)
                 .filter(|_| !label.reverse),
-            next,
+            ..Step::new(index, chain, way, flow)
         })
     }
 
@@ -451,15 +492,13 @@ impl Chains {
                 sender,
                 ttl: TTL,
             };
+            let way = chain.next(ports, place, direction, flow);
             Some(Step {
-                chain: role.chain,
-                enters: false,
-                arrives: false,
-                station: chain.stations.key(flow.source),
+                sender: role.exit.hop,
                 translated: chain
                     .translated_keys(permit, flow)
                     .filter(|_| direction == Direction::Forward),
-                next: chain.next(ports, place, direction, flow),
+                ..Step::new(role.chain, chain, way, flow)
             })
         };
         let forward = to(role.exit.forward, Direction::Forward);
@@ -470,6 +509,53 @@ impl Chains {
     /// for the port of a path. They get and send packets of chains only.
     pub fn isolates(&self, port: usize) -> bool {
         self.isolated.get(port).is_some_and(|isolated| *isolated)
+    }
+
+    /// True if a port is one of the hops of a step's chain. A packet that has passed the chain enters
+    /// none of them: it would go in a circle.
+    pub fn is_inside(&self, step: Step, port: usize) -> bool {
+        self.chains[step.chain].inside(port).is_some()
+    }
+
+    /// Counts the frames of a packet that a hop sent. False if the hop sent more than it may.
+    pub fn leaves(&self, step: Step, frames: usize, now: Nanoseconds) -> bool {
+        let sent = self.sent(step, frames);
+        sent.is_none_or(|(hop, leaving)| hop.balance.leave(hop.worker, leaving, now))
+    }
+
+    /// The same, and counts nothing.
+    pub fn would_leave(&self, step: Step, frames: usize, now: Nanoseconds) -> bool {
+        let sent = self.sent(step, frames);
+        sent.is_none_or(|(hop, leaving)| hop.balance.would_leave(leaving, now))
+    }
+
+    /// The hop that sent a packet, and its frames.
+    fn sent(&self, step: Step, frames: usize) -> Option<(&LiveHop, Leaving)> {
+        let hop = &self.chains[step.chain].hops[step.sender?];
+        let leaving = Leaving {
+            key: step.key,
+            frames: frames as u64,
+            copies: hop.copies,
+            is_error: step.is_error,
+        };
+        Some((hop, leaving))
+    }
+
+    /// Counts frames that would enter the hop of a port again, or of which their sender sent too many.
+    /// Returns the number of the hop.
+    #[cold]
+    pub fn count_looped(&mut self, step: Step, to: Option<usize>, frames: usize) -> Option<usize> {
+        let chain = &mut self.chains[step.chain];
+        let entered = to.and_then(|port| match chain.inside(port) {
+            Some(Inside::Hop(hop)) => Some(hop),
+            Some(Inside::Retired) | None => None,
+        });
+        let found = entered.or(step.sender);
+        chain.counters.looped += frames as u64;
+        if let Some(hop) = found {
+            chain.hops[hop].counters.looped += frames as u64;
+        }
+        found
     }
 
     /// The name of a step's chain.
@@ -522,7 +608,7 @@ impl Chains {
     }
 
     /// Counts a step that was taken.
-    pub fn count(&mut self, step: Step, bytes: usize) {
+    pub fn count(&mut self, step: Step, bytes: usize, frames: usize) {
         let chain = &mut self.chains[step.chain];
         let add = |counters: &mut vale_proto::ChainCounters| {
             counters.packets += 1;
@@ -535,7 +621,11 @@ impl Chains {
             route.set_due();
         }
         match step.next {
-            Next::Hop { hop, .. } => add(&mut chain.hops[hop].counters),
+            Next::Hop { hop, .. } => {
+                let hop = &mut chain.hops[hop];
+                add(&mut hop.counters);
+                hop.balance.enter(hop.worker, step.key, frames as u64);
+            }
             Next::Blocked { hop } => {
                 chain.hops[hop].counters.dropped += 1;
                 chain.counters.dropped += 1;

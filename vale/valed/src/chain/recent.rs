@@ -190,6 +190,7 @@ mod tests {
             ports,
             begins: false,
             accepts: false,
+            is_error: false,
             quoted: None,
             evades: false,
         }

@@ -11,6 +11,8 @@ use crate::guard::Guard;
 
 #[path = "claim_tests.rs"]
 mod claims;
+#[path = "loop_tests.rs"]
+mod loops;
 #[path = "path_tests.rs"]
 mod paths;
 #[path = "scale_tests.rs"]
@@ -160,6 +162,7 @@ fn packets_pass_all_hops_in_order_and_answers_the_other_way() {
             packets: 2,
             bytes: 120,
             dropped: 0,
+            looped: 0,
         };
         assert_eq!(
             (info.counters, info.hop_counters),
@@ -233,7 +236,7 @@ fn wires_outside_a_chain_make_no_storm() {
         assert_eq!(net.relay(hop, true) + net.relay(hop, false), 2);
         let ends: u64 = net.hops[hop]
             .iter()
-            .map(|end| net.bench.counters(end).dropped_spoof)
+            .map(|end| net.bench.counters(end).dropped_loop)
             .sum();
         assert_eq!(ends, 2);
         assert_eq!(net.relay(hop, true) + net.relay(hop, false), 0);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use vale_proto::{ChainCounters, ChainInfo, ChainSet, Classifier, IpNet, Mac, PortName};
 
 use super::claim::Claimants;
-use super::exit::{Retired, shares_pair};
+use super::exit::{Retired, exits, shares_pair};
 use super::flow::Flow;
 use super::hop::{Entry, LiveHop};
 use super::recent::{Stations, Translated};
@@ -15,6 +15,7 @@ use super::route::Route;
 use super::{Definition, Direction, Next, Ports, find};
 use crate::headers::Ethernet;
 use crate::nsh::{FIRST_INDEX, Label, State};
+use crate::port::Port;
 
 /// The part that a definition plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Chain {
     pub route: Option<Route>,
     /// The ports that the classifiers name.
     ends: Vec<Ends>,
+    /// The parts of the chain that the switch's ports belong to.
+    inside: Vec<Option<Inside>>,
     pub hops: Vec<LiveHop>,
     pub stations: Arc<Stations>,
     pub translated: Arc<Translated>,
@@ -61,6 +64,29 @@ struct Ends {
     elsewhere: bool,
 }
 
+/// The part of a chain that a port belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inside {
+    /// The hop with this number.
+    Hop(usize),
+    /// A hop that left the chain a moment ago.
+    Retired,
+}
+
+/// The place where a packet goes next, and the key of its flow.
+#[derive(Clone, Copy)]
+pub struct Way {
+    pub next: Next,
+    pub key: u64,
+}
+
+impl Way {
+    pub fn blocked(hop: usize) -> Self {
+        let next = Next::Blocked { hop };
+        Self { next, key: 0 }
+    }
+}
+
 /// The packet's place among the hops.
 #[derive(Clone, Copy)]
 pub struct Place {
@@ -78,16 +104,21 @@ impl Chain {
             link,
             is_due,
             flows,
+            balances,
+            worker,
             stations,
             translated,
         } = definition;
-        let hops = set.hops.iter().zip(flows);
+        let hops = set.hops.iter().zip(flows.into_iter().zip(balances));
         Self {
             phase: Phase::InForce,
             retired: Vec::new(),
             route: Route::new(&set, link, is_due),
             ends: Vec::new(),
-            hops: hops.map(|(hop, flows)| LiveHop::new(hop, flows)).collect(),
+            inside: Vec::new(),
+            hops: hops
+                .map(|(hop, (flows, balance))| LiveHop::new(hop, flows, balance, worker))
+                .collect(),
             stations,
             translated,
             claimants: Claimants::default(),
@@ -182,11 +213,26 @@ impl Chain {
             }
         };
         self.ends = self.set.classifiers.iter().map(ends).collect();
+        let inside = |port: &Option<Box<Port>>| self.inside_by_name(&port.as_ref()?.name);
+        self.inside = ports.iter().map(inside).collect();
         self.claimants = Claimants::new(&self.set, local, find);
         let hops = self.hops.iter_mut().zip(&self.set.hops);
         for (n, (hop, spec)) in hops.enumerate() {
             hop.resolve(n, spec, self.route.as_ref(), ports, find);
         }
+    }
+
+    fn inside_by_name(&self, name: &PortName) -> Option<Inside> {
+        let mut exits = exits(&self.set);
+        let hop = exits.find_map(|(port, exit)| exit.hop.filter(|_| port == name));
+        let mut retired = self.retired.iter().filter(|r| r.port == *name);
+        let retired = || retired.next().map(|_| Inside::Retired);
+        hop.map(Inside::Hop).or_else(retired)
+    }
+
+    /// The part of the chain that a port belongs to.
+    pub fn inside(&self, port: usize) -> Option<Inside> {
+        self.inside.get(port).copied().flatten()
     }
 
     /// This host's part, for the other hosts.
@@ -358,10 +404,22 @@ impl Chain {
     }
 
     /// The next step of a packet at this place.
-    pub fn next(&self, ports: &Ports, mut place: Place, direction: Direction, flow: Flow) -> Next {
-        let forward = direction == Direction::Forward;
-        let (seen, key) = self.seen_by_hops(flow, forward);
+    pub fn next(&self, ports: &Ports, place: Place, direction: Direction, flow: Flow) -> Way {
+        let (seen, key) = self.seen_by_hops(flow, direction == Direction::Forward);
         self.learn(seen, key);
+        let next = self.next_of(ports, place, direction, (flow, seen, key));
+        Way { next, key }
+    }
+
+    /// The same for a flow that the hops see with this key.
+    fn next_of(
+        &self,
+        ports: &Ports,
+        mut place: Place,
+        direction: Direction,
+        (flow, seen, key): (Flow, Flow, u64),
+    ) -> Next {
+        let forward = direction == Direction::Forward;
         while forward && place.at < self.hops.len() || !forward && place.at > 0 {
             let hop = if forward { place.at } else { place.at - 1 };
             match self.hops[hop].entry(seen, key, forward) {
@@ -411,7 +469,7 @@ impl Chain {
     }
 
     /// The step of a packet that another host sent to this one.
-    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<(Next, Permit)> {
+    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<(Way, Permit)> {
         let passed = usize::from(FIRST_INDEX - label.index);
         let (direction, at) = match label.reverse {
             false => (Direction::Forward, passed),
@@ -423,7 +481,8 @@ impl Chain {
         let (seen, key) = self.seen_by_hops(flow, forward);
         self.learn(seen, key);
         if passed == self.hops.len() {
-            return Some((Next::Exit, permit));
+            let next = Next::Exit;
+            return Some((Way { next, key }, permit));
         }
         let hop = if forward { at } else { at - 1 };
         let place = Place {
@@ -437,10 +496,12 @@ impl Chain {
                 port,
                 addressed,
             },
-            _ if self.hops[hop].bypasses() => self.next(ports, place, direction, flow),
+            _ if self.hops[hop].bypasses() => {
+                self.next_of(ports, place, direction, (flow, seen, key))
+            }
             _ => Next::Blocked { hop },
         };
-        Some((next, permit))
+        Some((Way { next, key }, permit))
     }
 
     /// The step to another host.

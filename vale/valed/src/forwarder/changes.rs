@@ -304,7 +304,8 @@ impl Forwarder {
     }
 
     /// Makes a chain, or replaces it. False if there is no such switch.
-    pub fn set_chain(&mut self, definition: Definition) -> Result<bool, SetError> {
+    pub fn set_chain(&mut self, mut definition: Definition) -> Result<bool, SetError> {
+        definition.worker = self.worker;
         match self.switch_mut(&definition.set.switch) {
             Some(switch) => switch.set_chain(definition).map(|()| true),
             None => Ok(false),

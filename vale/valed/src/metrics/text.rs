@@ -109,11 +109,13 @@ impl Snapshot {
             "vale_chain_packets_total",
             "vale_chain_bytes_total",
             "vale_chain_drops_total",
+            "vale_chain_loops_total",
         ]);
         let mut hops = Steered::new([
             "vale_chain_hop_packets_total",
             "vale_chain_hop_bytes_total",
             "vale_chain_hop_drops_total",
+            "vale_chain_hop_loops_total",
         ]);
         for chain in &self.chains {
             let labels = format!(
@@ -168,16 +170,22 @@ impl Traffic {
     }
 }
 
-/// Packets, bytes and drops of chains.
-struct Steered([Family; 3]);
+/// Packets, bytes, drops and loops of chains.
+struct Steered([Family; 4]);
 
 impl Steered {
-    fn new(names: [&'static str; 3]) -> Self {
+    fn new(names: [&'static str; 4]) -> Self {
         Self(names.map(Family::counter))
     }
 
     fn add(&mut self, labels: &str, counters: ChainCounters) {
-        let values = [counters.packets, counters.bytes, counters.dropped];
+        let ChainCounters {
+            packets,
+            bytes,
+            dropped,
+            looped,
+        } = counters;
+        let values = [packets, bytes, dropped, looped];
         for (family, value) in self.0.iter_mut().zip(values) {
             family.add(labels.to_owned(), value);
         }
@@ -208,7 +216,7 @@ mod tests {
 
     fn text(ports: Vec<PortInfo>) -> String {
         let chain = json!({"switch": "vale0", "chain": "web", "segment": 1, "classifiers": [{}],
-            "hops": [], "counters": {"packets": 5, "bytes": 0, "dropped": 0}, "hop_counters": [{"packets": 0, "bytes": 0, "dropped": 6}], "live_pairs": []});
+            "hops": [], "counters": {"packets": 5, "bytes": 0, "dropped": 0}, "hop_counters": [{"packets": 0, "bytes": 0, "dropped": 6, "looped": 8}], "live_pairs": []});
         let mirror = json!({"switch": "vale0", "mirror": "m", "segment": 1, "to_port": "x",
             "counters": {"over_rate": 9}});
         let snapshot = Snapshot {
@@ -231,10 +239,33 @@ mod tests {
             r#"vale_port_up{switch="vale0",port="a"} 1"#,
             r#"vale_chain_packets_total{switch="vale0",chain="web"} 5"#,
             r#"vale_chain_hop_drops_total{switch="vale0",chain="web",hop="0"} 6"#,
+            r#"vale_chain_hop_loops_total{switch="vale0",chain="web",hop="0"} 8"#,
             r#"vale_mirror_drops_total{switch="vale0",mirror="m",reason="rate"} 9"#,
             "vale_metrics_truncated 0",
         ] {
             assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_rules_and_hops_are_not_in_the_text() {
+        let mut port = port("a");
+        port.mac = Some("02:00:00:00:00:77".parse().unwrap());
+        let chain = json!({"switch": "vale0", "chain": "web", "segment": 1,
+            "classifiers": [{"source_port": "secretsource", "source": "192.0.2.77/32", "protocol": 17}],
+            "hops": [{"pairs": [{"ingress": "secretin", "egress": "secretout"}]}],
+            "nat": ["198.51.100.77/32"],
+            "counters": {"packets": 5, "bytes": 0, "dropped": 0},
+            "hop_counters": [{"packets": 0, "bytes": 0, "dropped": 6}], "live_pairs": []});
+        let snapshot = Snapshot {
+            ports: vec![port],
+            chains: vec![serde_json::from_value(chain).unwrap()],
+            mirrors: Vec::new(),
+        };
+        let text = snapshot.text();
+        assert!(text.contains("chain=\"web\"") && text.contains("port=\"a\""));
+        for hidden in ["02:00:00", "192.0.2", "198.51.100", "secret"] {
+            assert!(!text.contains(hidden), "{hidden}\n{text}");
         }
     }
 

@@ -10,7 +10,8 @@ use vale_proto::{
 
 use crate::capture::Capture;
 use crate::chain::Ports;
-use crate::limit::{Budget, Nanoseconds};
+use crate::limit::Budget;
+use crate::outgoing::Outgoing;
 
 /// The place of a frame when the mirrors look at it.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +116,7 @@ impl Mirrors {
     }
 
     /// The place for the copy of mirror `n`; `None` if the mirror takes none of this frame.
-    pub fn target(&mut self, n: usize, at: Sighting, now: Nanoseconds) -> Option<Target> {
+    pub fn target(&mut self, n: usize, at: Sighting, out: &Outgoing<'_>) -> Option<Target> {
         let mirror = &mut self.0[n];
         if !mirror.selects(at) {
             return None;
@@ -124,7 +125,11 @@ impl Mirrors {
             mirror.counters.dropped += 1;
             return None;
         };
-        let admitted = mirror.budget.admits(now);
+        // A file gets one record of a frame that becomes many.
+        let admitted = match target {
+            Target::File => mirror.budget.admits(1, out.now),
+            Target::Port(_) => mirror.budget.admits(out.count(), out.now),
+        };
         mirror.counters.over_rate += u64::from(!admitted);
         admitted.then_some(target)
     }

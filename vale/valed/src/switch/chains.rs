@@ -5,14 +5,14 @@ use std::time::Instant;
 
 use vale_proto::{ChainInfo, ChainName, ChainSet, PortName};
 
-use super::Switch;
+use super::{Switch, Target};
 use crate::chain::{Definition, Heard, Next, SetError, Step};
 use crate::device::Buffers;
 use crate::guard::Guard;
 use crate::headers::Ethernet;
 use crate::limit::Nanoseconds;
 use crate::outgoing::Outgoing;
-use crate::port::Port;
+use crate::port::{Counter, Port};
 
 impl Switch {
     /// Makes a chain, or replaces it. A new path has a link, whose port the switch has already.
@@ -94,8 +94,8 @@ impl Switch {
         ethernet: &Ethernet,
         out: &mut Outgoing<'_>,
         buffers: &mut Buffers,
-    ) {
-        self.chains.count(step, out.len());
+    ) -> Result<(), Counter> {
+        self.chains.count(step, out.len(), out.count());
         self.chains.note(step, ethernet.source);
         match step.next {
             Next::Hop {
@@ -108,11 +108,8 @@ impl Switch {
                 self.deliver_or_hold(port, out, buffers);
             }
             Next::Exit => {
-                let segment = self.chains.segment(step);
-                if self.goes_back(step, source, ethernet, out.now) {
-                    return self.drop_frame(source, |c| &mut c.dropped_spoof);
-                }
-                self.send(source, segment, ethernet, out, buffers);
+                let to = Target::of(self.chains.segment(step), ethernet);
+                return self.send(source, to, Some(step), out, buffers);
             }
             Next::Remote { port, host, label } => {
                 out.label = Some((host, label));
@@ -120,6 +117,7 @@ impl Switch {
             }
             Next::Blocked { .. } => (),
         }
+        Ok(())
     }
 
     /// True for a packet of a hop that would leave by the uplink behind which its source station is, or may

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use vale_proto::{PortName, SegmentLimit};
 
-use super::Switch;
-use crate::limit::{Nanoseconds, PortLimits};
+use super::{Switch, Target};
+use crate::limit::PortLimits;
 use crate::outgoing::Outgoing;
 use crate::port::Counter;
 
@@ -34,13 +34,13 @@ impl SegmentLimits {
     /// The rate of all frames from the segment's ports.
     pub fn enters(&self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
         let limits = self.of(segment);
-        admitted(limits.is_none_or(|limits| limits.rx.admits(out.len(), out.now)))
+        admitted(limits.is_none_or(|limits| limits.rx.admits(out.count(), out.len(), out.now)))
     }
 
     /// The rate of all frames to the segment's ports.
     pub fn leaves(&self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
         let limits = self.of(segment);
-        admitted(limits.is_none_or(|limits| limits.tx.admits(out.len(), out.now)))
+        admitted(limits.is_none_or(|limits| limits.tx.admits(out.count(), out.len(), out.now)))
     }
 }
 
@@ -84,17 +84,16 @@ impl Switch {
     pub(super) fn may_flood(
         &self,
         source: usize,
-        segment: u32,
-        group: bool,
-        now: Nanoseconds,
+        Target { segment, group, .. }: Target,
+        out: &Outgoing<'_>,
     ) -> bool {
         let port = self.ports[source].as_ref();
         let of_port = port.and_then(|port| port.limits.as_deref());
         let of_segment = self.segment_limits.of(segment);
         let mut both = of_port.into_iter().chain(of_segment);
         both.all(|limits| match group {
-            true => limits.group.admits(now),
-            false => limits.unknown.admits(now),
+            true => limits.group.admits(out.count(), out.now),
+            false => limits.unknown.admits(out.count(), out.now),
         })
     }
 }

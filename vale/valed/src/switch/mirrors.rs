@@ -52,7 +52,7 @@ impl Switch {
         };
         let mut bytes = std::mem::take(&mut buffers.copy);
         for n in 0..self.mirrors.len() {
-            let Some(target) = self.mirrors.target(n, at, out.now) else {
+            let Some(target) = self.mirrors.target(n, at, out) else {
                 continue;
             };
             let mut copy = out.copied(&mut bytes);

@@ -223,3 +223,82 @@ fn a_frame_without_all_its_slots_is_malformed() {
     bench.round();
     assert_eq!(b.received(), [(flags(SIZE), good)]);
 }
+
+/// Sends frames of 20 segments each and returns the number of those that arrive.
+fn arrived(bench: &mut Bench, a: &mut Agreed, b: &mut Agreed, destination: Mac) -> usize {
+    let frame = tcp(destination, 54 + 20 * usize::from(SIZE));
+    let got = (0..10).map(|_| {
+        a.send(&frame, flags(SIZE));
+        bench.round();
+        b.received().len()
+    });
+    got.sum()
+}
+
+fn rates(limits: Value) -> PortLimits {
+    PortLimits::new(&serde_json::from_value(limits).unwrap())
+}
+
+/// The buckets have 64 packets.
+#[test]
+fn packet_rates_count_each_segment() {
+    for direction in ["rx", "tx"] {
+        let limits = || rates(json!({direction: {"packets_per_s": 100}}));
+        let mut bench = Bench::new();
+        let (mut a, mut b) = (Agreed::new(&mut bench, 1), Agreed::new(&mut bench, 2));
+        let limited = if direction == "rx" { &a } else { &b };
+        let name = limited.guest.name.clone();
+        assert!(bench.switch.set_limits(&name, limits()));
+        assert_eq!(arrived(&mut bench, &mut a, &mut b, mac(2)), 3);
+        assert!(bench.switch.set_limits(&name, PortLimits::default()));
+        assert_eq!(arrived(&mut bench, &mut a, &mut b, mac(2)), 10);
+        bench.switch.set_segment_limits(1, limits());
+        assert_eq!(arrived(&mut bench, &mut a, &mut b, mac(2)), 3);
+    }
+}
+
+#[test]
+fn budgets_of_flooded_frames_and_mirrors_count_each_segment() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (Agreed::new(&mut bench, 1), Agreed::new(&mut bench, 2));
+    assert_eq!(
+        arrived(&mut bench, &mut a, &mut b, mac(9)),
+        10,
+        "to open ports"
+    );
+    let name = a.guest.name.clone();
+    let limits = rates(json!({"unknown_per_s": 100}));
+    assert!(bench.switch.set_limits(&name, limits));
+    assert_eq!(arrived(&mut bench, &mut a, &mut b, mac(9)), 3);
+    let mut monitor = Agreed::new(&mut bench, 3);
+    let set = json!({"switch": "vale0", "mirror": "m", "port": name,
+        "to_port": monitor.guest.name, "packets_per_s": 100});
+    let set: vale_proto::MirrorSet = serde_json::from_value(set).unwrap();
+    let budget = crate::mirror::budget(&set);
+    bench.switch.set_mirror(set, None, budget).unwrap();
+    assert_eq!(arrived(&mut bench, &mut a, &mut b, mac(2)), 10);
+    assert_eq!(monitor.received().len(), 3);
+}
+
+/// Else TCP would repeat such frames for ever.
+#[test]
+fn a_full_bucket_admits_a_frame_of_more_segments_than_it_holds() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (Agreed::new(&mut bench, 1), Agreed::new(&mut bench, 2));
+    let limits = rates(json!({"rx": {"packets_per_s": 100}}));
+    assert!(bench.switch.set_limits(&a.guest.name.clone(), limits));
+    let frame = tcp(mac(2), 54 + 100 * 536);
+    // 100 segments take a second.
+    for (now_ms, passes) in [
+        (0, true),
+        (0, false),
+        (999, false),
+        (1000, true),
+        (1999, false),
+    ] {
+        bench.scratch.now = now_ms * 1_000_000;
+        a.send(&frame, flags(536));
+        bench.round();
+        assert_eq!(b.received().len(), usize::from(passes), "{now_ms} ms");
+    }
+}

@@ -4,11 +4,15 @@ use clickos_offload::{Action, View};
 use vale_proto::{Counters, Direction, PortName, Stage, StageKind, Trace};
 
 use super::Switch;
+use super::circles::LOOP;
 use crate::chain::{Next, Step};
 use crate::filter::{Seen, Why};
 use crate::headers::Ethernet;
 use crate::limit::{Nanoseconds, PortLimits};
 use crate::port::{Counter, Port};
+
+const CAME_BACK: &str = "the source address belongs to another port";
+const INSIDE: &str = "the address is that of a hop which the packet has passed";
 
 /// A frame on its imagined way.
 #[derive(Clone, Copy)]
@@ -90,7 +94,16 @@ impl Switch {
         let Some(step) = step else {
             return self.trace_source(trace, port, traced);
         };
+        if step.enters && self.returned(traced.source, &traced.ethernet, traced.now) {
+            trace.add(port, StageKind::Lookup, Err(LOOP), CAME_BACK);
+            return;
+        }
         let chain = self.chains.name(step);
+        if !self.chains.would_leave(step, 1, traced.now) {
+            let text = format!("{chain}: the hop sends more frames than it declares");
+            trace.add(port, StageKind::Chain, Err(LOOP), &text);
+            return;
+        }
         match step.next {
             Next::Hop {
                 hop,
@@ -117,7 +130,7 @@ impl Switch {
             }
             Next::Exit => {
                 trace.add(port, StageKind::Chain, Ok(()), &format!("{chain}: end"));
-                self.trace_lookup(trace, port, self.chains.segment(step), traced);
+                self.trace_lookup(trace, port, Some(step), traced);
             }
             Next::Remote { port: to, host, .. } => {
                 let text = format!("{chain}: goes on at host {host}");
@@ -139,24 +152,30 @@ impl Switch {
             let unknown: Counter = |c| &mut c.dropped_unknown;
             trace.add(port, StageKind::Chain, Err(unknown), text);
         } else if self.returned(traced.source, &traced.ethernet, traced.now) {
-            let text = "the source address belongs to another port";
-            let spoof: Counter = |c| &mut c.dropped_spoof;
-            trace.add(port, StageKind::Lookup, Err(spoof), text);
+            trace.add(port, StageKind::Lookup, Err(LOOP), CAME_BACK);
         } else {
-            self.trace_lookup(trace, port, port.segment, traced);
+            self.trace_lookup(trace, port, None, traced);
         }
     }
 
-    fn trace_lookup(&self, trace: &mut Way, port: &Port, segment: u32, traced: &Traced) {
+    fn trace_lookup(&self, trace: &mut Way, port: &Port, step: Option<Step>, traced: &Traced) {
+        let segment = step.map_or(port.segment, |step| self.chains.segment(step));
+        let is_inside = |index| step.is_some_and(|step| self.chains.is_inside(step, index));
         let (to, source) = (traced.ethernet.destination, traced.source);
         let group = to.is_multicast();
         let owner = self.lookup.find(segment, to);
         let found = owner.or_else(|| self.station(segment, to, traced.now));
         if let Some(index) = found.filter(|index| !group && *index != source) {
+            if is_inside(index) {
+                trace.add(port, StageKind::Lookup, Err(LOOP), INSIDE);
+                return;
+            }
             trace.add(port, StageKind::Lookup, Ok(()), "the address has a port");
             return self.trace_output(trace, index, traced);
         }
-        let open = |index: &usize| found.is_none() && self.floods(*index, source, segment, group);
+        let open = |index: &usize| {
+            found.is_none() && !is_inside(*index) && self.floods(*index, source, segment, group)
+        };
         let flooded: Vec<_> = (0..self.ports.len()).filter(open).collect();
         let of_segment = self.segment_limits.of(segment);
         let mut limits = port.limits.as_deref().into_iter().chain(of_segment);
@@ -201,7 +220,7 @@ impl Switch {
                 traced: *traced,
             });
         }
-        let leaves = trace.output(port, traced.len - traced.ethernet.payload)
+        let leaves = trace.output(port, traced.len, traced.ethernet.payload)
             && trace.filter(port, traced, Direction::Ingress)
             && self.trace_limits(trace, port, traced, Direction::Ingress)
             && trace.decided(port, traced);
@@ -303,11 +322,13 @@ impl Way {
         rule.action == Action::Pass
     }
 
-    /// Adds the link and the MTU of a port.
-    fn output(&mut self, port: &Port, packet: usize) -> bool {
+    /// Adds the link, the MTU and the tags of a port.
+    fn output(&mut self, port: &Port, len: usize, payload: usize) -> bool {
         let down: Counter = |c| &mut c.dropped_link_down;
         let verdict = match port.is_live() {
-            true => port.takes(packet),
+            true => port
+                .takes(len - payload)
+                .and_then(|()| port.takes_tags(payload)),
             false => Err(down),
         };
         self.add(port, StageKind::Output, verdict, "")

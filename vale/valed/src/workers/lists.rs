@@ -113,4 +113,5 @@ fn add(sum: &mut ChainCounters, part: ChainCounters) {
     sum.packets += part.packets;
     sum.bytes += part.bytes;
     sum.dropped += part.dropped;
+    sum.looped += part.looped;
 }

@@ -137,13 +137,16 @@ fn an_interface_has_one_port() {
 #[test]
 fn only_those_with_a_role_are_served() {
     let valed = Valed::start();
-    let refused = vale_ctl(&valed, NOBODY, "list");
-    assert_eq!(refused.status.code(), Some(1));
-    let text = String::from_utf8_lossy(&refused.stderr);
-    assert!(
-        text.contains("uid 65534 has no role") && text.contains("forbidden"),
-        "{text}"
-    );
+    for arguments in ["list", "stats", "chain list", "offload show", "mirror list"] {
+        let refused = vale_ctl(&valed, NOBODY, arguments);
+        assert_eq!(refused.status.code(), Some(1), "{arguments}");
+        assert!(refused.stdout.is_empty(), "{arguments}");
+        let text = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            text.contains("uid 65534 has no role") && text.contains("forbidden"),
+            "{arguments}: {text}"
+        );
+    }
     let served = vale_ctl(&valed, TOOLSTACK, "list -o json");
     assert_eq!(
         (served.status.code(), &served.stdout[..]),

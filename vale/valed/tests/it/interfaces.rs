@@ -182,6 +182,43 @@ fn rate_of_uplinks() {
     }
 }
 
+/// One host has the untagged frames of the cable, the other one has a VLAN. The kernel keeps the tag
+/// apart from a frame of a packet socket.
+#[test]
+fn a_flat_uplink_leads_to_no_vlan() {
+    for xdp in [false, true] {
+        let (flat, tagged) = (Valed::start(), Valed::start());
+        cable(&flat, &tagged);
+        let up = |vlan: Option<u16>| {
+            json!({"kind": "veth", "ifname": "nic", "vlan": vlan, "xdp": xdp,
+                "segment": 1, "port_security": false})
+        };
+        flat.add("up", up(None));
+        tagged.add("up", up(Some(101)));
+        let open = |last: u8| {
+            let mac = format!("02:00:00:00:00:0{last}");
+            json!({"segment": 1, "mac": mac, "port_security": false})
+        };
+        let mut inside = Guest::new(&flat, "g", open(1));
+        let mut outside = Guest::new(&tagged, "g", open(2));
+        let mut frame = [[0xff; 6], [2, 0, 0, 0, 0, 2]].concat();
+        frame.extend([0x88, 0xb5]);
+        frame.resize(60, 0);
+        outside.send(&frame);
+        eventually("the flat uplink refuses a frame of the VLAN", || {
+            flat.counters("up").dropped_type == 1
+        });
+        frame[11] = 1;
+        frame.splice(12..12, [0x81, 0, 0, 101]);
+        inside.send(&frame);
+        eventually("it sends none either", || {
+            flat.counters("up").dropped_type == 2
+        });
+        assert_eq!(flat.counters("up").tx_packets, 0);
+        assert_eq!(tagged.counters("g").tx_packets, 0, "xdp {xdp}");
+    }
+}
+
 /// The program leaves frames of other VLANs to the kernel, so a packet socket takes the second VLAN:
 /// an interface has one program.
 #[test]

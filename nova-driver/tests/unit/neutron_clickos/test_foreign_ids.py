@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An agent asks for things of another host by every RPC method of Neutron.
+
+The methods and their arguments are read from the endpoint itself; the tables
+are Neutron's and networking-sfc's own ones in memory.
+"""
+
+import inspect
+import json
+from unittest import mock
+
+import fixtures
+from networking_sfc.db import flowclassifier_db
+from networking_sfc.db import sfc_db
+from neutron.db import agents_db
+from neutron.db.migration.models import head
+from neutron.db import models_v2
+from neutron.plugins.ml2 import models
+from neutron_lib.db import api as db_api
+from neutron_lib.db import standard_attr
+from oslo_config import cfg
+from oslo_db import options as db_options
+import sqlalchemy as sa
+import testtools
+
+from neutron_clickos import port_rpc
+from neutron_clickos import topics
+from neutron_clickos import wiring
+
+METADATA = head.get_metadata()
+NETWORK = '00000000-0000-4000-8000-000000000000'
+PORT = '00000000-0000-4000-8000-000000000001'
+SERVER = '11111111-2222-4333-8444-555555555555'
+HERE, THERE = 'compute1', 'compute2'
+#: A foreign value of each argument that can name an object.
+FOREIGN = {'ports': [[PORT, SERVER]], 'up': [PORT], 'down': [PORT]}
+#: Arguments that name none.
+VALUES = {'host': HERE, 'start': False, 'links': {}, 'load': None}
+
+
+def methods():
+    """Return {name: its arguments} of the endpoint's methods."""
+    return {name: [each for each in inspect.signature(method).parameters
+                   if each not in ('self', 'context')]
+            for name, method in inspect.getmembers(port_rpc.PortStates,
+                                                   inspect.isfunction)
+            if not name.startswith('_')}
+
+
+class ForeignIdsTest(testtools.TestCase):
+    """A port is bound to one host, and the agent of another one asks."""
+
+    def setUp(self):
+        super().setUp()
+        self.useFixture(fixtures.FakeLogger())
+        cfg.CONF([])
+        db_options.set_defaults(cfg.CONF, connection='sqlite://')
+        self.engine = db_api.get_writer_session().get_bind()
+        self.tables = METADATA.sorted_tables
+        METADATA.create_all(self.engine)
+        self.addCleanup(METADATA.drop_all, self.engine)
+        plugin = mock.create_autospec(agents_db.AgentDbMixin, instance=True)
+        plugin.notifier = plugin.type_manager = None
+        plugins = {None: plugin, 'sfc': sfc_db.SfcDbPlugin(),
+                   'flow_classifier':
+                   flowclassifier_db.FlowClassifierDbPlugin()}
+        self.useFixture(fixtures.MockPatchObject(
+            port_rpc.directory, 'get_plugin',
+            new=lambda name=None: plugins.get(name)))
+        self.ml2 = self.useFixture(fixtures.MockPatchObject(
+            wiring.rpc, 'RpcCallbacks', autospec=True)).mock.return_value
+        self.states = port_rpc.PortStates()
+        self.add_port()
+
+    def add_port(self):
+        attributes = standard_attr.StandardAttribute.__table__
+        with self.engine.begin() as connection:
+            for number, kind in ((1, 'networks'), (2, 'ports')):
+                connection.execute(attributes.insert(), {
+                    'id': number, 'resource_type': kind,
+                    'revision_number': 1})
+            connection.execute(models_v2.Network.__table__.insert(), {
+                'id': NETWORK, 'standard_attr_id': 1})
+            connection.execute(models_v2.Port.__table__.insert(), {
+                'id': PORT, 'network_id': NETWORK, 'device_id': SERVER,
+                'device_owner': 'compute:nova', 'status': 'ACTIVE',
+                'standard_attr_id': 2, 'mac_address': 'fa:16:3e:00:00:01',
+                'admin_state_up': True})
+            connection.execute(models.PortBinding.__table__.insert(), {
+                'port_id': PORT, 'host': THERE, 'vif_type': 'vale',
+                'vif_details': '{}', 'status': 'ACTIVE'})
+
+    def rows(self):
+        with self.engine.connect() as connection:
+            return {table.name: connection.execute(sa.select(table)).all()
+                    for table in self.tables}
+
+    def ask(self, method, host):
+        """Call a method; an argument without a value here is an error."""
+        values = {**VALUES, **FOREIGN, 'host': host}
+        return getattr(self.states, method)({}, **{
+            name: values[name] for name in methods()[method]})
+
+    def test_every_method(self):
+        found = methods()
+        self.assertIn('get_port_states', found)
+        for method in found:
+            before = self.rows()
+            answer = self.ask(method, HERE)
+            self.assertNotIn('error', answer, method)
+            answer.get('states', {}).pop(PORT, None)
+            for secret in (PORT, SERVER, 'fa:16:3e:00:00:01'):
+                self.assertNotIn(secret, json.dumps(answer), method)
+            self.assertEqual(before, self.rows(), method)
+        self.assertEqual([], self.ml2.mock_calls)
+
+    def test_the_host_itself_gets_what_the_other_does_not(self):
+        self.assertEqual({'states': {PORT: topics.ABSENT}},
+                         self.ask('get_port_states', HERE))
+        self.assertEqual({'states': {PORT: topics.UP}},
+                         self.ask('get_port_states', THERE))
+        self.assertEqual({'ports': [PORT]},
+                         self.ask('get_active_ports', THERE))
+        self.ask('report_ports', THERE)
+        self.assertEqual(2, len(self.ml2.mock_calls))
+
+    def test_a_method_with_an_unknown_argument_fails(self):
+        with mock.patch.object(port_rpc.PortStates, 'novel', create=True,
+                               new=lambda self, context, novel_id: {}):
+            self.assertRaises(KeyError, self.ask, 'novel', HERE)

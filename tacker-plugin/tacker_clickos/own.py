@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds things of the VIM's project; the one module that lists them.
+
+Neutron and Glance also list what other projects share, and the ports of
+others on a network of the project. Such a thing may have any name and any
+description. So each function asks for the project's things, and checks the
+owner in the answer.
+"""
+
+from openstack import exceptions as sdk_exceptions
+
+from tacker_clickos import exception
+
+
+def ports(connection, mark):
+    """Return the ports with a description.
+
+    :raises: ResourceNotUsable, as all functions, without a project
+    """
+    project_id = _project(connection)
+    return [port for port in connection.network.ports(
+        description=mark, project_id=project_id)
+        if (port.description, port.project_id) == (mark, project_id)]
+
+
+def networks(connection, mark):
+    """Return the networks with a description."""
+    project_id = _project(connection)
+    return [network for network in connection.network.networks(
+        description=mark, project_id=project_id)
+        if (network.description, network.project_id) == (mark, project_id)]
+
+
+def network(connection, network_id):
+    """Return a network by its id; None if the project has none."""
+    return _by_id(connection, connection.network.get_network, network_id)
+
+
+def security_group(connection, group_id, name):
+    """Return the security group with an id, or else the one with a name.
+
+    :param group_id: from the VNF's record, or None
+    :returns: None if the project has neither
+    """
+    found = _by_id(connection, connection.network.get_security_group,
+                   group_id)
+    if found is not None:
+        return found
+    project_id = _project(connection)
+    return next((group for group in connection.network.security_groups(
+        name=name, project_id=project_id)
+        if (group.name, group.project_id) == (name, project_id)), None)
+
+
+def port_pairs(connection):
+    """Return the port pairs of service chains."""
+    project_id = _project(connection)
+    return [pair for pair in connection.network.sfc_port_pairs(
+        project_id=project_id) if pair.project_id == project_id]
+
+
+def servers(connection, **query):
+    """Return servers; Nova lists those of the project."""
+    project_id = _project(connection)
+    return [server for server in connection.compute.servers(**query)
+            if server.project_id == project_id]
+
+
+def server_groups(connection):
+    """Return server groups; an early Nova does not tell their project."""
+    known = (None, _project(connection))
+    return [group for group in connection.compute.server_groups()
+            if group.project_id in known]
+
+
+def images(connection, name):
+    """Return the operator's images of a name, then the project's.
+
+    An image that another project shares may have any name.
+    """
+    project_id = _project(connection)
+    found = [image for image in connection.image.images(name=name)
+             if image.name == name and (image.visibility == 'public'
+                                        or image.owner == project_id)]
+    return sorted(found, key=lambda image: (image.visibility != 'public',
+                                            image.id))
+
+
+def _by_id(connection, get, key):
+    if key is None:
+        return None
+    try:
+        found = get(key)
+    except sdk_exceptions.NotFoundException:
+        return None
+    return found if found.project_id == _project(connection) else None
+
+
+def _project(connection):
+    project_id = connection.current_project_id
+    if not project_id:
+        raise exception.ResourceNotUsable(
+            kind='VIM', name='credentials',
+            reason='are not for a project; name one')
+    return project_id
