@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keeps the chains of the host's switch as Neutron has them (ADR 0033)."""
 
+import ipaddress
+
 from cosmos_client import CosmosError
 from oslo_log import log as logging
 from oslo_utils import uuidutils
@@ -31,25 +33,67 @@ class Chains:
         """
         chains, kept = self._neutron.chains()
         wanted = {chain['chain']: chain for chain in chains}
-        known = {chain['chain']: chain['switch']
+        known = {chain['chain']: chain
                  for chain in self._client.chain_list()['chains']
                  if uuidutils.is_uuid_like(chain['chain'])}
-        for name, chain in wanted.items():
-            if name in self._set and name not in known:
-                # The switch has started again.
-                self._apply(name, chain, restored=True)
-            elif name not in known or self._set.get(name) != chain:
-                self._apply(name, chain)
-        for name in known.keys() - wanted.keys() - kept:
-            self._client.chain_remove(known[name], name)
-            self._set.pop(name, None)
-            LOG.info('Chain %s is removed', name)
+        # The definitions in force of the others stay for now.
+        new = {name for name, chain in wanted.items()
+               if self._changes(name, chain, known)}
+        rights = kept | {name: _networks(wanted[name])
+                         for name in wanted.keys() - new}
+        for name in known.keys() - new:
+            if name not in rights or _exceeds(known[name], rights[name]):
+                self._client.chain_remove(known[name]['switch'], name)
+                self._set.pop(name, None)
+                LOG.info('Chain %s is removed', name)
+
+    def _changes(self, name, chain, known):
+        """Set a chain that the switch has not.
+
+        :returns: whether the switch took a new definition
+        """
+        if name in self._set and name not in known:
+            # The switch has started again.
+            return self._apply(name, chain, restored=True)
+        if name not in known or self._set.get(name) != chain:
+            return self._apply(name, chain)
+        return False
 
     def _apply(self, name, chain, **state):
+        """Set a chain.
+
+        :returns: whether the switch took it
+        """
         try:
             self._client.chain_set(chain | state)
-            self._set[name] = chain
-            LOG.info('Chain %(name)s has %(hops)d hops now',
-                     {'name': name, 'hops': len(chain['hops'])})
         except CosmosError as e:
             LOG.warning('Chain %(name)s: %(why)s', {'name': name, 'why': e})
+            return False
+        self._set[name] = chain
+        LOG.info('Chain %(name)s has %(hops)d hops now',
+                 {'name': name, 'hops': len(chain['hops'])})
+        return True
+
+
+def _networks(chain):
+    """Return the networks from which a chain lets its hops send."""
+    senders = (network for classifier in chain.get('classifiers', ())
+               for network in classifier.get('senders', ()))
+    return [*chain.get('nat', ()), *senders]
+
+
+def _exceeds(chain, networks):
+    """Return whether a chain lets its hops send from another network.
+
+    An address may have another owner by now.
+
+    :param networks: list, or None for any
+    """
+    if networks is None:
+        return False
+    allowed = {*map(_network, networks)}
+    return not allowed.issuperset(map(_network, _networks(chain)))
+
+
+def _network(text):
+    return ipaddress.ip_network(text, strict=False)

@@ -59,7 +59,9 @@ class Neutron:
     def chains(self):
         """Ask for the chains of this host, as arguments of chain-set.
 
-        :returns: the chains, and the names of those that stay as they are
+        :returns: the chains; and {name: networks} of those that stay as they
+            are, as long as their hops send from these networks only. None
+            stands for any, of a Neutron that says nothing about it.
         :raises: NeutronUnavailable
         """
         try:
@@ -67,7 +69,9 @@ class Neutron:
             if not all(isinstance(chain['hops'], list) and chain['chain']
                        for chain in answer['chains']):
                 raise TypeError
-            return answer['chains'], set(answer['kept'])
+            rights = answer.get('rights', {})
+            return answer['chains'], {name: rights.get(name)
+                                      for name in answer['kept']}
         except (oslo_messaging.MessagingException,
                 oslo_messaging.RemoteError) as e:
             raise NeutronUnavailable(str(e))

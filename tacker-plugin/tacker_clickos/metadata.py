@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata of a VNF that Tacker can store.
+"""Changes of a VNF that Tacker can store and read again.
 
 Tacker 16 accepts any JSON as metadata but stores only text. Anything else
 fails inside a transaction, puts the VNF into ERROR and leaves its row locked.
+It stores the vimConnectionInfo of a change without a check. Then it can read
+neither this VNF nor a list with it.
 """
 
 import json
@@ -22,6 +24,9 @@ def make_storable(body):
 
     :raises: RequestRefused
     """
+    if 'vimConnectionInfo' in body:
+        raise _refused('vimConnectionInfo: a VNF keeps its VIM; terminate it,'
+                       ' and instantiate it at another one')
     if 'metadata' in body:
         body['metadata'] = _storable(body['metadata'])
 

@@ -76,12 +76,22 @@ def set_operation_params(context, operation_id, params):
 
 
 @db_api.context_manager.reader
+def instantiated(context):
+    """Return the ids of the VNFs that have guests."""
+    vnf = models.VnfInstance
+    return [row.id for row in context.session.query(vnf.id).filter_by(
+        instantiation_state=fields.VnfInstanceState.INSTANTIATED,
+        deleted=False)]
+
+
+@db_api.context_manager.reader
 def lost_retries(context, before):
     """Return the VNFs of failed operations whose retry did not begin.
 
     :param before: VNFs that changed later are left out
     """
-    return [row.id for row in _lost_retries(context, before)]
+    return [row.id for row in _lost_retries(context, before).with_entities(
+        models.VnfInstance.id)]
 
 
 @db_api.context_manager.writer

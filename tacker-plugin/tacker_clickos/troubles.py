@@ -2,6 +2,7 @@
 """What the watcher tries again: one log line each, and a figure for it."""
 
 import contextlib
+import re
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -10,11 +11,14 @@ import prometheus_client
 LOG = logging.getLogger(__name__)
 
 #: the kinds of things that fail, and how a log line names one
-_NAMES = {'database': '%s', 'vim': 'VIM %s', 'vnf': 'guests of VNF %s',
+_NAMES = {'database': '%s', 'row': 'record of VNF %s', 'vim': 'VIM %s',
+          'vnf': 'guests of VNF %s',
           'operation': 'operation %s', 'retry': 'lost retry of VNF %s',
           'sweep': 'sweep of VNF %s'}
 #: characters of an error in the log
 _MAX_ERROR = 500
+#: ids of requests and objects, which make no other reason
+_ID = re.compile(r'(?:0x)?[0-9a-fA-F-]{6,}')
 
 REGISTRY = prometheus_client.CollectorRegistry()
 _FAILING = prometheus_client.Gauge(
@@ -57,14 +61,21 @@ class Troubles:
         self._count(kind)
 
     def _begin(self, kind, what, error):
-        text = ('%s: %s' % (type(error).__name__, error))[:_MAX_ERROR]
-        if self._errors[kind].get(what) != text:
-            self._errors[kind][what] = text
+        text = _line('%s: %s' % (type(error).__name__, error))
+        reason = _ID.sub('', text)
+        if self._errors[kind].get(what) != reason:
+            self._errors[kind][what] = reason
             LOG.warning('%s: failed and is tried again: %s',
                         _NAMES[kind] % what, text)
 
     def _count(self, kind):
         _FAILING.labels(kind).set(len(self._errors[kind]))
+
+
+def _line(text):
+    """Return a text, which may be a tenant's, as a part of one log line."""
+    return ''.join(each if each.isprintable() else ' '
+                   for each in text[:_MAX_ERROR])
 
 
 def serve():

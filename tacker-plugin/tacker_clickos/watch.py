@@ -83,18 +83,22 @@ class Watcher(object):
     def look(self):
         """Look once at every VIM. Never raises; one bad VIM hides no other.
         """
-        with self._troubles.tried('database', 'database'), \
-                rows.own_context() as context:
-            by_vim = _by_vim(context)
-            self._healed = {}
-            self._troubles.keep('vim', by_vim)
-            self._troubles.keep('vnf', {
-                each.id for group in by_vim.values() for each in group})
-            for vim_id, vnf_instances in by_vim.items():
-                with self._troubles.tried('vim', vim_id):
-                    self._look_at(context, vim_id, vnf_instances)
-            self._orphans.look(context, self._troubles)
-            self._strays.look(context, self._troubles)
+        for name, look in (('servers of VNFs', self._look_at_vims),
+                           ('dead operations', self._orphans.look),
+                           ('remains of operations', self._strays.look)):
+            with self._troubles.tried('database', name), \
+                    rows.own_context() as context:
+                look(context, self._troubles)
+
+    def _look_at_vims(self, context, found):
+        by_vim = _by_vim(_instances(context, found))
+        self._healed = {}
+        found.keep('vim', by_vim)
+        found.keep('vnf', {
+            each.id for group in by_vim.values() for each in group})
+        for vim_id, vnf_instances in by_vim.items():
+            with found.tried('vim', vim_id):
+                self._look_at(context, vim_id, vnf_instances)
 
     def glance(self):
         """Heal guests that died since the last look. Never raises."""
@@ -150,18 +154,44 @@ class Watcher(object):
         self._scaler.look(connection, vnf_instance)
 
 
-def _by_vim(context):
-    found = {}
-    for vnf_instance in objects.VnfInstanceList.get_by_filters(
+def _instances(context, found):
+    """Return the instantiated VNFs. One that cannot be read hides no other.
+
+    :param found: troubles.Troubles
+    """
+    try:
+        instances = objects.VnfInstanceList.get_by_filters(
             context, {'model': 'VnfInstance', 'field': 'instantiation_state',
-                      'value': 'INSTANTIATED', 'op': '=='}):
+                      'value': 'INSTANTIATED', 'op': '=='})
+        found.keep('row', ())
+        return instances
+    except Exception:
+        known = rows.instantiated(context)
+        found.keep('row', known)
+        instances = []
+        for vnf_id in known:
+            with found.tried('row', vnf_id):
+                instances.append(objects.VnfInstance.get_by_id(context,
+                                                               vnf_id))
+        return instances
+
+
+def _by_vim(vnf_instances):
+    """Return the VNFs by VIM and region, for which Nova has other servers."""
+    found = {}
+    for vnf_instance in vnf_instances:
         info = vnf_instance.instantiated_vnf_info
         if (info and state.PROPERTIES in state.params(info)
                 and vnf_instance.task_state in _IDLE
                 and vnf_instance.vim_connection_info):
-            vim_id = vnf_instance.vim_connection_info[0].vim_id
-            found.setdefault(vim_id, []).append(vnf_instance)
+            found.setdefault(_vim(vnf_instance), []).append(vnf_instance)
     return found
+
+
+def _vim(vnf_instance):
+    vim_info = vnf_instance.vim_connection_info[0]
+    region = (vim_info.access_info or {}).get('region')
+    return f'{vim_info.vim_id}, {region}' if region else vim_info.vim_id
 
 
 def _compare(context, vnf_instance, known):

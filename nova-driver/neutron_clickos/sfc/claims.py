@@ -31,14 +31,20 @@ _MAPPING = 'ppg_n_tuple_mapping'
 #: addresses of its project on the network. Addresses are CIDRs.
 Facts = collections.namedtuple(
     'Facts', 'is_own is_public is_secure fixed pairs subnets owned')
+#: The networks that a port may use, and those that its hop may claim.
+Rights = collections.namedtuple('Rights', 'usable claimable')
 
 
 def of_group(group):
-    """Return the networks that a group of port pairs claims."""
+    """Return the networks that a group of port pairs claims.
+
+    :raises ValueError: for a text that Neutron takes for a network, such as
+        an IPv6 prefix with a mask, and the switch does not
+    """
     parameters = group.get('port_pair_group_parameters') or {}
     mapping = parameters.get(_MAPPING) or {}
     source = (mapping.get('egress_n_tuple') or {}).get('source_ip_prefix')
-    return [source] if source else []
+    return [_cidr(source)] if source else []
 
 
 def excess(group, pairs, ports):
@@ -73,29 +79,32 @@ def claimable(facts):
 
     :param facts: Facts of the port
     """
-    usable = facts.fixed + facts.pairs
-    if not facts.is_secure:
-        usable = list(ANY.values())
     if facts.is_public:
         return facts.fixed + [address for address in facts.owned
-                              if _lies_in_one(address, usable)]
+                              if _lies_in_one(address, _usable(facts))]
     if facts.is_own:
-        return usable
+        return _usable(facts)
     # The network's owner gives narrow pairs; wide ones are no one's gift.
     return facts.fixed + [pair for pair in facts.pairs
                           if _lies_in_one(pair, facts.subnets)]
 
 
+def _usable(facts):
+    """Return the networks from which the switch lets a port send."""
+    return facts.fixed + facts.pairs if facts.is_secure \
+        else list(ANY.values())
+
+
 def _lies_in_one(network, others):
     """Return whether a network is a part of one of the others."""
-    network = ipaddress.ip_network(network, strict=False)
+    network = ipaddress.ip_network(network)
     others = map(ipaddress.ip_network, others)
     return any(network.version == other.version and network.subnet_of(other)
                for other in others)
 
 
 def of_ports(session, port_ids):
-    """Return what ports may claim, by id.
+    """Return the Rights of ports, by id.
 
     :param session: of Neutron's database
     :param port_ids: ids of ports; those that exist are answered
@@ -116,7 +125,7 @@ def of_ports(session, port_ids):
     found = {}
     for row in rows:
         mine = addresses.get(row.id, [])
-        found[row.id] = claimable(Facts(
+        facts = Facts(
             is_own=bool(row.project_id)
             and row.network_project == row.project_id,
             is_public=row.public is not None,
@@ -124,7 +133,8 @@ def of_ports(session, port_ids):
             fixed=[_cidr(address) for address, subnet in mine],
             pairs=[_cidr(pair) for pair in pairs.get(row.id, ())],
             subnets=[_cidr(subnet) for address, subnet in mine],
-            owned=_owned(session, row) if row.public else []))
+            owned=_owned(session, row) if row.public else [])
+        found[row.id] = Rights(_usable(facts), claimable(facts))
     return found
 
 

@@ -32,9 +32,10 @@ Place = collections.namedtuple(
     'Place', 'host switch segment name secure mac allowed transparent copies',
     defaults=(None, 1))
 #: A port's project, its network's project, its Place or None if it is not
-#: bound, and the networks in which its hop may claim addresses.
-Port = collections.namedtuple('Port',
-                              'project network_project place claimable')
+#: bound, the networks in which its hop may claim addresses, and those that
+#: the port itself may use.
+Port = collections.namedtuple(
+    'Port', 'project network_project place claimable usable')
 
 
 class Unsupported(ValueError):
@@ -47,6 +48,10 @@ class Foreign(ValueError):
 
 class NotReady(ValueError):
     """A chain of unbound ports, or without a path between its hosts."""
+
+
+class Empty(ValueError):
+    """A chain that selects no packet."""
 
 
 def check_classifier(classifier):
@@ -77,11 +82,15 @@ def check_pair(pair):
 
 
 def check_group(group):
-    """Raise Unsupported for a group of taps, or of too many pairs."""
+    """Raise Unsupported for taps, too many pairs, or a prefix by a mask."""
     if group.get('tap_enabled'):
         raise Unsupported('tap_enabled: the switch has no taps')
     if len(group.get('port_pairs') or ()) > MAX_PAIRS:
         raise Unsupported(f'port_pairs: more than {MAX_PAIRS}')
+    try:
+        claims.of_group(group)
+    except ValueError as e:
+        raise Unsupported(f'source_ip_prefix: {e}')
 
 
 def check_chain(chain):
@@ -162,6 +171,7 @@ def chain_sets(chain, groups, pairs, classifiers, ports, tunnels):
     :param ports: Port by id
     :param tunnels: address of each host for VXLAN networks and chains
     :raises NotReady: a hop has no bound pair, or hosts have no path
+    :raises Empty: it has no hop or classifier
     :raises Foreign: a part of the chain is not its project's
     """
     wanted = [groups[key] for key in chain['port_pair_groups']]
@@ -169,7 +179,7 @@ def chain_sets(chain, groups, pairs, classifiers, ports, tunnels):
     check_scope(chain, [pairs[key] for group in wanted
                         for key in group['port_pairs']], flows, ports)
     if not wanted or not flows:
-        raise NotReady('no hop or no classifier')
+        raise Empty('no hop or no classifier')
     places = {key: port.place for key, port in ports.items() if port.place}
     hops = [_hop(group, pairs, places) for group in wanted]
     steered = [places[key] for group in wanted
@@ -193,6 +203,23 @@ def chain_sets(chain, groups, pairs, classifiers, ports, tunnels):
         'symmetric': str(symmetric).lower() == 'true'}
     return {host: {**common, **_path_of(chain, host, addresses)}
             for host in hosts}
+
+
+def rights(chain, groups, pairs, classifiers, ports):
+    """Return the networks from which a chain's hops may send at all.
+
+    It holds for ports that are not bound, too. A definition that is in force
+    for a chain that is not ready must lie in it.
+    :param chain: a port chain; the other parameters are as of chain_sets
+    """
+    wanted = [groups[key] for key in chain['port_pair_groups']]
+    claimed = [network for group in wanted if not claims.excess(
+        group, [pairs[key] for key in group['port_pairs']], ports)
+        for network in claims.of_group(group)]
+    sources = [classifiers[key].get('logical_source_port')
+               for key in chain['flow_classifiers']]
+    return sorted({*claimed, *(network for key in sources if key in ports
+                               for network in ports[key].usable)})
 
 
 def hosts_of(steered, flows, places):
@@ -320,6 +347,8 @@ def _ends(source, destination, addresses):
         found['destination_mac'] = destination.mac
         found['receivers'] = _allowed(destination)
     if addresses:
+        if not _allowed(source):
+            raise NotReady(f'port {source.name}: has no address')
         found['host'] = addresses[source.host]
         found['senders'] = _allowed(source)
         if destination:

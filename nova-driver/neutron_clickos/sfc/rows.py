@@ -29,25 +29,38 @@ def chains_of(host):
     sfc = directory.get_plugin('sfc')
     flows = directory.get_plugin('flow_classifier')
     if sfc is None or flows is None:
-        return {'chains': [], 'kept': []}
+        return {'chains': [], 'kept': [], 'rights': {}}
     context = neutron_context.get_admin_context()
     pairs = _by_id(sfc.get_port_pairs(context))
     classifiers = _by_id(flows.get_flow_classifiers(context))
     groups = _by_id(sfc.get_port_pair_groups(context))
     known = ports(_named((*pairs.values(), *classifiers.values())))
-    paths, found, kept = tunnels(), [], []
+    parts = (groups, pairs, classifiers, known)
+    paths, found, rights = tunnels(), [], {}
     for chain in sfc.get_port_chains(context):
         try:
-            arguments = render.chain_sets(
-                chain, groups, pairs, classifiers, known, paths)
-        except render.NotReady as e:
-            kept.append(chain['id'])
-            LOG.debug('Port chain %s: %s', chain['id'], e)
-        except (render.Foreign, KeyError) as e:
+            arguments, may_send = _rendered(chain, parts, paths)
+        except (ValueError, KeyError) as e:
+            # No chain stops those of others.
             LOG.warning('Port chain %s: %s', chain['id'], e)
-        else:
-            found += [arguments[host]] if host in arguments else []
-    return {'chains': found, 'kept': kept}
+            continue
+        if may_send is not None:
+            rights[chain['id']] = may_send
+        found += [arguments[host]] if host in arguments else []
+    return {'chains': found, 'kept': list(rights), 'rights': rights}
+
+
+def _rendered(chain, parts, paths):
+    """Return a chain for each host, and its rights if it is not ready."""
+    may_send = render.rights(chain, *parts)
+    try:
+        return render.chain_sets(chain, *parts, paths), None
+    except render.NotReady as e:
+        LOG.debug('Port chain %s: %s', chain['id'], e)
+        return {}, may_send
+    except render.Empty as e:
+        LOG.debug('Port chain %s: %s', chain['id'], e)
+        return {}, None
 
 
 def hosts():
@@ -79,10 +92,10 @@ def ports(port_ids):
             network, network.id == port.network_id).filter(
                 port.id.in_(sorted(port_ids))).all()
         places = _places(session, port_ids)
-        claimable = claims.of_ports(session, port_ids)
-    return {row.id: render.Port(row.project_id, row.network_project,
-                                places.get(row.id), claimable[row.id])
-            for row in rows}
+        rights = claims.of_ports(session, port_ids)
+    return {row.id: render.Port(
+        row.project_id, row.network_project, places.get(row.id),
+        rights[row.id].claimable, rights[row.id].usable) for row in rows}
 
 
 def _places(session, port_ids):

@@ -220,3 +220,11 @@ class ClaimsTest(base.TablesCase):
             found, = rows.chains_of('host1')['chains']
             self.assertEqual((expected, 1),
                              (found['nat'], len(found['hops'])))
+        # An older version stored what is no network; it stops no other.
+        self.sfc.get_port_chains.return_value = [
+            _CHAIN, dict(_CHAIN, id='bad', port_pair_groups=['masked'])]
+        self.sfc.get_port_pair_groups.return_value.append(
+            dict(group('2001:db8::/ffff:ffff::', 'p1'), id='masked'))
+        answer = rows.chains_of('host1')
+        self.assertEqual((['chain'], []), (
+            [each['chain'] for each in answer['chains']], answer['kept']))

@@ -50,8 +50,8 @@ class PluginTest(base.TablesCase):
         self.assertEqual(
             {'one': render.Port('us', 'owner', render.Place(
                 'host1', 'vale0', 101, 'p1', False, 'fa:16:3e:00:00:00',
-                ['10.0.0.5/32']), []),
-             'two': render.Port('us', 'owner', None, [])},
+                ['10.0.0.5/32']), [], []),
+             'two': render.Port('us', 'owner', None, [], [])},
             rows.ports({'one', 'two', 'absent'}))
 
     def test_the_tags_of_a_port_say_what_its_hop_is(self):
@@ -108,10 +108,14 @@ class PluginTest(base.TablesCase):
             self.assertEqual({'number': 5, 'local': address,
                               'hosts': ['192.0.2.1', '192.0.2.2']},
                              found['path'])
-        self.assertEqual({'chains': [], 'kept': []}, rows.chains_of('host3'))
+        self.assertEqual({'chains': [], 'kept': [], 'rights': {}},
+                         rows.chains_of('host3'))
         self.assertEqual(['host1', 'host2'], rows.hosts())
         agents.clear()
-        self.assertEqual({'chains': [], 'kept': ['chain']},
+        self.assertEqual({'chains': [], 'kept': ['chain'],
+                          'rights': {'chain': []}}, rows.chains_of('host1'))
+        chain['flow_classifiers'].clear()
+        self.assertEqual({'chains': [], 'kept': [], 'rights': {}},
                          rows.chains_of('host1'))
 
     def test_an_update_keeps_the_order_of_its_groups(self):

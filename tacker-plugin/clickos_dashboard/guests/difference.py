@@ -20,8 +20,9 @@ MOST_LINES = 2000
 CPU_S = 2
 _BOUNDS = ('prlimit', '--as=1073741824', f'--cpu={CPU_S}', '--nofile=16',
            '--core=0', '--')
-_OPTIONS = ('--unified', '--text', '--strip-trailing-cr', '--label',
-            'running', '--label', 'edited', '--')
+_OPTIONS = ('--unified', '--text', '--label', 'running', '--label', 'edited',
+            '--')
+_RETURN = '\N{SYMBOL FOR CARRIAGE RETURN}'
 _KINDS = {'+': 'added', '-': 'removed', '@': 'place'}
 #: Statuses of diff: the texts are equal, or differ.
 _ANSWERS = (0, 1)
@@ -68,7 +69,12 @@ def between(running, edited):
 
 
 def _ended(text):
-    """Return a text's bytes with an end of line after the last line."""
+    """Return a text's bytes with an end of line after the last line.
+
+    A lone carriage return is shown as its picture. Else the rest of its line
+    would stand below as a line of its own, with any mark in front.
+    """
+    text = text.replace('\r\n', '\n').replace('\r', _RETURN)
     if text and not text.endswith('\n'):
         text += '\n'
     return text.encode(errors='replace')
@@ -103,8 +109,7 @@ def _as_a_whole(old, new):
 
 
 def _lines(content):
-    text = content.decode(errors='replace')
-    return text.replace('\r\n', '\n').split('\n')[:-1]
+    return content.decode(errors='replace').split('\n')[:-1]
 
 
 def _common(olds, news):

@@ -49,7 +49,7 @@ class Neutron:
 
     def __init__(self, *wanted):
         self.wanted = list(wanted)
-        self.kept = set()
+        self.kept = {}
         self.away = False
 
     def chains(self):
@@ -99,9 +99,43 @@ class ChainsTest(testtools.TestCase):
 
     def test_a_chain_that_is_not_ready_stays_as_it_is(self):
         switch, neutron = Switch(*NAMES[:2]), Neutron()
-        neutron.kept = {NAMES[0], NAMES[2]}
+        neutron.kept = {NAMES[0]: None, NAMES[2]: []}
         self.keeper(switch, neutron).look()
         self.assertEqual([('remove', NAMES[1])], switch.calls)
+
+    def test_a_chain_stays_within_what_its_hops_may_send_from(self):
+        rights = ['2001:DB8::/64', '10.0.0.5/32', '192.0.2.7/24']
+        within = {'nat': ['192.0.2.0/24'], 'classifiers': [
+            {'senders': ['10.0.0.5/32', '2001:db8::/64']}, {}]}
+        beyond = ({'nat': ['192.0.2.0/25']}, {'nat': ['0.0.0.0/0']},
+                  {'classifiers': [{}, {'senders': ['10.0.0.6/32']}]})
+        for state, stays in ((within, True), *((b, False) for b in beyond)):
+            switch, neutron = Switch(), Neutron()
+            switch.chains[NAMES[0]] = chain(NAMES[0]) | state
+            neutron.kept = {NAMES[0]: rights}
+            self.keeper(switch, neutron).look()
+            self.assertEqual([] if stays else [('remove', NAMES[0])],
+                             switch.calls)
+
+    def test_a_definition_that_no_one_replaces_loses_its_rights(self):
+        wide = chain(NAMES[0]) | {'nat': ['192.0.2.0/24']}
+        narrow = wide | {'nat': ['192.0.2.7/32']}
+        # The switch refuses the new one, or another host does not have it.
+        for refused in (NAMES[0], None):
+            switch, neutron = Switch(), Neutron(narrow)
+            switch.chains[NAMES[0]] = wide
+            keeper = self.keeper(switch, neutron)
+            switch.refused = refused
+            keeper.look()
+            if refused is None:
+                self.assertEqual([('set', NAMES[0], 1)], switch.calls)
+                switch.chains[NAMES[0]] = wide
+                keeper.look()
+            self.assertEqual([('set', NAMES[0], 1), ('remove', NAMES[0])],
+                             switch.calls)
+            switch.refused = None
+            keeper.look()
+            self.assertEqual([narrow], list(switch.chains.values()))
 
     def test_a_switch_that_lost_its_chains_gets_them_again(self):
         switch, neutron = Switch(), Neutron(chain(NAMES[0]))

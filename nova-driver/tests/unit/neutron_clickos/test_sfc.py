@@ -35,10 +35,10 @@ FLOWS = {'f1': {'id': 'f1', 'project_id': 'us',
                 'destination_port_range_max': 81, 'l7_parameters': {}}}
 PORTS = {key: render.Port('us', 'us', render.Place(
     'host1', 'vale0', 101, 'n' + key, secure, 'mac ' + key,
-    ['10.0.0.5/32']), ['0.0.0.0/0'])
+    ['10.0.0.5/32']), ['0.0.0.0/0'], ['10.0.0.5/32'])
     for key, secure in (('p1i', True), ('p1e', True), ('p2i', False),
                         ('p2e', False), ('client', True))}
-PORTS.update({key: render.Port('us', 'us', None, [])
+PORTS.update({key: render.Port('us', 'us', None, [], [])
               for key in ('p3i', 'p3e')})
 TUNNELS = {'host1': '192.0.2.1', 'host2': '192.0.2.2'}
 
@@ -127,6 +127,43 @@ class RenderTest(testtools.TestCase):
             unbound = dict(PORTS, **{key: PORTS['p3i']})
             self.assertRaises(render.NotReady, self.render, ports=unbound)
 
+    def test_a_sender_without_an_address(self):
+        place = PORTS['client'].place._replace(allowed=[])
+        bare = PORTS['client']._replace(place=place)
+        self.render(ports=dict(PORTS, client=bare))
+        ports = dict(at_host2('p2i', 'p2e'), client=bare)
+        self.assertRaisesRegex(render.NotReady, 'nclient: has no address',
+                               self.render, ports=ports)
+
+    def test_a_chain_without_classifiers_is_no_chain_that_waits(self):
+        self.assertRaises(render.Empty, self.render,
+                          chain=dict(CHAIN, flow_classifiers=[]))
+
+    def test_a_prefix_with_a_mask_is_no_claim(self):
+        # Neutron takes the first two for networks, and no switch does.
+        for prefix in ('2001:db8::/ffff:ffff::', '::/::ff', 'x'):
+            group = copy.deepcopy(GROUPS['g2'])
+            mapping = group['port_pair_group_parameters'][
+                'ppg_n_tuple_mapping']
+            mapping['egress_n_tuple']['source_ip_prefix'] = prefix
+            self.assertRaisesRegex(render.Unsupported, 'source_ip_prefix',
+                                   render.check_group, group)
+        render.check_group(GROUPS['g2'])
+
+    def rights(self, chain=CHAIN, **ports):
+        return render.rights(chain, GROUPS, PAIRS, FLOWS,
+                             dict(PORTS, **ports))
+
+    def test_a_chain_that_waits_has_rights_to_its_ports_addresses_only(self):
+        pair = PORTS['p3e']._replace(claimable=['192.0.2.0/24'])
+        unbound = PORTS['client']._replace(place=None)
+        self.assertEqual(['10.0.0.5/32', '192.0.2.0/24'],
+                         self.rights(p3e=pair, client=unbound))
+        # Each pair counts for a claim, bound or not.
+        self.assertEqual(['10.0.0.5/32'], self.rights())
+        self.assertEqual(['192.0.2.0/24'], self.rights(
+            dict(CHAIN, flow_classifiers=[]), p3e=pair))
+
     def test_one_bound_pair_makes_a_hop(self):
         pairs = dict(PAIRS, p3=dict(PAIRS['p3'],
                                     service_function_parameters={}))
@@ -168,7 +205,7 @@ class RenderTest(testtools.TestCase):
         flow = dict(FLOWS['f1'], logical_destination_port='server')
         there = PORTS['client'].place._replace(
             host='host3', mac='mac server', allowed=['10.0.0.9/32'])
-        ports = dict(PORTS, server=render.Port('us', 'us', there, []))
+        ports = dict(PORTS, server=render.Port('us', 'us', there, [], []))
         found = self.render(ports=ports, classifiers={'f1': flow})
         self.assertEqual(['host1'], list(found))
         self.assertNotIn('path', found['host1'])

@@ -134,6 +134,20 @@ class DifferenceTest(unittest.TestCase):
         for short, long in zip(*counts):
             self.assertLess(long, 2.2 * short)
 
+    def test_no_part_of_a_line_poses_as_another_line(self):
+        hostile_text = 'a\n// x\r+ b\r\n// y\x00\x0b+ c\x85- d\u2028- e\n'
+        for program in ('diff', '/none'):
+            with mock.patch.object(difference, 'PROGRAM', program):
+                found = difference.between('a\n', hostile_text)
+                same = difference.between('a\r\nb\n', 'a\nb\n')
+            self.assertEqual([
+                '+// x\N{SYMBOL FOR CARRIAGE RETURN}+ b',
+                '+// y\x00\x0b+ c\x85- d\u2028- e'],
+                [line for kind, line in found.lines if kind == 'added'][-2:])
+            self.assertEqual([], [line for _kind, line in found.lines
+                                  if line.startswith(('+ ', '- '))])
+            self.assertEqual([], same.lines)
+
     def test_a_longer_text_is_refused(self):
         for texts in (('x' * difference.MAX_BYTES + 'y', ''),
                       ('', 'é' * (difference.MAX_BYTES // 2 + 1))):
@@ -156,6 +170,34 @@ class TurnTest(unittest.TestCase):
                 pass
         with turns.turn(self.request('u1')):
             pass
+
+    def test_no_other_local_user_sees_a_name_to_take(self):
+        with turns.turn(self.request('u4')):
+            with open('/proc/net/unix') as names:
+                self.assertNotIn(turns._digest('u4'), names.read())
+            with os.fdopen(turns._file()) as file:
+                self.assertEqual(0o600, os.fstat(file.fileno()).st_mode
+                                 & 0o777)
+
+    def test_a_file_of_others_holds_no_turn(self):
+        with tempfile.TemporaryDirectory() as place, mock.patch.object(
+                tempfile, 'tempdir', place):
+            names = [os.path.join(
+                place, f'clickos-turns-{turns._digest(n)}') for n in range(4)]
+            with open(names[0], 'w'):
+                os.chmod(names[0], 0o666)
+            os.mkfifo(names[1], 0o600)
+            os.symlink(os.path.join(place, 'target'), names[2])
+            with turns.turn(self.request('u5')):
+                self.assertTrue(os.path.exists(names[3]))
+                with self.assertRaises(turns.Busy):
+                    with turns.turn(self.request('u5')):
+                        self.fail('two turns')
+            self.assertFalse(os.path.exists(os.path.join(place, 'target')))
+            with mock.patch.object(os, 'geteuid', return_value=-1), \
+                    self.assertRaises(turns.Busy):
+                with turns.turn(self.request('u5')):
+                    self.fail('a turn in a file of others')
 
     def test_a_turn_ends_with_its_process(self):
         child = os.fork()

@@ -64,6 +64,13 @@ class MetadataTest(FilterTestCase):
             'clickos_request': '{"rules": ["allow icmp"]}', 'a': 'b',
             'gone': None}}, response.json)
 
+    def test_a_change_of_the_vim_is_refused(self):
+        for vims in ([{'id': 'x', 'vimType': 'openstack'}], [], None):
+            self.assertRefused({'vimConnectionInfo': vims},
+                               'vimConnectionInfo: a VNF keeps its VIM')
+            self.assertPasses({'vimConnectionInfo': vims},
+                              ID + '/instantiate', 'POST')
+
     def test_text_passes_as_it_is(self):
         body = self.send({'metadata': {'clickos_properties': '{"a": 1}'}})
         self.assertEqual('{"a": 1}',

@@ -87,7 +87,6 @@ class RequestTest(UrlsTestCase):
             yield 'vims', method, path, {'vim': {'auth_url': url}}
         for info in connection:
             body = {'vimConnectionInfo': [info]}
-            yield 'lifecycle', 'PATCH', '/vnf_instances/x', body
             for action in ('instantiate', 'heal', 'change_ext_conn'):
                 yield ('lifecycle', 'POST', '/vnf_instances/x/' + action,
                        body)

@@ -5,13 +5,17 @@ import json
 import types
 from unittest import mock
 
+from tacker.db import api as db_api
+from tacker.db.db_sqlalchemy import models
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import rows
+from tacker_clickos import troubles
 from tacker_clickos import vim
 from tacker_clickos import watch
 from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import database
 
 
 def server(server_id, status, fault=None):
@@ -63,8 +67,9 @@ class WatcherCase(base.TestCase):
         self.cloud.compute.servers.side_effect = (
             lambda: iter(self.servers))
         self.patch(vim, 'connect', return_value=self.cloud)
-        self.patch(vnflcm_utils, 'get_vim',
-                   return_value={'access_info': dict(base.ACCESS)})
+        self.get_vim = self.patch(
+            vnflcm_utils, 'get_vim',
+            return_value={'access_info': dict(base.ACCESS)})
         self.store = self.patch(watch, '_store')
         self.context = mock.Mock(spec_set=('session',))
         self.patch(rows.tacker_context, 'get_admin_context',
@@ -80,8 +85,8 @@ class WatcherCase(base.TestCase):
         self.ids = [vnfc.id for vnfc in info.vnfc_resource_info]
         self.found = self.patch(objects.VnfInstanceList, 'get_by_filters',
                                 return_value=[self.vnf])
-        self.patch(watch.orphans.Orphans, 'look')
-        self.patch(watch.strays.Strays, 'look')
+        self.cleaners = [self.patch(cleaner, 'look') for cleaner in (
+            watch.orphans.Orphans, watch.strays.Strays)]
         self.watcher = watch.Watcher()
 
 
@@ -105,7 +110,7 @@ class LookTest(WatcherCase):
 
     def test_no_database_connection_is_kept(self):
         self.watcher.look()
-        self.context.session.close.assert_called_once_with()
+        self.assertEqual(3, self.context.session.close.call_count)
 
     def test_no_change_is_not_stored(self):
         self.servers = [server('s0', 'ACTIVE'), server('s1', 'ACTIVE')]
@@ -139,6 +144,19 @@ class LookTest(WatcherCase):
             self.watcher.look()
         self.assertEqual(2, len(logs.records))
 
+    def test_a_reason_is_one_line_whatever_ids_it_has(self):
+        with self.assertLogs('tacker_clickos.troubles', 'WARNING') as logs:
+            for number in range(5):
+                vim.connect.side_effect = RuntimeError(
+                    f'a\nWARNING \x1b[2J (req-{number}a4f3c21-77aa-4d00)')
+                self.watcher.look()
+            vim.connect.side_effect = RuntimeError('b' * 10000)
+            self.watcher.look()
+        first, second = (each.getMessage() for each in logs.records)
+        self.assertTrue(first.isprintable())
+        self.assertIn('a WARNING  [2J (req-0a4f3c21-77aa-4d00)', first)
+        self.assertLess(len(second), 600)
+
     def test_one_vnf_that_cannot_be_stored_hides_no_other(self):
         other = base.vnf_instance(task_state=None, vim_connection_info=[
             base.vim_connection()])
@@ -154,7 +172,29 @@ class LookTest(WatcherCase):
     def test_a_session_that_cannot_be_closed_does_not_end_the_watch(self):
         self.context.session.close.side_effect = RuntimeError('gone away')
         self.watcher.look()
-        self.context.session.close.assert_called_once_with()
+        self.assertEqual(3, self.context.session.close.call_count)
+        self.assertTrue(self.store.called)
+
+    def test_each_region_of_a_vim_has_its_own_servers(self):
+        there = base.vim_connection()
+        there.access_info = {'region': 'two'}
+        other = base.vnf_instance(task_state=None,
+                                  vim_connection_info=[there])
+        other.id = base.VIM_ID
+        other.instantiated_vnf_info.additional_params = {
+            'clickos_properties': {}}
+        self.found.return_value = [other, self.vnf]
+        self.watcher.look()
+        self.assertEqual(['two', None], [
+            call.args[1][0].access_info.get('region')
+            for call in self.get_vim.call_args_list])
+
+    def test_what_fails_ends_no_other_part_of_a_look(self):
+        self.found.side_effect = RuntimeError('gone')
+        self.cleaners[0].side_effect = RuntimeError('no lock service')
+        self.watcher.look()
+        for look in self.cleaners:
+            look.assert_called_once_with(mock.ANY, self.context, mock.ANY)
 
     def test_a_database_that_fails_does_not_end_the_watch(self):
         self.found.side_effect = RuntimeError('gone')
@@ -162,3 +202,31 @@ class LookTest(WatcherCase):
         self.found.side_effect = None
         self.watcher.look()
         self.assertTrue(self.store.called)
+
+
+class HostileRowTest(database.DatabaseTestCase):
+    """A VNF whose row Tacker's objects cannot read, beside a good one."""
+
+    @staticmethod
+    @db_api.context_manager.writer
+    def _spoil(context, vnf_id, vims):
+        # As Tacker stores the vimConnectionInfo of a change.
+        context.session.query(models.VnfInstance).filter_by(
+            id=vnf_id).update({'vim_connection_info': vims})
+
+    def test_it_hides_no_other(self):
+        for vnf_id in (base.VIM_ID, base.VNF_ID):
+            self.make_vnf(vnf_id)
+        for vims in ([{'id': 'x', 'vimType': 'openstack'}], ['x'], [None],
+                     [{'id': 'x', 'vim_type': 'x',
+                       'access_info': {'a': {'b': 1}}}]):
+            self._spoil(self.context, base.VIM_ID, vims)
+            found = troubles.Troubles()
+            with self.assertLogs('tacker_clickos.troubles') as logs:
+                instances = watch._instances(self.context, found)
+            self.assertEqual([base.VNF_ID], [each.id for each in instances])
+            self.assertIn(f'record of VNF {base.VIM_ID}', logs.output[0])
+        with self.assertNoLogs('tacker_clickos.troubles'):
+            watch._instances(self.context, found)
+        self._spoil(self.context, base.VIM_ID, [])
+        self.assertEqual(2, len(watch._instances(self.context, found)))

@@ -347,6 +347,85 @@ fn a_hop_keeps_its_stations_when_the_chain_changes() {
     assert_eq!(net.b.received(), [there(1), there(2)]);
 }
 
+/// Linux takes a packet to its address in a frame to all, unless it is TCP.
+#[test]
+fn a_client_goes_by_no_chain_with_a_frame_to_all() {
+    let mut net = Net::new(1);
+    let mut victim = victim(&mut net);
+    net.chain(vec![transparent(0)], json!({}));
+    let to = |group: Mac, ip: Ipv4Addr| packet((mac(1), group), (A, ip), (1000, 53), 0);
+    let back = |group: Mac, ip: Ipv4Addr| packet((mac(2), group), (B, ip), (53, 1000), 0);
+    for group in [Mac([255; 6]), Mac([1, 0, 0x5e, 0, 0, 1])] {
+        net.a.send(&to(group, B));
+        net.b.send(&back(group, A));
+        net.bench.round();
+        let got = [net.a.received(), net.b.received(), victim.received()];
+        assert_eq!(got.concat(), Vec::<Vec<u8>>::new());
+        // Packets to many, and those of no flow of the chain, pass as before.
+        for ip in [Ipv4Addr::BROADCAST, Ipv4Addr::new(224, 0, 0, 1)] {
+            net.a.send(&to(group, ip));
+        }
+        net.b.send(&back(group, VICTIM));
+        net.bench.round();
+        assert_eq!((net.b.received().len(), victim.received().len()), (2, 3));
+        drop(net.a.received());
+    }
+    assert_eq!(net.info().counters.dropped, 4);
+}
+
+/// Linux takes a tag of priority off, however often.
+#[test]
+fn a_client_goes_by_no_chain_with_a_tag_of_no_vlan() {
+    let mut net = Net::new(1);
+    let mut open = net
+        .bench
+        .try_add("open", json!({"mac": mac(40), "port_security": false}))
+        .unwrap();
+    net.chain(
+        vec![transparent(0)],
+        json!({"classifiers": [{"source_port": "open", "protocol": UDP}]}),
+    );
+    let plain = udp((40, 2), (A, B), (1000, 53));
+    let tagged = |tags: &[[u8; 4]]| [&plain[..12], &tags.concat(), &plain[12..]].concat();
+    let (priority, service) = ([0x81, 0, 0xe0, 0], [0x88, 0xa8, 0, 0]);
+    for tags in [&[priority][..], &[service], &[service, priority]] {
+        open.send(&tagged(tags));
+    }
+    net.bench.round();
+    assert!(net.b.received().is_empty() && net.hops[0][0].received().is_empty());
+    assert_eq!(net.info().counters.dropped, 3);
+    // Those of a VLAN are no packets of this segment.
+    let others = [
+        tagged(&[[0x81, 0, 0xe0, 1]]),
+        tagged(&[priority, [0x81, 0, 15, 0xff]]),
+    ];
+    others.iter().for_each(|frame| open.send(frame));
+    net.bench.round();
+    assert_eq!(net.b.received(), others);
+}
+
+/// In a network of one's own one may have the MAC address of any station.
+#[test]
+fn a_chain_that_moves_to_another_segment_leaves_its_stations_there() {
+    let mut net = Net::new(1);
+    let values = json!({"mac": mac(99), "segment": 2, "port_security": true,
+        "allowed": [{"ip": "10.0.0.1/32"}]});
+    let mut twin = net.bench.try_add("twin", values).unwrap();
+    let elsewhere = json!({"segment": 2, "classifiers": [{"source_port": "twin"}]});
+    let mut victim = victim(&mut net);
+    for n in 1..3 {
+        net.chain(vec![transparent(0)], elsewhere.clone());
+        twin.send(&udp((99, 2), (A, B), (1000, 53)));
+        net.bench.round();
+        assert_eq!(net.hops[0][0].received().len(), 1);
+        net.chain(vec![transparent(0)], json!({}));
+        net.hops[0][1].send(&udp((99, 2), (A, B), (1000, 53)));
+        net.bench.round();
+        assert_eq!((net.b.received().len(), spoofed(&net, 0, 1)), (0, n));
+    }
+    assert!(victim.received().is_empty());
+}
+
 /// Hosts behind the uplink would learn a station of theirs at this host.
 #[test]
 fn a_station_behind_an_uplink_is_sent_to_no_uplink_by_a_hop() {
@@ -372,9 +451,27 @@ fn a_station_behind_an_uplink_is_sent_to_no_uplink_by_a_hop() {
     net.bench.round();
     assert_eq!(
         (uplink.received(), net.a.received()),
-        (vec![first], vec![answer])
+        (vec![first], vec![answer.clone()])
     );
     assert_eq!(spoofed(&net, 0, 0), 2);
+    // The hop keeps an answer. The station is silent for so long that the switch has forgotten it, and
+    // the chain has not.
+    uplink.send(&answer);
+    net.bench.round();
+    assert_eq!(net.hops[0][1].received(), std::slice::from_ref(&answer));
+    net.bench.scratch.now = 301_000_000_000;
+    uplink.send(&udp((51, 2), (OTHER, B), (1, 2)));
+    net.bench.round();
+    for destination in [50, 51, 98] {
+        net.hops[0][0].send(&udp((50, destination), (remote, A), (53, 1000)));
+    }
+    net.hops[0][0].send(&answer);
+    net.bench.round();
+    assert_eq!(
+        (uplink.received(), net.a.received()),
+        (vec![], vec![answer])
+    );
+    assert_eq!(spoofed(&net, 0, 0), 5);
 }
 
 /// The instances of a NAT are on two hosts, and the server knows the public address by the MAC address of

@@ -17,6 +17,8 @@ const ICMPV6: u8 = 58;
 const FLAGS: usize = 13;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
+/// The number of the VLAN in a tag; 0 is a tag of priority only (IEEE 802.1Q, 6.9).
+const VLAN: u16 = 0xfff;
 
 /// A packet's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,15 +36,20 @@ pub struct Flow {
     pub is_error: bool,
     /// Source and destination of the IPv4 packet that an ICMP error is about.
     pub quoted: Option<(IpAddr, IpAddr)>,
+    /// The frame is to a group, or has a tag of no VLAN. No hop gets such a frame, and receivers take its
+    /// packet.
+    pub evades: bool,
 }
 
 impl Flow {
-    /// None if the frame is tagged, or is no valid IP packet to one station.
+    /// None if the frame is of a VLAN, or is no valid IP packet to one station. The frame itself may go to
+    /// many, see [`Self::evades`].
     pub fn parse(ethernet: &Ethernet, frame: &[u8]) -> Option<Self> {
-        if ethernet.destination.is_multicast() || ethernet.payload != ETHERNET {
-            return None;
-        }
-        let bytes = &frame[ETHERNET..];
+        let tags = frame.get(ETHERNET..ethernet.payload)?.chunks(4);
+        let is_vlan = |tag: &[u8]| be16(tag, 0).is_none_or(|tag| tag & VLAN != 0);
+        let is_tagged = ethernet.payload != ETHERNET;
+        (!tags.into_iter().any(is_vlan)).then_some(())?;
+        let bytes = &frame[ethernet.payload..];
         let (source, destination, packet): (IpAddr, IpAddr, _) = match ethernet.kind {
             IPV4 => {
                 let address = |at| octets::<4>(bytes, at).map(IpAddr::from);
@@ -54,6 +61,12 @@ impl Flow {
             }
             _ => return None,
         };
+        let is_group = match destination {
+            IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
+            IpAddr::V6(address) => address.is_multicast(),
+        };
+        let goes_to_many = ethernet.destination.is_multicast();
+        (!goes_to_many || !is_group).then_some(())?;
         let has_ports = packet.part == Part::Whole && matches!(packet.protocol, TCP | UDP);
         let ports = be16(packet.body, 0).zip(be16(packet.body, 2));
         let flags = packet.body.get(FLAGS).copied().unwrap_or(0);
@@ -63,6 +76,7 @@ impl Flow {
             accepts: is_tcp && flags & (SYN | ACK) == SYN | ACK,
             is_error: is_error(&packet),
             quoted: quoted(&packet),
+            evades: goes_to_many || is_tagged,
             source,
             destination,
             protocol: packet.protocol,
@@ -162,6 +176,7 @@ mod tests {
                 accepts: false,
                 is_error: false,
                 quoted: None,
+                evades: false,
             };
             let there = flow(a, b, ports);
             let back = flow(b, a, ports.map(|(x, y)| (y, x)));

@@ -28,6 +28,7 @@ fn flow(number: u32, protocol: u8) -> Flow {
         accepts: false,
         is_error: false,
         quoted: None,
+        evades: false,
     }
 }
 

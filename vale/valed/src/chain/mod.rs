@@ -232,7 +232,9 @@ impl Chains {
         let link = definition.link.take();
         definition.link = link.or_else(|| self.link_of(&definition.set));
         let mut new = Chain::new(definition);
-        if let Some(other) = self.chains.iter().find(|c| c.is_of(&new)) {
+        // A station's addresses say nothing in another segment, where others may have them.
+        let same = |c: &&Chain| c.is_of(&new) && c.set.segment == new.set.segment;
+        if let Some(other) = self.chains.iter().find(same) {
             new.share(other);
         }
         self.share_balances(&mut new);
@@ -415,6 +417,10 @@ impl Chains {
         frame: &[u8],
     ) -> Option<Step> {
         let flow = Flow::parse(ethernet, frame)?;
+        let hops = self.roles.get(source).is_some_and(|r| !r.is_empty());
+        if flow.evades && (label.is_some() || hops) {
+            return None;
+        }
         if let Some(label) = label {
             return self.arrive(ports, label, flow);
         }
@@ -438,7 +444,8 @@ impl Chains {
                 sender: None,
                 ttl: TTL,
             };
-            let way = match chain.is_in_force() {
+            // No hop gets such a frame, and it may not pass by the hops.
+            let way = match chain.is_in_force() && !flow.evades {
                 true => chain.next(ports, place, direction, flow),
                 false => Way::blocked(0),
             };

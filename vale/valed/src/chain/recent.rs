@@ -192,6 +192,7 @@ mod tests {
             accepts: false,
             is_error: false,
             quoted: None,
+            evades: false,
         }
     }
 

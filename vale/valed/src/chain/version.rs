@@ -266,12 +266,18 @@ impl Chain {
         ethernet: &Ethernet,
         flow: Flow,
     ) -> Option<Direction> {
+        let to_many = ethernet.destination.is_multicast();
         let owns = |port: usize| {
             let port = ports[port].as_ref();
-            port.is_some_and(|p| p.mac == Some(ethernet.destination))
+            port.is_some_and(|p| match to_many {
+                false => p.mac == Some(ethernet.destination),
+                true => p.guard.has(flow.destination),
+            })
         };
         let here = |ends: Ends| !ends.missing && !ends.elsewhere;
-        let is = |wanted: Option<Mac>, found| wanted.is_none_or(|mac| mac == found);
+        let is = |wanted: Option<Mac>, found: Mac| {
+            wanted.is_none_or(|mac| mac == found || to_many && found == ethernet.destination)
+        };
         let forward = |(c, ends): (&Classifier, Ends)| {
             here(ends)
                 && ends.source.is_none_or(|port| port == source)

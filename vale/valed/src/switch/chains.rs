@@ -12,7 +12,7 @@ use crate::guard::Guard;
 use crate::headers::Ethernet;
 use crate::limit::Nanoseconds;
 use crate::outgoing::Outgoing;
-use crate::port::Counter;
+use crate::port::{Counter, Port};
 
 impl Switch {
     /// Makes a chain, or replaces it. A new path has a link, whose port the switch has already.
@@ -119,8 +119,9 @@ impl Switch {
         }
         Ok(())
     }
-    /// True for a packet of a hop that would leave by the uplink behind which its source station is. The
-    /// hosts there would learn the station at this host.
+
+    /// True for a packet of a hop that would leave by the uplink behind which its source station is, or may
+    /// be. The hosts there would learn the station at this host.
     pub(super) fn goes_back(
         &self,
         step: Step,
@@ -138,7 +139,13 @@ impl Switch {
         let uplink = self.station(segment, ethernet.source, now);
         let to = is_here(ethernet.destination)
             .or_else(|| self.station(segment, ethernet.destination, now));
-        // A packet to an unknown station would go to all uplinks.
-        uplink.is_some_and(|uplink| to.is_none_or(|to| to == uplink))
+        let learns = |port: &Port| port.segment == segment && port.learns;
+        match (uplink, to) {
+            // A packet to an unknown station would go to all uplinks.
+            (_, None) => uplink.is_some() || self.ports().any(learns),
+            (Some(uplink), Some(to)) => uplink == to,
+            // The source is silent for long, or has never sent: it may be behind any uplink.
+            (None, Some(to)) => self.ports[to].as_deref().is_some_and(learns),
+        }
     }
 }
