@@ -86,7 +86,7 @@ class ClaimsTest(test_chains.SfcMixin, base.OnHostTest):
 
     @staticmethod
     def dropped(counters):
-        """Return the frames that a port's guest sent and nobody got."""
+        """Return how many frames of a port the switch dropped."""
         return sum(count for name, count in counters.items()
                    if name.startswith('dropped_'))
 
