@@ -156,6 +156,8 @@ def _judge_json(api, request):
         context = request.environ.get('tacker.context')
         if api == 'lifecycle' and context is not None:
             owned.require_vims(context, body)
+            if _creates_vnf(api, request) and 'vnfdId' in body:
+                owned.require_vnfd(context, body['vnfdId'])
         if (api, request.method) == ('lifecycle', 'PATCH'):
             metadata.make_storable(body)
         raw = json.dumps(body).encode()

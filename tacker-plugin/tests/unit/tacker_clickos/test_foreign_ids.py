@@ -131,7 +131,27 @@ class ForeignIdsTest(database.DatabaseTestCase):
                     self.assertEqual(404, answer.status_int, (filled, wrong))
                     self.assertEqual([], self.reached)
                 answer = self.send(api, method, filled, body(vims[OWN]))
-                self.assertEqual(200, answer.status_int)
+                # A VNF keeps its VIM.
+                keeps = method == 'PATCH' and 'vimConnectionInfo' in body('')
+                self.assertEqual(400 if keeps else 200, answer.status_int)
+
+    def test_a_package_of_a_new_vnf(self):
+        for project, package in self.ids['vnf_packages'].items():
+            _insert(self.context, models.VnfPackageVnfd(
+                id=uuidutils.generate_uuid(), package_uuid=package,
+                vnfd_id=project, vnf_provider='p', vnf_product_name='n',
+                vnf_software_version='1', vnfd_version='1'))
+
+        def create(vnfd_id, **options):
+            return self.send('lifecycle', 'POST', '/vnf_instances',
+                             {'vnfdId': vnfd_id}, **options).status_int
+        for wrong in (OTHER, 'x', 7, None, [OWN], 'x' * 70000):
+            self.assertEqual(404, create(wrong))
+            self.assertEqual([], self.reached)
+        self.assertEqual(200, create(OWN))
+        self.assertEqual(200, create(OTHER, is_admin=True))
+        self.change(models.VnfPackageVnfd, deleted=1)
+        self.assertEqual(404, create(OWN))
 
     def test_a_shared_vim_and_an_admin(self):
         other = self.ids['vims'][OTHER]

@@ -15,6 +15,7 @@ import webob.dec
 
 from tacker_clickos import api_filter
 from tacker_clickos import exception
+from tacker_clickos import owned
 from tacker_clickos import rows
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
@@ -99,7 +100,14 @@ class RowsTest(database.DatabaseTestCase):
             vnfd_id='d', vim_id=base.VIM_ID, status='INACTIVE', **values))
 
     def create_second(self, status, name='edge', project='t'):
-        """Return the filter's answer to a POST that Tacker answers so."""
+        """Return the filter's answer to a POST that Tacker answers so.
+
+        The project has the package; test_foreign_ids has projects that do not.
+        """
+        with mock.patch.object(owned, 'require_vnfd', autospec=True):
+            return self._create_second(status, name, project)
+
+    def _create_second(self, status, name, project):
         answer = webob.Response(status=status, body=b'of Tacker')
         request = webob.Request.blank('/vnf_instances', method='POST')
         request.json_body = {'vnfdId': 'd', 'vnfInstanceName': name}
