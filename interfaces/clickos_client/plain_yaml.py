@@ -5,7 +5,8 @@ PyYAML reads YAML 1.1. There a number in base 60 costs quadratic time, a few
 lines of aliases expand without end, and deep nesting overflows the parser's
 stack. Large numbers as keys can have one hash, so a map of them costs
 quadratic time. This module walks the parser's events first and refuses such
-text with its line. Building the values is linear then, in every loader of PyYAML.
+text with its line. Building the values is linear then, in every loader of
+PyYAML.
 
 A byte still costs microseconds. A service that answers other tenants in the
 same process therefore reads through clickos_client.bounded.
