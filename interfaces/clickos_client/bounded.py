@@ -19,11 +19,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 _NICE = 10
 #: Bytes of each file that the process writes.
 _FILE_BYTES = 64 * 1024 * 1024
 _ANSWER_BYTES = 4 * 1024 * 1024
+#: Seconds between two looks whether the process has ended, at most.
+_LOOK_S = 0.05
 _ENVIRONMENT = ('PATH', 'PYTHONPATH', 'LANG', 'LC_ALL', 'TMPDIR')
 
 
@@ -56,20 +59,17 @@ def call(function, file, limits=Limits()):
                repr(limits.cpu_s), str(limits.memory_bytes)]
     environment = {name: os.environ[name] for name in _ENVIRONMENT
                    if name in os.environ}
-    with tempfile.TemporaryFile() as answer:
+    with _unchangeable(file) as given, tempfile.TemporaryFile() as answer:
         process = subprocess.Popen(
-            command, stdin=file, stdout=answer, stderr=subprocess.DEVNULL,
+            command, stdin=given, stdout=answer, stderr=subprocess.DEVNULL,
             env=environment, start_new_session=True)
         try:
-            process.wait(limits.wall_s)
-        except subprocess.TimeoutExpired:
-            raise Exceeded('took more than %g s' % limits.wall_s)
+            _wait(process, limits.wall_s)
         finally:
             _end(process)
         if process.returncode:
             raise Exceeded(_reason(process.returncode, limits))
-        answer.seek(0)
-        return json.loads(answer.read(_ANSWER_BYTES))
+        return _read(answer)
 
 
 def call_on_bytes(function, content, limits=Limits()):
@@ -98,15 +98,25 @@ def main(arguments=None):
     _limit(resource.RLIMIT_AS, int(memory_bytes))
     _limit(resource.RLIMIT_FSIZE, _FILE_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NPROC, 0)    # no further process, but for root
     module, _colon, name = place.partition(':')
     function = getattr(importlib.import_module(module), name)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, float(cpu_s))
-    text = json.dumps(function(sys.stdin.buffer.read()))
-    if len(text) > _ANSWER_BYTES:
-        return 1
-    sys.stdout.write(text)
+    with _answer() as answer:
+        text = json.dumps(function(sys.stdin.buffer.read()))
+        if len(text) > _ANSWER_BYTES:
+            return 1
+        answer.write(text)
     return 0
+
+
+def _answer():
+    """Return the file of the answer; what a library prints goes nowhere."""
+    answer = os.fdopen(os.dup(sys.stdout.fileno()), 'w')
+    with open(os.devnull, 'w') as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    return answer
 
 
 def _limit(kind, value):
@@ -116,12 +126,45 @@ def _limit(kind, value):
     resource.setrlimit(kind, (value, value))
 
 
+def _unchangeable(file):
+    """Open a file again, to read: the caller goes on with what was judged.
+
+    :param file: at its begin
+    """
+    return open('/proc/self/fd/%d' % file.fileno(), 'rb')
+
+
+def _wait(process, wall_s):
+    """Wait until a process ends, and leave its id to it.
+
+    :raises: Exceeded
+    """
+    deadline_s, pause_s = time.monotonic() + wall_s, 0.001
+    while not os.waitid(os.P_PID, process.pid,
+                        os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if time.monotonic() >= deadline_s:
+            raise Exceeded('took more than %g s' % wall_s)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, _LOOK_S)
+
+
 def _end(process):
-    """End what still runs, with the processes that it may have started."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """End a process and those that it started, also if it ended before.
+
+    No other process has its id until wait() takes it. So the group is its own.
+    """
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _read(answer):
+    """Return the value in a file, which such a process may have written."""
+    answer.seek(0)
+    try:
+        return json.loads(answer.read(_ANSWER_BYTES))
+    except (ValueError, RecursionError):
+        raise Exceeded('gave no answer that can be read')
 
 
 def _reason(status, limits):

@@ -3,8 +3,10 @@
 
 PyYAML reads YAML 1.1. There a number in base 60 costs quadratic time, a few
 lines of aliases expand without end, and deep nesting overflows the parser's
-stack. This module walks the parser's events first and refuses such text with
-its line. Building the values is linear then, in every loader of PyYAML.
+stack. Large numbers as keys can have one hash, so a map of them costs
+quadratic time. This module walks the parser's events first and refuses such
+text with its line. Building the values is linear then, in every loader of
+PyYAML.
 
 A byte still costs microseconds. A service that answers other tenants in the
 same process therefore reads through clickos_client.bounded.
@@ -20,6 +22,10 @@ MAX_DEPTH = 32
 MAX_NODES = 32768
 #: Characters of a number; the longest of use is a 64-bit mask in base 2.
 MAX_NUMBER = 80
+
+#: Characters of a number that is a key. It is less than 2^61 - 1, so it is its
+#: own hash in Python; the hashes of texts are secret.
+MAX_NUMBER_KEY = 16
 
 _LOADER = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 _STARTS = (yaml.MappingStartEvent, yaml.SequenceStartEvent)
@@ -186,6 +192,10 @@ class _Walk:
         kind, text = key
         if kind == 'merge':
             raise Refused('a merge key (<<); write its entries out', line)
+        if kind in ('int', 'float') and len(text) > MAX_NUMBER_KEY:
+            raise Refused('the key %s is a number of more than %d characters;'
+                          ' put it into quotes' % (text[:64], MAX_NUMBER_KEY),
+                          line)
         if key in self._open[-1].keys and not self._may_repeat:
             raise Refused('the key %s is in the map twice' % text[:64], line)
         self._open[-1].keys.add(key)

@@ -13,6 +13,12 @@ def _full(piece, before='', after=''):
     return before + piece * (room // len(piece)) + after
 
 
+def _keys_of_one_hash():
+    """Python has an integer's rest of the division by 2^61 - 1 as its hash."""
+    return ''.join('%d: 1\n' % (number * (2 ** 61 - 1))
+                   for number in range(1, 9500))
+
+
 def _billion_laughs():
     lines = ['a0: &a0 [x, x]'] + [
         'a%d: &a%d [%s]' % (i, i, ', '.join(['*a%d' % (i - 1)] * 9))
@@ -36,6 +42,8 @@ TEXTS = {
     'digits of base 16': (_full('f', 'a: 0x'), 'a number of '),
     'digits of a key': ('0x' + 'f' * 6000 + ': 1',
                         'a number of 6002 characters'),
+    'keys of one hash': (_keys_of_one_hash(),
+                         'is a number of more than 16 characters'),
     'digits of a fraction': (_full('1', 'a: 1.'), 'a number of '),
     'underscores': (_full('_', 'a: 1'), 'a number of '),
     'aliases that expand': (_billion_laughs(), 'an alias (*a0)'),

@@ -68,7 +68,8 @@ Seconds that a state survives its server if user_data refers to it. A heal
 makes the next server in this time.
 """),
     cfg.IntOpt('max_project_bytes', default=64 * 1024 * 1024, min=1, help="""
-Quota: the bytes of configurations and handler values of a project.
+Quota: the bytes of configurations and handler values of a project. A state
+that user_data may refer to counts 1,024 bytes more.
 """),
     cfg.IntOpt('max_revisions', default=8, min=0, max=1000, help="""
 Revisions of a state that can be restored, the newest.

@@ -26,6 +26,8 @@ _LOOK_S = 0.02
 _MARGIN_S = 2
 #: Changes of a state that may wait for a verdict.
 _PENDING = 8
+#: Bytes of a project's quota for each state that it made, beside its texts.
+_STATE_BYTES = 1024
 #: Verdicts without effect that a state keeps, the newest.
 _REFUSALS = 16
 
@@ -317,7 +319,8 @@ class Store:
         state_id = str(uuid.uuid4())
         key = keys.of_state(project_id, state_id)
         with self.reader() as session:
-            self._check(session, key, project_id, configuration, writes, 0)
+            self._check(session, key, project_id, configuration, writes,
+                        -_STATE_BYTES)
         with database():
             self._make_row(
                 key, project_id=project_id, configuration=configuration,
@@ -393,7 +396,7 @@ class Store:
                before):
         """Refuse a state that is over a limit.
 
-        :param before: bytes that the state has now
+        :param before: bytes that the state has now, of the quota
         """
         if len(writes) > self._max_handlers:
             raise errors.TooLarge(
@@ -415,10 +418,13 @@ class Store:
                 f' {self._max_project_bytes}', code='over-quota')
 
     def _used(self, session, project_id):
+        """Return how much of its quota a project has used."""
+        row = models.DesiredState
+        made = sa.case((row.state_key.startswith(keys.REFERENCES),
+                        _STATE_BYTES), else_=0)
         return int(session.scalar(
-            sa.select(sa.func.coalesce(
-                sa.func.sum(models.DesiredState.size), 0))
-            .where(models.DesiredState.project_id == project_id)))
+            sa.select(sa.func.coalesce(sa.func.sum(row.size + made), 0))
+            .where(row.project_id == project_id)))
 
 
 def _refuse(change, error):

@@ -94,8 +94,8 @@ class Fusing:
                 raise errors.BadRequest(f'server {each.id}: is of another'
                                         f' project than chain {chain_id}')
             self.require_not_fused(each)
-        if fused.id in {each.id for each in servers}:
-            raise errors.BadRequest(f'server {fused.id}: is a hop itself')
+        _require_own_states(fused, servers)
+        self.require_no_part(fused)
         found = fusions.Fusion(chain_id, fused.id, project_id, tuple(
             fusions.Hop(server.state_key, name, group)
             for server, (name, _, group) in zip(servers, hops)))
@@ -150,6 +150,21 @@ def _require_groups(chain, hops):
             raise errors.NotFound(
                 f'hop {name}: group {group_id} is no hop of chain'
                 f' {chain["id"]}', code='no-such-group')
+
+
+def _require_own_states(fused, servers):
+    """Refuse a guest with two parts: its writes would wait for each other.
+
+    Servers whose user_data refers to the same state are the same guest here.
+    """
+    if fused.id in {each.id for each in servers}:
+        raise errors.BadRequest(f'server {fused.id}: is a hop itself')
+    known = set()
+    for each in (fused, *servers):
+        if each.state_key in known:
+            raise errors.BadRequest(f'server {each.id}: has the same state as'
+                                    ' another server of the fusion')
+        known.add(each.state_key)
 
 
 def _values(server, state):

@@ -11,6 +11,7 @@ from clickos_client import vnf
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 from oslo_log import log as logging
+from oslo_utils import uuidutils
 
 from clickos_api import errors
 from clickos_api import keys
@@ -224,7 +225,8 @@ def _guests(found):
     guests = []
     for vnfc in info.get('vnfcResourceInfo') or []:
         server_id = (vnfc.get('computeResource') or {}).get('resourceId')
-        if server_id:
+        # The text is of the tenant's cloud, and becomes a path at Nova.
+        if isinstance(server_id, str) and uuidutils.is_uuid_like(server_id):
             guests.append((server_id, (vnfc.get('id'), vnfc.get('vduId'))))
     return guests
 

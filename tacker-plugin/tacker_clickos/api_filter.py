@@ -17,6 +17,7 @@ import functools
 import json
 import tempfile
 
+import eventlet
 from tacker.db import api as db_api
 import webob
 import webob.dec
@@ -32,6 +33,9 @@ from tacker_clickos import routes
 from tacker_clickos import rows
 
 _IN_MEMORY = 256 * 1024
+#: Seconds in which a body has to come. Tacker's server waits for a client
+#: without end, and the project's place in the queue would wait with it.
+_TAKE_S = 300
 _LISTS = {('packages', '/vnf_packages'),
           *(('lifecycle', path) for path in (
               '/vnf_instances', '/vnf_lcm_op_occs', '/subscriptions'))}
@@ -185,9 +189,12 @@ def _project(request):
 def _take(request, taken, limit):
     """Take the body, whose length may be unsaid or a lie; return its size."""
     left = limit + 1
-    while left and (piece := request.body_file.read(min(left, 65536))):
-        taken.write(piece)
-        left -= len(piece)
+    # It ends the wait of a green thread.
+    with eventlet.Timeout(_TAKE_S, exception.RequestRefused(
+            reason='the body did not come within %g s' % _TAKE_S)):
+        while left and (piece := request.body_file.read(min(left, 65536))):
+            taken.write(piece)
+            left -= len(piece)
     if not left:
         raise exception.RequestRefused(
             reason='the body is longer than the limit of %d bytes' % limit)

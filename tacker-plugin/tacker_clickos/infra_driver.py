@@ -76,6 +76,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
                               instantiate_vnf_req.flavour_id)
         vdus = flavour.vdus
         healing = self._is_healing(vnf_instance)
+        if not healing:
+            state.drop_claims(info)
         values = self._wanted_values(vdus, instantiate_vnf_req, healing)
         keep = (state.kept_handlers(info, flavour, vnf_instance.vnfd_id)
                 if healing else None)

@@ -41,6 +41,15 @@ def set_param(info, name, value):
     info.additional_params = changed
 
 
+def drop_claims(info):
+    """Remove what only the drivers say, and a tenant's request said.
+
+    Projects that share a VIM have their states and groups in one project.
+    """
+    for name in (STATES, RECORD, OUTPUTS, AUTOMATIC, VNFD):
+        set_param(info, name, None)
+
+
 def in_force(vnf_instance):
     """Return {property: value} that hold now."""
     return params(vnf_instance.instantiated_vnf_info).get(PROPERTIES) or {}

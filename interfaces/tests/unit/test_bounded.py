@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a function does with a tenant's bytes ends with its process."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from clickos_client import bounded
@@ -58,6 +61,62 @@ def fail(_content):
     raise ValueError
 
 
+def leave_a_child(_content):
+    """Start a process that does not end; return the group of both.
+
+    Only root may start one.
+    """
+    with contextlib.suppress(BlockingIOError):
+        if os.fork() == 0:
+            signal.pause()
+    return os.getpgid(0)
+
+
+def fork_as_another_user(_content):
+    if os.getuid() == 0:
+        os.setresuid(65534, 65534, 65534)
+    try:
+        os.fork()
+    except BlockingIOError:
+        return 'refused'
+
+
+def print_much(_content):
+    print('{}' * 1000)
+    os.write(1, b'"no answer"')
+    return 'answer'
+
+
+def rewrite(_content):
+    os.lseek(0, 0, os.SEEK_SET)
+    return os.write(0, b'evil')
+
+
+def answer_itself(_content):
+    """Do what a text could do that has taken the process over."""
+    for number in range(3, 20):
+        try:
+            os.write(number, b'[' * (1 << 20))
+        except OSError:
+            continue
+    os._exit(0)
+
+
+def _processes():
+    """List the groups of all processes that run."""
+    groups = []
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            with open('/proc/%s/stat' % name) as file:
+                state, _parent, group = file.read().rpartition(')')[2].split(
+                    )[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if state not in 'ZX':
+            groups.append(int(group))
+    return groups
+
+
 class BoundedTest(unittest.TestCase):
 
     def refused(self, name, **limits):
@@ -90,6 +149,32 @@ class BoundedTest(unittest.TestCase):
     def test_it_ends_with_the_parents_patience(self):
         self.assertEqual('took more than 0.1 s',
                          self.refused('spin', cpu_s=60, wall_s=0.1))
+
+    def test_no_process_is_left(self):
+        group = bounded.call_on_bytes(_PLACE + 'leave_a_child', b'')
+        # The kernel ends a killed process soon, but not at once.
+        while group in _processes():
+            pass
+
+    def test_no_process_is_started(self):
+        self.assertEqual('refused', bounded.call_on_bytes(
+            _PLACE + 'fork_as_another_user', b''))
+
+    def test_what_a_library_prints_is_no_answer(self):
+        self.assertEqual('answer',
+                         bounded.call_on_bytes(_PLACE + 'print_much', b''))
+
+    def test_an_answer_that_is_none(self):
+        self.assertEqual('gave no answer that can be read',
+                         self.refused('answer_itself'))
+
+    def test_the_file_cannot_be_changed(self):
+        with tempfile.TemporaryFile() as file:
+            file.write(b'good')
+            file.seek(0)
+            with self.assertRaises(bounded.Exceeded):
+                bounded.call(_PLACE + 'rewrite', file)
+            self.assertEqual(b'good', file.read())
 
     def test_green_threads_run_meanwhile(self):
         done = subprocess.run([sys.executable, '-c', _GREEN],

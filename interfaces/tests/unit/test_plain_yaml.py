@@ -55,6 +55,14 @@ class LoaderTest(unittest.TestCase):
                 'b: {c: "1:30", d: fe80::1, e: 02:00:00:00:00:01}\n'
                 '7: a number as a key'))
 
+    def test_a_number_as_a_key(self):
+        for text in ('1' * plain_yaml.MAX_NUMBER_KEY, '-0x1f', '1.5'):
+            plain_yaml.load(text + ': 1')
+        for text in ('1' * 17, '0x' + '1' * 15, '1.' + '5' * 15):
+            self.assertRefused('a:\n  %s: 1' % text, 2,
+                               'the key %s is a number of more' % text)
+            self.assertEqual({text: 1}, plain_yaml.load('"%s": 1' % text))
+
     def test_lines(self):
         self.assertRefused('a: 1\nb: 1:30', 2, '1:30 is a number in base 60')
         self.assertRefused('a: 1\n\na: 1', 3, 'the key a is in the map twice')

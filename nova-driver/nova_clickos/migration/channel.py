@@ -7,7 +7,9 @@ this move only. Nova writes what it carries into its debug log: certificates
 are no secret, and no key leaves its host.
 """
 
+import collections
 import contextlib
+import ipaddress
 import json
 import selectors
 import socket
@@ -26,6 +28,8 @@ MAX_MESSAGE = 32 << 20
 _GREETING_S = 3
 #: Connections that prove it at once: of all addresses, and of one.
 _GREETINGS, _GREETINGS_OF_ONE = 16, 4
+#: The prefix of a network of IPv6. A host may use all its addresses.
+_OF_IPV6 = 64
 #: Seconds that the other host may take to read a message.
 _SEND_S = 30
 _CHUNK = 1 << 16
@@ -137,7 +141,8 @@ class _Greetings:
     """Handshakes under way. None waits for another, and each ends in time.
 
     A connection beyond the limits ends the oldest one: of its address, else
-    of all. So strangers cannot keep a source away that answers at once.
+    of the network that has most. So strangers cannot keep a source away that
+    answers at once.
     """
 
     def __init__(self, listener, context):
@@ -193,7 +198,7 @@ class _Greetings:
         if len(of_one) >= _GREETINGS_OF_ONE:
             self._reject(of_one[0], 'too many of %s' % address)
         elif len(self._under_way) >= _GREETINGS:
-            self._reject(next(iter(self._under_way)), 'too many')
+            self._reject(self._surplus(), 'too many')
         raw.setblocking(False)
         try:
             sock = self._context.wrap_socket(raw, server_side=True,
@@ -203,6 +208,19 @@ class _Greetings:
             return
         self._under_way[sock] = address, time.monotonic() + _GREETING_S
         self._selector.register(sock, selectors.EVENT_READ)
+
+    def _surplus(self):
+        """:returns: the oldest of the network, then address, with most"""
+        addresses = collections.Counter()
+        networks = collections.Counter()
+        for address, _ in self._under_way.values():
+            addresses[address] += 1
+            networks[_network(address)] += 1
+
+        def size(sock):
+            address, _ = self._under_way[sock]
+            return networks[_network(address)], addresses[address]
+        return max(self._under_way, key=size)
 
     def _go_on(self, sock):
         """:returns: True if the source has proved who it is"""
@@ -229,6 +247,15 @@ class _Greetings:
     def _forget(self, sock):
         self._selector.unregister(sock)
         del self._under_way[sock]
+
+
+def _network(text):
+    """:returns: whose an address is: a host has many of one IPv6 network"""
+    address = ipaddress.ip_address(text.partition('%')[0])
+    if address.version == 6 and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return ipaddress.ip_network(
+        (address, 32 if address.version == 4 else _OF_IPV6), strict=False)
 
 
 def connect(invitation, own, timeout_s):

@@ -329,6 +329,31 @@ class ChannelTest(base.TestCase):
         self.assertEqual(b'', oldest.recv(1))
         self.assert_source_is_let_in()
 
+    def test_many_connections_do_not_end_those_of_others(self):
+        """The oldest one of those that have most ends."""
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S',
+                                                 3600))
+        self.useFixture(fixtures.MockPatchObject(channel, '_GREETINGS', 4))
+        socks = []
+        for last in (2, 3, 3, 3, 4):
+            socks.append(socket.create_connection(
+                self.place, source_address=(f'127.0.0.{last}', 0)))
+            self.addCleanup(socks[-1].close)
+        self.assertEqual(b'', socks[1].recv(1))
+        socks[0].setblocking(False)
+        self.assertRaises(BlockingIOError, socks[0].recv, 1)
+        self.assert_source_is_let_in()
+
+    def test_a_host_has_a_network_of_ipv6(self):
+        for texts, one in (
+                (('2001:db8::1', '2001:db8::ffff:0:1'), '2001:db8::/64'),
+                (('2001:db8:0:1::1',), '2001:db8:0:1::/64'),
+                (('fe80::1%eth0', 'fe80::2%eth0'), 'fe80::/64'),
+                (('192.0.2.1', '::ffff:192.0.2.1'), '192.0.2.1/32'),
+                (('::ffff:192.0.2.2',), '192.0.2.2/32')):
+            for text in texts:
+                self.assertEqual(one, str(channel._network(text)))
+
     def test_a_stranger_has_no_more_time_for_a_slow_greeting(self):
         self.useFixture(fixtures.MockPatchObject(channel, '_GREETING_S', 0.3))
         slow = self.silent()

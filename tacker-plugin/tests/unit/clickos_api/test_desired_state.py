@@ -153,6 +153,17 @@ class StoreTest(base.TestCase):
                 ticket = self.store.begin(key, change, 'mine')
                 self.store.accept(key, ticket.number, [])
 
+    def test_a_state_without_texts_counts_too(self):
+        self.store._max_project_bytes = 3000
+        found = {'config': 'x', 'config_name': 'c'}
+        for _ in range(2):
+            self.store.create('mine', found, [])
+        with self.assertRaises(errors.TooLarge) as caught:
+            self.store.create('mine', found, [])
+        self.assertIn('would have 3075 bytes, the quota is 3000',
+                      caught.exception.message)
+        self.store.create('theirs', found, [])
+
     def test_another_writer_waits_for_its_turn(self):
         self.begin([['a.x', '1']])
         self.store._turn_s = -1

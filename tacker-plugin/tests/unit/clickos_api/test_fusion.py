@@ -161,6 +161,37 @@ class FusionTest(base.TestCase):
         self.cloud.add_server(other, self.project_id)
         self.assertError(409, 'fused', 'already', self.fuse(server=other))
 
+    def test_a_hop_of_a_fused_chain_fuses_no_other(self):
+        """Its own guest handles no packets, so no hop is to be written there.
+        """
+        self.fuse()
+        hop, self.fused_id = self.fused_id, self.server_id
+        self.add_chain()
+        others = [str(uuid.uuid4()) for _ in range(2)]
+        for server_id in others:
+            self.cloud.add_server(server_id, self.project_id)
+            self.agent.guests[server_id] = {}
+        hops = [{'name': name, 'server': server, 'group': group}
+                for name, server, group in zip(('a', 'b'), others,
+                                               self.groups)]
+        self.assertError(409, 'fused', 'is a hop of the fused chain',
+                         self.fuse(hops=hops))
+        self.fused_id = hop
+        self.assertError(409, 'fused', 'has the hops', self.fuse(hops=hops))
+
+    def test_servers_of_one_state_are_one_guest(self):
+        user_data = document.referring(self.make_state())
+        for sharing in ((0, 1), (0, 2)):
+            ids = [str(uuid.uuid4()) for _ in range(3)]
+            for place, server_id in enumerate(ids):
+                self.cloud.add_server(server_id, self.project_id)
+                if place in sharing:
+                    self.cloud.servers[server_id][
+                        'OS-EXT-SRV-ATTR:user_data'] = user_data
+            self.server_id, self.ids_id, self.fused_id = ids
+            self.assertError(400, 'bad-request', 'has the same state',
+                             self.fuse())
+
     def test_a_fused_server_that_is_gone(self):
         self.fuse()
         del self.cloud.servers[self.fused_id]

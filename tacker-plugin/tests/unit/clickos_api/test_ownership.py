@@ -2,6 +2,7 @@
 """Who may do what, and what becomes of a server that is gone."""
 
 from unittest import mock
+import uuid
 
 import sqlalchemy
 
@@ -130,6 +131,19 @@ class OwnershipTest(base.TestCase):
         self.assertEqual(2, len(self.cloud.asked))
         self.agent.guests[self.server_id] = self.agent.guests.pop('moved')
         self.assertEqual(200, self.put('allow')[0])
+
+    def test_the_server_of_a_vnf_is_no_other_path_of_nova(self):
+        """Tacker has the text from the cloud that a tenant registered."""
+        vnf_id = str(uuid.uuid4())
+        for text in (f'{self.server_id}/../detail', 'detail?all_tenants=1',
+                     f'{self.server_id}?x', '..', 7, ['x']):
+            self.cloud.add_vnf(vnf_id, self.project_id, [(text, 'a', 'b')])
+            self.cloud.asked.clear()
+            self.assertError(409, 'not-instantiated', vnf_id, self.call(
+                'GET', f'/v1/vnfs/{vnf_id}/handlers'))
+            self.assertEqual([], [
+                path for path, _token in self.cloud.asked
+                if '/servers' in path])
 
     def test_ids_are_one_spelling(self):
         self.put('allow')

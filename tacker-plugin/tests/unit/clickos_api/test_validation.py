@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hostile requests, each refused by name."""
 
+from clickos_client import limits
+
 from tests.unit.clickos_api import base
 
 
@@ -46,7 +48,7 @@ class ValidationTest(base.TestCase):
                 (b'', 'body: not JSON: line 1 column 1'),
                 (b'{"value": ', 'body: not JSON: line 1 column 11'),
                 (b'\xff', 'body: not UTF-8 at byte 0'),
-                (b'[' * 50000, 'nested too deep'),
+                (b'[' * 16000, 'nested too deep'),
                 (b'{"value":' + b'9' * 5000 + b'}', 'number too long'),
                 (b'[]', 'expected an object with "value"'),
                 (b'{}', '"value" is missing'),
@@ -56,6 +58,26 @@ class ValidationTest(base.TestCase):
                 (b'{"value": "\\ud800"}', 'half a surrogate pair'),
                 (b'{"value": "a\\u0000b"}', 'value: holds a NUL')):
             self.assertRefused(words, self.put_raw(body))
+
+    def test_many_values(self):
+        """They would take 30 times the bytes of the body."""
+        for piece in (b'[]', b'{}', b'""', b'1', b'"a":[{}]'):
+            body = b'{"value": [' + b','.join([piece] * 20000) + b']}'
+            self.assertRefused('body: more than 16384', self.put_raw(body))
+
+    def test_signs_of_json_in_a_value(self):
+        """A configuration has many of them."""
+        for value in ('[{,:' * 10000, '"[' * 10000, '\\",' * 10000):
+            self.assertRefused("unknown key 'evil'", self.call(
+                'POST', '/v1/states', json={'config': value, 'evil': 1}))
+
+    def test_the_longest_body(self):
+        writes = [['a' * 250 + f'.{n}', '[]' * 16]
+                  for n in range(limits.WRITES)]
+        self.assertRefused("unknown key 'evil'", self.call(
+            'PUT', '/v1/states/' + self.server_id, json={
+                'config': 'Idle;', 'writes': writes, 'evil': [],
+                'keep': [name for name, _value in writes]}))
 
     def test_value_size_counts_bytes(self):
         self.assertRefused('value: has 1002 bytes, the limit is 1000',

@@ -13,11 +13,15 @@ import types
 from unittest import mock
 
 from clickos_lab import bounds
+import eventlet
+import webob
 
+from tacker_clickos import api_filter
 from tacker_clickos import owned
 from tacker_clickos.package import bounded_review
 from tacker_clickos.package import fair_queue
 from tests.unit import corpus
+from tests.unit.tacker_clickos import test_api_filter
 from tests.unit.tacker_clickos import test_package
 
 #: One text of each class; interfaces/tests tries all.
@@ -117,6 +121,23 @@ class QueueTest(test_package.PackageTestCase):
         for _again in range(4):
             self.assertPutRefused(b'no zip', 'the package', 'no zip archive',
                                   environ=of_project('one'))
+
+    def test_a_client_that_sends_no_more_leaves_the_queue(self):
+        body = mock.Mock(spec_set=('read',))
+        body.read.side_effect = lambda _size: eventlet.Event().wait()
+        with mock.patch.object(api_filter, '_TAKE_S', 0.01):
+            for _again in range(3):
+                request = webob.Request.blank(
+                    test_api_filter.PACKAGE, method='PUT',
+                    environ=of_project('one'))
+                request.environ.update({'wsgi.input': body,
+                                        'wsgi.input_terminated': True})
+                request.environ.pop('CONTENT_LENGTH', None)
+                refused = request.get_response(api_filter.factory(
+                    {}, api='packages')(None))
+                self.assertEqual(
+                    (400, 'the body did not come within 0.01 s'),
+                    (refused.status_int, refused.json['detail']))
 
     def test_a_review_without_end_is_ended(self):
         for limits, reason in (

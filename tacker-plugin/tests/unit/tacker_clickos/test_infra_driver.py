@@ -391,6 +391,19 @@ class TerminateTest(DriverTestCase):
             self.instantiate()
         self.assertEqual({}, self.cloud.desired)
 
+    def test_a_request_names_no_state(self):
+        """Projects that share a VIM have their states in one project."""
+        theirs = str(uuid.uuid4())
+        self.cloud.desired[theirs] = {'revision': 1, 'writes': []}
+        request = base.instantiate_request(RULES)
+        request.additional_params['clickos_states'] = {'VDU1-0': theirs}
+        # The conductor dies, and another one ends the operation.
+        self.cloud.compute.create_server.side_effect = SystemExit
+        with self.assertRaises(SystemExit):
+            self.instantiate(request)
+        self.terminate()
+        self.assertIn(theirs, self.cloud.desired)
+
     def test_no_state_of_a_guest_is_shown_afterwards(self):
         self.instantiate()
         self.assertIn('clickos_state', self.vnf.vnf_metadata)
