@@ -134,6 +134,35 @@ fn a_claim_alone_takes_no_packet_of_another_station() {
     assert_eq!(net.info().hop_counters[0].packets, 3);
 }
 
+/// The classifier alone permits what the hop sends: its client may use any address, or be any station.
+/// Instances of a NAT share an address, and an answer may have the MAC address of another one.
+#[test]
+fn answers_come_back_to_a_nat_whose_client_may_use_any_address() {
+    for classifier in [
+        json!({"source_port": "a"}),
+        json!({"destination": "10.0.0.2/32"}),
+    ] {
+        let mut net = Net::new(2);
+        let outs = ["h0-out", "h1-out"];
+        outs.iter()
+            .for_each(|out| net.bench.allow(out, "192.0.2.7/32"));
+        net.bench.allow("a", "0.0.0.0/0");
+        let change = json!({"nat": ["192.0.2.7/32"], "classifiers": [classifier]});
+        net.chain(vec![json!({"pairs": [pair(0, 1)]})], change);
+        net.a.send(&udp((1, 2), (A, B), (1000, 53)));
+        net.bench.round();
+        assert_eq!(net.hops[0][0].received().len(), 1, "{classifier}");
+        net.hops[0][1].send(&udp((11, 2), (PUBLIC, B), (5000, 53)));
+        net.bench.round();
+        assert_eq!(net.b.received().len(), 1, "{classifier}");
+        net.b.send(&udp((2, 13), (B, PUBLIC), (53, 5000)));
+        net.bench.round();
+        let restored = udp((2, 11), (B, PUBLIC), (53, 5000));
+        assert_eq!(net.hops[0][1].received(), [restored], "{classifier}");
+        assert!(net.hops[1][1].received().is_empty(), "{classifier}");
+    }
+}
+
 #[test]
 fn fragments_and_errors_of_a_translated_flow_come_back() {
     let mut net = Net::new(1);

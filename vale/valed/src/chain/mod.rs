@@ -464,12 +464,10 @@ impl Chains {
         };
         let index = self.chains.iter().position(is_it)?;
         let chain = &self.chains[index];
-        let (way, permit) = chain.arrive(ports, label, flow)?;
+        let way = chain.arrive(ports, label, flow)?;
         Some(Step {
             arrives: true,
-            translated: chain
-                .translated_keys(permit, flow)
-                .filter(|_| !label.reverse),
+            translated: chain.translated_keys(flow).filter(|_| !label.reverse),
             ..Step::new(index, chain, way, flow)
         })
     }
@@ -482,7 +480,9 @@ impl Chains {
         }
         let to = |at: Option<usize>, direction| {
             let at = at?;
-            let permit = chain.permits_hop(ports, source, direction, flow)?;
+            if !chain.permits_hop(ports, source, direction, flow) {
+                return None;
+            }
             let sender = match direction {
                 Direction::Forward => at.checked_sub(1),
                 Direction::Reverse => Some(at),
@@ -496,7 +496,7 @@ impl Chains {
             Some(Step {
                 sender: role.exit.hop,
                 translated: chain
-                    .translated_keys(permit, flow)
+                    .translated_keys(flow)
                     .filter(|_| direction == Direction::Forward),
                 ..Step::new(role.chain, chain, way, flow)
             })

@@ -46,7 +46,7 @@ pub struct Chain {
 
 /// Why a hop may send a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Permit {
+enum Permit {
     /// Its addresses are those of the classifier.
     Classified,
     /// A hop translated its source.
@@ -336,8 +336,10 @@ impl Chain {
         port: usize,
         direction: Direction,
         flow: Flow,
-    ) -> Option<Permit> {
-        let permit = self.permits(ports, direction, flow)?;
+    ) -> bool {
+        let Some(permit) = self.permits(ports, direction, flow) else {
+            return false;
+        };
         let claims = permit == Permit::Translated && direction == Direction::Forward;
         let may_use = || {
             ports[port]
@@ -345,8 +347,7 @@ impl Chain {
                 .is_some_and(|p| p.guard.has(flow.source))
         };
         let is_known = || self.claimants.may_use(ports, flow.source) && self.translated.has(flow);
-        let may_claim = !claims || may_use() || is_known();
-        may_claim.then_some(permit)
+        !claims || may_use() || is_known()
     }
 
     /// The reason why a hop may send the packet in this direction. The packet belongs to a flow of the
@@ -356,9 +357,10 @@ impl Chain {
         found.map(|(_, permit)| permit)
     }
 
-    /// The keys by which the chain knows a packet of a translated flow.
-    pub fn translated_keys(&self, permit: Permit, flow: Flow) -> Option<[u64; 2]> {
-        (permit == Permit::Translated).then(|| self.translated.keys(flow))
+    /// The keys by which the chain knows a packet of a translated flow. A classifier alone may permit such
+    /// a packet, too: its client may use any address.
+    pub fn translated_keys(&self, flow: Flow) -> Option<[u64; 2]> {
+        self.translates(flow).then(|| self.translated.keys(flow))
     }
 
     /// The classifier that permits a hop to send the packet.
@@ -469,20 +471,22 @@ impl Chain {
     }
 
     /// The step of a packet that another host sent to this one.
-    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<(Way, Permit)> {
+    pub fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Way> {
         let passed = usize::from(FIRST_INDEX - label.index);
         let (direction, at) = match label.reverse {
             false => (Direction::Forward, passed),
             true => (Direction::Reverse, self.hops.len().checked_sub(passed)?),
         };
-        let may_pass = passed <= self.hops.len();
-        let permit = may_pass.then(|| self.permits(ports, direction, flow))??;
+        if passed > self.hops.len() {
+            return None;
+        }
+        self.permits(ports, direction, flow)?;
         let forward = direction == Direction::Forward;
         let (seen, key) = self.seen_by_hops(flow, forward);
         self.learn(seen, key);
         if passed == self.hops.len() {
             let next = Next::Exit;
-            return Some((Way { next, key }, permit));
+            return Some(Way { next, key });
         }
         let hop = if forward { at } else { at - 1 };
         let place = Place {
@@ -501,7 +505,7 @@ impl Chain {
             }
             _ => Next::Blocked { hop },
         };
-        Some((Way { next, key }, permit))
+        Some(Way { next, key })
     }
 
     /// The step to another host.
