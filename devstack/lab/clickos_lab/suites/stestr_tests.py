@@ -16,6 +16,8 @@ from clickos_lab.suites import again
 _FAILED = re.compile(
     r'^\{\d+\} (?:setUpClass \((\S+)\)|(\S+)) \[[^]]*\] \.\.\. FAILED$')
 _COUNT = re.compile(r'^ - Failed: (\d+)$')
+#: Tests of a class share names of the machine, so they have one worker.
+_CLASS = r'([^.]*\.)*'
 
 
 def follow(command, passes, **more):
@@ -52,7 +54,8 @@ def main(stestr, results, folder, kind):
     os.makedirs(results, exist_ok=True)
     return follow(
         [stestr, '--test-path', f'{folder}/tests/{kind}', '--top-dir', folder,
-         '--repo-url', results, 'run', '--concurrency', '2'], _passes)
+         '--repo-url', results, 'run', '--concurrency', '2',
+         '--group-regex', _CLASS], _passes)
 
 
 def _passes(name):
