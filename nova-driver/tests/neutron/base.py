@@ -35,20 +35,55 @@ _TABLES = [model.__table__ for model in (
     sfc_db.PortPairGroupParam, flowclassifier_db.FlowClassifier)]
 
 
-class TablesCase(testtools.TestCase):
-    """A network of the project owner, and three ports of the project us."""
+class MemoryCase(testtools.TestCase):
+    """Some tables of Neutron, empty and in memory."""
+
+    #: SQLAlchemy's tables, each after those that it refers to
+    tables = ()
 
     def setUp(self):
         super().setUp()
         cfg.CONF([])   # of the policy of contexts
         db_options.set_defaults(cfg.CONF, connection='sqlite://')
         engine = db_api.get_writer_session().get_bind()
-        for table in _TABLES:
+        for table in self.tables:
             table.create(engine)
             self.addCleanup(table.drop, engine)
         self.connection = engine.connect()
         self.addCleanup(self.connection.close)
         self._numbers = itertools.count()
+
+    def insert_resource(self, kind, /, **values):
+        """Insert a row with its standard attributes."""
+        number = next(self._numbers)
+        self.insert('standardattributes', id=number, resource_type=kind,
+                    revision_number=1)
+        self.insert(kind, standard_attr_id=number, **values)
+
+    def insert(self, table, /, **values):
+        """Insert a row into a table."""
+        self._execute(self._table(table).insert(), values)
+
+    def update(self, table, /, **values):
+        """Change all rows of a table."""
+        self._execute(self._table(table).update(), values)
+
+    def _table(self, name):
+        table, = (each for each in self.tables if each.name == name)
+        return table
+
+    def _execute(self, statement, values):
+        self.connection.execute(statement, values)
+        self.connection.commit()
+
+
+class TablesCase(MemoryCase):
+    """A network of the project owner, and three ports of the project us."""
+
+    tables = _TABLES
+
+    def setUp(self):
+        super().setUp()
         self.insert_resource('networks', id='net', project_id='owner')
         for n, port in enumerate(('one', 'two', 'three')):
             self.insert_port(port, 'us', n)
@@ -59,22 +94,3 @@ class TablesCase(testtools.TestCase):
             'ports', id=port, network_id='net', device_id='s',
             device_owner='', status='ACTIVE', project_id=project,
             admin_state_up=True, mac_address='fa:16:3e:00:00:%02x' % number)
-
-    def insert_resource(self, name, **values):
-        """Insert a row with its standard attributes."""
-        number = next(self._numbers)
-        self.insert('standardattributes', id=number, resource_type=name,
-                    revision_number=1)
-        self.insert(name, standard_attr_id=number, **values)
-
-    def insert(self, name, **values):
-        """Insert a row into a table."""
-        table, = (each for each in _TABLES if each.name == name)
-        self.connection.execute(table.insert(), values)
-        self.connection.commit()
-
-    def update(self, name, **values):
-        """Change all rows of a table."""
-        table, = (each for each in _TABLES if each.name == name)
-        self.connection.execute(table.update(), values)
-        self.connection.commit()

@@ -14,20 +14,13 @@ from networking_sfc.db import flowclassifier_db
 from networking_sfc.db import sfc_db
 from neutron.db import agents_db
 from neutron.db.migration.models import head
-from neutron.db import models_v2
-from neutron.plugins.ml2 import models
-from neutron_lib.db import api as db_api
-from neutron_lib.db import standard_attr
-from oslo_config import cfg
-from oslo_db import options as db_options
 import sqlalchemy as sa
-import testtools
 
 from neutron_clickos import port_rpc
 from neutron_clickos import topics
 from neutron_clickos import wiring
+from tests.neutron import base
 
-METADATA = head.get_metadata()
 NETWORK = '00000000-0000-4000-8000-000000000000'
 PORT = '00000000-0000-4000-8000-000000000001'
 SERVER = '11111111-2222-4333-8444-555555555555'
@@ -47,18 +40,14 @@ def methods():
             if not name.startswith('_')}
 
 
-class ForeignIdsTest(testtools.TestCase):
+class ForeignIdsTest(base.MemoryCase):
     """A port is bound to one host, and the agent of another one asks."""
+
+    tables = head.get_metadata().sorted_tables
 
     def setUp(self):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
-        cfg.CONF([])
-        db_options.set_defaults(cfg.CONF, connection='sqlite://')
-        self.engine = db_api.get_writer_session().get_bind()
-        self.tables = METADATA.sorted_tables
-        METADATA.create_all(self.engine)
-        self.addCleanup(METADATA.drop_all, self.engine)
         plugin = mock.create_autospec(agents_db.AgentDbMixin, instance=True)
         plugin.notifier = plugin.type_manager = None
         plugins = {None: plugin, 'sfc': sfc_db.SfcDbPlugin(),
@@ -73,27 +62,17 @@ class ForeignIdsTest(testtools.TestCase):
         self.add_port()
 
     def add_port(self):
-        attributes = standard_attr.StandardAttribute.__table__
-        with self.engine.begin() as connection:
-            for number, kind in ((1, 'networks'), (2, 'ports')):
-                connection.execute(attributes.insert(), {
-                    'id': number, 'resource_type': kind,
-                    'revision_number': 1})
-            connection.execute(models_v2.Network.__table__.insert(), {
-                'id': NETWORK, 'standard_attr_id': 1})
-            connection.execute(models_v2.Port.__table__.insert(), {
-                'id': PORT, 'network_id': NETWORK, 'device_id': SERVER,
-                'device_owner': 'compute:nova', 'status': 'ACTIVE',
-                'standard_attr_id': 2, 'mac_address': 'fa:16:3e:00:00:01',
-                'admin_state_up': True})
-            connection.execute(models.PortBinding.__table__.insert(), {
-                'port_id': PORT, 'host': THERE, 'vif_type': 'vale',
-                'vif_details': '{}', 'status': 'ACTIVE'})
+        self.insert_resource('networks', id=NETWORK)
+        self.insert_resource(
+            'ports', id=PORT, network_id=NETWORK, device_id=SERVER,
+            device_owner='compute:nova', status='ACTIVE',
+            mac_address='fa:16:3e:00:00:01', admin_state_up=True)
+        self.insert('ml2_port_bindings', port_id=PORT, host=THERE,
+                    vif_type='vale', vif_details='{}', status='ACTIVE')
 
     def rows(self):
-        with self.engine.connect() as connection:
-            return {table.name: connection.execute(sa.select(table)).all()
-                    for table in self.tables}
+        return {table.name: self.connection.execute(sa.select(table)).all()
+                for table in self.tables}
 
     def ask(self, method, host):
         """Call a method; an argument without a value here is an error."""
