@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 MAX_MESSAGE = 32 << 20
 #: Seconds that a connection may take to prove who it is.
 _GREETING_S = 3
-#: Connections that prove it at once: of all addresses, and of one.
+#: Most handshakes under way: of all addresses, and of one.
 _GREETINGS, _GREETINGS_OF_ONE = 16, 4
 #: The prefix of a network of IPv6. A host may use all its addresses.
 _OF_IPV6 = 64
