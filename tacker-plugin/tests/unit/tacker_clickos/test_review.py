@@ -51,7 +51,6 @@ class ForeignTest(ReviewTestCase):
             ('virtual_mem_size: 8 MiB',
              'virtual_mem_size: {get_input: mem}')))
 
-
     def test_a_vdu_that_begins_with_no_guest(self):
         self.assertEqual([], self.faults(
             ('initial_delta: {number_of_instances: 1}',
