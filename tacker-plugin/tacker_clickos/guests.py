@@ -143,7 +143,7 @@ class Guests(object):
             name = '%s-%s' % (wish.name, cp)
             if name in existing:
                 found[cp] = existing[name]
-                ports.tag(self._connection, found[cp], wish.vdu.configuration)
+                ports.declare(self._connection, found[cp], wish.vdu, cp)
             else:
                 found[cp] = ports.create(
                     self._connection, self._vnf_id, name, link, wish.vdu,

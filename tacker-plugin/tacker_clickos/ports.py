@@ -12,6 +12,7 @@ from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 
 from tacker_clickos.clickgen import prelude
+from tacker_clickos import clickos_api
 from tacker_clickos import exception
 from tacker_clickos import own
 
@@ -67,14 +68,31 @@ def create(connection, vnf_id, name, link, vdu, cp, record):
         else:
             wanted['security_groups'] = [_open_group(connection, record)]
         port = connection.network.create_port(**wanted)
-        tag(connection, port, configuration)
+        declare(connection, port, vdu, cp)
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
     return port
 
 
-def tag(connection, port, configuration):
+def declare(connection, port, vdu, cp):
+    """Declare what a port's guest does; may be called twice.
+
+    :raises: ResourceNotUsable if the project may not have the role
+    """
+    _tag(connection, port, vdu.configuration)
+    role = vdu.point(cp).role
+    if role is None:
+        return
+    try:
+        clickos_api.Client(connection).set_port_roles(port.id, [role])
+    except exception.HandlerRefused as error:
+        raise exception.ResourceNotUsable(
+            kind='port', name=port.name,
+            reason='cannot have the role %s: %s' % (role, error))
+
+
+def _tag(connection, port, configuration):
     """Say at a port how chains treat its guest; it may say so already.
 
     An end point forwards nothing, and its ports have no such tags.

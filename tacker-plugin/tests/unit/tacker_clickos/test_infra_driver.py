@@ -140,6 +140,33 @@ class InstantiateTest(DriverTestCase):
             self.assertNotIn('port_security_enabled', port.wanted)
             self.assertNotIn('allowed_address_pairs', port.wanted)
 
+    def relay(self):
+        """Let the connection point left be that of a DHCP relay."""
+        vnfd = self.package / 'Definitions' / 'firewall.yaml'
+        vnfd.write_text(vnfd.read_text().replace(
+            'order: 0', 'order: 0, role: dhcp-relay'))
+
+    def test_the_role_of_a_connection_point_is_that_of_its_port(self):
+        self.relay()
+        self.instantiate()
+        roles = {port.name: getattr(port, 'roles', None)
+                 for port in self.cloud.ports.values()}
+        self.assertEqual({'VDU1-0-left': ['dhcp-server'],
+                          'VDU1-0-right': None}, roles)
+
+    def test_a_role_that_the_project_may_not_have(self):
+        self.relay()
+        answer = self.cloud._api_answer
+
+        def refuse(_id, what, *more):
+            if what == 'roles':
+                return 403, {'error': {'code': 'forbidden',
+                                       'message': 'policy does not allow'}}
+            return answer(_id, what, *more)
+        self.cloud._api_answer = refuse
+        self.assertNothingLeft('port VDU1-0-left', 'role dhcp-server',
+                               'policy does not allow')
+
     def test_tacker_learns_the_resources(self):
         self.instantiate()
         vnfc = self.info.vnfc_resource_info[0]
