@@ -357,7 +357,7 @@ class InstantiateTest(DriverTestCase):
                         '64:ff9b::192.0.2.1', '64:ff9b:1::1'):
             address = ipaddress.ip_address(address)
             self.assertTrue(any(address in pair for pair in pairs), address)
-        # What Neutron refuses, and what no router passes on.
+        # Neutron refuses multicast, and no router passes the others on.
         for network in ('ff00::/8', 'fe80::/10', '::/127'):
             network = ipaddress.ip_network(network)
             self.assertFalse(any(network.overlaps(pair) for pair in pairs
