@@ -8,6 +8,7 @@ packets back.
 
 import json
 
+from clickos_client import hop_tags
 from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
@@ -115,7 +116,10 @@ class OneHopCase(test_chains.ScaledHopCase):
         self.assertEqual({0}, {row['Loops'] for row in self.shown().values()})
 
     def check_cut(self):
-        """A descriptor that is wrong makes no circle, and the loop counts."""
+        """A descriptor that is wrong makes no circle, and the loop counts.
+
+        The owner of the ports corrects it by a tag.
+        """
         self.make_chain_of(csar.of_catalog(
             self.name, vnfd=lambda text: text.replace('transparent: true',
                                                       'routed: true')))
@@ -127,6 +131,16 @@ class OneHopCase(test_chains.ScaledHopCase):
         entered, hop = self.shown().values()
         self.assertEqual((2, 2), (entered['Packets'], hop['Packets']))
         self.assertEqual(2, hop['Loops'], hop)
+        tags = self.os_primary.network.TagsClient()
+        for port in self.os_primary.ports_client.list_ports(
+                description=f'clickos-vnf:{self.vnf_id}')['ports']:
+            tags.update_tag('ports', port['id'], hop_tags.TRANSPARENT)
+        waiters.until(self.answers, bool, 'the tag lets packets pass')
+
+    def answers(self):
+        """Send a request; tell if an answer has arrived."""
+        self.send()
+        return self.passed(self.sender, 'heard')
 
 
 class ShaperTest(OneHopCase):
