@@ -31,6 +31,8 @@ from clickos_lab.vnf import rendering
 from clickos_lab.vnf import xen_bench
 from clickos_lab.xen import image as guest_image
 
+#: begins the names of VNFs and networks
+_MARK = 'deployed'
 _ANSWER_S, _INSTALL_MS = 60, 60000
 #: clickos-api takes 100 requests of a project in a second.
 _POLL_S = 0.1
@@ -102,7 +104,7 @@ class CloudBench(bench.Bench):
         """Make a network of the tenant with a subnet for each version."""
         api = self._cloud.demo.network
         network = api.create_network(
-            name=f'{tacker.MARK}-{self.name}-{interface.cp}')
+            name=f'{_MARK}-{self.name}-{interface.cp}')
         undo.callback(api.delete_network, network)
         subnets = {version: api.create_subnet(
             network_id=network.id, cidr=cidr, ip_version=version,
@@ -130,28 +132,33 @@ class CloudBench(bench.Bench):
         uplinks.Uplinks(self._cloud.state).reach(segment)
 
     def _start_vnf(self, undo):
-        undo.callback(self._cloud.tacker.sweep)
-        self._deploy()
+        self._deploy(self._on_board(undo), undo)
         info = self._cloud.tacker.show(self.vnf_id)['instantiatedVnfInfo']
         (vnfc,) = info['vnfcResourceInfo']
         self.server_id = vnfc['computeResource']['resourceId']
         self._cloud.require_host(self.server_id)
         return Handlers(self._cloud, self.server_id)
 
-    def _deploy(self):
-        """Let Tacker on-board the package and instantiate it."""
+    def _on_board(self, undo):
+        """Upload the package; return its VNFD's id."""
         path, ask = self.folder / 'vnf.csar', self._cloud.tacker.ask
         csar.build(self.name, path, '--fresh-id', '--image',
                    self._cloud.image(self.name))
-        package = ask('POST', tacker.PACKAGES, json={
-            'userDefinedData': {tacker.MARK: '1'}})['id']
-        ask('PUT', f'{tacker.PACKAGES}/{package}/package_content',
-            data=path.read_bytes(),
+        place = f'{tacker.PACKAGES}/%s' % ask(
+            'POST', tacker.PACKAGES, json={'userDefinedData': {}})['id']
+        undo.callback(lambda: self._cloud.tacker.remove_package(
+            ask('GET', place)))
+        ask('PUT', f'{place}/package_content', data=path.read_bytes(),
             headers={'Content-Type': 'application/zip'})
-        vnfd_id = self._cloud.tacker.wait_package(package)
+        return self._cloud.tacker.wait_package(place.rpartition('/')[2])
+
+    def _deploy(self, vnfd_id, undo):
+        """Let Tacker instantiate the VNF."""
+        ask = self._cloud.tacker.ask
         self.vnf_id = ask('POST', tacker.INSTANCES, json={
-            'vnfdId': vnfd_id,
-            'vnfInstanceName': f'{tacker.MARK}-{self.name}'})['id']
+            'vnfdId': vnfd_id, 'vnfInstanceName': f'{_MARK}-{self.name}'})[
+                'id']
+        undo.callback(self._cloud.tacker.remove_vnf, self.vnf_id)
         ask('POST', f'{tacker.INSTANCES}/{self.vnf_id}/instantiate',
             json=self._request())
         self._cloud.tacker.wait_operation(self.vnf_id, 'INSTANTIATE')
