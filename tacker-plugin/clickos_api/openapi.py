@@ -8,7 +8,7 @@ from clickos_client import limits
 
 from clickos_api import validation
 
-VERSION = '1.8'
+VERSION = '1.9'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -56,6 +56,11 @@ _HOP = {'type': 'string', 'pattern': f'^{validation.HOP.pattern}$'}
 _FUSION = _object(['fusion'], fusion=_object(
     ['server', 'hops'], server=_UUID, hops={'type': 'array', 'items': _object(
         ['name', 'group'], name=_HOP, group=_UUID)}))
+_HANDLER = {'type': 'string', 'maxLength': limits.HANDLER_NAME,
+            'pattern': '^([A-Za-z0-9_@/]+[.])?[A-Za-z0-9_]+$'}
+#: Seconds since the guest was asked for a value.
+_AGE = {'type': 'number', 'minimum': 0}
+_MAX_AGE = {'type': 'number', 'minimum': 0, 'maximum': limits.MAX_AGE_S}
 _COUNTERS = {'type': 'object', 'additionalProperties': {'type': 'integer'}}
 _ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
                                           message=_TEXT))
@@ -118,9 +123,19 @@ _OF_A_GUEST = {
             ['writes'], writes={**_WRITES, 'minItems': 1}))},
     '/handlers/{name}': {
         'get': _operation('Read a handler', {200: _object(
-            ['name', 'value'], name=_TEXT, value=_TEXT)}),
+            ['name', 'value'], name=_TEXT, value=_TEXT, age=_AGE)},
+            query=('max_age',)),
         'put': _operation('Write a handler', _CHANGED,
                           _body(['value'], value=_VALUE))},
+    '/reads': {'post': _operation(
+        'Read several handlers', {200: _list('values', {'oneOf': [
+            _object(['name', 'value'], name=_TEXT, value=_TEXT, age=_AGE),
+            _object(['name', 'error'], name=_TEXT, error=_object(
+                ['code', 'message', 'status'], code=_TEXT, message=_TEXT,
+                status={'type': 'integer'}))]})},
+        _body(['names'], max_age=_MAX_AGE, names={
+            'type': 'array', 'minItems': 1, 'maxItems': limits.READS,
+            'items': _HANDLER}))},
     '/ports': {'get': _operation('List ports', {200: _list('ports', _object(
         ['id', 'mac_address', 'link_up', 'counters'],
         id={'type': ['string', 'null']}, mac_address=_TEXT,
@@ -211,6 +226,9 @@ _PARAMETERS = {
         'type': 'string', 'minLength': 1,
         'maxLength': validation.PROJECT_LENGTH},
         'description': 'Whose state it has to be, if a service asks'},
+    'max_age': {'name': 'max_age', 'in': 'query', 'schema': _MAX_AGE,
+                'description': 'Seconds that the value may be old; without'
+                               ' it, the guest is asked'},
     'secrets': {'name': 'secrets', 'in': 'query', 'schema': {
         'enum': ['true']}, 'description': 'With the values of its secrets'},
 }

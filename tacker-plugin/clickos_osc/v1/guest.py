@@ -80,6 +80,20 @@ def _names(vnf):
                      for each in vnf.guests) or 'none'
 
 
+def values(manager, found, names, max_age=None):
+    """Return {name: value} of handlers of a guest that was found.
+
+    :raises api.ClickOSError: if a handler has no value
+    """
+    if len(names) == 1:
+        return {names[0]: manager.clickos.read(found, names[0], max_age)}
+    read = manager.clickos.read_many(found, names, max_age)
+    for value in read.values():
+        if isinstance(value, api.ClickOSError):
+            raise value
+    return read
+
+
 def find_server(manager, name):
     """Return the id of a server, by name or id."""
     compute = manager.sdk_connection.compute
