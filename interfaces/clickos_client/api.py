@@ -9,12 +9,13 @@ from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
 
 from clickos_client import limits
+from clickos_client import outcomes
 
 SERVICE_TYPE = 'clickos'
 #: Status of a change without a verdict.
 ACCEPTED = 202
-#: Status of the error after a verdict, or without one in time.
-REFUSED, DROPPED, SILENT = 400, 409, 504
+#: HTTP status of the error after a change, by its outcome.
+_STATUS = {outcomes.REFUSED: 400, outcomes.LOST: 409, outcomes.UNKNOWN: 504}
 _LOOK_S = 0.5
 
 
@@ -31,6 +32,11 @@ class ClickOSError(Exception):
         self.status = status
         self.code = code
         self.message = message
+
+    @property
+    def outcome(self):
+        """The outcome of a change that failed so, a word of outcomes."""
+        return outcomes.of(self.code)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -344,11 +350,11 @@ class Client:
             if found['status'] != 'pending':
                 error = found.get('error') or {}
                 raise ClickOSError(
-                    REFUSED if found['status'] == 'refused' else DROPPED,
+                    _STATUS.get(found['status'], _STATUS[outcomes.REFUSED]),
                     str(error.get('code')), str(error.get('message')))
         raise ClickOSError(
-            SILENT, 'timeout', f'change {number} has no verdict after'
-            f' {self._patience_s} s; it takes effect later or is dropped')
+            _STATUS[outcomes.UNKNOWN], 'no-verdict', f'change {number}, after'
+            f' {self._patience_s} s: {outcomes.message("no-verdict")}')
 
     def _call(self, wanted, *request, **more):
         answer = self._send(*request, **more)

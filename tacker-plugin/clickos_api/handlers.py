@@ -5,6 +5,7 @@ from concurrent import futures
 import dataclasses
 
 from clickos_client import document
+from clickos_client import outcomes
 from clickos_client import secrets as client_secrets
 from oslo_log import log as logging
 
@@ -29,6 +30,7 @@ LOG = logging.getLogger(__name__)
 
 #: The guest may be elsewhere than the service remembers.
 _MOVED = {'no-such-guest', 'stale', 'dead-guest'}
+_NO_VERDICT = 'no-verdict'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,7 +199,9 @@ class Handlers:
                                    self._sender(where, inner))
         if self._where_it_is(fused, change) is None:
             raise errors.Silent(f'server {fused.id}, which has the hops of'
-                                ' the chain, gave no verdict in time')
+                                ' the chain: '
+                                + outcomes.message(_NO_VERDICT),
+                                code=_NO_VERDICT)
 
     def _sender(self, server, writes):
         """Return what sends writes; only agents get values of secrets."""

@@ -5,7 +5,9 @@ import json
 
 from clickos_client import flows
 from clickos_client import limits
+from clickos_client import outcomes
 
+from clickos_api import states
 from clickos_api import validation
 
 VERSION = '1.9'
@@ -36,7 +38,7 @@ def _list(key, item):
 
 _CHANGE = _object(
     ['number', 'status', 'created_at'], number=_NUMBER, created_at=_TEXT,
-    status={'enum': ['pending', 'applied', 'refused', 'dropped']},
+    status={'enum': [states.PENDING, states.APPLIED, *outcomes.TEXTS]},
     revision=_NUMBER, error=_object(['code', 'message'], code=_TEXT,
                                     message=_TEXT))
 _PENDING = _object(['change'], change=_object(

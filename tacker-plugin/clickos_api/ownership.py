@@ -7,6 +7,7 @@ import threading
 import time
 
 from clickos_client import document
+from clickos_client import outcomes
 from clickos_client import vnf
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
@@ -150,9 +151,7 @@ class Cloud:
                             code='no-such-vnf'))
         guests = _guests(found)
         if not guests:
-            raise errors.Dead(f'VNF instance {target.id} has no guest, it is'
-                              f' {found.get("instantiationState")}',
-                              code='not-instantiated')
+            raise _no_guest(target.id, found.get('instantiationState'))
         return _choose(guests, target)
 
     def neutron(self, path, token, not_found):
@@ -229,6 +228,14 @@ def _guests(found):
         if isinstance(server_id, str) and uuidutils.is_uuid_like(server_id):
             guests.append((server_id, (vnfc.get('id'), vnfc.get('vduId'))))
     return guests
+
+
+def _no_guest(vnf_id, state):
+    """Return the error of a VNF without guests: for now, or at all."""
+    is_instantiated = state == 'INSTANTIATED'
+    kind, code = (errors.Unavailable, 'guest-replaced') if is_instantiated \
+        else (errors.Dead, 'not-instantiated')
+    return kind(outcomes.no_guest(vnf_id, is_instantiated), code=code)
 
 
 def _choose(guests, target):

@@ -23,7 +23,7 @@ STATUS = {
 }
 #: Codes after which the guest may have applied a write all the same.
 _UNCERTAIN = {'agent-failed', 'bad-answer', 'client-timeout', 'internal',
-              'store', 'timeout', 'unavailable'}
+              'no-verdict', 'store', 'timeout', 'unavailable'}
 
 
 def is_refusal(error):

@@ -2,6 +2,7 @@
 """Commands on a guest, and which one it is."""
 
 from clickos_client import api
+from clickos_client import outcomes
 from osc_lib.command import command
 from osc_lib import exceptions
 
@@ -60,7 +61,7 @@ def server_ids(manager, args):
             f' it has {_names(vnf)}')
     if not ids:
         raise exceptions.CommandError(
-            f'VNF instance {vnf.id} has no guest; instantiate it first')
+            outcomes.no_guest(vnf.id, vnf.launched))
     return ids
 
 

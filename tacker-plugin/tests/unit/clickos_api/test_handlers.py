@@ -4,6 +4,8 @@
 import unittest
 import uuid
 
+from clickos_client import outcomes
+
 from tests.unit.clickos_api import base
 
 
@@ -150,8 +152,16 @@ class VnfTest(base.TestCase):
                          self.call('GET', self.path + '?vnfc=vnfc-9'))
 
     def test_not_instantiated(self):
+        self.cloud.add_vnf(self.vnf_id, self.project_id, [],
+                           'NOT_INSTANTIATED')
+        self.assertError(409, 'not-instantiated',
+                         outcomes.no_guest(self.vnf_id, False),
+                         self.call('GET', self.path))
+
+    def test_a_vnf_without_guests_during_a_heal(self):
         self.cloud.add_vnf(self.vnf_id, self.project_id, [])
-        self.assertError(409, 'not-instantiated', self.vnf_id,
+        self.assertError(503, 'guest-replaced',
+                         outcomes.no_guest(self.vnf_id, True),
                          self.call('GET', self.path))
 
     def test_unknown_vnf(self):
