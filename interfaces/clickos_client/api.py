@@ -367,8 +367,8 @@ class Client:
         if isinstance(guest, str):
             guest = Server(guest)
         answer = self._adapter.request(
-            guest.path + path, method, json=body, params={**guest.query, **(query or {})},
-            raise_exc=False, log=log)
+            guest.path + path, method, json=body,
+            params={**guest.query, **(query or {})}, raise_exc=False, log=log)
         if answer.status_code >= 400:
             raise _error(answer)
         return answer

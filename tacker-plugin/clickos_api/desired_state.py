@@ -49,7 +49,8 @@ class Store:
 
     def __init__(self, conf):
         self._facade = enginefacade.transaction_context()
-        self._facade.configure(**conf.database)
+        # Threads need no pause for others after each transaction.
+        self._facade.configure(**conf.database, thread_checkin=False)
         options = conf.clickos_api
         self._turn_s = min(options.rpc_timeout, options.verdict_wait)
         self._busy_s = options.rpc_timeout + _MARGIN_S

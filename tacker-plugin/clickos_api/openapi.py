@@ -60,7 +60,7 @@ _FUSION = _object(['fusion'], fusion=_object(
         ['name', 'group'], name=_HOP, group=_UUID)}))
 _HANDLER = {'type': 'string', 'maxLength': limits.HANDLER_NAME,
             'pattern': '^([A-Za-z0-9_@/]+[.])?[A-Za-z0-9_]+$'}
-#: Seconds since the guest was asked for a value.
+#: Seconds since the request to the guest for a value.
 _AGE = {'type': 'number', 'minimum': 0}
 _MAX_AGE = {'type': 'number', 'minimum': 0, 'maximum': limits.MAX_AGE_S}
 _COUNTERS = {'type': 'object', 'additionalProperties': {'type': 'integer'}}
@@ -230,7 +230,7 @@ _PARAMETERS = {
         'description': 'Whose state it has to be, if a service asks'},
     'max_age': {'name': 'max_age', 'in': 'query', 'schema': _MAX_AGE,
                 'description': 'Seconds that the value may be old; without'
-                               ' it, the guest is asked'},
+                               ' it, the guest answers'},
     'secrets': {'name': 'secrets', 'in': 'query', 'schema': {
         'enum': ['true']}, 'description': 'With the values of its secrets'},
 }

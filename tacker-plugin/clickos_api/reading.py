@@ -19,67 +19,66 @@ class Reading:
 
     def one(self, server, name, max_age_s=None):
         """Return (value, age in seconds) of a handler; see several()."""
-        where, inner = self._places(server, [name])[name]
-        found = self._of_guest(where, [inner], max_age_s, self._ask_one)
-        return found[inner]
+        return self._read(server, [name], max_age_s, self._ask_one)[name]
 
     def several(self, server, names, max_age_s=None):
         """Return [(name, (value, age in seconds) or errors.ApiError)].
 
         :param max_age_s: how old a value may be; None for new ones
         """
-        places = self._places(server, names)
-        found = {}
-        for where in {each.id: each for each, _ in places.values()}.values():
-            inner = [name for each, name in places.values()
-                     if each.id == where.id]
-            answers = self._of_guest(where, inner, max_age_s,
-                                     self._ask_several)
-            found |= {(where.id, key): answers[key] for key in inner}
-        return [(name, found[places[name][0].id, places[name][1]])
-                for name in names]
+        found = self._read(server, list(dict.fromkeys(names)), max_age_s,
+                           self._ask_several)
+        return [(name, found[name]) for name in names]
+
+    def _read(self, server, names, max_age_s, ask):
+        """Return {name: (value, age) or errors.ApiError}."""
+        kept = self._kept(server, names, max_age_s)
+        for where, inner in self._places(server, [
+                name for name in names if name not in kept]):
+            kept |= self._in_turn(server, where, inner, max_age_s, ask)
+        return kept
+
+    def _kept(self, server, names, max_age_s):
+        return {} if max_age_s is None else self.values.get(
+            server.id, names, max_age_s)
 
     def _places(self, server, names):
-        """Return {name: (Server, name there)}: of a fused chain's hop."""
+        """Return [(Server, {name: name there})]: of a fused chain's hop."""
+        if not names:
+            return []
         fused, hop = self._operations.fusing.of_hop(server) or (None, None)
-        return {name: (fused, hop.in_fused(name))
-                if hop and hop.in_fused(name) else (server, name)
-                for name in names}
+        there = {name: hop.in_fused(name) for name in names
+                 if hop and hop.in_fused(name)}
+        here = {name: name for name in names if name not in there}
+        return [pair for pair in ((fused, there), (server, here)) if pair[1]]
 
-    def _of_guest(self, server, names, max_age_s, ask):
-        """Return {name: (value, age) or errors.ApiError}."""
-        if max_age_s is None:
-            return self._operations.read_waiting(
-                server, lambda: ask(server, names))
-        found = self.values.get(server.id, names, max_age_s)
-        missing = [name for name in names if name not in found]
-        if not missing:
-            return found
+    def _in_turn(self, server, where, inner, max_age_s, ask):
+        """Ask the guest when it is this read's turn.
 
-        def look_again():
-            """Another read may have brought them while this one waited."""
-            late = self.values.get(server.id, missing, max_age_s)
-            rest = [name for name in missing if name not in late]
-            return late | (self._kept(server, rest, ask) if rest else {})
-        return found | self._operations.read_waiting(server, look_again)
+        Another read may have brought the values meanwhile.
+        """
+        def read():
+            kept = self._kept(server, inner, max_age_s)
+            rest = {name: there for name, there in inner.items()
+                    if name not in kept}
+            return kept | (self._asked(server, where, rest, max_age_s, ask)
+                           if rest else {})
+        return self._operations.read_waiting(where, read)
 
-    def _kept(self, server, names, ask):
+    def _asked(self, server, where, inner, max_age_s, ask):
         asked_s = time.monotonic()
-        answers = ask(server, names)
-        self.values.keep(server.id, {
-            name: answer[0] for name, answer in answers.items()
-            if not isinstance(answer, errors.ApiError)}, asked_s)
-        return answers
+        answers = dict(zip(inner, ask(where, list(inner.values()))))
+        values_now = {name: answer for name, answer in answers.items()
+                      if not isinstance(answer, errors.ApiError)}
+        if max_age_s is not None:
+            self.values.keep(server.id, values_now, asked_s)
+        return answers | {name: (value, 0)
+                          for name, value in values_now.items()}
 
     def _ask_one(self, server, names):
         agent = self._operations.agent
-        value, = (self._operations.ask(server, agent.handler_read, name)
-                  for name in names)
-        return {names[0]: (value, 0)}
+        return [self._operations.ask(server, agent.handler_read, names[0])]
 
     def _ask_several(self, server, names):
-        unique = list(dict.fromkeys(names))
         agent = self._operations.agent
-        answers = self._operations.ask(server, agent.handlers_read, unique)
-        return {name: answer if isinstance(answer, errors.ApiError)
-                else (answer, 0) for name, answer in zip(unique, answers)}
+        return self._operations.ask(server, agent.handlers_read, names)

@@ -42,7 +42,7 @@ class Values:
         """Keep values.
 
         :param values: {name: value}
-        :param asked_s: of time.monotonic(), before the guest was asked
+        :param asked_s: of time.monotonic(), before the request to the guest
         """
         with self._lock:
             for name, value in values.items():

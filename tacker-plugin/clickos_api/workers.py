@@ -16,8 +16,8 @@ import time
 
 from clickos_api import errors
 
-#: Changes of one guest that wait 2 s at most, and reads of it under way; more
-#: if it answered the last one in time.
+#: Changes of one guest that wait 2 s at most, and its reads under way: more of
+#: them if it answered the last one in time.
 CHANGES, READS, SWIFT_READS = 8, 2, 6
 #: Seats of slow guests, beyond the others; and those that a project leaves.
 _OF_SLOW = 4
@@ -36,7 +36,7 @@ class Seat:
     """A thread of HTTP that waits in a queue, or for a guest.
 
     :ivar is_queued: True while a read waits for its turn
-    :ivar asked_s: when the guest was asked; None before
+    :ivar asked_s: time of the request to the guest; None before
     :ivar over: is set when the wait in the queue is over
     """
 
@@ -49,7 +49,7 @@ class Seat:
         default_factory=threading.Event)
 
     def ask(self):
-        """Note that the guest is asked now."""
+        """Note the time of the request to the guest."""
         self.asked_s = time.monotonic()
 
 
@@ -89,8 +89,8 @@ class Places:
     def change(self, server):
         """Give the Seat of a change that may wait, or None.
 
-        Its ask() is called when the guest is asked, not before: a change may
-        wait for earlier ones of other clients.
+        The caller calls its ask() with the request to the guest, not before:
+        a change may wait for earlier ones of other clients.
         """
         seat = self._take(server, is_read=False)
         try:

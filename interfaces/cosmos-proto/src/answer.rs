@@ -280,7 +280,7 @@ pub struct HandlerValue {
     pub value: String,
 }
 
-/// What several read handlers answered, in the order asked for.
+/// The answers of several read handlers, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HandlerValues {

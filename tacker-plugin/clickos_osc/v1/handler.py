@@ -85,7 +85,7 @@ class ReadHandler(guest.GuestCommand):
         parser.add_argument(
             '--max-age', metavar='<seconds>', type=float,
             help='Take values that are at most this old, 0 to'
-                 f' {limits.MAX_AGE_S}; else the guest is asked')
+                 f' {limits.MAX_AGE_S}; else the guest answers')
         return parser
 
     def take_action(self, parsed_args):

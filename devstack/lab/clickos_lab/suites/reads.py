@@ -24,11 +24,11 @@ import time
 
 import urllib3
 
+from clickos_lab.cloud import sessions
 from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import processes
 from clickos_lab import settings as _settings
-from clickos_lab.cloud import sessions
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import progress
 from clickos_lab.suites import servers
@@ -90,7 +90,7 @@ def measure(state):
 
 @dataclasses.dataclass
 class Row:
-    """What was seen of one way."""
+    """Reads, refusals and times of one way."""
 
     way: Way
     seconds: float

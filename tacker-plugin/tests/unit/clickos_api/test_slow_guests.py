@@ -192,7 +192,7 @@ class PlacesTest(unittest.TestCase):
     def test_nobody_queues_for_a_slow_guest(self):
         places = workers.Places(8, 60)
         seats, _ = self.taken(places, *[self.server('a')] * 2)
-        seats[0].asked_s -= 5   # as if it were asked 5 s ago
+        seats[0].asked_s -= 5   # 5 s later
         self.assertEqual([None], self.taken(places, self.server('a'))[1])
         with self.assertRaisesRegex(errors.Unavailable, 'busy|seats'):
             self._read(places, self.server('a'))
