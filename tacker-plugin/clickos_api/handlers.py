@@ -30,6 +30,7 @@ LOG = logging.getLogger(__name__)
 
 #: The guest may be elsewhere than the service remembers.
 _MOVED = {'no-such-guest', 'stale', 'dead-guest'}
+_GONE = {*_MOVED, 'no-such-server', 'no-such-vnfc'}
 _NO_VERDICT = 'no-verdict'
 
 
@@ -72,7 +73,9 @@ class Handlers:
 
     def list(self, context, target):
         """List the handlers of the target's guest."""
-        server = self.owned(context, target, policy.LIST)
+        return self._of_guest(context, target, policy.LIST, self._list)
+
+    def _list(self, server):
         fused, hop = self.fusing.of_hop(server) or (None, None)
         if hop is None:
             return self._ask(server, self.agent.handler_list)
@@ -82,21 +85,34 @@ class Handlers:
 
     def ports(self, context, target):
         """List the ports of the target's guest."""
-        return self._ask(self.owned(context, target, policy.PORT_LIST),
-                         self.agent.port_list)
+        return self._of_guest(
+            context, target, policy.PORT_LIST,
+            lambda server: self._ask(server, self.agent.port_list))
+
+    def _of_guest(self, context, target, rule, work):
+        """Do work(server); again if a VNF has another guest by now."""
+        try:
+            return work(self.owned(context, target, rule))
+        except errors.ApiError as exc:
+            if target.kind != 'vnfs' or exc.code not in _GONE \
+                    or not self.cloud.forget_vnf(context, target):
+                raise
+        return work(self.owned(context, target, rule))
 
     def read(self, context, target, name, max_age_s=None):
         """Return the value of one handler, and its age in seconds.
 
         :param max_age_s: how old the value may be; None for a new one
         """
-        server = self.owned(context, target, policy.READ)
-        return self._reading.one(server, name, max_age_s)
+        return self._of_guest(
+            context, target, policy.READ,
+            lambda server: self._reading.one(server, name, max_age_s))
 
     def read_many(self, context, target, names, max_age_s=None):
         """Return [(name, (value, age) or errors.ApiError)]; see read()."""
-        server = self.owned(context, target, policy.READ)
-        return self._reading.several(server, names, max_age_s)
+        return self._of_guest(
+            context, target, policy.READ,
+            lambda server: self._reading.several(server, names, max_age_s))
 
     def give_flows(self, context, target, to):
         """Let guests go on with the flows of the target's; return how many.

@@ -3,6 +3,7 @@
 
 import collections
 import dataclasses
+import hashlib
 import threading
 import time
 
@@ -23,8 +24,9 @@ HOST = 'OS-EXT-SRV-ATTR:host'
 USER_DATA = 'OS-EXT-SRV-ATTR:user_data'
 #: The oldest version of Nova's API that shows user_data.
 _MICROVERSION = '2.3'
-#: Servers that are remembered.
+#: Servers that are remembered, and VNFs with the seconds for which they are.
 _KNOWN = 10000
+_CLAIMS, _CLAIM_S = 1000, 5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Cloud:
         self._neutron = None
         self._making = threading.Lock()
         self._known = collections.OrderedDict()
+        self._claims = collections.OrderedDict()
         self._knowing = threading.Lock()
 
     def server(self, server_id, is_fresh=False):
@@ -137,13 +140,40 @@ class Cloud:
             return True
         return False
 
-    def server_of_vnf(self, context, target):
+    def server_of_vnf(self, context, target, is_fresh=True):
         """Return the server id of a VNF's guest.
 
         The request carries the caller's token. The id is a claim only: Tacker
         has it from the cloud that the tenant registered as VIM. So Nova still
         has to name the server's owner.
+
+        :param is_fresh: False to take what Tacker told this token lately
         """
+        key = _claim_key(context, target)
+        with self._knowing:
+            until_s, guests = self._claims.get(key, (0, None))
+        if is_fresh or time.monotonic() >= until_s:
+            guests = self._guests_of(context, target)
+            self._remember_claim(key, guests)
+        return _choose(guests, target)
+
+    def _remember_claim(self, key, guests):
+        ttl_s = min(_CLAIM_S, self._conf.clickos_api.ownership_ttl)
+        with self._knowing:
+            self._claims[key] = (time.monotonic() + ttl_s, guests)
+            self._claims.move_to_end(key)
+            if len(self._claims) > _CLAIMS:
+                self._claims.popitem(last=False)
+
+    def forget_vnf(self, context, target):
+        """Ask Tacker at the next time; tell if the VNF was remembered."""
+        with self._knowing:
+            until_s, _ = self._claims.pop(_claim_key(context, target),
+                                          (0, None))
+            return time.monotonic() < until_s
+
+    def _guests_of(self, context, target):
+        """Ask Tacker for a VNF's guests, as (server id, its VNFC ids)."""
         found = self._ask(
             self._adapters()[1], f'/vnflcm/v1/vnf_instances/{target.id}',
             context.auth_token,
@@ -152,7 +182,7 @@ class Cloud:
         guests = _guests(found)
         if not guests:
             raise _no_guest(target.id, found.get('instantiationState'))
-        return _choose(guests, target)
+        return guests
 
     def neutron(self, path, token, not_found):
         """GET a path of Neutron; see _ask."""
@@ -216,6 +246,12 @@ def _server(body):
                   body.get('status'), metadata.get(vnf.SERVER_KEY),
                   user_data, keys.of_state(body['tenant_id'], state_id)
                   if state_id else keys.of_server(body['id']))
+
+
+def _claim_key(context, target):
+    """Tacker decides who sees a VNF, so each token has claims of its own."""
+    token = (context.auth_token or '').encode()
+    return hashlib.sha256(token).digest(), target.id
 
 
 def _guests(found):

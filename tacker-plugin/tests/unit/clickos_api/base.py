@@ -92,6 +92,9 @@ class FakeAgent:
         """Read one handler."""
         if self.broken:
             return self.broken
+        if server_id not in self.guests:
+            return {'error': {'code': 'no-such-guest',
+                              'message': f'no guest {server_id}'}}
         if name not in self.guests[server_id]:
             return {'error': {'code': 'no-such-handler',
                               'message': f'{name}: no such handler'}}
