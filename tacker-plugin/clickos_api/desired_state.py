@@ -18,11 +18,12 @@ from clickos_api.db import models
 from clickos_api import errors
 from clickos_api import keys
 from clickos_api import states
+from clickos_api import turns
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two looks for the end of another change.
-_LOOK_S = 0.02
+#: Seconds between two looks for the end of a change of another process.
+_LOOK_S = 0.1
 #: Seconds a change may take beside its RPC, before others go on without it.
 _MARGIN_S = 2
 #: Changes of a state that may wait for a verdict.
@@ -52,6 +53,7 @@ class Store:
         # Threads need no pause for others after each transaction.
         self._facade.configure(**conf.database, thread_checkin=False)
         options = conf.clickos_api
+        self._turns = turns.Turns()
         self._turn_s = min(options.rpc_timeout, options.verdict_wait)
         self._busy_s = options.rpc_timeout + _MARGIN_S
         self._max_handlers = options.max_handlers
@@ -111,14 +113,17 @@ class Store:
             earlier changes take too long
         """
         deadline_s = time.monotonic() + self._turn_s * may_wait
-        while True:
-            ticket = self._try_to_begin(
-                key, change, project_id, server_id, host)
-            if ticket is not None:
-                return ticket
-            if time.monotonic() > deadline_s:
-                raise _busy(key)
-            time.sleep(_LOOK_S)
+        with self._turns.of(key, self._turn_s * may_wait) as has_turn:
+            while has_turn:
+                seen = self._turns.ended
+                ticket = self._try_to_begin(
+                    key, change, project_id, server_id, host)
+                if ticket is not None:
+                    return ticket
+                if time.monotonic() > deadline_s:
+                    break
+                self._turns.wait(seen, _LOOK_S)
+        raise _busy(key)
 
     def accept(self, key, number, applied, incarnation=None):
         """Record a change that the guest accepted.
@@ -134,6 +139,8 @@ class Store:
             return self._record(key, number, applied, incarnation)
         except db_exc.DBError as exc:
             raise _not_recorded(key, exc)
+        finally:
+            self._turns.end()
 
     @_retried
     def _record(self, key, number, applied, incarnation):
@@ -159,6 +166,8 @@ class Store:
         except db_exc.DBError as exc:
             LOG.warning('State %s: change %d stays pending: %s', key,
                         number, exc)
+        finally:
+            self._turns.end()
 
     @_retried
     def _end(self, key, number, error):
@@ -170,7 +179,7 @@ class Store:
             if row.number == number:
                 row.busy_until = None
             if error is not None and found.status == states.PENDING:
-                _end(found, error.code, error.message)
+                _close(found, error.code, error.message)
                 self._compact(session, key)
 
     def settle(self, key, number, known):
@@ -228,7 +237,7 @@ class Store:
             if change.number in applied:
                 self._take(row, change)
             else:
-                _end(change, *refused.get(change.number, (
+                _close(change, *refused.get(change.number, (
                     why, outcomes.message(why))))
             if row.number == change.number:
                 row.busy_until = None
@@ -434,7 +443,7 @@ class Store:
             .where(row.project_id == project_id)))
 
 
-def _end(change, code, message):
+def _close(change, code, message):
     """End a change that the guest did not take, as far as is known."""
     change.status = outcomes.of(code)
     if change.status == outcomes.REFUSED and isinstance(change.body, list) \
