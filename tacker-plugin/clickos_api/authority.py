@@ -15,6 +15,8 @@ from clickos_api import policy
 
 LOG = logging.getLogger(__name__)
 
+#: They may go to the guest that a VNF had seconds ago.
+_READS = (policy.LIST, policy.READ, policy.PORT_LIST)
 #: What services may do to the stored state of a server.
 _OF_SERVICES = (policy.STATE_SHOW, policy.STATE_DELETE, policy.STATE_START)
 
@@ -51,7 +53,7 @@ class Authority:
         return self._finders[target.kind](context, project_id, target, rule)
 
     def _server(self, context, project_id, target, rule):
-        server_id = self._server_id(context, target)
+        server_id = self._server_id(context, target, rule)
         server = self._seen(context, project_id, server_id, rule)
         gone = ownership.Gone(f'server {server_id} could not be found')
         if project_id not in (None, server.project_id):
@@ -85,10 +87,11 @@ class Authority:
         owner = self._store.read(key).project_id or project_id
         return ownership.Server(server_id, owner, None, None, None, None, key)
 
-    def _server_id(self, context, target):
+    def _server_id(self, context, target, rule):
         if target.kind == 'servers':
             return target.id
-        return self._cloud.server_of_vnf(context, target)
+        return self._cloud.server_of_vnf(context, target,
+                                         rule not in _READS)
 
     def _prune(self, server_id):
         """Forget the own state of a server that Nova has no more."""

@@ -83,6 +83,34 @@ def value_body(raw, limit_bytes):
     return value(_only(raw, 'value'), limit_bytes)
 
 
+def max_age(text):
+    """Return the seconds that a value may be old, None for a new one.
+
+    :param text: of a query, or a number of a body
+    """
+    if text is None:
+        return None
+    try:
+        seconds = float(text) if not isinstance(text, bool) else -1
+    except (TypeError, ValueError, OverflowError):
+        seconds = -1
+    if not 0 <= seconds <= limits.MAX_AGE_S:
+        raise errors.BadRequest('max_age: expected seconds from 0 to'
+                                f' {limits.MAX_AGE_S}, got {_shown(text)}')
+    return seconds
+
+
+def reads_body(raw):
+    """Return handlers and max_age of the body of a read of several."""
+    body = _object(raw, ('names',), ('max_age',))
+    names = body['names']
+    if not isinstance(names, list) or not 1 <= len(names) <= limits.READS:
+        raise errors.BadRequest('names: expected a list of 1 to'
+                                f' {limits.READS} handlers')
+    return ([handler(name, f'names[{i}]') for i, name in enumerate(names)],
+            max_age(body.get('max_age')))
+
+
 def writes_body(raw, limit_bytes, max_writes):
     """Return [[name, value], ...] of the body {"writes": ...}."""
     writes = _only(raw, 'writes')

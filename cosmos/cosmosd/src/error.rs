@@ -23,6 +23,8 @@ pub enum Code {
     Stale,
     Unsupported,
     Timeout,
+    /// An answer would be above a limit.
+    TooLong,
     Store,
     Switch,
     Internal,
@@ -48,6 +50,7 @@ impl Code {
             Self::Stale => "stale",
             Self::Unsupported => "unsupported",
             Self::Timeout => "timeout",
+            Self::TooLong => "too-long",
             Self::Store => "store",
             Self::Switch => "switch",
             Self::Internal => "internal",

@@ -189,6 +189,20 @@ impl Toolstack {
         })
     }
 
+    /// Reads handlers by their names, several at a time.
+    pub fn read_many(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        names: &[String],
+        timeout: Duration,
+    ) -> Result<Vec<Result<String>>> {
+        let guest = self.table.get(uuid)?;
+        self.ask(&guest, rid, timeout, |router| {
+            control::read_many(router, names)
+        })
+    }
+
     pub fn write(&self, uuid: &Uuid, rid: u8, writes: &[Write], timeout: Duration) -> Result<()> {
         let guest = self.table.get(uuid)?;
         self.change(&guest, rid, timeout, |router| {

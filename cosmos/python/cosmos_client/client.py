@@ -299,6 +299,16 @@ class CosmosClient:
         return self._call('handler-read', uuid=uuid, rid=rid, name=name,
                           **more)
 
+    def handlers_read(self, uuid, names, rid=FIRST_ROUTER):
+        """Read handlers in one request, each for itself.
+
+        :param names: at most 64
+        :returns: ``values`` in this order, each {'value': text} or
+            {'error': {'code', 'message'}}
+        """
+        return self._call('handlers-read', uuid=uuid, rid=rid,
+                          names=list(names))
+
     def handler_write(self, uuid, writes, rid=FIRST_ROUTER, timeout_ms=10000,
                       stamp=None, has_secrets=False):
         """Apply pairs (handler, value): all of them or none.

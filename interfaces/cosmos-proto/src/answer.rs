@@ -280,6 +280,30 @@ pub struct HandlerValue {
     pub value: String,
 }
 
+/// The answers of several read handlers, in the order of the request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HandlerValues {
+    pub values: Vec<ReadOutcome>,
+}
+
+/// A handler's value, or why it has none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ReadOutcome {
+    Value(String),
+    Error(ReadError),
+}
+
+/// Why a handler has no value: a code of a refused request, and a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReadError {
+    pub code: String,
+    pub message: String,
+}
+
 /// The chains of the host's switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -366,6 +366,12 @@ class FakeCosmosd(fixtures.Fixture):
         values = self._guest(uuid).get('values', {})
         return {'value': values.get(name, name + '=1')}
 
+    def _do_handlers_read(self, uuid, rid, names):
+        return {'values': [
+            {'error': {'code': 'no-such-handler', 'message': name}}
+            if name.startswith('none.')
+            else self._do_handler_read(uuid, rid, name) for name in names]}
+
     def _do_handler_write(self, uuid, rid, writes, timeout_ms,
                           stamp=None, has_secrets=False):
         self._guest(uuid).setdefault('values', {}).update(writes)

@@ -51,10 +51,10 @@ class FakeCloud:
             'id': server_id, 'tenant_id': project_id, 'status': 'ACTIVE',
             'OS-EXT-SRV-ATTR:host': host}
 
-    def add_vnf(self, vnf_id, project_id, guests):
+    def add_vnf(self, vnf_id, project_id, guests, state='INSTANTIATED'):
         """Make a VNF of guests, a list of (server id, VDU, VNFC id)."""
         self.vnfs[vnf_id] = (project_id, {
-            'id': vnf_id, 'instantiationState': 'INSTANTIATED',
+            'id': vnf_id, 'instantiationState': state,
             'instantiatedVnfInfo': {'vnfcResourceInfo': [
                 {'id': vnfc, 'vduId': vdu,
                  'computeResource': {'resourceId': server_id}}

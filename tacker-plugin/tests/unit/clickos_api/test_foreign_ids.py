@@ -82,7 +82,8 @@ class ForeignIdsTest(base.TestCase):
     def examples(self, own):
         """Return a value for every property and parameter."""
         return {
-            'name': 'fw.config', 'value': 'x', 'config': 'Idle;',
+            'name': 'fw.config', 'names': ['fw.config'], 'max_age': 1,
+            'value': 'x', 'config': 'Idle;',
             'writes': [['fw.config', 'x']], 'to': [own['taker']],
             'server': own['fused'], 'hops': self.hops(own), 'revision': 0,
             'number': 0, 'incarnation': str(uuid.uuid4()),

@@ -22,6 +22,7 @@ CONF = config.CONF
 READS = {
     'list handlers': ('GET', '/handlers', None, (200,)),
     'read a handler': ('GET', '/handlers/fw.config', None, (200,)),
+    'read handlers': ('POST', '/reads', {'names': ['fw.config']}, (200,)),
     'list ports': ('GET', '/ports', None, (200,)),
     'show the state': ('GET', '/desired-state', None, (200,)),
     'list changes': ('GET', '/changes', None, (200,)),
