@@ -181,8 +181,11 @@ impl Toolstack {
             }
         }
         self.close(guest, stamp.number, &answer)?;
-        // The guest answered earlier changes before this one.
+        // The guest answered earlier changes before this one. A change that another thread begins
+        // meanwhile may not be in the store yet.
+        let order = guest.ledger.order();
         self.sweep(guest)?;
+        drop(order);
         answer.map(|()| guest.ledger.book().accepted())
     }
 
@@ -195,8 +198,12 @@ impl Toolstack {
         }
     }
 
-    /// Notes the verdicts that came late.
+    /// Notes the verdicts that came late. A guest without a link to the store tells none: what is
+    /// missing there may be done.
     pub fn sweep(&self, guest: &Guest) -> Result<()> {
+        if guest.unreachable().is_some() {
+            return Ok(());
+        }
         let begun = guest.ledger.book().begun.clone();
         for begun in begun {
             let verdict = match guest.state() {

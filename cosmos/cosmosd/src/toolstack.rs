@@ -224,7 +224,7 @@ impl Toolstack {
             state if state == from => {
                 guest.signals.check()?;
                 act(guest.domain.domid)?;
-                guest.set_state(to, "");
+                self.turn_to(&guest, to);
                 Ok(())
             }
             _ => guest.check_answers(),
@@ -306,6 +306,9 @@ impl Toolstack {
     pub fn publish(&self, guest: &Guest) {
         guest.set_state(State::Running, "");
         let domid = guest.domain.domid;
+        if guest.unreachable().is_some() {
+            self.watchers.announced.add([domid]); // The store began anew meanwhile.
+        }
         announce_states(&self.table, &*self.store, &self.events, domid, 1);
     }
 }
