@@ -377,6 +377,58 @@ mod tests {
         assert_eq!(world.store.rule(1).unwrap(), "deny all");
     }
 
+    /// The guest may have done it, so there is no verdict before it tells.
+    #[test]
+    fn a_store_that_began_anew_leaves_each_change_with_one_verdict() {
+        for (number, told, verdict) in [(5, None, "refused"), (6, Some(".200 "), "applied")] {
+            let world = running(&spec(1));
+            world.store.hold_answers(true);
+            let asked = write_within(BRIEF, &world, number, "allow icmp");
+            assert_eq!(code(asked), "timeout");
+            let keys = world.store.keys();
+            let asked = keys.iter().find(|key| key.contains("/request/"));
+            let answer = asked.unwrap().replace("/request/", "/response/");
+            world.store.clear();
+            world.toolstack.note_new_store();
+            world.toolstack.relink_all();
+            assert_eq!(settle(&world, number).pending, [number]);
+            assert_eq!(code(write(&world, 9, "deny tcp")), "store");
+            if let Some(told) = told {
+                world.store.put(&answer, told);
+            }
+            world.toolstack.relink_all();
+            let changes = settle(&world, number);
+            assert_eq!(changes.pending, []);
+            let is_applied = changes.applied == [number];
+            assert_eq!(is_applied, verdict == "applied", "{changes:?}");
+            assert_eq!(changes.refused.len(), usize::from(!is_applied));
+        }
+    }
+
+    #[test]
+    fn a_configuration_that_a_lost_store_had_is_not_waited_for() {
+        let world = running(&spec(1));
+        let stamp = Stamp {
+            number: 5,
+            incarnation: None,
+        };
+        let silent = RouterSpec {
+            config: "Silent",
+            config_name: "new.click",
+            halted: false,
+        };
+        let toolstack = &world.toolstack;
+        let asked = toolstack.install_stamped(&uuid(1), 0, &silent, Some(&stamp), BRIEF);
+        assert_eq!(asked.unwrap_err().code, Code::Timeout);
+        assert_eq!(settle(&world, 5).pending, [5]);
+        world.store.clear();
+        world.toolstack.note_new_store();
+        world.toolstack.relink_all();
+        world.toolstack.relink_all();
+        let changes = settle(&world, 5);
+        assert_eq!((changes.pending, changes.refused.len()), (vec![], 1));
+    }
+
     #[test]
     fn a_new_start_takes_no_change_for_the_old_one() {
         let world = running(&spec(1));

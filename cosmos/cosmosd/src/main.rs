@@ -202,7 +202,7 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     spawn("store", move || {
         let report = |fault: Option<String>| {
             if let Some(reason) = &fault {
-                watching.lose_store(reason);
+                watching.lose_store(&format!("{}: {reason}", socket.display()));
             }
             watching.health.report("xenstored", fault);
         };

@@ -304,11 +304,11 @@ impl Toolstack {
     /// Lets others find a guest that runs now, and tells subscribers the state of its router.
     /// Its earlier changes of state were those of a guest that no verb finds.
     pub fn publish(&self, guest: &Guest) {
+        if guest.unreachable().is_some() {
+            self.look_for_link(guest); // The store began anew before it was made, or meanwhile.
+        }
         guest.set_state(State::Running, "");
         let domid = guest.domain.domid;
-        if guest.unreachable().is_some() {
-            self.watchers.announced.add([domid]); // The store began anew meanwhile.
-        }
         announce_states(&self.table, &*self.store, &self.events, domid, 1);
     }
 }

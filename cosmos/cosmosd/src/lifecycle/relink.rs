@@ -203,6 +203,17 @@ mod tests {
     }
 
     #[test]
+    fn a_guest_that_is_being_made_when_a_store_begins_is_reachable() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        let guest = world.toolstack.table.find(&uuid(1)).unwrap();
+        guest.set_state(State::Partial, "");
+        world.toolstack.note_new_store();
+        world.toolstack.publish(&guest);
+        assert_eq!(state(&world, 1), "running");
+    }
+
+    #[test]
     fn a_host_that_makes_no_links_says_so() {
         let world = lost();
         world.faults.fail("host.relink");
