@@ -398,7 +398,7 @@ mod tests {
             }
             world.toolstack.relink_all();
             let changes = settle(&world, number);
-            assert_eq!(changes.pending, []);
+            assert!(changes.pending.is_empty(), "{changes:?}");
             let is_applied = changes.applied == [number];
             assert_eq!(is_applied, verdict == "applied", "{changes:?}");
             assert_eq!(changes.refused.len(), usize::from(!is_applied));
