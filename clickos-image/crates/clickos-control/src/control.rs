@@ -148,9 +148,7 @@ impl<S: Store> Control<S> {
         self.ask_again();
         self.tell_states().await?;
         let version = version();
-        self.link
-            .write(&node::version(), version.as_bytes())
-            .await
+        self.link.write(&node::version(), version.as_bytes()).await
     }
 
     async fn handle(&mut self, node: Node) -> Result<(), Error> {

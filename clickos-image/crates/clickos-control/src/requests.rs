@@ -173,7 +173,9 @@ impl<S: Store> Control<S> {
             Some((path, open.piece?))
         });
         let pieces: Vec<_> = pieces.collect();
-        let values = pieces.iter().map(|(path, piece)| (path.clone(), &piece[..]));
+        let values = pieces
+            .iter()
+            .map(|(path, piece)| (path.clone(), &piece[..]));
         self.link.write_all(&values.collect::<Vec<_>>()).await
     }
 

@@ -308,7 +308,9 @@ impl<S: Store> Control<S> {
             self.handled.entry(rid).or_default().tell(word);
         }
         let told = self.handled.iter();
-        let told: Vec<_> = told.filter_map(|(rid, h)| Some((*rid, h.last()?))).collect();
+        let told: Vec<_> = told
+            .filter_map(|(rid, h)| Some((*rid, h.last()?)))
+            .collect();
         for (rid, (word, generation, error)) in told {
             self.answer_spec(rid, generation, &word, &error).await?;
         }

@@ -26,8 +26,14 @@ const LINK_DESCRIPTORS: usize = 3;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 enum Message {
-    Plug { devid: u32, mac: String, mtu: u16 },
-    Unplug { devid: u32 },
+    Plug {
+        devid: u32,
+        mac: String,
+        mtu: u16,
+    },
+    Unplug {
+        devid: u32,
+    },
     /// A link to a store that began anew; the guest's version in that store is the answer.
     Store {},
 }

@@ -346,7 +346,9 @@ impl Guest {
     pub fn describe(&self, cpu_time_ns: Option<u64>) -> Option<answer::Guest> {
         let status = self.status();
         let (state, reason) = match (status.state, status.unreachable) {
-            (State::Running, _) if self.migrate_target.is_under_way() => ("arriving", status.reason),
+            (State::Running, _) if self.migrate_target.is_under_way() => {
+                ("arriving", status.reason)
+            }
             (State::Running, Some(of)) => (UNREACHABLE, of.reason),
             (state, _) => (state.name()?, status.reason),
         };

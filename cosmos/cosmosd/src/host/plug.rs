@@ -58,7 +58,8 @@ pub fn unplug(socket: &OwnedFd, devid: u32) -> Result<()> {
 pub fn relink(socket: &OwnedFd, link: &LinkFds) -> Result<()> {
     let fds = [&link.ring, &link.to_store, &link.from_store];
     send(socket, &json!({"store": {}}), &fds).map_err(|e| {
-        let message = format!("the guest does not take a link to the Xen store: {e}; start it again");
+        let message =
+            format!("the guest does not take a link to the Xen store: {e}; start it again");
         Error::new(Code::Store, message)
     })
 }

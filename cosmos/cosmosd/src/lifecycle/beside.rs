@@ -204,11 +204,15 @@ mod tests {
             let strangers = world.toolstack.strangers().unwrap().into_iter();
             strangers.map(|s| (s.domid, s.uuid)).collect()
         };
-        world.host.put_stranger(1, uuid(1).as_str(), uuid(1).as_str());
+        world
+            .host
+            .put_stranger(1, uuid(1).as_str(), uuid(1).as_str());
         world.host.put_stranger(5, uuid(9).as_str(), "storage");
         assert!(listed().is_empty());
         world.host.put_stranger(77, uuid(1).as_str(), "again");
-        world.host.put_stranger(78, uuid(9).as_str(), uuid(3).as_str());
+        world
+            .host
+            .put_stranger(78, uuid(9).as_str(), uuid(3).as_str());
         assert_eq!(listed(), [(77, uuid(1)), (78, uuid(3))]);
     }
 }

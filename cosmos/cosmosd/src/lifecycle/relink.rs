@@ -272,9 +272,7 @@ mod tests {
         world.toolstack.create(&spec(1)).unwrap();
         world.store.hold_answers(true);
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| {
-                world.toolstack.read(&uuid(1), 0, ("fw.config", ""), SOON)
-            });
+            let asked = scope.spawn(|| world.toolstack.read(&uuid(1), 0, ("fw.config", ""), SOON));
             let is_asked = |key: &String| key.contains("/request/");
             while !world.store.keys().iter().any(is_asked) {
                 std::thread::yield_now();
