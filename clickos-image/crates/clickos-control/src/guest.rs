@@ -81,7 +81,7 @@ impl<S: Store + 'static> Guest<S> {
         self.resumed.set(Some(Resumed::Elsewhere));
     }
 
-    /// As [`Guest::resume`], after the store began anew: answers that nobody took are told again.
+    /// As [`Guest::resume`], after the store began anew: it tells the answers again that are left.
     pub fn relink(&mut self) {
         self.resumed.set(Some(Resumed::NewStore));
     }

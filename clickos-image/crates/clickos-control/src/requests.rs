@@ -164,8 +164,8 @@ impl<S: Store> Control<S> {
         }
     }
 
-    /// Tells the short answers that nobody took to a store that lost them, and forgets all requests.
-    /// The toolstack finds there what the guest did.
+    /// Tells the short answers that are left to a store that lost them, and forgets all requests. The
+    /// toolstack finds there what the guest did.
     pub(crate) async fn tell_answers(&mut self) -> Result<(), Error> {
         let lost = core::mem::take(&mut self.requests);
         let pieces = lost.open.into_iter().filter_map(|((rid, seq), open)| {

@@ -37,7 +37,7 @@ pub(crate) struct Handled {
 }
 
 impl Handled {
-    /// A router that nobody was told of gets this word.
+    /// A router without an answer so far gets this word.
     fn tell(&mut self, word: &str) {
         if self.state.is_empty() {
             self.state = format!("{word} 0");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What comes and goes while the guest runs: vifs (docs/adr/0069), and links to the store
-//! (docs/adr/0102).
+//! (docs/adr/0103).
 use crate::arguments::mac;
 use crate::console;
 use crate::inherited::{PlugEnds, Store, VifResources};

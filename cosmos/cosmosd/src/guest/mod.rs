@@ -84,7 +84,7 @@ pub struct Status {
     pub added: Vec<Vif>,
     /// The devids of those that it was made with and that left it.
     pub detached: BTreeSet<u32>,
-    /// Why it does not hear of what is asked of it, while it forwards on.
+    /// Why requests do not come to it, while it forwards on.
     pub unreachable: Option<Unreachable>,
     /// Descriptors of its vifs' rings, by devid, where guests are processes.
     pub rings: BTreeMap<u32, Rings>,

@@ -16,7 +16,7 @@ use crate::spec::Uuid;
 use crate::toolstack::Toolstack;
 
 /// Pause between two looks: no host tells of a pause.
-const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_secs(2);
 
 impl Toolstack {
     /// Looks for as long as the daemon lives.
@@ -41,7 +41,7 @@ impl Toolstack {
         Ok(())
     }
 
-    /// A verb may have done it: so nobody owns the guest, and the host is asked again.
+    /// A verb may have done it: this waits for none, and asks the host again.
     fn follow(&self, guest: &Arc<Guest>) -> Result<()> {
         let Some(_owner) = guest.try_own().filter(|_| self.is_current(guest)) else {
             return Ok(());
@@ -80,8 +80,8 @@ impl Toolstack {
         Ok(named.collect())
     }
 
-    /// The UUID of the guest that a domain looks like. cosmosd gives each domain its guest's UUID as
-    /// a name, so a name of this form is that of a guest that was here.
+    /// The UUID of the guest that a domain looks like. cosmosd names domains by their guests' UUIDs.
+    /// A name of this form is therefore that of a guest.
     fn guest_of(&self, stranger: &Stranger) -> Option<Uuid> {
         let guests = self.table.all();
         if guests.iter().any(|g| is_its_own(&g.domain, stranger)) {

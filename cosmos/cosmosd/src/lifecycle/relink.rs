@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Guests outlive the Xen store: a store that began anew gets to know them again (docs/adr/0102).
+//! Guests outlive the Xen store: a store that began anew gets to know them again (docs/adr/0103).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ impl Toolstack {
     pub fn note_new_store(&self) {
         for guest in self.table.all() {
             self.cut_off(&guest, BEGAN_ANEW);
-            // What a half-made guest was asked is lost, and nobody asks it again.
+            // The requests to a half-made guest are lost, and its maker gives up.
             if matches!(guest.state(), State::Partial) {
                 guest.signals.relink();
             }

@@ -53,7 +53,7 @@ impl Signals {
         self.update(|state| state.changes += 1);
     }
 
-    /// What the guest answered to an earlier store is lost, unless it has told it again by now.
+    /// Answers in an earlier store are lost, unless the guest has told them again by now.
     pub fn relink(&self) {
         self.update(|state| {
             state.changes += 1;
@@ -91,8 +91,8 @@ impl Signals {
     /// Waits until `look` finds something; looks whenever the guest's keys have changed.
     ///
     /// # Errors
-    /// Those of `look`; `dead-guest` at once when the guest dies; `store` when the guest has a new
-    /// link to the store, which lost what was asked; `timeout` naming `what`.
+    /// Those of `look`; `dead-guest` at once when the guest dies; `timeout` naming `what`. A new link
+    /// to the store lost the request: `store`.
     pub fn wait_since<T>(
         &self,
         seen: Seen,

@@ -530,7 +530,7 @@ fn a_guest_goes_on_with_a_store_that_began_anew() {
     );
 }
 
-/// Nobody took the answer before the store died; nobody asks again.
+/// The store dies before its requester takes the answer.
 #[test]
 fn a_short_answer_is_told_again_to_a_store_that_lost_it() {
     let mut host = Host::new();
