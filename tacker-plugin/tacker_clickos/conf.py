@@ -29,9 +29,9 @@ VIMs that have such VNFs. ``watch_interval`` = 0 switches it off, too.
 """),
     cfg.IntOpt('heal_unreachable_after', default=60, min=0, max=86400,
                help="""
-Seconds after which a policy ``clickos.policies.AutoHeal`` replaces a guest in
-the state ``UNREACHABLE``: it forwards, but hears of no change. cosmosd brings
-most of them back within seconds. 0 leaves them alone.
+Seconds after which an ``AutoHeal`` replaces a guest that is ``UNREACHABLE``. It
+forwards, but hears of no change. cosmosd brings most of them back within
+seconds. 0 leaves them alone.
 """),
     cfg.IntOpt('orphan_timeout', default=60, min=5, max=86400, help="""
 Seconds after which an operation counts as dead if no conductor holds the lock

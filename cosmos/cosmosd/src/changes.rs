@@ -201,12 +201,10 @@ impl Toolstack {
     /// Notes the verdicts that came late. A guest without a link to the store tells none: what is
     /// missing there may be done.
     pub fn sweep(&self, guest: &Guest) -> Result<()> {
-        if guest.unreachable().is_some() {
-            return Ok(());
-        }
         let begun = guest.ledger.book().begun.clone();
         for begun in begun {
             let verdict = match guest.state() {
+                State::Running | State::Paused if guest.unreachable().is_some() => None,
                 State::Running | State::Paused => {
                     control::verdict(&*self.store, guest.domain.domid, begun.place)?
                 }
@@ -392,7 +390,7 @@ mod tests {
             world.toolstack.note_new_store();
             world.toolstack.relink_all();
             assert_eq!(settle(&world, number).pending, [number]);
-            assert_eq!(code(write(&world, 9, "deny tcp")), "store");
+            assert_eq!(code(write(&world, 9, "deny tcp")), "dead-guest");
             if let Some(told) = told {
                 world.store.put(&answer, told);
             }
@@ -403,6 +401,20 @@ mod tests {
             assert_eq!(is_applied, verdict == "applied", "{changes:?}");
             assert_eq!(changes.refused.len(), usize::from(!is_applied));
         }
+    }
+
+    #[test]
+    fn a_guest_that_dies_without_a_link_answers_nothing_more() {
+        let world = running(&spec(1));
+        world.store.hold_answers(true);
+        let asked = write_within(BRIEF, &world, 5, "allow icmp");
+        assert_eq!(code(asked), "timeout");
+        world.toolstack.lose_store("it is gone");
+        assert_eq!(settle(&world, 5).pending, [5]);
+        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        world.toolstack.mark_crashed(&guest, "killed");
+        let changes = settle(&world, 5);
+        assert_eq!((changes.pending, changes.refused.len()), (vec![], 1));
     }
 
     #[test]

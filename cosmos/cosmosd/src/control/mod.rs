@@ -149,6 +149,12 @@ pub fn panic_message(store: &dyn Store, domid: u16) -> Option<String> {
     (!words.is_empty()).then(|| escape(&words))
 }
 
+/// Writes the name of the first router's configuration, which no guest tells.
+pub fn name_config(store: &dyn Store, domid: u16, name: &str) -> Result<()> {
+    let path = format!("{}/0/config_name", root(domid));
+    store.apply(&[node(domid, path, name)])
+}
+
 /// True if a guest has announced itself to this store.
 pub fn is_announced(store: &dyn Store, domid: u16) -> Result<bool> {
     let version = format!("{}/version", root(domid));

@@ -316,7 +316,7 @@ impl Guest {
         let words = match status.state {
             State::Running => match status.unreachable {
                 None => return self.signals.check(),
-                Some(of) => return Err(self.cut_off(&of.reason)),
+                Some(of) => format!("is unreachable: {}", of.reason),
             },
             State::Paused => "is paused".to_owned(),
             State::Partial | State::Pooled => "is being created or destroyed".to_owned(),
@@ -328,14 +328,6 @@ impl Guest {
             Code::DeadGuest,
             format!("guest {} {words}", self.domain.uuid),
         ))
-    }
-
-    fn cut_off(&self, reason: &str) -> Error {
-        let uuid = &self.domain.uuid;
-        Error::new(
-            Code::Store,
-            format!("guest {uuid} is unreachable: {reason}"),
-        )
     }
 
     fn lock(&self) -> MutexGuard<'_, Status> {

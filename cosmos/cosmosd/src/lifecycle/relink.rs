@@ -104,6 +104,8 @@ impl Toolstack {
             Err(e) if e.code == Code::DeadGuest => return Ok(()), // Its watcher tells of its death.
             done => done?,
         }
+        let name = guest.status().config_name;
+        control::name_config(&*self.store, domid, &name)?;
         let (reason, linked) = (BEGAN_ANEW.to_owned(), Some(Instant::now()));
         guest.set_unreachable(Some(Unreachable { reason, linked }));
         Ok(())
@@ -172,7 +174,7 @@ mod tests {
         let read = |n| world.toolstack.read(&uuid(n), 0, ("fw.config", ""), SOON);
         let info = world.toolstack.info(&uuid(1)).unwrap();
         assert_eq!((&*info.state, &*info.reason), ("unreachable", BEGAN_ANEW));
-        assert_eq!(read(1).unwrap_err().code, Code::Store);
+        assert_eq!(read(1).unwrap_err().code, Code::DeadGuest);
         world.toolstack.relink_all();
         assert_eq!(state(&world, 1), "unreachable"); // It has not announced itself.
         world.toolstack.relink_all();

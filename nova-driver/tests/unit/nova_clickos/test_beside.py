@@ -10,6 +10,7 @@ from nova.compute import vm_states
 from nova import exception as nova_exception
 
 from nova_clickos import beside
+from nova_clickos import exception
 from nova_clickos import guest
 from tests.unit.nova_clickos import base
 
@@ -130,7 +131,7 @@ class StrangerTest(base.DriverTestCase):
         self.cosmosd.strangers = [
             {'domid': 77, 'uuid': base.UUID, 'name': base.UUID}]
         error = self.assertRaises(
-            Exception, self.driver.reboot, mock.sentinel.context, server,
+            exception.HostCannotStart, self.driver.reboot, mock.sentinel.context, server,
             base.network_info(), 'HARD')
         self.assertIn('xl destroy 77', str(error))
         self.assertNotIn('destroy', self.cosmosd.verbs()[-2:])
