@@ -128,12 +128,11 @@ class ClickOSDriver(driver.ComputeDriver):
         skips_deaths, self._skips_deaths = self._skips_deaths, False
         self._faults(self._host.info()['faults'])
         guests = self._guests.list()
+        if not skips_deaths:    # an event would stop what Nova starts now
+            for found in guests:
+                if found['state'] in guest.DOWN:
+                    self._died(found['uuid'], found.get('reason'))
         beside.follow_all(guests)
-        if skips_deaths:
-            return      # an event would make Nova stop what it starts now
-        for found in guests:
-            if found['state'] in guest.DOWN:
-                self._died(found['uuid'], found.get('reason'))
 
     def _faults(self, faults):
         """Serve no new guests while a daemon of the host does not answer."""
