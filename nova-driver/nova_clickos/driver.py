@@ -16,6 +16,7 @@ from nova.virt import event as virtevent
 from oslo_log import log as logging
 
 from nova_clickos import availability
+from nova_clickos import beside
 from nova_clickos.conf import CONF
 from nova_clickos import deletions
 from nova_clickos import desired_state
@@ -68,7 +69,7 @@ class ClickOSDriver(driver.ComputeDriver):
         self._events = events.EventFollower(
             client, on_died=self._died, on_connected=self._connected,
             on_lost=self._availability.lost,
-            on_faults=self._faults)
+            on_faults=self._faults, on_guest=beside.follow)
         self._deletions = deletions.Deletions()
         self._skips_deaths = False
 
@@ -126,11 +127,12 @@ class ClickOSDriver(driver.ComputeDriver):
     def _connected(self):
         skips_deaths, self._skips_deaths = self._skips_deaths, False
         self._faults(self._host.info()['faults'])
-        if skips_deaths:
-            return      # an event would make Nova stop what it starts now
-        for found in self._guests.list():
-            if found['state'] in guest.DOWN:
-                self._died(found['uuid'], found.get('reason'))
+        guests = self._guests.list()
+        if not skips_deaths:    # an event would stop what Nova starts now
+            for found in guests:
+                if found['state'] in guest.DOWN:
+                    self._died(found['uuid'], found.get('reason'))
+        beside.follow_all(guests)
 
     def _faults(self, faults):
         """Serve no new guests while a daemon of the host does not answer."""

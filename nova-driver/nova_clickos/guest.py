@@ -28,6 +28,8 @@ OPEN_PAUSE_S = 0.05
 CRASHED = 'crashed'
 PAUSED = 'paused'
 SAVED = 'saved'
+#: It forwards, and hears of no change; Nova has no such state.
+UNREACHABLE = 'unreachable'
 #: States in which a guest forwards nothing; "error" is one that cosmosd lost
 #: a part of, say its switch port.
 DOWN = frozenset((CRASHED, 'error'))
@@ -37,6 +39,7 @@ DOWN = frozenset((CRASHED, 'error'))
 _POWER_STATES = {
     'running': power_state.RUNNING,
     PAUSED: power_state.PAUSED,
+    UNREACHABLE: power_state.NOSTATE,
     **{state: power_state.SHUTDOWN for state in DOWN},
 }
 
@@ -63,6 +66,7 @@ class Guests:
         :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
         """
         try:
+            self._refuse_stranger(instance)
             self._client.destroy(instance.uuid)
             made = self._create(instance, image_sha256, vifs, configuration,
                                 number, confirm is not None)
@@ -79,6 +83,19 @@ class Guests:
             self.await_rules(instance)
         LOG.info('Guest started as domain %s', domid, instance=instance)
         return True
+
+    def _refuse_stranger(self, instance):
+        """Leave the guest as it is if another domain carries its UUID.
+
+        cosmosd would refuse to make the guest, after it ended the old one.
+        """
+        for stranger in self._client.strangers()['strangers']:
+            if stranger['uuid'] == instance.uuid:
+                raise CosmosError('exists', (
+                    'uuid: domain %d of this host carries %s and is not '
+                    "cosmosd's; end it: xl destroy %d" % (
+                        stranger['domid'], instance.uuid,
+                        stranger['domid'])))
 
     def _confirmed(self, instance, made, confirm):
         """Let the guest forward if its state is still the newest."""

@@ -4,7 +4,7 @@
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use cosmos_proto::answer::Host;
+use cosmos_proto::answer::{Host, Stranger};
 use serde_json::{Value, json};
 
 /// Daemons of the Xen store, each with its description.
@@ -111,6 +111,20 @@ pub fn listening(name: &str, socket: &Path) -> Check {
     Check::new(name, UnixStream::connect(socket).is_ok(), &advice)
 }
 
+/// Domains that look like guests: both would answer to the same address.
+pub fn strangers(strangers: &[Stranger]) -> Check {
+    let advice = strangers.iter().map(|of| {
+        let (domid, uuid) = (of.domid, &of.uuid);
+        format!("domain {domid} carries {uuid}, not by cosmosd: xl destroy {domid}")
+    });
+    let advice = advice.collect::<Vec<_>>().join("; ");
+    Check::new(
+        "no domain of others with a guest's UUID or name",
+        strangers.is_empty(),
+        &advice,
+    )
+}
+
 /// The daemon's report about its host.
 pub fn host(host: &Host, images: usize) -> Vec<Check> {
     let free_mib = host.memory_mib.saturating_sub(host.memory_used_mib);
@@ -199,6 +213,22 @@ mod tests {
         };
         assert_eq!(lacking(&host(&full, 0)).len(), 3);
         assert_eq!(lacking(&host(&full, 1)).len(), 2);
+    }
+
+    #[test]
+    fn a_domain_that_looks_like_a_guest_is_told() {
+        assert_eq!(strangers(&[]).advice, None);
+        let uuid = "00000000-0000-4000-8000-000000000001".to_owned();
+        let check = strangers(&[Stranger {
+            domid: 77,
+            uuid: uuid.clone().try_into().unwrap(),
+            name: "again".to_owned(),
+        }]);
+        let advice = check.advice.unwrap();
+        assert!(
+            advice.contains(&uuid) && advice.ends_with("xl destroy 77"),
+            "{advice}"
+        );
     }
 
     #[test]

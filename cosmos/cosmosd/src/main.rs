@@ -124,7 +124,8 @@ fn run(options: &Options) -> Result<(), String> {
 fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
     make_private_dir(&config.state_dir)?;
     let (death_sender, deaths) = channel();
-    let store: Arc<dyn Store> = Arc::new(XenStore::new(config.xenstore_dir.join("socket")));
+    let xenstored = Arc::new(XenStore::new(config.xenstore_dir.join("socket")));
+    let store: Arc<dyn Store> = xenstored.clone();
     let capacity = Capacity {
         memory_mib: config.memory_mib,
         guests: config.max_guests,
@@ -138,7 +139,7 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         move |domid, routers| announce_states(&table, &*store, &events, domid, routers)
     };
     let turns = BuildSlots::new(host.builds_at_once());
-    let toolstack = Toolstack {
+    let toolstack = Arc::new(Toolstack {
         host,
         turns,
         store,
@@ -152,8 +153,14 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         pool: Pool::new(config.shelves()),
         saved: Saved::open(&config.state_dir)?,
         started: Instant::now(),
-    };
-    Ok((Arc::new(toolstack), deaths))
+    });
+    let told = Arc::downgrade(&toolstack);
+    xenstored.on_new(move || {
+        if let Some(toolstack) = told.upgrade() {
+            toolstack.note_new_store();
+        }
+    });
+    Ok((toolstack, deaths))
 }
 
 /// The kind of the guests' ports at the switch.
@@ -193,7 +200,12 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     let watching = Arc::clone(toolstack);
     let socket = config.xenstore_dir.join("socket");
     spawn("store", move || {
-        let report = |fault| watching.health.report("xenstored", fault);
+        let report = |fault: Option<String>| {
+            if let Some(reason) = &fault {
+                watching.lose_store(&format!("{}: {reason}", socket.display()));
+            }
+            watching.health.report("xenstored", fault);
+        };
         store::watch(&socket, &watching.watchers, report)
     });
     let (watching, kind) = (Arc::clone(toolstack), port_kind(config));
@@ -216,6 +228,10 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     spawn("moves", move || moving.forget_client(guest::FORMER));
     let offloading = Arc::clone(toolstack);
     spawn("offloads", move || offloading.keep_offloads());
+    let linking = Arc::clone(toolstack);
+    spawn("links", move || linking.keep_links());
+    let looking = Arc::clone(toolstack);
+    spawn("looks", move || looking.keep_looking());
     let retrying = Arc::clone(toolstack);
     spawn("retry", move || retrying.keep_retrying());
     let toolstack = Arc::clone(toolstack);

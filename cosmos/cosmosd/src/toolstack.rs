@@ -238,7 +238,7 @@ impl Toolstack {
             state if state == from => {
                 guest.signals.check()?;
                 act(guest.domain.domid)?;
-                guest.set_state(to, "");
+                self.turn_to(&guest, to);
                 Ok(())
             }
             _ => guest.check_answers(),
@@ -318,6 +318,9 @@ impl Toolstack {
     /// Lets others find a guest that runs now, and tells subscribers the state of its router.
     /// Its earlier changes of state were those of a guest that no verb finds.
     pub fn publish(&self, guest: &Guest) {
+        if guest.unreachable().is_some() {
+            self.look_for_link(guest); // The store began anew before it was made, or meanwhile.
+        }
         guest.set_state(State::Running, "");
         let domid = guest.domain.domid;
         announce_states(&self.table, &*self.store, &self.events, domid, 1);

@@ -84,6 +84,10 @@ class CosmosClient:
         """:returns: ``guests``, a list of what :meth:`info` returns."""
         return self._call('list')
 
+    def strangers(self):
+        """:returns: ``strangers``, domains of others that look like guests."""
+        return self._call('strangers')
+
     def find(self, name):
         """:returns: ``uuids`` of the guests that have this name."""
         return self._call('find', name=name)

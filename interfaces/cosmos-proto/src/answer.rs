@@ -107,6 +107,24 @@ pub struct Guest {
     pub held: bool,
 }
 
+/// A domain that cosmosd did not make and that looks like a guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stranger {
+    pub domid: u16,
+    /// The guest that it looks like.
+    pub uuid: Uuid,
+    /// As its maker named it.
+    pub name: String,
+}
+
+/// All of them on this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Strangers {
+    pub strangers: Vec<Stranger>,
+}
+
 /// The uplinks that `uplink-set` made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

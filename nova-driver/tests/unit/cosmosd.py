@@ -53,6 +53,8 @@ class FakeCosmosd(fixtures.Fixture):
     def __init__(self, host_kind='process'):
         self.host_kind = host_kind
         self.host_faults = []
+        #: Of the verb strangers.
+        self.strangers = []
         #: How many looks find filtered ports closed.
         self.closed_looks = 0
         self.requests = []
@@ -259,6 +261,9 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_list(self):
         return {'guests': list(self.guests.values())}
+
+    def _do_strangers(self):
+        return {'strangers': self.strangers}
 
     def _do_info(self, uuid):
         return self._guest(uuid)

@@ -277,6 +277,7 @@ impl Inner {
             links: BTreeMap::new(),
             added: Vec::new(),
             detached: BTreeSet::new(),
+            unreachable: None,
             rings: BTreeMap::new(),
         };
         let uuid = domain.uuid.clone();

@@ -106,6 +106,7 @@ impl Toolstack {
             Some(pooled) => self.claim(guest, pooled, made, steps),
             None => {
                 self.host.check(&guest.domain)?;
+                self.check_strangers(&guest.domain)?;
                 self.check_ports(&guest.domain)?;
                 self.spawn(guest, made, deadline, steps)
                     .map(|()| Vec::new())
@@ -162,6 +163,7 @@ impl Toolstack {
             .insert(domain.domid, Arc::clone(&guest.signals));
         pooled.signals.check()?;
         steps.end("record");
+        self.check_strangers(domain)?;
         self.check_ports(domain)?;
         self.add_ports(domain, made)?;
         self.remove_surplus(domain)?;

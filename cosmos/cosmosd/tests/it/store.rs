@@ -27,13 +27,14 @@ fn a_store_that_is_gone_is_told_and_nothing_is_left_when_it_is_back() {
     let mut bed = Testbed::start();
     bed.call("create", idle(&bed, 1)).unwrap();
     bed.kill_store();
-    for (verb, args) in [
-        ("handler-read", read_count()),
-        ("create", idle(&bed, 2)),
-        ("destroy", of_guest(1)),
+    faults(&bed, &["xenstored"]);
+    for (verb, args, code) in [
+        ("handler-read", read_count(), "dead-guest: "),
+        ("create", idle(&bed, 2), "store: "),
+        ("destroy", of_guest(1), "store: "),
     ] {
         let error = bed.refused(verb, args);
-        assert!(error.starts_with("store: "), "{verb}: {error}");
+        assert!(error.starts_with(code), "{verb}: {error}");
         assert!(error.contains("/xenstore/socket"), "{verb}: {error}");
     }
     // The daemon reports the half-made guest, and no process runs.

@@ -181,8 +181,8 @@ class SpawnTest(base.DriverTestCase):
     def test_lost_answer_is_undone(self):
         self.cosmosd.faults['create'] = None
         self.refused(exception.CosmosdUnavailable)
-        self.assertEqual(['host', 'host', 'destroy', 'create', 'destroy'],
-                         self.cosmosd.verbs())
+        self.assertEqual(['host', 'host', 'strangers', 'destroy', 'create',
+                          'destroy'], self.cosmosd.verbs())
 
     def test_leftovers_that_stay_fail_the_start(self):
         self.cosmosd.faults['destroy'] = ('internal', 'stuck')

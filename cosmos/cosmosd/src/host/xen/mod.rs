@@ -25,7 +25,7 @@ use super::image::Engine;
 use super::kernels::Kernels;
 use super::nics;
 use super::room::{Room, channels, check_devices, check_room, first_domid};
-use super::{Death, Domain, Found, Host, Instance};
+use super::{Death, Domain, Found, Host, Instance, Stranger};
 use crate::clock::now_s;
 use crate::config::XenConfig;
 use crate::error::{Code, Error, Result};
@@ -35,7 +35,7 @@ use crate::spec::{Cpu, Uuid};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
-use convert::{bytes, failed, kind, limits, path_text, place, silent, silent_nic, vale};
+use convert::{bytes, failed, kind, limits, path_text, place, silent, silent_nic, text, vale};
 use helpers::lock_helpers;
 use pump::Pump;
 
@@ -200,6 +200,12 @@ fn names(domain: &Domain) -> [Change; 2] {
         format!("/vm/{vm}/name"),
     ]
     .map(|path| Change::write(path, domain.uuid.as_str()))
+}
+
+/// The number of a domain that this daemon attends to.
+fn known_id(known: &HashMap<u16, u64>, info: &xen::Info) -> Option<u16> {
+    let domid = u16::try_from(info.domid).ok()?;
+    known.contains_key(&domid).then_some(domid)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -402,6 +408,40 @@ impl Host for XenHost {
         lock(&self.pumps).insert(domid, pump);
         lock(&self.domains).insert(domid, channels(domain));
         Ok(())
+    }
+
+    fn paused(&self) -> Result<HashMap<u16, bool>> {
+        let infos = self.host.peek_all().map_err(failed("domains"))?;
+        let known = lock(&self.domains);
+        let known = infos.iter().filter_map(|info| {
+            let domid = known_id(&known, info)?;
+            match info.state {
+                xen::State::Running => Some((domid, false)),
+                xen::State::Paused => Some((domid, true)),
+                xen::State::ShutDown | xen::State::Dying => None,
+            }
+        });
+        Ok(known.collect())
+    }
+
+    /// Those that are about to be gone are none.
+    fn strangers(&self) -> Result<Vec<Stranger>> {
+        let infos = self.host.peek_all().map_err(failed("domains"))?;
+        let mut unknown = infos;
+        {
+            let known = lock(&self.domains);
+            unknown.retain(|info| known_id(&known, info).is_none());
+        }
+        unknown.retain(|info| info.state != xen::State::Dying);
+        let named = unknown.into_iter().filter_map(|info| {
+            let name = self.host.info(info.domid).ok()?.name; // Or it is gone by now.
+            Some(Stranger {
+                domid: u16::try_from(info.domid).ok()?,
+                uuid: text(info.uuid),
+                name,
+            })
+        });
+        Ok(named.collect())
     }
 
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {
