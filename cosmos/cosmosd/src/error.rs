@@ -25,6 +25,8 @@ pub enum Code {
     Timeout,
     Store,
     Switch,
+    /// A folder of state takes no write; nothing has changed.
+    StateDir,
     Internal,
 }
 
@@ -50,6 +52,7 @@ impl Code {
             Self::Timeout => "timeout",
             Self::Store => "store",
             Self::Switch => "switch",
+            Self::StateDir => "state-dir",
             Self::Internal => "internal",
         }
     }
@@ -88,6 +91,14 @@ impl Error {
             {
                 Self::new(self.code, HIDDEN)
             }
+            _ => self,
+        }
+    }
+
+    /// The error after a change that the guest may have taken: it is no refusal.
+    pub fn after_change(self) -> Self {
+        match self.code {
+            Code::StateDir => Self::new(Code::Internal, self.message),
             _ => self,
         }
     }

@@ -8,6 +8,7 @@ mod links;
 mod plug;
 mod recover;
 mod rejoin;
+mod replace;
 mod retry;
 mod save;
 mod silent;

@@ -3,6 +3,7 @@
 #![cfg(test)]
 mod changes;
 mod clients;
+mod disk;
 mod ends;
 mod life;
 mod moves;
