@@ -49,10 +49,10 @@ class Guests:
 
     def start(self, instance, image_sha256, vifs, configuration, number=0,
               confirm=None):
-        """Make a guest that forwards, or leave nothing of it behind.
+        """Make a guest that forwards, or leave nothing behind.
 
-        It takes the place of the guest of an earlier run. That one runs on
-        if this host cannot make another.
+        It takes the place of the guest of an earlier run. The earlier guest
+        runs on if this host cannot make another.
 
         :param image_sha256: of the image the server was created from.
         :param vifs: from vif.from_network_info().

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files that are written again on a full disk (docs/adr/0102).
+//! Files that are written again on a full disk (docs/adr/0105).
 //!
 //! Each file has a spare with blocks of its own. A save overwrites the spare and exchanges the two
 //! names in one step: that needs no block, no inode and no entry. Spaces fill the blocks, so a
@@ -100,8 +100,8 @@ impl StateFiles {
         }
     }
 
-    /// The stems of all files. What belongs to none is removed, and each has a spare afterwards as
-    /// far as the disk has room.
+    /// The stems of all files. This removes others, and gives each file a spare as far as the disk
+    /// has room.
     pub fn sweep(&self) -> Result<Vec<String>> {
         let place = |e| Error::internal(self.dir.display(), e);
         let (mut stems, mut others) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether the folders of state take the files of one more guest (docs/adr/0102).
+//! Whether the folders of state take the files of one more guest (docs/adr/0105).
 //!
 //! A real write decides: it finds a full disk, used up inodes, a quota and a read-only mount alike.
 
@@ -112,7 +112,7 @@ impl StateRoom {
     }
 }
 
-/// Which looks write.
+/// The choice of looks that write.
 #[derive(Default)]
 struct Looks {
     count: u32,
@@ -155,7 +155,7 @@ fn sweep(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What the file system says without a write. One without limits reports 0 in all.
+/// The answer of the file system without a write. One without limits reports 0 in all.
 fn seems_full(folder: &Path) -> bool {
     let Ok(found) = rustix::fs::statvfs(folder) else {
         return true;

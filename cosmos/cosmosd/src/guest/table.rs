@@ -244,7 +244,7 @@ fn replaced(spec: &Spec) -> Option<&Uuid> {
     spec.replace.then_some(&spec.uuid)
 }
 
-/// Of a guest that is being made.
+/// The status of a guest that is being made.
 fn status_of(config_name: &str, instance: Option<Instance>) -> Status {
     Status {
         state: State::Partial,

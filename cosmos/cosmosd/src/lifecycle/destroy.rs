@@ -48,7 +48,7 @@ impl Toolstack {
     pub fn begin_end(&self, guest: &Guest) {
         guest.set_state(State::Partial, "");
         if let Err(e) = self.records.save(&guest.record(Phase::Partial)) {
-            // Nothing is needed of it any more. A killed daemon finds it as one that died.
+            // A daemon that is killed now finds it later as a guest that died.
             warn!(
                 "guest {}: {e}; destroying it all the same",
                 guest.domain.uuid

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest that takes the place of a running one: a restart.
 //!
-//! The running one is not touched before all that the new one needs is there, and is held: memory
-//! and its place in the table, space and inodes for files, its image, and the daemons.
+//! cosmosd first checks and holds what the new one needs: place in the table, memory, image, room
+//! for files, the store, the switch. Only then it touches the running one.
 
 use std::sync::Arc;
 

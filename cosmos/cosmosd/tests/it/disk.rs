@@ -164,7 +164,7 @@ fn a_write_that_cannot_be_noted_is_refused_at_once() {
 
         (trouble.end)(&bed);
         faults(&bed, &[]);
-        // Nothing of it came to the guest: the number is still good.
+        // The guest has not seen the change: its number is still good.
         bed.call("handler-write", write(number, "c.reset")).unwrap();
     }
 }
