@@ -37,6 +37,8 @@ LOG = logging.getLogger(__name__)
 _SHA256_KEY = 'clickos_image_sha256'
 #: tacker_clickos looks for it.
 _START_EVENT = 'clickos_start'
+#: The fault of a host whose folders take no files.
+_STATE_DIR = 'state_dir'
 #: Starts of a guest whose desired state changes each time.
 _STARTS = 5
 _NO_VOLUME = 'a ClickOS guest has no disk: no volume is possible'
@@ -135,11 +137,9 @@ class ClickOSDriver(driver.ComputeDriver):
         beside.follow_all(guests)
 
     def _faults(self, faults):
-        """Serve no new guests while a daemon of the host does not answer."""
+        """Serve no new guests while the host has a fault."""
         if faults:
-            self._availability.lost('; '.join(
-                '%(part)s does not answer: %(reason)s' % fault
-                for fault in faults))
+            self._availability.lost('; '.join(map(_shown, faults)))
         else:
             self._availability.found()
 
@@ -521,6 +521,16 @@ class ClickOSDriver(driver.ComputeDriver):
     def get_host_uptime(self):
         """:returns: how long the host has been up, as text"""
         return 'up %d s' % self._host.info()['uptime_s']
+
+
+def _shown(fault):
+    """Return a fault of cosmosd's verb ``host`` as text.
+
+    The reason of a folder's fault names the folder.
+    """
+    if fault['part'] == _STATE_DIR:
+        return fault['reason']
+    return '%(part)s does not answer: %(reason)s' % fault
 
 
 def _keeps_ports(instance):

@@ -10,9 +10,11 @@ from nova_clickos import fault
 
 #: cosmosd's socket gives no useful answer.
 _AWAY = frozenset(('unavailable', 'client-timeout', 'bad-answer', 'forbidden'))
+#: cosmosd may have carried out the request all the same.
+LOST = _AWAY - {'forbidden'}
 #: Another host may well be able to start the same guest.
 _HOST = frozenset(('no-memory', 'too-many', 'exists', 'store', 'switch',
-                   'internal'))
+                   'state-dir', 'internal'))
 
 
 class CosmosdUnavailable(exception.VirtDriverNotReady):

@@ -73,7 +73,8 @@ _ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
 #: Parameters of the query that nova-compute sends.
 _FOR_SERVICES = ('project_id', 'secrets')
 #: Every operation may answer so; docs/interfaces.md has the causes.
-_ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504)
+_ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504,
+           507)
 
 
 def _operation(summary, answers, body=None, query=()):

@@ -134,6 +134,7 @@ pub fn host(host: &Host, images: usize) -> Vec<Check> {
             host.engine_sha256.is_some() || images > 0,
             "give one with: cosmos image-add FILE",
         ),
+        room(host),
         Check::new(
             "memory for a guest of 8 MiB",
             free_mib >= 8,
@@ -147,9 +148,19 @@ pub fn host(host: &Host, images: usize) -> Vec<Check> {
     ]
 }
 
+/// The folders where each guest has files; the reason names the one that is full.
+fn room(host: &Host) -> Check {
+    let fault = host.faults.iter().find(|fault| fault.part == "state_dir");
+    Check {
+        name: "room for the files of a guest".to_owned(),
+        advice: fault.map(|fault| format!("make room: {}", fault.reason)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cosmos_proto::answer::Fault;
 
     fn lacking(checks: &[Check]) -> Vec<&str> {
         let bad = checks.iter().filter(|check| check.advice.is_some());
@@ -213,6 +224,18 @@ mod tests {
         };
         assert_eq!(lacking(&host(&full, 0)).len(), 3);
         assert_eq!(lacking(&host(&full, 1)).len(), 2);
+        let fault = |part: &str| Fault {
+            part: part.to_owned(),
+            reason: "state_dir: No space left on device (os error 28)".to_owned(),
+        };
+        let told = |part: &str| {
+            room(&Host {
+                faults: vec![fault(part)],
+                ..full.clone()
+            })
+        };
+        assert!(told("state_dir").advice.unwrap().contains("No space left"));
+        assert_eq!(told("valed").advice, None);
     }
 
     #[test]

@@ -42,6 +42,7 @@ impl Toolstack {
         };
         let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
         self.conclude(&guest, stamp, answer)
+            .map_err(Error::after_change)
     }
 
     /// Installs a router, with a number or without one.
@@ -67,10 +68,12 @@ impl Toolstack {
         };
         let answer = proposal.settle_or_keep();
         let generation = *answer.as_ref().unwrap_or(&0);
-        let changes = self.conclude(&guest, stamp, answer.map(drop))?;
+        let changes = self
+            .conclude(&guest, stamp, answer.map(drop))
+            .map_err(Error::after_change)?;
         if rid == 0 {
             guest.set_config_name(spec.config_name);
-            self.keep(&guest)?;
+            self.keep(&guest).map_err(Error::after_change)?;
         }
         Ok(installed(generation, changes))
     }

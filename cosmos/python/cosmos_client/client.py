@@ -42,7 +42,7 @@ class CosmosClient:
 
     def create(self, uuid, name, image_sha256, memory_mib, vifs, config,
                config_name, writes=(), timeout_ms=10000, nics=(), number=0,
-               hold=False, has_secrets=False):
+               hold=False, has_secrets=False, replace=False):
         """Create a guest and wait until it forwards.
 
         :param vifs: list of dicts devid, mac, switch, port, segment,
@@ -57,6 +57,8 @@ class CosmosClient:
         :param number: the newest change that configuration and writes have.
         :param hold: keep the ports down until release().
         :param has_secrets: as of handler_write()
+        :param replace: end a guest of this UUID first, but only when all
+            that the new one needs is there.
         :returns: ``domid``, ``incarnation``
         """
         more = {'nics': list(nics)} if nics else {}
@@ -66,6 +68,8 @@ class CosmosClient:
             more['hold'] = True
         if has_secrets:
             more['has_secrets'] = True
+        if replace:
+            more['replace'] = True
         return self._call(
             'create', timeout_ms, uuid=uuid, name=name,
             image_sha256=image_sha256, memory_mib=memory_mib,

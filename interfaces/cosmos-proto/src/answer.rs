@@ -43,7 +43,7 @@ pub struct Host {
     pub faults: Vec<Fault>,
 }
 
-/// A daemon that does not answer, as `host` and the event `host` list it.
+/// A need of guests that the host lacks, as `host` and the event `host` list it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fault {

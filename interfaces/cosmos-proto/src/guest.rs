@@ -279,6 +279,9 @@ pub struct Spec {
     /// The ports stay down until `release`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+    /// A guest of this UUID ends first, as soon as all that the new one needs is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
     pub timeout_ms: u64,
 }
 
