@@ -16,6 +16,7 @@ from clickos_lab import errors
 from clickos_lab.host import endpoint
 from clickos_lab.host import guests
 from clickos_lab.host import underlay
+from clickos_lab.host import uplinks
 from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import services
@@ -103,6 +104,8 @@ class Lab:
         self._launch(queue)     # it starts meanwhile
         with say.step('database, store, switch'):
             self._start(catalog.base() + catalog.host())
+        # The switch remembers those of a lab that was not taken down.
+        endpoint.Endpoint.remove_all(self.state)
         databases.fill(self.state, settings)
         self._start_xens(settings, catalog)
         with say.step('keystone'):
@@ -209,14 +212,18 @@ class Lab:
 
     def _down(self):
         names = self.processes.names()
-        self._try('namespaces', endpoint.Endpoint.remove_all, self.state)
+        if 'valed' in names:
+            self._try('namespaces', endpoint.Endpoint.remove_all, self.state)
+            self._try('uplinks', uplinks.Uplinks(self.state).release)
+        if names:
+            say.say(f'stopping {len(names)} services')
+        # Nova must not see the guests end: it would stop their servers.
+        below = _daemons_of_hosts()
+        self.processes.stop(set(names) - below - set(_LAST))
         for host in hosts.PROCESSES:
             if host.daemon('cosmosd') in names:
                 self._try('guests', self._destroy_guests, host)
-        if names:
-            say.say(f'stopping {len(names)} services')
-        first = [n for n in names if n not in _LAST]
-        self.processes.stop(first)
+        self.processes.stop(below & set(names))
         self.processes.stop([n for n in names if n in _LAST], timeout_s=30)
         for machine in self._xens:
             self._try(f'Xen host {machine.host.name}', machine.stop)
@@ -240,6 +247,11 @@ class Lab:
             remove(*arguments)
         except errors.LabError as e:
             say.warn(f'{what}: not all were removed: {e}')
+
+
+def _daemons_of_hosts():
+    return {host.daemon(name) for host in hosts.PROCESSES
+            for name in ('xenstored', 'valed', 'cosmosd')}
 
 
 _DAEMONS = ('valed', 'cosmosd', 'clickos-process')
