@@ -15,6 +15,7 @@ from clickos_lab import databases
 from clickos_lab import errors
 from clickos_lab.host import endpoint
 from clickos_lab.host import guests
+from clickos_lab.host import power
 from clickos_lab.host import underlay
 from clickos_lab.host import uplinks
 from clickos_lab import processes
@@ -202,6 +203,27 @@ class Lab:
         time.sleep(seconds)
         self._start([service])
 
+    def power_cut(self, host):
+        """Kill all that runs on a compute host, and boot it.
+
+        A Xen host keeps what its disk has.
+        """
+        services = {s.name: s for s in self._catalog().all()}
+        below, above = power.services(host)
+        for name in (*above, *reversed(below)):
+            self.processes.kill(name, workers=True)
+        if host.is_xen:
+            machine = compute.XenCompute(self.state, host)
+            machine.power_cut()
+            settings = _settings.Settings.load(self.state)
+            self._hand_over_keys(settings, machine)
+            uplinks.Uplinks(self.state).replug()
+        else:
+            guests.Guests(self.state, host).kill_all()
+            power.empty(self.state, below)
+        for name in (*below, *above):
+            self._start([services[name]])
+
     def down(self):
         """Stop everything, also what a broken start has left.
 
@@ -250,8 +272,7 @@ class Lab:
 
 
 def _daemons_of_hosts():
-    return {host.daemon(name) for host in hosts.PROCESSES
-            for name in ('xenstored', 'valed', 'cosmosd')}
+    return {name for host in hosts.PROCESSES for name in power.daemons(host)}
 
 
 _DAEMONS = ('valed', 'cosmosd', 'clickos-process')
