@@ -217,7 +217,6 @@ class Lab:
             machine.power_cut()
             settings = _settings.Settings.load(self.state)
             self._hand_over_keys(settings, machine)
-            uplinks.Uplinks(self.state).replug()
         else:
             guests.Guests(self.state, host).kill_all()
             power.empty(self.state, below)

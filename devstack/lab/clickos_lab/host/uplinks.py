@@ -38,13 +38,6 @@ class Uplinks:
         if segment not in {p['segment'] for p in ports if _is_uplink(p)}:
             self._connect(self._free(ports), segment)
 
-    def replug(self):
-        """Attach the outer ends again: QEMU has made new cards."""
-        for port in filter(_is_uplink, self._ports()):
-            number = int(port['port'].removeprefix(_NAME))
-            self._attach(self._vale_ctl, number, self._xen.taps()[number],
-                         port['segment'])
-
     def release(self):
         """Give up the cables; the Xen host ends."""
         for port in filter(_is_uplink, self._ports()):
@@ -64,16 +57,13 @@ class Uplinks:
             'network with a machine in it')
 
     def _connect(self, number, segment):
-        self._attach(self._vale_ctl, number, self._xen.taps()[number],
-                     segment)
-        self._attach(self._inside, number, f'eth{number + 1}', segment)
-
-    @staticmethod
-    def _attach(run, number, card, segment):
         port = f'{neutron.SWITCH}:{_name(number)}'
-        run('detach', port)
-        run('attach', port, '--kind=veth', f'--ifname={card}',
-            f'--segment={segment}')
+        outside = self._xen.taps()[number]
+        inside = f'eth{number + 1}'
+        for run, card in ((self._vale_ctl, outside), (self._inside, inside)):
+            run('detach', port)
+            run('attach', port, '--kind=veth', f'--ifname={card}',
+                f'--segment={segment}')
 
     def _inside(self, *arguments):
         return self._xen.run('vale-ctl', *arguments)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_socket::{ApiError, Json, OPERATOR, Peer, Reply};
-use log::error;
+use log::{error, warn};
 use vale_proto::{
     Keep, KeepAnswer, KeptList, MAX_KEPT, OffloadChange, OffloadSet, PortAdd, PortId, PortName,
     SwitchName,
@@ -36,6 +36,7 @@ impl Control {
         }
         if let Keep::PortAdd(add) = &request {
             self.retry(&mut state, |place| place.may_follow(&add.switch, &add.port));
+            self.kept.notify();
         }
         Ok(Json(KeepAnswer { not_kept }))
     }
@@ -79,6 +80,17 @@ impl Control {
             let done = self.carry_out(&valed, request);
             done.map_err(|error| error.message)
         });
+    }
+
+    /// Removes the ports whose interface is gone or another one. They wait for it.
+    fn drop_lost(&self, state: &mut State) {
+        for id in state.lost() {
+            warn!("{}:{}: its interface is gone", id.switch, id.port);
+            // Without workers valed stops.
+            let _ = self.port_remove(&itself(), id.clone());
+            let left = self.forwarder.ports(Some(&id.switch)).unwrap_or_default();
+            state.suspend(&id, left.is_empty());
+        }
     }
 
     /// A port, or the rules of its guest, may be what kept requests wait for.
@@ -134,7 +146,7 @@ impl Control {
     }
 }
 
-/// Repeats the kept requests, on a thread of its own, until all are in force.
+/// Repeats the kept requests, on a thread of its own, and follows the interfaces of their ports.
 ///
 /// # Errors
 /// There is no further thread.
@@ -143,6 +155,7 @@ pub fn start(control: Arc<Control>) -> std::io::Result<()> {
         // Without workers valed stops.
         while control.forwarder.ports(None).is_some() {
             let mut state = control.kept.wait();
+            control.drop_lost(&mut state);
             control.retry(&mut state, |_| true);
             drop(state);
             std::thread::sleep(RETRY);

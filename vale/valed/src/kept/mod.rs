@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use log::{error, info, warn};
-use vale_proto::{Keep, KeptInfo, KeptList, MAX_KEPT, PortId};
+use vale_netdev::interface_index;
+use vale_proto::{Keep, KeptInfo, KeptList, Kind, MAX_KEPT, PortId};
 
 pub use change::Change;
 use file::{NextFile, StateFile};
@@ -25,7 +26,7 @@ pub struct Kept {
     /// None without a state folder in the configuration.
     file: Option<StateFile>,
     state: Mutex<State>,
-    /// Wakes the thread that tries again.
+    /// Wakes the thread that looks after the requests.
     changed: Condvar,
 }
 
@@ -40,6 +41,51 @@ struct Record {
     request: Keep,
     /// Why the request is not in force.
     waits: Option<String>,
+    /// The kernel's number of the interface that a port in force has.
+    interface: Option<u32>,
+}
+
+impl Record {
+    fn waiting(request: Keep, why: &str) -> Self {
+        Self {
+            request,
+            waits: Some(why.to_owned()),
+            interface: None,
+        }
+    }
+
+    fn in_force(request: Keep) -> Self {
+        Self {
+            interface: interface_of(&request).and_then(number),
+            request,
+            waits: None,
+        }
+    }
+
+    /// The port, if its interface is gone or another one has its name now.
+    fn lost(&self) -> Option<PortId> {
+        let (Keep::PortAdd(add), None) = (&self.request, &self.waits) else {
+            return None;
+        };
+        let is_lost = self.interface? != number(add.ifname.as_deref()?).unwrap_or_default();
+        is_lost.then(|| PortId {
+            switch: add.switch.clone(),
+            port: add.port.clone(),
+        })
+    }
+}
+
+/// The kernel's number of an interface of valed's network namespace.
+fn number(ifname: &str) -> Option<u32> {
+    interface_index(ifname).ok()?.try_into().ok()
+}
+
+/// The interface of a port that valed does not make.
+fn interface_of(request: &Keep) -> Option<&str> {
+    match request {
+        Keep::PortAdd(add) if add.kind == Kind::Veth => add.ifname.as_deref(),
+        _ => None,
+    }
 }
 
 /// Why no file was written for a request.
@@ -73,14 +119,14 @@ impl Kept {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a request is not in force.
+    /// Waits until a request is not in force, or a port of an interface is kept.
     pub fn wait(&self) -> MutexGuard<'_, State> {
-        let none_waits = |state: &mut State| state.waiting() == 0;
-        let state = self.changed.wait_while(self.lock(), none_waits);
+        let has_no_work = |state: &mut State| state.waiting() == 0 && !state.has_interfaces();
+        let state = self.changed.wait_while(self.lock(), has_no_work);
         state.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the thread that tries again of requests that are no longer in force.
+    /// Tells the thread that looks after the requests of a change.
     pub fn notify(&self) {
         self.changed.notify_all();
     }
@@ -129,8 +175,8 @@ impl State {
         for request in requests {
             // A request that removes something has no place; valed writes none.
             if let Some(place) = Place::of(&request) {
-                let waits = Some(STARTING.to_owned());
-                self.records.insert(place, Record { request, waits });
+                self.records
+                    .insert(place, Record::waiting(request, STARTING));
             }
         }
     }
@@ -162,8 +208,7 @@ impl State {
             self.records.remove(&place);
         }
         if let Some((place, request)) = change.set {
-            let waits = None;
-            self.records.insert(place, Record { request, waits });
+            self.records.insert(place, Record::in_force(request));
         }
     }
 
@@ -176,9 +221,26 @@ impl State {
         places.filter(|place| is_wanted(place)).cloned().collect()
     }
 
+    fn has_interfaces(&self) -> bool {
+        let requests = self.records.values().map(|record| &record.request);
+        requests.filter_map(interface_of).next().is_some()
+    }
+
+    /// The ports in force whose interface is gone, or is another one now.
+    pub fn lost(&self) -> Vec<PortId> {
+        self.records.values().filter_map(Record::lost).collect()
+    }
+
     /// Notes that another peer has removed a port, and its switch with the last one. Returns what to
     /// forget: the port's name has another owner.
     pub fn note_removed(&mut self, id: &PortId, is_switch_gone: bool) -> Option<Change> {
+        self.suspend(id, is_switch_gone);
+        let own = Place::port(id);
+        self.has(&own).then(|| Change::forget(vec![own]))
+    }
+
+    /// Notes that a port is gone, and its switch with the last one.
+    pub fn suspend(&mut self, id: &PortId, is_switch_gone: bool) {
         let (port, switch) = ("there is no such port", "there is no such switch");
         for (place, record) in &mut self.records {
             if place.is_of_port(id) {
@@ -187,8 +249,6 @@ impl State {
                 record.waits = Some(switch.to_owned());
             }
         }
-        let own = Place::port(id);
-        self.has(&own).then(|| Change::forget(vec![own]))
     }
 
     /// Tries the requests that are not in force, ports first.
@@ -208,6 +268,7 @@ impl State {
                 Some(_) => (),
             }
             record.waits = waits;
+            record.interface = interface_of(&record.request).and_then(number);
         }
     }
 }

@@ -188,6 +188,25 @@ fn a_vanished_interface_stops_nothing_and_comes_back() {
 }
 
 #[test]
+fn an_interface_that_comes_again_while_valed_runs_is_attached_again() {
+    let valed = Valed::start();
+    let (a, b) = (machine(&valed, "a", 1), machine(&valed, "b", 2));
+    keep_port(&valed, "a", json!({})).unwrap();
+    keep_port(&valed, "b", json!({})).unwrap();
+    let rules = json!({"owner": "operator", "rules": ["drop proto 17"]});
+    keep(&valed, "offload-set", at("b", rules)).unwrap();
+    a.assert_answers("10.7.0.2", 5);
+    valed.namespace.ip("link delete dev b");
+    drop(b);
+    eventually("the port is gone", || waiting(&valed).len() == 2);
+    assert_eq!(kept(&valed).len(), 3);
+    let _again = machine(&valed, "b", 2);
+    await_all(&valed);
+    a.assert_answers("10.7.0.2", 5);
+    assert_eq!(valed.client().offload_list(None).unwrap().len(), 1);
+}
+
+#[test]
 fn a_corrupted_file_is_put_aside_and_told_until_it_is_removed() {
     let mut valed = Valed::start();
     let _a = machine(&valed, "a", 1);
