@@ -175,6 +175,7 @@ _OTHERS = {
     'xen-hosts': _in_lab('xen_hosts'),
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),
+    'again-up': _in_lab('again_up'),
     'faults': _in_lab('compute', '--ours',
                       r'\.(Faults|Kills|Outages|PowerCut)\w*\.')}
 
