@@ -55,7 +55,7 @@ pub struct KeptInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptList {
     pub kept: Vec<KeptInfo>,
-    /// What is wrong with the file of kept requests.
+    /// The fault of the file of kept requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }

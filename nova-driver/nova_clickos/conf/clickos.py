@@ -33,8 +33,10 @@ its first handler writes. Without a ready guest in this time, the driver
 destroys the guest and the start fails.
 """),
     cfg.IntOpt('resume_timeout', default=600, min=0, max=86400, help="""
-Seconds after the boot of a host in which the driver repeats the start of
-guests while clickos-api, Glance or a daemon of the host does not answer.
+Seconds after the boot of a host in which the driver repeats starts of guests.
+
+It repeats a start while clickos-api, Glance or a daemon of the host does not
+answer.
 
 All guests share this time, and nova-compute serves no requests in it. A guest
 that does not start for another reason, or in this time, makes its server

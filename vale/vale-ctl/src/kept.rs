@@ -21,7 +21,7 @@ pub fn list(client: &mut ValeClient, format: Format) -> Result<String, String> {
 
 /// Notes on standard error what of the kept requests is not in force.
 pub fn note_waiting(client: &mut ValeClient) {
-    // A peer that may not list them is not told.
+    // valed does not list them for every peer.
     let list = client.kept_list().unwrap_or_default();
     let waiting = list.kept.iter().filter(|kept| kept.waits.is_some());
     if let count @ 1.. = waiting.count() {

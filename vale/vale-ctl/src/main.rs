@@ -141,7 +141,7 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
     done.map(|()| String::new()).map_err(|e| e.to_string())
 }
 
-/// Adds a port. That of a domain ends with it, so valed does not keep it.
+/// Adds a port. valed does not keep the port of a domain, which ends with it.
 fn add_port(client: &mut ValeClient, add: PortAdd) -> Result<(), String> {
     match add.guest {
         Some(_) => client.port_add(&add).map(drop).map_err(|e| e.to_string()),

@@ -2,9 +2,8 @@
 """``python -m clickos_lab.suites.again_up``: VNFs outlive a lab's stop.
 
 Starts a lab with firewalls, takes it down and up as ``make lab-down`` and
-``make lab-up`` do, and requires that each VNF does its work again: its server
-is ACTIVE, Nova has neither stopped nor started it, and the values that were
-written to it are those that run.
+``make lab-up`` do. Each VNF has to do its work again. Its server is ACTIVE,
+and Nova has neither stopped nor started it. The acknowledged values run.
 """
 
 import os

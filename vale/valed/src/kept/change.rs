@@ -44,7 +44,7 @@ impl Change {
 }
 
 impl State {
-    /// What a request changes. With `is_last` it removes the switch together with its last port.
+    /// Returns the change that a request makes. With `is_last` it removes the switch together with its last port.
     ///
     /// # Errors
     /// No operator makes such a request.

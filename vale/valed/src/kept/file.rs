@@ -45,7 +45,7 @@ impl StateFile {
         fs::rename(self.path(NAME), self.path(UNUSABLE))
     }
 
-    /// What is wrong while a file lies aside.
+    /// The fault while a file lies aside.
     pub fn fault(&self) -> Option<String> {
         let path = self.path(UNUSABLE);
         let lies = fs::symlink_metadata(&path).is_ok();

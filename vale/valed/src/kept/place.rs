@@ -4,7 +4,7 @@ use std::fmt;
 
 use vale_proto::{Keep, OffloadEnable, OffloadSet, Owner, PortId, PortName, SwitchName};
 
-/// What a request sets, in the order in which valed repeats the requests.
+/// The thing that a request sets, in the order in which valed repeats the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     Port,
@@ -23,7 +23,7 @@ pub enum What {
 pub struct Place {
     what: What,
     switch: SwitchName,
-    /// Of the port, chain or mirror; the number of a segment.
+    /// The name of the port, chain or mirror; the number of a segment.
     name: String,
 }
 

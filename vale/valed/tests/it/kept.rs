@@ -120,7 +120,7 @@ fn endpoints_an_uplink_a_mirror_and_rules_are_back_after_a_kill() {
     assert_eq!(limits.group_per_s, Some(500));
     assert_eq!(valed.client().segment_list(None).unwrap().len(), 1);
 
-    // What is detached stays away.
+    // Detached ports stay away.
     for port in ["a", "b", "up", "mon"] {
         keep(&valed, "port-remove", at(port, json!({}))).unwrap();
     }
@@ -258,7 +258,7 @@ fn on_a_full_disk_a_request_changes_nothing() {
     let ports = valed.client().port_list(None).unwrap();
     assert_eq!((ports.len(), ports[0].port.as_str()), (1, "a"));
     assert_eq!(kept(&valed).len(), 1);
-    // What changes no kept request needs no room.
+    // A request that changes no kept one needs no room.
     assert_eq!(
         keep(&valed, "port-remove", at("other", json!({}))),
         Ok(None)
