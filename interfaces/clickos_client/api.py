@@ -87,6 +87,23 @@ class Chain:
 
 
 @dataclasses.dataclass(frozen=True)
+class Port:
+    """A port of Neutron by its UUID."""
+
+    id: str
+
+    @property
+    def path(self):
+        """The path of the port."""
+        return f'/v1/ports/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """The query of each request about the port."""
+        return {}
+
+
+@dataclasses.dataclass(frozen=True)
 class State:
     """A state that user_data refers to, by its UUID."""
 
@@ -273,6 +290,13 @@ class Client:
     def delete_secret(self, secret_id):
         """Delete a secret."""
         self._send('DELETE', Secrets(), f'/{parse.quote(secret_id, safe="")}')
+
+    def set_port_roles(self, port_id, roles):
+        """Give a port of Neutron roles, of port_roles.ROLES.
+
+        A port that a server uses keeps its roles.
+        """
+        self._send('PUT', Port(port_id), '/roles', {'roles': list(roles)})
 
     def chain(self, chain_id):
         """Return the counters of a port chain, hops in ``hops``."""

@@ -19,6 +19,7 @@ from clickos_api import history
 from clickos_api import keys
 from clickos_api import ownership
 from clickos_api import policy
+from clickos_api import port_roles
 from clickos_api import rpc
 from clickos_api import secrets
 from clickos_api import states
@@ -61,6 +62,8 @@ class Handlers:
         self._audit = audit.Audit(conf)
         self.chains = chains.Chains(self.cloud, self.agent, self.authority)
         self.fusing = fusing.Fusing(self, self._audit)
+        self.port_roles = port_roles.PortRoles(self.cloud, self.authority,
+                                               self._audit)
         self._options = conf.clickos_api
         self.workers = workers.Workers(conf.clickos_api.guest_threads)
         self._places = workers.Places(conf.clickos_api.waiting_threads)

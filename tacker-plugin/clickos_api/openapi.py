@@ -5,10 +5,11 @@ import json
 
 from clickos_client import flows
 from clickos_client import limits
+from clickos_client import port_roles
 
 from clickos_api import validation
 
-VERSION = '1.8'
+VERSION = '1.9'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -52,6 +53,9 @@ _STATE = _object(
 _SECRET = _object(
     ['id', 'name', 'reference', 'created_at'], id=_UUID, name=_NAME,
     reference=_TEXT, created_at=_TEXT)
+_ROLES = _body(['roles'], roles={
+    'type': 'array', 'maxItems': len(port_roles.ROLES),
+    'items': {'enum': list(port_roles.ROLES)}})
 _HOP = {'type': 'string', 'pattern': f'^{validation.HOP.pattern}$'}
 _FUSION = _object(['fusion'], fusion=_object(
     ['server', 'hops'], server=_UUID, hops={'type': 'array', 'items': _object(
@@ -180,6 +184,8 @@ _OTHER = {
         'get': _operation('Show a secret, without its value',
                           {200: _object(['secret'], secret=_SECRET)}),
         'delete': _operation('Delete a secret', {204: None})},
+    '/v1/ports/{id}/roles': {'put': _operation(
+        'Let a port send what only servers send', {200: _ROLES}, _ROLES)},
     '/v1/chains/{id}': {'get': _operation(
         'Show the counters of a port chain',
         {200: _object(['chain'], chain={'type': 'object'})})},

@@ -158,6 +158,12 @@ def blueprint(handlers, limits):
                                validation.uuid(secret_id, 'secret'))
         return '', 204
 
+    @routes.put('/ports/<port_id>/roles')
+    def set_port_roles(port_id):
+        return {'roles': handlers.port_roles.set(
+            _context(), validation.uuid(port_id, 'port'),
+            validation.roles_body(flask.request.get_data()))}
+
     @routes.get('/chains/<chain_id>')
     def show_chain(chain_id):
         return {'chain': handlers.chains.counters(

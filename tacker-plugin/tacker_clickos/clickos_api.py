@@ -108,6 +108,14 @@ class Client(object):
             return False
         return True
 
+    def set_port_roles(self, port_id, roles):
+        """Give a port roles, of port_roles.ROLES.
+
+        :raises: HandlerRefused, ApiUnavailable
+        """
+        with _translated():
+            self._client.set_port_roles(port_id, roles)
+
     def delete_state(self, state_id):
         """Forget the state of a guest that is gone.
 

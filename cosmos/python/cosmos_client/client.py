@@ -179,14 +179,17 @@ class CosmosClient:
         return self._call('port-filter', switch=switch, port=port,
                           rules=rules)
 
-    def port_guard(self, switch, port, allowed, port_security):
-        """Replace the addresses that a port may use.
+    def port_guard(self, switch, port, allowed, port_security,
+                   dhcp_server=False):
+        """Replace what a port may send.
 
         :param allowed: list of dicts mac, ip; ip is a CIDR.
         :param port_security: False to allow any.
+        :param dhcp_server: True to allow the answers of a DHCP server.
         """
         return self._call('port-guard', switch=switch, port=port,
-                          allowed=allowed, port_security=port_security)
+                          allowed=allowed, port_security=port_security,
+                          **({'dhcp_server': True} if dhcp_server else {}))
 
     def port_limit(self, switch, port, limits):
         """Replace all limits of a port.

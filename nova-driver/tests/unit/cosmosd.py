@@ -345,7 +345,8 @@ class FakeCosmosd(fixtures.Fixture):
         self.devices.pop((switch, port), None)
         return {}
 
-    def _do_port_guard(self, switch, port, allowed, port_security):
+    def _do_port_guard(self, switch, port, allowed, port_security,
+                       dhcp_server=False):
         return {}
 
     def _do_port_limit(self, switch, port, limits):

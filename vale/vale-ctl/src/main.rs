@@ -238,6 +238,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         mac: attach.mac,
         allowed: attach.allow.clone(),
         port_security: !attach.allow.is_empty(),
+        dhcp_server: false,
         vlan: attach.vlan,
         vxlan: vxlan(attach),
         pipe: attach.pipe.clone(),

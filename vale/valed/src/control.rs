@@ -187,7 +187,7 @@ impl Control {
         let mac = self.info_of(&id)?.mac;
         let named = |e| ApiError::bad_request(format!("port-guard: {e}"));
         set.check(mac).map_err(named)?;
-        let guard = Guard::of(set.port_security, mac, &set.allowed);
+        let guard = Guard::of(set.port_security, mac, &set.allowed).serving_dhcp(set.dhcp_server);
         done_at(&id, self.forwarder.set_guard(&id, &guard))
     }
 

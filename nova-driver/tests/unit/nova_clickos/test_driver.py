@@ -22,6 +22,7 @@ import nova
 from nova_clickos import driver
 from nova_clickos import exception
 from nova_clickos import guest
+from nova_clickos import vif
 from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
 
@@ -169,6 +170,13 @@ class SpawnTest(base.DriverTestCase):
             self.cosmosd.requests.clear()
             self.spawn(base.instance(), base.network_info(nic))
             self.assertEqual(looks, self.cosmosd.verbs().count('vif-list'))
+
+    def test_the_role_of_a_port_reaches_the_switch(self):
+        nic = base.vif()
+        for serves in (False, True):
+            nic['details']['vale_dhcp_server'] = serves
+            (found,) = vif.from_network_info(base.network_info(nic))
+            self.assertEqual(serves, found.get('dhcp_server', False))
 
     def test_lost_answer_is_undone(self):
         self.cosmosd.faults['create'] = None
