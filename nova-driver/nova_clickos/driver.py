@@ -17,6 +17,7 @@ from oslo_log import log as logging
 
 from nova_clickos import availability
 from nova_clickos import beside
+from nova_clickos import boot
 from nova_clickos.conf import CONF
 from nova_clickos import deletions
 from nova_clickos import desired_state
@@ -73,6 +74,7 @@ class ClickOSDriver(driver.ComputeDriver):
             on_lost=self._availability.lost,
             on_faults=self._faults, on_guest=beside.follow)
         self._deletions = deletions.Deletions()
+        self._boot = boot.Patience()
         self._skips_deaths = False
 
     def init_host(self, host):
@@ -293,8 +295,13 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def resume_state_on_host_boot(self, context, instance, network_info,
                                   share_info, block_device_info=None):
-        """Start a guest that ran before the host went down."""
-        self._start(context, instance, network_info)
+        """Start a guest that ran before the host went down.
+
+        Services that boot later than this host may be unavailable at first.
+        """
+        self._boot.repeat(
+            functools.partial(self._start, context, instance, network_info),
+            instance)
 
     def pause(self, instance):
         """Stop the guest's processor time."""

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cosmos_proto::answer::{Host, Stranger};
 use serde_json::{Value, json};
+use vale_proto::{KeptList, ValeClient};
 
 /// Daemons of the Xen store, each with its description.
 const STORES: [(&str, &str); 2] = [
@@ -125,6 +126,22 @@ pub fn strangers(strangers: &[Stranger]) -> Check {
     )
 }
 
+/// The commands of vale-ctl that valed keeps. None if it does not show them to this user.
+pub fn kept(socket: &Path) -> Option<Check> {
+    let list = ValeClient::connect(socket).and_then(|mut client| client.kept_list());
+    list.ok().map(|list| check_kept(&list))
+}
+
+fn check_kept(list: &KeptList) -> Check {
+    let waiting = list.kept.iter().filter(|kept| kept.waits.is_some());
+    let advice = match (&list.fault, waiting.count()) {
+        (Some(fault), _) => fault.clone(),
+        (None, count) => format!("{count} are not; vale-ctl kept says why"),
+    };
+    let is_good = list.fault.is_none() && list.kept.iter().all(|kept| kept.waits.is_none());
+    Check::new("kept commands of vale-ctl are in force", is_good, &advice)
+}
+
 /// The daemon's report about its host.
 pub fn host(host: &Host, images: usize) -> Vec<Check> {
     let free_mib = host.memory_mib.saturating_sub(host.memory_used_mib);
@@ -198,6 +215,21 @@ mod tests {
         let checks = Machine::new(root.path()).xen();
         assert_eq!(lacking(&checks), ["xenconsoled"]);
         assert!(named(&checks, "by oxenstored"));
+    }
+
+    #[test]
+    fn kept_commands_that_are_not_in_force_are_told() {
+        let list = |waits: Value, fault: Value| {
+            let args = json!({"switch": "vale0", "port": "a"});
+            let request = json!({"verb": "port-remove", "args": args});
+            let kept = json!([{"request": request, "waits": waits}]);
+            let list = json!({"kept": kept, "fault": fault});
+            check_kept(&serde_json::from_value(list).unwrap()).advice
+        };
+        assert_eq!(list(Value::Null, Value::Null), None);
+        let advice = list(json!("no interface"), Value::Null).unwrap();
+        assert!(advice.starts_with("1 are not"), "{advice}");
+        assert_eq!(list(Value::Null, json!("bad file")).unwrap(), "bad file");
     }
 
     #[test]

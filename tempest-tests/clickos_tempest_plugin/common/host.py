@@ -52,6 +52,10 @@ class Host:
         """Kill a service of the host and start it again."""
         self.run('restart', service)
 
+    def power_cut(self):
+        """Kill all that runs on the host, and boot it."""
+        self.run('power-cut', timeout_s=300)
+
     def outage(self, service, kind, seconds):
         """Take a service away, also in the background; it comes back.
 

@@ -88,6 +88,11 @@ def _read_only(state, arguments):
         time.sleep(arguments.seconds)
 
 
+def _power_cut(state, arguments):
+    host = target.of(arguments.on, state).host
+    lab.Lab(state, [host]).power_cut(host)
+
+
 def _leftovers(state, arguments):
     known = target.of(arguments.on, state).guests
     print(json.dumps(known.leftovers(arguments.server)))
@@ -119,4 +124,5 @@ _VERBS = (
         ('service', {'choices': _OUTAGES}),
         ('kind', {'choices': ('stop', 'kill')}),
         ('--seconds', {'type': float, 'required': True}))),
+    ('power-cut', _power_cut, ()),
     ('leftovers', _leftovers, (_SERVER,)))

@@ -91,12 +91,12 @@ class Endpoint:
 
     def _note(self):
         """A file that tells ``make lab-down`` of this namespace."""
-        return self._state.run / 'endpoints' / self.name
+        return self._state.data / 'endpoints' / self.name
 
     @classmethod
     def remove_all(cls, state, prefix=''):
         """Remove every namespace of the lab whose name begins so."""
-        for note in (state.run / 'endpoints').glob(f'{prefix}*'):
+        for note in (state.data / 'endpoints').glob(f'{prefix}*'):
             switch, _, port = note.read_text().partition(':')
             cls(state, note.name, port, switch).remove()
 
