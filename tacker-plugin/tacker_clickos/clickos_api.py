@@ -10,6 +10,7 @@ from keystoneauth1 import exceptions as ka_exceptions
 from oslo_log import log as logging
 
 from tacker_clickos import exception
+from tacker_clickos import outages
 
 LOG = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class Client(object):
             try:
                 with _translated():
                     return self._client.write_many(server_id, writes)
-            except (exception.ApiUnavailable,
+            except (exception.ApiUnavailable, exception.ServiceAway,
                     exception.HandlerRefused) as error:
                 if not _says_nothing(error) or time.monotonic() > end_s:
                     raise
@@ -86,11 +87,16 @@ class Client(object):
     def create_state(self, configuration):
         """Make a guest's state; return its id.
 
+        clickos-api removes a state without a guest after a day, such as one
+        whose id got lost.
+
         :param configuration: document.Configuration
         :raises: HandlerRefused, ApiUnavailable
         """
         with _translated():
-            return self._client.create_state(configuration)
+            return outages.once(
+                lambda: None,
+                lambda: self._client.create_state(configuration))
 
     def rebase_state(self, state_id, configuration, keep=None):
         """Give a guest's state another configuration.

@@ -37,6 +37,27 @@ class GuestFailed(ClickOSError):
     message = "%(name)s (server %(server_id)s): %(reason)s"
 
 
+class Outage(ClickOSError):
+    """Another try may succeed without a change by anybody."""
+
+
+class ServiceAway(Outage):
+    """A service did not answer as long as the driver waits for it."""
+
+    message = "%(service)s %(reason)s"
+
+
+class Unanswered(ServiceAway):
+    """A request got no answer, and may have had an effect."""
+
+
+class ServerFailed(Outage, GuestFailed):
+    """Nova gave a server up, and no host says that its guest is the reason.
+    """
+
+    message = GuestFailed.message
+
+
 class HandlerRefused(ClickOSError):
     """clickos-api answered with an error, as {"error": {code, message}}."""
 

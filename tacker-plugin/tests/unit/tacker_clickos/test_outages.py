@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and steps while a service is away, over real connections."""
+
+import contextlib
+import json
+import subprocess
+import sys
+import types
+
+from keystoneauth1 import adapter
+from keystoneauth1 import exceptions as ks_exceptions
+from keystoneauth1 import noauth
+from openstack import exceptions as sdk_exceptions
+from oslo_config import cfg
+from oslo_db import exception as db_exc
+import pymysql
+import sqlalchemy as sa
+
+from tacker_clickos import database
+from tacker_clickos import exception
+from tacker_clickos import outages
+from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import scripted_service
+
+CUT = None
+
+
+class Service:
+    """Runs scripted_service.py; Tacker's eventlet and threads do not mix.
+
+    :param answers: (status, object) or CUT
+    """
+
+    def __init__(self, *answers, port=0):
+        self._process = subprocess.Popen(
+            [sys.executable, '-I', scripted_service.__file__, str(port),
+             json.dumps(answers)], stdout=subprocess.PIPE, text=True)
+        self.port = int(self._process.stdout.readline())
+
+    def stop(self):
+        """End it; return the methods of the requests that it got."""
+        self._process.kill()
+        self._process.wait()
+        with self._process.stdout as output:
+            return output.read().split()
+
+
+class OutagesCase(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.patience(30)
+        self.addCleanup(cfg.CONF.clear_override, 'outage_timeout', 'clickos')
+
+    def patience(self, seconds):
+        cfg.CONF.set_override('outage_timeout', seconds, 'clickos')
+
+
+class SessionTest(OutagesCase):
+
+    def client(self, *answers, service='network'):
+        self.service = Service(*answers)
+        url = 'http://127.0.0.1:%d' % self.service.port
+        return adapter.Adapter(
+            outages.Session(auth=noauth.NoAuth(endpoint=url)),
+            service_type=service)
+
+    def test_a_read_is_repeated(self):
+        client = self.client((503, {}), (500, {}), CUT, (502, {}))
+        self.assertEqual({'made': True}, client.get('/x').json())
+        self.assertEqual(['GET'] * 5, self.service.stop())
+
+    def test_so_are_put_and_delete(self):
+        client = self.client((503, {}), (200, {}), CUT)
+        client.put('/x', json={})
+        client.delete('/x')
+        self.assertEqual(['PUT', 'PUT', 'DELETE', 'DELETE'],
+                         self.service.stop())
+
+    def test_a_post_is_not(self):
+        for answer in CUT, (500, {}), (503, {}), (504, {}):
+            client = self.client(answer)
+            with self.assertRaises(exception.Unanswered):
+                client.post('/x', json={})
+            self.assertEqual(['POST'], self.service.stop())
+
+    def test_but_that_for_a_token_is(self):
+        client = self.client((503, {}), CUT, service='identity')
+        client.post('/v3/auth/tokens', json={})
+        self.assertEqual(['POST'] * 3, self.service.stop())
+
+    def test_a_refusal_is_returned_at_once(self):
+        client = self.client((404, {}), (409, {}))
+        self.assertEqual(404, client.get('/x', raise_exc=False).status_code)
+        with self.assertRaises(ks_exceptions.Conflict):
+            client.put('/x', json={})
+        self.assertEqual(['GET', 'PUT'], self.service.stop())
+
+    def test_the_text_names_the_service(self):
+        self.patience(0)
+        for service, answer, text in (
+                ('network', (503, {}), 'Neutron answers with HTTP 503'),
+                ('compute', (500, {}), 'Nova answers with HTTP 500'),
+                ('image', CUT, 'Glance cannot be reached')):
+            client = self.client(answer, service=service)
+            with self.assertRaises(exception.ServiceAway) as away:
+                client.get('/x')
+            self.service.stop()
+            self.assertEqual(text, str(away.exception))
+
+    def test_own_words_of_clickos_api_are_returned(self):
+        self.patience(0)
+        error = {'error': {'code': 'unavailable', 'message': 'no database'}}
+        for method in 'GET', 'POST':
+            client = self.client((503, error), service='clickos')
+            answer = client.request('/x', method, raise_exc=False)
+            self.service.stop()
+            self.assertEqual(error, answer.json())
+
+    def test_a_service_that_comes_back_on_its_port(self):
+        client = self.client()
+        self.assertEqual([], self.service.stop())
+
+        def come_back(_state):
+            self.service = Service(port=self.service.port)
+        with self._at_first_pause(come_back):
+            self.assertEqual({'made': True}, client.get('/x').json())
+        self.assertEqual(['GET'], self.service.stop())
+
+    @contextlib.contextmanager
+    def _at_first_pause(self, act):
+        """Do something when the session first waits."""
+        tries, done = outages._tries, []
+
+        def loop(*given, **named):
+            made = tries(*given, **named)
+            made.before_sleep = lambda state: done or done.append(
+                act(state))
+            return made
+        outages._tries = loop
+        try:
+            yield
+        finally:
+            outages._tries = tries
+
+    def test_the_watcher_waits_for_none(self):
+        client = self.client((503, {}))
+        with outages.ignored(), self.assertRaises(exception.ServiceAway):
+            client.get('/x')
+        self.assertEqual(['GET'], self.service.stop())
+
+
+class OnceTest(OutagesCase):
+
+    def setUp(self):
+        super().setUp()
+        self.made, self.requests = [], 0
+
+    def make(self, *errors, works=True):
+        """Return a request that works, unless it is not to, then fails."""
+        errors = list(errors)
+
+        def request():
+            self.requests += 1
+            if errors and isinstance(errors[0], sdk_exceptions.SDKException):
+                raise errors.pop(0)
+            if works:
+                self.made.append(self.requests)
+            if errors:
+                raise errors.pop(0)
+            return self.made[-1]
+        return request
+
+    def find(self):
+        return self.made[0] if self.made else None
+
+    def lost(self):
+        return exception.Unanswered(service='Nova', reason='is away')
+
+    def test_what_a_lost_answer_made_is_found(self):
+        self.assertEqual(1, outages.once(self.find, self.make(self.lost())))
+        self.assertEqual([1], self.made)
+
+    def test_what_was_not_made_is_made(self):
+        errors = [self.lost(), self.lost()]
+
+        def make():
+            if errors:
+                raise errors.pop()
+            self.made.append('it')
+            return 'it'
+        self.assertEqual('it', outages.once(self.find, make))
+        self.assertEqual(['it'], self.made)
+
+    def test_a_request_that_came_through_late(self):
+        answers = iter((None, 'it'))
+        make = iter((self.lost(), sdk_exceptions.ConflictException()))
+
+        def fail():
+            raise next(make)
+        self.assertEqual('it', outages.once(lambda: next(answers), fail))
+
+    def test_a_refusal_is_none_of_its_business(self):
+        with self.assertRaises(sdk_exceptions.ConflictException):
+            outages.once(self.find,
+                         self.make(sdk_exceptions.ConflictException()))
+        self.assertEqual(1, self.requests)
+
+
+class OutlivedTest(OutagesCase):
+
+    def step(self, *errors):
+        errors, self.calls = list(errors), 0
+
+        @outages.outlived
+        def step(result):
+            self.calls += 1
+            if errors:
+                raise errors.pop(0)
+            return result
+        return step
+
+    def test_it_is_repeated_after_an_outage(self):
+        step = self.step(
+            exception.ServiceAway(service='Nova', reason='is away'),
+            exception.ServerFailed(name='a', server_id='b', reason='c'),
+            db_exc.DBConnectionError())
+        self.assertEqual('done', step('done'))
+        self.assertEqual(4, self.calls)
+
+    def test_it_is_not_after_a_refusal(self):
+        step = self.step(exception.GuestFailed(name='a', server_id='b',
+                                               reason='fw.click:1: no'))
+        with self.assertRaises(exception.GuestFailed):
+            step('done')
+        self.assertEqual(1, self.calls)
+
+    def test_it_may_be_switched_off(self):
+        self.patience(0)
+        step = self.step(db_exc.DBConnectionError())
+        with self.assertRaises(db_exc.DBConnectionError):
+            step('done')
+
+
+class DatabaseTest(OutagesCase):
+    """SQLAlchemy's own engine, with a driver that fails first."""
+
+    def connect(self, *errors):
+        """Connect through a driver with errors; return (calls, result)."""
+        database.wait_for_it()
+        database.wait_for_it()
+        self.addCleanup(sa.event.remove, sa.engine.Engine, 'do_connect',
+                        database._connect)
+        errors, calls = list(errors), []
+        engine = sa.create_engine('sqlite://')
+        connect = engine.dialect.connect
+
+        def failing(*arguments, **options):
+            calls.append(1)
+            if errors:
+                raise errors.pop(0)
+            return connect(*arguments, **options)
+        engine.dialect = types.SimpleNamespace(connect=failing)
+        return calls, lambda: database._connect(engine.dialect, None,
+                                                (':memory:',), {})
+
+    def test_it_waits_for_a_database_that_starts(self):
+        calls, connect = self.connect(
+            pymysql.err.OperationalError(2003, 'refused'),
+            pymysql.err.OperationalError(1053, 'shutdown'))
+        connect().close()
+        self.assertEqual(3, len(calls))
+
+    def test_it_does_not_for_a_wrong_password(self):
+        calls, connect = self.connect(
+            pymysql.err.OperationalError(1045, 'denied'))
+        with self.assertRaises(pymysql.err.OperationalError):
+            connect()
+        self.assertEqual(1, len(calls))
+
+    def test_engines_use_it(self):
+        database.wait_for_it()
+        self.addCleanup(sa.event.remove, sa.engine.Engine, 'do_connect',
+                        database._connect)
+        engine, errors = sa.create_engine('sqlite://'), [
+            pymysql.err.OperationalError(2003, 'refused')]
+        connect = engine.dialect.connect
+
+        def failing(*arguments, **options):
+            if errors:
+                raise errors.pop(0)
+            return connect(*arguments, **options)
+        engine.dialect.connect = failing
+        with engine.connect() as connection:
+            self.assertEqual(1, connection.scalar(sa.text('SELECT 1')))
+        self.assertEqual([], errors)
