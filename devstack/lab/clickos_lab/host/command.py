@@ -7,6 +7,7 @@ import os
 import signal
 
 from clickos_lab import errors
+from clickos_lab import exhaustion
 from clickos_lab.host import endpoint
 from clickos_lab.host import target
 from clickos_lab.host import units
@@ -88,7 +89,9 @@ _RESTARTED = ('cosmosd', 'nova-compute', 'clickos-agent', 'valed',
               'tacker-conductor')
 #: Services of a compute host; the others are the cloud's.
 _ON_HOST = ('xenstored', 'valed', 'cosmosd', 'nova-compute', 'clickos-agent')
-_OUTAGES = (*_ON_HOST, 'rabbitmq', 'mariadb', 'keystone', 'clickos-api',
+_OUTAGES = (*_ON_HOST, 'rabbitmq', 'mariadb', 'front', 'keystone', 'glance',
+            'placement', 'neutron', 'neutron-rpc-server', 'nova',
+            'nova-conductor', 'nova-scheduler', 'clickos-api',
             'tacker-conductor')
 _NAME = ('name', {})
 _SERVER = ('server', {})
@@ -106,6 +109,6 @@ _VERBS = (
     ('restart', _restart, (('service', {'choices': _RESTARTED}),)),
     ('outage', _outage, (
         ('service', {'choices': _OUTAGES}),
-        ('kind', {'choices': ('stop', 'kill')}),
+        ('kind', {'choices': ('stop', 'kill', *exhaustion.KINDS)}),
         ('--seconds', {'type': float, 'required': True}))),
     ('leftovers', _leftovers, (_SERVER,)))

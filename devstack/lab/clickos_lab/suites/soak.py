@@ -175,7 +175,7 @@ _OTHERS = {
     'xen-hosts': _in_lab('xen_hosts'),
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),
-    'faults': _in_lab('compute', '--ours', r'\.(Faults|Kills|Outages)\w*\.')}
+    'faults': _in_lab('faults')}
 
 
 def main(names):
