@@ -18,9 +18,11 @@ from openstack import exceptions as sdk_exceptions
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
+from tacker import context as tacker_context
 import tenacity
 
 from tacker_clickos import exception
+from tacker_clickos import rows
 
 LOG = logging.getLogger(__name__)
 
@@ -185,6 +187,13 @@ def _found_or_made(find, make):
         return found
 
 
+def _release(*arguments):
+    """Hold no connection to the database while other services work."""
+    for each in arguments:
+        if isinstance(each, tacker_context.Context):
+            rows.release(each)
+
+
 def outlived(step):
     """Decorate a step of an operation: repeat it after an outage.
 
@@ -195,6 +204,7 @@ def outlived(step):
         for attempt in _tries(_LONGEST_STEP_PAUSE_S, *_PASSING, least=2):
             with attempt:
                 try:
+                    _release(*arguments, *named.values())
                     return step(*arguments, **named)
                 except _PASSING as error:
                     LOG.warning('%s: interrupted: %s', step.__name__, error)

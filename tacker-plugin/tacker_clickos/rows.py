@@ -53,6 +53,18 @@ def own_context():
         context.session.close()
 
 
+def release(context):
+    """Give back the connection that Tacker's readers hold in a session.
+
+    A connection that is held while the database restarts is of no more use;
+    one that is taken later is tested first.
+    """
+    session = context.session
+    begun = session.get_transaction()
+    if begun and begun.origin is sa.orm.SessionTransactionOrigin.AUTOBEGIN:
+        session.commit()
+
+
 @db_api.context_manager.writer
 def end_task(context, vnf_id):
     """Note that no operation works on a VNF, since the last one failed.

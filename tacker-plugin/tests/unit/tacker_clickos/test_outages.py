@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import types
+from unittest import mock
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exceptions
@@ -15,10 +16,16 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 import pymysql
 import sqlalchemy as sa
+import sqlalchemy.orm    # noqa: F401
+from tacker import context as tacker_context
+from tacker import objects
 
 from tacker_clickos import database
 from tacker_clickos import exception
+from tacker_clickos import guests
+from tacker_clickos import infra_driver
 from tacker_clickos import outages
+from tacker_clickos import ports
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import scripted_service
 
@@ -294,3 +301,107 @@ class DatabaseTest(OutagesCase):
         with engine.connect() as connection:
             self.assertEqual(1, connection.scalar(sa.text('SELECT 1')))
         self.assertEqual([], errors)
+
+
+class ReleaseTest(OutagesCase):
+    """A step begins without a connection that Tacker's readers left open."""
+
+    def setUp(self):
+        super().setUp()
+        self.engine = sa.create_engine('sqlite://',
+                                       poolclass=sa.pool.QueuePool)
+        self.addCleanup(self.engine.dispose)
+        self.context = tacker_context.get_admin_context()
+        self.context._session = sa.orm.Session(self.engine)
+        self.addCleanup(self.context._session.close)
+
+    @outages.outlived
+    def held(self, _context):
+        return self.engine.pool.checkedout()
+
+    def test_a_connection_of_a_reader_is_given_back(self):
+        self.context.session.execute(sa.text('SELECT 1'))
+        self.assertEqual(1, self.engine.pool.checkedout())
+        self.assertEqual(0, self.held(self.context))
+
+    def test_a_transaction_that_somebody_began_is_left_alone(self):
+        with self.context.session.begin():
+            self.context.session.execute(sa.text('SELECT 1'))
+            self.assertEqual(1, self.held(self.context))
+
+
+class GuestsTest(base.CloudTestCase):
+    """What an interrupted try has left is found by the next one."""
+
+    def setUp(self):
+        super().setUp()
+        cfg.CONF.set_override('outage_timeout', 30, 'clickos')
+        self.lose, self.create = [], self.cloud.compute.create_server
+        self.real = self.create.side_effect
+        self.create.reset_mock()
+        self.cloud.network.update_port.reset_mock()
+        self.create.side_effect = self.create_server
+
+    def create_server(self, **wanted):
+        """Make a server; its answer may be lost, or Nova gives it up."""
+        server = self.real(**wanted)
+        what = self.lose.pop(0) if self.lose else None
+        if what == 'answer':
+            raise exception.Unanswered(service='Nova', reason='is away')
+        if what is not None:
+            server.status, server.fault = 'ERROR', {'message': what}
+        return server
+
+    def instantiate(self):
+        instance = base.vnf_instance()
+        with mock.patch.object(objects.VnfInstance, 'save', autospec=True):
+            infra_driver.ClickOSInfraDriver().instantiate_vnf(
+                None, instance, {}, base.vim_connection(),
+                base.instantiate_request(), None,
+                vnf_package_path=str(self.package))
+
+    def running(self):
+        return [server.status for server in self.cloud.servers.values()]
+
+    def test_a_server_of_a_lost_answer_is_used(self):
+        self.lose = ['answer']
+        self.instantiate()
+        self.assertEqual((['ACTIVE'], 1),
+                         (self.running(), self.create.call_count))
+
+    def test_a_server_that_nova_gave_up_is_made_again(self):
+        for fault in (None, 'No valid host was found. ', 'MessagingTimeout',
+                      'Build of instance x aborted: no network'):
+            self.lose = [fault or '']
+            self.instantiate()
+            self.assertEqual(['ACTIVE'], self.running(), fault)
+
+    def test_the_words_of_a_guest_end_the_operation(self):
+        self.lose = ['fw.click:3:1: no such element']
+        with self.assertRaisesRegex(exception.GuestFailed, 'fw.click:3:1'):
+            self.instantiate()
+        self.assertEqual(({}, {}), (self.cloud.servers, self.cloud.ports))
+
+    def test_a_port_of_a_server_that_is_gone_is_taken_back(self):
+        port = self.cloud.network.create_port(
+            name='p', description='d', network_id=base.LEFT_NET)
+        port.device_id = 'gone'
+        ports.release(self.cloud, port)
+        self.cloud.network.update_port.assert_called_once_with(
+            port.id, device_id='', device_owner='')
+
+    def test_one_of_a_server_that_is_there_is_not(self):
+        server = self.real(name='n', metadata={})
+        port = self.cloud.network.create_port(
+            name='p', description='d', network_id=base.LEFT_NET)
+        port.device_id = server.id
+        ports.release(self.cloud, port)
+        self.cloud.network.update_port.assert_not_called()
+
+    def test_two_ports_of_one_name_are_both_removed(self):
+        for _number in range(2):
+            self.cloud.network.create_port(
+                name='VDU1-0-left', network_id=base.LEFT_NET,
+                description=ports.description(base.VNF_ID))
+        guests.Guests(self.cloud, base.VNF_ID).sweep()
+        self.assertEqual({}, self.cloud.ports)
