@@ -135,8 +135,8 @@ def forget_errors(context):
     table = models.VnfLcmOpOccs
     context.session.query(table).filter(
         table.operation_state == fields.LcmOccsOperationState.COMPLETED,
-        table.error.isnot(sa.null())).update({'error': sa.null()},
-                                        synchronize_session=False)
+        table.error.isnot(sa.null())).update(
+            {'error': sa.null()}, synchronize_session=False)
 
 
 @db_api.context_manager.reader

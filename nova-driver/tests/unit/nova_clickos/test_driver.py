@@ -173,7 +173,8 @@ class SpawnTest(base.DriverTestCase):
     def test_lost_answer_is_undone(self):
         self.cosmosd.faults['create'] = None
         self.refused(exception.CosmosdUnavailable)
-        self.assertEqual(['host', 'host'] + 2 * ['destroy', 'create', 'destroy'],
+        start = ['destroy', 'create', 'destroy']
+        self.assertEqual(['host', 'host', *start, *start],
                          self.cosmosd.verbs())
 
     def test_leftovers_that_stay_fail_the_start(self):
