@@ -93,10 +93,10 @@ class Client(object):
         :param configuration: document.Configuration
         :raises: HandlerRefused, ApiUnavailable
         """
-        with _translated():
-            return outages.once(
-                lambda: None,
-                lambda: self._client.create_state(configuration))
+        def make():
+            with _translated():
+                return self._client.create_state(configuration)
+        return outages.once(lambda: None, make)
 
     def rebase_state(self, state_id, configuration, keep=None):
         """Give a guest's state another configuration.
@@ -137,7 +137,9 @@ def _translated():
     try:
         yield
     except api.ClickOSError as error:
-        raise exception.HandlerRefused(
+        kind = (exception.HandlerAway if error.status in _NO_VERDICT
+                else exception.HandlerRefused)
+        raise kind(
             error.code[:_MAX_CODE], error.message[:_MAX_MESSAGE],
             error.status)
     except ka_exceptions.ClientException as error:

@@ -68,6 +68,12 @@ class HandlerRefused(ClickOSError):
         self.status = status
 
 
+class HandlerAway(Outage, HandlerRefused):
+    """clickos-api says that a service which it needs is away."""
+
+    message = HandlerRefused.message
+
+
 class ApiUnavailable(ClickOSError):
     message = "clickos-api: %(reason)s"
 

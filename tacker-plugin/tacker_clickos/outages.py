@@ -2,8 +2,8 @@
 """Outlives short outages of Nova, Neutron, Glance, Keystone, clickos-api.
 
 Each request of the drivers passes :class:`Session`. It repeats a request that
-may reach its service twice. Of the others, :func:`once` repeats those that
-make something, after a look for what a lost answer has made.
+may reach its service twice. :func:`once` repeats a request that makes
+something, after a look for what a lost answer has made.
 :func:`outlived` repeats a whole step of an operation.
 """
 
@@ -164,7 +164,7 @@ def once(find, make):
     :param make: makes it, with one request
     :returns: what one of them returned
     """
-    tries = _tries(_LONGEST_PAUSE_S, exception.Unanswered, least=2)
+    tries = _tries(_LONGEST_PAUSE_S, exception.Outage, least=2)
     for attempt in tries:
         with attempt:
             if attempt.retry_state.attempt_number == 1:

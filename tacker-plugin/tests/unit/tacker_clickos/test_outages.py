@@ -339,7 +339,7 @@ class GuestsTest(base.CloudTestCase):
         self.lose, self.create = [], self.cloud.compute.create_server
         self.real = self.create.side_effect
         self.create.reset_mock()
-        self.cloud.network.update_port.reset_mock()
+        self.cloud.network.update_port.reset_mock(side_effect=True)
         self.create.side_effect = self.create_server
 
     def create_server(self, **wanted):
@@ -397,6 +397,19 @@ class GuestsTest(base.CloudTestCase):
         port.device_id = server.id
         ports.release(self.cloud, port)
         self.cloud.network.update_port.assert_not_called()
+
+    def test_clickos_api_without_its_database(self):
+        answer, errors = self.cloud._answer_of_state, [1, 2]
+
+        def answers(*given):
+            if errors:
+                errors.pop()
+                return 503, {'error': {'code': 'unavailable',
+                                       'message': 'no database'}}
+            return answer(*given)
+        self.cloud._answer_of_state = answers
+        self.instantiate()
+        self.assertEqual((['ACTIVE'], []), (self.running(), errors))
 
     def test_two_ports_of_one_name_are_both_removed(self):
         for _number in range(2):
