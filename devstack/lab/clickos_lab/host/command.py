@@ -61,6 +61,10 @@ def _kill_guest(state, arguments):
     target.of(arguments.on, state).guests.kill(arguments.server)
 
 
+def _hang_guest(state, arguments):
+    target.of(arguments.on, state).guests.hang(arguments.server)
+
+
 def _restart(state, arguments):
     if arguments.on == target.XEN:
         compute.XenCompute(state).restart_cosmosd()
@@ -106,6 +110,7 @@ _VERBS = (
         _NAME, ('command', {'nargs': argparse.REMAINDER}))),
     ('endpoint-counters', _endpoint_counters, (_NAME,)),
     ('kill-guest', _kill_guest, (_SERVER,)),
+    ('hang-guest', _hang_guest, (_SERVER,)),
     ('restart', _restart, (('service', {'choices': _RESTARTED}),)),
     ('outage', _outage, (
         ('service', {'choices': _OUTAGES}),

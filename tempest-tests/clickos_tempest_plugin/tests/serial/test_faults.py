@@ -7,6 +7,7 @@ goes on without a person. Only `make soak PARTS=faults` has time for them.
 
 import json
 import time
+import uuid
 
 from tempest import config
 from tempest.lib import decorators
@@ -44,6 +45,7 @@ class FaultsBase(base.OnHostTest):
 
     def setUp(self):
         super().setUp()
+        self.addCleanup(self.assertTenantHasNothing)    # it runs at last
         self.vnf_id = self.tenant.create_vnf(self.vnfd_id, self.addCleanup)
         tenant.completed(self.tenant.instantiate(self.vnf_id, RULES))
 
@@ -206,6 +208,20 @@ class FaultsBase(base.OnHostTest):
         self.tenant.terminate(vnf_id)
         self.assertGone(vnf_id, server_id)
 
+    def assertTenantHasNothing(self):
+        """Check that no VNF, server, port, domain or open operation is left.
+        """
+        ports = [port for port in
+                 self.tenant.clients.ports_client.list_ports()['ports']
+                 if port['description'].startswith('clickos-vnf:')]
+        operations = [each for each in self.again(
+            self.tenant.tacker.list_all_operations)
+            if each['operationState'] in waiters.RUNNING]
+        self.assertEqual(
+            ([], [], [], []),
+            (self.tenant.servers.list_servers()['servers'], ports, operations,
+             self.host.leftovers(str(uuid.uuid4()))))
+
     def assertGone(self, vnf_id, server_id):
         """Check that nothing is left in Nova, Neutron and on the host."""
         waiters.until(lambda: self.tenant.leftovers(vnf_id),
@@ -275,6 +291,11 @@ class FaultsOfGuestsTest(FaultsBase):
     @decorators.idempotent_id('0b7e5a0e-8f0d-4d0f-9f2b-2f1d9a7e7c11')
     def test_a_guest_dies_before_its_heal(self):
         self.heal_while(self.host.kill_guest)
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('0b7e5a0e-8f0d-4d0f-9f2b-2f1d9a7e7c14')
+    def test_a_guest_that_spins_is_healed(self):
+        self.heal_while(self.host.hang_guest)
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('0b7e5a0e-8f0d-4d0f-9f2b-2f1d9a7e7c12')
