@@ -16,6 +16,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import exception
 from tacker_clickos import links
+from tacker_clickos import outages
 from tacker_clickos import own
 from tacker_clickos import ports
 from tacker_clickos import replacement
@@ -150,6 +151,7 @@ def _merged(vnf_instance, request, points):
 class Connectivity:
     """The methods that Tacker calls to change external connectivity."""
 
+    @outages.outlived
     def change_ext_conn_vnf(self, context, vnf_instance, vnf_dict,
                             vim_connection_info, change_ext_conn_req):
         """Connect the VNF with other networks, or by other addresses."""
