@@ -127,7 +127,7 @@ class Background:
 
 
 def _nothing():
-    return {'applied': [], 'refused': [], 'pending': []}
+    return {'applied': [], 'refused': [], 'pending': [], 'passing': {}}
 
 
 def _forever(interval_s, work):

@@ -5,9 +5,9 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use click_core::{Device, Environment, HandlerError, Progress, Registry, Router};
+use click_core::{Device, Environment, HandlerError, Kind, Progress, Registry, Router};
 use click_lang::archive::Archive;
-use clickos_protocol::Command;
+use clickos_protocol::{Command, Marks, Write};
 use core::cell::RefCell;
 
 use crate::files::{Quota, RamFiles};
@@ -180,10 +180,11 @@ impl Routers {
             Command::Read { name: VIFS, .. } => Ok(counters(&self.environment)),
             Command::Handlers => Ok(list(&slot.router)),
             Command::Read { name, param } => slot.read(name, param, now_ns),
-            Command::Write(writes) => slot
-                .router
-                .write_handlers(writes, now_ns)
-                .map(|()| Vec::new()),
+            Command::Write(writes) => {
+                let marks = marks(&slot.router, writes);
+                let written = slot.router.write_handlers(writes, now_ns);
+                written.map(|()| marks.encode())
+            }
         };
         match result {
             Ok(data) => (200, data),
@@ -216,6 +217,19 @@ impl Routers {
 
 fn no_router(rid: u8) -> String {
     format!("router {rid} is not installed")
+}
+
+/// The writes that are no values.
+fn marks(router: &Router, writes: &[Write<'_>]) -> Marks {
+    let mut marks = Marks::default();
+    for (place, (name, _)) in (0..).zip(writes) {
+        match router.handler_kind(name) {
+            Kind::Value => {}
+            Kind::Command => marks.commands.push(place),
+            Kind::Edit => marks.edits.push(place),
+        }
+    }
+    marks
 }
 
 fn list(router: &Router) -> Vec<u8> {

@@ -46,6 +46,17 @@ fn a_batch_is_all_or_nothing() {
 }
 
 #[test]
+fn an_answer_says_which_writes_are_no_values() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    assert_eq!(bed.write(0, &[("a.value", "x")]), (200, String::new()));
+    let writes = [("a.add", "x"), ("a.value", "y"), ("stop", "1")];
+    let marks = "2 command\n0 edit\n".to_owned();
+    assert_eq!(bed.write(0, &writes), (200, marks));
+    assert_eq!(bed.write(0, &[("a.add", "x"), ("a.value", "bad")]).0, 520);
+}
+
+#[test]
 fn long_requests_and_long_answers() {
     let mut bed = Bed::new();
     bed.install(0, "a :: Cell(1);");
