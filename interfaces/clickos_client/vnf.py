@@ -136,6 +136,11 @@ class Vnf:
         return ''
 
     @property
+    def verdict_number(self):
+        """Return the number of the last verdict; a new one has another."""
+        return self.verdict.get('number')
+
+    @property
     def refusal(self):
         """Return why the last update was refused, or nothing."""
         if self.verdict.get('verdict') != 'refused':
