@@ -13,6 +13,9 @@ use core::task::{Context, Poll, Waker};
 use xenstore::Error;
 use xenstore::{Link, Store};
 
+/// The last words of a guest whose router has ended.
+const ENDED: &str = "router 0 has ended: a handler such as stop was written";
+
 /// Routers and control thread of one guest.
 pub struct Guest<S> {
     store: Rc<RefCell<S>>,
@@ -97,6 +100,13 @@ impl<S: Store + 'static> Guest<S> {
             true => Progress::Worked,
             false => progress,
         }
+    }
+
+    /// Why the guest has nothing to do any more: a write has ended its only router, as it ends
+    /// Click's program. The toolstack first takes the answers that wait for it.
+    pub fn ended(&self, now_ns: u64) -> Option<&'static str> {
+        let is_over = self.routers.borrow_mut().is_over(now_ns);
+        is_over.then_some(ENDED)
     }
 
     /// The error that ended the connection to the store; packets go on without it.

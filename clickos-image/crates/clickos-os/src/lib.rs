@@ -25,6 +25,7 @@ mod panic;
 pub mod platform;
 pub mod power;
 
+pub use panic::end_with;
 pub use xen_sys::events::wait;
 pub use xen_sys::{Kind, command_line, heap, kind, random, store_ring};
 

@@ -20,13 +20,22 @@ static PANICKED: AtomicBool = AtomicBool::new(false);
 fn panic(info: &PanicInfo<'_>) -> ! {
     if !PANICKED.swap(true, Relaxed) {
         heap::use_reserve();
-        let text = info.to_string().replace('\n', " ");
-        console::write_all(b"\r\n");
-        console::write_all(text.as_bytes());
-        console::write_all(b"\r\n");
-        tell_store(&text);
+        say(&info.to_string().replace('\n', " "));
     }
     power::end(power::Reason::Crash)
+}
+
+/// Ends the domain, with a text as its last words. For the toolstack it crashed.
+pub fn end_with(text: &str) -> ! {
+    say(text);
+    power::end(power::Reason::Crash)
+}
+
+fn say(text: &str) {
+    console::write_all(b"\r\n");
+    console::write_all(text.as_bytes());
+    console::write_all(b"\r\n");
+    tell_store(text);
 }
 
 /// Writes the key `panic`. The connection is made anew: the one in use may be half-way through

@@ -21,7 +21,7 @@ const PLUG_PERIOD_NS: u64 = 20_000_000;
 
 type Devices = BTreeMap<u32, Rc<RefCell<dyn Device>>>;
 
-/// Runs the guest. It ends by a signal, or by a panic, which aborts.
+/// Runs the guest. It ends by a signal, by a panic, which aborts, or with its router.
 pub(crate) fn run(
     arguments: &Arguments,
     vifs: Vec<Vif>,
@@ -43,6 +43,7 @@ pub(crate) fn run(
         plug,
         plug_due_ns: 0,
         now_ns: 0,
+        ended: None,
     };
     let mut looper = GuestLoop::new(guest, process);
     console::line(&format!(
@@ -56,16 +57,20 @@ pub(crate) fn run(
             if let Some(devices) = looper.platform().plugged() {
                 looper.guest().set_devices(devices);
             }
+            if let Some(why) = looper.platform().ended.take() {
+                say_to_store(&client, &why);
+                std::process::exit(0);
+            }
         }
     }));
     let Err(_) = end;
-    say_to_store(&client);
+    say_to_store(&client, &last_words::take());
     std::process::abort()
 }
 
-fn say_to_store(client: &RefCell<Client>) {
+fn say_to_store(client: &RefCell<Client>, words: &str) {
     if let Ok(mut client) = client.try_borrow_mut() {
-        link::last_words(&mut client, &last_words::take());
+        link::last_words(&mut client, words);
     }
 }
 
@@ -95,6 +100,8 @@ struct Process {
     /// The time of the next look at `plug`.
     plug_due_ns: u64,
     now_ns: u64,
+    /// Why the guest ends.
+    ended: Option<String>,
 }
 
 impl Process {
@@ -155,5 +162,10 @@ impl Platform for Process {
 
     fn say(&mut self, line: &str) {
         console::line(line);
+    }
+
+    fn end(&mut self, why: &str) {
+        console::line(why);
+        self.ended = Some(why.to_owned());
     }
 }

@@ -177,6 +177,16 @@ impl Bed {
         self.guest.run(self.now_ns) == Progress::Worked
     }
 
+    /// Why the guest ends now.
+    pub fn ended(&self) -> Option<&'static str> {
+        self.guest.ended(self.now_ns)
+    }
+
+    /// Lets time pass.
+    pub fn pass(&mut self, ns: u64) {
+        self.now_ns += ns;
+    }
+
     pub fn lost(&self) -> bool {
         self.guest.lost().is_some()
     }
