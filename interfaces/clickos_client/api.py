@@ -144,6 +144,18 @@ class Secrets:
     query = {}
 
 
+class Revision(int):
+    """The number of a revision, and what the guest did only once.
+
+    :ivar commands: handlers whose writes did something once
+    :ivar edits: handlers whose writes changed a part of a table
+
+    Desired state has neither: a start of the guest does not repeat them.
+    """
+
+    commands = edits = ()
+
+
 class Client:
     """clickos-api with the credentials of a keystoneauth session.
 
@@ -190,7 +202,7 @@ class Client:
         return found
 
     def write(self, guest, name, value):
-        """Write one handler; return the revision of desired state.
+        """Write one handler; return the Revision of desired state.
 
         Waits for the guest's verdict, as every method that changes a guest.
         """
@@ -357,7 +369,7 @@ class Client:
         try:
             found = answer.json()
             if answer.status_code != ACCEPTED:
-                return found['revision']
+                return _revision(found)
             number = found['change']['number']
         except (ValueError, KeyError, TypeError):
             raise ks_exc.InvalidResponse(answer)
@@ -419,6 +431,14 @@ def _values(answer):
     except (KeyError, TypeError, ValueError):
         raise ks_exc.ClientException('clickos-api gave an answer that cannot'
                                      ' be understood')
+
+
+def _revision(answer):
+    """Return the Revision of an answer."""
+    found = Revision(answer['revision'])
+    for key in ('commands', 'edits'):
+        setattr(found, key, tuple(answer.get(key, ())))
+    return found
 
 
 def _handler(name):

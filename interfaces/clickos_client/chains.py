@@ -16,6 +16,11 @@ FUSED_MARK = f'{MARK}, fused: '
 VNF_MARK = 'clickos-vnf:'
 
 
+_CLASSIFIER = ('ethertype', 'protocol', 'source_ip_prefix',
+               'destination_ip_prefix', 'logical_source_port',
+               'logical_destination_port')
+
+
 class ChainError(ValueError):
     """A chain or hop that does not exist, or that cannot be as wanted."""
 
@@ -111,6 +116,36 @@ def hops(network, chain):
         found.append(Hop(group.name or group.id, group,
                          [pairs[pair] for pair in group.port_pairs]))
     return found
+
+
+def described(network, chain):
+    """Say which packets a chain steers.
+
+    :returns: dict: 'network', its name; 'direction'; 'classifiers', a text
+        for each, in the words of the option --classifier
+    """
+    pairs = [pair for hop in hops(network, chain) for pair in hop.pairs]
+    of_port = pairs and network.get_port(pairs[0].ingress).network_id
+    symmetric = (chain.chain_parameters or {}).get('symmetric')
+    return {
+        'network': network.get_network(of_port).name if pairs else '',
+        'direction': ('both ways: answers take the hops in the opposite order'
+                      if symmetric else 'one way: answers go straight'),
+        'classifiers': [_classifier(network.get_sfc_flow_classifier(key))
+                        for key in chain.flow_classifiers]}
+
+
+def _classifier(flow):
+    """Return a flow classifier as --classifier takes it."""
+    words = [(key.replace('_', '-'), getattr(flow, key, None))
+             for key in _CLASSIFIER]
+    for side in ('source', 'destination'):
+        first, last = (getattr(flow, f'{side}_port_range_{end}', None)
+                       for end in ('min', 'max'))
+        words.append((f'{side}-port', first if last in (None, first)
+                      else f'{first}:{last}'))
+    return ','.join(f'{key}={value}' for key, value in words
+                    if value is not None) or 'all packets'
 
 
 def find_hop(found, name):

@@ -144,6 +144,10 @@ class Vnf:
         return word if isinstance(word, str) and word in outcomes.TEXTS \
             else ''
 
+    def verdict_number(self):
+        """Return the number of the last verdict; a new one has another."""
+        return self.verdict.get('number')
+
     @property
     def refusal(self):
         """Return why the last update is not in force, or nothing."""

@@ -42,11 +42,15 @@ class Verdict:
     :param server_id: whose change it is
     :param number: of the change
     :param revision: of the state after it; None without a verdict
+    :param commands: handlers whose writes did something once
+    :param edits: handlers whose writes changed a part of a table
     """
 
     server_id: str
     number: int
     revision: int | None = None
+    commands: tuple = ()
+    edits: tuple = ()
 
 
 class Handlers:
@@ -179,7 +183,8 @@ class Handlers:
     def write(self, context, target, writes):
         """Write handlers, all or none; return a Verdict.
 
-        Recorded as desired state if, and only if, the guest accepted them.
+        Recorded as desired state if, and only if, the guest accepted them
+        and calls them values: commands and edits are not repeated.
         """
         server = self.owned(context, target, policy.WRITE)
         verdict = self._write(server, writes)
@@ -214,7 +219,7 @@ class Handlers:
             ticket = self.store.begin(
                 where.state_key, inner, where.project_id, where.id,
                 where.require_host(), may_wait=True)
-            return self._carry_out(where, ticket,
+            return self._carry_out(where, ticket, inner,
                                    self._sender(where, inner))
         if self._where_it_is(fused, change) is None:
             raise errors.Silent(f'server {fused.id}, which has the hops of'
@@ -282,7 +287,7 @@ class Handlers:
                 seat.ask()
             try:
                 job = self.workers.submit(self._carry_out, server, ticket,
-                                          method, *arguments)
+                                          change, method, *arguments)
             except errors.ApiError as exc:
                 self.store.fail(server.state_key, ticket.number, exc)
                 raise
@@ -291,20 +296,20 @@ class Handlers:
 
     def _verdict(self, server, ticket, job, wait_s):
         try:
-            revision = job.result(wait_s)
+            verdict = job.result(wait_s)
         except futures.TimeoutError:
-            revision = None
-        return Verdict(server.id, ticket.number, revision)
+            verdict = None
+        return verdict or Verdict(server.id, ticket.number)
 
-    def _carry_out(self, server, ticket, method, *arguments):
+    def _carry_out(self, server, ticket, change, method, *arguments):
         """Wait for a verdict and record it.
 
-        :returns: the revision; None if the agent gave no verdict
+        :param change: for the record
+        :returns: Verdict; None if the agent gave no verdict
         """
         self._reading.values.changed(server.id)
         try:
-            applied, incarnation = method(server.host, server.id, ticket,
-                                          *arguments)
+            accepted = method(server.host, server.id, ticket, *arguments)
         except errors.ApiError as exc:
             is_refusal = rpc.is_refusal(exc)
             self.store.fail(server.state_key, ticket.number,
@@ -316,8 +321,13 @@ class Handlers:
             return None
         finally:
             self._reading.values.changed(server.id)
-        return self.store.accept(server.state_key, ticket.number, applied,
-                                 incarnation)
+        revision = self.store.accept(
+            server.state_key, ticket.number, accepted.applied,
+            accepted.incarnation, accepted.passing)
+        passing = accepted.passing.get(ticket.number, states.Passing())
+        return Verdict(server.id, ticket.number, revision,
+                       *(tuple(states.names(change, places)) for places in (
+                           passing.commands, passing.edits)))
 
     def change(self, context, target, number):
         """Return a change of the target's guest as a client sees it."""

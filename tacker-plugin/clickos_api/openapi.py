@@ -44,7 +44,10 @@ _CHANGE = _object(
                                     message=_TEXT))
 _PENDING = _object(['change'], change=_object(
     ['number', 'status'], number=_NUMBER, status={'enum': ['pending']}))
-_REVISION = _object(['revision'], revision=_NUMBER)
+_NAMES = {'type': 'array', 'items': _TEXT}
+#: Writes of commands and edits are not repeated at a start of the guest.
+_REVISION = _object(['revision'], revision=_NUMBER, commands=_NAMES,
+                    edits=_NAMES)
 _STATE = _object(
     ['revision', 'number', 'writes'], revision=_NUMBER, number=_NUMBER,
     writes=_WRITES, secrets={

@@ -214,7 +214,10 @@ def _read(name, found, max_age_s):
 def _verdict(verdict):
     """Return 200 with the revision, or 202 with the change's address."""
     if verdict.revision is not None:
-        return {'revision': verdict.revision}
+        return {'revision': verdict.revision, **{
+            key: list(names) for key, names in (
+                ('commands', verdict.commands), ('edits', verdict.edits))
+            if names}}
     location = f'/v1/servers/{verdict.server_id}/changes/{verdict.number}'
     return ({'change': {'number': verdict.number, 'status': states.PENDING}},
             202, {'Location': location, 'Retry-After': '1'})

@@ -36,6 +36,12 @@ class ResourceNotUsable(ClickOSError):
     message = "%(kind)s %(name)s: %(reason)s"
 
 
+class PortInChain(ResourceNotUsable):
+    """A port has to go that a hop of a chain has."""
+
+    http_status = 409
+
+
 class GuestFailed(ClickOSError):
     message = "%(name)s (server %(server_id)s): %(reason)s"
 

@@ -109,7 +109,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
             verdict = self._decide(context, vnf_instance, wanted, earlier)
         if wanted is None or len(text) > _MAX_SHOWN:
             wanted = text[:_MAX_SHOWN]
-        return dict(verdict, request=wanted)
+        return dict(verdict, request=wanted, number=_number(earlier) + 1)
 
     @staticmethod
     def _request(vnf_instance):
@@ -163,6 +163,12 @@ def _verdict(vnf_instance):
     except (ValueError, RecursionError):
         found = {}
     return found if isinstance(found, dict) else {}
+
+
+def _number(verdict):
+    """Return the number of a verdict; it tells a new one from the last."""
+    number = verdict.get('number')
+    return number if type(number) is int else 0
 
 
 def _failure(reason, earlier, outcome):

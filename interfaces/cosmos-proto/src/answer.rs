@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use vale_proto::{ChainInfo, Counters, Mac, PortName, SegmentUplink, SwitchName};
 
 use crate::guest::{Nic, Uuid, Vif};
-use crate::request::History;
+use crate::request::{History, Passing};
 
 /// The answer of a verb that only does something.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -215,6 +215,9 @@ pub struct Applied {
     /// The UUID of this start of the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Uuid>,
+    /// Which writes of these changes are no values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passing: Vec<Passing>,
 }
 
 /// A numbered change that a guest refused.
@@ -240,6 +243,9 @@ pub struct Changes {
     pub refused: Vec<Refusal>,
     /// Those that the guest has not answered.
     pub pending: Vec<u64>,
+    /// Which writes of the accepted changes are no values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passing: Vec<Passing>,
 }
 
 /// A guest that was halted for a move.

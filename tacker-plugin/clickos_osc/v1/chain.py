@@ -143,7 +143,7 @@ def _wanted(manager, args):
 
 
 class ShowChain(_ChainCommand, command.Lister):
-    """Show the hops of a chain with their rates and drops.
+    """Show which packets a chain steers, and its hops' rates and drops.
 
     The row "entered" counts the packets that entered the chain. Live: the
     guests of the hop that work, of all. Loops: frames that would have passed
@@ -168,6 +168,8 @@ class ShowChain(_ChainCommand, command.Lister):
             raise exceptions.CommandError(
                 f'--interval {args.interval}: not between {_INTERVAL_S[0]}'
                 f' and {_INTERVAL_S[1]} s')
+        if args.formatter == 'table':
+            self._describe(network, chain)
         names = [hop.name for hop in chains.hops(network, chain)]
         before, start = self._read(chain), time.monotonic()
         time.sleep(args.interval)
@@ -176,6 +178,16 @@ class ShowChain(_ChainCommand, command.Lister):
         rows += [_row(name, old, new, seconds) for name, old, new in zip(
             names, before['hops'], after['hops'])]
         return _COLUMNS, rows
+
+    def _describe(self, network, chain):
+        """Write which packets the chain steers above its table."""
+        found = chains.described(network, chain)
+        lines = [('chain', f'{chain.name} ({chain.id})'),
+                 ('network', found['network']),
+                 ('direction', found['direction']),
+                 *(('classifier', text) for text in found['classifiers'])]
+        self.app.stdout.write(''.join(
+            f'{key + ":":12}{shown.line(text)}\n' for key, text in lines))
 
     def _read(self, chain):
         with shown.refusals():

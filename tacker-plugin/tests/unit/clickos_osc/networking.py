@@ -69,6 +69,10 @@ class Network:
         """Show a port."""
         return self.known_ports[key]
 
+    def get_network(self, key):
+        """Show a network."""
+        return types.SimpleNamespace(id=key, name=f'{key}-name')
+
     def find_port(self, name, ignore_missing, **query):
         """Show a port by its id, or by its name among those of a query."""
         found = [port for port in self.known_ports.values()

@@ -204,8 +204,15 @@ class ChainTest(base.CommandTestCase):
         self.create(hops=['a'])
         made, = self.network.sfc_port_chains()
         self.cloud.add_chain(made.id, self.project_id)
-        columns, rows = self.run_chain(chain.ShowChain, 'web', '--interval',
-                                       '0.1')
+        (columns, rows), out = self.run_command(
+            chain.ShowChain, 'web', '--interval', '0.1')
+        for line in (f'chain:      web ({made.id})', 'network:    net-name',
+                     'direction:  both ways: answers take the hops',
+                     f'classifier: {FLOW}'):
+            self.assertIn(line, out)
+        _, out = self.run_command(chain.ShowChain, 'web', '--interval',
+                                  '0.1', '-f', 'json')
+        self.assertNotIn('network', out)
         self.assertEqual('Hop', columns[0])
         self.assertEqual([('entered', '', 0, 0, 0, 3, 300, 0, 0),
                           ('a', '1/2', 0, 0, 0, 3, 300, 0, 0)], rows)
