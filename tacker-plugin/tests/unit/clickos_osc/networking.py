@@ -43,6 +43,7 @@ class Network:
         self.known_ports[key] = types.SimpleNamespace(
             id=key, name=f'VDU1-0-{key}', device_id=server_id,
             mac_address=mac, description=description, network_id='net',
+            fixed_ips=[{'ip_address': '10.0.0.9'}],
             is_port_security_enabled=False, project_id=project_id)
 
     def create_port(self, **values):
