@@ -7,15 +7,17 @@ import hashlib
 import os
 import time
 
-from clickos_client import api
-from clickos_client import catalog
-from clickos_client import descriptor_reader
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
 from clickos_osc import files
+from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc import waiting
+
+api = lazy.module('clickos_client.api')
+catalog = lazy.module('clickos_client.catalog')
+descriptor_reader = lazy.module('clickos_client.descriptor_reader')
 
 _CATALOG, _DIGEST = 'clickos_catalog', 'clickos_digest'
 _ONBOARD_S = 60

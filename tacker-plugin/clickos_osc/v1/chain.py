@@ -4,17 +4,19 @@
 import contextlib
 import time
 
-from clickos_client import chains
-from clickos_client import combiner
-from clickos_client import fusion
 from openstack import exceptions as sdk_exc
 from osc_lib.cli import format_columns
 from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc.v1 import hops
-from clickos_osc.v1 import nsd
+
+chains = lazy.module('clickos_client.chains')
+combiner = lazy.module('clickos_client.combiner')
+fusion = lazy.module('clickos_client.fusion')
+hops = lazy.module('clickos_osc.v1.hops')
+nsd = lazy.module('clickos_osc.v1.nsd')
 
 _INTERVAL_S = (0.1, 10.0)
 _COUNTERS = ('packets', 'bytes', 'dropped')

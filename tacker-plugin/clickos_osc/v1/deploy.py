@@ -6,14 +6,16 @@ import contextlib
 from osc_lib.command import command
 from osc_lib import exceptions
 
-from clickos_osc import networks
-from clickos_osc import packages
-from clickos_osc import properties
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc import tacker
-from clickos_osc import waiting
 from clickos_osc.v1 import lifecycle
 from clickos_osc.v1 import vnf as vnf_commands
+from clickos_osc import waiting
+
+networks = lazy.module('clickos_osc.networks')
+packages = lazy.module('clickos_osc.packages')
+properties = lazy.module('clickos_osc.properties')
+tacker = lazy.module('clickos_osc.tacker')
 
 _MAX_NAME = 255
 

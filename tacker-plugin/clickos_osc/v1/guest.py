@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands on a guest, and which one it is."""
 
-from clickos_client import api
-from clickos_client import outcomes
 from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc import tacker
+
+api = lazy.module('clickos_client.api')
+tacker = lazy.module('clickos_osc.tacker')
+outcomes = lazy.module('clickos_client.outcomes')
 
 
 class GuestCommand(command.Command):

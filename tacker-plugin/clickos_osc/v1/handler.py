@@ -5,14 +5,16 @@ import fnmatch
 import json
 import sys
 
-from clickos_client import graph
-from clickos_client import limits
 from osc_lib.command import command
 from osc_lib import exceptions
 
 from clickos_osc import files
+from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import guest
+
+graph = lazy.module('clickos_client.graph')
+limits = lazy.module('clickos_client.limits')
 
 
 class ListHandler(guest.GuestCommand, command.Lister):

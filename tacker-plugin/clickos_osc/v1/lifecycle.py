@@ -4,10 +4,12 @@
 from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc import tacker
-from clickos_osc import waiting
 from clickos_osc.v1 import guest
+from clickos_osc import waiting
+
+tacker = lazy.module('clickos_osc.tacker')
 
 _COLUMNS = ('ID', 'Name', 'Operation', 'State', 'Detail')
 _ACCEPTED = 'ACCEPTED'

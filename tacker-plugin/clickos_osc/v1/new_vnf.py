@@ -8,7 +8,10 @@ import zipfile
 from osc_lib.command import command
 from osc_lib import exceptions
 
-from clickos_osc import scaffold
+from clickos_osc import lazy
+
+scaffold = lazy.module('clickos_osc.scaffold')
+
 
 _NAME = re.compile(r'[a-z][a-z0-9]*(-[a-z0-9]+)*')
 _NAME_LENGTH = 32

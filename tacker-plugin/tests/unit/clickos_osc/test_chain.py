@@ -236,12 +236,12 @@ class ChainTest(base.CommandTestCase):
         self.refused('x: no', chain.InsertHop, 'web', 'c')
         self.assertEqual(before, self.made())
 
-    def test_show(self):
+    def test_stats(self):
         self.create(hops=['a'])
         made, = self.network.sfc_port_chains()
         self.cloud.add_chain(made.id, self.project_id)
-        columns, rows = self.run_chain(chain.ShowChainStats, 'web', '--interval',
-                                       '0.1')
+        columns, rows = self.run_chain(
+            chain.ShowChainStats, 'web', '--interval', '0.1')
         self.assertEqual('Hop', columns[0])
         self.assertEqual([('entered', '', 0, 0, 0, 3, 300, 0, 0),
                           ('a', '1/2', 0, 0, 0, 3, 300, 0, 0)], rows)

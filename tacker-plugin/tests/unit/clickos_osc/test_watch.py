@@ -63,7 +63,7 @@ class ShowVnfTest(WatchTest):
                 'name', 'vnfd_id', 'status', 'last_operation',
                 'last_error')))
         self.assertEqual([{'name': 'VDU1-0', 'vnfc': 'vnfc-1', 'vdu': 'VDU1',
-              'host': '', 'state': 'ACTIVE',
+                           'host': '', 'state': 'ACTIVE',
                            'server': self.server_id}], found['guests'])
         self.assertEqual({'rules': 'deny all'}, found['properties'])
         (port,) = found['ports']
