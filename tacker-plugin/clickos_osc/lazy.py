@@ -10,7 +10,7 @@ import sys
 
 
 def module(name):
-    """Return a module whose code runs when an attribute of it is wanted."""
+    """Return a module whose code runs at the first use of an attribute."""
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.find_spec(name)

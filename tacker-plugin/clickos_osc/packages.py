@@ -40,7 +40,7 @@ class Package:
 
     @property
     def descriptor(self):
-        """What descriptor_reader.read() returns."""
+        """The answer of descriptor_reader.read()."""
         with damages(self.name):
             return descriptor_reader.read(self.content)
 
@@ -99,7 +99,7 @@ def of_vnf(source, vnfd_id):
         if body.get('vnfdId') == vnfd_id:
             return of_tacker(source, body)
     raise exceptions.CommandError(
-        f'VNFD {shown.line(str(vnfd_id))}: the project has no package of it')
+        f'VNFD {shown.line(str(vnfd_id))}: no package of the project has this VNFD')
 
 
 def from_catalog(clickos, name):

@@ -24,8 +24,8 @@ class DeployVnf(lifecycle.Progress, command.ShowOne):
     """Deploy a VNF: on-board its package if needed, make and start it.
 
     The package is a file, one of Tacker (ID, VNFD ID or product), or one of
-    the catalog. A deployment that fails is removed. Only with --wait the
-    command sees the end and shows the addresses.
+    the catalog. The command removes a deployment that fails. With --wait it sees
+    the end and shows the addresses.
 
     Examples:
       openstack clickos vnf deploy firewall --name edge \\

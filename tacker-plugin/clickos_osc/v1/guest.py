@@ -48,6 +48,19 @@ def find(manager, args):
     return api.Server(find_server(manager, args.guest))
 
 
+def targets(manager, args):
+    """List (lead of a name, guest); of --all each guest of the VNF."""
+    if not args.all:
+        return [('', find(manager, args))]
+    if args.kind != 'vnf' or args.vnfc:
+        raise exceptions.CommandError('--all goes with --vnf, and without'
+                                      ' --vnfc')
+    source = tacker.Tacker(manager)
+    vnf = source.vnf(only_vnf(source.ids(args.guest), args.guest))
+    return [(f'{each.name} ', api.Vnf(vnf.id, each.id))
+            for each in vnf.guests]
+
+
 def _vnfc(manager, vnf_id, name):
     """Return what clickos-api takes for a guest's name: a VNFC id or VDU."""
     if name is None:

@@ -171,8 +171,8 @@ class RetryVnf(VnfsCommand):
 class DeleteVnf(VnfsCommand):
     """Delete VNFs that have no guest.
 
-    With --force a VNF is terminated first. An operation of it that failed is
-    given up before that.
+    With --force the command gives up a failed operation first, and
+    terminates the VNF.
 
     Examples:
       openstack clickos vnf delete edge
