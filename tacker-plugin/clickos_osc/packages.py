@@ -99,7 +99,7 @@ def of_vnf(source, vnfd_id):
         if body.get('vnfdId') == vnfd_id:
             return of_tacker(source, body)
     raise exceptions.CommandError(
-        f'VNFD {shown.line(str(vnfd_id))}: no package of the project has this VNFD')
+        f'VNFD {shown.line(str(vnfd_id))}: no package of the project has it')
 
 
 def from_catalog(clickos, name):

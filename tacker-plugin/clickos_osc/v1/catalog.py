@@ -2,9 +2,9 @@
 """openstack clickos catalog list | show."""
 
 from osc_lib.cli import format_columns
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
 from clickos_osc import lazy
 from clickos_osc import shown
 

@@ -7,8 +7,8 @@ import logging
 import os
 import re
 
-from osc_lib.command import command
 
+from clickos_osc import command
 from clickos_osc import files
 from clickos_osc import lazy
 from clickos_osc import shown

@@ -3,9 +3,9 @@
 
 import contextlib
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
 from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import lifecycle
@@ -24,8 +24,8 @@ class DeployVnf(lifecycle.Progress, command.ShowOne):
     """Deploy a VNF: on-board its package if needed, make and start it.
 
     The package is a file, one of Tacker (ID, VNFD ID or product), or one of
-    the catalog. The command removes a deployment that fails. With --wait it sees
-    the end and shows the addresses.
+    the catalog. The command removes a deployment that fails. With --wait it
+    sees the end and shows the addresses.
 
     Examples:
       openstack clickos vnf deploy firewall --name edge \\

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands on a guest, and which one it is."""
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
 from clickos_osc import lazy
 from clickos_osc import shown
 

@@ -6,9 +6,9 @@ import json
 import sys
 
 from cliff import columns
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
 from clickos_osc import files
 from clickos_osc import lazy
 from clickos_osc import shown

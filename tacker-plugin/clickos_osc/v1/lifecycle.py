@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos vnf heal | scale | terminate | retry | delete."""
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
 from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import guest

@@ -5,9 +5,9 @@ import pathlib
 import re
 import zipfile
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
 from clickos_osc import lazy
 
 scaffold = lazy.module('clickos_osc.scaffold')
