@@ -10,6 +10,7 @@ from oslo_log import log as logging
 
 from clickos_api import audit
 from clickos_api import authority
+from clickos_api import catalog
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
@@ -61,6 +62,8 @@ class Handlers:
         self._audit = audit.Audit(conf)
         self.chains = chains.Chains(self.cloud, self.agent, self.authority)
         self.fusing = fusing.Fusing(self, self._audit)
+        self.catalog = catalog.Catalog(conf.clickos_api.catalog_path,
+                                       self._policy)
         self._options = conf.clickos_api
         self.workers = workers.Workers(conf.clickos_api.guest_threads)
         self._places = workers.Places(conf.clickos_api.waiting_threads)

@@ -81,6 +81,19 @@ def flow(manager, pairs):
     return values
 
 
+def as_text(flow):
+    """Return a flow classifier as --classifier takes it."""
+    found = {key: getattr(flow, key.replace('-', '_'), None)
+             for key in ('ethertype', *_TEXTS, *_PORTS)}
+    for key in _RANGES:
+        name = key.replace('-', '_')
+        first = getattr(flow, f'{name}_range_min', None)
+        last = getattr(flow, f'{name}_range_max', None)
+        found[key] = first if first == last else f'{first}:{last}'
+    return ','.join(f'{key}={value}' for key, value in found.items()
+                    if value is not None)
+
+
 def _range(key, value):
     first, _, last = value.partition(':')
     try:

@@ -17,11 +17,6 @@ FOLDER = '/opt/clickos'
 #: For the hotplug scripts of vifs that valed serves.
 _SCRIPT_SETTINGS = f'VALE_CTL=({FOLDER}/vale-ctl ' \
     f'--socket {FOLDER}/valed.sock)\n'
-#: A login shell of dom0 finds the programs, and they their daemons.
-_PROFILE = f"""\
-export PATH=$PATH:{FOLDER}
-export COSMOSD_SOCKET={FOLDER}/cosmosd.sock VALED_SOCKET={FOLDER}/valed.sock
-"""
 #: The programs of the switch, and all.
 SWITCH = ('valed', 'vale-ctl')
 PROGRAMS = ('cosmosd', 'cosmos', *SWITCH)
@@ -92,7 +87,6 @@ def add(state, contents, programs=PROGRAMS):
     """Add programs to what is in dom0 from the start."""
     for program in programs:
         contents.add(built(state, program), f'{FOLDER}/{program}', 0o755)
-    contents.add_text(_PROFILE, '/root/.bash_profile')
 
 
 def built(state, program):
