@@ -11,9 +11,9 @@ from clickos_osc import packages
 from clickos_osc import properties
 from clickos_osc import shown
 from clickos_osc import tacker
-from clickos_osc import waiting
 from clickos_osc.v1 import lifecycle
 from clickos_osc.v1 import vnf as vnf_commands
+from clickos_osc import waiting
 
 _MAX_NAME = 255
 

@@ -6,8 +6,8 @@ from osc_lib import exceptions
 
 from clickos_osc import shown
 from clickos_osc import tacker
-from clickos_osc import waiting
 from clickos_osc.v1 import guest
+from clickos_osc import waiting
 
 _COLUMNS = ('ID', 'Name', 'Operation', 'State', 'Detail')
 _ACCEPTED = 'ACCEPTED'

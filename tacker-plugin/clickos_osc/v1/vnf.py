@@ -12,9 +12,9 @@ from clickos_osc import packages
 from clickos_osc import properties
 from clickos_osc import shown
 from clickos_osc import tacker
-from clickos_osc import waiting
 from clickos_osc.v1 import guest
 from clickos_osc.v1 import lifecycle
+from clickos_osc import waiting
 
 _COUNTERS = ('rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes')
 
