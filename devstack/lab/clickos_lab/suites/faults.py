@@ -19,7 +19,7 @@ from clickos_lab import paths
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import tempest_run
 
-_ALL = r'\.(Faults|Kills|Outages)\w*\.'
+_ALL = r'\.(Faults|Kills|Outages|PowerCut)\w*\.'
 _COLUMNS = ('fault', 'operation', 'outcome', 'seconds', 'reason')
 #: of the operations with another daemon away for 10 s, in hundredths
 _LEAST_PERCENT = 90
