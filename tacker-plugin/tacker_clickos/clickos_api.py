@@ -6,15 +6,17 @@ import http
 import time
 
 from clickos_client import api
+from clickos_client import outcomes
 from keystoneauth1 import exceptions as ka_exceptions
 from oslo_log import log as logging
 
 from tacker_clickos import exception
+from tacker_clickos import outages
 
 LOG = logging.getLogger(__name__)
 
 _MAX_CODE = 64
-_NO_STATE = 'no-such-state'
+_NO_STATE, _NOT_RECEIVED = 'no-such-state', 'not-received'
 _MAX_MESSAGE = 4000
 #: What clickos-api answers while a service that it needs is away.
 _NO_VERDICT = (http.HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -39,8 +41,9 @@ class Client(object):
     def write(self, server_id, writes):
         """Write handlers, all or none; return the new revision.
 
-        A request without a verdict may take effect later, so it is repeated
-        until one has a verdict. Values are whole: a repetition is harmless.
+        A request without a verdict may take effect later, or did not reach
+        the guest. So it is repeated until one has a verdict. Values are
+        whole: a repetition is harmless.
 
         :param writes: [[handler, value]]
         :raises: HandlerRefused, ApiUnavailable
@@ -50,10 +53,12 @@ class Client(object):
             try:
                 with _translated():
                     return self._client.write_many(server_id, writes)
-            except (exception.ApiUnavailable,
+            except (exception.ApiUnavailable, exception.ServiceAway,
                     exception.HandlerRefused) as error:
-                if not _says_nothing(error) or time.monotonic() > end_s:
+                if not _says_nothing(error):
                     raise
+                if time.monotonic() > end_s:
+                    raise _unknown(error)
                 LOG.info('A write of server %s is repeated: %s', server_id,
                          error)
             time.sleep(_PAUSE_S)
@@ -86,11 +91,16 @@ class Client(object):
     def create_state(self, configuration):
         """Make a guest's state; return its id.
 
+        clickos-api removes a state without a guest after a day, such as one
+        whose id got lost.
+
         :param configuration: document.Configuration
         :raises: HandlerRefused, ApiUnavailable
         """
-        with _translated():
-            return self._client.create_state(configuration)
+        def make():
+            with _translated():
+                return self._client.create_state(configuration)
+        return outages.once(lambda: None, make)
 
     def rebase_state(self, state_id, configuration, keep=None):
         """Give a guest's state another configuration.
@@ -108,6 +118,14 @@ class Client(object):
             return False
         return True
 
+    def set_port_roles(self, port_id, roles):
+        """Give a port roles, of port_roles.ROLES.
+
+        :raises: HandlerRefused, ApiUnavailable
+        """
+        with _translated():
+            self._client.set_port_roles(port_id, roles)
+
     def delete_state(self, state_id):
         """Forget the state of a guest that is gone.
 
@@ -121,9 +139,19 @@ class Client(object):
             LOG.info('State %s is not deleted: %s', state_id, error)
 
 
+def _unknown(error):
+    """Return the error of a request that never got a verdict."""
+    if error.outcome == outcomes.LOST:
+        return error
+    return exception.ApiUnavailable(reason='%s: %s' % (
+        str(error).removeprefix('clickos-api: '),
+        outcomes.TEXTS[outcomes.UNKNOWN]))
+
+
 def _says_nothing(error):
-    """True if an earlier request may be in force, or will be."""
-    return getattr(error, 'status', None) in (None, *_NO_VERDICT)
+    """True if the request has no verdict: another one may have one."""
+    return getattr(error, 'status', None) in (None, *_NO_VERDICT) \
+        or getattr(error, 'code', None) == _NOT_RECEIVED
 
 
 @contextlib.contextmanager
@@ -131,7 +159,9 @@ def _translated():
     try:
         yield
     except api.ClickOSError as error:
-        raise exception.HandlerRefused(
+        kind = (exception.HandlerAway if error.status in _NO_VERDICT
+                else exception.HandlerRefused)
+        raise kind(
             error.code[:_MAX_CODE], error.message[:_MAX_MESSAGE],
             error.status)
     except ka_exceptions.ClientException as error:

@@ -134,6 +134,7 @@ impl<'a> Session<'a> {
     pub fn doctor(&self, valed: &Path) -> Result<()> {
         let mut checks = vec![doctor::listening("cosmosd", self.socket)];
         checks.push(doctor::listening("valed", valed));
+        checks.extend(doctor::kept(valed));
         let host = self.call::<verb::DescribeHost>(&NoArgs {}).ok();
         let machine = Machine::new("/");
         let kind = host.as_ref().map(|host| host.host_kind == "xen");

@@ -7,6 +7,7 @@
 use std::sync::MutexGuard;
 use std::time::Duration;
 
+use clickos_protocol::Marks;
 use cosmos_proto::answer::{Applied, Changes, Installed};
 use cosmos_proto::{History, Stamp, UpTo, Writes};
 use log::warn;
@@ -42,6 +43,7 @@ impl Toolstack {
         };
         let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
         self.conclude(&guest, stamp, answer)
+            .map_err(Error::after_change)
     }
 
     /// Installs a router, with a number or without one.
@@ -67,10 +69,12 @@ impl Toolstack {
         };
         let answer = proposal.settle_or_keep();
         let generation = *answer.as_ref().unwrap_or(&0);
-        let changes = self.conclude(&guest, stamp, answer.map(drop))?;
+        let changes = self
+            .conclude(&guest, stamp, answer.map(|_| Marks::default()))
+            .map_err(Error::after_change)?;
         if rid == 0 {
             guest.set_config_name(spec.config_name);
-            self.keep(&guest)?;
+            self.keep(&guest).map_err(Error::after_change)?;
         }
         Ok(installed(generation, changes))
     }
@@ -170,7 +174,7 @@ impl Toolstack {
     }
 
     /// Notes a verdict. Without one the change stays pending, unless a sweep found it.
-    fn conclude(&self, guest: &Guest, stamp: &Stamp, answer: Result<()>) -> Result<Applied> {
+    fn conclude(&self, guest: &Guest, stamp: &Stamp, answer: Result<Marks>) -> Result<Applied> {
         if let Err(error) = &answer {
             if matches!(error.code, Code::Timeout | Code::Store | Code::DeadGuest) {
                 let found = guest.ledger.book().accepted();
@@ -186,10 +190,10 @@ impl Toolstack {
         let order = guest.ledger.order();
         self.sweep(guest)?;
         drop(order);
-        answer.map(|()| guest.ledger.book().accepted())
+        answer.map(|_| guest.ledger.book().accepted())
     }
 
-    fn close(&self, guest: &Guest, number: u64, verdict: &Result<()>) -> Result<()> {
+    fn close(&self, guest: &Guest, number: u64, verdict: &Result<Marks>) -> Result<()> {
         let place = self.change_book(guest, |book| Ok(book.close(number, verdict)))?;
         // On disk first: nodes without a place in the ledger are removed at the next start.
         match place {
@@ -239,6 +243,7 @@ mod tests {
     use super::*;
     use crate::spec::Spec;
     use crate::testing::{World, spec, uuid};
+    use cosmos_proto::Passing;
 
     /// No answer takes as long.
     const SOON: Duration = Duration::from_secs(60);
@@ -362,6 +367,32 @@ mod tests {
             !keys.iter().any(|key| key.contains("/request/")),
             "{keys:?}"
         );
+    }
+
+    #[test]
+    fn a_command_is_marked_over_restarts_and_moves() {
+        let mut world = running(&spec(1));
+        let mut command = writes(5, "", false);
+        "c.reset".clone_into(&mut command.writes[0].0);
+        let marked = [Passing {
+            number: 5,
+            commands: vec![0],
+            edits: vec![],
+        }];
+        world.store.hold_answers(true);
+        let late = world.toolstack.write_stamped(&command, BRIEF);
+        assert_eq!(code(late), "timeout");
+        world = world.restart();
+        world.store.hold_answers(false);
+        assert_eq!(settle(&world, 5).passing, marked);
+        world = world.restart();
+        assert_eq!(write(&world, 6, "deny all").unwrap().passing, marked);
+        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        let history = world.toolstack.history(&guest).unwrap();
+        assert_eq!(Book::arrived(&history).unwrap().accepted().passing, marked);
+        // A change whose number is forgotten keeps no marks.
+        (7..30).for_each(|number| drop(write(&world, number, "deny all").unwrap()));
+        assert_eq!(settle(&world, 30).passing, []);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::pool::Pool;
 use crate::record::{Phase, Records};
 use crate::saved::Saved;
 use crate::spec::{Cpu, Uuid, Write};
+use crate::state_room::StateRoom;
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
 use crate::text::escape;
@@ -46,6 +47,7 @@ pub struct Toolstack {
     pub health: Health,
     pub pool: Pool,
     pub saved: Saved,
+    pub room: Arc<StateRoom>,
     pub started: Instant,
 }
 
@@ -127,7 +129,7 @@ impl Toolstack {
         let generation = self.change(&guest, rid, timeout, install)?;
         if rid == 0 {
             guest.set_config_name(spec.config_name);
-            self.keep(&guest)?;
+            self.keep(&guest).map_err(Error::after_change)?;
         }
         Ok(generation)
     }
@@ -186,6 +188,20 @@ impl Toolstack {
         let guest = self.table.get(uuid)?;
         self.ask(&guest, rid, timeout, |router| {
             control::read(router, name, param)
+        })
+    }
+
+    /// Reads handlers by their names, several at a time.
+    pub fn read_many(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        names: &[String],
+        timeout: Duration,
+    ) -> Result<Vec<Result<String>>> {
+        let guest = self.table.get(uuid)?;
+        self.ask(&guest, rid, timeout, |router| {
+            control::read_many(router, names)
         })
     }
 

@@ -95,6 +95,7 @@ verbs! {
     ListRouters "router-list": OfGuest => answer::Routers;
     ListHandlers "handler-list": OfRouter => answer::Handlers;
     ReadHandler "handler-read": Read => answer::HandlerValue;
+    ReadHandlers "handlers-read": Reads => answer::HandlerValues;
     WriteHandlers "handler-write": Writes => answer::Applied;
     SettleChanges "change-settle": UpTo => answer::Changes;
 }

@@ -16,6 +16,9 @@ use xenstore::{Link, Store};
 /// The token of the watches of a guest's control thread.
 pub const TOKEN: &str = "control";
 
+/// The last words of a guest whose router has ended.
+const ENDED: &str = "router 0 has ended: a handler such as stop was written";
+
 /// Routers and control thread of one guest.
 pub struct Guest<S> {
     store: Rc<RefCell<S>>,
@@ -105,6 +108,13 @@ impl<S: Store + 'static> Guest<S> {
             true => Progress::Worked,
             false => progress,
         }
+    }
+
+    /// Why the guest has nothing to do any more: a write has ended its only router, as it ends
+    /// Click's program. The toolstack first takes the answers that wait for it.
+    pub fn ended(&self, now_ns: u64) -> Option<&'static str> {
+        let is_over = self.routers.borrow_mut().is_over(now_ns);
+        is_over.then_some(ENDED)
     }
 
     /// The error that ended the connection to the store; packets go on without it.

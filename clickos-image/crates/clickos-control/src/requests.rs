@@ -76,6 +76,7 @@ impl<S: Store> Control<S> {
     /// The requester took an answer away.
     pub(crate) async fn response_gone(&mut self, rid: u8, seq: u32) -> Result<(), Error> {
         self.requests.open.remove(&(rid, seq));
+        self.count_answers();
         self.serve_requests().await
     }
 
@@ -86,8 +87,14 @@ impl<S: Store> Control<S> {
         if self.requests.open.contains_key(&(rid, seq)) && self.link.read(&first).await?.is_none() {
             self.link.remove(&node::response(rid, seq)).await?;
             self.requests.open.remove(&(rid, seq));
+            self.count_answers();
         }
         self.serve_requests().await
+    }
+
+    fn count_answers(&self) {
+        let open = self.requests.open.len();
+        self.routers.borrow_mut().set_answers(open);
     }
 
     /// Compares what is in the store with what is known.
@@ -114,9 +121,14 @@ impl<S: Store> Control<S> {
 
     async fn serve_requests(&mut self) -> Result<(), Error> {
         while let Some((rid, seq)) = self.requests.next() {
+            // The one that is carried out now counts, too.
+            self.routers
+                .borrow_mut()
+                .set_answers(self.requests.open.len() + 1);
             if let Some((code, data)) = self.carry_out(rid, seq).await? {
                 self.respond(rid, seq, code, data).await?;
             }
+            self.count_answers();
         }
         Ok(())
     }

@@ -22,7 +22,7 @@ const PLUG_PERIOD_NS: u64 = 20_000_000;
 
 type Devices = BTreeMap<u32, Rc<RefCell<dyn Device>>>;
 
-/// Runs the guest. It ends by a signal, or by a panic, which aborts.
+/// Runs the guest. It ends by a signal, by a panic, which aborts, or with its router.
 pub(crate) fn run(
     arguments: &Arguments,
     vifs: Vec<Vif>,
@@ -46,6 +46,7 @@ pub(crate) fn run(
         plug,
         plug_due_ns: 0,
         now_ns: 0,
+        ended: None,
     };
     let mut looper = GuestLoop::new(guest, process);
     console::line(&format!(
@@ -62,16 +63,20 @@ pub(crate) fn run(
             if looper.platform().relinked() {
                 looper.guest().relink();
             }
+            if let Some(why) = looper.platform().ended.take() {
+                say_to_store(&mux, &why);
+                std::process::exit(0);
+            }
         }
     }));
     let Err(_) = end;
-    say_to_store(&mux);
+    say_to_store(&mux, &last_words::take());
     std::process::abort()
 }
 
-fn say_to_store(mux: &RefCell<Mux<Client>>) {
+fn say_to_store(mux: &RefCell<Mux<Client>>, words: &str) {
     if let Ok(mut mux) = mux.try_borrow_mut() {
-        link::last_words(mux.store_mut(), &last_words::take());
+        link::last_words(mux.store_mut(), words);
     }
 }
 
@@ -102,6 +107,8 @@ struct Process {
     /// The time of the next look at `plug`.
     plug_due_ns: u64,
     now_ns: u64,
+    /// Why the guest ends.
+    ended: Option<String>,
 }
 
 impl Process {
@@ -181,5 +188,10 @@ impl Platform for Process {
 
     fn say(&mut self, line: &str) {
         console::line(line);
+    }
+
+    fn end(&mut self, why: &str) {
+        console::line(why);
+        self.ended = Some(why.to_owned());
     }
 }

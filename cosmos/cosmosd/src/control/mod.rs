@@ -22,7 +22,7 @@ use crate::text::escape;
 
 pub use install::{RouterSpec, install, propose, propose_first, router_state, run};
 pub use list::routers;
-pub use request::{begin_write, handlers, read, write};
+pub use request::{begin_write, handlers, read, read_many, write};
 use slots::Slots;
 pub use verdict::{forget, verdict};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verdict of a change that its sender did not wait for any longer.
 
-use clickos_protocol::{ANSWER_NODES, Answer, Joined, Joiner};
+use clickos_protocol::{ANSWER_NODES, Answer, Joined, Joiner, Marks};
 
 use super::install::router_state;
 use super::request::outcome;
@@ -11,7 +11,7 @@ use crate::ledger::Place;
 use crate::store::{Change, Store};
 
 /// The guest's answer to a change, if it is there.
-pub fn verdict(store: &dyn Store, domid: u16, place: Place) -> Result<Option<Result<()>>> {
+pub fn verdict(store: &dyn Store, domid: u16, place: Place) -> Result<Option<Result<Marks>>> {
     match place {
         Place::Request { rid, seq } => of_request(store, &format!("{}/{rid}", root(domid)), seq),
         Place::Install { rid, generation } => of_install(store, domid, rid, generation),
@@ -33,7 +33,7 @@ pub fn forget(store: &dyn Store, domid: u16, place: Place) -> Result<()> {
     }
 }
 
-fn of_request(store: &dyn Store, router: &str, seq: u32) -> Result<Option<Result<()>>> {
+fn of_request(store: &dyn Store, router: &str, seq: u32) -> Result<Option<Result<Marks>>> {
     let mut answer = Joiner::new(Answer::MAX);
     for next in 0..ANSWER_NODES {
         let Some(piece) = store.read(&format!("{router}/response/{seq}/{next}"))? else {
@@ -45,7 +45,9 @@ fn of_request(store: &dyn Store, router: &str, seq: u32) -> Result<Option<Result
                 let parsed = Answer::parse(answer.data());
                 let parsed =
                     parsed.map_err(|_| Error::internal("guest's answer", "not of the protocol"));
-                return Ok(Some(parsed.and_then(outcome).map(drop)));
+                return Ok(Some(
+                    parsed.and_then(outcome).map(|data| Marks::parse(&data)),
+                ));
             }
             Joined::Malformed | Joined::TooLong => {
                 let error = Error::internal("guest's answer", "not of the protocol");
@@ -74,14 +76,14 @@ fn of_install(
     domid: u16,
     rid: u8,
     generation: u64,
-) -> Result<Option<Result<()>>> {
+) -> Result<Option<Result<Marks>>> {
     let state = router_state(store, domid, rid)?.filter(|state| state.generation >= generation);
     if state.is_none() && !is_wished(store, domid, rid, generation)? {
         return Ok(Some(Err(never())));
     }
     Ok(state.map(|state| match (state.generation, &*state.word) {
         (found, "Error") if found == generation => Err(Error::new(Code::BadConfig, state.error)),
-        (found, _) if found == generation => Ok(()),
+        (found, _) if found == generation => Ok(Marks::default()),
         _ => Err(Error::new(Code::Stale, "a later configuration came first")),
     }))
 }

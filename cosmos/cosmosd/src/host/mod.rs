@@ -141,6 +141,11 @@ pub trait Host: Send + Sync {
     /// memory than is free.
     fn check(&self, domain: &Domain) -> Result<()>;
 
+    /// As `check`, for a domain that takes the place of a running one.
+    fn check_instead(&self, domain: &Domain, _old: &Domain) -> Result<()> {
+        self.check(domain)
+    }
+
     /// The cache of images, on a host that runs any it is given.
     fn images(&self) -> Option<&Images> {
         None

@@ -10,6 +10,7 @@ mod plug;
 mod recover;
 mod rejoin;
 mod relink;
+mod replace;
 mod retry;
 mod save;
 mod silent;

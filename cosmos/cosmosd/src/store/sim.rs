@@ -167,7 +167,9 @@ impl SimStore {
             writes if writes.contains("\nbad\n") => "520 fw.config: bad rule".to_owned(),
             writes if writes.starts_with("writes ") => {
                 *rule = writes.lines().nth_back(0).unwrap().to_owned();
-                "200 ".to_owned()
+                let is_command = writes.contains(".reset ");
+                let marks = if is_command { "0 command\n" } else { "" };
+                format!("200 {marks}")
             }
             _ => "500 ?".to_owned(),
         };

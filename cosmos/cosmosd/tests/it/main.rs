@@ -4,6 +4,7 @@
 mod anew;
 mod changes;
 mod clients;
+mod disk;
 mod ends;
 mod life;
 mod moves;

@@ -182,6 +182,24 @@ impl XenHost {
         nics.try_for_each(|devid| self.host.add_nic(domid, &silent_nic(devid)))
     }
 
+    /// Refuses a domain that this host can never start.
+    fn check_image(&self, domain: &Domain) -> Result<()> {
+        let image = self.kernels.load(&domain.image_sha256)?;
+        let entries = check_kernel(&domain.image_sha256, &image)?;
+        let (starts, kind) = match self.kind {
+            xen::Type::Pv => (entries.pv, "pv"),
+            xen::Type::Pvh => (entries.pvh, "pvh"),
+        };
+        if !starts {
+            let message = format!(
+                "image {:.12}: it cannot be started as {kind}, which guests of this host are",
+                domain.image_sha256
+            );
+            return Err(Error::new(Code::BadImage, message));
+        }
+        check_devices(domain)
+    }
+
     fn room(&self) -> Result<Room> {
         let host = self.host.host_info().map_err(failed("host"))?;
         Ok(Room {
@@ -236,21 +254,18 @@ impl Host for XenHost {
     }
 
     fn check(&self, domain: &Domain) -> Result<()> {
-        let image = self.kernels.load(&domain.image_sha256)?;
-        let entries = check_kernel(&domain.image_sha256, &image)?;
-        let (starts, kind) = match self.kind {
-            xen::Type::Pv => (entries.pv, "pv"),
-            xen::Type::Pvh => (entries.pvh, "pvh"),
-        };
-        if !starts {
-            let message = format!(
-                "image {:.12}: it cannot be started as {kind}, which guests of this host are",
-                domain.image_sha256
-            );
-            return Err(Error::new(Code::BadImage, message));
-        }
-        check_devices(domain)?;
+        self.check_image(domain)?;
         check_room(domain, self.room()?)
+    }
+
+    fn check_instead(&self, domain: &Domain, old: &Domain) -> Result<()> {
+        self.check_image(domain)?;
+        let room = self.room()?;
+        let room = match self.find(old.domid, &old.handle)? {
+            Some(_) => room.without(old),
+            None => room,
+        };
+        check_room(domain, room)
     }
 
     fn images(&self) -> Option<&Images> {
