@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of clickos-api, for programs."""
 
+import base64
 import dataclasses
 import time
 from urllib import parse
@@ -154,6 +155,14 @@ class Revision(int):
     """
 
     commands = edits = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Catalog:
+    """The operator's catalog of packages."""
+
+    path = '/v1/catalog'
+    query = {}
 
 
 class Client:
@@ -333,6 +342,18 @@ class Client:
         A port that a server uses keeps its roles.
         """
         self._send('PUT', Port(port_id), '/roles', {'roles': list(roles)})
+
+    def list_catalog(self):
+        """List the catalog: 'name', 'product', 'provider', 'version',
+        'description'; a damaged package has no product.
+        """
+        return self._call('packages', 'GET', Catalog(), '')
+
+    def catalog_package(self, name):
+        """Return the bytes of a package of the catalog."""
+        found = self._call('package', 'GET', Catalog(),
+                           f'/{parse.quote(name, safe="")}')
+        return base64.b64decode(found['content'])
 
     def chain(self, chain_id):
         """Return the counters of a port chain, hops in ``hops``."""
