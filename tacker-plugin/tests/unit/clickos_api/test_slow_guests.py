@@ -21,7 +21,7 @@ from tests.unit.clickos_api import base
 from tests.unit.clickos_api import slow_wsgi
 
 #: As devstack/lab/clickos_lab/config sets uWSGI up for clickos-api.
-_UWSGI = ('--processes', '1', '--threads', '32', '--enable-threads',
+_UWSGI = ('--processes', '1', '--threads', '40', '--enable-threads',
           '--die-on-term', '--lazy-apps', '--need-app',
           '--single-interpreter', '--buffer-size', '65535', '--listen', '64',
           '--socket-timeout', '60', '--reuse-port',
