@@ -20,7 +20,8 @@ help:
 	@echo '                    HOST=xen runs the VNF on a Xen host in QEMU,'
 	@echo '                    UI=1 shows it in a browser first, with pictures'
 	@echo '  make lab-up       start the services (HOST=xen as above; TLS=1 encrypts HTTP and the'
-	@echo '                    message queue, as in the demo); make lab-down stops them'
+	@echo '                    message queue, as in the demo); make lab-down stops them, and VNFs'
+	@echo '                    come back with the next lab-up'
 	@echo '  make lab          a shell on a Xen host in QEMU, which ends with it'
 	@echo '  make clean-demo   remove the services, the environment and all data'
 	@echo 'Change the code (any user; Python 3.11 and Rust)'
@@ -33,7 +34,7 @@ help:
 	@echo '  make integration  all suites that end within hours: Xen, VNFs, guides, all of Tempest'
 	@echo '  make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some;'
 	@echo '                    PARTS=attack an hour of hostile guests, clients and tenants on the lab;'
-	@echo '                    PARTS=faults services that are away in the middle of operations;'
+	@echo '                    PARTS=faults services that are away in the middle of operations, FAULTS=_nova_kill some;'
 	@echo '                    PARTS=gate make test beside load, RUNS times, and each promise broken'
 	@echo '  make audit        dependencies against advisory databases and licenses; needs the network'
 	@echo '  make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts;'
@@ -104,7 +105,7 @@ lab:
 	@$(LAB) xen lab
 
 soak:
-	@RUNS=$(RUNS) PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
+	@RUNS=$(RUNS) FAULTS='$(FAULTS)' PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
 
 lab-up:
 	@$(WISH) $(LAB) up $(if $(HOST),--host $(HOST))

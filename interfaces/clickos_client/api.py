@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of clickos-api, for programs."""
 
+import base64
 import dataclasses
 import time
 from urllib import parse
@@ -95,6 +96,23 @@ class Chain:
 
 
 @dataclasses.dataclass(frozen=True)
+class Port:
+    """A port of Neutron by its UUID."""
+
+    id: str
+
+    @property
+    def path(self):
+        """The path of the port."""
+        return f'/v1/ports/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """The query of each request about the port."""
+        return {}
+
+
+@dataclasses.dataclass(frozen=True)
 class State:
     """A state that user_data refers to, by its UUID."""
 
@@ -124,6 +142,26 @@ class Secrets:
     """The secrets of the project."""
 
     path = '/v1/secrets'
+    query = {}
+
+
+class Revision(int):
+    """The number of a revision, and what the guest did only once.
+
+    :ivar commands: handlers whose writes did something once
+    :ivar edits: handlers whose writes changed a part of a table
+
+    Desired state has neither: a start of the guest does not repeat them.
+    """
+
+    commands = edits = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Catalog:
+    """The operator's catalog of packages."""
+
+    path = '/v1/catalog'
     query = {}
 
 
@@ -173,7 +211,7 @@ class Client:
         return found
 
     def write(self, guest, name, value):
-        """Write one handler; return the revision of desired state.
+        """Write one handler; return the Revision of desired state.
 
         Waits for the guest's verdict, as every method that changes a guest.
         """
@@ -298,6 +336,25 @@ class Client:
         """Delete a secret."""
         self._send('DELETE', Secrets(), f'/{parse.quote(secret_id, safe="")}')
 
+    def set_port_roles(self, port_id, roles):
+        """Give a port of Neutron roles, of port_roles.ROLES.
+
+        A port that a server uses keeps its roles.
+        """
+        self._send('PUT', Port(port_id), '/roles', {'roles': list(roles)})
+
+    def list_catalog(self):
+        """List the catalog: 'name', 'product', 'provider', 'version',
+        'description'; a damaged package has no product.
+        """
+        return self._call('packages', 'GET', Catalog(), '')
+
+    def catalog_package(self, name):
+        """Return the bytes of a package of the catalog."""
+        found = self._call('package', 'GET', Catalog(),
+                           f'/{parse.quote(name, safe="")}')
+        return base64.b64decode(found['content'])
+
     def chain(self, chain_id):
         """Return the counters of a port chain, hops in ``hops``."""
         return self._call('chain', 'GET', Chain(chain_id), '')
@@ -333,7 +390,7 @@ class Client:
         try:
             found = answer.json()
             if answer.status_code != ACCEPTED:
-                return found['revision']
+                return _revision(found)
             number = found['change']['number']
         except (ValueError, KeyError, TypeError):
             raise ks_exc.InvalidResponse(answer)
@@ -395,6 +452,14 @@ def _values(answer):
     except (KeyError, TypeError, ValueError):
         raise ks_exc.ClientException('clickos-api gave an answer that cannot'
                                      ' be understood')
+
+
+def _revision(answer):
+    """Return the Revision of an answer."""
+    found = Revision(answer['revision'])
+    for key in ('commands', 'edits'):
+        setattr(found, key, tuple(answer.get(key, ())))
+    return found
 
 
 def _handler(name):

@@ -107,7 +107,8 @@ class Endpoint:
         :param incarnation: of the guest that is to take it, if known.
         :param has_secrets: no error may have the guest's words.
         :returns: ``applied``, the numbers of this and of earlier attempts,
-            and ``incarnation``
+            ``incarnation``, and ``passing``, which of their writes are
+            commands or edits; missing if none is
         """
         return self._client.handler_write(
             _uuid(server_id), _pairs(writes), timeout_ms=self._timeout_ms,
@@ -147,7 +148,9 @@ class Endpoint:
         answer = self._client.router_install(
             _uuid(server_id), found.config, found.config_name,
             timeout_ms=self._timeout_ms, stamp=_stamp(attempt, incarnation))
-        return {key: answer[key] for key in ('applied', 'incarnation')}
+        return {key: answer[key]
+                for key in ('applied', 'incarnation', 'passing')
+                if key in answer}
 
     @_plain
     def changes_settle(self, server_id=None, attempt=None):

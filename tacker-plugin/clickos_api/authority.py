@@ -37,7 +37,7 @@ class Authority:
         self._finders = {
             'servers': self._server, 'vnfs': self._server,
             'states': self._state, 'chains': self._chain,
-            'fusions': self._fusion}
+            'fusions': self._fusion, 'ports': self._port}
 
     def find(self, context, project_id, target, rule):
         """Return what an id means to a caller, if the rule permits it.
@@ -45,8 +45,8 @@ class Authority:
         :param project_id: whose the object has to be; None for the owner
             that Nova or Neutron names. The caller's own, but for services.
         :param target: ownership.Target
-        :returns: ownership.Server; states.State; a chain as Neutron shows
-            it; or fusions.Fusion
+        :returns: ownership.Server; states.State; a chain or a port as
+            Neutron shows it; or fusions.Fusion
         :raises errors.NotFound: if there is none, or the caller may not see it
         :raises errors.Forbidden: if it is the caller's, and the rule forbids
         """
@@ -134,6 +134,18 @@ class Authority:
         self._require(context, rule, chain['project_id'], missing)
         return chain
 
+    def _port(self, context, _project_id, target, rule):
+        """Ask Neutron as the service: it alone sees the binding profile."""
+        missing = errors.NotFound(f'port {target.id} could not be found',
+                                  code='no-such-port')
+        port = self._cloud.neutron(f'/v2.0/ports/{target.id}', None,
+                                   missing)['port']
+        network = self._cloud.neutron(
+            f'/v2.0/networks/{port["network_id"]}', None, missing)['network']
+        self._require(context, rule, port['project_id'], missing,
+                      network_project_id=network['project_id'])
+        return port
+
     def _fusion(self, context, _project_id, target, rule):
         missing = errors.NotFound(f'chain {target.id}: is not fused',
                                   code='not-fused')
@@ -143,10 +155,10 @@ class Authority:
         self._require(context, rule, found.project_id, missing)
         return found
 
-    def _require(self, context, rule, project_id, missing):
+    def _require(self, context, rule, project_id, missing, **more):
         """Let pass who may do this; others do not learn of the object."""
         try:
-            self._policy.require(context, rule, project_id)
+            self._policy.require(context, rule, project_id, **more)
         except errors.Forbidden:
             if (context.project_id != project_id
                     and 'admin' not in context.roles):

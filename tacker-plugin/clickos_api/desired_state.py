@@ -4,6 +4,7 @@
 import contextlib
 import datetime
 import time
+import types
 import uuid
 
 from clickos_client import outcomes
@@ -125,25 +126,27 @@ class Store:
                 self._turns.wait(seen, _LOOK_S)
         raise _busy(key)
 
-    def accept(self, key, number, applied, incarnation=None):
+    def accept(self, key, number, applied, incarnation=None, passing=None):
         """Record a change that the guest accepted.
 
         A guest takes changes in the order of their numbers. So it never
         takes an earlier one from here on, and only those in applied count.
 
         :param applied: numbers of changes that the guest accepted
+        :param passing: {number: states.Passing} of these changes
         :returns: the new revision
         :raises errors.Unavailable: (code not-recorded) if the database fails
         """
         try:
-            return self._record(key, number, applied, incarnation)
+            return self._record(key, number, applied, incarnation,
+                                passing or {})
         except db_exc.DBError as exc:
             raise _not_recorded(key, exc)
         finally:
             self._turns.end()
 
     @_retried
-    def _record(self, key, number, applied, incarnation):
+    def _record(self, key, number, applied, incarnation, passing):
         with self._facade.writer.using(_Context()) as session:
             row = self._lock(session, key)
             found = row and session.get(models.Change, (key, number))
@@ -152,7 +155,7 @@ class Store:
             if found.status == states.PENDING:
                 row.incarnation = incarnation or row.incarnation
                 self._apply(session, row, number, {number, *applied}, {},
-                            'overtaken')
+                            'overtaken', passing=passing)
             return found.revision
 
     def fail(self, key, number, error=None):
@@ -189,8 +192,9 @@ class Store:
 
         :param number: up to which changes are settled
         :param known: the agent's {'incarnation', 'applied': [number],
-            'refused': [{'number', 'code', 'message'}], 'pending': [number]}
-            and maybe 'why', a code of outcomes for those it does not know
+            'refused': [{'number', 'code', 'message'}], 'pending': [number],
+            maybe 'passing': {number: states.Passing}, and maybe 'why', a code
+            of outcomes for those it does not know}
         """
         with self.writer() as session:
             row = self._lock(session, key)
@@ -199,7 +203,8 @@ class Store:
             refused = {each['number']: outcomes.of_ledger(
                 each['code'], each['message']) for each in known['refused']}
             self._apply(session, row, number, set(known['applied']), refused,
-                        _why(row, known), set(known['pending']))
+                        _why(row, known), set(known['pending']),
+                        known.get('passing', {}))
 
     def start(self, key, seen, incarnation, server_id=None,
               project_id=None):
@@ -225,7 +230,7 @@ class Store:
             return True
 
     def _apply(self, session, row, number, applied, refused, why,
-               pending=()):
+               pending=(), passing=types.MappingProxyType({})):
         """Settle all changes up to number, in order.
 
         :param refused: {number: (code, message)}
@@ -235,7 +240,7 @@ class Store:
             if change.number > number or change.number in pending:
                 continue
             if change.number in applied:
-                self._take(row, change)
+                self._take(row, change, passing.get(change.number))
             else:
                 _close(change, *refused.get(change.number, (
                     why, outcomes.message(why))))
@@ -243,12 +248,12 @@ class Store:
                 row.busy_until = None
         self._compact(session, row.state_key)
 
-    def _take(self, row, change):
+    def _take(self, row, change, passing):
         """Change the state as a change says that the guest accepted."""
-        change.replaced = states.replaced(row.configuration, row.writes,
-                                          change.body)
+        kept = states.values(change.body, passing)
+        change.replaced = states.replaced(row.configuration, row.writes, kept)
         row.configuration, row.writes = states.changed(
-            row.configuration, row.writes, change.body)
+            row.configuration, row.writes, kept)
         row.revision += 1
         row.size = states.size(row.configuration, row.writes)
         row.updated_at = now()

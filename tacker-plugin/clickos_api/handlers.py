@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from clickos_api import audit
 from clickos_api import authority
+from clickos_api import catalog
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
@@ -20,6 +21,7 @@ from clickos_api import history
 from clickos_api import keys
 from clickos_api import ownership
 from clickos_api import policy
+from clickos_api import port_roles
 from clickos_api import reading
 from clickos_api import rpc
 from clickos_api import secrets
@@ -41,11 +43,15 @@ class Verdict:
     :param server_id: whose change it is
     :param number: of the change
     :param revision: of the state after it; None without a verdict
+    :param commands: handlers whose writes did something once
+    :param edits: handlers whose writes changed a part of a table
     """
 
     server_id: str
     number: int
     revision: int | None = None
+    commands: tuple = ()
+    edits: tuple = ()
 
 
 class Handlers:
@@ -65,6 +71,10 @@ class Handlers:
         self._audit = audit.Audit(conf)
         self.chains = chains.Chains(self.cloud, self.agent, self.authority)
         self.fusing = fusing.Fusing(self, self._audit)
+        self.port_roles = port_roles.PortRoles(self.cloud, self.authority,
+                                               self._audit)
+        self.catalog = catalog.Catalog(conf.clickos_api.catalog_path,
+                                       self._policy)
         self._options = conf.clickos_api
         self.workers = workers.Workers(conf.clickos_api.guest_threads)
         self._places = workers.Places(conf.clickos_api.waiting_threads,
@@ -176,7 +186,8 @@ class Handlers:
     def write(self, context, target, writes):
         """Write handlers, all or none; return a Verdict.
 
-        Recorded as desired state if, and only if, the guest accepted them.
+        Recorded as desired state if, and only if, the guest accepted them
+        and calls them values: commands and edits are not repeated.
         """
         server = self.owned(context, target, policy.WRITE)
         verdict = self._write(server, writes)
@@ -211,7 +222,7 @@ class Handlers:
             ticket = self.store.begin(
                 where.state_key, inner, where.project_id, where.id,
                 where.require_host(), may_wait=True)
-            return self._carry_out(where, ticket,
+            return self._carry_out(where, ticket, inner,
                                    self._sender(where, inner))
         if self._where_it_is(fused, change) is None:
             raise errors.Silent(f'server {fused.id}, which has the hops of'
@@ -277,7 +288,7 @@ class Handlers:
                 may_wait=seat is not None)
             try:
                 job = self.workers.submit(
-                    self._carry_out, server, ticket,
+                    self._carry_out, server, ticket, change,
                     seat.timed(method) if seat else method, *arguments)
             except errors.ApiError as exc:
                 self.store.fail(server.state_key, ticket.number, exc)
@@ -287,20 +298,20 @@ class Handlers:
 
     def _verdict(self, server, ticket, job, wait_s):
         try:
-            revision = job.result(wait_s)
+            verdict = job.result(wait_s)
         except futures.TimeoutError:
-            revision = None
-        return Verdict(server.id, ticket.number, revision)
+            verdict = None
+        return verdict or Verdict(server.id, ticket.number)
 
-    def _carry_out(self, server, ticket, method, *arguments):
+    def _carry_out(self, server, ticket, change, method, *arguments):
         """Wait for a verdict and record it.
 
-        :returns: the revision; None if the agent gave no verdict
+        :param change: for the record
+        :returns: Verdict; None if the agent gave no verdict
         """
         self._reading.values.changed(server.id)
         try:
-            applied, incarnation = method(server.host, server.id, ticket,
-                                          *arguments)
+            accepted = method(server.host, server.id, ticket, *arguments)
         except errors.ApiError as exc:
             is_refusal = rpc.is_refusal(exc)
             self.store.fail(server.state_key, ticket.number,
@@ -312,8 +323,13 @@ class Handlers:
             return None
         finally:
             self._reading.values.changed(server.id)
-        return self.store.accept(server.state_key, ticket.number, applied,
-                                 incarnation)
+        revision = self.store.accept(
+            server.state_key, ticket.number, accepted.applied,
+            accepted.incarnation, accepted.passing)
+        passing = accepted.passing.get(ticket.number, states.Passing())
+        return Verdict(server.id, ticket.number, revision,
+                       *(tuple(states.names(change, places)) for places in (
+                           passing.commands, passing.edits)))
 
     def change(self, context, target, number):
         """Return a change of the target's guest as a client sees it."""

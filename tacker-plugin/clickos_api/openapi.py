@@ -6,6 +6,7 @@ import json
 from clickos_client import flows
 from clickos_client import limits
 from clickos_client import outcomes
+from clickos_client import port_roles
 
 from clickos_api import states
 from clickos_api import validation
@@ -43,7 +44,10 @@ _CHANGE = _object(
                                     message=_TEXT))
 _PENDING = _object(['change'], change=_object(
     ['number', 'status'], number=_NUMBER, status={'enum': ['pending']}))
-_REVISION = _object(['revision'], revision=_NUMBER)
+_NAMES = {'type': 'array', 'items': _TEXT}
+#: Writes of commands and edits are not repeated at a start of the guest.
+_REVISION = _object(['revision'], revision=_NUMBER, commands=_NAMES,
+                    edits=_NAMES)
 _STATE = _object(
     ['revision', 'number', 'writes'], revision=_NUMBER, number=_NUMBER,
     writes=_WRITES, secrets={
@@ -54,6 +58,9 @@ _STATE = _object(
 _SECRET = _object(
     ['id', 'name', 'reference', 'created_at'], id=_UUID, name=_NAME,
     reference=_TEXT, created_at=_TEXT)
+_ROLES = _body(['roles'], roles={
+    'type': 'array', 'maxItems': len(port_roles.ROLES),
+    'items': {'enum': list(port_roles.ROLES)}})
 _HOP = {'type': 'string', 'pattern': f'^{validation.HOP.pattern}$'}
 _FUSION = _object(['fusion'], fusion=_object(
     ['server', 'hops'], server=_UUID, hops={'type': 'array', 'items': _object(
@@ -69,7 +76,8 @@ _ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
 #: Parameters of the query that nova-compute sends.
 _FOR_SERVICES = ('project_id', 'secrets')
 #: Every operation may answer so; docs/interfaces.md has the causes.
-_ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504)
+_ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504,
+           507)
 
 
 def _operation(summary, answers, body=None, query=()):
@@ -197,6 +205,18 @@ _OTHER = {
         'get': _operation('Show a secret, without its value',
                           {200: _object(['secret'], secret=_SECRET)}),
         'delete': _operation('Delete a secret', {204: None})},
+    '/v1/ports/{id}/roles': {'put': _operation(
+        'Let a port send what only servers send', {200: _ROLES}, _ROLES)},
+    '/v1/catalog': {'get': _operation(
+        "List the packages of the operator's catalog",
+        {200: _list('packages', _object(
+            ['name', 'product', 'provider', 'version', 'description'],
+            name=_TEXT, product=_TEXT, provider=_TEXT, version=_TEXT,
+            description=_TEXT))})},
+    '/v1/catalog/{package}': {'get': _operation(
+        'Get a package of the catalog', {200: _object(
+            ['package'], package=_object(['name', 'content'], name=_TEXT,
+                                         content=_TEXT))})},
     '/v1/chains/{id}': {'get': _operation(
         'Show the counters of a port chain',
         {200: _object(['chain'], chain={'type': 'object'})})},
@@ -219,6 +239,9 @@ _PARAMETERS = {
              'description': 'ELEMENT.HANDLER', 'schema': {
                  'type': 'string', 'maxLength': limits.HANDLER_NAME,
                  'pattern': '^([A-Za-z0-9_@]+[.])?[A-Za-z0-9_]+$'}},
+    'package': {'name': 'package', 'in': 'path', 'required': True,
+                'schema': {'type': 'string', 'maxLength': 255,
+                           'pattern': '^[A-Za-z0-9_-]+$'}},
     'number': {'name': 'number', 'in': 'path', 'required': True,
                'schema': _NUMBER},
     'vnfc': {'name': 'vnfc', 'in': 'query', 'schema': {

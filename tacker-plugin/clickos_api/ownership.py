@@ -33,7 +33,7 @@ _CLAIMS, _CLAIM_S = 1000, 5
 class Target:
     """An id of a request, not yet checked.
 
-    :param kind: 'servers', 'vnfs', 'states', 'chains' or 'fusions'
+    :param kind: 'servers', 'vnfs', 'states', 'chains', 'fusions' or 'ports'
     :param id: UUID; that of its chain for a fusion
     :param vnfc: which of a VNF's guests, by VDU or VNFC id; None if it has
         only one
@@ -187,6 +187,17 @@ class Cloud:
     def neutron(self, path, token, not_found):
         """GET a path of Neutron; see _ask."""
         return self._ask(self._adapters()[2], path, token, not_found)
+
+    def update_port(self, port_id, values):
+        """Change a port of Neutron as the service.
+
+        :raises errors.Unavailable: if Neutron does not do it
+        """
+        neutron = self._adapters()[2]
+        try:
+            neutron.put(f'/v2.0/ports/{port_id}', json={'port': values})
+        except ks_exc.ClientException as exc:
+            raise _unavailable(neutron, exc)
 
     def _server(self, server_id):
         body = self._ask(

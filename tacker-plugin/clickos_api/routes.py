@@ -168,6 +168,20 @@ def blueprint(handlers, limits):
                                validation.uuid(secret_id, 'secret'))
         return '', 204
 
+    @routes.put('/ports/<port_id>/roles')
+    def set_port_roles(port_id):
+        return {'roles': handlers.port_roles.set(
+            _context(), validation.uuid(port_id, 'port'),
+            validation.roles_body(flask.request.get_data()))}
+
+    @routes.get('/catalog')
+    def list_catalog():
+        return {'packages': handlers.catalog.list(_context())}
+
+    @routes.get('/catalog/<package>')
+    def show_package(package):
+        return {'package': handlers.catalog.package(_context(), package)}
+
     @routes.get('/chains/<chain_id>')
     def show_chain(chain_id):
         return {'chain': handlers.chains.counters(
@@ -208,7 +222,10 @@ def _read(name, found, max_age_s):
 def _verdict(verdict):
     """Return 200 with the revision, or 202 with the change's address."""
     if verdict.revision is not None:
-        return {'revision': verdict.revision}
+        return {'revision': verdict.revision, **{
+            key: list(names) for key, names in (
+                ('commands', verdict.commands), ('edits', verdict.edits))
+            if names}}
     location = f'/v1/servers/{verdict.server_id}/changes/{verdict.number}'
     return ({'change': {'number': verdict.number, 'status': states.PENDING}},
             202, {'Location': location, 'Retry-After': '1'})

@@ -10,6 +10,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from clickos_api import errors
+from clickos_api import states
 
 LOG = logging.getLogger(__name__)
 
@@ -18,7 +19,7 @@ STATUS = {
     'bad-request': 400, 'bad-config': 400, 'handler-error': 400,
     'too-long': 400, 'not-permitted': 403, 'no-such-element': 404,
     'no-such-handler': 404, 'no-such-guest': 409, 'dead-guest': 409,
-    'not-active': 409,
+    'not-active': 409, 'state-dir': 507,
     'busy': 503, 'stale': 503, 'timeout': 504,
 }
 #: Codes after which the guest may have applied a write all the same.
@@ -71,8 +72,7 @@ class Agent:
 
         :param ticket: states.Ticket; the guest refuses it after a higher one
         :param has_secrets: no error and no log has the guest's words
-        :returns: numbers of changes that the guest accepted, and its
-            incarnation
+        :returns: states.Accepted
         """
         return _taken(host, self._call(
             host, 'handler_write', server_id=server_id, writes=writes,
@@ -103,7 +103,7 @@ class Agent:
     def changes_settle(self, host, server_id, number):
         """End the changes of a guest up to a number; return their verdicts.
 
-        :returns: {'incarnation', 'applied', 'refused', 'pending'}
+        :returns: {'incarnation', 'applied', 'refused', 'pending', 'passing'}
         """
         answer = self._call(host, 'changes_settle', server_id=server_id,
                             attempt=number)
@@ -113,7 +113,7 @@ class Agent:
             _field(host, each, 'number', int)
             for key in ('code', 'message'):
                 _field(host, each, key, str)
-        return answer
+        return {**answer, 'passing': _passing(host, answer)}
 
     def port_list(self, host, server_id):
         """List a guest's ports with what the switch counted."""
@@ -214,7 +214,17 @@ def _field(host, answer, key, kind):
 
 def _taken(host, answer):
     numbers = _numbers(host, _field(host, answer, 'applied', list))
-    return numbers, _field(host, answer, 'incarnation', str)[:36]
+    return states.Accepted(
+        numbers, _field(host, answer, 'incarnation', str)[:36],
+        _passing(host, answer))
+
+
+def _passing(host, answer):
+    """Return {number: states.Passing}; a host of before has none."""
+    found = _field(host, {'passing': [], **answer}, 'passing', list)
+    return {_field(host, each, 'number', int): states.Passing(*(
+        tuple(_numbers(host, _field(host, each, key, list)))
+        for key in ('commands', 'edits'))) for each in found}
 
 
 def _numbers(host, numbers):

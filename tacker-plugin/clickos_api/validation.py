@@ -9,6 +9,7 @@ import re
 from clickos_client import document
 from clickos_client import flows
 from clickos_client import limits
+from clickos_client import port_roles
 
 from clickos_api import errors
 
@@ -204,6 +205,17 @@ def flows_body(raw):
     if not all(isinstance(each, str) for each in found):
         raise errors.BadRequest('to: expected texts')
     return list(dict.fromkeys(uuid(each, 'server') for each in found))
+
+
+def roles_body(raw):
+    """Return the roles of a port, each once, in their order."""
+    found = _only(raw, 'roles')
+    if not isinstance(found, list) or not all(
+            isinstance(each, str) and each in port_roles.ROLES
+            for each in found):
+        raise errors.BadRequest('roles: expected a list of %s'
+                                % ', '.join(port_roles.ROLES))
+    return [role for role in port_roles.ROLES if role in found]
 
 
 def fusion_body(raw):

@@ -7,14 +7,18 @@ reach beyond themselves (package/). It answers 404 to objects of others
 (owned.py). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
 Tacker answers 500 to a second VNF of one name; the filter makes it a 409. It
-changes the package of a VNF itself (package_change.py).
+changes the package of a VNF itself (package_change.py). It refuses operations
+that cannot succeed (early.py), and mends what Tacker says of failed ones
+(decided.py).
 Tacker leaves sessions open that hold a connection to the database until the
 garbage collector comes; the filter ends them with the request.
 """
 
 import contextlib
 import functools
+import http
 import json
+import re
 import tempfile
 
 import eventlet
@@ -22,6 +26,8 @@ from tacker.db import api as db_api
 import webob
 import webob.dec
 
+from tacker_clickos import decided
+from tacker_clickos import early
 from tacker_clickos import exception
 from tacker_clickos import metadata
 from tacker_clickos import owned
@@ -36,6 +42,7 @@ _IN_MEMORY = 256 * 1024
 #: Seconds in which a body has to come. Tacker's server waits for a client
 #: without end, and the project's place in the queue would wait with it.
 _TAKE_S = 300
+_RETRY = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/retry')
 _LISTS = {('packages', '/vnf_packages'),
           *(('lifecycle', path) for path in (
               '/vnf_instances', '/vnf_lcm_op_occs', '/subscriptions'))}
@@ -73,7 +80,10 @@ class ApiFilter(object):
         with _sessions(self._api, request):
             if _creates_vnf(self._api, request):
                 return _created(self._application, request)
-            return request.get_response(self._application)
+            operation_id = _retried(self._api, request)
+            if operation_id:
+                return _begun(self._application, request, operation_id)
+            return decided.answer(self._application, self._api, request)
 
 
 @contextlib.contextmanager
@@ -124,6 +134,23 @@ def _creates_vnf(api, request):
             and request.path_info.rstrip('/') == '/vnf_instances')
 
 
+def _retried(api, request):
+    """Return the operation that a request retries, or None."""
+    found = _RETRY.fullmatch(request.path_info.rstrip('/'))
+    if found and (api, request.method) == ('lifecycle', 'POST'):
+        return found[1]
+    return None
+
+
+def _begun(application, request, operation_id):
+    """Return Tacker's answer to a retry, which shows from now on."""
+    failed_at = rows.entered(operation_id)
+    response = request.get_response(application)
+    if failed_at and response.status_int == http.HTTPStatus.ACCEPTED:
+        rows.begin_retry(operation_id, failed_at)
+    return response
+
+
 def _created(application, request):
     """Return Tacker's answer, or a 409 if it failed at a name in use."""
     try:
@@ -162,6 +189,10 @@ def _judge_json(api, request):
             owned.require_vims(context, body)
             if _creates_vnf(api, request) and 'vnfdId' in body:
                 owned.require_vnfd(context, body['vnfdId'])
+            if request.method == 'POST':
+                early.judge(context, request.path_info, body)
+            if request.method == 'PATCH':
+                early.judge_update(context, request.path_info, body)
         if (api, request.method) == ('lifecycle', 'PATCH'):
             metadata.make_storable(body)
         raw = json.dumps(body).encode()

@@ -14,10 +14,13 @@ from tacker import objects
 from tacker.objects import fields
 from tacker.vnfm.infra_drivers import abstract_driver
 
+from tacker_clickos import chained
 from tacker_clickos import conf
 from tacker_clickos import connectivity
 from tacker_clickos import exception
 from tacker_clickos import guests
+from tacker_clickos import outages
+from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import resources
 from tacker_clickos import scaling
@@ -59,6 +62,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
                               vnf_package_path=None):
         return {}
 
+    @outages.outlived
     def instantiate_vnf(self, context, vnf_instance, vnfd_dict,
                         vim_connection_info, instantiate_vnf_req,
                         grant_response, plugin=None, vnf_package_path=None):
@@ -160,22 +164,31 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
     # Termination, also the first half of healing a whole VNF.
 
+    @outages.outlived
     def delete(self, plugin, context, vnf_id, auth_attr, region_name=None,
                vnf_instance=None, terminate_vnf_req=None):
         """Remove the guests; may be called again.
 
         To heal, ports and states of the guests stay.
+
+        :raises: PortInChain, before anything is removed
         """
-        fleet = guests.Guests(vim.connect(auth_attr), vnf_instance.id,
+        connection = vim.connect(auth_attr)
+        fleet = guests.Guests(connection, vnf_instance.id,
                               states=state.state_ids(vnf_instance))
-        fleet.remove()
         if terminate_vnf_req is None and self._is_healing(vnf_instance):
+            fleet.remove()
             return
+        chained.require_none(connection, {
+            port.id: name for name, port in ports.of_vnf(
+                connection, vnf_instance.id).items()})
+        fleet.remove()
         state.set_metadata(vnf_instance, **{state.STATE: None})
         fleet.forget([
             state.name(vnfc) for vnfc in
             vnf_instance.instantiated_vnf_info.vnfc_resource_info])
 
+    @outages.outlived
     def delete_wait(self, plugin, context, vnf_id, auth_attr,
                     region_name=None, vnf_instance=None):
         if not self._is_healing(vnf_instance):
@@ -193,6 +206,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
     # Healing of single guests.
 
+    @outages.outlived
     def heal_vnf(self, context, vnf_instance, vim_connection_info,
                  heal_vnf_request):
         """Replace guests; each keeps its ports and its live handler writes.

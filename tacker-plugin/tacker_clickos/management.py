@@ -20,6 +20,7 @@ from tacker.vnfm.mgmt_drivers import vnflcm_noop
 
 from tacker_clickos import clickos_api
 from tacker_clickos import conf
+from tacker_clickos import database
 from tacker_clickos import exception
 from tacker_clickos import rows
 from tacker_clickos import state
@@ -42,6 +43,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
     def __init__(self):
         super().__init__()
         conf.register(cfg.CONF)
+        database.wait_for_it()
         watch.start()
 
     def get_type(self):
@@ -107,7 +109,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
             verdict = self._decide(context, vnf_instance, wanted, earlier)
         if wanted is None or len(text) > _MAX_SHOWN:
             wanted = text[:_MAX_SHOWN]
-        return dict(verdict, request=wanted)
+        return dict(verdict, request=wanted, number=_number(earlier) + 1)
 
     @staticmethod
     def _request(vnf_instance):
@@ -161,6 +163,12 @@ def _verdict(vnf_instance):
     except (ValueError, RecursionError):
         found = {}
     return found if isinstance(found, dict) else {}
+
+
+def _number(verdict):
+    """Return the number of a verdict; it tells a new one from the last."""
+    number = verdict.get('number')
+    return number if type(number) is int else 0
 
 
 def _failure(reason, earlier, outcome):

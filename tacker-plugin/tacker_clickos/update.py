@@ -69,9 +69,7 @@ class Update(object):
         :param api: clickos_api.Client
         :raises: ClickOSError with what the tenant shall read
         """
-        values = vnfd_values.merge(model.properties(self._vdus),
-                                   self._in_force, self._request)
-        self._check(values)
+        values = self.judge()
         revision, done = 0, []
         for vnfc in self._info.vnfc_resource_info:
             writes = self._writes(vnfc, values)
@@ -85,6 +83,16 @@ class Update(object):
                 self._put_back(api, done, state.name(vnfc), refused)
             done.append((vnfc, before))
         return values, revision
+
+    def judge(self):
+        """Return the values after the request; nothing is written.
+
+        :raises: ClickOSError, as apply()
+        """
+        values = vnfd_values.merge(model.properties(self._vdus),
+                                   self._in_force, self._request)
+        self._check(values)
+        return values
 
     def _check(self, values):
         for vnfc in self._info.vnfc_resource_info:

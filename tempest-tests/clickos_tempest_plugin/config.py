@@ -34,6 +34,10 @@ packages change copies of it.
     cfg.StrOpt('nat_csar_path', help="""
 The NAT's CSAR. The test of a NAT that scales is skipped without it.
 """),
+    cfg.StrOpt('catalog_path', help="""
+Folder with the CSARs router.csar, shaper.csar and ips.csar of the catalog.
+Tests of these VNFs are skipped without it.
+"""),
     cfg.StrOpt('image', default='clickos', help="""
 Name of the operator's image in Glance, the one the firewall's VNFD names.
 """),
@@ -67,6 +71,9 @@ servers that move between hosts are skipped without it.
 The file of the bounds that docs/promises.md promises, docs/bounds.toml. The
 installed package has a copy.
 """, sample_default='/usr/share/clickos/bounds.toml'),
+    cfg.StrOpt('faults_path', help="""
+File to which each operation during an outage adds a line, a JSON object.
+"""),
     cfg.StrOpt('combine_program', default='click-combine', help="""
 The program click-combine, which fuses chains.
 """),

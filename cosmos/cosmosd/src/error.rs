@@ -27,6 +27,8 @@ pub enum Code {
     TooLong,
     Store,
     Switch,
+    /// A folder of state takes no write; nothing has changed.
+    StateDir,
     Internal,
 }
 
@@ -53,6 +55,7 @@ impl Code {
             Self::TooLong => "too-long",
             Self::Store => "store",
             Self::Switch => "switch",
+            Self::StateDir => "state-dir",
             Self::Internal => "internal",
         }
     }
@@ -91,6 +94,14 @@ impl Error {
             {
                 Self::new(self.code, HIDDEN)
             }
+            _ => self,
+        }
+    }
+
+    /// The error after a change that the guest may have taken: it is no refusal.
+    pub fn after_change(self) -> Self {
+        match self.code {
+            Code::StateDir => Self::new(Code::Internal, self.message),
             _ => self,
         }
     }

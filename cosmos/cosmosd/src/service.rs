@@ -19,7 +19,7 @@ use crate::uplinks;
 use cosmos_proto::answer::{
     Applied, Chains, Changes, Created as CreatedAnswer, Devices, Done, Found, Guest, Guests,
     Halted, HandlerValue, HandlerValues, Handlers, Hello, Host, Images, Installed, Log, Ports,
-    ReadError, ReadOutcome, Restored, Routers, Saved, Taken, Uplinks,
+    ReadError, ReadOutcome, Restored, Routers, Saved, Strangers, Taken, Uplinks,
 };
 use cosmos_proto::{
     Console, ImageAdd, Install, MAX_READ_BYTES, MoveSource, MoveTarget, Named, NoArgs, OfGuest,
@@ -64,6 +64,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::Release>(NOVA, &Typed(CosmosService::release)),
     of::<verb::Destroy>(NOVA, &Typed(CosmosService::destroy)),
     of::<verb::List>(BOTH, &Typed(CosmosService::list)).listing(),
+    of::<verb::ListStrangers>(BOTH, &Typed(CosmosService::strangers)),
     of::<verb::Find>(BOTH, &Typed(CosmosService::find)),
     of::<verb::Info>(BOTH, &Typed(CosmosService::info)),
     of::<verb::Pause>(NOVA, &Typed(CosmosService::pause)),
@@ -151,6 +152,11 @@ impl CosmosService {
     fn list(&self, _: &Peer, _: NoArgs) -> Answer<Guests> {
         let guests = self.0.list();
         Ok(Json(Guests { guests }))
+    }
+
+    fn strangers(&self, _: &Peer, _: NoArgs) -> Answer<Strangers> {
+        let strangers = self.0.strangers()?;
+        Ok(Json(Strangers { strangers }))
     }
 
     fn find(&self, _: &Peer, args: Named) -> Answer<Found> {

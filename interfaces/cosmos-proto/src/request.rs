@@ -121,6 +121,28 @@ pub struct History {
     /// The newest that the guest accepted.
     #[serde(deserialize_with = "applied")]
     pub applied: Vec<u64>,
+    /// Which writes of these changes are no values.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "passing"
+    )]
+    pub passing: Vec<Passing>,
+}
+
+/// The writes of a numbered change that a start of the guest must not repeat. The lists have
+/// places among the writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Passing {
+    pub number: u64,
+    /// Writes that did something once.
+    #[serde(deserialize_with = "commands")]
+    pub commands: Vec<u16>,
+    /// Writes that changed a part of a table.
+    #[serde(deserialize_with = "edits")]
+    pub edits: Vec<u16>,
 }
 
 /// A segment of a switch.
@@ -254,6 +276,18 @@ fn applied<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
 
 fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     control_socket::at_most(input, "names", MAX_READS)
+}
+
+fn passing<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Passing>, D::Error> {
+    control_socket::at_most(input, "passing", VERDICTS)
+}
+
+fn commands<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
+    control_socket::at_most(input, "commands", clickos_protocol::WRITES_MAX)
+}
+
+fn edits<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
+    control_socket::at_most(input, "edits", clickos_protocol::WRITES_MAX)
 }
 
 fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {

@@ -56,6 +56,7 @@ verbs! {
     Destroy "destroy": OfGuest => answer::Done;
     Release "release": OfGuest => answer::Done;
     List "list": NoArgs => answer::Guests;
+    ListStrangers "strangers": NoArgs => answer::Strangers;
     Find "find": Named => answer::Found;
     Info "info": OfGuest => answer::Guest;
     Pause "pause": OfGuest => answer::Done;

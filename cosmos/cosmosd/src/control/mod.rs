@@ -72,6 +72,11 @@ impl Requests {
         self.open.load(Ordering::Relaxed) & (1 << rid) != 0
     }
 
+    /// The store began anew: no router has that node.
+    pub fn forget_folders(&self) {
+        self.open.store(0, Ordering::Relaxed);
+    }
+
     fn set_open(&self, rid: u8) {
         self.open.fetch_or(1 << rid, Ordering::Relaxed);
     }
@@ -142,6 +147,18 @@ fn root(domid: u16) -> String {
 pub fn panic_message(store: &dyn Store, domid: u16) -> Option<String> {
     let words = store.read(&format!("{}/panic", root(domid))).ok()??;
     (!words.is_empty()).then(|| escape(&words))
+}
+
+/// Writes the name of the first router's configuration, which no guest tells.
+pub fn name_config(store: &dyn Store, domid: u16, name: &str) -> Result<()> {
+    let path = format!("{}/0/config_name", root(domid));
+    store.apply(&[node(domid, path, name)])
+}
+
+/// True if a guest has announced itself to this store.
+pub fn is_announced(store: &dyn Store, domid: u16) -> Result<bool> {
+    let version = format!("{}/version", root(domid));
+    Ok(store.read(&version)?.is_some())
 }
 
 /// Waits until a guest has booted: it then has told its version, and waits for a router.

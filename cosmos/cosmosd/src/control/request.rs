@@ -2,7 +2,7 @@
 //! Handler requests. Both sides write pieces; the side that asked removes them.
 
 use clickos_protocol::{
-    ANSWER_NODES, Answer, Command, Joined, Joiner, REQUEST_MAX, TOOLSTACK_PIECE, split,
+    ANSWER_NODES, Answer, Command, Joined, Joiner, Marks, REQUEST_MAX, TOOLSTACK_PIECE, split,
 };
 use cosmos_proto::answer::Handler;
 
@@ -122,8 +122,8 @@ pub fn begin_write<'a>(
 
 impl Asked<'_> {
     /// Waits for the answer. The nodes stay there.
-    pub fn settle(self) -> Result<()> {
-        outcome(await_answer(&self.router, self.seq, self.seen)?).map(drop)
+    pub fn settle(self) -> Result<Marks> {
+        outcome(await_answer(&self.router, self.seq, self.seen)?).map(|data| Marks::parse(&data))
     }
 }
 

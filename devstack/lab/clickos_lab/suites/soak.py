@@ -176,7 +176,8 @@ _OTHERS = {
     'reads': _in_lab('reads'),
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),
-    'faults': _in_lab('compute', '--ours', r'\.(Faults|Kills|Outages)\w*\.')}
+    'again-up': _in_lab('again_up'),
+    'faults': _in_lab('faults')}
 
 
 def main(names):

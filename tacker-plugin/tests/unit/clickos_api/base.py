@@ -149,7 +149,19 @@ class FakeAgent:
                 return {'error': {'code': 'handler-error',
                                   'message': f'{name}: bad value'}}
         self.guests[server_id].update(writes)
-        return {'applied': [attempt], 'incarnation': self.incarnation}
+        return {'applied': [attempt], 'incarnation': self.incarnation,
+                **passing(attempt, writes)}
+
+
+def passing(attempt, writes):
+    """Say which writes are commands or edits, as cosmosd does."""
+    def places(handlers):
+        return [place for place, (name, _value) in enumerate(writes)
+                if name.rpartition('.')[2] in handlers]
+    found = {'number': attempt, 'commands': places({'reset', 'stop'}),
+             'edits': places({'add', 'remove'})}
+    return {'passing': [found]} if (
+        found['commands'] or found['edits']) else {}
 
 
 class TestCase(unittest.TestCase):

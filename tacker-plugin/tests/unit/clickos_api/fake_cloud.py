@@ -78,6 +78,22 @@ class FakeCloud:
             self.networking[kind, key] = {
                 'id': key, 'project_id': project_id, **values}
 
+    def add_port(self, port_id, project_id, network_id, owner=None, **values):
+        """Make a port, and its network of an owner, by default the same."""
+        self.networking['ports', port_id] = {
+            'id': port_id, 'project_id': project_id, 'network_id': network_id,
+            'binding:host_id': '', 'binding:profile': {}, **values}
+        self.networking['networks', network_id] = {
+            'id': network_id, 'project_id': owner or project_id}
+
+    def update_port(self, port_id, token, values):
+        """Change a port; the service alone may, with its own token."""
+        if token != SERVICE_TOKEN:
+            return 403, {}
+        port = self.networking['ports', port_id]
+        port.update(values)
+        return 200, {'port': port}
+
     def _neutron(self, kind, key, project_id, admin):
         kind = kind.rpartition('/')[2]
         found = self.networking.get((kind, key))
@@ -170,6 +186,13 @@ class _Handler(BaseHTTPRequestHandler):
             'catalog': [self._service('compute', '/nova'),
                         self._service('network', '/neutron'),
                         self._service('nfv-orchestration', '/tacker')]}})
+
+    def do_PUT(self):
+        """Change a port of Neutron."""
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        self._send(*self.cloud.update_port(
+            self.path.rpartition('/')[2], self.headers['X-Auth-Token'],
+            json.loads(body)['port']))
 
     def _service(self, kind, path):
         return {'type': kind, 'name': kind, 'id': kind, 'endpoints': [

@@ -41,6 +41,20 @@ class MergeTest(unittest.TestCase):
             self.assertEqual(expected, states.merge(kept, writes))
 
 
+class ValuesTest(unittest.TestCase):
+    """Which writes of a change are kept."""
+
+    def test_commands_and_edits_are_left_out(self):
+        writes = [['c.reset', ''], ['fw.config', 'x'], ['rt.add', '::/0']]
+        passing = states.Passing(commands=(0,), edits=(2, 9, -1))
+        self.assertEqual([['fw.config', 'x']],
+                         states.values(writes, passing))
+        self.assertEqual(writes, states.values(writes))
+        self.assertEqual({'config': ''}, states.values({'config': ''},
+                                                       passing))
+        self.assertEqual(['rt.add'], states.names(writes, passing.edits))
+
+
 class StoreTest(base.TestCase):
     """Writes that the store records, and others that it does not."""
 
@@ -55,6 +69,17 @@ class StoreTest(base.TestCase):
     def read(self):
         """Return the state without its newest number."""
         return dataclasses.replace(self.store.read(SERVER), number=0)
+
+    def test_a_late_verdict_keeps_values_only(self):
+        first = self.begin([['c.reset', ''], ['fw.config', 'old']])
+        second = self.begin([['rt.add', '10.0.0.0/8 0']])
+        self.store.settle(SERVER, second, {
+            'applied': [first, second], 'refused': [], 'pending': [],
+            'passing': {first: states.Passing(commands=(0,)),
+                        second: states.Passing(edits=(0,))}})
+        self.assertEqual([['fw.config', 'old']], self.read().writes)
+        self.assertEqual(2, self.read().revision)
+        self.assertEqual([], history.at(self.store, SERVER, 0).writes)
 
     def write(self, writes, applied=()):
         """Write as a guest that accepts it."""

@@ -89,6 +89,18 @@ class HandlersTest(base.TestCase):
                          self.put('allow'))
         self.assertUnchanged()
 
+    def test_a_host_without_room_refuses_with_its_reason(self):
+        why = 'state_dir: ledgers/x.json: No space left on device'
+        self.agent.broken = {'error': {'code': 'state-dir', 'message': why}}
+        self.assertError(507, 'state-dir', why, self.put('allow'))
+        self.assertUnchanged()
+        change = self.call('GET', self.handlers().replace(
+            'handlers', 'changes'))[1]['changes'][0]
+        self.assertEqual(('refused', {'code': 'state-dir', 'message': why}),
+                         (change['status'], change['error']))
+        self.agent.broken = None
+        self.assertEqual((200, {'revision': 1}), self.put('allow'))
+
     def test_silent_agent(self):
         self.cloud.add_server(self.server_id, self.project_id, 'host2')
         change = self.assertPending(self.put('allow'))

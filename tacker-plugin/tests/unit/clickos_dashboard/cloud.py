@@ -73,11 +73,12 @@ class Cloud(adapters.BaseAdapter):
 
     :ivar answers: {'GET /path': body, or (status, body), or bytes}
     :ivar changes: [(method, path, body)]
+    :ivar after: {method: answers from the first request of it on}
     """
 
     def __init__(self):
         super().__init__()
-        self.changes = []
+        self.changes, self.after = [], {}
         self.answers = {
             'GET /v1.0/vims': {'vims': [{'id': 'vim-id', 'name': 'here'}]},
             'GET /vnfpkgm/v1/vnf_packages': [package()],
@@ -95,6 +96,7 @@ class Cloud(adapters.BaseAdapter):
         is_read = request.method == 'GET' or path.endswith('/reads')
         if not is_read:
             self.changes.append((request.method, path, _body(request)))
+            self.answers.update(self.after.get(request.method, {}))
         wanted = self._reads(path, _body(request)) if path.endswith(
             '/reads') else self.answers.get(f'{request.method} {path}')
         status, body = wanted if isinstance(wanted, tuple) else (

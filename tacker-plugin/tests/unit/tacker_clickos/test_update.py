@@ -98,7 +98,7 @@ class OneGuestTest(UpdateTest):
         first = self.update({'rules': ['allow icmp', 'deny all']})
         self.assertEqual({'request': {'rules': ['allow icmp', 'deny all']},
                           'verdict': 'accepted', 'message': '',
-                          'revision': 2}, first)
+                          'revision': 2, 'number': 1}, first)
         self.assertEqual({'fw.config': 'allow icmp, deny all'},
                          self.running(self.servers[0]))
 
@@ -108,7 +108,7 @@ class OneGuestTest(UpdateTest):
                       "or drop, got 'permit'", bad['message'])
         self.assertEqual({'rules': ['allow icmp', 'permit all']},
                          bad['request'])
-        self.assertEqual(2, bad['revision'])
+        self.assertEqual((2, 2), (bad['revision'], bad['number']))
         self.assertEqual({'rules': ['allow icmp', 'deny all']},
                          self.in_force())
         self.assertEqual({'fw.config': 'allow icmp, deny all'},
