@@ -72,6 +72,7 @@ class StoreTest(base.TestCase):
 
     def test_a_late_verdict_keeps_values_only(self):
         first = self.begin([['c.reset', ''], ['fw.config', 'old']])
+        self.store.fail(SERVER, first)   # no verdict came in time
         second = self.begin([['rt.add', '10.0.0.0/8 0']])
         self.store.settle(SERVER, second, {
             'applied': [first, second], 'refused': [], 'pending': [],
