@@ -8,11 +8,14 @@ from urllib import parse
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
 
+from clickos_client import limits
+from clickos_client import outcomes
+
 SERVICE_TYPE = 'clickos'
 #: Status of a change without a verdict.
 ACCEPTED = 202
-#: Status of the error after a verdict, or without one in time.
-REFUSED, DROPPED, SILENT = 400, 409, 504
+#: HTTP status of the error after a change, by its outcome.
+_STATUS = {outcomes.REFUSED: 400, outcomes.LOST: 409, outcomes.UNKNOWN: 504}
 _LOOK_S = 0.5
 
 
@@ -29,6 +32,11 @@ class ClickOSError(Exception):
         self.status = status
         self.code = code
         self.message = message
+
+    @property
+    def outcome(self):
+        """The outcome of a change that failed so, a word of outcomes."""
+        return outcomes.of(self.code)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +91,23 @@ class Chain:
     @property
     def query(self):
         """The query of each request about the chain."""
+        return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Port:
+    """A port of Neutron by its UUID."""
+
+    id: str
+
+    @property
+    def path(self):
+        """The path of the port."""
+        return f'/v1/ports/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """The query of each request about the port."""
         return {}
 
 
@@ -156,9 +181,25 @@ class Client:
         """List ports as [{'id', 'mac_address', 'link_up', 'counters'}]."""
         return self._call('ports', 'GET', guest, '/ports')
 
-    def read(self, guest, name):
-        """Return the value of a handler."""
-        return self._call('value', 'GET', guest, _handler(name))
+    def read(self, guest, name, max_age=None):
+        """Return the value of a handler.
+
+        :param max_age: seconds that the value may be old; None for a new one
+        """
+        return self._call('value', 'GET', guest, _handler(name),
+                          query=_age(max_age))
+
+    def read_many(self, guest, names, max_age=None):
+        """Return {name: value or ClickOSError}, read with few requests.
+
+        :param max_age: as of read()
+        """
+        names, found = list(dict.fromkeys(names)), {}
+        for at in range(0, len(names), limits.READS):
+            answer = self._call('values', 'POST', guest, '/reads', {
+                'names': names[at:at + limits.READS], **_age(max_age)})
+            found |= _values(answer)
+        return found
 
     def write(self, guest, name, value):
         """Write one handler; return the Revision of desired state.
@@ -286,6 +327,13 @@ class Client:
         """Delete a secret."""
         self._send('DELETE', Secrets(), f'/{parse.quote(secret_id, safe="")}')
 
+    def set_port_roles(self, port_id, roles):
+        """Give a port of Neutron roles, of port_roles.ROLES.
+
+        A port that a server uses keeps its roles.
+        """
+        self._send('PUT', Port(port_id), '/roles', {'roles': list(roles)})
+
     def chain(self, chain_id):
         """Return the counters of a port chain, hops in ``hops``."""
         return self._call('chain', 'GET', Chain(chain_id), '')
@@ -338,25 +386,25 @@ class Client:
             if found['status'] != 'pending':
                 error = found.get('error') or {}
                 raise ClickOSError(
-                    REFUSED if found['status'] == 'refused' else DROPPED,
+                    _STATUS.get(found['status'], _STATUS[outcomes.REFUSED]),
                     str(error.get('code')), str(error.get('message')))
         raise ClickOSError(
-            SILENT, 'timeout', f'change {number} has no verdict after'
-            f' {self._patience_s} s; it takes effect later or is dropped')
+            _STATUS[outcomes.UNKNOWN], 'no-verdict', f'change {number}, after'
+            f' {self._patience_s} s: {outcomes.message("no-verdict")}')
 
-    def _call(self, wanted, *request):
-        answer = self._send(*request)
+    def _call(self, wanted, *request, **more):
+        answer = self._send(*request, **more)
         try:
             return answer.json()[wanted]
         except (ValueError, KeyError, TypeError):
             raise ks_exc.InvalidResponse(answer)
 
-    def _send(self, method, guest, path, body=None, log=True):
+    def _send(self, method, guest, path, body=None, log=True, query=None):
         if isinstance(guest, str):
             guest = Server(guest)
         answer = self._adapter.request(
-            guest.path + path, method, json=body, params=guest.query,
-            raise_exc=False, log=log)
+            guest.path + path, method, json=body,
+            params={**guest.query, **(query or {})}, raise_exc=False, log=log)
         if answer.status_code >= 400:
             raise _error(answer)
         return answer
@@ -374,6 +422,23 @@ def _revision(answer):
     for key in ('commands', 'edits'):
         setattr(found, key, tuple(answer.get(key, ())))
     return found
+
+
+def _age(max_age):
+    return {} if max_age is None else {'max_age': max_age}
+
+
+def _values(answer):
+    """Return {name: value or ClickOSError} of the answer to several reads."""
+    try:
+        return {each['name']: each['value'] if 'value' in each
+                else ClickOSError(int(each['error']['status']),
+                                  str(each['error']['code']),
+                                  str(each['error']['message']))
+                for each in answer}
+    except (KeyError, TypeError, ValueError):
+        raise ks_exc.ClientException('clickos-api gave an answer that cannot'
+                                     ' be understood')
 
 
 def _handler(name):

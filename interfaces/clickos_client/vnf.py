@@ -4,6 +4,8 @@
 import dataclasses
 import json
 
+from clickos_client import outcomes
+
 #: Key of the server metadata that names a guest's VNF instance.
 SERVER_KEY = 'clickos_vnf'
 #: The same for its name, which people read.
@@ -141,11 +143,24 @@ class Vnf:
         return self.verdict.get('number')
 
     @property
+    def outcome(self):
+        """Return the word of outcomes for the last update, or nothing."""
+        word = self.verdict.get('verdict')
+        return word if isinstance(word, str) and word in outcomes.TEXTS \
+            else ''
+
+    @property
     def refusal(self):
-        """Return why the last update was refused, or nothing."""
-        if self.verdict.get('verdict') != 'refused':
+        """Return why the last update is not in force, or nothing."""
+        if not self.outcome:
             return ''
-        return str(self.verdict.get('message') or 'refused')
+        return str(self.verdict.get('message')
+                   or outcomes.TEXTS[self.outcome])
+
+    @property
+    def no_guest(self):
+        """Return why the VNF has no guest."""
+        return outcomes.no_guest(self.id, self.launched)
 
 
 def _unwrapped(text):

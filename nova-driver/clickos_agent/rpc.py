@@ -84,6 +84,19 @@ class Endpoint:
         return self._client.handler_read(_uuid(server_id), _name(name))
 
     @_plain
+    def handlers_read(self, server_id=None, names=None):
+        """Read handlers in one request to the guest's host.
+
+        :param names: list of at most 64 names.
+        :returns: ``values`` in this order, each {'value': text} or
+            {'error': {'code', 'message'}}
+        """
+        if not isinstance(names, list) or not 1 <= len(names) <= limits.READS:
+            raise BadRequest('names: expected 1 to %d names' % limits.READS)
+        return self._client.handlers_read(_uuid(server_id),
+                                          [_name(name) for name in names])
+
+    @_plain
     def handler_write(self, server_id=None, attempt=None, writes=None,
                       incarnation=None, has_secrets=False):
         """Apply writes in order, all or none.

@@ -3,8 +3,8 @@
 
 import dataclasses
 
-#: Words for the status of a change.
-PENDING, APPLIED, REFUSED, DROPPED = 'pending', 'applied', 'refused', 'dropped'
+#: Words for the status of a change, beside those of outcomes.
+PENDING, APPLIED = 'pending', 'applied'
 
 
 @dataclasses.dataclass(frozen=True)

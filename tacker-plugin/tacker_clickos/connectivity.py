@@ -99,7 +99,7 @@ class Change:
                 continue
             made.append(ports.create(
                 self._connection, self._vnf.id, name + _NEW, wanted[cp],
-                vdu.configuration, self._record))
+                vdu, cp, self._record))
         return made
 
     def _put_in_place(self):

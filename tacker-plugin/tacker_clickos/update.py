@@ -3,6 +3,7 @@
 
 import json
 
+from clickos_client import outcomes
 from oslo_log import log as logging
 
 from tacker_clickos.clickgen import document
@@ -127,7 +128,7 @@ class Update(object):
         return guests.get(state.name(vnfc), ())
 
     def _put_back(self, api, done, name, refused):
-        reason = '%s: %s' % (name, refused)
+        reason, outcome = '%s: %s' % (name, refused), refused.outcome
         for vnfc, before in done:
             old = [[handler, before.get(handler, value)]
                    for handler, value in self._writes(vnfc, self._in_force)]
@@ -136,4 +137,5 @@ class Update(object):
             except exception.ClickOSError as error:
                 reason += '; %s keeps the new values: %s' % (
                     state.name(vnfc), error)
-        raise exception.ClickOSError(reason)
+                outcome = outcomes.UNKNOWN
+        raise exception.UpdateFailed(reason, outcome)

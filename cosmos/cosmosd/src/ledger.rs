@@ -16,6 +16,8 @@ use crate::spec::{Spec, Uuid, random_bytes};
 const PENDING: usize = 8;
 /// Characters of a refusal that are kept.
 const MESSAGE: usize = 600;
+/// Bytes of a verdict in the file at most: four for each character of a refusal, its other fields.
+const VERDICT_BYTES: usize = 4 * MESSAGE + 200;
 /// JSON readers hold numbers below this exactly.
 const MAX_NUMBER: u64 = 1 << 53;
 const NONE: &str = "00000000-0000-4000-8000-000000000000";
@@ -169,6 +171,11 @@ impl Book {
     pub fn begin(&mut self, change: Begun) {
         self.newest = self.newest.max(change.number);
         self.begun.push(change);
+    }
+
+    /// Bytes that the verdicts of the changes under way add to the file.
+    pub fn later_bytes(&self) -> usize {
+        self.begun.len() * VERDICT_BYTES
     }
 
     /// Notes a verdict; returns the place of the change, or nothing if it has a verdict already.

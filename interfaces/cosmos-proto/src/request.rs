@@ -9,6 +9,10 @@ use crate::guest::{Cpu, Sha256Text, Uuid, Vif, Write, writes};
 
 /// Verdicts of changes that a guest's ledger keeps, the newest.
 pub const VERDICTS: usize = 16;
+/// Handlers of one `handlers-read`.
+pub const MAX_READS: usize = 64;
+/// Bytes of all values of one `handlers-read`: any value that `handler-read` returns fits alone.
+pub const MAX_READ_BYTES: usize = clickos_protocol::ANSWER_MAX;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -224,6 +228,16 @@ pub struct Read {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+pub struct Reads {
+    pub uuid: Uuid,
+    pub rid: u8,
+    #[serde(deserialize_with = "names")]
+    pub names: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Writes {
     pub uuid: Uuid,
     pub rid: u8,
@@ -270,6 +284,10 @@ fn commands<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
 
 fn edits<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
     control_socket::at_most(input, "edits", clickos_protocol::WRITES_MAX)
+}
+
+fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    control_socket::at_most(input, "names", MAX_READS)
 }
 
 fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {

@@ -87,7 +87,14 @@ def _opened(csar):
 
 
 def _entry(archive):
-    """Return the name of the definitions' first file."""
+    """Return the name of the definitions' first file.
+
+    Without TOSCA.meta it is the YAML file at the root (SOL004, option 2).
+    """
+    names = archive.namelist()
+    if _META not in names:
+        return next((name for name in names if '/' not in name
+                     and name.endswith(('.yaml', '.yml'))), '')
     meta = _yaml_text(_META, _bytes(archive, _META).split(b'\n\n')[0])
     return str(_dig(meta, 'Entry-Definitions', default=''))
 

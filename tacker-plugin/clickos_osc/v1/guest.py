@@ -2,6 +2,7 @@
 """Commands on a guest, and which one it is."""
 
 from clickos_client import api
+from clickos_client import outcomes
 from osc_lib.command import command
 from osc_lib import exceptions
 
@@ -60,7 +61,7 @@ def server_ids(manager, args):
             f' it has {_names(vnf)}')
     if not ids:
         raise exceptions.CommandError(
-            f'VNF instance {vnf.id} has no guest; instantiate it first')
+            outcomes.no_guest(vnf.id, vnf.launched))
     return ids
 
 
@@ -78,6 +79,20 @@ def server_id(manager, args):
 def _names(vnf):
     return ', '.join(f'{shown.line(each.vdu)} {each.id}'
                      for each in vnf.guests) or 'none'
+
+
+def values(manager, found, names, max_age=None):
+    """Return {name: value} of handlers of a guest that was found.
+
+    :raises api.ClickOSError: if a handler has no value
+    """
+    if len(names) == 1:
+        return {names[0]: manager.clickos.read(found, names[0], max_age)}
+    read = manager.clickos.read_many(found, names, max_age)
+    for value in read.values():
+        if isinstance(value, api.ClickOSError):
+            raise value
+    return read
 
 
 def find_server(manager, name):

@@ -6,6 +6,7 @@ import json
 import sys
 
 from clickos_client import graph
+from clickos_client import limits
 from osc_lib.command import command
 from osc_lib import exceptions
 
@@ -82,6 +83,10 @@ class ReadHandler(guest.GuestCommand):
         _add_format(parser)
         parser.add_argument('handler', metavar='<handler>', nargs='+',
                             help='ELEMENT.HANDLER, such as fw.config')
+        parser.add_argument(
+            '--max-age', metavar='<seconds>', type=float,
+            help='Take values that are at most this old, 0 to'
+                 f' {limits.MAX_AGE_S}; else the guest answers')
         return parser
 
     def take_action(self, parsed_args):
@@ -89,8 +94,8 @@ class ReadHandler(guest.GuestCommand):
         manager = self.app.client_manager
         with shown.refusals():
             found = guest.find(manager, parsed_args)
-            values = {name: manager.clickos.read(found, name)
-                      for name in parsed_args.handler}
+            values = guest.values(manager, found, parsed_args.handler,
+                                  parsed_args.max_age)
         self.app.stdout.write(
             json.dumps(values, indent=2) + '\n'
             if parsed_args.format == 'json' else _as_text(values))

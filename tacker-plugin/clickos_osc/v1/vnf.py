@@ -87,17 +87,21 @@ def _ports(clickos, found, each):
 
 def _outputs(clickos, found, each):
     """Return a row for each output of a guest, or one that says why not."""
-    rows = []
-    for name, handler in found.outputs_of(each.vdu).items():
-        row = {'vnfc': each.id, 'vdu': shown.line(each.vdu),
-               'output': shown.line(name)}
-        try:
-            value = clickos.read(api.Vnf(found.id, each.id), handler)
-            row['value'] = shown.line(value.strip())
-        except api.ClickOSError as exc:
-            row['error'] = shown.line(exc.message)
-        rows.append(row)
-    return rows
+    outputs = found.outputs_of(each.vdu)
+    try:
+        values = clickos.read_many(api.Vnf(found.id, each.id),
+                                   outputs.values()) if outputs else {}
+    except api.ClickOSError as exc:
+        values = dict.fromkeys(outputs.values(), exc)
+    return [{'vnfc': each.id, 'vdu': shown.line(each.vdu),
+             'output': shown.line(name), **_output(values[handler])}
+            for name, handler in outputs.items()]
+
+
+def _output(value):
+    if isinstance(value, api.ClickOSError):
+        return {'error': shown.line(value.message)}
+    return {'value': shown.line(value.strip())}
 
 
 def _error(found):

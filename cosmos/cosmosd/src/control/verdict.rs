@@ -57,8 +57,18 @@ fn of_request(store: &dyn Store, router: &str, seq: u32) -> Result<Option<Result
     }
     // The guest answers what it finds; without a request there is nothing to answer.
     let is_there = store.read(&format!("{router}/request/{seq}/0"))?.is_some();
-    let never = || Error::new(Code::Timeout, "the change did not reach the guest");
     Ok((!is_there).then(|| Err(never())))
+}
+
+fn never() -> Error {
+    Error::new(Code::Timeout, "the change did not reach the guest")
+}
+
+/// True if the guest can still find a requested router. A store that began anew has none.
+fn is_wished(store: &dyn Store, domid: u16, rid: u8, generation: u64) -> Result<bool> {
+    let wished = store.read(&format!("{}/{rid}/generation", root(domid)))?;
+    let wished = wished.and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok());
+    Ok(wished.is_some_and(|wished: u64| wished >= generation))
 }
 
 fn of_install(
@@ -68,6 +78,9 @@ fn of_install(
     generation: u64,
 ) -> Result<Option<Result<Marks>>> {
     let state = router_state(store, domid, rid)?.filter(|state| state.generation >= generation);
+    if state.is_none() && !is_wished(store, domid, rid, generation)? {
+        return Ok(Some(Err(never())));
+    }
     Ok(state.map(|state| match (state.generation, &*state.word) {
         (found, "Error") if found == generation => Err(Error::new(Code::BadConfig, state.error)),
         (found, _) if found == generation => Ok(Marks::default()),

@@ -40,6 +40,18 @@ impl SimStore {
         *self.watchers.lock().unwrap() = Some(Arc::clone(watchers));
     }
 
+    /// The guest's version.
+    pub fn announce(&self, domid: u16) {
+        let version = format!("/local/domain/{domid}/data/clickos/version");
+        self.put(&version, "clickos 0 protocol 1");
+    }
+
+    /// The store begins anew, with nothing in it.
+    pub fn clear(&self) {
+        self.nodes.lock().unwrap().clear();
+        self.introduced.lock().unwrap().clear();
+    }
+
     /// Lets guests read requests and answer nothing, until they answer all of them.
     pub fn hold_answers(&self, is_slow: bool) {
         self.is_slow.store(is_slow, Ordering::Relaxed);

@@ -92,10 +92,20 @@ class FakeAgent:
         """Read one handler."""
         if self.broken:
             return self.broken
+        if server_id not in self.guests:
+            return {'error': {'code': 'no-such-guest',
+                              'message': f'no guest {server_id}'}}
         if name not in self.guests[server_id]:
             return {'error': {'code': 'no-such-handler',
                               'message': f'{name}: no such handler'}}
         return {'value': self.guests[server_id][name]}
+
+    def handlers_read(self, ctxt, server_id, names):
+        """Read handlers, each for itself."""
+        self.reads = getattr(self, 'reads', 0) + 1
+        return self.broken or {'values': [
+            FakeAgent.handler_read(self, ctxt, server_id, name)
+            for name in names]}
 
     def flows_read(self, ctxt, server_id, element, part):
         """Read a part of an element's flows; there is one part."""

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store of desired state on its own."""
 
+from concurrent import futures
 import dataclasses
 import datetime
 import os
+import threading
+import time
 import unittest
 from unittest import mock
 import uuid
@@ -69,6 +72,7 @@ class StoreTest(base.TestCase):
 
     def test_a_late_verdict_keeps_values_only(self):
         first = self.begin([['c.reset', ''], ['fw.config', 'old']])
+        self.store.fail(SERVER, first)   # without a verdict
         second = self.begin([['rt.add', '10.0.0.0/8 0']])
         self.store.settle(SERVER, second, {
             'applied': [first, second], 'refused': [], 'pending': [],
@@ -195,6 +199,34 @@ class StoreTest(base.TestCase):
         with self.assertRaises(errors.Unavailable) as caught:
             self.begin([['a.x', '2']])
         self.assertEqual('busy', caught.exception.code)
+
+    def test_writers_of_a_process_look_one_at_a_time(self):
+        """Each looks once a change ends, not again and again."""
+        self.store._turn_s = 240
+        first = self.begin([['a.x', '0']])
+        tries = []
+        attempt = self.store._try_to_begin
+
+        def count(*arguments):
+            tries.append(threading.current_thread())
+            return attempt(*arguments)
+
+        def write(value):
+            number = self.store.begin(SERVER, [['a.x', value]]).number
+            self.store.accept(SERVER, number, [number])
+        with mock.patch.object(self.store, '_try_to_begin', count), \
+                mock.patch.object(desired_state, '_LOOK_S', 240), \
+                futures.ThreadPoolExecutor(5) as pool:
+            writers = [pool.submit(write, str(n)) for n in range(5)]
+            while not tries:
+                time.sleep(0.01)
+            self.store.accept(SERVER, first, [first])
+            for each in writers:
+                each.result()
+        self.assertEqual(6, self.store.read(SERVER).revision)
+        # Each may look once before, and once after the end of another.
+        self.assertLessEqual(len(tries), 15)
+        self.assertEqual(set(), self.store._turns._taken)
 
     def test_a_dead_writer_holds_nobody_for_ever(self):
         first = self.begin([['a.x', '1']])

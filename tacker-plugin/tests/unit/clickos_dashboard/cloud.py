@@ -93,12 +93,14 @@ class Cloud(adapters.BaseAdapter):
     def send(self, request, **kwargs):
         """Answer one request."""
         path = parse.urlsplit(request.url).path
-        if request.method != 'GET':
+        is_read = request.method == 'GET' or path.endswith('/reads')
+        if not is_read:
             self.changes.append((request.method, path, _body(request)))
             self.answers.update(self.after.get(request.method, {}))
-        wanted = self.answers.get(f'{request.method} {path}')
+        wanted = self._reads(path, _body(request)) if path.endswith(
+            '/reads') else self.answers.get(f'{request.method} {path}')
         status, body = wanted if isinstance(wanted, tuple) else (
-            404 if wanted is None and request.method == 'GET' else 200,
+            404 if wanted is None and is_read else 200,
             wanted)
         answer = requests.Response()
         answer.status_code, answer.request = status, request
@@ -106,6 +108,15 @@ class Cloud(adapters.BaseAdapter):
         answer.raw = io.BytesIO(body if isinstance(body, bytes)
                                 else json.dumps(body).encode())
         return answer
+
+    def _reads(self, path, body):
+        """Return what several reads bring: the answers to single ones."""
+        found = [(name, self.answers.get(
+            f'GET {path.removesuffix("/reads")}/handlers/{name}'))
+            for name in body['names']]
+        return {'values': [each or {'name': name, 'error': {
+            'code': 'no-such-handler', 'message': name, 'status': 404}}
+            for name, each in found]}
 
     def close(self):
         """Hold nothing."""

@@ -190,7 +190,11 @@ class ConsoleTest(WatchTest):
     def test_a_vnf_that_is_not_instantiated(self):
         del self.body['instantiatedVnfInfo']
         with self.assertRaisesRegex(exceptions.CommandError,
-                                    'instantiate it first'):
+                                    'during|has no guest now'):
+            self.run_command(console.ShowConsole, '--vnf', 'edge')
+        self.body['instantiationState'] = 'NOT_INSTANTIATED'
+        with self.assertRaisesRegex(exceptions.CommandError,
+                                    'it is not instantiated'):
             self.run_command(console.ShowConsole, '--vnf', 'edge')
 
 
