@@ -34,7 +34,7 @@ help:
 	@echo '  make integration  all suites that end within hours: Xen, VNFs, guides, all of Tempest'
 	@echo '  make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some;'
 	@echo '                    PARTS=attack an hour of hostile guests, clients and tenants on the lab;'
-	@echo '                    PARTS=faults services that are away in the middle of operations;'
+	@echo '                    PARTS=faults services that are away in the middle of operations, FAULTS=_nova_kill some;'
 	@echo '                    PARTS=gate make test beside load, RUNS times, and each promise broken'
 	@echo '  make audit        dependencies against advisory databases and licenses; needs the network'
 	@echo '  make bench        time of a packet per configuration; ENGINE="name=path ..." compares, ONLY=30,41 restricts;'
@@ -105,7 +105,7 @@ lab:
 	@$(LAB) xen lab
 
 soak:
-	@RUNS=$(RUNS) PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
+	@RUNS=$(RUNS) FAULTS='$(FAULTS)' PYTHONPATH=$(CURDIR)/devstack/lab $(PYTHON) -m clickos_lab.suites.soak $(PARTS)
 
 lab-up:
 	@$(WISH) $(LAB) up $(if $(HOST),--host $(HOST))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of clickos-api, for programs."""
 
+import base64
 import dataclasses
 import time
 from urllib import parse
@@ -154,6 +155,14 @@ class Revision(int):
     """
 
     commands = edits = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Catalog:
+    """The operator's catalog of packages."""
+
+    path = '/v1/catalog'
+    query = {}
 
 
 class Client:
@@ -334,6 +343,18 @@ class Client:
         """
         self._send('PUT', Port(port_id), '/roles', {'roles': list(roles)})
 
+    def list_catalog(self):
+        """List the catalog: 'name', 'product', 'provider', 'version',
+        'description'; a damaged package has no product.
+        """
+        return self._call('packages', 'GET', Catalog(), '')
+
+    def catalog_package(self, name):
+        """Return the bytes of a package of the catalog."""
+        found = self._call('package', 'GET', Catalog(),
+                           f'/{parse.quote(name, safe="")}')
+        return base64.b64decode(found['content'])
+
     def chain(self, chain_id):
         """Return the counters of a port chain, hops in ``hops``."""
         return self._call('chain', 'GET', Chain(chain_id), '')
@@ -416,14 +437,6 @@ def _body(configuration):
             'writes': [list(pair) for pair in configuration.writes]}
 
 
-def _revision(answer):
-    """Return the Revision of an answer."""
-    found = Revision(answer['revision'])
-    for key in ('commands', 'edits'):
-        setattr(found, key, tuple(answer.get(key, ())))
-    return found
-
-
 def _age(max_age):
     return {} if max_age is None else {'max_age': max_age}
 
@@ -439,6 +452,14 @@ def _values(answer):
     except (KeyError, TypeError, ValueError):
         raise ks_exc.ClientException('clickos-api gave an answer that cannot'
                                      ' be understood')
+
+
+def _revision(answer):
+    """Return the Revision of an answer."""
+    found = Revision(answer['revision'])
+    for key in ('commands', 'edits'):
+        setattr(found, key, tuple(answer.get(key, ())))
+    return found
 
 
 def _handler(name):

@@ -52,12 +52,16 @@ class Operation:
 
 @dataclasses.dataclass(frozen=True)
 class Guest:
-    """A guest of a VNF: the VNFC's id, its VDU, its server, its state."""
+    """A guest of a VNF: the VNFC's id, its VDU, its server, its state.
+
+    :ivar name: the short name of a guest, such as VDU1-0
+    """
 
     id: str
     vdu: str
     server_id: str
     state: str
+    name: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,8 +97,7 @@ class Vnf:
             body.get('vnfInstanceDescription') or '', body.get('vnfdId'),
             product, info.get('flavourId') or '',
             body.get('instantiationState') == 'INSTANTIATED',
-            tuple(_guest(each, states)
-                  for each in info.get('vnfcResourceInfo') or ()),
+            _guests(info.get('vnfcResourceInfo') or (), states),
             _document(metadata, 'clickosProperties'),
             _document(metadata, 'clickosUpdate'),
             _document(metadata, 'clickosOutputs'),
@@ -138,16 +141,16 @@ class Vnf:
         return ''
 
     @property
-    def verdict_number(self):
-        """Return the number of the last verdict; a new one has another."""
-        return self.verdict.get('number')
-
-    @property
     def outcome(self):
         """Return the word of outcomes for the last update, or nothing."""
         word = self.verdict.get('verdict')
         return word if isinstance(word, str) and word in outcomes.TEXTS \
             else ''
+
+    @property
+    def verdict_number(self):
+        """Return the number of the last verdict; a new one has another."""
+        return self.verdict.get('number')
 
     @property
     def refusal(self):
@@ -186,11 +189,21 @@ def shown(value):
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _guest(body, states):
+def _guests(bodies, states):
+    """Return the guests; Tacker does not show their names, VDU and number."""
+    numbers, found = {}, []
+    for body in bodies:
+        vdu = body.get('vduId') or ''
+        numbers[vdu] = numbers.get(vdu, -1) + 1
+        found.append(_guest(body, states, f'{vdu}-{numbers[vdu]}'))
+    return tuple(found)
+
+
+def _guest(body, states, name):
     resource = body.get('computeResource') or {}
     return Guest(body['id'], body.get('vduId') or '',
                  resource.get('resourceId') or '',
-                 str(states.get(body['id'], 'ACTIVE')))
+                 str(states.get(body['id'], 'ACTIVE')), name)
 
 
 def _document(metadata, name):

@@ -5,7 +5,6 @@ import contextlib
 import dataclasses
 import functools
 
-from cosmos_client import CosmosClient
 from nova.compute import task_states
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -28,6 +27,7 @@ from nova_clickos import guest
 from nova_clickos import host as hosts
 from nova_clickos import image
 from nova_clickos.migration import operations
+from nova_clickos import patience
 from nova_clickos import userdata
 from nova_clickos import vif as vifs
 from nova_clickos import wiring
@@ -60,8 +60,8 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def __init__(self, virtapi):
         super().__init__(virtapi)
-        client = CosmosClient(CONF.clickos.cosmosd_socket,
-                              CONF.clickos.cosmosd_timeout)
+        client = patience.PatientClient(CONF.clickos.cosmosd_socket,
+                                        CONF.clickos.cosmosd_timeout)
         self._host = hosts.Host(client)
         self._guests = guest.Guests(client)
         self._images = image.Images(client)

@@ -16,6 +16,7 @@ from oslo_utils import excutils
 
 from nova_clickos.conf import CONF
 from nova_clickos import exception
+from nova_clickos import patience
 
 LOG = logging.getLogger(__name__)
 
@@ -68,8 +69,8 @@ class Guests:
         """
         try:
             self._refuse_stranger(instance)
-            made = self._create(instance, image_sha256, vifs, configuration,
-                                number, confirm is not None)
+            made = self._make(instance, image_sha256, vifs, configuration,
+                              number, confirm is not None)
             if confirm and not self._confirmed(instance, made, confirm):
                 return False
         except CosmosError as e:
@@ -109,6 +110,20 @@ class Guests:
         if not is_newest:
             self._undo(instance)
         return is_newest
+
+    def _make(self, instance, *needs):
+        """Make a guest in place of an earlier one.
+
+        If cosmosd went away meanwhile, undoing it has waited for cosmosd.
+        """
+        try:
+            return self._create(instance, *needs)
+        except CosmosError as e:
+            if e.code != patience.AWAY:
+                raise
+            LOG.info('The guest starts again, since cosmosd restarted: %s', e,
+                     instance=instance)
+        return self._create(instance, *needs)
 
     def _create(self, instance, image_sha256, vifs, configuration, number,
                 hold):

@@ -127,7 +127,8 @@ class Background:
 
 
 def _nothing(why):
-    return {'applied': [], 'refused': [], 'pending': [], 'why': why}
+    return {'applied': [], 'refused': [], 'pending': [], 'passing': {},
+            'why': why}
 
 
 def _forever(interval_s, work):

@@ -57,6 +57,11 @@ The first one encrypts secrets of tenants, all of them decrypt. To replace a
 key, put a new one first, run ``clickos-db-manage rotate-secrets``, and remove
 the old one. Empty: no secrets.
 """),
+    cfg.StrOpt('catalog_path', help="""
+Folder of packages (``*.csar``) that users may deploy by name, with
+``openstack clickos vnf deploy``. Files that are added count at once. Unset:
+no catalog.
+"""),
     cfg.IntOpt('max_secrets', default=1000, min=0, help="""
 Secrets that a project may have.
 """),

@@ -193,8 +193,8 @@ class Store:
         :param number: up to which changes are settled
         :param known: the agent's {'incarnation', 'applied': [number],
             'refused': [{'number', 'code', 'message'}], 'pending': [number],
-            and maybe 'passing': {number: states.Passing}}
-            and maybe 'why', a code of outcomes for those it does not know
+            maybe 'passing': {number: states.Passing}, and maybe 'why', a code
+            of outcomes for those it does not know}
         """
         with self.writer() as session:
             row = self._lock(session, key)
@@ -235,7 +235,6 @@ class Store:
 
         :param refused: {number: (code, message)}
         :param why: the code of outcomes for the other ones
-        :param passing: {number: states.Passing} of applied ones
         """
         for change in self._pending(session, row.state_key):
             if change.number > number or change.number in pending:

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from clickos_api import audit
 from clickos_api import authority
+from clickos_api import catalog
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
@@ -72,6 +73,8 @@ class Handlers:
         self.fusing = fusing.Fusing(self, self._audit)
         self.port_roles = port_roles.PortRoles(self.cloud, self.authority,
                                                self._audit)
+        self.catalog = catalog.Catalog(conf.clickos_api.catalog_path,
+                                       self._policy)
         self._options = conf.clickos_api
         self.workers = workers.Workers(conf.clickos_api.guest_threads)
         self._places = workers.Places(conf.clickos_api.waiting_threads,

@@ -207,6 +207,16 @@ _OTHER = {
         'delete': _operation('Delete a secret', {204: None})},
     '/v1/ports/{id}/roles': {'put': _operation(
         'Let a port send what only servers send', {200: _ROLES}, _ROLES)},
+    '/v1/catalog': {'get': _operation(
+        "List the packages of the operator's catalog",
+        {200: _list('packages', _object(
+            ['name', 'product', 'provider', 'version', 'description'],
+            name=_TEXT, product=_TEXT, provider=_TEXT, version=_TEXT,
+            description=_TEXT))})},
+    '/v1/catalog/{package}': {'get': _operation(
+        'Get a package of the catalog', {200: _object(
+            ['package'], package=_object(['name', 'content'], name=_TEXT,
+                                         content=_TEXT))})},
     '/v1/chains/{id}': {'get': _operation(
         'Show the counters of a port chain',
         {200: _object(['chain'], chain={'type': 'object'})})},
@@ -229,6 +239,9 @@ _PARAMETERS = {
              'description': 'ELEMENT.HANDLER', 'schema': {
                  'type': 'string', 'maxLength': limits.HANDLER_NAME,
                  'pattern': '^([A-Za-z0-9_@]+[.])?[A-Za-z0-9_]+$'}},
+    'package': {'name': 'package', 'in': 'path', 'required': True,
+                'schema': {'type': 'string', 'maxLength': 255,
+                           'pattern': '^[A-Za-z0-9_-]+$'}},
     'number': {'name': 'number', 'in': 'path', 'required': True,
                'schema': _NUMBER},
     'vnfc': {'name': 'vnfc', 'in': 'query', 'schema': {

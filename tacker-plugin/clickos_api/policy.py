@@ -26,6 +26,7 @@ SECRET_LIST = 'clickos:secret:list'
 SECRET_SHOW = 'clickos:secret:show'
 SECRET_DELETE = 'clickos:secret:delete'
 SECRET_READ = 'clickos:secret:read'
+CATALOG_SHOW = 'clickos:catalog:show'
 
 OWNER_READER = 'role:reader and project_id:%(project_id)s'
 OWNER_MEMBER = 'role:member and project_id:%(project_id)s'
@@ -78,6 +79,9 @@ RULES = [
     _rule(CHANGE_SHOW, OWNER_READER,
           'Show the verdicts about changes of a guest.',
           ('GET', _CHANGES), ('GET', _CHANGES + '/{number}')),
+    _rule(CATALOG_SHOW, 'role:reader',
+          'List the packages of the catalog and get one.',
+          ('GET', '/v1/catalog'), ('GET', '/v1/catalog/{package}')),
     _rule(SECRET_CREATE, OWNER_MEMBER, 'Make a secret.',
           ('POST', '/v1/secrets')),
     _rule(SECRET_LIST, OWNER_READER, 'List secrets, without their values.',

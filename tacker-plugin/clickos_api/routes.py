@@ -174,6 +174,14 @@ def blueprint(handlers, limits):
             _context(), validation.uuid(port_id, 'port'),
             validation.roles_body(flask.request.get_data()))}
 
+    @routes.get('/catalog')
+    def list_catalog():
+        return {'packages': handlers.catalog.list(_context())}
+
+    @routes.get('/catalog/<package>')
+    def show_package(package):
+        return {'package': handlers.catalog.package(_context(), package)}
+
     @routes.get('/chains/<chain_id>')
     def show_chain(chain_id):
         return {'chain': handlers.chains.counters(

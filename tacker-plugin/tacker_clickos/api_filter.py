@@ -16,7 +16,9 @@ garbage collector comes; the filter ends them with the request.
 
 import contextlib
 import functools
+import http
 import json
+import re
 import tempfile
 
 import eventlet
@@ -40,6 +42,7 @@ _IN_MEMORY = 256 * 1024
 #: Seconds in which a body has to come. Tacker's server waits for a client
 #: without end, and the project's place in the queue would wait with it.
 _TAKE_S = 300
+_RETRY = re.compile(r'/vnf_lcm_op_occs/([0-9a-fA-F-]+)/retry')
 _LISTS = {('packages', '/vnf_packages'),
           *(('lifecycle', path) for path in (
               '/vnf_instances', '/vnf_lcm_op_occs', '/subscriptions'))}
@@ -77,6 +80,9 @@ class ApiFilter(object):
         with _sessions(self._api, request):
             if _creates_vnf(self._api, request):
                 return _created(self._application, request)
+            operation_id = _retried(self._api, request)
+            if operation_id:
+                return _begun(self._application, request, operation_id)
             return decided.answer(self._application, self._api, request)
 
 
@@ -126,6 +132,23 @@ def _judge(api, request):
 def _creates_vnf(api, request):
     return ((api, request.method) == ('lifecycle', 'POST')
             and request.path_info.rstrip('/') == '/vnf_instances')
+
+
+def _retried(api, request):
+    """Return the operation that a request retries, or None."""
+    found = _RETRY.fullmatch(request.path_info.rstrip('/'))
+    if found and (api, request.method) == ('lifecycle', 'POST'):
+        return found[1]
+    return None
+
+
+def _begun(application, request, operation_id):
+    """Return Tacker's answer to a retry, which shows from now on."""
+    failed_at = rows.entered(operation_id)
+    response = request.get_response(application)
+    if failed_at and response.status_int == http.HTTPStatus.ACCEPTED:
+        rows.begin_retry(operation_id, failed_at)
+    return response
 
 
 def _created(application, request):

@@ -58,7 +58,8 @@ class Tacker:
             answer = self._adapter.post(
                 '/vnflcm/v1/vnf_instances/%s/%s' % (vnf_id, what), json=body,
                 raise_exc=False)
-        except ka_exceptions.ClientException as error:
+        except (ka_exceptions.ClientException,
+                exception.ServiceAway) as error:
             LOG.warning('VNF %s: %s by itself failed: %s', vnf_id, what,
                         error)
             return False

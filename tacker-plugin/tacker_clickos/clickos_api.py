@@ -11,6 +11,7 @@ from keystoneauth1 import exceptions as ka_exceptions
 from oslo_log import log as logging
 
 from tacker_clickos import exception
+from tacker_clickos import outages
 
 LOG = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class Client(object):
             try:
                 with _translated():
                     return self._client.write_many(server_id, writes)
-            except (exception.ApiUnavailable,
+            except (exception.ApiUnavailable, exception.ServiceAway,
                     exception.HandlerRefused) as error:
                 if not _says_nothing(error):
                     raise
@@ -90,11 +91,16 @@ class Client(object):
     def create_state(self, configuration):
         """Make a guest's state; return its id.
 
+        clickos-api removes a state without a guest after a day, such as one
+        whose id got lost.
+
         :param configuration: document.Configuration
         :raises: HandlerRefused, ApiUnavailable
         """
-        with _translated():
-            return self._client.create_state(configuration)
+        def make():
+            with _translated():
+                return self._client.create_state(configuration)
+        return outages.once(lambda: None, make)
 
     def rebase_state(self, state_id, configuration, keep=None):
         """Give a guest's state another configuration.
@@ -153,7 +159,9 @@ def _translated():
     try:
         yield
     except api.ClickOSError as error:
-        raise exception.HandlerRefused(
+        kind = (exception.HandlerAway if error.status in _NO_VERDICT
+                else exception.HandlerRefused)
+        raise kind(
             error.code[:_MAX_CODE], error.message[:_MAX_MESSAGE],
             error.status)
     except ka_exceptions.ClientException as error:

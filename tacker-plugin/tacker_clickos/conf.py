@@ -17,6 +17,13 @@ Seconds to wait until Nova no longer knows a deleted server.
     cfg.IntOpt('request_timeout', default=30, min=1, max=600, help="""
 Seconds to wait for one answer of Nova, Neutron, Glance or clickos-api.
 """),
+    cfg.IntOpt('outage_timeout', default=30, min=0, max=3600, help="""
+Seconds in which an operation goes on by itself though Nova, Neutron, Glance,
+Keystone, clickos-api or the database is away. Requests that may be repeated
+are repeated as long, and so is a step with a server that Nova gave up. A
+request that no host can fulfill fails that much later. 0: nothing is
+repeated.
+"""),
     cfg.IntOpt('watch_interval', default=10, min=0, max=3600, help="""
 Seconds between two looks at the servers of all ClickOS VNFs, one Nova request
 for each VIM. A change is stored in the VNF's metadata as ``clickos_state``.
@@ -29,7 +36,7 @@ VIMs that have such VNFs. ``watch_interval`` = 0 switches it off, too.
 """),
     cfg.IntOpt('heal_unreachable_after', default=60, min=0, max=86400,
                help="""
-Seconds after which an ``AutoHeal`` replaces a guest that is ``UNREACHABLE``. It
+Seconds after which an ``AutoHeal`` replaces an ``UNREACHABLE`` guest. It
 forwards, but hears of no change. cosmosd brings most of them back within
 seconds. 0 leaves them alone.
 """),

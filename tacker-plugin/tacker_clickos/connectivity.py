@@ -15,6 +15,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_clickos import chained
 from tacker_clickos import exception
 from tacker_clickos import links
+from tacker_clickos import outages
 from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import state
@@ -141,6 +142,7 @@ def _merged(vnf_instance, request, points):
 class Connectivity:
     """The methods that Tacker calls to change external connectivity."""
 
+    @outages.outlived
     def change_ext_conn_vnf(self, context, vnf_instance, vnf_dict,
                             vim_connection_info, change_ext_conn_req):
         """Connect the VNF with other networks, or by other addresses."""

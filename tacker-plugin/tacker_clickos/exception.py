@@ -46,6 +46,27 @@ class GuestFailed(ClickOSError):
     message = "%(name)s (server %(server_id)s): %(reason)s"
 
 
+class Outage(ClickOSError):
+    """Another try may succeed without a change by anybody."""
+
+
+class ServiceAway(Outage):
+    """A service did not answer as long as the driver waits for it."""
+
+    message = "%(service)s %(reason)s"
+
+
+class Unanswered(ServiceAway):
+    """A request got no answer, and may have had an effect."""
+
+
+class ServerFailed(Outage, GuestFailed):
+    """Nova gave a server up, and no host says that its guest is the reason.
+    """
+
+    message = GuestFailed.message
+
+
 class HandlerRefused(ClickOSError):
     """clickos-api answered with an error, as {"error": {code, message}}."""
 
@@ -55,6 +76,12 @@ class HandlerRefused(ClickOSError):
         super().__init__(code=code, reason=reason)
         self.code, self.status = code, status
         self.outcome = outcomes.of(code)
+
+
+class HandlerAway(Outage, HandlerRefused):
+    """clickos-api says that a service which it needs is away."""
+
+    message = HandlerRefused.message
 
 
 class ApiUnavailable(ClickOSError):

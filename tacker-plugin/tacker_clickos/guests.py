@@ -91,6 +91,7 @@ class Guests(object):
         If one fails the servers made here are removed again. Their ports
         stay: the caller knows whether they are wanted for another attempt.
         """
+        self._clear(wishes)
         made = []
         try:
             for wish in wishes:
@@ -101,6 +102,15 @@ class Guests(object):
             self._undo(made)
             raise
         return made
+
+    def _clear(self, wishes):
+        """Remove servers of these names, which an interrupted try has left.
+        """
+        names = {self._server_name(wish.name) for wish in wishes}
+        servers.delete(self._connection, [
+            server for server in
+            servers.of_vnf(self._connection, self._vnf_id)
+            if server.name in names])
 
     def _undo(self, made):
         """Remove servers; the error that led here is the one to report."""
@@ -143,6 +153,7 @@ class Guests(object):
             name = '%s-%s' % (wish.name, cp)
             if name in existing:
                 found[cp] = existing[name]
+                ports.release(self._connection, found[cp])
                 ports.declare(self._connection, found[cp], wish.vdu, cp)
             else:
                 found[cp] = ports.create(
@@ -180,9 +191,9 @@ class Guests(object):
                                           if server.name in marked])
         gone = {'%s-%s' % (name, cp) for name in names
                 for cp in vdus[name.rpartition('-')[0]].cps}
-        existing = ports.of_vnf(self._connection, self._vnf_id)
-        ports.delete(self._connection, [port for name, port in
-                                        existing.items() if name in gone])
+        existing = ports.all_of_vnf(self._connection, self._vnf_id)
+        ports.delete(self._connection, [port for port in existing
+                                        if port.name in gone])
         self.forget(names)
 
     def keep(self, names):
@@ -193,10 +204,9 @@ class Guests(object):
                   if server.name not in wanted]
         servers.delete(self._connection, others)
         prefixes = tuple('%s-' % name for name in names)
-        existing = ports.of_vnf(self._connection, self._vnf_id)
+        existing = ports.all_of_vnf(self._connection, self._vnf_id)
         ports.delete(self._connection, [
-            port for name, port in existing.items()
-            if not name.startswith(prefixes)])
+            port for port in existing if not port.name.startswith(prefixes)])
         self._forget_those_of(others)
 
     def forget(self, names):
@@ -220,7 +230,7 @@ class Guests(object):
         """
         found = servers.of_vnf(self._connection, self._vnf_id)
         servers.delete(self._connection, found)
-        existing = ports.of_vnf(self._connection, self._vnf_id).values()
+        existing = ports.all_of_vnf(self._connection, self._vnf_id)
         ports.delete(self._connection, existing)
         networks.remove(self._connection, self._vnf_id)
         placement.remove(self._connection, self._vnf_id)

@@ -19,6 +19,7 @@ from tacker_clickos import conf
 from tacker_clickos import connectivity
 from tacker_clickos import exception
 from tacker_clickos import guests
+from tacker_clickos import outages
 from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import resources
@@ -61,6 +62,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
                               vnf_package_path=None):
         return {}
 
+    @outages.outlived
     def instantiate_vnf(self, context, vnf_instance, vnfd_dict,
                         vim_connection_info, instantiate_vnf_req,
                         grant_response, plugin=None, vnf_package_path=None):
@@ -162,6 +164,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
     # Termination, also the first half of healing a whole VNF.
 
+    @outages.outlived
     def delete(self, plugin, context, vnf_id, auth_attr, region_name=None,
                vnf_instance=None, terminate_vnf_req=None):
         """Remove the guests; may be called again.
@@ -185,6 +188,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             state.name(vnfc) for vnfc in
             vnf_instance.instantiated_vnf_info.vnfc_resource_info])
 
+    @outages.outlived
     def delete_wait(self, plugin, context, vnf_id, auth_attr,
                     region_name=None, vnf_instance=None):
         if not self._is_healing(vnf_instance):
@@ -202,6 +206,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
     # Healing of single guests.
 
+    @outages.outlived
     def heal_vnf(self, context, vnf_instance, vim_connection_info,
                  heal_vnf_request):
         """Replace guests; each keeps its ports and its live handler writes.

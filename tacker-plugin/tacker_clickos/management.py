@@ -20,6 +20,7 @@ from tacker.vnfm.mgmt_drivers import vnflcm_noop
 
 from tacker_clickos import clickos_api
 from tacker_clickos import conf
+from tacker_clickos import database
 from tacker_clickos import exception
 from tacker_clickos import rows
 from tacker_clickos import state
@@ -42,6 +43,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
     def __init__(self):
         super().__init__()
         conf.register(cfg.CONF)
+        database.wait_for_it()
         watch.start()
 
     def get_type(self):

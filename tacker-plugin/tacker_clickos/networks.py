@@ -9,6 +9,7 @@ import ipaddress
 from openstack import exceptions as sdk_exceptions
 
 from tacker_clickos import exception
+from tacker_clickos import outages
 from tacker_clickos import own
 from tacker_clickos import ports
 
@@ -40,19 +41,24 @@ def ensure(connection, vnf_id, wanted, record):
 
 def _create(connection, vnf_id, name):
     try:
-        return connection.network.create_network(
-            name='%s-%s' % (name, vnf_id),
-            description=ports.description(vnf_id))
+        return outages.once(
+            lambda: of_vnf(connection, vnf_id).get(name),
+            lambda: connection.network.create_network(
+                name='%s-%s' % (name, vnf_id),
+                description=ports.description(vnf_id)))
     except sdk_exceptions.HttpException as error:
         raise _unusable(name, error)
 
 
 def _add_subnet(connection, name, network, link):
     try:
-        connection.network.create_subnet(
-            network_id=network.id, cidr=link.cidr, is_dhcp_enabled=False,
-            gateway_ip=None,
-            ip_version=ipaddress.ip_network(link.cidr).version)
+        outages.once(
+            lambda: next(iter(connection.network.subnets(
+                network_id=network.id)), None),
+            lambda: connection.network.create_subnet(
+                network_id=network.id, cidr=link.cidr, is_dhcp_enabled=False,
+                gateway_ip=None,
+                ip_version=ipaddress.ip_network(link.cidr).version))
     except sdk_exceptions.HttpException as error:
         raise _unusable(name, error)
 
@@ -64,5 +70,5 @@ def _unusable(name, error):
 
 def remove(connection, vnf_id):
     """Delete the networks of a VNF, whose ports are gone."""
-    for network in of_vnf(connection, vnf_id).values():
+    for network in own.networks(connection, ports.description(vnf_id)):
         connection.network.delete_network(network.id, ignore_missing=True)

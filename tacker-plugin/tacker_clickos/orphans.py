@@ -57,6 +57,7 @@ class Orphans:
         :raises: what database or lock service raise before the first one
         """
         self._coordinator.start()
+        rows.forget_errors(context)
         stale = _stale(context)
         troubles.keep('operation', {operation for operation, _vnf in stale})
         for operation_id, vnf_id in stale:

@@ -4,6 +4,7 @@
 from openstack import exceptions as sdk_exceptions
 
 from tacker_clickos import exception
+from tacker_clickos import outages
 from tacker_clickos import own
 
 
@@ -16,15 +17,21 @@ def hints(connection, vnf_id, rule):
     if rule is None:
         return None
     name = '%s-%s' % (rule.name, vnf_id)
-    found = [group for group in own.server_groups(connection)
-             if group.name == name]
-    return {'group': (found or [_create(connection, name, rule)])[0].id}
+    found = _named(connection, name) or _create(connection, name, rule)
+    return {'group': found.id}
+
+
+def _named(connection, name):
+    return next((group for group in own.server_groups(connection)
+                 if group.name == name), None)
 
 
 def _create(connection, name, rule):
     try:
-        return connection.compute.create_server_group(
-            name=name, policy=rule.policy)
+        return outages.once(
+            lambda: _named(connection, name),
+            lambda: connection.compute.create_server_group(
+                name=name, policy=rule.policy))
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(
             kind='server group', name=name,

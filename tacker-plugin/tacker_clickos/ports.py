@@ -5,6 +5,7 @@ A port is found again by its name and by the description that names the VNF,
 so nothing is lost when the conductor dies half-way.
 """
 
+import contextlib
 import ipaddress
 
 from clickos_client import hop_tags
@@ -14,6 +15,7 @@ from oslo_log import log as logging
 from tacker_clickos.clickgen import prelude
 from tacker_clickos import clickos_api
 from tacker_clickos import exception
+from tacker_clickos import outages
 from tacker_clickos import own
 
 LOG = logging.getLogger(__name__)
@@ -33,8 +35,12 @@ def description(vnf_id):
 
 def of_vnf(connection, vnf_id):
     """Return {port name: port} of a VNF."""
-    return {port.name: port
-            for port in own.ports(connection, description(vnf_id))}
+    return {port.name: port for port in all_of_vnf(connection, vnf_id)}
+
+
+def all_of_vnf(connection, vnf_id):
+    """Return the ports of a VNF; a lost answer can make two of one name."""
+    return own.ports(connection, description(vnf_id))
 
 
 def create(connection, vnf_id, name, link, vdu, cp, record):
@@ -67,7 +73,9 @@ def create(connection, vnf_id, name, link, vdu, cp, record):
             wanted.update(port_security_enabled=False, security_groups=[])
         else:
             wanted['security_groups'] = [_open_group(connection, record)]
-        port = connection.network.create_port(**wanted)
+        port = outages.once(
+            lambda: of_vnf(connection, vnf_id).get(name),
+            lambda: connection.network.create_port(**wanted))
         declare(connection, port, vdu, cp)
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
@@ -133,13 +141,37 @@ def _open_group(connection, record):
 
 
 def _make_group(connection):
-    group = connection.network.create_security_group(
-        name=GROUP, description='ClickOS VNFs: all packets')
+    group = outages.once(
+        lambda: own.security_group(connection, None, GROUP),
+        lambda: connection.network.create_security_group(
+            name=GROUP, description='ClickOS VNFs: all packets'))
     for ethertype in ('IPv4', 'IPv6'):
-        connection.network.create_security_group_rule(
-            security_group_id=group.id, direction='ingress',
-            ethertype=ethertype)
+        _admit(connection, group.id, ethertype)
     return group.id
+
+
+def _admit(connection, group_id, ethertype):
+    """Let a group admit all packets; Neutron refuses a rule that it has."""
+    with contextlib.suppress(sdk_exceptions.ConflictException):
+        outages.once(
+            lambda: None,
+            lambda: connection.network.create_security_group_rule(
+                security_group_id=group_id, direction='ingress',
+                ethertype=ethertype))
+
+
+def release(connection, port):
+    """Take a port from a server that does not exist any more.
+
+    Nova leaves the port to it if Neutron was away when the server ended, and
+    gives it to no other one.
+    """
+    if not port.device_id:
+        return
+    try:
+        connection.compute.get_server(port.device_id)
+    except sdk_exceptions.NotFoundException:
+        connection.network.update_port(port.id, device_id='', device_owner='')
 
 
 def delete(connection, ports):

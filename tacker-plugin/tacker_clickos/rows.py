@@ -11,6 +11,7 @@ import datetime
 
 from oslo_utils import timeutils
 from oslo_utils import uuidutils
+import sqlalchemy as sa
 from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import api as sqlalchemy_api
@@ -52,6 +53,18 @@ def own_context():
         context.session.close()
 
 
+def release(context):
+    """Give back the connection that Tacker's readers hold in a session.
+
+    A connection that is held while the database restarts is of no more use;
+    one that is taken later is tested first.
+    """
+    session = context.session
+    begun = session.get_transaction()
+    if begun and begun.origin is sa.orm.SessionTransactionOrigin.AUTOBEGIN:
+        session.commit()
+
+
 @db_api.context_manager.writer
 def end_task(context, vnf_id):
     """Note that no operation works on a VNF, since the last one failed.
@@ -73,6 +86,57 @@ def set_operation_params(context, operation_id, params):
     """
     context.session.query(models.VnfLcmOpOccs).filter_by(
         id=operation_id).update({'operation_params': params})
+
+
+def entered(operation_id):
+    """Return when an operation entered the state FAILED_TEMP, or None."""
+    return _entered(tacker_context.get_admin_context(), operation_id)
+
+
+@db_api.context_manager.reader
+def _entered(context, operation_id):
+    row = _failed(context, operation_id).first()
+    return row and row.state_entered_time
+
+
+def begin_retry(operation_id, failed_at):
+    """Show that a retry was taken: PROCESSING, without the old error.
+
+    Tacker shows it only when a conductor begins, and keeps the error for
+    ever. If the message gets lost, the operation is one without a conductor.
+
+    :param failed_at: from entered(), before Tacker had the request; a retry
+        that failed meanwhile has another time
+    """
+    _begin_retry(tacker_context.get_admin_context(), operation_id, failed_at)
+
+
+@db_api.context_manager.writer
+def _begin_retry(context, operation_id, failed_at):
+    _failed(context, operation_id).filter_by(
+        state_entered_time=failed_at).update({
+            'operation_state': fields.LcmOccsOperationState.PROCESSING,
+            'state_entered_time': timeutils.utcnow(), 'error': sa.null()},
+            synchronize_session=False)
+
+
+def _failed(context, operation_id):
+    return context.session.query(models.VnfLcmOpOccs).filter_by(
+        id=operation_id,
+        operation_state=fields.LcmOccsOperationState.FAILED_TEMP)
+
+
+@db_api.context_manager.writer
+def forget_errors(context):
+    """Remove the errors of operations that a retry has completed.
+
+    A conductor may write an error back that it read before the retry.
+    """
+    table = models.VnfLcmOpOccs
+    context.session.query(table).filter(
+        table.operation_state == fields.LcmOccsOperationState.COMPLETED,
+        table.error.isnot(sa.null())).update(
+            {'error': sa.null()}, synchronize_session=False)
 
 
 def operation_error(operation_id):

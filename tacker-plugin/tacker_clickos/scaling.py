@@ -23,6 +23,7 @@ from tacker.vnfm.infra_drivers import scale_driver
 from tacker_clickos import clickos_api
 from tacker_clickos import exception
 from tacker_clickos import guests
+from tacker_clickos import outages
 from tacker_clickos import ports
 from tacker_clickos import resources
 from tacker_clickos import state
@@ -252,10 +253,12 @@ class Scaling(scale_driver.VnfScaleAbstractDriver):
         return ([state.server_id(vnfc) for vnfc in surplus],
                 [state.name(vnfc) for vnfc in surplus], None)
 
+    @outages.outlived
     def scale(self, context, plugin, auth_attr, policy, region_name):
         """Reach the wanted level; Tacker calls it once a step."""
         Operation(context, policy['vnf'], policy['name']).carry_out(auth_attr)
 
+    @outages.outlived
     def scale_in_reverse(self, context, plugin, auth_attr, vnf_info,
                          scale_vnf_request, region_name, scale_name_list,
                          grp_id, vnf_instance):
@@ -263,6 +266,7 @@ class Scaling(scale_driver.VnfScaleAbstractDriver):
         Operation(context, vnf_info,
                   scale_vnf_request.aspect_id).carry_out(auth_attr)
 
+    @outages.outlived
     def scale_out_initial(self, context, plugin, auth_attr, vnf_info,
                           scale_vnf_request, region_name, vnf_instance):
         """Reach the wanted level from none."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Nova servers of a VNF."""
 
+import re
 import time
 
 from clickos_client import vnf
@@ -9,6 +10,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from tacker_clickos import exception
+from tacker_clickos import outages
 from tacker_clickos import own
 
 LOG = logging.getLogger(__name__)
@@ -16,6 +18,11 @@ LOG = logging.getLogger(__name__)
 VNF_KEY = vnf.SERVER_KEY
 #: The driver of a host notes under this name why a guest did not start.
 START_EVENT = 'clickos_start'
+#: How the faults begin that are Nova's own; one is the name of an error.
+_PASSING_FAULT = re.compile(
+    r'(?:No valid host|Exceeded maximum|Build of instance|ClickOS host:'
+    r'|Failed to allocate|Virtual Interface|Unable to establish'
+    r'|[A-Z]\w*\Z)')
 _MAX_REASONS = 3
 _POLL_S = 0.1
 
@@ -24,6 +31,12 @@ def of_vnf(connection, vnf_id):
     """Return the servers of a VNF; found by name, proved by metadata."""
     return [server for server in own.servers(connection, name=vnf_id)
             if (server.metadata or {}).get(VNF_KEY) == vnf_id]
+
+
+def _named(connection, vnf_id, name):
+    """Return the VNF's server of a name, or None."""
+    return next((server for server in of_vnf(connection, vnf_id)
+                 if server.name == name), None)
 
 
 def marks_of(vnf_id, vnf_name):
@@ -35,17 +48,22 @@ def marks_of(vnf_id, vnf_name):
 def create(connection, marks, name, vdu, ports, user_data, hints=None):
     """Ask for a server with the ports in vif order; return it, not ready.
 
+    The caller has removed an earlier server of the name.
+
     :param marks: from marks_of()
     :param hints: Nova's scheduler hints
     """
-    more = {'scheduler_hints': hints} if hints else {}
+    wanted = dict(
+        name=name, image_id=_image(connection, vdu.image),
+        flavor_id=_flavor(connection, vdu),
+        networks=[{'port': port.id} for port in ports], user_data=user_data,
+        config_drive=False, metadata=marks)
+    if hints:
+        wanted['scheduler_hints'] = hints
     try:
-        return connection.compute.create_server(
-            name=name, image_id=_image(connection, vdu.image),
-            flavor_id=_flavor(connection, vdu),
-            networks=[{'port': port.id} for port in ports],
-            user_data=user_data, config_drive=False,
-            metadata=marks, **more)
+        return outages.once(
+            lambda: _named(connection, marks[VNF_KEY], name),
+            lambda: connection.compute.create_server(**wanted))
     except sdk_exceptions.HttpException as error:
         raise _unusable('server', name, error.details or str(error))
 
@@ -53,7 +71,8 @@ def create(connection, marks, name, vdu, ports, user_data, hints=None):
 def wait_active(connection, servers):
     """Wait until every server runs.
 
-    :raises: GuestFailed with Nova's fault, which is the guest's own message
+    :raises: GuestFailed with the guest's own message; ServerFailed if no host
+        has one
     """
     limit_s = cfg.CONF.clickos.boot_timeout
     end = time.monotonic() + limit_s
@@ -67,8 +86,19 @@ def wait_active(connection, servers):
 
 def _is_active(connection, server):
     if server.status == 'ERROR':
-        raise _failed(server, reason(connection, server))
+        raise _failed(server, reason(connection, server),
+                      exception.ServerFailed if _is_passing(server)
+                      else exception.GuestFailed)
     return server.status == 'ACTIVE'
+
+
+def _is_passing(server):
+    """Tell whether Nova may start a server like this one at another time.
+
+    Nova's own faults begin with these words, a guest's with a file's name.
+    """
+    told = (getattr(server, 'fault', None) or {}).get('message')
+    return not told or _PASSING_FAULT.match(told) is not None
 
 
 def reason(connection, server):
@@ -101,7 +131,8 @@ def _told_by_hosts(connection, server):
 def fault(server):
     """Return Nova's reason for the state ERROR."""
     return ((getattr(server, 'fault', None) or {}).get('message')
-            or 'Nova gives no reason')
+            or 'Nova gave the server up and noted no reason; its database '
+            'or message queue may have been away')
 
 
 def delete(connection, servers):
@@ -120,7 +151,7 @@ def delete(connection, servers):
 def _is_known(connection, server):
     """Tell whether a server that is being deleted is there yet.
 
-    :raises: GuestFailed if Nova has given up: no task runs any more
+    :raises: ServerFailed if Nova has given up: no task runs any more
     """
     try:
         seen = connection.compute.get_server(server.id)
@@ -131,9 +162,8 @@ def _is_known(connection, server):
     return seen.status != 'DELETED'
 
 
-def _failed(server, reason):
-    return exception.GuestFailed(name=server.name, server_id=server.id,
-                                 reason=reason)
+def _failed(server, reason, kind=exception.ServerFailed):
+    return kind(name=server.name, server_id=server.id, reason=reason)
 
 
 def _unusable(kind, name, reason):

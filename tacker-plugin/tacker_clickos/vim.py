@@ -11,6 +11,7 @@ from oslo_config import cfg
 from oslo_utils import strutils
 
 from tacker_clickos import conf
+from tacker_clickos import outages
 from tacker_clickos import urls
 
 MAX_CONNECTIONS = 64
@@ -46,7 +47,7 @@ def _key(access_info):
 def _open(access_info):
     conf.register()
     urls.require('auth_url of the VIM', access_info['auth_url'])
-    return openstack.connect(
+    connection = openstack.connect(
         load_yaml_config=False, load_envvars=False,
         auth_url=access_info['auth_url'],
         username=access_info.get('username'),
@@ -61,3 +62,5 @@ def _open(access_info):
             access_info.get('cert_verify', True), default=True),
         api_timeout=cfg.CONF.clickos.request_timeout,
         app_name='tacker-clickos')
+    connection.config.set_session_constructor(outages.Session)
+    return connection

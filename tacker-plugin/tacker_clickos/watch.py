@@ -19,6 +19,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import automatic
 from tacker_clickos import orphans
+from tacker_clickos import outages
 from tacker_clickos import own
 from tacker_clickos import rows
 from tacker_clickos import servers
@@ -60,6 +61,11 @@ def _leave_connections():
 
 def _run():
     watcher = Watcher()
+    with outages.ignored():
+        _watch(watcher)
+
+
+def _watch(watcher):
     pause = threading.Event()
     next_look = time.monotonic() + cfg.CONF.clickos.watch_interval
     while not pause.wait(min(cfg.CONF.clickos.watch_interval,

@@ -71,6 +71,9 @@ servers that move between hosts are skipped without it.
 The file of the bounds that docs/promises.md promises, docs/bounds.toml. The
 installed package has a copy.
 """, sample_default='/usr/share/clickos/bounds.toml'),
+    cfg.StrOpt('faults_path', help="""
+File to which each operation during an outage adds a line, a JSON object.
+"""),
     cfg.StrOpt('combine_program', default='click-combine', help="""
 The program click-combine, which fuses chains.
 """),

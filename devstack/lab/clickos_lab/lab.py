@@ -13,6 +13,7 @@ from clickos_lab.config import daemons
 from clickos_lab.config import hosts
 from clickos_lab import databases
 from clickos_lab import errors
+from clickos_lab import exhaustion
 from clickos_lab.host import endpoint
 from clickos_lab.host import guests
 from clickos_lab.host import power
@@ -189,13 +190,20 @@ class Lab:
     def outage(self, name, kind, seconds, tell=lambda: None):
         """Take a service away for a time, then let it come back.
 
-        :param kind: ``stop`` all its processes (SIGSTOP), or ``kill`` them
+        :param kind: ``stop`` all its processes (SIGSTOP), ``kill`` them, or
+            a kind of exhaustion
         :param tell: called when it is away
         """
         if kind == 'stop':
             with self.processes.stopped(name):
                 tell()
                 time.sleep(seconds)
+            return
+        if kind in exhaustion.KINDS:
+            with exhaustion.of(self.processes.members(name), kind):
+                tell()
+                time.sleep(seconds)
+            self.processes.require(name)
             return
         service = next(s for s in self._catalog().all() if s.name == name)
         self.processes.kill(name, workers=not name.startswith('cosmosd'))

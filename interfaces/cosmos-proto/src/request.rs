@@ -121,7 +121,7 @@ pub struct History {
     /// The newest that the guest accepted.
     #[serde(deserialize_with = "applied")]
     pub applied: Vec<u64>,
-    /// Writes of these changes that are no values.
+    /// Which writes of these changes are no values.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
@@ -274,6 +274,10 @@ fn applied<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
     control_socket::at_most(input, "applied", VERDICTS)
 }
 
+fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    control_socket::at_most(input, "names", MAX_READS)
+}
+
 fn passing<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Passing>, D::Error> {
     control_socket::at_most(input, "passing", VERDICTS)
 }
@@ -284,10 +288,6 @@ fn commands<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
 
 fn edits<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
     control_socket::at_most(input, "edits", clickos_protocol::WRITES_MAX)
-}
-
-fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
-    control_socket::at_most(input, "names", MAX_READS)
 }
 
 fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {

@@ -27,6 +27,10 @@ Seconds to wait for an answer of cosmosd.
 Related options: ``[clickos] create_timeout`` comes on top when a guest is
 created.
 """),
+    cfg.IntOpt('cosmosd_patience', default=20, min=0, max=600, help="""
+Seconds that operations on guests wait for a cosmosd that is not there, as in
+a restart. All calls of one outage wait for this time together.
+"""),
     cfg.IntOpt('create_timeout', default=10, min=1, max=600, help="""
 Seconds a new guest may take until it runs its configuration and has applied
 its first handler writes. Without a ready guest in this time, the driver

@@ -48,6 +48,10 @@ class Host:
         """Kill a guest, as a crash would."""
         self.run('kill-guest', server_id)
 
+    def hang_guest(self, server_id):
+        """Let a guest answer nothing, as one that spins."""
+        self.run('hang-guest', server_id)
+
     def restart(self, service):
         """Kill a service of the host and start it again."""
         self.run('restart', service)

@@ -70,8 +70,12 @@ class TackerClient(base.Client):
 
     def list_operations(self, vnf_id):
         """List the operation occurrences of a VNF."""
-        return [each for each in self.call('GET', OPERATIONS, 200)[1]
+        return [each for each in self.list_all_operations()
                 if each['vnfInstanceId'] == vnf_id]
+
+    def list_all_operations(self):
+        """List the operation occurrences of all VNFs."""
+        return self.call('GET', OPERATIONS, 200)[1]
 
     def retry_operation(self, operation_id):
         """Try an operation that is FAILED_TEMP once more."""

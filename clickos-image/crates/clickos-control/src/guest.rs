@@ -13,11 +13,11 @@ use core::task::{Context, Poll, Waker};
 use xenstore::Error;
 use xenstore::{Link, Store};
 
-/// The last words of a guest whose router has ended.
-const ENDED: &str = "router 0 has ended: a handler such as stop was written";
-
 /// The token of the watches of a guest's control thread.
 pub const TOKEN: &str = "control";
+
+/// The last words of a guest whose router has ended.
+const ENDED: &str = "router 0 has ended: a handler such as stop was written";
 
 /// Routers and control thread of one guest.
 pub struct Guest<S> {

@@ -60,12 +60,12 @@ pub(crate) fn run(
             if let Some(devices) = looper.platform().plugged() {
                 looper.guest().set_devices(devices);
             }
+            if looper.platform().relinked() {
+                looper.guest().relink();
+            }
             if let Some(why) = looper.platform().ended.take() {
                 say_to_store(&mux, &why);
                 std::process::exit(0);
-            }
-            if looper.platform().relinked() {
-                looper.guest().relink();
             }
         }
     }));

@@ -32,8 +32,14 @@ def write(site, folder, csars, references):
             'flavor_ref_alt': references['flavor']},
         'clickos': {
             'bounds_path': bounds.path().resolve(),
+            'faults_path': faults_path(site.state),
             'combine_program': references['combine_program'],
             **_others(host_command, references)}})
+
+
+def faults_path(state):
+    """Return the file with a line for each operation during an outage."""
+    return state.data / 'faults.jsonl'
 
 
 def _others(host_command, references):

@@ -8,6 +8,7 @@ import signal
 import time
 
 from clickos_lab import errors
+from clickos_lab import exhaustion
 from clickos_lab.host import disk
 from clickos_lab.host import endpoint
 from clickos_lab.host import target
@@ -62,6 +63,10 @@ def _kill_guest(state, arguments):
     target.of(arguments.on, state).guests.kill(arguments.server)
 
 
+def _hang_guest(state, arguments):
+    target.of(arguments.on, state).guests.hang(arguments.server)
+
+
 def _restart(state, arguments):
     if arguments.on == target.XEN:
         compute.XenCompute(state).restart_cosmosd()
@@ -102,7 +107,9 @@ _RESTARTED = ('cosmosd', 'nova-compute', 'clickos-agent', 'valed',
               'tacker-conductor')
 #: Services of a compute host; the others are the cloud's.
 _ON_HOST = ('xenstored', 'valed', 'cosmosd', 'nova-compute', 'clickos-agent')
-_OUTAGES = (*_ON_HOST, 'rabbitmq', 'mariadb', 'keystone', 'clickos-api',
+_OUTAGES = (*_ON_HOST, 'rabbitmq', 'mariadb', 'front', 'keystone', 'glance',
+            'placement', 'neutron', 'neutron-rpc-server', 'nova',
+            'nova-conductor', 'nova-scheduler', 'clickos-api',
             'tacker-conductor')
 _NAME = ('name', {})
 _SERVER = ('server', {})
@@ -119,10 +126,11 @@ _VERBS = (
     ('read-only', _read_only, (
         ('--seconds', {'type': float, 'required': True}),)),
     ('kill-guest', _kill_guest, (_SERVER,)),
+    ('hang-guest', _hang_guest, (_SERVER,)),
     ('restart', _restart, (('service', {'choices': _RESTARTED}),)),
     ('outage', _outage, (
         ('service', {'choices': _OUTAGES}),
-        ('kind', {'choices': ('stop', 'kill')}),
+        ('kind', {'choices': ('stop', 'kill', *exhaustion.KINDS)}),
         ('--seconds', {'type': float, 'required': True}))),
     ('power-cut', _power_cut, ()),
     ('leftovers', _leftovers, (_SERVER,)))

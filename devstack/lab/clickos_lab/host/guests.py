@@ -55,11 +55,21 @@ class Guests(listed.Listed):
 
         :raises LabError: if the guest has none
         """
+        self._signal(server_id, signal.SIGKILL)
+
+    def hang(self, server_id):
+        """Let a guest answer nothing, as one that spins.
+
+        :raises LabError: if the guest has no process
+        """
+        self._signal(server_id, signal.SIGSTOP)
+
+    def _signal(self, server_id, number):
         pids = self.pids(self.find(server_id)['domid'])
         if not pids:
             raise errors.LabError(f'{server_id}: the guest has no process')
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)
 
     def kill_all(self):
         """Kill every guest of the host, as a power cut would."""

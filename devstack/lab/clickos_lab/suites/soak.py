@@ -177,8 +177,7 @@ _OTHERS = {
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.Outages)clickos_tempest_plugin'),
     'again-up': _in_lab('again_up'),
-    'faults': _in_lab('compute', '--ours',
-                      r'\.(Faults|Kills|Outages|PowerCut)\w*\.')}
+    'faults': _in_lab('faults')}
 
 
 def main(names):

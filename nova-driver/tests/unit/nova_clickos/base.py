@@ -91,7 +91,8 @@ class DriverTestCase(TestCase):
         super().setUp()
         self.cosmosd = self.useFixture(cosmosd.FakeCosmosd())
         self.conf.config(group='clickos', cosmosd_socket=self.cosmosd.path,
-                         cosmosd_timeout=5, allow_process_host=True)
+                         cosmosd_timeout=5, allow_process_host=True,
+                         cosmosd_patience=0)
         # Glance is the outer edge: this image is the installed engine.
         self.glance = self.useFixture(fixtures.MockPatch(
             'nova.image.glance.API', autospec=True)).mock.return_value

@@ -82,6 +82,8 @@ class CloudTestCase(TestCase):
         cfg.CONF.set_override('delete_timeout', 1, 'clickos')
         self.addCleanup(cfg.CONF.clear_override, 'boot_timeout', 'clickos')
         self.addCleanup(cfg.CONF.clear_override, 'delete_timeout', 'clickos')
+        cfg.CONF.set_override('outage_timeout', 0, 'clickos')
+        self.addCleanup(cfg.CONF.clear_override, 'outage_timeout', 'clickos')
 
 
 @functools.cache
@@ -117,7 +119,7 @@ class Cloud:
         self.session = mock.sentinel.session
         self.current_project_id = PROJECT
         self.config = mock.Mock(
-            spec_set=('get_region_name',),
+            spec_set=('get_region_name', 'set_session_constructor'),
             **{'get_region_name.return_value': 'RegionOne'})
         self.compute = self._compute()
         self.network = self._network()
@@ -236,6 +238,7 @@ class Cloud:
             id=uuidutils.generate_uuid(), name=wanted['name'],
             description=wanted['description'],
             network_id=wanted['network_id'], wanted=wanted, tags=[],
+            device_id='',
             mac_address='fa:16:3e:00:00:%02x' % number,
             fixed_ips=[{'ip_address': '10.0.%d.%d' % (side, number),
                         'subnet_id': str(side)}])

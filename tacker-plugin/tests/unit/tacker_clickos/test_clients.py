@@ -22,7 +22,8 @@ class ConnectTest(base.TestCase):
         vim._connections.clear()
         self.addCleanup(vim._connections.clear)
         self.open = self.patch(vim.openstack, 'connect')
-        self.open.side_effect = lambda **given: mock.sentinel
+        self.open.side_effect = lambda **given: mock.Mock(
+            spec_set=('config',))
 
     def test_one_for_the_same_credentials(self):
         vim.connect(dict(base.ACCESS))

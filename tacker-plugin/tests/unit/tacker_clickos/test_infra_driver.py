@@ -254,7 +254,7 @@ class InstantiateTest(DriverTestCase):
             lambda server_id: mock.Mock(status='ERROR', fault=None)
             if server_id in self.cloud.servers
             else self.cloud._get_server(server_id))
-        self.assertNothingLeft('Nova gives no reason')
+        self.assertNothingLeft('Nova gave the server up and noted no reason')
 
     def test_a_guest_that_never_starts(self):
         self.patch(infra_driver.guests.servers.time, 'sleep')

@@ -5,8 +5,11 @@ Each operation succeeds or fails by name, it leaves nothing behind, and all
 goes on without a person. Only `make soak PARTS=faults` has time for them.
 """
 
+import json
 import time
+import uuid
 
+from tempest import config
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
@@ -14,6 +17,8 @@ from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
+
+CONF = config.CONF
 
 RULES = ['allow icmp', 'deny all']
 OTHER = ['allow tcp', 'allow icmp', 'deny all']
@@ -40,6 +45,7 @@ class FaultsBase(base.OnHostTest):
 
     def setUp(self):
         super().setUp()
+        self.addCleanup(self.assertTenantHasNothing)    # it runs at last
         self.vnf_id = self.tenant.create_vnf(self.vnfd_id, self.addCleanup)
         tenant.completed(self.tenant.instantiate(self.vnf_id, RULES))
 
@@ -65,18 +71,23 @@ class FaultsBase(base.OnHostTest):
             f'operation {operation_id} is over', _RECOVERY_S)
 
     def finish(self, vnf_id):
-        """Bring an operation to its end, as its user would."""
-        done = self.ended(vnf_id)
+        """Bring an operation to its end, as its user would.
+
+        :returns: the error that its user had to retry it for, or None
+        """
+        done, error = self.ended(vnf_id), None
         if done['operationState'] == 'FAILED_TEMP':
-            self.assertTrue(done['error']['detail'])
+            error = done['error']['detail']
+            self.assertTrue(error)
             done = self.again(self.tenant.retry, vnf_id)
         self.assertEqual('COMPLETED', done['operationState'], done)
+        return error
 
     def instantiate_meanwhile(self, service, kind):
         vnf_id = self.tenant.create_vnf(self.vnfd_id, self.addCleanup)
         self.tenant.networks = self.other_networks()
-        self.during(service, kind, vnf_id,
-                    lambda: self.tenant.start_vnf(vnf_id, RULES))
+        self.during(service, kind, vnf_id, lambda: self.tenant.start_vnf(
+            vnf_id, RULES) and 'instantiate')
         self.remove(vnf_id)
 
     def other_networks(self):
@@ -92,10 +103,24 @@ class FaultsBase(base.OnHostTest):
 
     def during(self, service, kind, vnf_id, start):
         """Ask for an operation, and take a service away meanwhile."""
-        start()
-        with self.host.outage(service, kind, self.away_s):
-            pass
-        self.finish(vnf_id)
+        began_s = time.monotonic()
+        row = {'fault': f'{service} {kind}', 'operation': start(),
+               'outcome': 'lost', 'reason': ''}
+        try:
+            with self.host.outage(service, kind, self.away_s):
+                pass
+            row['reason'] = self.finish(vnf_id) or ''
+            row['outcome'] = 'retried' if row['reason'] else 'completed'
+        finally:
+            self.note(row, time.monotonic() - began_s)
+
+    @staticmethod
+    def note(row, seconds):
+        """Add a row to the table that the part prints at its end."""
+        if CONF.clickos.faults_path:
+            with open(CONF.clickos.faults_path, 'a') as table:
+                table.write(json.dumps({**row, 'seconds': round(seconds)})
+                            + '\n')
 
     def heal_meanwhile(self, service, kind):
         before = self.tenant.server_id(self.vnf_id)
@@ -103,7 +128,7 @@ class FaultsBase(base.OnHostTest):
             self.vnf_id)['instantiatedVnfInfo']['vnfcResourceInfo']
         self.during(service, kind, self.vnf_id, lambda: self.tenant.start(
             self.vnf_id, 'heal', cause='test',
-            vnfcInstanceId=[each['id'] for each in vnfcs]))
+            vnfcInstanceId=[each['id'] for each in vnfcs]) and 'heal')
         self.assertNotEqual(before, self.tenant.server_id(self.vnf_id))
         self.assertEqual([], self.host.leftovers(before))
         self.assertRules(RULES)
@@ -111,8 +136,36 @@ class FaultsBase(base.OnHostTest):
     def terminate_meanwhile(self, service, kind):
         server_id = self.tenant.server_id(self.vnf_id)
         self.during(service, kind, self.vnf_id, lambda: self.tenant.start(
-            self.vnf_id, 'terminate', terminationType='FORCEFUL'))
+            self.vnf_id, 'terminate',
+            terminationType='FORCEFUL') and 'terminate')
         self.assertGone(self.vnf_id, server_id)
+
+    def scale_meanwhile(self, service, kind):
+        self.during(service, kind, self.vnf_id, lambda: self.tenant.start(
+            self.vnf_id, 'scale', type='SCALE_OUT', aspectId='capacity',
+            numberOfSteps=1) and 'scale')
+        vnfcs = self.tenant.tacker.show_vnf(
+            self.vnf_id)['instantiatedVnfInfo']['vnfcResourceInfo']
+        found = self.tenant.servers.list_servers(name=self.vnf_id)['servers']
+        self.assertEqual((2, 2), (len(vnfcs), len(found)))
+
+    def chain_meanwhile(self, service, kind):
+        """A new guest joins the hop that its VNF is, or nothing is left."""
+        sfc = self.os_primary.sfc.SfcClient()
+        ports = {port['name']: port['id'] for port in
+                 self.os_primary.network.PortsClient().list_ports(
+                     description=f'clickos-vnf:{self.vnf_id}')['ports']}
+        pair = sfc.create('port_pair', ingress=ports['VDU1-0-left'],
+                          egress=ports['VDU1-0-right'])['id']
+        self.addCleanup(sfc.delete, 'port_pair', pair)
+        group = sfc.create('port_pair_group', port_pairs=[pair])['id']
+        self.addCleanup(sfc.delete, 'port_pair_group', group)
+        self.scale_meanwhile(service, kind)
+        self.assertEqual(2, len(sfc.show('port_pair_group',
+                                         group)['port_pairs']))
+        self.addCleanup(self.tenant.operate, self.vnf_id, 'scale',
+                        type='SCALE_IN', aspectId='capacity',
+                        numberOfSteps=1)
 
     def update_meanwhile(self, service, kind):
         """An update has a verdict, and the guest does what it says."""
@@ -154,6 +207,20 @@ class FaultsBase(base.OnHostTest):
         server_id = self.tenant.server_id(vnf_id)
         self.tenant.terminate(vnf_id)
         self.assertGone(vnf_id, server_id)
+
+    def assertTenantHasNothing(self):
+        """Check that no VNF, server, port, domain or open operation is left.
+        """
+        ports = [port for port in
+                 self.tenant.clients.ports_client.list_ports()['ports']
+                 if port['description'].startswith('clickos-vnf:')]
+        operations = [each for each in self.again(
+            self.tenant.tacker.list_all_operations)
+            if each['operationState'] in waiters.RUNNING]
+        self.assertEqual(
+            ([], [], [], []),
+            (self.tenant.servers.list_servers()['servers'], ports, operations,
+             self.host.leftovers(str(uuid.uuid4()))))
 
     def assertGone(self, vnf_id, server_id):
         """Check that nothing is left in Nova, Neutron and on the host."""
@@ -198,3 +265,84 @@ for _service in ('rabbitmq', 'mariadb', 'clickos-api', 'keystone',
         for _operation in ('instantiate', 'update', 'heal', 'terminate',
                            'write'):
             _add(_service, _kind, _operation)
+
+
+class FaultsTableTest(FaultsBase):
+    """Each daemon away for 10 s in each operation; who must complete it?"""
+
+    away_s = 10
+    limit_s = 600
+
+
+class FaultsOfGuestsTest(FaultsBase):
+    """Guests that die or do not answer, and two operations at once."""
+
+    limit_s = 600
+
+    def heal_while(self, act):
+        """Heal a guest that something happens to."""
+        server_id = self.tenant.server_id(self.vnf_id)
+        act(server_id)
+        self.tenant.heal(self.vnf_id)
+        self.assertEqual([], self.host.leftovers(server_id))
+        self.assertRules(RULES)
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('0b7e5a0e-8f0d-4d0f-9f2b-2f1d9a7e7c11')
+    def test_a_guest_dies_before_its_heal(self):
+        self.heal_while(self.host.kill_guest)
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('0b7e5a0e-8f0d-4d0f-9f2b-2f1d9a7e7c14')
+    def test_a_guest_that_spins_is_healed(self):
+        self.heal_while(self.host.hang_guest)
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('0b7e5a0e-8f0d-4d0f-9f2b-2f1d9a7e7c12')
+    def test_a_guest_dies_in_its_termination(self):
+        server_id = self.tenant.server_id(self.vnf_id)
+        self.tenant.start(self.vnf_id, 'terminate',
+                          terminationType='FORCEFUL')
+        self.host.run('kill-guest', server_id, check=False)
+        tenant.completed(self.ended(self.vnf_id))
+        self.assertGone(self.vnf_id, server_id)
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('0b7e5a0e-8f0d-4d0f-9f2b-2f1d9a7e7c13')
+    def test_instantiate_and_terminate_at_once(self):
+        """The second one is refused, and changes nothing."""
+        vnf_id = self.tenant.create_vnf(self.vnfd_id, self.addCleanup)
+        self.tenant.networks = self.other_networks()
+        self.tenant.start_vnf(vnf_id, RULES)
+        self.assertRaises(exceptions.Conflict, self.tenant.tacker.start,
+                          vnf_id, 'terminate', terminationType='FORCEFUL')
+        tenant.completed(self.ended(vnf_id))
+        self.remove(vnf_id)
+
+
+#: What is away, and how: killed, or alive without a sign (SIGSTOP).
+_DAEMONS = ('nova', 'neutron', 'keystone', 'glance', 'placement', 'mariadb',
+            'rabbitmq', 'clickos-api', 'front', 'nova-conductor',
+            'nova-scheduler', 'nova-compute', 'neutron-rpc-server', 'cosmosd')
+for _service in _DAEMONS:
+    for _kind in ('kill', 'stop'):
+        for _operation in ('instantiate', 'heal', 'scale', 'terminate'):
+            base.add_slow(
+                FaultsTableTest, '5d1f6c1e-52a8-4a5e-8d36',
+                f'test_{_operation}_{_service.replace("-", "_")}_{_kind}',
+                lambda test, service=_service, kind=_kind, operation=(
+                    _operation): getattr(test, f'{operation}_meanwhile')(
+                        service, kind))
+
+for _service in ('nova-compute', 'cosmosd', 'clickos-api', 'neutron'):
+    for _kind in ('descriptors', 'memory'):
+        base.add_slow(
+            FaultsTableTest, '5d1f6c1e-52a8-4a5e-8d36',
+            f'test_heal_{_service.replace("-", "_")}_{_kind}',
+            lambda test, service=_service, kind=_kind:
+            test.heal_meanwhile(service, kind))
+for _service in ('neutron', 'cosmosd', 'tacker-conductor'):
+    base.add_slow(
+        FaultsTableTest, '5d1f6c1e-52a8-4a5e-8d36',
+        f'test_chain_{_service.replace("-", "_")}_kill',
+        lambda test, service=_service: test.chain_meanwhile(service, 'kill'))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``make soak PARTS=faults``: outages in the middle of operations.
+
+``python -m clickos_lab.suites.faults`` starts a lab and runs all cases, or
+those whose names match the expression in the environment variable FAULTS. It
+prints a row for each operation during an outage, and how many of them needed
+nobody.
+"""
+
+import collections
+import json
+import os
+import sys
+
+from clickos_lab.config import hosts
+from clickos_lab.config import tempest
+from clickos_lab import lab as _lab
+from clickos_lab import paths
+from clickos_lab.suites import on_lab
+from clickos_lab.suites import tempest_run
+
+_ALL = r'\.(Faults|Kills|Outages)\w*\.'
+_COLUMNS = ('fault', 'operation', 'outcome', 'seconds', 'reason')
+#: of the operations with another daemon away for 10 s, in hundredths
+_LEAST_PERCENT = 90
+_MAX_REASON = 160
+
+
+def main():
+    """Start the services, run the cases, stop the services, show the rows."""
+    state = paths.State()
+    wanted = os.environ.get('FAULTS')
+    table = tempest.faults_path(state)
+    table.unlink(missing_ok=True)
+    lab = _lab.Lab(state, () if wanted else (hosts.SECOND,))
+    status = on_lab.run(lab, lambda: tempest_run.run(
+        state, ['--regex', _regex(wanted)]))
+    rows = read(table)
+    for line in lines(rows):
+        print(line)
+    return status or int(share(rows) < _LEAST_PERCENT)
+
+
+def _regex(wanted):
+    """Return the expression of the cases, the named ones or all."""
+    return f'{_ALL}.*(?:{wanted})' if wanted else _ALL
+
+
+def read(path):
+    """Return the rows that the tests have written."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def share(rows):
+    """Return how many operations in a hundred completed by themselves."""
+    if not rows:
+        return 100
+    completed = sum(row['outcome'] == 'completed' for row in rows)
+    return 100 * completed / len(rows)
+
+
+def lines(rows):
+    """Return the table, then a sum."""
+    yield f'| {" | ".join(_COLUMNS)} |'
+    yield '|---' * len(_COLUMNS) + '|'
+    for row in rows:
+        yield '| ' + ' | '.join(
+            _cell(row[column]) for column in _COLUMNS) + ' |'
+    counts = collections.Counter(row['outcome'] for row in rows)
+    yield (f'seen: {counts["completed"]} of {len(rows)} operations completed '
+           f'by themselves ({share(rows):.0f} %), {counts["retried"]} after '
+           f'a retry, {counts["lost"]} not at all')
+
+
+def _cell(value):
+    return ' '.join(str(value).split()).replace('|', '/')[:_MAX_REASON]
+
+
+if __name__ == '__main__':
+    os.umask(0o077)
+    sys.exit(main())

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a retry of an operation shows, from its request to its end."""
+
+from tacker import context as tacker_context
+from tacker import objects
+import webob
+import webob.dec
+
+from tacker_clickos import api_filter
+from tacker_clickos import rows
+from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import database
+
+
+class RetryTest(database.DatabaseTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.status = 202
+        self.meanwhile = lambda: None
+        self.make_vnf()
+
+    def fail(self, state='FAILED_TEMP'):
+        """Store an operation with an error, as Tacker does."""
+        self.make_operation('HEAL', state, 5)
+        found = self.operation()
+        found.error = objects.ProblemDetails(
+            context=self.context, status=500, detail='Nova is away')
+        found.save()
+        return found.id
+
+    def retry(self, operation_id):
+        @webob.dec.wsgify
+        def tacker_api(_request):
+            self.meanwhile()
+            return webob.Response(status=self.status)
+        request = webob.Request.blank(
+            '/vnf_lcm_op_occs/%s/retry' % operation_id, method='POST',
+            environ={'tacker.context': tacker_context.get_admin_context()})
+        return request.get_response(
+            api_filter.factory({}, api='lifecycle')(tacker_api))
+
+    def test_it_shows_at_once(self):
+        operation_id = self.fail()
+        self.assertEqual(202, self.retry(operation_id).status_int)
+        found = self.operation()
+        self.assertEqual('PROCESSING', found.operation_state)
+        self.assertFalse(found.obj_attr_is_set('error') and found.error)
+
+    def test_a_refused_one_changes_nothing(self):
+        self.status = 409
+        operation_id = self.fail()
+        self.retry(operation_id)
+        found = self.operation()
+        self.assertEqual('FAILED_TEMP', found.operation_state)
+        self.assertEqual('Nova is away', found.error.detail)
+
+    def test_one_that_is_over_already_keeps_its_end(self):
+        operation_id = self.fail()
+
+        def complete():
+            found = self.operation()
+            found.operation_state = 'COMPLETED'
+            found.save()
+        self.meanwhile = complete
+        self.retry(operation_id)
+        self.assertEqual('COMPLETED', self.operation().operation_state)
+
+    def test_what_is_completed_loses_its_old_error(self):
+        self.fail('COMPLETED')
+        rows.forget_errors(self.context)
+        found = self.operation()
+        self.assertFalse(found.obj_attr_is_set('error') and found.error)
+
+    def test_what_failed_keeps_its_error(self):
+        self.fail()
+        rows.forget_errors(self.context)
+        self.assertEqual('Nova is away', self.operation().error.detail)
+        self.assertEqual(base.VNF_ID, self.operation().vnf_instance_id)
