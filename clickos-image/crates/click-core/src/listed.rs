@@ -15,6 +15,22 @@ pub enum Kind {
     Edit,
 }
 
+impl Kind {
+    /// What a write of an element's handler of this name is, whatever the class.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "add" | "add_user" | "ctrl" | "delete" | "insert" | "remove" | "remove_user"
+            | "set" => Self::Edit,
+            "byte_count" | "clear" | "count" | "counts_pdf" | "disconnect" | "extend_interval"
+            | "flush" | "goto" | "hold" | "merge" | "reaggregate_counts" | "reset"
+            | "reset_count" | "reset_counts" | "reset_hits" | "reset_timing" | "run" | "send"
+            | "state" | "step" | "stop" | "write_ascii_file" | "write_file" | "write_ip_file"
+            | "write_pdf_file" | "write_text_file" => Self::Command,
+            _ => Self::Value,
+        }
+    }
+}
+
 /// A handler as `Router::handlers` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerInfo {

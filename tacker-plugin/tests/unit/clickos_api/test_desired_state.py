@@ -42,7 +42,7 @@ class MergeTest(unittest.TestCase):
 
 
 class ValuesTest(unittest.TestCase):
-    """Which writes of a change are kept."""
+    """The writes of a change that are kept."""
 
     def test_commands_and_edits_are_left_out(self):
         writes = [['c.reset', ''], ['fw.config', 'x'], ['rt.add', '::/0']]
