@@ -3,8 +3,8 @@
 
 ``python -m clickos_lab.suites.faults`` starts a lab and runs all cases, or
 those whose names match the expression in the environment variable FAULTS. It
-prints a row for each operation during an outage, and how many of them needed
-nobody.
+prints a row for each operation during an outage, and how many of them
+completed by themselves.
 """
 
 import collections
