@@ -21,6 +21,8 @@ LOG = logging.getLogger(__name__)
 
 #: The security group of a project's VNFs.
 GROUP = 'clickos-vnf'
+#: How Nova begins the owner of a server's port.
+_COMPUTE = 'compute:'
 
 
 def description(vnf_id):
@@ -135,7 +137,8 @@ def release(connection, port):
     Nova leaves the port to it if Neutron was away when the server ended, and
     gives it to no other one.
     """
-    if not port.device_id:
+    if not port.device_id or not (port.device_owner or '').startswith(
+            _COMPUTE):
         return
     try:
         connection.compute.get_server(port.device_id)
