@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of clickos-api, for programs."""
 
+import base64
 import dataclasses
 import time
 from urllib import parse
@@ -8,11 +9,14 @@ from urllib import parse
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ks_exc
 
+from clickos_client import limits
+from clickos_client import outcomes
+
 SERVICE_TYPE = 'clickos'
 #: Status of a change without a verdict.
 ACCEPTED = 202
-#: Status of the error after a verdict, or without one in time.
-REFUSED, DROPPED, SILENT = 400, 409, 504
+#: HTTP status of the error after a change, by its outcome.
+_STATUS = {outcomes.REFUSED: 400, outcomes.LOST: 409, outcomes.UNKNOWN: 504}
 _LOOK_S = 0.5
 
 
@@ -29,6 +33,11 @@ class ClickOSError(Exception):
         self.status = status
         self.code = code
         self.message = message
+
+    @property
+    def outcome(self):
+        """The outcome of a change that failed so, a word of outcomes."""
+        return outcomes.of(self.code)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +96,23 @@ class Chain:
 
 
 @dataclasses.dataclass(frozen=True)
+class Port:
+    """A port of Neutron by its UUID."""
+
+    id: str
+
+    @property
+    def path(self):
+        """The path of the port."""
+        return f'/v1/ports/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """The query of each request about the port."""
+        return {}
+
+
+@dataclasses.dataclass(frozen=True)
 class State:
     """A state that user_data refers to, by its UUID."""
 
@@ -119,6 +145,26 @@ class Secrets:
     query = {}
 
 
+class Revision(int):
+    """The number of a revision, and what the guest did only once.
+
+    :ivar commands: handlers whose writes did something once
+    :ivar edits: handlers whose writes changed a part of a table
+
+    Desired state has neither: a start of the guest does not repeat them.
+    """
+
+    commands = edits = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Catalog:
+    """The operator's catalog of packages."""
+
+    path = '/v1/catalog'
+    query = {}
+
+
 class Client:
     """clickos-api with the credentials of a keystoneauth session.
 
@@ -144,12 +190,28 @@ class Client:
         """List ports as [{'id', 'mac_address', 'link_up', 'counters'}]."""
         return self._call('ports', 'GET', guest, '/ports')
 
-    def read(self, guest, name):
-        """Return the value of a handler."""
-        return self._call('value', 'GET', guest, _handler(name))
+    def read(self, guest, name, max_age=None):
+        """Return the value of a handler.
+
+        :param max_age: seconds that the value may be old; None for a new one
+        """
+        return self._call('value', 'GET', guest, _handler(name),
+                          query=_age(max_age))
+
+    def read_many(self, guest, names, max_age=None):
+        """Return {name: value or ClickOSError}, read with few requests.
+
+        :param max_age: as of read()
+        """
+        names, found = list(dict.fromkeys(names)), {}
+        for at in range(0, len(names), limits.READS):
+            answer = self._call('values', 'POST', guest, '/reads', {
+                'names': names[at:at + limits.READS], **_age(max_age)})
+            found |= _values(answer)
+        return found
 
     def write(self, guest, name, value):
-        """Write one handler; return the revision of desired state.
+        """Write one handler; return the Revision of desired state.
 
         Waits for the guest's verdict, as every method that changes a guest.
         """
@@ -274,6 +336,25 @@ class Client:
         """Delete a secret."""
         self._send('DELETE', Secrets(), f'/{parse.quote(secret_id, safe="")}')
 
+    def set_port_roles(self, port_id, roles):
+        """Give a port of Neutron roles, of port_roles.ROLES.
+
+        A port that a server uses keeps its roles.
+        """
+        self._send('PUT', Port(port_id), '/roles', {'roles': list(roles)})
+
+    def list_catalog(self):
+        """List the catalog: 'name', 'product', 'provider', 'version',
+        'description'; a damaged package has no product.
+        """
+        return self._call('packages', 'GET', Catalog(), '')
+
+    def catalog_package(self, name):
+        """Return the bytes of a package of the catalog."""
+        found = self._call('package', 'GET', Catalog(),
+                           f'/{parse.quote(name, safe="")}')
+        return base64.b64decode(found['content'])
+
     def chain(self, chain_id):
         """Return the counters of a port chain, hops in ``hops``."""
         return self._call('chain', 'GET', Chain(chain_id), '')
@@ -309,7 +390,7 @@ class Client:
         try:
             found = answer.json()
             if answer.status_code != ACCEPTED:
-                return found['revision']
+                return _revision(found)
             number = found['change']['number']
         except (ValueError, KeyError, TypeError):
             raise ks_exc.InvalidResponse(answer)
@@ -326,25 +407,25 @@ class Client:
             if found['status'] != 'pending':
                 error = found.get('error') or {}
                 raise ClickOSError(
-                    REFUSED if found['status'] == 'refused' else DROPPED,
+                    _STATUS.get(found['status'], _STATUS[outcomes.REFUSED]),
                     str(error.get('code')), str(error.get('message')))
         raise ClickOSError(
-            SILENT, 'timeout', f'change {number} has no verdict after'
-            f' {self._patience_s} s; it takes effect later or is dropped')
+            _STATUS[outcomes.UNKNOWN], 'no-verdict', f'change {number}, after'
+            f' {self._patience_s} s: {outcomes.message("no-verdict")}')
 
-    def _call(self, wanted, *request):
-        answer = self._send(*request)
+    def _call(self, wanted, *request, **more):
+        answer = self._send(*request, **more)
         try:
             return answer.json()[wanted]
         except (ValueError, KeyError, TypeError):
             raise ks_exc.InvalidResponse(answer)
 
-    def _send(self, method, guest, path, body=None, log=True):
+    def _send(self, method, guest, path, body=None, log=True, query=None):
         if isinstance(guest, str):
             guest = Server(guest)
         answer = self._adapter.request(
-            guest.path + path, method, json=body, params=guest.query,
-            raise_exc=False, log=log)
+            guest.path + path, method, json=body,
+            params={**guest.query, **(query or {})}, raise_exc=False, log=log)
         if answer.status_code >= 400:
             raise _error(answer)
         return answer
@@ -354,6 +435,31 @@ def _body(configuration):
     return {'config': configuration.config,
             'config_name': configuration.config_name,
             'writes': [list(pair) for pair in configuration.writes]}
+
+
+def _age(max_age):
+    return {} if max_age is None else {'max_age': max_age}
+
+
+def _values(answer):
+    """Return {name: value or ClickOSError} of the answer to several reads."""
+    try:
+        return {each['name']: each['value'] if 'value' in each
+                else ClickOSError(int(each['error']['status']),
+                                  str(each['error']['code']),
+                                  str(each['error']['message']))
+                for each in answer}
+    except (KeyError, TypeError, ValueError):
+        raise ks_exc.ClientException('clickos-api gave an answer that cannot'
+                                     ' be understood')
+
+
+def _revision(answer):
+    """Return the Revision of an answer."""
+    found = Revision(answer['revision'])
+    for key in ('commands', 'edits'):
+        setattr(found, key, tuple(answer.get(key, ())))
+    return found
 
 
 def _handler(name):

@@ -16,6 +16,11 @@ FUSED_MARK = f'{MARK}, fused: '
 VNF_MARK = 'clickos-vnf:'
 
 
+_CLASSIFIER = ('ethertype', 'protocol', 'source_ip_prefix',
+               'destination_ip_prefix', 'logical_source_port',
+               'logical_destination_port')
+
+
 class ChainError(ValueError):
     """A chain or hop that does not exist, or that cannot be as wanted."""
 
@@ -113,6 +118,33 @@ def hops(network, chain):
     return found
 
 
+def described(network, chain):
+    """Say which packets a chain steers.
+
+    :returns: dict: 'direction'; 'classifiers', a text for each, in the words
+        of the option --classifier
+    """
+    symmetric = (chain.chain_parameters or {}).get('symmetric')
+    return {
+        'direction': ('both ways: answers take the hops in the opposite order'
+                      if symmetric else 'one way: answers go straight'),
+        'classifiers': [_classifier(network.get_sfc_flow_classifier(key))
+                        for key in chain.flow_classifiers]}
+
+
+def _classifier(flow):
+    """Return a flow classifier as --classifier takes it."""
+    words = [(key.replace('_', '-'), getattr(flow, key, None))
+             for key in _CLASSIFIER]
+    for side in ('source', 'destination'):
+        first, last = (getattr(flow, f'{side}_port_range_{end}', None)
+                       for end in ('min', 'max'))
+        words.append((f'{side}-port', first if last in (None, first)
+                      else f'{first}:{last}'))
+    return ','.join(f'{key}={value}' for key, value in words
+                    if value is not None) or 'all packets'
+
+
 def find_hop(found, name):
     """Return the place of a hop in a list of Hops, by name or id."""
     places = [place for place, hop in enumerate(found)
@@ -133,18 +165,48 @@ def create(network, name, wanted, classifiers, symmetric=True):
     with contextlib.ExitStack() as undo:
         groups = [make_hop(network, hop, guests, undo)
                   for hop, guests in wanted]
-        flows = []
-        for number, values in enumerate(classifiers, 1):
-            flow = network.create_sfc_flow_classifier(
-                name=f'{name}-{number}', description=MARK, **values)
-            undo.callback(network.delete_sfc_flow_classifier, flow)
-            flows.append(flow.id)
+        flows = _make_flows(network, name, classifiers, undo)
         chain = network.create_sfc_port_chain(
             name=name, description=MARK, port_pair_groups=groups,
             flow_classifiers=flows,
             chain_parameters={'symmetric': symmetric})
         undo.pop_all()
     return chain
+
+
+def change(network, chain, name=None, classifiers=()):
+    """Give a chain another name, or other classifiers instead of its own.
+
+    :param classifiers: list of a flow classifier's values; none to keep them
+    """
+    _require_unfused(network, chain)
+    values, before = {'name': name} if name else {}, chain.flow_classifiers
+    with contextlib.ExitStack() as undo:
+        if classifiers:
+            values['flow_classifiers'] = _make_flows(
+                network, name or chain.name, classifiers, undo)
+        network.update_sfc_port_chain(chain.id, **values)
+        undo.pop_all()
+    if classifiers:
+        _drop_flows(network, before)
+
+
+def _make_flows(network, name, classifiers, undo):
+    """Return the ids of new flow classifiers."""
+    found = []
+    for number, values in enumerate(classifiers, 1):
+        flow = network.create_sfc_flow_classifier(
+            name=f'{name}-{number}', description=MARK, **values)
+        undo.callback(network.delete_sfc_flow_classifier, flow)
+        found.append(flow.id)
+    return found
+
+
+def _drop_flows(network, ids):
+    """Delete flow classifiers that these functions made."""
+    for key in ids:
+        if network.get_sfc_flow_classifier(key).description == MARK:
+            network.delete_sfc_flow_classifier(key, ignore_missing=True)
 
 
 def make_hop(network, name, guests, undo, mark=MARK):
@@ -272,7 +334,7 @@ def leave(network, ports):
 
 def _require_unfused(network, chain):
     """Refuse to change a chain whose hops are in one guest."""
-    if any(_is_fused(group) for group in network.sfc_port_pair_groups()
+    if any(is_fused(group) for group in network.sfc_port_pair_groups()
            if group.id in chain.port_pair_groups):
         raise ChainError(f'chain {chain.name}: is fused; unfuse it first'
                          ' (openstack clickos chain unfuse)')
@@ -296,9 +358,7 @@ def delete(network, chain):
     _require_unfused(network, chain)
     groups, flows = chain.port_pair_groups, chain.flow_classifiers
     network.delete_sfc_port_chain(chain.id, ignore_missing=True)
-    for key in flows:
-        if network.get_sfc_flow_classifier(key).description == MARK:
-            network.delete_sfc_flow_classifier(key, ignore_missing=True)
+    _drop_flows(network, flows)
     sweep(network, groups)
 
 
@@ -308,7 +368,7 @@ def sweep(network, groups):
             for key in chain.port_pair_groups}
     for key in set(groups) - used:
         group = network.get_sfc_port_pair_group(key)
-        if group.description != MARK and not _is_fused(group):
+        if group.description != MARK and not is_fused(group):
             continue
         network.delete_sfc_port_pair_group(key, ignore_missing=True)
         for pair in group.port_pairs:
@@ -316,7 +376,7 @@ def sweep(network, groups):
                 network.delete_sfc_port_pair(pair, ignore_missing=True)
 
 
-def _is_fused(group):
+def is_fused(group):
     """True for the hop that stands for those of a fused chain."""
     return (group.description or '').startswith(FUSED_MARK)
 

@@ -23,10 +23,13 @@ def make(transparent, copies=1):
 
 
 def transparent(tags):
-    """Return whether tags declare a transparent hop, None without a word."""
-    said = {TRANSPARENT: True, ROUTED: False}
-    found = {said[tag] for tag in tags if tag in said}
-    return found.pop() if len(found) == 1 else None
+    """Return whether tags declare a transparent hop, None without a word.
+
+    With both, the hop is transparent: a user corrects a descriptor so.
+    """
+    if TRANSPARENT in tags:
+        return True
+    return False if ROUTED in tags else None
 
 
 def copies(tags):

@@ -3,6 +3,13 @@
 
 #: Writes of one request: WRITES_MAX of clickos-protocol.
 WRITES = 1024
+#: Handlers that one request reads: MAX_READS of cosmos-proto.
+READS = 64
+#: Bytes of the values that it returns: ANSWER_MAX of clickos-protocol, which
+#: is the longest value of a handler.
+READ_BYTES = 256 * 1024
+#: Seconds that a value which a client reads may be old at most.
+MAX_AGE_S = 60
 #: Characters of a handler's name, with its element: NAME_MAX there.
 HANDLER_NAME = 255
 #: Bytes of all values of one request. JSON may write a byte in six, and

@@ -17,8 +17,8 @@ HIDDEN = ('writes: the guest refused them; the values have secrets, so its'
 #: Codes of cosmosd whose messages have no words of a guest about writes.
 _NOT_OF_GUEST = frozenset((
     'bad-config', 'bad-image', 'busy', 'client-timeout', 'dead-guest',
-    'exists', 'no-memory', 'no-such-guest', 'not-active', 'stale', 'store',
-    'switch', 'timeout', 'too-many', 'unavailable', 'unsupported'))
+    'exists', 'no-memory', 'no-such-guest', 'not-active', 'stale', 'state-dir',
+    'store', 'switch', 'timeout', 'too-many', 'unavailable', 'unsupported'))
 
 
 class TooLong(ValueError):

@@ -4,6 +4,8 @@
 import dataclasses
 import json
 
+from clickos_client import outcomes
+
 #: Key of the server metadata that names a guest's VNF instance.
 SERVER_KEY = 'clickos_vnf'
 #: The same for its name, which people read.
@@ -50,12 +52,16 @@ class Operation:
 
 @dataclasses.dataclass(frozen=True)
 class Guest:
-    """A guest of a VNF: the VNFC's id, its VDU, its server, its state."""
+    """A guest of a VNF: the VNFC's id, its VDU, its server, its state.
+
+    :ivar name: the short name of a guest, such as VDU1-0
+    """
 
     id: str
     vdu: str
     server_id: str
     state: str
+    name: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,8 +97,7 @@ class Vnf:
             body.get('vnfInstanceDescription') or '', body.get('vnfdId'),
             product, info.get('flavourId') or '',
             body.get('instantiationState') == 'INSTANTIATED',
-            tuple(_guest(each, states)
-                  for each in info.get('vnfcResourceInfo') or ()),
+            _guests(info.get('vnfcResourceInfo') or (), states),
             _document(metadata, 'clickosProperties'),
             _document(metadata, 'clickosUpdate'),
             _document(metadata, 'clickosOutputs'),
@@ -136,11 +141,28 @@ class Vnf:
         return ''
 
     @property
+    def outcome(self):
+        """Return the word of outcomes for the last update, or nothing."""
+        word = self.verdict.get('verdict')
+        return word if isinstance(word, str) and word in outcomes.TEXTS \
+            else ''
+
+    def verdict_number(self):
+        """Return the number of the last verdict; a new one has another."""
+        return self.verdict.get('number')
+
+    @property
     def refusal(self):
-        """Return why the last update was refused, or nothing."""
-        if self.verdict.get('verdict') != 'refused':
+        """Return why the last update is not in force, or nothing."""
+        if not self.outcome:
             return ''
-        return str(self.verdict.get('message') or 'refused')
+        return str(self.verdict.get('message')
+                   or outcomes.TEXTS[self.outcome])
+
+    @property
+    def no_guest(self):
+        """Return why the VNF has no guest."""
+        return outcomes.no_guest(self.id, self.launched)
 
 
 def _unwrapped(text):
@@ -166,11 +188,21 @@ def shown(value):
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _guest(body, states):
+def _guests(bodies, states):
+    """Return the guests; Tacker does not show their names, VDU and number."""
+    numbers, found = {}, []
+    for body in bodies:
+        vdu = body.get('vduId') or ''
+        numbers[vdu] = numbers.get(vdu, -1) + 1
+        found.append(_guest(body, states, f'{vdu}-{numbers[vdu]}'))
+    return tuple(found)
+
+
+def _guest(body, states, name):
     resource = body.get('computeResource') or {}
     return Guest(body['id'], body.get('vduId') or '',
                  resource.get('resourceId') or '',
-                 str(states.get(body['id'], 'ACTIVE')))
+                 str(states.get(body['id'], 'ACTIVE')), name)
 
 
 def _document(metadata, name):

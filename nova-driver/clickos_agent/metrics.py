@@ -62,7 +62,7 @@ class Cosmosd:
         yield core.GaugeMetricFamily(
             'clickos_cosmosd_guests_held', 'Guests whose ports are held down',
             sum(bool(guest.get('held')) for guest in guests))
-        yield _by('faults', 'Daemons that do not answer', 'part',
+        yield _by('faults', 'What guests need and the host lacks', 'part',
                   {fault['part']: 1 for fault in host['faults']})
 
 

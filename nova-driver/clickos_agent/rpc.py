@@ -84,6 +84,19 @@ class Endpoint:
         return self._client.handler_read(_uuid(server_id), _name(name))
 
     @_plain
+    def handlers_read(self, server_id=None, names=None):
+        """Read handlers in one request to the guest's host.
+
+        :param names: list of at most 64 names.
+        :returns: ``values`` in this order, each {'value': text} or
+            {'error': {'code', 'message'}}
+        """
+        if not isinstance(names, list) or not 1 <= len(names) <= limits.READS:
+            raise BadRequest('names: expected 1 to %d names' % limits.READS)
+        return self._client.handlers_read(_uuid(server_id),
+                                          [_name(name) for name in names])
+
+    @_plain
     def handler_write(self, server_id=None, attempt=None, writes=None,
                       incarnation=None, has_secrets=False):
         """Apply writes in order, all or none.
@@ -94,7 +107,8 @@ class Endpoint:
         :param incarnation: of the guest that is to take it, if known.
         :param has_secrets: no error may have the guest's words.
         :returns: ``applied``, the numbers of this and of earlier attempts,
-            and ``incarnation``
+            ``incarnation``, and ``passing``, which of their writes are
+            commands or edits; missing if none is
         """
         return self._client.handler_write(
             _uuid(server_id), _pairs(writes), timeout_ms=self._timeout_ms,
@@ -134,7 +148,9 @@ class Endpoint:
         answer = self._client.router_install(
             _uuid(server_id), found.config, found.config_name,
             timeout_ms=self._timeout_ms, stamp=_stamp(attempt, incarnation))
-        return {key: answer[key] for key in ('applied', 'incarnation')}
+        return {key: answer[key]
+                for key in ('applied', 'incarnation', 'passing')
+                if key in answer}
 
     @_plain
     def changes_settle(self, server_id=None, attempt=None):

@@ -14,7 +14,7 @@ _SOON_LOOKS = 50
 #: State of a guest that Nova moves here when all its ports are reported.
 _ARRIVING = 'arriving'
 #: States of a guest whose ports forward.
-_LIVE = frozenset(('running', 'paused', _ARRIVING))
+_LIVE = frozenset(('running', 'paused', 'unreachable', _ARRIVING))
 
 
 class Wiring:

@@ -12,7 +12,7 @@ def of_ports(host, port_ids):
 
     :param host: the agent's host.
     :param port_ids: ids of ports, those with a binding of ours are answered
-    :returns: dict allowed, port_security by port id
+    :returns: dict allowed, port_security, maybe dhcp_server by port id
     """
     context, binding = neutron_context.get_admin_context(), models.PortBinding
     with db_api.CONTEXT_READER.using(context) as session:
@@ -24,5 +24,7 @@ def of_ports(host, port_ids):
 
 
 def _guard(details):
+    # An agent of an older release knows no roles.
+    roles = {'dhcp_server': True} if details.get('vale_dhcp_server') else {}
     return {'allowed': details['vale_allowed'],
-            'port_security': details['vale_port_security']}
+            'port_security': details['vale_port_security'], **roles}

@@ -7,6 +7,7 @@ when Neutron tells that the port has changed (docs/adr/0021).
 """
 
 from clickos_client import limits
+from clickos_client import port_roles
 from neutron.objects import ports as port_objects
 from neutron.plugins.ml2.drivers import mech_agent
 from neutron_lib.api.definitions import port_security
@@ -44,7 +45,7 @@ _PLUGGED_BY = ('device_id', 'admin_state_up', portbindings.HOST_ID,
 _REACHED_BY = (portbindings.HOST_ID, portbindings.VIF_TYPE, 'status')
 #: A change of one of these may change rules of groups, or the port's limits.
 _POLICY_BY = ('security_groups', 'fixed_ips', 'allowed_address_pairs',
-              port_security.PORTSECURITY, QOS_POLICY)
+              port_security.PORTSECURITY, portbindings.PROFILE, QOS_POLICY)
 
 
 class MacFixed(exceptions.Conflict):
@@ -274,12 +275,19 @@ def _enforced(port):
         'vale_port_security': _secured(port),
         'vale_filtered': _secured(port),
         'vale_allowed': addresses.allowed(port),
+        'vale_dhcp_server': _serves_dhcp(port),
         portbindings.CAP_PORT_FILTER: _secured(port),
     }
 
 
 def _secured(port):
     return port.get(port_security.PORTSECURITY, True)
+
+
+def _serves_dhcp(port):
+    """:returns: whether clickos-api has given the port this role"""
+    return port_roles.DHCP_SERVER in port_roles.of_profile(
+        port.get(portbindings.PROFILE))
 
 
 def _mtu_fits(context):

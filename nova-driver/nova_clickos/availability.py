@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the scheduler away from a host whose cosmosd does not answer."""
+"""Keeps the scheduler away from a host that cannot start guests now."""
 
 from nova import context as nova_context
 from nova import exception as nova_exception
@@ -22,7 +22,7 @@ class Availability:
         self._virtapi = virtapi
 
     def lost(self, reason):
-        """Disable the service; running guests are not concerned."""
+        """Disable the service, or renew its reason; guests run on."""
         self._set(True, (PREFIX + reason)[:255])
 
     def found(self):
@@ -36,13 +36,17 @@ class Availability:
         except nova_exception.ComputeHostNotFound:
             LOG.debug('The compute service is not registered yet')
             return
-        if service.disabled == disabled or not _ours(service):
+        is_changed = service.disabled != disabled
+        is_news = disabled and service.disabled_reason != reason
+        if not _ours(service) or not (is_changed or is_news):
             return
         service.disabled = disabled
         service.disabled_reason = reason
         service.save()
-        LOG.info('Compute service %s', 'disabled' if disabled else 'enabled')
-        self._set_trait(context, service)
+        if is_changed:
+            LOG.info('Compute service %s',
+                     'disabled' if disabled else 'enabled')
+            self._set_trait(context, service)
 
     def _set_trait(self, context, service):
         """Tell placement at once; Nova's periodic task would do it later."""

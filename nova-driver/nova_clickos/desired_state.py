@@ -75,10 +75,14 @@ class DesiredState:
             answer = self._adapter.request(path, method, raise_exc=False,
                                            log=False, **more)
         except ks_exc.ClientException as e:
-            raise _failed('clickos-api cannot be asked: %s' % e)
+            raise _failed('clickos-api cannot be asked: %s' % e,
+                          exception.ServiceUnavailable)
         if answer.status_code not in expected:
+            kind = (exception.ServiceUnavailable
+                    if answer.status_code >= 500
+                    else exception.GuestNotStarted)
             raise _failed('clickos-api answered %d: %s'
-                          % (answer.status_code, answer.text[:120]))
+                          % (answer.status_code, answer.text[:120]), kind)
         return answer
 
 
@@ -112,6 +116,6 @@ def _desired(answer):
         raise _failed('clickos-api sent no list of writes')
 
 
-def _failed(reason):
-    return exception.GuestNotStarted(
+def _failed(reason, kind=exception.GuestNotStarted):
+    return kind(
         reason='not started with outdated handler values: %s' % reason)

@@ -15,6 +15,8 @@ from nova.virt import event as virtevent
 from oslo_log import log as logging
 
 from nova_clickos import availability
+from nova_clickos import beside
+from nova_clickos import boot
 from nova_clickos.conf import CONF
 from nova_clickos import deletions
 from nova_clickos import desired_state
@@ -36,6 +38,8 @@ LOG = logging.getLogger(__name__)
 _SHA256_KEY = 'clickos_image_sha256'
 #: tacker_clickos looks for it.
 _START_EVENT = 'clickos_start'
+#: The fault of a host whose folders take no files.
+_STATE_DIR = 'state_dir'
 #: Starts of a guest whose desired state changes each time.
 _STARTS = 5
 _NO_VOLUME = 'a ClickOS guest has no disk: no volume is possible'
@@ -68,8 +72,9 @@ class ClickOSDriver(driver.ComputeDriver):
         self._events = events.EventFollower(
             client, on_died=self._died, on_connected=self._connected,
             on_lost=self._availability.lost,
-            on_faults=self._faults)
+            on_faults=self._faults, on_guest=beside.follow)
         self._deletions = deletions.Deletions()
+        self._boot = boot.Patience()
         self._skips_deaths = False
 
     def init_host(self, host):
@@ -126,18 +131,17 @@ class ClickOSDriver(driver.ComputeDriver):
     def _connected(self):
         skips_deaths, self._skips_deaths = self._skips_deaths, False
         self._faults(self._host.info()['faults'])
-        if skips_deaths:
-            return      # an event would make Nova stop what it starts now
-        for found in self._guests.list():
-            if found['state'] in guest.DOWN:
-                self._died(found['uuid'], found.get('reason'))
+        guests = self._guests.list()
+        if not skips_deaths:    # an event would stop what Nova starts now
+            for found in guests:
+                if found['state'] in guest.DOWN:
+                    self._died(found['uuid'], found.get('reason'))
+        beside.follow_all(guests)
 
     def _faults(self, faults):
-        """Serve no new guests while a daemon of the host does not answer."""
+        """Serve no new guests while the host has a fault."""
         if faults:
-            self._availability.lost('; '.join(
-                '%(part)s does not answer: %(reason)s' % fault
-                for fault in faults))
+            self._availability.lost('; '.join(map(_shown, faults)))
         else:
             self._availability.found()
 
@@ -291,8 +295,13 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def resume_state_on_host_boot(self, context, instance, network_info,
                                   share_info, block_device_info=None):
-        """Start a guest that ran before the host went down."""
-        self._start(context, instance, network_info)
+        """Start a guest that ran before the host went down.
+
+        Services that boot later than this host may be unavailable at first.
+        """
+        self._boot.repeat(
+            functools.partial(self._start, context, instance, network_info),
+            instance)
 
     def pause(self, instance):
         """Stop the guest's processor time."""
@@ -519,6 +528,16 @@ class ClickOSDriver(driver.ComputeDriver):
     def get_host_uptime(self):
         """:returns: how long the host has been up, as text"""
         return 'up %d s' % self._host.info()['uptime_s']
+
+
+def _shown(fault):
+    """Return a fault of cosmosd's verb ``host`` as text.
+
+    The reason of a folder's fault names the folder.
+    """
+    if fault['part'] == _STATE_DIR:
+        return fault['reason']
+    return '%(part)s does not answer: %(reason)s' % fault
 
 
 def _keeps_ports(instance):

@@ -15,7 +15,8 @@ MAX_DELAY_S = 30
 class EventFollower:
     """One thread that stays subscribed, across restarts of cosmosd."""
 
-    def __init__(self, client, on_died, on_connected, on_lost, on_faults):
+    def __init__(self, client, on_died, on_connected, on_lost, on_faults,
+                 on_guest):
         """Remember whom to call; the calls come from the thread.
 
         :param client: CosmosClient
@@ -26,12 +27,15 @@ class EventFollower:
             until the next on_connected.
         :param on_faults: called with the daemons of the host that do not
             answer, as of the verb ``host``, after that changed.
+        :param on_guest: called with a guest's UUID and its state, after that
+            changed.
         """
         self._client = client
         self._on_died = on_died
         self._on_connected = on_connected
         self._on_lost = on_lost
         self._on_faults = on_faults
+        self._on_guest = on_guest
         self._stop = threading.Event()
         self._stream = None
         self._thread = threading.Thread(target=self._run, daemon=True,
@@ -75,6 +79,9 @@ class EventFollower:
                            event['data'].get('reason'))
             elif event['event'] == 'host':
                 self._call(self._on_faults, event['data'].get('faults'))
+            elif event['event'] == 'guest':
+                self._call(self._on_guest, event['data'].get('uuid'),
+                           event['data'].get('state'))
 
     def _call(self, callback, *args):
         """Call back; whatever fails there must not end the thread."""

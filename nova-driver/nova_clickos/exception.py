@@ -10,9 +10,13 @@ from nova_clickos import fault
 
 #: cosmosd's socket gives no useful answer.
 _AWAY = frozenset(('unavailable', 'client-timeout', 'bad-answer', 'forbidden'))
+#: cosmosd may have carried out the request all the same.
+LOST = _AWAY - {'forbidden'}
 #: Another host may well be able to start the same guest.
-_HOST = frozenset(('no-memory', 'too-many', 'exists', 'store', 'switch',
+_HOST = frozenset(('no-memory', 'too-many', 'exists', 'state-dir',
                    'internal'))
+#: The same, until a daemon of the host answers again.
+_DAEMONS = frozenset(('store', 'switch'))
 
 
 class CosmosdUnavailable(exception.VirtDriverNotReady):
@@ -41,6 +45,10 @@ class GuestNotStarted(exception.BuildAbortException):
         super().__init__(reason=fault.fitted(reason))
 
 
+class ServiceUnavailable(GuestNotStarted):
+    """A service of the cloud that a start needs does not answer now."""
+
+
 class UnacceptableServer(exception.InstanceUnacceptable):
     """A server asks for what no ClickOS host has.
 
@@ -56,6 +64,10 @@ class HostCannotStart(exception.ComputeResourcesUnavailable):
     msg_fmt = "ClickOS host: %(reason)s"
 
 
+class DaemonUnavailable(HostCannotStart):
+    """xenstored or valed does not answer cosmosd now."""
+
+
 def from_start(error):
     """Translate why cosmosd's ``create`` failed.
 
@@ -64,6 +76,8 @@ def from_start(error):
     """
     if error.code in _AWAY:
         return CosmosdUnavailable(reason=error.message)
+    if error.code in _DAEMONS:
+        return DaemonUnavailable(reason=error.message)
     if error.code in _HOST:
         return HostCannotStart(reason=error.message)
     return GuestNotStarted(reason=error.message)

@@ -29,6 +29,8 @@ OPEN_PAUSE_S = 0.05
 CRASHED = 'crashed'
 PAUSED = 'paused'
 SAVED = 'saved'
+#: It forwards, and hears of no change; Nova has no such state.
+UNREACHABLE = 'unreachable'
 #: States in which a guest forwards nothing; "error" is one that cosmosd lost
 #: a part of, say its switch port.
 DOWN = frozenset((CRASHED, 'error'))
@@ -38,6 +40,7 @@ DOWN = frozenset((CRASHED, 'error'))
 _POWER_STATES = {
     'running': power_state.RUNNING,
     PAUSED: power_state.PAUSED,
+    UNREACHABLE: power_state.NOSTATE,
     **{state: power_state.SHUTDOWN for state in DOWN},
 }
 
@@ -52,7 +55,8 @@ class Guests:
               confirm=None):
         """Make a guest that forwards, or leave nothing behind.
 
-        First this removes the guest of an earlier run, a crashed one say.
+        It takes the place of the guest of an earlier run. The earlier guest
+        runs on if this host cannot make another.
 
         :param image_sha256: of the image the server was created from.
         :param vifs: from vif.from_network_info().
@@ -64,6 +68,7 @@ class Guests:
         :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
         """
         try:
+            self._refuse_stranger(instance)
             made = self._make(instance, image_sha256, vifs, configuration,
                               number, confirm is not None)
             if confirm and not self._confirmed(instance, made, confirm):
@@ -79,6 +84,19 @@ class Guests:
             self.await_rules(instance)
         LOG.info('Guest started as domain %s', domid, instance=instance)
         return True
+
+    def _refuse_stranger(self, instance):
+        """Leave the guest as it is if another domain carries its UUID.
+
+        cosmosd would refuse to make the guest, after it ended the old one.
+        """
+        for stranger in self._client.strangers()['strangers']:
+            if stranger['uuid'] == instance.uuid:
+                raise CosmosError('exists', (
+                    'uuid: domain %d of this host carries %s and is not '
+                    "cosmosd's; end it: xl destroy %d" % (
+                        stranger['domid'], instance.uuid,
+                        stranger['domid'])))
 
     def _confirmed(self, instance, made, confirm):
         """Let the guest forward if its state is still the newest."""
@@ -96,17 +114,15 @@ class Guests:
     def _make(self, instance, *needs):
         """Make a guest in place of an earlier one.
 
-        If cosmosd went away meanwhile, the removal has waited for it.
+        If cosmosd went away meanwhile, undoing it has waited for cosmosd.
         """
         try:
-            self._client.destroy(instance.uuid)
             return self._create(instance, *needs)
         except CosmosError as e:
             if e.code != patience.AWAY:
                 raise
             LOG.info('The guest starts again, since cosmosd restarted: %s', e,
                      instance=instance)
-        self._client.destroy(instance.uuid)
         return self._create(instance, *needs)
 
     def _create(self, instance, image_sha256, vifs, configuration, number,
@@ -118,13 +134,14 @@ class Guests:
                 configuration.config_name,
                 configuration.secrets.resolved(configuration.writes),
                 timeout_ms=CONF.clickos.create_timeout * 1000,
-                number=number, hold=hold,
+                number=number, hold=hold, replace=True,
                 has_secrets=bool(configuration.secrets.values))
-        except CosmosError:
+        except CosmosError as e:
             # cosmosd undoes a failed create; but if only its answer got
             # lost, the guest is there.
             with excutils.save_and_reraise_exception():
-                self._undo(instance)
+                if e.code in exception.LOST:
+                    self._undo_lost(instance, hold)
 
     def await_rules(self, instance):
         """Wait until clickos-agent has opened the guest's ports.
@@ -144,6 +161,18 @@ class Guests:
             time.sleep(OPEN_PAUSE_S)
         LOG.warning('A port of the guest has no rules yet and forwards '
                     'nothing', instance=instance)
+
+    def _undo_lost(self, instance, hold):
+        """Remove a guest that a lost answer may have been about.
+
+        A guest whose ports came up is an earlier one, and forwards.
+        """
+        try:
+            if hold and not self._client.info(instance.uuid).get('held'):
+                return
+        except CosmosError as e:
+            LOG.debug('The guest is not known: %s', e, instance=instance)
+        self._undo(instance)
 
     def _undo(self, instance):
         try:

@@ -45,7 +45,7 @@ def _vif(devid, vif):
             'segment': details['vale_segment'],
             'allowed': details['vale_allowed'],
             'port_security': details['vale_port_security'],
-            **_filtered(details),
+            **_flags(details),
             'mtu': _mtu(vif),
             'slots': CONF.clickos.ring_slots,
             'port_id': vif['id'],
@@ -57,9 +57,10 @@ def _vif(devid, vif):
                    'of the same release?' % e)
 
 
-def _filtered(details):
-    """Return the key of a port that security groups guard."""
-    return {'filtered': True} if details.get('vale_filtered') else {}
+def _flags(details):
+    """Return the keys of a port with a role or security groups."""
+    return {key: True for key in ('dhcp_server', 'filtered')
+            if details.get(f'vale_{key}')}
 
 
 def _mtu(vif):

@@ -76,7 +76,7 @@ def _show_errors(app):
 
 def _api_error(error):
     headers = {'Retry-After': '1'} if error.status in (429, 503) else {}
-    return _body(error.code, error.message), error.status, headers
+    return errors.body(error), error.status, headers
 
 
 def _http_error(error):

@@ -15,6 +15,8 @@ from clickos_api import policy
 
 LOG = logging.getLogger(__name__)
 
+#: They may go to the guest that a VNF had seconds ago.
+_READS = (policy.LIST, policy.READ, policy.PORT_LIST)
 #: What services may do to the stored state of a server.
 _OF_SERVICES = (policy.STATE_SHOW, policy.STATE_DELETE, policy.STATE_START)
 
@@ -35,7 +37,7 @@ class Authority:
         self._finders = {
             'servers': self._server, 'vnfs': self._server,
             'states': self._state, 'chains': self._chain,
-            'fusions': self._fusion}
+            'fusions': self._fusion, 'ports': self._port}
 
     def find(self, context, project_id, target, rule):
         """Return what an id means to a caller, if the rule permits it.
@@ -43,15 +45,15 @@ class Authority:
         :param project_id: whose the object has to be; None for the owner
             that Nova or Neutron names. The caller's own, but for services.
         :param target: ownership.Target
-        :returns: ownership.Server; states.State; a chain as Neutron shows
-            it; or fusions.Fusion
+        :returns: ownership.Server; states.State; a chain or a port as
+            Neutron shows it; or fusions.Fusion
         :raises errors.NotFound: if there is none, or the caller may not see it
         :raises errors.Forbidden: if it is the caller's, and the rule forbids
         """
         return self._finders[target.kind](context, project_id, target, rule)
 
     def _server(self, context, project_id, target, rule):
-        server_id = self._server_id(context, target)
+        server_id = self._server_id(context, target, rule)
         server = self._seen(context, project_id, server_id, rule)
         gone = ownership.Gone(f'server {server_id} could not be found')
         if project_id not in (None, server.project_id):
@@ -85,10 +87,11 @@ class Authority:
         owner = self._store.read(key).project_id or project_id
         return ownership.Server(server_id, owner, None, None, None, None, key)
 
-    def _server_id(self, context, target):
+    def _server_id(self, context, target, rule):
         if target.kind == 'servers':
             return target.id
-        return self._cloud.server_of_vnf(context, target)
+        return self._cloud.server_of_vnf(context, target,
+                                         rule not in _READS)
 
     def _prune(self, server_id):
         """Forget the own state of a server that Nova has no more."""
@@ -131,6 +134,18 @@ class Authority:
         self._require(context, rule, chain['project_id'], missing)
         return chain
 
+    def _port(self, context, _project_id, target, rule):
+        """Ask Neutron as the service: it alone sees the binding profile."""
+        missing = errors.NotFound(f'port {target.id} could not be found',
+                                  code='no-such-port')
+        port = self._cloud.neutron(f'/v2.0/ports/{target.id}', None,
+                                   missing)['port']
+        network = self._cloud.neutron(
+            f'/v2.0/networks/{port["network_id"]}', None, missing)['network']
+        self._require(context, rule, port['project_id'], missing,
+                      network_project_id=network['project_id'])
+        return port
+
     def _fusion(self, context, _project_id, target, rule):
         missing = errors.NotFound(f'chain {target.id}: is not fused',
                                   code='not-fused')
@@ -140,10 +155,10 @@ class Authority:
         self._require(context, rule, found.project_id, missing)
         return found
 
-    def _require(self, context, rule, project_id, missing):
+    def _require(self, context, rule, project_id, missing, **more):
         """Let pass who may do this; others do not learn of the object."""
         try:
-            self._policy.require(context, rule, project_id)
+            self._policy.require(context, rule, project_id, **more)
         except errors.Forbidden:
             if (context.project_id != project_id
                     and 'admin' not in context.roles):

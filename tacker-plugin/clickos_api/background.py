@@ -83,12 +83,12 @@ class Background:
             return operations.agent.changes_settle(
                 server.host or host, server_id, number)
         except ownership.Gone:
-            return _nothing()
+            return _nothing('server-gone')
         except errors.ApiError as exc:
             if exc.code not in _NO_GUEST:
                 raise
         age_s = time.time() - number / 1e6
-        return _nothing() if age_s > _LOST_S else None
+        return _nothing('no-guest') if age_s > _LOST_S else None
 
     def prune(self):
         """Delete the states of servers that Nova no longer has."""
@@ -126,8 +126,9 @@ class Background:
             and desired_state.now() - gone_at >= grace
 
 
-def _nothing():
-    return {'applied': [], 'refused': [], 'pending': []}
+def _nothing(why):
+    return {'applied': [], 'refused': [], 'pending': [], 'passing': {},
+            'why': why}
 
 
 def _forever(interval_s, work):

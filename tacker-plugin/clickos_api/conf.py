@@ -38,9 +38,14 @@ Threads that wait for agents, beside those of HTTP. More requests to guests at
 a time get 503.
 """),
     cfg.IntOpt('waiting_threads', default=24, min=1, max=1024, help="""
-Threads of HTTP that may wait for guests at a time. A write beyond that gets
-202 at once, a read 503. Keep it below the WSGI server's threads by 6 at least:
-4 more wait for slow guests.
+Threads of HTTP that may wait for guests at a time, or for their turn. A write
+beyond that gets 202 at once, a read 503. Keep it below the WSGI server's
+threads by 6 at least: 4 more wait for slow guests. One project leaves 4 to
+others, and writes leave half of them to reads.
+"""),
+    cfg.FloatOpt('read_queue', default=5, min=0, max=60, help="""
+Seconds that a read waits for its turn at most; then it gets 503. A guest
+answers a few reads at a time. A guest that answers slowly has no queue.
 """),
     cfg.IntOpt('ownership_ttl', default=30, min=0, max=3600, help="""
 Seconds for which the service remembers owner and host of a server. It asks
@@ -51,6 +56,11 @@ Files with a key each, as Python's ``cryptography.fernet.Fernet`` makes them.
 The first one encrypts secrets of tenants, all of them decrypt. To replace a
 key, put a new one first, run ``clickos-db-manage rotate-secrets``, and remove
 the old one. Empty: no secrets.
+"""),
+    cfg.StrOpt('catalog_path', help="""
+Folder of packages (``*.csar``) that users may deploy by name, with
+``openstack clickos vnf deploy``. Files that are added count at once. Unset:
+no catalog.
 """),
     cfg.IntOpt('max_secrets', default=1000, min=0, help="""
 Secrets that a project may have.

@@ -4,8 +4,10 @@
 import contextlib
 import datetime
 import time
+import types
 import uuid
 
+from clickos_client import outcomes
 from clickos_client import secrets
 from oslo_db import api as db_api
 from oslo_db import exception as db_exc
@@ -17,11 +19,12 @@ from clickos_api.db import models
 from clickos_api import errors
 from clickos_api import keys
 from clickos_api import states
+from clickos_api import turns
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds between two looks for the end of another change.
-_LOOK_S = 0.02
+#: Seconds between two looks for the end of a change of another process.
+_LOOK_S = 0.1
 #: Seconds a change may take beside its RPC, before others go on without it.
 _MARGIN_S = 2
 #: Changes of a state that may wait for a verdict.
@@ -48,8 +51,10 @@ class Store:
 
     def __init__(self, conf):
         self._facade = enginefacade.transaction_context()
-        self._facade.configure(**conf.database)
+        # Threads need no pause for others after each transaction.
+        self._facade.configure(**conf.database, thread_checkin=False)
         options = conf.clickos_api
+        self._turns = turns.Turns()
         self._turn_s = min(options.rpc_timeout, options.verdict_wait)
         self._busy_s = options.rpc_timeout + _MARGIN_S
         self._max_handlers = options.max_handlers
@@ -109,41 +114,48 @@ class Store:
             earlier changes take too long
         """
         deadline_s = time.monotonic() + self._turn_s * may_wait
-        while True:
-            ticket = self._try_to_begin(
-                key, change, project_id, server_id, host)
-            if ticket is not None:
-                return ticket
-            if time.monotonic() > deadline_s:
-                raise _busy(key)
-            time.sleep(_LOOK_S)
+        with self._turns.of(key, self._turn_s * may_wait) as has_turn:
+            while has_turn:
+                seen = self._turns.ended
+                ticket = self._try_to_begin(
+                    key, change, project_id, server_id, host)
+                if ticket is not None:
+                    return ticket
+                if time.monotonic() > deadline_s:
+                    break
+                self._turns.wait(seen, _LOOK_S)
+        raise _busy(key)
 
-    def accept(self, key, number, applied, incarnation=None):
+    def accept(self, key, number, applied, incarnation=None, passing=None):
         """Record a change that the guest accepted.
 
         A guest takes changes in the order of their numbers. So it never
         takes an earlier one from here on, and only those in applied count.
 
         :param applied: numbers of changes that the guest accepted
+        :param passing: {number: states.Passing} of these changes
         :returns: the new revision
         :raises errors.Unavailable: (code not-recorded) if the database fails
         """
         try:
-            return self._record(key, number, applied, incarnation)
+            return self._record(key, number, applied, incarnation,
+                                passing or {})
         except db_exc.DBError as exc:
             raise _not_recorded(key, exc)
+        finally:
+            self._turns.end()
 
     @_retried
-    def _record(self, key, number, applied, incarnation):
+    def _record(self, key, number, applied, incarnation, passing):
         with self._facade.writer.using(_Context()) as session:
             row = self._lock(session, key)
             found = row and session.get(models.Change, (key, number))
-            if found is None or found.status in (
-                    states.DROPPED, states.REFUSED):
+            if found is None or found.status in outcomes.TEXTS:
                 raise _not_recorded(key, 'it is not pending')
             if found.status == states.PENDING:
                 row.incarnation = incarnation or row.incarnation
-                self._apply(session, row, number, {number, *applied}, {})
+                self._apply(session, row, number, {number, *applied}, {},
+                            'overtaken', passing=passing)
             return found.revision
 
     def fail(self, key, number, error=None):
@@ -157,6 +169,8 @@ class Store:
         except db_exc.DBError as exc:
             LOG.warning('State %s: change %d stays pending: %s', key,
                         number, exc)
+        finally:
+            self._turns.end()
 
     @_retried
     def _end(self, key, number, error):
@@ -168,8 +182,7 @@ class Store:
             if row.number == number:
                 row.busy_until = None
             if error is not None and found.status == states.PENDING:
-                _refuse(found, {'code': error.code,
-                                'message': error.message})
+                _close(found, error.code, error.message)
                 self._compact(session, key)
 
     def settle(self, key, number, known):
@@ -179,24 +192,26 @@ class Store:
 
         :param number: up to which changes are settled
         :param known: the agent's {'incarnation', 'applied': [number],
-            'refused': [{'number', 'code', 'message'}], 'pending': [number]}
+            'refused': [{'number', 'code', 'message'}], 'pending': [number],
+            maybe 'passing': {number: states.Passing}, and maybe 'why', a code
+            of outcomes for those it does not know}
         """
         with self.writer() as session:
             row = self._lock(session, key)
             if row is None:
                 return
-            refused = {each['number']: {'code': each['code'],
-                                        'message': each['message']}
-                       for each in known['refused']}
+            refused = {each['number']: outcomes.of_ledger(
+                each['code'], each['message']) for each in known['refused']}
             self._apply(session, row, number, set(known['applied']), refused,
-                        set(known['pending']))
+                        _why(row, known), set(known['pending']),
+                        known.get('passing', {}))
 
     def start(self, key, seen, incarnation, server_id=None,
               project_id=None):
         """Note a new start of the guest, with the state that was read.
 
-        Changes without a verdict were for the guest before: they are
-        dropped. No verdict about them counts any more.
+        Changes without a verdict were for the guest before: they are lost.
+        No verdict about them counts any more.
 
         :param seen: State that the guest has
         :returns: False if the state is a newer one; then nothing is done
@@ -207,32 +222,38 @@ class Store:
                 return seen.revision == 0 and seen.number == 0
             if (row.number, row.revision) != (seen.number, seen.revision):
                 return False
-            self._apply(session, row, row.number, set(), {})
+            self._apply(session, row, row.number, set(), {}, 'restarted')
             row.incarnation, row.gone_at = incarnation, None
             row.busy_until = None
             row.server_id = server_id or row.server_id
             row.project_id = row.project_id or project_id
             return True
 
-    def _apply(self, session, row, number, applied, refused, pending=()):
-        """Settle all changes up to number, in order."""
+    def _apply(self, session, row, number, applied, refused, why,
+               pending=(), passing=types.MappingProxyType({})):
+        """Settle all changes up to number, in order.
+
+        :param refused: {number: (code, message)}
+        :param why: the code of outcomes for the other ones
+        """
         for change in self._pending(session, row.state_key):
             if change.number > number or change.number in pending:
                 continue
             if change.number in applied:
-                self._take(row, change)
+                self._take(row, change, passing.get(change.number))
             else:
-                _refuse(change, refused.get(change.number))
+                _close(change, *refused.get(change.number, (
+                    why, outcomes.message(why))))
             if row.number == change.number:
                 row.busy_until = None
         self._compact(session, row.state_key)
 
-    def _take(self, row, change):
+    def _take(self, row, change, passing):
         """Change the state as a change says that the guest accepted."""
-        change.replaced = states.replaced(row.configuration, row.writes,
-                                          change.body)
+        kept = states.values(change.body, passing)
+        change.replaced = states.replaced(row.configuration, row.writes, kept)
         row.configuration, row.writes = states.changed(
-            row.configuration, row.writes, change.body)
+            row.configuration, row.writes, kept)
         row.revision += 1
         row.size = states.size(row.configuration, row.writes)
         row.updated_at = now()
@@ -249,7 +270,7 @@ class Store:
                 sa.select(models.Change.number)
                 .where(models.Change.state_key == key,
                        status == states.APPLIED if is_applied else
-                       status.in_((states.REFUSED, states.DROPPED)))
+                       status.in_(tuple(outcomes.TEXTS)))
                 .order_by(models.Change.number.desc()).offset(limit)
                 .limit(1000)).all()
             if old:
@@ -427,16 +448,22 @@ class Store:
             .where(row.project_id == project_id)))
 
 
-def _refuse(change, error):
-    """Note that a guest did not take a change."""
-    change.status = states.REFUSED if error else states.DROPPED
-    if error and isinstance(change.body, list) \
+def _close(change, code, message):
+    """End a change that the guest did not take, as far as is known."""
+    change.status = outcomes.of(code)
+    if change.status == outcomes.REFUSED and isinstance(change.body, list) \
             and secrets.references(change.body):
-        error = {**error, 'message': secrets.shown(**error)}
-    change.error = error or {
-        'code': 'dropped', 'message': 'the guest did not take the change: a'
-        ' later one came first, or the guest started again'}
+        message = secrets.shown(code, message)
+    change.error = {'code': code, 'message': message}
     change.body = None
+
+
+def _why(row, known):
+    """Return why an agent does not know a change of a state."""
+    started = known.get('incarnation')
+    if started and row.incarnation and started != row.incarnation:
+        return 'restarted'
+    return known.get('why', 'not-received')
 
 
 @contextlib.contextmanager
@@ -471,9 +498,7 @@ def _not_recorded(key, exc):
     LOG.error('State %s: the guest accepted a change that could not be'
               ' recorded: %s', key, exc)
     return errors.Unavailable(
-        f'state {keys.name(key)}: the guest accepted the values, but they'
-        ' could not be recorded, so a restart would lose them; write them'
-        ' again',
+        f'state {keys.name(key)}: {outcomes.CAUSES["not-recorded"][1]}',
         code='not-recorded')
 
 

@@ -20,6 +20,11 @@ class ApiError(Exception):
         self.status = status or self.status
 
 
+def body(error):
+    """Return the object that tells of an error."""
+    return {'error': {'code': error.code, 'message': error.message}}
+
+
 class BadRequest(ApiError):
     """The request itself is wrong."""
 

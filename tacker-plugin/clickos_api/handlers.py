@@ -5,11 +5,13 @@ from concurrent import futures
 import dataclasses
 
 from clickos_client import document
+from clickos_client import outcomes
 from clickos_client import secrets as client_secrets
 from oslo_log import log as logging
 
 from clickos_api import audit
 from clickos_api import authority
+from clickos_api import catalog
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
@@ -19,6 +21,8 @@ from clickos_api import history
 from clickos_api import keys
 from clickos_api import ownership
 from clickos_api import policy
+from clickos_api import port_roles
+from clickos_api import reading
 from clickos_api import rpc
 from clickos_api import secrets
 from clickos_api import states
@@ -28,6 +32,8 @@ LOG = logging.getLogger(__name__)
 
 #: The guest may be elsewhere than the service remembers.
 _MOVED = {'no-such-guest', 'stale', 'dead-guest'}
+_GONE = {*_MOVED, 'no-such-server', 'no-such-vnfc'}
+_NO_VERDICT = 'no-verdict'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,11 +43,15 @@ class Verdict:
     :param server_id: whose change it is
     :param number: of the change
     :param revision: of the state after it; None without a verdict
+    :param commands: handlers whose writes did something once
+    :param edits: handlers whose writes changed a part of a table
     """
 
     server_id: str
     number: int
     revision: int | None = None
+    commands: tuple = ()
+    edits: tuple = ()
 
 
 class Handlers:
@@ -61,13 +71,21 @@ class Handlers:
         self._audit = audit.Audit(conf)
         self.chains = chains.Chains(self.cloud, self.agent, self.authority)
         self.fusing = fusing.Fusing(self, self._audit)
+        self.port_roles = port_roles.PortRoles(self.cloud, self.authority,
+                                               self._audit)
+        self.catalog = catalog.Catalog(conf.clickos_api.catalog_path,
+                                       self._policy)
         self._options = conf.clickos_api
         self.workers = workers.Workers(conf.clickos_api.guest_threads)
-        self._places = workers.Places(conf.clickos_api.waiting_threads)
+        self._places = workers.Places(conf.clickos_api.waiting_threads,
+                                      conf.clickos_api.read_queue)
+        self._reading = reading.Reading(self)
 
     def list(self, context, target):
         """List the handlers of the target's guest."""
-        server = self.owned(context, target, policy.LIST)
+        return self._of_guest(context, target, policy.LIST, self._list)
+
+    def _list(self, server):
         fused, hop = self.fusing.of_hop(server) or (None, None)
         if hop is None:
             return self._ask(server, self.agent.handler_list)
@@ -77,16 +95,34 @@ class Handlers:
 
     def ports(self, context, target):
         """List the ports of the target's guest."""
-        return self._ask(self.owned(context, target, policy.PORT_LIST),
-                         self.agent.port_list)
+        return self._of_guest(
+            context, target, policy.PORT_LIST,
+            lambda server: self._ask(server, self.agent.port_list))
 
-    def read(self, context, target, name):
-        """Return the value of one handler."""
-        server = self.owned(context, target, policy.READ)
-        fused, hop = self.fusing.of_hop(server) or (None, None)
-        if hop and hop.in_fused(name):
-            server, name = fused, hop.in_fused(name)
-        return self._ask(server, self.agent.handler_read, name)
+    def _of_guest(self, context, target, rule, work):
+        """Do work(server); again if a VNF has another guest by now."""
+        try:
+            return work(self.owned(context, target, rule))
+        except errors.ApiError as exc:
+            if target.kind != 'vnfs' or exc.code not in _GONE \
+                    or not self.cloud.forget_vnf(context, target):
+                raise
+        return work(self.owned(context, target, rule))
+
+    def read(self, context, target, name, max_age_s=None):
+        """Return the value of one handler, and its age in seconds.
+
+        :param max_age_s: how old the value may be; None for a new one
+        """
+        return self._of_guest(
+            context, target, policy.READ,
+            lambda server: self._reading.one(server, name, max_age_s))
+
+    def read_many(self, context, target, names, max_age_s=None):
+        """Return [(name, (value, age) or errors.ApiError)]; see read()."""
+        return self._of_guest(
+            context, target, policy.READ,
+            lambda server: self._reading.several(server, names, max_age_s))
 
     def give_flows(self, context, target, to):
         """Let guests go on with the flows of the target's; return how many.
@@ -103,7 +139,7 @@ class Handlers:
                 raise errors.BadRequest(f'to: server {taker.id} is no other'
                                         ' guest of the same project')
         guests = self.fusing.flows(giver, takers, self._guest)
-        given = self._waiting(giver, lambda: self.workers.submit(
+        given = self.read_waiting(giver, lambda: self.workers.submit(
             giving.give, *guests).result())
         self._audit.tell(context, 'flows.give', {
             'server_id': giver.id, 'to': to, 'flows': given})
@@ -118,18 +154,19 @@ class Handlers:
 
     def _ask(self, server, method, *arguments):
         """Ask a guest, with a thread of HTTP that waits."""
-        return self._waiting(server, lambda: self._where_it_is(
+        return self.read_waiting(
+            server, lambda: self.ask(server, method, *arguments))
+
+    def ask(self, server, method, *arguments):
+        """Ask a guest, for work of read_waiting()."""
+        return self._where_it_is(
             server, lambda where: self.workers.submit(
                 method, where.require_host(), where.id,
-                *arguments).result()))
+                *arguments).result())
 
-    def _waiting(self, server, work):
-        """Do work() in the place of a thread of HTTP that waits."""
-        with self._places.place(server.id, workers.READS) as has_place:
-            if not has_place:
-                raise errors.Unavailable(
-                    f'server {server.id}: too many requests wait for this'
-                    ' guest or for other slow ones; try again', code='busy')
+    def read_waiting(self, server, work):
+        """Do work() when it is the turn of this thread of HTTP."""
+        with self._places.read(server):
             return work()
 
     def _where_it_is(self, server, work):
@@ -149,7 +186,8 @@ class Handlers:
     def write(self, context, target, writes):
         """Write handlers, all or none; return a Verdict.
 
-        Recorded as desired state if, and only if, the guest accepted them.
+        Recorded as desired state if, and only if, the guest accepted them
+        and calls them values: commands and edits are not repeated.
         """
         server = self.owned(context, target, policy.WRITE)
         verdict = self._write(server, writes)
@@ -184,11 +222,13 @@ class Handlers:
             ticket = self.store.begin(
                 where.state_key, inner, where.project_id, where.id,
                 where.require_host(), may_wait=True)
-            return self._carry_out(where, ticket,
+            return self._carry_out(where, ticket, inner,
                                    self._sender(where, inner))
         if self._where_it_is(fused, change) is None:
             raise errors.Silent(f'server {fused.id}, which has the hops of'
-                                ' the chain, gave no verdict in time')
+                                ' the chain: '
+                                + outcomes.message(_NO_VERDICT),
+                                code=_NO_VERDICT)
 
     def _sender(self, server, writes):
         """Return what sends writes; only agents get values of secrets."""
@@ -242,34 +282,37 @@ class Handlers:
 
     def _begin(self, server, change, method, *arguments):
         host = server.require_host()
-        with self._places.place(server.id, workers.CHANGES) as has_place:
+        with self._places.change(server) as seat:
             ticket = self.store.begin(
                 server.state_key, change, server.project_id, server.id, host,
-                may_wait=has_place)
+                may_wait=seat is not None)
+            if seat:
+                seat.ask()
             try:
                 job = self.workers.submit(self._carry_out, server, ticket,
-                                          method, *arguments)
+                                          change, method, *arguments)
             except errors.ApiError as exc:
                 self.store.fail(server.state_key, ticket.number, exc)
                 raise
-            wait_s = self._options.verdict_wait if has_place else 0
+            wait_s = self._options.verdict_wait if seat else 0
             return self._verdict(server, ticket, job, wait_s)
 
     def _verdict(self, server, ticket, job, wait_s):
         try:
-            revision = job.result(wait_s)
+            verdict = job.result(wait_s)
         except futures.TimeoutError:
-            revision = None
-        return Verdict(server.id, ticket.number, revision)
+            verdict = None
+        return verdict or Verdict(server.id, ticket.number)
 
-    def _carry_out(self, server, ticket, method, *arguments):
+    def _carry_out(self, server, ticket, change, method, *arguments):
         """Wait for a verdict and record it.
 
-        :returns: the revision; None if the agent gave no verdict
+        :param change: for the record
+        :returns: Verdict; None if the agent gave no verdict
         """
+        self._reading.values.changed(server.id)
         try:
-            applied, incarnation = method(server.host, server.id, ticket,
-                                          *arguments)
+            accepted = method(server.host, server.id, ticket, *arguments)
         except errors.ApiError as exc:
             is_refusal = rpc.is_refusal(exc)
             self.store.fail(server.state_key, ticket.number,
@@ -279,8 +322,15 @@ class Handlers:
             LOG.warning('Server %s: change %d has no verdict: %s', server.id,
                         ticket.number, exc.message)
             return None
-        return self.store.accept(server.state_key, ticket.number, applied,
-                                 incarnation)
+        finally:
+            self._reading.values.changed(server.id)
+        revision = self.store.accept(
+            server.state_key, ticket.number, accepted.applied,
+            accepted.incarnation, accepted.passing)
+        passing = accepted.passing.get(ticket.number, states.Passing())
+        return Verdict(server.id, ticket.number, revision,
+                       *(tuple(states.names(change, places)) for places in (
+                           passing.commands, passing.edits)))
 
     def change(self, context, target, number):
         """Return a change of the target's guest as a client sees it."""
@@ -446,6 +496,7 @@ class Handlers:
                 f'state {state_id}: there is a newer one', code='outdated',
                 status=409)
         self.cloud.forget(started['server_id'])
+        self._reading.values.changed(started['server_id'])
 
     def owned(self, context, target, rule, project_id=None):
         """Return the target's Server if the caller may do this to it."""

@@ -5,10 +5,13 @@ import json
 
 from clickos_client import flows
 from clickos_client import limits
+from clickos_client import outcomes
+from clickos_client import port_roles
 
+from clickos_api import states
 from clickos_api import validation
 
-VERSION = '1.8'
+VERSION = '1.9'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -36,12 +39,15 @@ def _list(key, item):
 
 _CHANGE = _object(
     ['number', 'status', 'created_at'], number=_NUMBER, created_at=_TEXT,
-    status={'enum': ['pending', 'applied', 'refused', 'dropped']},
+    status={'enum': [states.PENDING, states.APPLIED, *outcomes.TEXTS]},
     revision=_NUMBER, error=_object(['code', 'message'], code=_TEXT,
                                     message=_TEXT))
 _PENDING = _object(['change'], change=_object(
     ['number', 'status'], number=_NUMBER, status={'enum': ['pending']}))
-_REVISION = _object(['revision'], revision=_NUMBER)
+_NAMES = {'type': 'array', 'items': _TEXT}
+#: Writes of commands and edits are not repeated at a start of the guest.
+_REVISION = _object(['revision'], revision=_NUMBER, commands=_NAMES,
+                    edits=_NAMES)
 _STATE = _object(
     ['revision', 'number', 'writes'], revision=_NUMBER, number=_NUMBER,
     writes=_WRITES, secrets={
@@ -52,17 +58,26 @@ _STATE = _object(
 _SECRET = _object(
     ['id', 'name', 'reference', 'created_at'], id=_UUID, name=_NAME,
     reference=_TEXT, created_at=_TEXT)
+_ROLES = _body(['roles'], roles={
+    'type': 'array', 'maxItems': len(port_roles.ROLES),
+    'items': {'enum': list(port_roles.ROLES)}})
 _HOP = {'type': 'string', 'pattern': f'^{validation.HOP.pattern}$'}
 _FUSION = _object(['fusion'], fusion=_object(
     ['server', 'hops'], server=_UUID, hops={'type': 'array', 'items': _object(
         ['name', 'group'], name=_HOP, group=_UUID)}))
+_HANDLER = {'type': 'string', 'maxLength': limits.HANDLER_NAME,
+            'pattern': '^([A-Za-z0-9_@/]+[.])?[A-Za-z0-9_]+$'}
+#: Seconds since the request to the guest for a value.
+_AGE = {'type': 'number', 'minimum': 0}
+_MAX_AGE = {'type': 'number', 'minimum': 0, 'maximum': limits.MAX_AGE_S}
 _COUNTERS = {'type': 'object', 'additionalProperties': {'type': 'integer'}}
 _ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
                                           message=_TEXT))
 #: Parameters of the query that nova-compute sends.
 _FOR_SERVICES = ('project_id', 'secrets')
 #: Every operation may answer so; docs/interfaces.md has the causes.
-_ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504)
+_ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504,
+           507)
 
 
 def _operation(summary, answers, body=None, query=()):
@@ -118,9 +133,19 @@ _OF_A_GUEST = {
             ['writes'], writes={**_WRITES, 'minItems': 1}))},
     '/handlers/{name}': {
         'get': _operation('Read a handler', {200: _object(
-            ['name', 'value'], name=_TEXT, value=_TEXT)}),
+            ['name', 'value'], name=_TEXT, value=_TEXT, age=_AGE)},
+            query=('max_age',)),
         'put': _operation('Write a handler', _CHANGED,
                           _body(['value'], value=_VALUE))},
+    '/reads': {'post': _operation(
+        'Read several handlers', {200: _list('values', {'oneOf': [
+            _object(['name', 'value'], name=_TEXT, value=_TEXT, age=_AGE),
+            _object(['name', 'error'], name=_TEXT, error=_object(
+                ['code', 'message', 'status'], code=_TEXT, message=_TEXT,
+                status={'type': 'integer'}))]})},
+        _body(['names'], max_age=_MAX_AGE, names={
+            'type': 'array', 'minItems': 1, 'maxItems': limits.READS,
+            'items': _HANDLER}))},
     '/ports': {'get': _operation('List ports', {200: _list('ports', _object(
         ['id', 'mac_address', 'link_up', 'counters'],
         id={'type': ['string', 'null']}, mac_address=_TEXT,
@@ -180,6 +205,18 @@ _OTHER = {
         'get': _operation('Show a secret, without its value',
                           {200: _object(['secret'], secret=_SECRET)}),
         'delete': _operation('Delete a secret', {204: None})},
+    '/v1/ports/{id}/roles': {'put': _operation(
+        'Let a port send what only servers send', {200: _ROLES}, _ROLES)},
+    '/v1/catalog': {'get': _operation(
+        "List the packages of the operator's catalog",
+        {200: _list('packages', _object(
+            ['name', 'product', 'provider', 'version', 'description'],
+            name=_TEXT, product=_TEXT, provider=_TEXT, version=_TEXT,
+            description=_TEXT))})},
+    '/v1/catalog/{package}': {'get': _operation(
+        'Get a package of the catalog', {200: _object(
+            ['package'], package=_object(['name', 'content'], name=_TEXT,
+                                         content=_TEXT))})},
     '/v1/chains/{id}': {'get': _operation(
         'Show the counters of a port chain',
         {200: _object(['chain'], chain={'type': 'object'})})},
@@ -202,6 +239,9 @@ _PARAMETERS = {
              'description': 'ELEMENT.HANDLER', 'schema': {
                  'type': 'string', 'maxLength': limits.HANDLER_NAME,
                  'pattern': '^([A-Za-z0-9_@]+[.])?[A-Za-z0-9_]+$'}},
+    'package': {'name': 'package', 'in': 'path', 'required': True,
+                'schema': {'type': 'string', 'maxLength': 255,
+                           'pattern': '^[A-Za-z0-9_-]+$'}},
     'number': {'name': 'number', 'in': 'path', 'required': True,
                'schema': _NUMBER},
     'vnfc': {'name': 'vnfc', 'in': 'query', 'schema': {
@@ -211,6 +251,9 @@ _PARAMETERS = {
         'type': 'string', 'minLength': 1,
         'maxLength': validation.PROJECT_LENGTH},
         'description': 'Whose state it has to be, if a service asks'},
+    'max_age': {'name': 'max_age', 'in': 'query', 'schema': _MAX_AGE,
+                'description': 'Seconds that the value may be old; without'
+                               ' it, the guest answers'},
     'secrets': {'name': 'secrets', 'in': 'query', 'schema': {
         'enum': ['true']}, 'description': 'With the values of its secrets'},
 }

@@ -3,10 +3,12 @@
 
 import collections
 import dataclasses
+import hashlib
 import threading
 import time
 
 from clickos_client import document
+from clickos_client import outcomes
 from clickos_client import vnf
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
@@ -22,15 +24,16 @@ HOST = 'OS-EXT-SRV-ATTR:host'
 USER_DATA = 'OS-EXT-SRV-ATTR:user_data'
 #: The oldest version of Nova's API that shows user_data.
 _MICROVERSION = '2.3'
-#: Servers that are remembered.
+#: Servers that are remembered, and VNFs with the seconds for which they are.
 _KNOWN = 10000
+_CLAIMS, _CLAIM_S = 1000, 5
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
     """An id of a request, not yet checked.
 
-    :param kind: 'servers', 'vnfs', 'states', 'chains' or 'fusions'
+    :param kind: 'servers', 'vnfs', 'states', 'chains', 'fusions' or 'ports'
     :param id: UUID; that of its chain for a fusion
     :param vnfc: which of a VNF's guests, by VDU or VNFC id; None if it has
         only one
@@ -95,6 +98,7 @@ class Cloud:
         self._neutron = None
         self._making = threading.Lock()
         self._known = collections.OrderedDict()
+        self._claims = collections.OrderedDict()
         self._knowing = threading.Lock()
 
     def server(self, server_id, is_fresh=False):
@@ -136,13 +140,40 @@ class Cloud:
             return True
         return False
 
-    def server_of_vnf(self, context, target):
+    def server_of_vnf(self, context, target, is_fresh=True):
         """Return the server id of a VNF's guest.
 
         The request carries the caller's token. The id is a claim only: Tacker
         has it from the cloud that the tenant registered as VIM. So Nova still
         has to name the server's owner.
+
+        :param is_fresh: False to take what Tacker told this token lately
         """
+        key = _claim_key(context, target)
+        with self._knowing:
+            until_s, guests = self._claims.get(key, (0, None))
+        if is_fresh or time.monotonic() >= until_s:
+            guests = self._guests_of(context, target)
+            self._remember_claim(key, guests)
+        return _choose(guests, target)
+
+    def _remember_claim(self, key, guests):
+        ttl_s = min(_CLAIM_S, self._conf.clickos_api.ownership_ttl)
+        with self._knowing:
+            self._claims[key] = (time.monotonic() + ttl_s, guests)
+            self._claims.move_to_end(key)
+            if len(self._claims) > _CLAIMS:
+                self._claims.popitem(last=False)
+
+    def forget_vnf(self, context, target):
+        """Ask Tacker at the next time; tell if the VNF was remembered."""
+        with self._knowing:
+            until_s, _ = self._claims.pop(_claim_key(context, target),
+                                          (0, None))
+            return time.monotonic() < until_s
+
+    def _guests_of(self, context, target):
+        """Ask Tacker for a VNF's guests, as (server id, its VNFC ids)."""
         found = self._ask(
             self._adapters()[1], f'/vnflcm/v1/vnf_instances/{target.id}',
             context.auth_token,
@@ -150,14 +181,23 @@ class Cloud:
                             code='no-such-vnf'))
         guests = _guests(found)
         if not guests:
-            raise errors.Dead(f'VNF instance {target.id} has no guest, it is'
-                              f' {found.get("instantiationState")}',
-                              code='not-instantiated')
-        return _choose(guests, target)
+            raise _no_guest(target.id, found.get('instantiationState'))
+        return guests
 
     def neutron(self, path, token, not_found):
         """GET a path of Neutron; see _ask."""
         return self._ask(self._adapters()[2], path, token, not_found)
+
+    def update_port(self, port_id, values):
+        """Change a port of Neutron as the service.
+
+        :raises errors.Unavailable: if Neutron does not do it
+        """
+        neutron = self._adapters()[2]
+        try:
+            neutron.put(f'/v2.0/ports/{port_id}', json={'port': values})
+        except ks_exc.ClientException as exc:
+            raise _unavailable(neutron, exc)
 
     def _server(self, server_id):
         body = self._ask(
@@ -219,6 +259,12 @@ def _server(body):
                   if state_id else keys.of_server(body['id']))
 
 
+def _claim_key(context, target):
+    """Tacker decides who sees a VNF, so each token has claims of its own."""
+    token = (context.auth_token or '').encode()
+    return hashlib.sha256(token).digest(), target.id
+
+
 def _guests(found):
     """List a VNF's guests as (server id, its VNFC ids)."""
     info = found.get('instantiatedVnfInfo') or {}
@@ -229,6 +275,14 @@ def _guests(found):
         if isinstance(server_id, str) and uuidutils.is_uuid_like(server_id):
             guests.append((server_id, (vnfc.get('id'), vnfc.get('vduId'))))
     return guests
+
+
+def _no_guest(vnf_id, state):
+    """Return the error of a VNF without guests: for now, or at all."""
+    is_instantiated = state == 'INSTANTIATED'
+    kind, code = (errors.Unavailable, 'guest-replaced') if is_instantiated \
+        else (errors.Dead, 'not-instantiated')
+    return kind(outcomes.no_guest(vnf_id, is_instantiated), code=code)
 
 
 def _choose(guests, target):

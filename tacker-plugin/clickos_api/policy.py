@@ -12,6 +12,7 @@ WRITE = 'clickos:handler:write'
 FLOWS_GIVE = 'clickos:flows:give'
 CONFIG_REPLACE = 'clickos:configuration:replace'
 PORT_LIST = 'clickos:port:list'
+PORT_ROLES = 'clickos:port:set_roles'
 CHAIN_SHOW = 'clickos:chain:show'
 CHAIN_FUSE = 'clickos:chain:fuse'
 STATE_SHOW = 'clickos:desired_state:show'
@@ -25,9 +26,11 @@ SECRET_LIST = 'clickos:secret:list'
 SECRET_SHOW = 'clickos:secret:show'
 SECRET_DELETE = 'clickos:secret:delete'
 SECRET_READ = 'clickos:secret:read'
+CATALOG_SHOW = 'clickos:catalog:show'
 
 OWNER_READER = 'role:reader and project_id:%(project_id)s'
 OWNER_MEMBER = 'role:member and project_id:%(project_id)s'
+NETWORK_OWNER = f'{OWNER_MEMBER} and project_id:%(network_project_id)s'
 SERVICE = 'role:service or role:admin'
 ADMIN = 'role:admin'
 
@@ -76,6 +79,9 @@ RULES = [
     _rule(CHANGE_SHOW, OWNER_READER,
           'Show the verdicts about changes of a guest.',
           ('GET', _CHANGES), ('GET', _CHANGES + '/{number}')),
+    _rule(CATALOG_SHOW, 'role:reader',
+          'List the packages of the catalog and get one.',
+          ('GET', '/v1/catalog'), ('GET', '/v1/catalog/{package}')),
     _rule(SECRET_CREATE, OWNER_MEMBER, 'Make a secret.',
           ('POST', '/v1/secrets')),
     _rule(SECRET_LIST, OWNER_READER, 'List secrets, without their values.',
@@ -92,6 +98,10 @@ RULES = [
     _rule(PORT_LIST, OWNER_READER,
           'List the ports of a guest with what the switch counted.',
           ('GET', '/v1/{servers or vnfs}/{id}/ports')),
+    _rule(PORT_ROLES, f'({NETWORK_OWNER}) or ({ADMIN})',
+          'Let a port send what only servers send, such as answers of DHCP. By'
+          ' default its network has to be of the same project.',
+          ('PUT', '/v1/ports/{id}/roles')),
     _rule(CHAIN_SHOW, OWNER_READER, 'Show the counters of a port chain.',
           ('GET', '/v1/chains/{id}'), ('GET', _FUSION)),
     _rule(CHAIN_FUSE, OWNER_MEMBER,
@@ -117,12 +127,13 @@ class Policy:
         """Tell whether the caller may do this whosever the server is."""
         return self._enforcer.authorize(rule, {}, context)
 
-    def require(self, context, rule, project_id):
+    def require(self, context, rule, project_id, **more):
         """Let pass who may do this to a server or chain of project_id.
 
+        :param more: what else a rule may refer to
         :raises errors.Forbidden: if the caller may not
         """
-        target = {'project_id': project_id}
+        target = {'project_id': project_id, **more}
         if not self._enforcer.authorize(rule, target, context):
             raise errors.Forbidden(
                 f'policy does not allow {rule} to be performed in'

@@ -26,7 +26,8 @@ def blueprint(handlers, limits):
     def limit():
         project_id = _context().project_id
         requests.take(project_id)
-        if flask.request.method != 'GET':
+        if flask.request.method != 'GET' \
+                and flask.request.endpoint != 'v1.read_handlers':
             writes.take(project_id)
 
     def shown(state):
@@ -48,9 +49,18 @@ def blueprint(handlers, limits):
 
     @routes.get(f'{base}/handlers/<path:name>')
     def read_handler(kind, target_id, name):
-        value = handlers.read(_context(), _target(kind, target_id),
-                              validation.handler(name))
-        return {'name': name, 'value': value}
+        max_age_s = validation.max_age(flask.request.args.get('max_age'))
+        return _read(name, handlers.read(
+            _context(), _target(kind, target_id), validation.handler(name),
+            max_age_s), max_age_s)
+
+    @routes.post(f'{base}/reads')
+    def read_handlers(kind, target_id):
+        names, max_age_s = validation.reads_body(flask.request.get_data())
+        found = handlers.read_many(_context(), _target(kind, target_id),
+                                   names, max_age_s)
+        return {'values': [_read(name, each, max_age_s)
+                           for name, each in found]}
 
     @routes.put(f'{base}/handlers/<path:name>')
     def write_handler(kind, target_id, name):
@@ -158,6 +168,20 @@ def blueprint(handlers, limits):
                                validation.uuid(secret_id, 'secret'))
         return '', 204
 
+    @routes.put('/ports/<port_id>/roles')
+    def set_port_roles(port_id):
+        return {'roles': handlers.port_roles.set(
+            _context(), validation.uuid(port_id, 'port'),
+            validation.roles_body(flask.request.get_data()))}
+
+    @routes.get('/catalog')
+    def list_catalog():
+        return {'packages': handlers.catalog.list(_context())}
+
+    @routes.get('/catalog/<package>')
+    def show_package(package):
+        return {'package': handlers.catalog.package(_context(), package)}
+
     @routes.get('/chains/<chain_id>')
     def show_chain(chain_id):
         return {'chain': handlers.chains.counters(
@@ -183,10 +207,25 @@ def blueprint(handlers, limits):
     return routes
 
 
+def _read(name, found, max_age_s):
+    """Return what a read of a handler brought."""
+    if isinstance(found, errors.ApiError):
+        return {'name': name, 'error': {
+            **errors.body(found)['error'], 'status': found.status}}
+    value, age_s = found
+    shown = {'name': name, 'value': value}
+    if max_age_s is not None:
+        shown['age'] = round(age_s, 3)
+    return shown
+
+
 def _verdict(verdict):
     """Return 200 with the revision, or 202 with the change's address."""
     if verdict.revision is not None:
-        return {'revision': verdict.revision}
+        return {'revision': verdict.revision, **{
+            key: list(names) for key, names in (
+                ('commands', verdict.commands), ('edits', verdict.edits))
+            if names}}
     location = f'/v1/servers/{verdict.server_id}/changes/{verdict.number}'
     return ({'change': {'number': verdict.number, 'status': states.PENDING}},
             202, {'Location': location, 'Retry-After': '1'})

@@ -10,6 +10,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from clickos_api import errors
+from clickos_api import states
 
 LOG = logging.getLogger(__name__)
 
@@ -18,12 +19,12 @@ STATUS = {
     'bad-request': 400, 'bad-config': 400, 'handler-error': 400,
     'too-long': 400, 'not-permitted': 403, 'no-such-element': 404,
     'no-such-handler': 404, 'no-such-guest': 409, 'dead-guest': 409,
-    'not-active': 409,
+    'not-active': 409, 'state-dir': 507,
     'busy': 503, 'stale': 503, 'timeout': 504,
 }
 #: Codes after which the guest may have applied a write all the same.
 _UNCERTAIN = {'agent-failed', 'bad-answer', 'client-timeout', 'internal',
-              'store', 'timeout', 'unavailable'}
+              'no-verdict', 'store', 'timeout', 'unavailable'}
 
 
 def is_refusal(error):
@@ -56,14 +57,22 @@ class Agent:
                             name=name)
         return _field(host, answer, 'value', str)
 
+    def handlers_read(self, host, server_id, names):
+        """Return texts or errors.ApiError, one for each name, in order."""
+        answer = self._call(host, 'handlers_read', server_id=server_id,
+                            names=names)
+        values = _field(host, answer, 'values', list)
+        if len(values) != len(names):
+            raise _nonsense(host, values)
+        return [_value(host, each) for each in values]
+
     def handler_write(self, host, server_id, ticket, writes,
                       has_secrets=False):
         """Write [[name, value], ...]; all of them or none.
 
         :param ticket: states.Ticket; the guest refuses it after a higher one
         :param has_secrets: no error and no log has the guest's words
-        :returns: numbers of changes that the guest accepted, and its
-            incarnation
+        :returns: states.Accepted
         """
         return _taken(host, self._call(
             host, 'handler_write', server_id=server_id, writes=writes,
@@ -94,7 +103,7 @@ class Agent:
     def changes_settle(self, host, server_id, number):
         """End the changes of a guest up to a number; return their verdicts.
 
-        :returns: {'incarnation', 'applied', 'refused', 'pending'}
+        :returns: {'incarnation', 'applied', 'refused', 'pending', 'passing'}
         """
         answer = self._call(host, 'changes_settle', server_id=server_id,
                             attempt=number)
@@ -104,7 +113,7 @@ class Agent:
             _field(host, each, 'number', int)
             for key in ('code', 'message'):
                 _field(host, each, key, str)
-        return answer
+        return {**answer, 'passing': _passing(host, answer)}
 
     def port_list(self, host, server_id):
         """List a guest's ports with what the switch counted."""
@@ -169,11 +178,16 @@ def transport_url(conf, host):
 def _checked(host, answer, has_secrets=False):
     if not isinstance(answer, dict):
         raise _nonsense(host, answer)
-    error = answer.get('error')
-    if error is None:
+    if answer.get('error') is None:
         return answer
+    raise _error(host, answer, has_secrets)
+
+
+def _error(host, answer, has_secrets=False):
+    """Return the error that an answer has."""
+    error = answer['error']
     if not isinstance(error, dict):
-        raise _nonsense(host, answer)
+        return _nonsense(host, answer)
     code = str(error.get('code') or 'internal')
     message = str(error.get('message') or code)
     if has_secrets:
@@ -181,7 +195,14 @@ def _checked(host, answer, has_secrets=False):
     status = STATUS.get(code, 502)
     if status == 502:
         LOG.error('Agent of host %s: %s: %s', host, code, message)
-    raise errors.ApiError(message, code=code, status=status)
+    return errors.ApiError(message, code=code, status=status)
+
+
+def _value(host, each):
+    """Return the value that one of several reads brought, or its error."""
+    if isinstance(each, dict) and each.get('error') is not None:
+        return _error(host, each)
+    return _field(host, each, 'value', str)
 
 
 def _field(host, answer, key, kind):
@@ -193,7 +214,17 @@ def _field(host, answer, key, kind):
 
 def _taken(host, answer):
     numbers = _numbers(host, _field(host, answer, 'applied', list))
-    return numbers, _field(host, answer, 'incarnation', str)[:36]
+    return states.Accepted(
+        numbers, _field(host, answer, 'incarnation', str)[:36],
+        _passing(host, answer))
+
+
+def _passing(host, answer):
+    """Return {number: states.Passing}; a host of before has none."""
+    found = _field(host, {'passing': [], **answer}, 'passing', list)
+    return {_field(host, each, 'number', int): states.Passing(*(
+        tuple(_numbers(host, _field(host, each, key, list)))
+        for key in ('commands', 'edits'))) for each in found}
 
 
 def _numbers(host, numbers):

@@ -3,8 +3,8 @@
 
 import dataclasses
 
-#: Words for the status of a change.
-PENDING, APPLIED, REFUSED, DROPPED = 'pending', 'applied', 'refused', 'dropped'
+#: Words for the status of a change, beside those of outcomes.
+PENDING, APPLIED = 'pending', 'applied'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +38,50 @@ class Ticket:
 
     number: int
     incarnation: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Passing:
+    """The writes of a change that a start of the guest must not repeat.
+
+    :param commands: places of writes that did something once
+    :param edits: places of writes that changed a part of a table
+    """
+
+    commands: tuple = ()
+    edits: tuple = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Accepted:
+    """What a guest accepted.
+
+    :param applied: numbers of changes
+    :param incarnation: of the guest
+    :param passing: {number: Passing}
+    """
+
+    applied: list
+    incarnation: str | None = None
+    passing: dict = dataclasses.field(default_factory=dict)
+
+
+def values(change, passing=None):
+    """Return the part of a change that says what is in force from now on.
+
+    :param change: writes, or a configuration
+    :param passing: Passing of the writes
+    """
+    if isinstance(change, dict) or passing is None:
+        return change
+    others = {*passing.commands, *passing.edits}
+    return [pair for place, pair in enumerate(change) if place not in others]
+
+
+def names(writes, places):
+    """Return the handlers of the writes at some places, each once."""
+    return list(dict.fromkeys(
+        writes[place][0] for place in places if 0 <= place < len(writes)))
 
 
 def merge(kept, writes):

@@ -9,6 +9,7 @@ import re
 from clickos_client import document
 from clickos_client import flows
 from clickos_client import limits
+from clickos_client import port_roles
 
 from clickos_api import errors
 
@@ -80,6 +81,34 @@ def value(text, limit_bytes, place='value'):
 def value_body(raw, limit_bytes):
     """Return the value in the body {"value": ...}."""
     return value(_only(raw, 'value'), limit_bytes)
+
+
+def max_age(text):
+    """Return the seconds that a value may be old, None for a new one.
+
+    :param text: of a query, or a number of a body
+    """
+    if text is None:
+        return None
+    try:
+        seconds = float(text) if not isinstance(text, bool) else -1
+    except (TypeError, ValueError, OverflowError):
+        seconds = -1
+    if not 0 <= seconds <= limits.MAX_AGE_S:
+        raise errors.BadRequest('max_age: expected seconds from 0 to'
+                                f' {limits.MAX_AGE_S}, got {_shown(text)}')
+    return seconds
+
+
+def reads_body(raw):
+    """Return handlers and max_age of the body of a read of several."""
+    body = _object(raw, ('names',), ('max_age',))
+    names = body['names']
+    if not isinstance(names, list) or not 1 <= len(names) <= limits.READS:
+        raise errors.BadRequest('names: expected a list of 1 to'
+                                f' {limits.READS} handlers')
+    return ([handler(name, f'names[{i}]') for i, name in enumerate(names)],
+            max_age(body.get('max_age')))
 
 
 def writes_body(raw, limit_bytes, max_writes):
@@ -176,6 +205,17 @@ def flows_body(raw):
     if not all(isinstance(each, str) for each in found):
         raise errors.BadRequest('to: expected texts')
     return list(dict.fromkeys(uuid(each, 'server') for each in found))
+
+
+def roles_body(raw):
+    """Return the roles of a port, each once, in their order."""
+    found = _only(raw, 'roles')
+    if not isinstance(found, list) or not all(
+            isinstance(each, str) and each in port_roles.ROLES
+            for each in found):
+        raise errors.BadRequest('roles: expected a list of %s'
+                                % ', '.join(port_roles.ROLES))
+    return [role for role in port_roles.ROLES if role in found]
 
 
 def fusion_body(raw):

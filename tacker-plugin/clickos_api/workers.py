@@ -1,78 +1,218 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that wait for guests, so that the threads of HTTP need not.
 
-A thread of HTTP waits for a guest only while it has a place. A guest has few
-places, and guests that were slow share a few others. So slow guests never
-take all threads of HTTP.
+A thread of HTTP waits for a guest only while it has a seat. Reads of a guest
+take turns: a few are under way, the others queue in their seats for a short
+time. A guest has no queue while it is slow, and slow guests share a few
+seats. One project never has all seats.
 """
 
 import collections
 from concurrent import futures
 import contextlib
+import dataclasses
 import threading
 import time
 
 from clickos_api import errors
 
-#: Threads of HTTP that may wait for one guest, of which others change it and
-#: wait 2 s at most; and for all slow guests.
-READS, CHANGES = 2, 8
+#: Changes of one guest that wait 2 s at most, and its reads under way: more of
+#: them if it answered the last one in time.
+CHANGES, READS, SWIFT_READS = 8, 2, 6
+#: Seats of slow guests, beyond the others; and those that a project leaves.
 _OF_SLOW = 4
+_FOR_OTHERS = 4
 #: Seconds after which a guest is slow, and for how long it is called so.
 _SLOW_S = 1
 _CALLED_SLOW_S = 60
-_SLOW_GUESTS = 1000
+#: Seconds between two looks whether the guest of a queue has become slow.
+_LOOK_S = 0.25
+#: Guests whose last answer is remembered.
+_GUESTS = 1000
+
+
+@dataclasses.dataclass(eq=False)
+class Seat:
+    """A thread of HTTP that waits in a queue, or for a guest.
+
+    :ivar is_queued: True while a read waits for its turn
+    :ivar asked_s: time of the request to the guest; None before
+    :ivar over: is set when the wait in the queue is over
+    """
+
+    project_id: str
+    server_id: str
+    is_read: bool
+    is_queued: bool
+    asked_s: float | None = None
+    over: threading.Event = dataclasses.field(
+        default_factory=threading.Event)
+
+    def ask(self):
+        """Note the time of the request to the guest."""
+        self.asked_s = time.monotonic()
 
 
 class Places:
-    """Places of HTTP's threads that wait for guests.
+    """Seats of HTTP's threads that wait for guests.
 
-    :param limit: places in all
+    :param limit: seats in all, but for those of slow guests
+    :param queue_s: the longest wait for a turn
     """
 
-    def __init__(self, limit):
+    def __init__(self, limit, queue_s=0):
         self._limit = limit
+        self._queue_s = queue_s
         self._lock = threading.Lock()
-        self._taken = collections.Counter()
-        self._slow = collections.OrderedDict()
+        self._seats = []
+        self._slow_until_s = collections.OrderedDict()
 
     @contextlib.contextmanager
-    def place(self, server_id, of_a_guest):
-        """Tell for the time of the context whether there is a place.
+    def read(self, server):
+        """Wait for the turn of a read, and have it in the context.
 
-        :param of_a_guest: READS or CHANGES
+        :param server: ownership.Server
+        :raises errors.Unavailable: (code busy) if there is no seat, or no
+            turn in time
         """
-        kind = self._enter(server_id, of_a_guest)
-        began_s = time.monotonic()
+        seat = self._take(server, is_read=True)
+        if seat is None:
+            raise _busy(server, 'all seats for requests that wait for guests'
+                        ' are taken')
         try:
-            yield kind is not None
+            self._await_turn(server, seat)
+            yield
         finally:
-            if kind is not None:
-                self._leave(server_id, kind, time.monotonic() - began_s)
+            self._leave(seat)
 
-    def _enter(self, server_id, of_a_guest):
+    @contextlib.contextmanager
+    def change(self, server):
+        """Give the Seat of a change that may wait, or None.
+
+        The caller calls its ask() with the request to the guest, not before:
+        a change may wait for earlier ones of other clients.
+        """
+        seat = self._take(server, is_read=False)
+        try:
+            yield seat
+        finally:
+            if seat is not None:
+                self._leave(seat)
+
+    def _take(self, server, is_read):
+        """Return a seat, in the queue or not; None if there is none."""
         with self._lock:
-            is_slow = time.monotonic() < self._slow.get(server_id, 0)
-            kind = 'slow' if is_slow else 'swift'
-            limit = _OF_SLOW if is_slow else self._limit
-            if (self._taken[kind] >= limit
-                    or self._taken[server_id] >= of_a_guest):
+            seat = Seat(server.project_id, server.id, is_read, is_read)
+            if not self._has_room(seat):
                 return None
-            self._taken[kind] += 1
-            self._taken[server_id] += 1
-            return kind
+            self._seats.append(seat)
+            self._call()
+            return seat
 
-    def _leave(self, server_id, kind, took_s):
+    def _has_room(self, seat):
+        of_guest = [each for each in self._seats
+                    if each.server_id == seat.server_id
+                    and each.is_read == seat.is_read]
+        if self._is_slow(seat.server_id):
+            slow = {each.server_id for each in self._seats
+                    if self._is_slow(each.server_id)}
+            if sum(each.server_id in slow for each in self._seats) \
+                    >= _OF_SLOW or len(of_guest) >= READS:
+                return False
+        elif not seat.is_read and not self._has_room_for_change(of_guest):
+            return False
+        return self._has_seat(seat)
+
+    def _has_room_for_change(self, of_guest):
+        """Changes leave half of the seats to reads."""
+        changes = sum(not each.is_read for each in self._seats)
+        return len(of_guest) < CHANGES and changes < max(1, self._limit // 2)
+
+    def _has_seat(self, seat):
+        """Tell if a seat is free; the longest queue may lose its last."""
+        own = [each for each in self._seats
+               if each.project_id == seat.project_id]
+        limit = self._limit + _OF_SLOW
+        if len(own) >= max(1, limit - _FOR_OTHERS):
+            return self._send_away(seat, own)
+        return len(self._seats) < limit or self._send_away(seat, self._seats)
+
+    def _send_away(self, seat, others):
+        """Free the last seat of the longest queue, if the new one's is shorter
+        by two.
+        """
+        queued = [each for each in others if each.is_queued]
+        lengths = collections.Counter(each.server_id for each in queued)
+        if not queued:
+            return False
+        longest, length = lengths.most_common(1)[0]
+        if length < lengths[seat.server_id] + 2:
+            return False
+        last = [each for each in queued if each.server_id == longest][-1]
+        self._seats.remove(last)
+        last.over.set()
+        return True
+
+    def _call(self):
+        """Begin the reads whose turn it is, in the order of the queue."""
+        busy = collections.Counter(
+            each.server_id for each in self._seats
+            if each.is_read and not each.is_queued)
+        for each in self._seats:
+            if each.is_queued \
+                    and busy[each.server_id] < self._reads(each.server_id):
+                busy[each.server_id] += 1
+                each.is_queued = False
+                each.ask()
+                each.over.set()
+
+    def _reads(self, server_id):
+        """How many reads of a guest may be under way."""
+        known_s = self._slow_until_s.get(server_id)
+        return SWIFT_READS if known_s == 0 else READS
+
+    def _is_slow(self, server_id):
+        """True if the last answer was slow, or the next one already is."""
+        now_s = time.monotonic()
+        return now_s < self._slow_until_s.get(server_id, 0) or any(
+            each.asked_s is not None and now_s > each.asked_s + _SLOW_S
+            for each in self._seats if each.server_id == server_id)
+
+    def _await_turn(self, server, seat):
+        """Wait in the queue, but not for a guest that has become slow."""
+        end_s = time.monotonic() + self._queue_s
+        while seat.is_queued and not seat.over.wait(
+                min(_LOOK_S, max(0, end_s - time.monotonic()))):
+            with self._lock:
+                is_slow = self._is_slow(seat.server_id)
+            if is_slow:
+                raise _busy(server, 'the guest answers slowly')
+            if time.monotonic() >= end_s:
+                raise _busy(server, f'no turn in {self._queue_s:g} s, others'
+                            ' read from the guest')
+        if seat.is_queued:
+            raise _busy(server, 'the queue of the guest is the longest one')
+
+    def _leave(self, seat):
         with self._lock:
-            self._taken[kind] -= 1
-            self._taken[server_id] -= 1
-            if not self._taken[server_id]:
-                del self._taken[server_id]
-            self._slow.pop(server_id, None)
-            if took_s > _SLOW_S:
-                self._slow[server_id] = time.monotonic() + _CALLED_SLOW_S
-            if len(self._slow) > _SLOW_GUESTS:
-                self._slow.popitem(last=False)
+            if seat in self._seats:
+                self._seats.remove(seat)
+            if seat.asked_s is not None:
+                self._note(seat.server_id, time.monotonic() - seat.asked_s)
+            self._call()
+
+    def _note(self, server_id, took_s):
+        """Remember whether a guest answered in time."""
+        self._slow_until_s.pop(server_id, None)
+        self._slow_until_s[server_id] = (
+            time.monotonic() + _CALLED_SLOW_S if took_s > _SLOW_S else 0)
+        if len(self._slow_until_s) > _GUESTS:
+            self._slow_until_s.popitem(last=False)
+
+
+def _busy(server, why):
+    return errors.Unavailable(f'server {server.id}: {why}; try again',
+                              code='busy')
 
 
 class Workers:

@@ -9,12 +9,18 @@ from clickos_osc import shown
 
 _INSTANCES = '/vnflcm/v1/vnf_instances'
 _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
+_PACKAGES = '/vnfpkgm/v1/vnf_packages'
+_VIMS = '/v1.0/vims'
 #: Tacker gives the first 100 of a list otherwise.
 _ALL = '?all_records=yes'
+_VERSION = {'Version': '2.0.0'}
+_ZIP = 'application/zip'
 
 
 class Tacker:
-    """VNF instances and operations, with the caller's token.
+    """Packages, VNF instances and operations, with the caller's token.
+
+    Each method raises exceptions.CommandError with Tacker's reason.
 
     :param manager: openstackclient's client manager
     """
@@ -32,6 +38,15 @@ class Tacker:
         return [each['id'] for each in vnfs
                 if each.get('vnfInstanceName') == name]
 
+    def vnfs(self):
+        """List the VNFs as vnf.Vnf, each with its last operation."""
+        last = {}
+        for operation in self._operations(_OPERATIONS + _ALL
+                                          + '&fields=error'):
+            last.setdefault(operation.vnf_id, operation)
+        return [vnf.Vnf.of(body, last.get(body['id']))
+                for body in self._get(_INSTANCES + _ALL)]
+
     def vnf(self, vnf_id):
         """Return a vnf.Vnf with its last operation.
 
@@ -42,45 +57,113 @@ class Tacker:
 
     def operations(self, vnf_id):
         """List the operations of a VNF, the newest first."""
-        bodies = self._get(_OPERATIONS + _ALL + '&fields=error'
-                           f'&filter=(eq,vnfInstanceId,{vnf_id})')
-        found = [vnf.Operation.of(body) for body in bodies
-                 if body['vnfInstanceId'] == vnf_id]
-        return sorted(found, key=lambda o: o.began, reverse=True)
+        return [each for each in self._operations(
+            f'{_OPERATIONS}{_ALL}&fields=error'
+            f'&filter=(eq,vnfInstanceId,{vnf_id})') if each.vnf_id == vnf_id]
 
     def operation(self, vnf_id, operation_id):
-        """Return an operation of a VNF; the newest without an id."""
+        """Return an operation of a VNF; the newest without an id.
+
+        :returns: None if it is not there, for example not yet
+        """
         for each in self.operations(vnf_id):
             if operation_id in (None, each.id):
                 return each
-        raise exceptions.CommandError(
-            f'VNF instance {vnf_id}: Tacker has no operation {operation_id}')
 
-    def scale(self, vnf_id, aspect, steps):
-        """Ask for steps of an aspect, below 0 to scale in.
+    def create(self, vnfd_id, name, description=''):
+        """Make a VNF that is not instantiated; return its id."""
+        return self._ask('POST', _INSTANCES, json={
+            'vnfdId': vnfd_id, 'vnfInstanceName': name,
+            'vnfInstanceDescription': description}).json()['id']
+
+    def start(self, vnf_id, verb, **body):
+        """Start instantiate, heal, scale, terminate or change_ext_conn.
 
         :returns: the operation's id, or None if Tacker names none
-        :raises exceptions.CommandError: with Tacker's reason
         """
-        answer = self._adapter.post(
-            f'{_INSTANCES}/{vnf_id}/scale', raise_exc=False, json={
-                'type': 'SCALE_OUT' if steps > 0 else 'SCALE_IN',
-                'aspectId': aspect, 'numberOfSteps': abs(steps)},
-            headers={'Version': '2.0.0'})
+        return _operation_id(self._ask(
+            'POST', f'{_INSTANCES}/{vnf_id}/{verb}', json=body))
+
+    def modify(self, vnf_id, **body):
+        """Change properties, description or package; as start()."""
+        return _operation_id(self._ask(
+            'PATCH', f'{_INSTANCES}/{vnf_id}', json=body))
+
+    def delete(self, vnf_id):
+        """Delete a VNF that is not instantiated."""
+        self._ask('DELETE', f'{_INSTANCES}/{vnf_id}')
+
+    def decide(self, operation_id, verb):
+        """Retry an operation that waits for a decision, or fail it."""
+        self._ask('POST', f'{_OPERATIONS}/{operation_id}/{verb}')
+
+    def vims(self):
+        """List the VIMs of the project, the default one first."""
+        return sorted(self._get(_VIMS)['vims'],
+                      key=lambda vim: not vim.get('is_default'))
+
+    def packages(self):
+        """List the VNF packages."""
+        return self._get(_PACKAGES + _ALL + '&all_fields=')
+
+    def package(self, package_id):
+        """Return a VNF package."""
+        return self._get(f'{_PACKAGES}/{package_id}')
+
+    def package_content(self, package_id):
+        """Return the bytes of a CSAR."""
+        return self._ask('GET', f'{_PACKAGES}/{package_id}/package_content',
+                         headers={'Accept': _ZIP}).content
+
+    def create_package(self, marks):
+        """Make an empty package; return its id.
+
+        :param marks: its userDefinedData, a dictionary of texts
+        """
+        return self._ask('POST', _PACKAGES,
+                         json={'userDefinedData': marks}).json()['id']
+
+    def upload(self, package_id, content):
+        """Upload a CSAR, which Tacker reads after its answer."""
+        self._ask('PUT', f'{_PACKAGES}/{package_id}/package_content',
+                  data=content, headers={'Content-Type': _ZIP})
+
+    def delete_package(self, package_id):
+        """Take a package out of service and delete it."""
+        path = f'{_PACKAGES}/{package_id}'
+        if self._get(path).get('operationalState') == 'ENABLED':
+            self._ask('PATCH', path, json={'operationalState': 'DISABLED'})
+        self._ask('DELETE', path)
+
+    def _operations(self, path):
+        found = [vnf.Operation.of(body) for body in self._get(path)]
+        return sorted(found, key=lambda each: each.began, reverse=True)
+
+    def _get(self, path):
+        return self._ask('GET', path).json()
+
+    def _ask(self, method, path, headers=(), **options):
+        answer = self._adapter.request(
+            path, method, raise_exc=False,
+            headers={**_VERSION, **dict(headers)}, **options)
         if answer.status_code >= 400:
             raise exceptions.CommandError(
                 f'{_reason(answer)} (HTTP {answer.status_code})')
-        place = answer.headers.get('Location') or ''
-        return place.rpartition('/')[2] or None
+        return answer
 
-    def _get(self, path):
-        return self._adapter.get(path, headers={'Version': '2.0.0'}).json()
+
+def _operation_id(answer):
+    place = answer.headers.get('Location') or ''
+    return place.rpartition('/')[2] or None
 
 
 def _reason(answer):
-    """Return the reason in a refusal of Tacker."""
+    """Return the reason in a refusal: a problem document or a fault."""
     try:
         body = answer.json()
-        return shown.text(str(body.get('detail') or body))
-    except (ValueError, AttributeError):
-        return shown.text(answer.text[:400])
+    except ValueError:
+        body = answer.text[:400]
+    while isinstance(body, dict) and body:
+        body = (body.get('detail') or body.get('message')
+                or next(iter(body.values())))
+    return shown.text(str(body or 'Tacker gives no reason'))

@@ -7,7 +7,9 @@ reach beyond themselves (package/). It answers 404 to objects of others
 (owned.py). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
 Tacker answers 500 to a second VNF of one name; the filter makes it a 409. It
-changes the package of a VNF itself (package_change.py).
+changes the package of a VNF itself (package_change.py). It refuses operations
+that cannot succeed (early.py), and mends what Tacker says of failed ones
+(decided.py).
 Tacker leaves sessions open that hold a connection to the database until the
 garbage collector comes; the filter ends them with the request.
 """
@@ -24,6 +26,8 @@ from tacker.db import api as db_api
 import webob
 import webob.dec
 
+from tacker_clickos import decided
+from tacker_clickos import early
 from tacker_clickos import exception
 from tacker_clickos import metadata
 from tacker_clickos import owned
@@ -79,7 +83,7 @@ class ApiFilter(object):
             operation_id = _retried(self._api, request)
             if operation_id:
                 return _begun(self._application, request, operation_id)
-            return request.get_response(self._application)
+            return decided.answer(self._application, self._api, request)
 
 
 @contextlib.contextmanager
@@ -185,6 +189,10 @@ def _judge_json(api, request):
             owned.require_vims(context, body)
             if _creates_vnf(api, request) and 'vnfdId' in body:
                 owned.require_vnfd(context, body['vnfdId'])
+            if request.method == 'POST':
+                early.judge(context, request.path_info, body)
+            if request.method == 'PATCH':
+                early.judge_update(context, request.path_info, body)
         if (api, request.method) == ('lifecycle', 'PATCH'):
             metadata.make_storable(body)
         raw = json.dumps(body).encode()

@@ -10,6 +10,7 @@ import time
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ka_exceptions
+from oslo_config import cfg
 from oslo_log import log as logging
 
 from tacker_clickos import clickos_api
@@ -20,6 +21,8 @@ LOG = logging.getLogger(__name__)
 
 #: States of guests that a heal replaces.
 SICK = ('SHUTOFF', 'ERROR', 'DELETED')
+#: State of a guest that forwards, and hears of no change.
+UNREACHABLE = 'UNREACHABLE'
 #: Most heals of a VNF in a time, so that a broken one does not heal for ever.
 _MOST_HEALS = 5
 _WINDOW_S = 600
@@ -94,6 +97,37 @@ class Healer:
         return len(times) < _MOST_HEALS
 
 
+class Silence:
+    """Guests that hear nothing: a heal replaces those that stay so.
+
+    Such a guest forwards on, and cosmosd brings it back within seconds.
+    """
+
+    def __init__(self):
+        self._since = {}
+
+    def keep(self, vnf_ids):
+        """Forget all other VNFs."""
+        self._since = {vnf_id: since for vnf_id, since
+                       in self._since.items() if vnf_id in vnf_ids}
+
+    def lasting(self, vnf_instance, states):
+        """Return {VNFC id: state} of the guests to heal.
+
+        :param states: {VNFC id: state}
+        """
+        patience_s = cfg.CONF.clickos.heal_unreachable_after
+        silent = {vnfc_id: state for vnfc_id, state
+                  in healed_guests(vnf_instance, states).items()
+                  if state == UNREACHABLE}
+        known, now = self._since.get(vnf_instance.id, {}), time.monotonic()
+        self._since[vnf_instance.id] = {
+            vnfc_id: known.get(vnfc_id, now) for vnfc_id in silent}
+        return {vnfc_id: state for vnfc_id, state in silent.items()
+                if patience_s
+                and now - known.get(vnfc_id, now) >= patience_s}
+
+
 class Scaler:
     """Compares what handlers read with the limits of AutoScales."""
 
@@ -152,11 +186,17 @@ def sick_guests(vnf_instance, states):
 
     :param states: {VNFC id: state}
     """
+    return {vnfc_id: state for vnfc_id, state
+            in healed_guests(vnf_instance, states).items()
+            if state.startswith(SICK)}
+
+
+def healed_guests(vnf_instance, states):
+    """Return {VNFC id: state} of the guests whose VDU heals itself."""
     healed = of(vnf_instance).get('healed') or ()
     return {vnfc.id: states[vnfc.id] for vnfc in
             vnf_instance.instantiated_vnf_info.vnfc_resource_info
-            if vnfc.vdu_id in healed
-            and states.get(vnfc.id, '').startswith(SICK)}
+            if vnfc.vdu_id in healed and vnfc.id in states}
 
 
 def _read(connection, vnf_instance, rule):

@@ -6,6 +6,7 @@ import http
 import time
 
 from clickos_client import api
+from clickos_client import outcomes
 from keystoneauth1 import exceptions as ka_exceptions
 from oslo_log import log as logging
 
@@ -15,7 +16,7 @@ from tacker_clickos import outages
 LOG = logging.getLogger(__name__)
 
 _MAX_CODE = 64
-_NO_STATE = 'no-such-state'
+_NO_STATE, _NOT_RECEIVED = 'no-such-state', 'not-received'
 _MAX_MESSAGE = 4000
 #: What clickos-api answers while a service that it needs is away.
 _NO_VERDICT = (http.HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -40,8 +41,9 @@ class Client(object):
     def write(self, server_id, writes):
         """Write handlers, all or none; return the new revision.
 
-        A request without a verdict may take effect later, so it is repeated
-        until one has a verdict. Values are whole: a repetition is harmless.
+        A request without a verdict may take effect later, or did not reach
+        the guest. So it is repeated until one has a verdict. Values are
+        whole: a repetition is harmless.
 
         :param writes: [[handler, value]]
         :raises: HandlerRefused, ApiUnavailable
@@ -53,8 +55,10 @@ class Client(object):
                     return self._client.write_many(server_id, writes)
             except (exception.ApiUnavailable, exception.ServiceAway,
                     exception.HandlerRefused) as error:
-                if not _says_nothing(error) or time.monotonic() > end_s:
+                if not _says_nothing(error):
                     raise
+                if time.monotonic() > end_s:
+                    raise _unknown(error)
                 LOG.info('A write of server %s is repeated: %s', server_id,
                          error)
             time.sleep(_PAUSE_S)
@@ -114,6 +118,14 @@ class Client(object):
             return False
         return True
 
+    def set_port_roles(self, port_id, roles):
+        """Give a port roles, of port_roles.ROLES.
+
+        :raises: HandlerRefused, ApiUnavailable
+        """
+        with _translated():
+            self._client.set_port_roles(port_id, roles)
+
     def delete_state(self, state_id):
         """Forget the state of a guest that is gone.
 
@@ -127,9 +139,19 @@ class Client(object):
             LOG.info('State %s is not deleted: %s', state_id, error)
 
 
+def _unknown(error):
+    """Return the error of a request that never got a verdict."""
+    if error.outcome == outcomes.LOST:
+        return error
+    return exception.ApiUnavailable(reason='%s: %s' % (
+        str(error).removeprefix('clickos-api: '),
+        outcomes.TEXTS[outcomes.UNKNOWN]))
+
+
 def _says_nothing(error):
-    """True if an earlier request may be in force, or will be."""
-    return getattr(error, 'status', None) in (None, *_NO_VERDICT)
+    """True if the request has no verdict: another one may have one."""
+    return getattr(error, 'status', None) in (None, *_NO_VERDICT) \
+        or getattr(error, 'code', None) == _NOT_RECEIVED
 
 
 @contextlib.contextmanager

@@ -34,6 +34,12 @@ Seconds between two questions to Nova, which servers changed, for VNFs whose
 descriptors have a policy ``clickos.policies.AutoHeal``. The watcher asks only
 VIMs that have such VNFs. ``watch_interval`` = 0 switches it off, too.
 """),
+    cfg.IntOpt('heal_unreachable_after', default=60, min=0, max=86400,
+               help="""
+Seconds after which an ``AutoHeal`` replaces an ``UNREACHABLE`` guest. It
+forwards, but hears of no change. cosmosd brings most of them back within
+seconds. 0 leaves them alone.
+"""),
     cfg.IntOpt('orphan_timeout', default=60, min=5, max=86400, help="""
 Seconds after which an operation counts as dead if no conductor holds the lock
 of its VNF. The watcher removes the guests that a dead operation left, and

@@ -6,18 +6,16 @@ connection points are replaced. Their new ports are made first: a request that
 Neutron refuses leaves the VNF as it was.
 """
 
-import contextlib
 import types
 
-from openstack import exceptions as sdk_exceptions
 from oslo_utils import excutils
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_clickos import chained
 from tacker_clickos import exception
 from tacker_clickos import links
 from tacker_clickos import outages
-from tacker_clickos import own
 from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import state
@@ -83,14 +81,7 @@ class Change:
         """Refuse while a chain holds a port that has to go."""
         gone = {existing[name].id: name for vnfc in self._vnfcs
                 for name in self._names(vnfc) if name in existing}
-        with contextlib.suppress(sdk_exceptions.NotFoundException):
-            for pair in own.port_pairs(self._connection):
-                for port_id in (pair.ingress, pair.egress):
-                    if port_id in gone:
-                        raise exception.ResourceNotUsable(
-                            kind='port', name=gone[port_id],
-                            reason='is in a chain; remove the hop from its '
-                            'chains first')
+        chained.require_none(self._connection, gone)
 
     def _names(self, vnfc):
         """Return {port name: connection point} of the changed ones."""
@@ -109,7 +100,7 @@ class Change:
                 continue
             made.append(ports.create(
                 self._connection, self._vnf.id, name + _NEW, wanted[cp],
-                vdu.configuration, self._record))
+                vdu, cp, self._record))
         return made
 
     def _put_in_place(self):

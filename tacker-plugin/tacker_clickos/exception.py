@@ -5,6 +5,7 @@ Tacker shows their text to the tenant: in error.detail of the operation
 occurrence or, for an update, in the VNF's metadata.
 """
 
+from clickos_client import outcomes
 from tacker.common import exceptions
 
 
@@ -12,6 +13,8 @@ class ClickOSError(exceptions.TackerException):
     """Base of every error of the ClickOS drivers."""
 
     message = "ClickOS driver failed: %(reason)s"
+    #: of an update that failed so: a word of clickos_client.outcomes
+    outcome = outcomes.REFUSED
     #: What the filter before Tacker's API answers, and its headers.
     http_status = 400
     http_headers = {}
@@ -31,6 +34,12 @@ class DocumentTooLong(ClickOSError):
 
 class ResourceNotUsable(ClickOSError):
     message = "%(kind)s %(name)s: %(reason)s"
+
+
+class PortInChain(ResourceNotUsable):
+    """A port has to go that a hop of a chain has."""
+
+    http_status = 409
 
 
 class GuestFailed(ClickOSError):
@@ -65,7 +74,8 @@ class HandlerRefused(ClickOSError):
 
     def __init__(self, code, reason, status):
         super().__init__(code=code, reason=reason)
-        self.status = status
+        self.code, self.status = code, status
+        self.outcome = outcomes.of(code)
 
 
 class HandlerAway(Outage, HandlerRefused):
@@ -76,6 +86,17 @@ class HandlerAway(Outage, HandlerRefused):
 
 class ApiUnavailable(ClickOSError):
     message = "clickos-api: %(reason)s"
+    outcome = outcomes.UNKNOWN
+
+
+class UpdateFailed(ClickOSError):
+    """The update of one guest failed; others have their old values again."""
+
+    message = "%(reason)s"
+
+    def __init__(self, reason, outcome):
+        super().__init__(reason=reason)
+        self.outcome = outcome
 
 
 class NotSupported(ClickOSError):

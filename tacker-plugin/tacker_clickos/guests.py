@@ -123,7 +123,8 @@ class Guests(object):
 
     def _start(self, wish):
         by_cp = self._ports(wish)
-        interfaces = [ports.interface(self._connection, cp, port)
+        interfaces = [ports.interface(self._connection, cp, port,
+                                      wish.vdu.point(cp))
                       for cp, port in by_cp.items()]
         self._give_state(wish, clickgen.render(
             wish.vdu.configuration, interfaces, wish.values))
@@ -153,11 +154,11 @@ class Guests(object):
             if name in existing:
                 found[cp] = existing[name]
                 ports.release(self._connection, found[cp])
-                ports.tag(self._connection, found[cp], wish.vdu.configuration)
+                ports.declare(self._connection, found[cp], wish.vdu, cp)
             else:
                 found[cp] = ports.create(
-                    self._connection, self._vnf_id, name, link,
-                    wish.vdu.configuration, self.record)
+                    self._connection, self._vnf_id, name, link, wish.vdu,
+                    cp, self.record)
         return found
 
     def _connected(self, links):

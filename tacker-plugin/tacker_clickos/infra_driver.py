@@ -14,11 +14,13 @@ from tacker import objects
 from tacker.objects import fields
 from tacker.vnfm.infra_drivers import abstract_driver
 
+from tacker_clickos import chained
 from tacker_clickos import conf
 from tacker_clickos import connectivity
 from tacker_clickos import exception
 from tacker_clickos import guests
 from tacker_clickos import outages
+from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import resources
 from tacker_clickos import scaling
@@ -168,12 +170,19 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         """Remove the guests; may be called again.
 
         To heal, ports and states of the guests stay.
+
+        :raises: PortInChain, before anything is removed
         """
-        fleet = guests.Guests(vim.connect(auth_attr), vnf_instance.id,
+        connection = vim.connect(auth_attr)
+        fleet = guests.Guests(connection, vnf_instance.id,
                               states=state.state_ids(vnf_instance))
-        fleet.remove()
         if terminate_vnf_req is None and self._is_healing(vnf_instance):
+            fleet.remove()
             return
+        chained.require_none(connection, {
+            port.id: name for name, port in ports.of_vnf(
+                connection, vnf_instance.id).items()})
+        fleet.remove()
         state.set_metadata(vnf_instance, **{state.STATE: None})
         fleet.forget([
             state.name(vnfc) for vnfc in

@@ -9,6 +9,7 @@ is written into the VNF's metadata.
 import json
 import time
 
+from clickos_client import outcomes
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
@@ -103,12 +104,12 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         try:
             wanted = update.parse(text)
         except exception.ClickOSError as refused:
-            verdict = _refusal(refused, earlier)
+            verdict = _failure(refused, earlier, refused.outcome)
         else:
             verdict = self._decide(context, vnf_instance, wanted, earlier)
         if wanted is None or len(text) > _MAX_SHOWN:
             wanted = text[:_MAX_SHOWN]
-        return dict(verdict, request=wanted)
+        return dict(verdict, request=wanted, number=_number(earlier) + 1)
 
     @staticmethod
     def _request(vnf_instance):
@@ -129,13 +130,13 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         try:
             values, revision = self._apply(context, vnf_instance, wanted)
         except exception.ClickOSError as refused:
-            return _refusal(refused, earlier)
+            return _failure(refused, earlier, refused.outcome)
         except db_exc.DBConnectionError:
             raise
         except Exception:
             LOG.exception('VNF %s: the update failed', vnf_instance.id)
-            return _refusal('internal error; the log of tacker-conductor has '
-                            'the reason', earlier)
+            return _failure(outcomes.message('interrupted'), earlier,
+                            outcomes.UNKNOWN)
         state.set_param(vnf_instance.instantiated_vnf_info, state.PROPERTIES,
                         values)
         vnf_instance.save()
@@ -164,6 +165,12 @@ def _verdict(vnf_instance):
     return found if isinstance(found, dict) else {}
 
 
-def _refusal(reason, earlier):
-    return {'verdict': 'refused', 'message': str(reason)[:_MAX_SHOWN],
+def _number(verdict):
+    """Return the number of a verdict; it tells a new one from the last."""
+    number = verdict.get('number')
+    return number if type(number) is int else 0
+
+
+def _failure(reason, earlier, outcome):
+    return {'verdict': outcome, 'message': str(reason)[:_MAX_SHOWN],
             'revision': earlier.get('revision', 0)}

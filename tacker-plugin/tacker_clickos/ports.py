@@ -13,6 +13,7 @@ from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
 
 from tacker_clickos.clickgen import prelude
+from tacker_clickos import clickos_api
 from tacker_clickos import exception
 from tacker_clickos import outages
 from tacker_clickos import own
@@ -23,6 +24,10 @@ LOG = logging.getLogger(__name__)
 GROUP = 'clickos-vnf'
 #: How Nova begins the owner of a server's port.
 _COMPUTE = 'compute:'
+#: The sources that a routed VNF forwards. Neutron takes no pair that has
+#: multicast addresses in it, and ten pairs of a port. For IPv6: global unicast
+#: (RFC 4291), unique local (RFC 4193), translated IPv4 (RFC 6052, 8215).
+_EVERYWHERE = {4: ['0.0.0.0/0'], 6: ['2000::/3', 'fc00::/7', '64:ff9b::/32']}
 
 
 def description(vnf_id):
@@ -40,7 +45,7 @@ def all_of_vnf(connection, vnf_id):
     return own.ports(connection, description(vnf_id))
 
 
-def create(connection, vnf_id, name, link, configuration, record):
+def create(connection, vnf_id, name, link, vdu, cp, record):
     """Create a port.
 
     A routed VNF sends packets with the addresses of others: any source
@@ -50,9 +55,11 @@ def create(connection, vnf_id, name, link, configuration, record):
     chains which of these the VNF is (docs/interfaces.md).
 
     :param link: links.Link: network and wanted addresses
-    :param configuration: model.Configuration of the VDU
+    :param vdu: model.Vdu
+    :param cp: name of the connection point
     :param record: the VNF's state.Record
     """
+    configuration = vdu.configuration
     wanted = dict(network_id=link.network_id, name=name,
                   description=description(vnf_id))
     if link.mac:
@@ -62,7 +69,7 @@ def create(connection, vnf_id, name, link, configuration, record):
     if configuration.routed:
         wanted['allowed_address_pairs'] = [
             {'ip_address': network} for network in _everywhere(
-                connection, link.network_id)]
+                connection, link.network_id, vdu.point(cp))]
     try:
         if configuration.transparent:
             wanted.update(port_security_enabled=False, security_groups=[])
@@ -71,14 +78,31 @@ def create(connection, vnf_id, name, link, configuration, record):
         port = outages.once(
             lambda: of_vnf(connection, vnf_id).get(name),
             lambda: connection.network.create_port(**wanted))
-        tag(connection, port, configuration)
+        declare(connection, port, vdu, cp)
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
     return port
 
 
-def tag(connection, port, configuration):
+def declare(connection, port, vdu, cp):
+    """Declare what a port's guest does; may be called twice.
+
+    :raises: ResourceNotUsable if the project may not have the role
+    """
+    _tag(connection, port, vdu.configuration)
+    role = vdu.point(cp).role
+    if role is None:
+        return
+    try:
+        clickos_api.Client(connection).set_port_roles(port.id, [role])
+    except exception.HandlerRefused as error:
+        raise exception.ResourceNotUsable(
+            kind='port', name=port.name,
+            reason='cannot have the role %s: %s' % (role, error))
+
+
+def _tag(connection, port, configuration):
     """Say at a port how chains treat its guest; it may say so already.
 
     An end point forwards nothing, and its ports have no such tags.
@@ -93,11 +117,18 @@ def tag(connection, port, configuration):
         connection.network.set_tags(port, others + wanted)
 
 
-def _everywhere(connection, network_id):
-    """Return the networks of all addresses, IPv6's if the link has some."""
+def _everywhere(connection, network_id, point):
+    """Return the networks that have all addresses of hosts.
+
+    Those of IPv6 only for a connection point that has it, on a network that
+    has it.
+    """
+    if 6 not in point.versions:
+        return _EVERYWHERE[4]
     subnets = connection.network.subnets(network_id=network_id)
-    versions = {subnet.ip_version for subnet in subnets}
-    return ['0.0.0.0/0'] + (['::/0'] if 6 in versions else [])
+    found = {subnet.ip_version for subnet in subnets}
+    return [network for version in (4, 6) if version in found
+            for network in _EVERYWHERE[version]]
 
 
 def _open_group(connection, record):
@@ -152,10 +183,12 @@ def delete(connection, ports):
         connection.network.delete_port(port.id, ignore_missing=True)
 
 
-def interface(connection, cp, port):
+def interface(connection, cp, port, point):
     """Return the prelude.Interface of a port.
 
     The first address of each IP version names network and gateway.
+
+    :param point: model.Point of the connection point
     """
     network = connection.network.get_network(port.network_id)
     found = {4: [], 6: []}
@@ -173,7 +206,8 @@ def interface(connection, cp, port):
         ip=ip, net=net, gateway=gateway,
         ip6=ip6, net6=net6, gateway6=gateway6,
         ips=tuple(address for address, _subnet in found[4]),
-        ip6s=tuple(address for address, _subnet in found[6]))
+        ip6s=tuple(address for address, _subnet in found[6]),
+        is_dual=point.is_dual)
 
 
 def _first(connection, addresses):

@@ -139,6 +139,44 @@ def forget_errors(context):
             {'error': sa.null()}, synchronize_session=False)
 
 
+def operation_error(operation_id):
+    """Return the error of an operation as Tacker stored it, or None."""
+    return _operation_error(tacker_context.get_admin_context(), operation_id)
+
+
+@db_api.context_manager.reader
+def _operation_error(context, operation_id):
+    row = context.session.query(models.VnfLcmOpOccs.error).filter_by(
+        id=operation_id).first()
+    return row and row.error
+
+
+def set_operation_error(operation_id, error):
+    """Store an error that operation_error() returned."""
+    _set_operation_error(tacker_context.get_admin_context(), operation_id,
+                         error)
+
+
+@db_api.context_manager.writer
+def _set_operation_error(context, operation_id, error):
+    context.session.query(models.VnfLcmOpOccs).filter_by(
+        id=operation_id).update({'error': error})
+
+
+def failed_operation(vnf_id):
+    """Return (id, name) of a VNF's operation that waits for a decision."""
+    return _failed_operation(tacker_context.get_admin_context(), vnf_id)
+
+
+@db_api.context_manager.reader
+def _failed_operation(context, vnf_id):
+    row = context.session.query(
+        models.VnfLcmOpOccs.id, models.VnfLcmOpOccs.operation).filter_by(
+            vnf_instance_id=vnf_id,
+            operation_state=fields.LcmOccsOperationState.FAILED_TEMP).first()
+    return row and (row.id, row.operation)
+
+
 @db_api.context_manager.reader
 def instantiated(context):
     """Return the ids of the VNFs that have guests."""

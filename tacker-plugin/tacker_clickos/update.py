@@ -3,6 +3,7 @@
 
 import json
 
+from clickos_client import outcomes
 from oslo_log import log as logging
 
 from tacker_clickos.clickgen import document
@@ -68,9 +69,7 @@ class Update(object):
         :param api: clickos_api.Client
         :raises: ClickOSError with what the tenant shall read
         """
-        values = vnfd_values.merge(model.properties(self._vdus),
-                                   self._in_force, self._request)
-        self._check(values)
+        values = self.judge()
         revision, done = 0, []
         for vnfc in self._info.vnfc_resource_info:
             writes = self._writes(vnfc, values)
@@ -84,6 +83,16 @@ class Update(object):
                 self._put_back(api, done, state.name(vnfc), refused)
             done.append((vnfc, before))
         return values, revision
+
+    def judge(self):
+        """Return the values after the request; nothing is written.
+
+        :raises: ClickOSError, as apply()
+        """
+        values = vnfd_values.merge(model.properties(self._vdus),
+                                   self._in_force, self._request)
+        self._check(values)
+        return values
 
     def _check(self, values):
         for vnfc in self._info.vnfc_resource_info:
@@ -119,7 +128,7 @@ class Update(object):
         return guests.get(state.name(vnfc), ())
 
     def _put_back(self, api, done, name, refused):
-        reason = '%s: %s' % (name, refused)
+        reason, outcome = '%s: %s' % (name, refused), refused.outcome
         for vnfc, before in done:
             old = [[handler, before.get(handler, value)]
                    for handler, value in self._writes(vnfc, self._in_force)]
@@ -128,4 +137,5 @@ class Update(object):
             except exception.ClickOSError as error:
                 reason += '; %s keeps the new values: %s' % (
                     state.name(vnfc), error)
-        raise exception.ClickOSError(reason)
+                outcome = outcomes.UNKNOWN
+        raise exception.UpdateFailed(reason, outcome)

@@ -31,6 +31,8 @@ from tacker_clickos import vim
 LOG = logging.getLogger(__name__)
 
 _MAX_STATE = 300
+#: Nova's word for the power of a guest that hears nothing.
+_NO_STATE = 0
 #: No operation works on a VNF. After one that failed, a server may be gone.
 _IDLE = (None, fields.VnfInstanceTaskState.ERROR)
 #: Seconds that a glance covers, since the clocks of hosts differ.
@@ -82,6 +84,7 @@ class Watcher(object):
         self._orphans = orphans.Orphans()
         self._strays = strays.Strays()
         self._healer = automatic.Healer()
+        self._silence = automatic.Silence()
         self._scaler = automatic.Scaler()
         #: {VIM: (connection, {server: (VNF, VNFC)})} that heal themselves
         self._healed = {}
@@ -100,8 +103,9 @@ class Watcher(object):
         by_vim = _by_vim(_instances(context, found))
         self._healed = {}
         found.keep('vim', by_vim)
-        found.keep('vnf', {
-            each.id for group in by_vim.values() for each in group})
+        vnf_ids = {each.id for group in by_vim.values() for each in group}
+        found.keep('vnf', vnf_ids)
+        self._silence.keep(vnf_ids)
         for vim_id, vnf_instances in by_vim.items():
             with found.tried('vim', vim_id):
                 self._look_at(context, vim_id, vnf_instances)
@@ -147,6 +151,7 @@ class Watcher(object):
         if not automatic.of(vnf_instance):
             return
         sick = automatic.sick_guests(vnf_instance, states)
+        sick.update(self._silence.lasting(vnf_instance, states))
         if sick:
             self._healer.heal(connection, vnf_instance.id, sick)
             return
@@ -219,6 +224,8 @@ def describe(server):
         return 'DELETED'
     if server.status == 'ERROR':
         return ('ERROR: %s' % servers.fault(server))[:_MAX_STATE]
+    if server.status == 'ACTIVE' and server.power_state == _NO_STATE:
+        return automatic.UNREACHABLE
     return server.status
 
 

@@ -34,6 +34,10 @@ packages change copies of it.
     cfg.StrOpt('nat_csar_path', help="""
 The NAT's CSAR. The test of a NAT that scales is skipped without it.
 """),
+    cfg.StrOpt('catalog_path', help="""
+Folder with the CSARs router.csar, shaper.csar and ips.csar of the catalog.
+Tests of these VNFs are skipped without it.
+"""),
     cfg.StrOpt('image', default='clickos', help="""
 Name of the operator's image in Glance, the one the firewall's VNFD names.
 """),

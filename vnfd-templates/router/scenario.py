@@ -3,8 +3,6 @@
 
 NETWORKS = 1000
 LEFT6, RIGHT6, FAR6 = '2001:db8:1::', '2001:db8:2::', '2001:db8:f::'
-PROPERTIES = {'left_ip6': f'{LEFT6}1', 'left_net6': f'{LEFT6}/64',
-              'right_ip6': f'{RIGHT6}1', 'right_net6': f'{RIGHT6}/64'}
 
 
 def _far(number):

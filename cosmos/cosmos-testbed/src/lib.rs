@@ -47,6 +47,18 @@ pub struct Testbed {
 impl Testbed {
     /// Brings everything up.
     pub fn start() -> Self {
+        Self::with(None)
+    }
+
+    /// The same with a disk of its own for cosmosd's state, as tmpfs in a mount namespace of
+    /// cosmosd: [`Self::state`] leads there. A restarted cosmosd has a new one.
+    ///
+    /// * `options`: of the mount, say `size=1m,nr_inodes=100`
+    pub fn on_disk(options: &str) -> Self {
+        Self::with(Some(options))
+    }
+
+    fn with(disk: Option<&str>) -> Self {
         assert!(rustix::process::geteuid().is_root(), "this test needs root");
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         let readable = std::fs::Permissions::from_mode(0o755);
@@ -56,7 +68,10 @@ impl Testbed {
         write_configs(dir.path(), &engine, first_uid);
         let xenstored = start_xenstored(dir.path());
         let valed = start(dir.path(), "valed");
-        let cosmosd = start(dir.path(), "cosmosd");
+        let cosmosd = match disk {
+            None => start(dir.path(), "cosmosd"),
+            Some(options) => start_on_disk(dir.path(), options),
+        };
         Self {
             dir,
             cosmosd,
@@ -69,6 +84,16 @@ impl Testbed {
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+
+    /// cosmosd's folder of state, as cosmosd sees it.
+    pub fn state(&self) -> PathBuf {
+        let root = format!(
+            "/proc/{}/root{}",
+            self.cosmosd.pid(),
+            self.path("state").display()
+        );
+        root.into()
     }
 
     /// cosmosd's socket.
@@ -286,6 +311,17 @@ fn start(dir: &Path, name: &str) -> Daemon {
     let mut command = std::process::Command::new(binary(name));
     command.arg("--config").arg(config);
     Daemon::start(command, name, dir, &dir.join(format!("{name}.sock")))
+}
+
+fn start_on_disk(dir: &Path, options: &str) -> Daemon {
+    const SCRIPT: &str =
+        r#"mkdir -p "$0" && mount -t tmpfs -o "$1" state "$0" && shift && exec "$@""#;
+    let mut command = std::process::Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", SCRIPT]);
+    command.arg(dir.join("state")).arg(options);
+    command.arg(binary("cosmosd")).arg("--config");
+    command.arg(dir.join("cosmosd.toml"));
+    Daemon::start(command, "cosmosd", dir, &dir.join("cosmosd.sock"))
 }
 
 fn start_xenstored(dir: &Path) -> Daemon {

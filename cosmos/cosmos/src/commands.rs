@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use control_socket::{Client, ClientError};
-use cosmos_proto::answer::{Done, Guest, Handler, Image};
+use cosmos_proto::answer::{Done, Guest, Handler, Image, Stranger};
 use cosmos_proto::verb::{self, Verb};
 use cosmos_proto::{
     Console, Named, NoArgs, OfGuest, OfImage, OfRouter, Place, Read, Share, Uuid, VifLink, Writes,
@@ -134,6 +134,7 @@ impl<'a> Session<'a> {
     pub fn doctor(&self, valed: &Path) -> Result<()> {
         let mut checks = vec![doctor::listening("cosmosd", self.socket)];
         checks.push(doctor::listening("valed", valed));
+        checks.extend(doctor::kept(valed));
         let host = self.call::<verb::DescribeHost>(&NoArgs {}).ok();
         let machine = Machine::new("/");
         let kind = host.as_ref().map(|host| host.host_kind == "xen");
@@ -144,6 +145,7 @@ impl<'a> Session<'a> {
             let known = self.call::<verb::ListImages>(&NoArgs {});
             let known = known.map_or(0, |known| known.images.len());
             checks.extend(doctor::host(&host, known));
+            checks.push(doctor::strangers(&self.strangers()));
         }
         let lacking = checks.iter().filter(|c| c.advice.is_some()).count();
         let all: Value = checks.iter().map(Check::json).collect();
@@ -205,7 +207,17 @@ impl<'a> Session<'a> {
 
     pub fn list(&self) -> Result<()> {
         let guests = self.call::<verb::List>(&NoArgs {})?.guests;
-        self.print(&guests, || guests_table(&guests))
+        let strangers = match self.format {
+            Format::Table => self.strangers(),
+            Format::Json => Vec::new(),
+        };
+        self.print(&guests, || guests_table(&guests, &strangers))
+    }
+
+    /// Domains of others that look like guests; none on a host whose daemon knows of none.
+    fn strangers(&self) -> Vec<Stranger> {
+        let answer = self.call::<verb::ListStrangers>(&NoArgs {});
+        answer.map_or_else(|_| Vec::new(), |answer| answer.strangers)
     }
 
     pub fn info(&self, guest: &str) -> Result<()> {
@@ -347,7 +359,7 @@ pub fn emit(text: &str) -> Result<()> {
     }
 }
 
-fn guests_table(guests: &[Guest]) -> String {
+fn guests_table(guests: &[Guest], strangers: &[Stranger]) -> String {
     let row = |guest: &Guest| {
         vec![
             guest.uuid.to_string(),
@@ -368,7 +380,14 @@ fn guests_table(guests: &[Guest]) -> String {
         "CPU s",
         "Configuration",
     ];
-    table(&headings, &guests.iter().map(row).collect::<Vec<_>>())
+    let stranger = |of: &Stranger| {
+        let domid = of.domid.to_string();
+        let known = [of.uuid.as_str(), &of.name, &domid, "stranger", "", "", ""];
+        known.map(str::to_owned).to_vec()
+    };
+    let mut rows: Vec<_> = guests.iter().map(row).collect();
+    rows.extend(strangers.iter().map(stranger));
+    table(&headings, &rows)
 }
 
 fn images_table(images: &[Image]) -> String {

@@ -91,6 +91,7 @@ impl Session<'_> {
             number: 0,
             has_secrets: false,
             hold: false,
+            replace: false,
             timeout_ms: args.timeout.timeout * 1000,
         })
     }

@@ -4,8 +4,9 @@
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use cosmos_proto::answer::Host;
+use cosmos_proto::answer::{Host, Stranger};
 use serde_json::{Value, json};
+use vale_proto::{KeptList, ValeClient};
 
 /// Daemons of the Xen store, each with its description.
 const STORES: [(&str, &str); 2] = [
@@ -116,6 +117,36 @@ pub fn listening(name: &str, socket: &Path) -> Check {
     Check::new(name, UnixStream::connect(socket).is_ok(), &advice)
 }
 
+/// Domains that look like guests: both would answer to the same address.
+pub fn strangers(strangers: &[Stranger]) -> Check {
+    let advice = strangers.iter().map(|of| {
+        let (domid, uuid) = (of.domid, &of.uuid);
+        format!("domain {domid} carries {uuid}, not by cosmosd: xl destroy {domid}")
+    });
+    let advice = advice.collect::<Vec<_>>().join("; ");
+    Check::new(
+        "no domain of others with a guest's UUID or name",
+        strangers.is_empty(),
+        &advice,
+    )
+}
+
+/// The commands of vale-ctl that valed keeps. None if it does not show them to this user.
+pub fn kept(socket: &Path) -> Option<Check> {
+    let list = ValeClient::connect(socket).and_then(|mut client| client.kept_list());
+    list.ok().map(|list| check_kept(&list))
+}
+
+fn check_kept(list: &KeptList) -> Check {
+    let waiting = list.kept.iter().filter(|kept| kept.waits.is_some());
+    let advice = match (&list.fault, waiting.count()) {
+        (Some(fault), _) => fault.clone(),
+        (None, count) => format!("{count} are not; vale-ctl kept says why"),
+    };
+    let is_good = list.fault.is_none() && list.kept.iter().all(|kept| kept.waits.is_none());
+    Check::new("kept commands of vale-ctl are in force", is_good, &advice)
+}
+
 /// The daemon's report about its host.
 pub fn host(host: &Host, images: usize) -> Vec<Check> {
     let free_mib = host.memory_mib.saturating_sub(host.memory_used_mib);
@@ -125,6 +156,7 @@ pub fn host(host: &Host, images: usize) -> Vec<Check> {
             host.engine_sha256.is_some() || images > 0,
             "give one with: cosmos image-add FILE",
         ),
+        room(host),
         Check::new(
             "memory for a guest of 8 MiB",
             free_mib >= 8,
@@ -138,9 +170,19 @@ pub fn host(host: &Host, images: usize) -> Vec<Check> {
     ]
 }
 
+/// The folders where each guest has files; the reason names the one that is full.
+fn room(host: &Host) -> Check {
+    let fault = host.faults.iter().find(|fault| fault.part == "state_dir");
+    Check {
+        name: "room for the files of a guest".to_owned(),
+        advice: fault.map(|fault| format!("make room: {}", fault.reason)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cosmos_proto::answer::Fault;
 
     fn lacking(checks: &[Check]) -> Vec<&str> {
         let bad = checks.iter().filter(|check| check.advice.is_some());
@@ -182,6 +224,21 @@ mod tests {
     }
 
     #[test]
+    fn kept_commands_that_are_not_in_force_are_told() {
+        let list = |waits: Value, fault: Value| {
+            let args = json!({"switch": "vale0", "port": "a"});
+            let request = json!({"verb": "port-remove", "args": args});
+            let kept = json!([{"request": request, "waits": waits}]);
+            let list = json!({"kept": kept, "fault": fault});
+            check_kept(&serde_json::from_value(list).unwrap()).advice
+        };
+        assert_eq!(list(Value::Null, Value::Null), None);
+        let advice = list(json!("no interface"), Value::Null).unwrap();
+        assert!(advice.starts_with("1 are not"), "{advice}");
+        assert_eq!(list(Value::Null, json!("bad file")).unwrap(), "bad file");
+    }
+
+    #[test]
     fn a_full_host_is_told() {
         let empty = Host {
             host_kind: "process".to_owned(),
@@ -205,6 +262,34 @@ mod tests {
         };
         assert_eq!(lacking(&host(&full, 0)).len(), 3);
         assert_eq!(lacking(&host(&full, 1)).len(), 2);
+        let fault = |part: &str| Fault {
+            part: part.to_owned(),
+            reason: "state_dir: No space left on device (os error 28)".to_owned(),
+        };
+        let told = |part: &str| {
+            room(&Host {
+                faults: vec![fault(part)],
+                ..full.clone()
+            })
+        };
+        assert!(told("state_dir").advice.unwrap().contains("No space left"));
+        assert_eq!(told("valed").advice, None);
+    }
+
+    #[test]
+    fn a_domain_that_looks_like_a_guest_is_told() {
+        assert_eq!(strangers(&[]).advice, None);
+        let uuid = "00000000-0000-4000-8000-000000000001".to_owned();
+        let check = strangers(&[Stranger {
+            domid: 77,
+            uuid: uuid.clone().try_into().unwrap(),
+            name: "again".to_owned(),
+        }]);
+        let advice = check.advice.unwrap();
+        assert!(
+            advice.contains(&uuid) && advice.ends_with("xl destroy 77"),
+            "{advice}"
+        );
     }
 
     #[test]

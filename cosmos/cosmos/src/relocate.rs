@@ -194,6 +194,7 @@ impl Journey<'_> {
             number: 0,
             has_secrets: false,
             hold: false,
+            replace: false,
             timeout_ms: self.timeout_ms(),
         };
         let created = self

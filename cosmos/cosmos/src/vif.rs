@@ -68,6 +68,7 @@ fn parse(text: &str, devid: usize, uuid: &Uuid) -> Result<Vif, String> {
         segment: 1,
         allowed: Vec::new(),
         port_security: false,
+        dhcp_server: false,
         filtered: false,
         mtu: 1500,
         slots: 256,

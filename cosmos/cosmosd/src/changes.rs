@@ -7,6 +7,7 @@
 use std::sync::MutexGuard;
 use std::time::Duration;
 
+use clickos_protocol::Marks;
 use cosmos_proto::answer::{Applied, Changes, Installed};
 use cosmos_proto::{History, Stamp, UpTo, Writes};
 use log::warn;
@@ -42,6 +43,7 @@ impl Toolstack {
         };
         let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
         self.conclude(&guest, stamp, answer)
+            .map_err(Error::after_change)
     }
 
     /// Installs a router, with a number or without one.
@@ -67,10 +69,12 @@ impl Toolstack {
         };
         let answer = proposal.settle_or_keep();
         let generation = *answer.as_ref().unwrap_or(&0);
-        let changes = self.conclude(&guest, stamp, answer.map(drop))?;
+        let changes = self
+            .conclude(&guest, stamp, answer.map(|_| Marks::default()))
+            .map_err(Error::after_change)?;
         if rid == 0 {
             guest.set_config_name(spec.config_name);
-            self.keep(&guest)?;
+            self.keep(&guest).map_err(Error::after_change)?;
         }
         Ok(installed(generation, changes))
     }
@@ -170,7 +174,7 @@ impl Toolstack {
     }
 
     /// Notes a verdict. Without one the change stays pending, unless a sweep found it.
-    fn conclude(&self, guest: &Guest, stamp: &Stamp, answer: Result<()>) -> Result<Applied> {
+    fn conclude(&self, guest: &Guest, stamp: &Stamp, answer: Result<Marks>) -> Result<Applied> {
         if let Err(error) = &answer {
             if matches!(error.code, Code::Timeout | Code::Store | Code::DeadGuest) {
                 let found = guest.ledger.book().accepted();
@@ -181,12 +185,15 @@ impl Toolstack {
             }
         }
         self.close(guest, stamp.number, &answer)?;
-        // The guest answered earlier changes before this one.
+        // The guest answered earlier changes before this one. A change that another thread begins
+        // meanwhile may not be in the store yet.
+        let order = guest.ledger.order();
         self.sweep(guest)?;
-        answer.map(|()| guest.ledger.book().accepted())
+        drop(order);
+        answer.map(|_| guest.ledger.book().accepted())
     }
 
-    fn close(&self, guest: &Guest, number: u64, verdict: &Result<()>) -> Result<()> {
+    fn close(&self, guest: &Guest, number: u64, verdict: &Result<Marks>) -> Result<()> {
         let place = self.change_book(guest, |book| Ok(book.close(number, verdict)))?;
         // On disk first: nodes without a place in the ledger are removed at the next start.
         match place {
@@ -195,11 +202,13 @@ impl Toolstack {
         }
     }
 
-    /// Notes the verdicts that came late.
+    /// Notes the verdicts that came late. A guest without a link to the store tells none: what is
+    /// missing there may be done.
     pub fn sweep(&self, guest: &Guest) -> Result<()> {
         let begun = guest.ledger.book().begun.clone();
         for begun in begun {
             let verdict = match guest.state() {
+                State::Running | State::Paused if guest.unreachable().is_some() => None,
                 State::Running | State::Paused => {
                     control::verdict(&*self.store, guest.domain.domid, begun.place)?
                 }
@@ -234,6 +243,7 @@ mod tests {
     use super::*;
     use crate::spec::Spec;
     use crate::testing::{World, spec, uuid};
+    use cosmos_proto::Passing;
 
     /// No answer takes as long.
     const SOON: Duration = Duration::from_secs(60);
@@ -360,6 +370,32 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_marked_over_restarts_and_moves() {
+        let mut world = running(&spec(1));
+        let mut command = writes(5, "", false);
+        "c.reset".clone_into(&mut command.writes[0].0);
+        let marked = [Passing {
+            number: 5,
+            commands: vec![0],
+            edits: vec![],
+        }];
+        world.store.hold_answers(true);
+        let late = world.toolstack.write_stamped(&command, BRIEF);
+        assert_eq!(code(late), "timeout");
+        world = world.restart();
+        world.store.hold_answers(false);
+        assert_eq!(settle(&world, 5).passing, marked);
+        world = world.restart();
+        assert_eq!(write(&world, 6, "deny all").unwrap().passing, marked);
+        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        let history = world.toolstack.history(&guest).unwrap();
+        assert_eq!(Book::arrived(&history).unwrap().accepted().passing, marked);
+        // A change whose number is forgotten keeps no marks.
+        (7..30).for_each(|number| drop(write(&world, number, "deny all").unwrap()));
+        assert_eq!(settle(&world, 30).passing, []);
+    }
+
+    #[test]
     fn a_change_that_never_came_to_the_guest_is_dropped() {
         let world = running(&spec(1));
         world.faults.fail("store.request");
@@ -368,6 +404,72 @@ mod tests {
         let changes = settle(&world, 5);
         assert_eq!((changes.pending, changes.applied), (vec![], vec![]));
         assert_eq!(world.store.rule(1).unwrap(), "deny all");
+    }
+
+    /// The guest may have done it, so there is no verdict before it tells.
+    #[test]
+    fn a_store_that_began_anew_leaves_each_change_with_one_verdict() {
+        for (number, told, verdict) in [(5, None, "refused"), (6, Some(".200 "), "applied")] {
+            let world = running(&spec(1));
+            world.store.hold_answers(true);
+            let asked = write_within(BRIEF, &world, number, "allow icmp");
+            assert_eq!(code(asked), "timeout");
+            let keys = world.store.keys();
+            let asked = keys.iter().find(|key| key.contains("/request/"));
+            let answer = asked.unwrap().replace("/request/", "/response/");
+            world.store.clear();
+            world.toolstack.note_new_store();
+            world.toolstack.relink_all();
+            assert_eq!(settle(&world, number).pending, [number]);
+            assert_eq!(code(write(&world, 9, "deny tcp")), "dead-guest");
+            if let Some(told) = told {
+                world.store.put(&answer, told);
+            }
+            world.toolstack.relink_all();
+            let changes = settle(&world, number);
+            assert!(changes.pending.is_empty(), "{changes:?}");
+            let is_applied = changes.applied == [number];
+            assert_eq!(is_applied, verdict == "applied", "{changes:?}");
+            assert_eq!(changes.refused.len(), usize::from(!is_applied));
+        }
+    }
+
+    #[test]
+    fn a_guest_that_dies_without_a_link_answers_nothing_more() {
+        let world = running(&spec(1));
+        world.store.hold_answers(true);
+        let asked = write_within(BRIEF, &world, 5, "allow icmp");
+        assert_eq!(code(asked), "timeout");
+        world.toolstack.lose_store("it is gone");
+        assert_eq!(settle(&world, 5).pending, [5]);
+        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        world.toolstack.mark_crashed(&guest, "killed");
+        let changes = settle(&world, 5);
+        assert_eq!((changes.pending, changes.refused.len()), (vec![], 1));
+    }
+
+    #[test]
+    fn a_configuration_that_a_lost_store_had_is_not_waited_for() {
+        let world = running(&spec(1));
+        let stamp = Stamp {
+            number: 5,
+            incarnation: None,
+        };
+        let silent = RouterSpec {
+            config: "Silent",
+            config_name: "new.click",
+            halted: false,
+        };
+        let toolstack = &world.toolstack;
+        let asked = toolstack.install_stamped(&uuid(1), 0, &silent, Some(&stamp), BRIEF);
+        assert_eq!(asked.unwrap_err().code, Code::Timeout);
+        assert_eq!(settle(&world, 5).pending, [5]);
+        world.store.clear();
+        world.toolstack.note_new_store();
+        world.toolstack.relink_all();
+        world.toolstack.relink_all();
+        let changes = settle(&world, 5);
+        assert_eq!((changes.pending, changes.refused.len()), (vec![], 1));
     }
 
     #[test]

@@ -23,8 +23,12 @@ pub enum Code {
     Stale,
     Unsupported,
     Timeout,
+    /// An answer would be above a limit.
+    TooLong,
     Store,
     Switch,
+    /// A folder of state takes no write; nothing has changed.
+    StateDir,
     Internal,
 }
 
@@ -48,8 +52,10 @@ impl Code {
             Self::Stale => "stale",
             Self::Unsupported => "unsupported",
             Self::Timeout => "timeout",
+            Self::TooLong => "too-long",
             Self::Store => "store",
             Self::Switch => "switch",
+            Self::StateDir => "state-dir",
             Self::Internal => "internal",
         }
     }
@@ -88,6 +94,14 @@ impl Error {
             {
                 Self::new(self.code, HIDDEN)
             }
+            _ => self,
+        }
+    }
+
+    /// The error after a change that the guest may have taken: it is no refusal.
+    pub fn after_change(self) -> Self {
+        match self.code {
+            Code::StateDir => Self::new(Code::Internal, self.message),
             _ => self,
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The daemons that guests of this host need, and why one does not answer.
+//! What guests of this host need, daemons and room for files, and why it is missing.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +8,8 @@ use control_socket::EventHub;
 use cosmos_proto::answer::Fault;
 use log::{error, info};
 use serde_json::json;
+
+use crate::state_room;
 
 /// See the module.
 pub struct Health {
@@ -34,9 +36,13 @@ impl Health {
         if before.is_some() == fault.is_some() {
             return;
         }
-        match fault {
-            Some(reason) => error!("{part} does not answer: {reason}; start it again"),
-            None => info!("{part} answers again"),
+        match (fault, part) {
+            (Some(reason), state_room::PART) => {
+                error!("no guest can start or change: {reason}; make room there")
+            }
+            (None, state_room::PART) => info!("{part} takes files again"),
+            (Some(reason), _) => error!("{part} does not answer: {reason}; start it again"),
+            (None, _) => info!("{part} answers again"),
         }
         self.publish(&faults);
     }

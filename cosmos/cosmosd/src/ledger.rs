@@ -4,8 +4,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use clickos_protocol::Marks;
 use cosmos_proto::answer::{Applied, Changes, Refusal};
-use cosmos_proto::{History, Stamp, VERDICTS};
+use cosmos_proto::{History, Passing, Stamp, VERDICTS};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Error, Result};
@@ -15,6 +16,8 @@ use crate::spec::{Spec, Uuid, random_bytes};
 const PENDING: usize = 8;
 /// Characters of a refusal that are kept.
 const MESSAGE: usize = 600;
+/// Bytes of a verdict in the file at most: four for each character of a refusal, its other fields.
+const VERDICT_BYTES: usize = 4 * MESSAGE + 200;
 /// JSON readers hold numbers below this exactly.
 const MAX_NUMBER: u64 = 1 << 53;
 const NONE: &str = "00000000-0000-4000-8000-000000000000";
@@ -70,6 +73,9 @@ pub struct Book {
     /// Another host has the guest, or may have it.
     #[serde(default)]
     pub has_left: bool,
+    /// The writes of applied changes that are no values.
+    #[serde(default)]
+    pub passing: Vec<Passing>,
 }
 
 impl Default for Book {
@@ -82,6 +88,7 @@ impl Default for Book {
             begun: Vec::new(),
             held: false,
             has_left: false,
+            passing: Vec::new(),
         }
     }
 }
@@ -108,6 +115,7 @@ impl Book {
             incarnation: history.incarnation.clone(),
             newest: history.newest,
             applied: history.applied.clone(),
+            passing: history.passing.clone(),
             ..Self::default()
         })
     }
@@ -117,6 +125,7 @@ impl Book {
             incarnation: self.incarnation.clone(),
             newest: self.newest,
             applied: self.applied.clone(),
+            passing: self.passing.clone(),
         }
     }
 
@@ -164,24 +173,44 @@ impl Book {
         self.begun.push(change);
     }
 
+    /// Bytes that the verdicts of the changes under way add to the file.
+    pub fn later_bytes(&self) -> usize {
+        self.begun.len() * VERDICT_BYTES
+    }
+
     /// Notes a verdict; returns the place of the change, or nothing if it has a verdict already.
-    pub fn close(&mut self, number: u64, verdict: &Result<()>) -> Option<Place> {
+    pub fn close(&mut self, number: u64, verdict: &Result<Marks>) -> Option<Place> {
         let at = self.begun.iter().position(|begun| begun.number == number)?;
         let begun = self.begun.remove(at);
         match verdict {
-            Ok(()) => {
+            Ok(marks) => {
                 push(&mut self.applied, number);
                 self.applied.sort_unstable();
+                self.mark(number, marks);
             }
             Err(error) => push(&mut self.refused, begun.refusal(error.clone())),
         }
         Some(begun.place)
     }
 
+    /// Notes which writes of an applied change are no values.
+    fn mark(&mut self, number: u64, marks: &Marks) {
+        if !marks.is_empty() {
+            self.passing.push(Passing {
+                number,
+                commands: marks.commands.clone(),
+                edits: marks.edits.clone(),
+            });
+        }
+        let applied = &self.applied;
+        self.passing.retain(|each| applied.contains(&each.number));
+    }
+
     pub fn accepted(&self) -> Applied {
         Applied {
             applied: self.applied.clone(),
             incarnation: Some(self.incarnation.clone()),
+            passing: self.passing.clone(),
         }
     }
 
@@ -192,6 +221,7 @@ impl Book {
             applied: self.applied.clone(),
             refused: self.refused.clone(),
             pending: self.begun.iter().map(|begun| begun.number).collect(),
+            passing: self.passing.clone(),
         }
     }
 }
@@ -278,7 +308,7 @@ mod tests {
         book.begin(begun(7));
         assert_eq!(book.changes().pending, [7]);
         assert_eq!(word(book.check(&stamp(6))), "stale");
-        book.close(7, &Ok(()));
+        book.close(7, &Ok(Marks::default()));
         assert!(
             book.check(&stamp(7))
                 .unwrap_err()
@@ -308,7 +338,10 @@ mod tests {
         assert_eq!(word(book.check(&stamp(9))), "busy");
         for number in 1..=100 {
             for verdict in [
-                Ok(()),
+                Ok(Marks {
+                    commands: vec![0],
+                    edits: vec![],
+                }),
                 Err(Error::new(Code::HandlerError, "x".repeat(9000))),
             ] {
                 book.begun.clear();
@@ -318,6 +351,7 @@ mod tests {
             }
         }
         assert_eq!(book.applied.len(), VERDICTS);
+        assert_eq!(book.passing.len(), VERDICTS);
         assert_eq!(book.refused.len(), VERDICTS);
         assert_eq!(book.refused[0].message.len(), MESSAGE);
     }

@@ -3,33 +3,42 @@
 //!
 //! The file is not synced: a host that loses power loses its guests too.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::files::{make_private_dir, remove_file};
 use crate::ledger::Book;
 use crate::spec::Uuid;
+use crate::state_files::StateFiles;
+use crate::state_room::StateRoom;
 
 /// The directory of ledgers.
 #[derive(Debug)]
-pub struct Ledgers(PathBuf);
+pub struct Ledgers(StateFiles);
 
 impl Ledgers {
-    pub fn open(state_dir: &Path) -> Result<Self> {
-        let dir = state_dir.join("ledgers");
-        make_private_dir(&dir)?;
-        Ok(Self(dir))
+    pub fn open(state_dir: &Path, room: &Arc<StateRoom>) -> Result<Self> {
+        let files = StateFiles::open(state_dir, "ledgers", false, room)?;
+        files.sweep()?;
+        Ok(Self(files))
     }
 
-    /// Writes a ledger so that a killed daemon leaves the old file or the new one.
+    /// Writes a ledger so that a killed daemon leaves the old file or the new one. The verdicts of
+    /// changes under way have their room then.
+    ///
+    /// # Errors
+    /// `state-dir`: the old one is there.
     pub fn save(&self, uuid: &Uuid, book: &Book) -> Result<()> {
-        let path = self.path(uuid);
-        let new = path.with_extension("new");
         let text = serde_json::to_vec(book).expect("a ledger holds only plain data");
-        fs::write(&new, text)
-            .and_then(|()| fs::rename(&new, &path))
-            .map_err(|e| Error::internal(path.display(), e))
+        self.0.save(uuid.as_str(), &text, book.later_bytes())
+    }
+
+    /// Takes the room for the ledger of a guest that starts.
+    ///
+    /// # Errors
+    /// `state-dir`
+    pub fn hold(&self, uuid: &Uuid) -> Result<()> {
+        self.0.hold(uuid.as_str(), 1)
     }
 
     /// The ledger of a guest; an empty one if there is no file.
@@ -37,30 +46,29 @@ impl Ledgers {
     /// # Errors
     /// A file that cannot be understood: the guest could take an old change for a new one.
     pub fn load(&self, uuid: &Uuid) -> Result<Book> {
-        let path = self.path(uuid);
-        let text = match fs::read(&path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Book::default()),
-            read => read.map_err(|e| Error::internal(path.display(), e))?,
-        };
-        serde_json::from_slice(&text).map_err(|e| Error::internal(path.display(), e))
+        let place =
+            |e: &dyn std::fmt::Display| Error::internal(self.0.path(uuid.as_str()).display(), e);
+        match self.0.load(uuid.as_str()).map_err(|e| place(&e))? {
+            Some(text) => serde_json::from_slice(&text).map_err(|e| place(&e)),
+            None => Ok(Book::default()),
+        }
     }
 
     /// Removes a ledger; one that is not there is no error.
     pub fn remove(&self, uuid: &Uuid) -> Result<()> {
-        let path = self.path(uuid);
-        remove_file(&path).map_err(|e| Error::internal(path.display(), e))
+        self.0.remove(uuid.as_str())
     }
 
-    /// The files, for tests of what remains.
+    /// The files, for tests of what remains; a spare belongs to its ledger.
     #[cfg(test)]
     pub fn files(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
-        entries
-            .map(|entry| format!("ledger {}", entry.unwrap().file_name().display()))
+        let entries = std::fs::read_dir(self.0.dir()).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| {
+                path.extension().unwrap() == "json" || !path.with_extension("json").exists()
+            })
+            .map(|path| format!("ledger {}", path.file_name().unwrap().display()))
             .collect()
-    }
-
-    fn path(&self, uuid: &Uuid) -> PathBuf {
-        self.0.join(format!("{uuid}.json"))
     }
 }

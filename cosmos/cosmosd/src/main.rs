@@ -29,6 +29,8 @@ mod saved;
 mod service;
 mod silent;
 mod spec;
+mod state_files;
+mod state_room;
 mod steps;
 mod store;
 mod switch;
@@ -62,6 +64,7 @@ use crate::pool::Pool;
 use crate::record::Records;
 use crate::saved::Saved;
 use crate::service::CosmosService;
+use crate::state_room::StateRoom;
 use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
 use crate::toolstack::{Toolstack, announce_states};
@@ -124,7 +127,8 @@ fn run(options: &Options) -> Result<(), String> {
 fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
     make_private_dir(&config.state_dir)?;
     let (death_sender, deaths) = channel();
-    let store: Arc<dyn Store> = Arc::new(XenStore::new(config.xenstore_dir.join("socket")));
+    let xenstored = Arc::new(XenStore::new(config.xenstore_dir.join("socket")));
+    let store: Arc<dyn Store> = xenstored.clone();
     let capacity = Capacity {
         memory_mib: config.memory_mib,
         guests: config.max_guests,
@@ -137,23 +141,42 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         let (table, store, events) = (Arc::clone(&table), Arc::clone(&store), Arc::clone(&events));
         move |domid, routers| announce_states(&table, &*store, &events, domid, routers)
     };
+    let room = Arc::new(StateRoom::open(folders(config))?);
     let turns = BuildSlots::new(host.builds_at_once());
-    let toolstack = Toolstack {
+    let toolstack = Arc::new(Toolstack {
         host,
         turns,
         store,
         switch: Box::new(Valed::new(config.valed_socket.clone(), port_kind(config))),
-        records: Records::open(&config.state_dir)?,
-        ledgers: Ledgers::open(&config.state_dir)?,
+        records: Records::open(&config.state_dir, &room)?,
+        ledgers: Ledgers::open(&config.state_dir, &room)?,
         table,
         watchers: Arc::new(Watchers::new(Box::new(announce))),
         health: Health::new(Arc::clone(&events)),
         events,
         pool: Pool::new(config.shelves()),
         saved: Saved::open(&config.state_dir)?,
+        room,
         started: Instant::now(),
+    });
+    let told = Arc::downgrade(&toolstack);
+    xenstored.on_new(move || {
+        if let Some(toolstack) = told.upgrade() {
+            toolstack.note_new_store();
+        }
+    });
+    Ok((toolstack, deaths))
+}
+
+/// The folders where a guest has files, with their names for people.
+fn folders(config: &Config) -> Vec<(&'static str, PathBuf)> {
+    let (name, other) = match config.host_kind {
+        HostKind::Process => ("xenstore_dir", config.xenstore_dir.clone()),
+        HostKind::Xen => ("libxl", PathBuf::from(LIBXL_DIR)),
     };
-    Ok((Arc::new(toolstack), deaths))
+    let mut folders = vec![(state_room::PART, config.state_dir.clone())];
+    folders.extend(other.is_dir().then_some((name, other)));
+    folders
 }
 
 /// The kind of the guests' ports at the switch.
@@ -164,6 +187,8 @@ fn port_kind(config: &Config) -> Kind {
     }
 }
 
+/// The folder where libxl keeps the configuration of each domain.
+const LIBXL_DIR: &str = "/var/lib/xen";
 const CHECKED: &str = "the configuration was checked";
 
 fn host(
@@ -193,7 +218,12 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     let watching = Arc::clone(toolstack);
     let socket = config.xenstore_dir.join("socket");
     spawn("store", move || {
-        let report = |fault| watching.health.report("xenstored", fault);
+        let report = |fault: Option<String>| {
+            if let Some(reason) = &fault {
+                watching.lose_store(&format!("{}: {reason}", socket.display()));
+            }
+            watching.health.report("xenstored", fault);
+        };
         store::watch(&socket, &watching.watchers, report)
     });
     let (watching, kind) = (Arc::clone(toolstack), port_kind(config));
@@ -216,6 +246,15 @@ fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &C
     spawn("moves", move || moving.forget_client(guest::FORMER));
     let offloading = Arc::clone(toolstack);
     spawn("offloads", move || offloading.keep_offloads());
+    let linking = Arc::clone(toolstack);
+    spawn("links", move || linking.keep_links());
+    let looking = Arc::clone(toolstack);
+    spawn("looks", move || looking.keep_looking());
+    let watching = Arc::clone(toolstack);
+    spawn("state", move || {
+        let report = |fault| watching.health.report(state_room::PART, fault);
+        watching.room.follow(report)
+    });
     let retrying = Arc::clone(toolstack);
     spawn("retry", move || retrying.keep_retrying());
     let toolstack = Arc::clone(toolstack);

@@ -2,17 +2,21 @@
 //! One state file per guest: what a restarted cosmosd has to know.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::files::{make_private_dir, remove_file};
 use crate::host::{Instance, Rings};
 use crate::silent::Silent;
 use crate::spec::{Nic, Uuid, Vif};
+use crate::state_files::StateFiles;
+use crate::state_room::StateRoom;
+
+/// Bytes held for what a guest's record gets later: the reason of its end, its links.
+const LATER: usize = 2048;
 
 /// How far a guest has come; what is found at the start of cosmosd decides
 /// between adopting it and undoing it.
@@ -69,55 +73,54 @@ pub struct Record {
 /// The directory of state files.
 #[derive(Debug)]
 pub struct Records {
-    dir: PathBuf,
+    files: StateFiles,
     /// Locked as long as this daemon lives.
     _lock: File,
 }
 
 impl Records {
     /// Opens (makes) the directory, readable by the daemon only, and for one daemon only.
-    pub fn open(state_dir: &Path) -> Result<Self> {
-        let dir = state_dir.join("guests");
-        make_private_dir(&dir)?;
-        let lock = lock(&dir)?;
-        Ok(Self { dir, _lock: lock })
+    pub fn open(state_dir: &Path, room: &Arc<StateRoom>) -> Result<Self> {
+        let files = StateFiles::open(state_dir, "guests", true, room)?;
+        let lock = lock(files.dir())?;
+        Ok(Self { files, _lock: lock })
     }
 
     /// Writes a record so that a crash leaves the old file or the new one.
+    ///
+    /// # Errors
+    /// `state-dir`: the old one is there.
     pub fn save(&self, record: &Record) -> Result<()> {
-        let path = self.path(&record.uuid);
-        let text = serde_json::to_vec_pretty(record).expect("a record holds only plain data");
-        write_atomically(&path, &text).map_err(|e| Error::internal(path.display(), e))
+        self.files.save(record.uuid.as_str(), &text(record), LATER)
+    }
+
+    /// Takes the room for a record like this one.
+    ///
+    /// # Errors
+    /// `state-dir`
+    pub fn hold(&self, record: &Record) -> Result<()> {
+        let bytes = text(record).len() + 2 * LATER;
+        self.files.hold(record.uuid.as_str(), bytes)
     }
 
     /// Removes a record; one that is not there is no error.
     pub fn remove(&self, uuid: &Uuid) -> Result<()> {
-        let path = self.path(uuid);
-        remove_file(&path)
-            .and_then(|()| sync_dir(&self.dir))
-            .map_err(|e| Error::internal(path.display(), e))
+        self.files.remove(uuid.as_str())
     }
 
     /// All records. A file that cannot be understood is an error that names
     /// it: going on without it would leave its guest running unseen.
     pub fn load_all(&self) -> Result<Vec<Record>> {
-        let place = |e| Error::internal(self.dir.display(), e);
-        let mut records = Vec::new();
-        for entry in fs::read_dir(&self.dir).map_err(place)? {
-            let path = entry.map_err(place)?.path();
-            match path.extension().and_then(|e| e.to_str()) {
-                Some("json") => records.push(load(&path)?),
-                // A file that was never renamed is no record.
-                Some("new") => remove_file(&path).map_err(place)?,
-                _ => {}
-            }
-        }
-        Ok(records)
+        let stems = self.files.sweep()?;
+        stems
+            .iter()
+            .map(|stem| load(&self.files.path(stem)))
+            .collect()
     }
+}
 
-    fn path(&self, uuid: &Uuid) -> PathBuf {
-        self.dir.join(format!("{uuid}.json"))
-    }
+fn text(record: &Record) -> Vec<u8> {
+    serde_json::to_vec_pretty(record).expect("a record holds only plain data")
 }
 
 fn lock(dir: &Path) -> Result<File> {
@@ -140,7 +143,7 @@ fn load(path: &Path) -> Result<Record> {
             format!("{e} (repair it, or remove it with its guest)"),
         )
     };
-    let text = fs::read(path).map_err(|e| place(&e))?;
+    let text = std::fs::read(path).map_err(|e| place(&e))?;
     let record: Record = serde_json::from_slice(&text).map_err(|e| place(&e))?;
     if path.file_stem().and_then(|s| s.to_str()) != Some(record.uuid.as_str()) {
         return Err(place(&"the uuid in it is not that of its name"));
@@ -148,28 +151,20 @@ fn load(path: &Path) -> Result<Record> {
     Ok(record)
 }
 
-fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("new");
-    let mut file = File::create(&new)?;
-    file.write_all(contents)?;
-    file.sync_all()?;
-    fs::rename(&new, path)?;
-    sync_dir(path.parent().expect("a state file has a directory"))
-}
-
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::record;
+    use std::fs;
+
+    fn open(dir: &Path) -> Result<Records> {
+        Records::open(dir, &Arc::default())
+    }
 
     #[test]
     fn saved_records_are_found_again() {
         let dir = tempfile::tempdir().unwrap();
-        let records = Records::open(dir.path()).unwrap();
+        let records = open(dir.path()).unwrap();
         let mut one = record(1);
         records.save(&one).unwrap();
         one.phase = Phase::Crashed;
@@ -184,8 +179,8 @@ mod tests {
     #[test]
     fn a_file_cut_short_is_named_and_a_half_written_one_is_swept() {
         let dir = tempfile::tempdir().unwrap();
-        let records = Records::open(dir.path()).unwrap();
-        let path = records.path(&record(1).uuid);
+        let records = open(dir.path()).unwrap();
+        let path = records.files.path(record(1).uuid.as_str());
         fs::write(path.with_extension("new"), "{").unwrap();
         assert!(records.load_all().unwrap().is_empty());
         assert!(!path.with_extension("new").exists());
@@ -197,20 +192,20 @@ mod tests {
     #[test]
     fn a_directory_belongs_to_one_daemon() {
         let dir = tempfile::tempdir().unwrap();
-        let first = Records::open(dir.path()).unwrap();
-        let error = Records::open(dir.path()).unwrap_err();
+        let first = open(dir.path()).unwrap();
+        let error = open(dir.path()).unwrap_err();
         assert!(error.message.contains("another cosmosd"), "{error}");
         drop(first);
-        Records::open(dir.path()).unwrap();
+        open(dir.path()).unwrap();
     }
 
     #[test]
     fn a_file_under_another_name_is_refused() {
         let dir = tempfile::tempdir().unwrap();
-        let records = Records::open(dir.path()).unwrap();
+        let records = open(dir.path()).unwrap();
         records.save(&record(1)).unwrap();
-        let path = records.path(&record(1).uuid);
-        fs::rename(&path, records.path(&record(2).uuid)).unwrap();
+        let path = records.files.path(record(1).uuid.as_str());
+        fs::rename(&path, records.files.path(record(2).uuid.as_str())).unwrap();
         assert!(
             records
                 .load_all()

@@ -10,7 +10,7 @@ use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
 
 use crate::control::RouterSpec;
 use crate::devices;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
 use crate::spec::{Spec, check_config, check_handler, check_param, check_timeout, check_writes};
@@ -18,12 +18,13 @@ use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{
     Applied, Chains, Changes, Created as CreatedAnswer, Devices, Done, Found, Guest, Guests,
-    Halted, HandlerValue, Handlers, Hello, Host, Images, Installed, Log, Ports, Restored, Routers,
-    Saved, Taken, Uplinks,
+    Halted, HandlerValue, HandlerValues, Handlers, Hello, Host, Images, Installed, Log, Ports,
+    ReadError, ReadOutcome, Restored, Routers, Saved, Strangers, Taken, Uplinks,
 };
 use cosmos_proto::{
-    Console, ImageAdd, Install, MoveSource, MoveTarget, Named, NoArgs, OfGuest, OfImage, OfRouter,
-    OfSegment, Place, PlugVif, Read, Run, Share, UpTo, VifLink, Writes, verb,
+    Console, ImageAdd, Install, MAX_READ_BYTES, MoveSource, MoveTarget, Named, NoArgs, OfGuest,
+    OfImage, OfRouter, OfSegment, Place, PlugVif, Read, Reads, Run, Share, UpTo, VifLink, Writes,
+    verb,
 };
 use vale_proto::{
     ChainId, ChainSet, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
@@ -63,6 +64,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::Release>(NOVA, &Typed(CosmosService::release)),
     of::<verb::Destroy>(NOVA, &Typed(CosmosService::destroy)),
     of::<verb::List>(BOTH, &Typed(CosmosService::list)).listing(),
+    of::<verb::ListStrangers>(BOTH, &Typed(CosmosService::strangers)),
     of::<verb::Find>(BOTH, &Typed(CosmosService::find)),
     of::<verb::Info>(BOTH, &Typed(CosmosService::info)),
     of::<verb::Pause>(NOVA, &Typed(CosmosService::pause)),
@@ -101,6 +103,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::ListRouters>(BOTH, &Typed(CosmosService::routers)),
     of::<verb::ListHandlers>(BOTH, &Typed(CosmosService::handlers)),
     of::<verb::ReadHandler>(BOTH, &Typed(CosmosService::read)),
+    of::<verb::ReadHandlers>(BOTH, &Typed(CosmosService::read_many)),
     of::<verb::WriteHandlers>(BOTH, &Typed(CosmosService::write)).large(),
     of::<verb::SettleChanges>(AGENT, &Typed(CosmosService::settle)),
     Verb::new("events", BOTH, &Typed(CosmosService::subscribe)),
@@ -149,6 +152,11 @@ impl CosmosService {
     fn list(&self, _: &Peer, _: NoArgs) -> Answer<Guests> {
         let guests = self.0.list();
         Ok(Json(Guests { guests }))
+    }
+
+    fn strangers(&self, _: &Peer, _: NoArgs) -> Answer<Strangers> {
+        let strangers = self.0.strangers()?;
+        Ok(Json(Strangers { strangers }))
     }
 
     fn find(&self, _: &Peer, args: Named) -> Answer<Found> {
@@ -362,6 +370,16 @@ impl CosmosService {
         Ok(Json(HandlerValue { value }))
     }
 
+    fn read_many(&self, _: &Peer, args: Reads) -> Answer<HandlerValues> {
+        let names = &args.names;
+        names.iter().try_for_each(|name| check_handler(name))?;
+        let read = self
+            .0
+            .read_many(&args.uuid, args.rid, names, HANDLER_TIMEOUT)?;
+        let values = within(MAX_READ_BYTES, read);
+        Ok(Json(HandlerValues { values }))
+    }
+
     fn write(&self, _: &Peer, args: Writes) -> Answer<Applied> {
         check_writes(&args.writes)?;
         let timeout = check_timeout(args.timeout_ms)?;
@@ -370,6 +388,33 @@ impl CosmosService {
 
     fn settle(&self, _: &Peer, up_to: UpTo) -> Answer<Changes> {
         self.0.settle_changes(&up_to).map(Json)
+    }
+}
+
+/// The answers for the wire. Values beyond `limit` bytes in all become errors.
+fn within(limit: usize, read: Vec<Result<String>>) -> Vec<ReadOutcome> {
+    let mut bytes = 0;
+    let fitting = read.into_iter().map(|value| {
+        value.and_then(|value| {
+            let with_it = bytes + value.len();
+            if with_it > limit {
+                let message = format!("the values have {with_it} bytes, the limit is {limit}");
+                return Err(Error::new(Code::TooLong, message));
+            }
+            bytes = with_it;
+            Ok(value)
+        })
+    });
+    fitting.map(outcome).collect()
+}
+
+fn outcome(value: Result<String>) -> ReadOutcome {
+    match value {
+        Ok(value) => ReadOutcome::Value(value),
+        Err(error) => ReadOutcome::Error(ReadError {
+            code: error.code.as_str().to_owned(),
+            message: error.message,
+        }),
     }
 }
 
@@ -390,6 +435,7 @@ mod tests {
     use super::*;
     use crate::faults::ENGINE;
     use crate::testing::{World, uuid, vif};
+    use cosmos_proto::MAX_READS;
     use serde_json::{Value, json};
     use sha2::Digest;
 
@@ -547,6 +593,58 @@ mod tests {
     }
 
     #[test]
+    fn several_reads_each_have_an_answer() {
+        let bench = bench();
+        bench.call("create", create_args()).unwrap();
+        // More than are on their way at a time.
+        let mut names = vec!["version"; MAX_READS - 2];
+        names.insert(5, "fw.nothing");
+        names.push("fw.config");
+        let read = |names: &[&str]| {
+            let args = json!({"uuid": uuid(1), "rid": 0, "names": names});
+            bench
+                .call("handlers-read", args)
+                .map(|answer| answer["values"].clone())
+        };
+        let values = read(&names).unwrap();
+        let values = values.as_array().unwrap();
+        assert_eq!(values.len(), MAX_READS);
+        assert_eq!(values[4], json!({"value": "0"}));
+        assert_eq!(values[5]["error"]["code"], "no-such-element");
+        assert_eq!(values[6], json!({"value": "0"}));
+        assert_eq!(values[63], json!({"value": "allow all"}));
+        let keys = bench.world.store.keys();
+        let left: Vec<_> = keys
+            .iter()
+            .filter(|key| key.contains("request/") || key.contains("response/"))
+            .collect();
+        assert_eq!(left, Vec::<&String>::new());
+        let error = read(&vec!["version"; MAX_READS + 1]).unwrap_err();
+        assert!(
+            error.message.contains("names: more than 64 entries"),
+            "{error}"
+        );
+        assert!(
+            read(&["a b"])
+                .unwrap_err()
+                .message
+                .starts_with("handler name")
+        );
+    }
+
+    #[test]
+    fn values_beyond_the_limit_are_errors() {
+        let values = ["12", "345", "67", ""].map(|value| Ok(value.to_owned()));
+        let found = within(4, values.into());
+        let value = |text: &str| ReadOutcome::Value(text.to_owned());
+        let error = ReadOutcome::Error(ReadError {
+            code: "too-long".to_owned(),
+            message: "the values have 5 bytes, the limit is 4".to_owned(),
+        });
+        assert_eq!(found, [value("12"), error, value("67"), value("")]);
+    }
+
+    #[test]
     fn images_through_the_verbs() {
         let bench = bench();
         let image = crate::images::kernel(&[18]);
@@ -624,6 +722,7 @@ mod tests {
             ),
             ("handler-list", json!({"rid": 0})),
             ("handler-read", json!({"rid": 0, "name": "a.b"})),
+            ("handlers-read", json!({"rid": 0, "names": ["a.b"]})),
             (
                 "handler-write",
                 json!({"rid": 0, "writes": [["a.b", ""]], "timeout_ms": 60_000}),

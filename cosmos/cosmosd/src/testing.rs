@@ -22,6 +22,7 @@ use crate::record::{Phase, Record, Records};
 use crate::saved::Saved;
 use crate::silent::Silent;
 use crate::spec::{Nic, Spec, Uuid, Vif};
+use crate::state_room::{PART, StateRoom};
 use crate::store::sim::SimStore;
 use crate::store::{Store, Watchers};
 use crate::switch::sim::SimSwitch;
@@ -60,6 +61,7 @@ pub fn spec(n: u16) -> Spec {
         number: 0,
         has_secrets: false,
         hold: false,
+        replace: false,
         timeout_ms: 60_000,
     }
 }
@@ -204,13 +206,14 @@ fn toolstack(
     host.report_to(sender);
     let watchers = Arc::new(Watchers::new(Box::new(|_, _| {})));
     store.report_to(&watchers);
+    let room = Arc::new(StateRoom::open(vec![(PART, dir.path().to_owned())]).unwrap());
     let toolstack = Toolstack {
         host: Box::new(host.clone()),
         turns: BuildSlots::new(2),
         store: store.clone() as Arc<dyn Store>,
         switch: Box::new(switch.clone()),
-        records: Records::open(dir.path()).unwrap(),
-        ledgers: Ledgers::open(dir.path()).unwrap(),
+        records: Records::open(dir.path(), &room).unwrap(),
+        ledgers: Ledgers::open(dir.path(), &room).unwrap(),
         table: Arc::new(Table::new(
             Capacity {
                 memory_mib: 64,
@@ -224,6 +227,7 @@ fn toolstack(
         events: Arc::new(EventHub::default()),
         pool: Pool::new(shelves.to_vec()),
         saved: Saved::open(dir.path()).unwrap(),
+        room,
         started: Instant::now(),
     };
     (Arc::new(toolstack), deaths)

@@ -20,6 +20,7 @@ use crate::pool::Pool;
 use crate::record::{Phase, Records};
 use crate::saved::Saved;
 use crate::spec::{Cpu, Uuid, Write};
+use crate::state_room::StateRoom;
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
 use crate::text::escape;
@@ -46,6 +47,7 @@ pub struct Toolstack {
     pub health: Health,
     pub pool: Pool,
     pub saved: Saved,
+    pub room: Arc<StateRoom>,
     pub started: Instant,
 }
 
@@ -127,7 +129,7 @@ impl Toolstack {
         let generation = self.change(&guest, rid, timeout, install)?;
         if rid == 0 {
             guest.set_config_name(spec.config_name);
-            self.keep(&guest)?;
+            self.keep(&guest).map_err(Error::after_change)?;
         }
         Ok(generation)
     }
@@ -189,6 +191,20 @@ impl Toolstack {
         })
     }
 
+    /// Reads handlers by their names, several at a time.
+    pub fn read_many(
+        &self,
+        uuid: &Uuid,
+        rid: u8,
+        names: &[String],
+        timeout: Duration,
+    ) -> Result<Vec<Result<String>>> {
+        let guest = self.table.get(uuid)?;
+        self.ask(&guest, rid, timeout, |router| {
+            control::read_many(router, names)
+        })
+    }
+
     pub fn write(&self, uuid: &Uuid, rid: u8, writes: &[Write], timeout: Duration) -> Result<()> {
         let guest = self.table.get(uuid)?;
         self.change(&guest, rid, timeout, |router| {
@@ -224,7 +240,7 @@ impl Toolstack {
             state if state == from => {
                 guest.signals.check()?;
                 act(guest.domain.domid)?;
-                guest.set_state(to, "");
+                self.turn_to(&guest, to);
                 Ok(())
             }
             _ => guest.check_answers(),
@@ -304,6 +320,9 @@ impl Toolstack {
     /// Lets others find a guest that runs now, and tells subscribers the state of its router.
     /// Its earlier changes of state were those of a guest that no verb finds.
     pub fn publish(&self, guest: &Guest) {
+        if guest.unreachable().is_some() {
+            self.look_for_link(guest); // The store began anew before it was made, or meanwhile.
+        }
         guest.set_state(State::Running, "");
         let domid = guest.domain.domid;
         announce_states(&self.table, &*self.store, &self.events, domid, 1);

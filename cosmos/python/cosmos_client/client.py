@@ -42,7 +42,7 @@ class CosmosClient:
 
     def create(self, uuid, name, image_sha256, memory_mib, vifs, config,
                config_name, writes=(), timeout_ms=10000, nics=(), number=0,
-               hold=False, has_secrets=False):
+               hold=False, has_secrets=False, replace=False):
         """Create a guest and wait until it forwards.
 
         :param vifs: list of dicts devid, mac, switch, port, segment,
@@ -57,6 +57,8 @@ class CosmosClient:
         :param number: the newest change that configuration and writes have.
         :param hold: keep the ports down until release().
         :param has_secrets: as of handler_write()
+        :param replace: end a guest of this UUID first, but only when all
+            that the new one needs is there.
         :returns: ``domid``, ``incarnation``
         """
         more = {'nics': list(nics)} if nics else {}
@@ -66,6 +68,8 @@ class CosmosClient:
             more['hold'] = True
         if has_secrets:
             more['has_secrets'] = True
+        if replace:
+            more['replace'] = True
         return self._call(
             'create', timeout_ms, uuid=uuid, name=name,
             image_sha256=image_sha256, memory_mib=memory_mib,
@@ -83,6 +87,10 @@ class CosmosClient:
     def list(self):
         """:returns: ``guests``, a list of what :meth:`info` returns."""
         return self._call('list')
+
+    def strangers(self):
+        """:returns: ``strangers``, domains of others that look like guests."""
+        return self._call('strangers')
 
     def find(self, name):
         """:returns: ``uuids`` of the guests that have this name."""
@@ -179,14 +187,17 @@ class CosmosClient:
         return self._call('port-filter', switch=switch, port=port,
                           rules=rules)
 
-    def port_guard(self, switch, port, allowed, port_security):
-        """Replace the addresses that a port may use.
+    def port_guard(self, switch, port, allowed, port_security,
+                   dhcp_server=False):
+        """Replace what a port may send.
 
         :param allowed: list of dicts mac, ip; ip is a CIDR.
         :param port_security: False to allow any.
+        :param dhcp_server: True to allow the answers of a DHCP server.
         """
         return self._call('port-guard', switch=switch, port=port,
-                          allowed=allowed, port_security=port_security)
+                          allowed=allowed, port_security=port_security,
+                          **({'dhcp_server': True} if dhcp_server else {}))
 
     def port_limit(self, switch, port, limits):
         """Replace all limits of a port.
@@ -295,6 +306,16 @@ class CosmosClient:
         more = {} if param is None else {'param': param}
         return self._call('handler-read', uuid=uuid, rid=rid, name=name,
                           **more)
+
+    def handlers_read(self, uuid, names, rid=FIRST_ROUTER):
+        """Read handlers in one request, each for itself.
+
+        :param names: at most 64
+        :returns: ``values`` in this order, each {'value': text} or
+            {'error': {'code', 'message'}}
+        """
+        return self._call('handlers-read', uuid=uuid, rid=rid,
+                          names=list(names))
 
     def handler_write(self, uuid, writes, rid=FIRST_ROUTER, timeout_ms=10000,
                       stamp=None, has_secrets=False):

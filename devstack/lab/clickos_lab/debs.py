@@ -36,6 +36,7 @@ _VALUES = {
     'CLICKOS_VALED_STORE': 'xenstore = "/run/xenstored/socket"',
     'CLICKOS_XENSTORE_DIR': '/run/xenstored',
     'CLICKOS_COSMOSD_DIR': '/var/lib/clickos/cosmosd',
+    'CLICKOS_VALED_DIR': '/var/lib/clickos/valed',
     'CLICKOS_HOST_KIND': 'xen', 'CLICKOS_CGROUP': 'clickos',
     'CLICKOS_ENGINE': f'{_LIBRARY}/clickos-process',
     'CLICKOS_GUEST_UID': '200000', 'CLICKOS_NOVA_UID': '@NOVA_UID@',

@@ -16,7 +16,9 @@ from clickos_lab import errors
 from clickos_lab import exhaustion
 from clickos_lab.host import endpoint
 from clickos_lab.host import guests
+from clickos_lab.host import power
 from clickos_lab.host import underlay
+from clickos_lab.host import uplinks
 from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import services
@@ -104,6 +106,8 @@ class Lab:
         self._launch(queue)     # it starts meanwhile
         with say.step('database, store, switch'):
             self._start(catalog.base() + catalog.host())
+        # The switch remembers those of a lab that was not taken down.
+        endpoint.Endpoint.remove_all(self.state)
         databases.fill(self.state, settings)
         self._start_xens(settings, catalog)
         with say.step('keystone'):
@@ -207,6 +211,26 @@ class Lab:
         time.sleep(seconds)
         self._start([service])
 
+    def power_cut(self, host):
+        """Kill all that runs on a compute host, and boot it.
+
+        A Xen host keeps what its disk has.
+        """
+        services = {s.name: s for s in self._catalog().all()}
+        below, above = power.services(host)
+        for name in (*above, *reversed(below)):
+            self.processes.kill(name, workers=True)
+        if host.is_xen:
+            machine = compute.XenCompute(self.state, host)
+            machine.power_cut()
+            settings = _settings.Settings.load(self.state)
+            self._hand_over_keys(settings, machine)
+        else:
+            guests.Guests(self.state, host).kill_all()
+            power.empty(self.state, below)
+        for name in (*below, *above):
+            self._start([services[name]])
+
     def down(self):
         """Stop everything, also what a broken start has left.
 
@@ -217,14 +241,18 @@ class Lab:
 
     def _down(self):
         names = self.processes.names()
-        self._try('namespaces', endpoint.Endpoint.remove_all, self.state)
+        if 'valed' in names:
+            self._try('namespaces', endpoint.Endpoint.remove_all, self.state)
+            self._try('uplinks', uplinks.Uplinks(self.state).release)
+        if names:
+            say.say(f'stopping {len(names)} services')
+        # Nova must not see the guests end: it would stop their servers.
+        below = _daemons_of_hosts()
+        self.processes.stop(set(names) - below - set(_LAST))
         for host in hosts.PROCESSES:
             if host.daemon('cosmosd') in names:
                 self._try('guests', self._destroy_guests, host)
-        if names:
-            say.say(f'stopping {len(names)} services')
-        first = [n for n in names if n not in _LAST]
-        self.processes.stop(first)
+        self.processes.stop(below & set(names))
         self.processes.stop([n for n in names if n in _LAST], timeout_s=30)
         for machine in self._xens:
             self._try(f'Xen host {machine.host.name}', machine.stop)
@@ -248,6 +276,10 @@ class Lab:
             remove(*arguments)
         except errors.LabError as e:
             say.warn(f'{what}: not all were removed: {e}')
+
+
+def _daemons_of_hosts():
+    return {name for host in hosts.PROCESSES for name in power.daemons(host)}
 
 
 _DAEMONS = ('valed', 'cosmosd', 'clickos-process')

@@ -8,10 +8,12 @@ extern crate std;
 
 mod answer;
 mod command;
+mod marks;
 mod pieces;
 
 pub use answer::{Answer, Malformed};
 pub use command::{Command, WRITES_MAX, Write};
+pub use marks::Marks;
 pub use pieces::{GUEST_PIECE, Joined, Joiner, TOOLSTACK_PIECE, config_pieces, split};
 
 /// Root of the protocol, relative to the domain's own directory `/local/domain/<domid>`.

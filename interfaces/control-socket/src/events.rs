@@ -62,7 +62,11 @@ impl EventHub {
 }
 
 impl Subscription {
-    pub(crate) fn wait(&self, timeout: Duration) -> Result<Arc<Event>, RecvTimeoutError> {
+    /// The next event, for which this waits so long.
+    ///
+    /// # Errors
+    /// Without an event in this time, and when no more can come.
+    pub fn wait(&self, timeout: Duration) -> Result<Arc<Event>, RecvTimeoutError> {
         self.events.recv_timeout(timeout)
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use vale_proto::{ChainInfo, Counters, Mac, PortName, SegmentUplink, SwitchName};
 
 use crate::guest::{Nic, Uuid, Vif};
-use crate::request::History;
+use crate::request::{History, Passing};
 
 /// The answer of a verb that only does something.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct Host {
     pub faults: Vec<Fault>,
 }
 
-/// A daemon that does not answer, as `host` and the event `host` list it.
+/// A need of guests that the host lacks, as `host` and the event `host` list it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fault {
@@ -105,6 +105,24 @@ pub struct Guest {
     pub number: u64,
     /// True if the ports stay down until `release`.
     pub held: bool,
+}
+
+/// A domain that cosmosd did not make and that looks like a guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Stranger {
+    pub domid: u16,
+    /// The guest that it looks like.
+    pub uuid: Uuid,
+    /// As its maker named it.
+    pub name: String,
+}
+
+/// All of them on this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Strangers {
+    pub strangers: Vec<Stranger>,
 }
 
 /// The uplinks that `uplink-set` made.
@@ -197,6 +215,9 @@ pub struct Applied {
     /// The UUID of this start of the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Uuid>,
+    /// Which writes of these changes are no values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passing: Vec<Passing>,
 }
 
 /// A numbered change that a guest refused.
@@ -222,6 +243,9 @@ pub struct Changes {
     pub refused: Vec<Refusal>,
     /// Those that the guest has not answered.
     pub pending: Vec<u64>,
+    /// Which writes of the accepted changes are no values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passing: Vec<Passing>,
 }
 
 /// A guest that was halted for a move.
@@ -278,6 +302,30 @@ pub struct Handlers {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct HandlerValue {
     pub value: String,
+}
+
+/// The answers of several read handlers, in the order of the request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct HandlerValues {
+    pub values: Vec<ReadOutcome>,
+}
+
+/// A handler's value, or why it has none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ReadOutcome {
+    Value(String),
+    Error(ReadError),
+}
+
+/// Why a handler has no value: a code of a refused request, and a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ReadError {
+    pub code: String,
+    pub message: String,
 }
 
 /// The chains of the host's switch.

@@ -125,6 +125,9 @@ pub struct Vif {
     )]
     pub allowed: Vec<Allowed>,
     pub port_security: bool,
+    /// With port security: the guest may answer as a DHCP server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dhcp_server: bool,
     /// The port permits nothing until `port-filter`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub filtered: bool,
@@ -178,6 +181,7 @@ impl Vif {
                 false => Vec::new(),
             },
             port_security: self.port_security && is_plugged,
+            dhcp_server: self.dhcp_server && is_plugged,
             vlan: None,
             vxlan: None,
             pipe: None,
@@ -275,6 +279,9 @@ pub struct Spec {
     /// The ports stay down until `release`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
+    /// A guest of this UUID ends first, as soon as all that the new one needs is there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
     pub timeout_ms: u64,
 }
 

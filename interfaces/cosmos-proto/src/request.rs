@@ -9,6 +9,10 @@ use crate::guest::{Cpu, Sha256Text, Uuid, Vif, Write, writes};
 
 /// Verdicts of changes that a guest's ledger keeps, the newest.
 pub const VERDICTS: usize = 16;
+/// Handlers of one `handlers-read`.
+pub const MAX_READS: usize = 64;
+/// Bytes of all values of one `handlers-read`: any value that `handler-read` returns fits alone.
+pub const MAX_READ_BYTES: usize = clickos_protocol::ANSWER_MAX;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -117,6 +121,28 @@ pub struct History {
     /// The newest that the guest accepted.
     #[serde(deserialize_with = "applied")]
     pub applied: Vec<u64>,
+    /// Which writes of these changes are no values.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "passing"
+    )]
+    pub passing: Vec<Passing>,
+}
+
+/// The writes of a numbered change that a start of the guest must not repeat. The lists have
+/// places among the writes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Passing {
+    pub number: u64,
+    /// Writes that did something once.
+    #[serde(deserialize_with = "commands")]
+    pub commands: Vec<u16>,
+    /// Writes that changed a part of a table.
+    #[serde(deserialize_with = "edits")]
+    pub edits: Vec<u16>,
 }
 
 /// A segment of a switch.
@@ -202,6 +228,16 @@ pub struct Read {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+pub struct Reads {
+    pub uuid: Uuid,
+    pub rid: u8,
+    #[serde(deserialize_with = "names")]
+    pub names: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Writes {
     pub uuid: Uuid,
     pub rid: u8,
@@ -236,6 +272,22 @@ pub struct OfImage {
 
 fn applied<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
     control_socket::at_most(input, "applied", VERDICTS)
+}
+
+fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    control_socket::at_most(input, "names", MAX_READS)
+}
+
+fn passing<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Passing>, D::Error> {
+    control_socket::at_most(input, "passing", VERDICTS)
+}
+
+fn commands<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
+    control_socket::at_most(input, "commands", clickos_protocol::WRITES_MAX)
+}
+
+fn edits<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
+    control_socket::at_most(input, "edits", clickos_protocol::WRITES_MAX)
 }
 
 fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {

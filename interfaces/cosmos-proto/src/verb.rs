@@ -56,6 +56,7 @@ verbs! {
     Destroy "destroy": OfGuest => answer::Done;
     Release "release": OfGuest => answer::Done;
     List "list": NoArgs => answer::Guests;
+    ListStrangers "strangers": NoArgs => answer::Strangers;
     Find "find": Named => answer::Found;
     Info "info": OfGuest => answer::Guest;
     Pause "pause": OfGuest => answer::Done;
@@ -94,6 +95,7 @@ verbs! {
     ListRouters "router-list": OfGuest => answer::Routers;
     ListHandlers "handler-list": OfRouter => answer::Handlers;
     ReadHandler "handler-read": Read => answer::HandlerValue;
+    ReadHandlers "handlers-read": Reads => answer::HandlerValues;
     WriteHandlers "handler-write": Writes => answer::Applied;
     SettleChanges "change-settle": UpTo => answer::Changes;
 }

@@ -16,9 +16,12 @@ class HopTagsTest(unittest.TestCase):
                 self.assertTrue(all(map(hop_tags.is_ours, tags)))
         self.assertFalse(hop_tags.is_ours('mine'))
 
+    def test_a_user_corrects_a_descriptor(self):
+        self.assertIs(True, hop_tags.transparent(
+            [hop_tags.ROUTED, hop_tags.TRANSPARENT]))
+
     def test_other_tags_say_nothing(self):
-        for tags in ([], ['mine', 'clickos:'],
-                     [hop_tags.TRANSPARENT, hop_tags.ROUTED]):
+        for tags in ([], ['mine', 'clickos:']):
             self.assertIsNone(hop_tags.transparent(tags))
         for text in ('', '0', '17', '-1', '1e1', '1_0', 'x', '9' * 255,
                      '\u0662', '\u00b2'):

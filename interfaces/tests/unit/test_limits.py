@@ -28,6 +28,12 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(limits.WRITES, _number(
             'interfaces/clickos-protocol/src/command.rs', 'WRITES_MAX.*='))
 
+    def test_reads(self):
+        self.assertEqual(limits.READS, _number(
+            'interfaces/cosmos-proto/src/request.rs', 'MAX_READS: usize ='))
+        self.assertEqual(limits.READ_BYTES, _number(
+            'interfaces/clickos-protocol/src/lib.rs', 'ANSWER_MAX.*='))
+
     def test_names_of_handlers(self):
         self.assertEqual(limits.HANDLER_NAME, _number(
             'cosmos/cosmosd/src/spec.rs', r'"handler name", name.len\(\),'))

@@ -90,8 +90,8 @@ class OneLoaderTest(unittest.TestCase):
         r'(import|from) yaml': {'interfaces/clickos_client/plain_yaml.py'},
         r'(import|from) (zipfile|tarfile|zlib|gzip|bz2|lzma)': {
             'tacker-plugin/tacker_clickos/package/archive.py',
-            'tacker-plugin/clickos_dashboard/api/descriptor_reader.py',
-            'tacker-plugin/clickos_dashboard/packages/catalog.py',
+            'interfaces/clickos_client/descriptor_reader.py',
+            'interfaces/clickos_client/catalog.py',
             # It packs files of its own.
             'tacker-plugin/clickos_osc/v1/new_vnf.py'},
         r'(import|from) (tomllib|tomli|xml|pickle|marshal|shelve|csv)': {

@@ -39,7 +39,8 @@ pub(crate) fn set<T>(fd: &OwnedFd, level: c_int, option: c_int, value: &T) -> io
         .map(drop)
 }
 
-pub(crate) fn interface_index(name: &str) -> io::Result<c_int> {
+/// The number of an interface of this network namespace.
+pub fn interface_index(name: &str) -> io::Result<c_int> {
     let name = CString::new(name)?;
     // SAFETY: `name` is a terminated string that lives through the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {

@@ -10,11 +10,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    ChainId, ChainInfo, ChainList, ChainSet, Chains, Kind, MirrorId, MirrorInfo, MirrorList,
-    MirrorSet, Mirrors, OffloadChange, OffloadEnable, OffloadId, OffloadInfo, OffloadList,
-    OffloadSet, Offloads, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
-    PortMove, PortName, PortPeers, PortSet, PortTrace, Ports, SegmentLimit, SegmentList, Segments,
-    SilentAdd, SilentRemove, SilentVif, SilentVifs, SwitchName, Trace, WorkerInfo, Workers,
+    ChainId, ChainInfo, ChainList, ChainSet, Chains, Keep, KeepAnswer, KeptList, Kind, MirrorId,
+    MirrorInfo, MirrorList, MirrorSet, Mirrors, OffloadChange, OffloadEnable, OffloadId,
+    OffloadInfo, OffloadList, OffloadSet, Offloads, PortAdd, PortFilter, PortGuard, PortId,
+    PortInfo, PortLimit, PortList, PortMove, PortName, PortPeers, PortSet, PortTrace, Ports,
+    SegmentLimit, SegmentList, Segments, SilentAdd, SilentRemove, SilentVif, SilentVifs,
+    SwitchName, Trace, WorkerInfo, Workers,
 };
 
 /// The descriptors for the owner of a process port.
@@ -126,6 +127,36 @@ impl ValeClient {
     ) -> Result<Vec<SegmentLimit>, ClientError> {
         let found: Segments = self.answer("segment-list", &SegmentList { switch })?;
         Ok(found.segments)
+    }
+
+    /// Carries out a request, and keeps an operator's for the next start of valed. Returns why it is not
+    /// kept, if an operator has to know.
+    ///
+    /// A service repeats its own requests. A valed from before an upgrade keeps none.
+    pub fn keep(&mut self, request: &Keep) -> Result<Option<String>, ClientError> {
+        let error = match self.answer::<KeepAnswer>("keep", request) {
+            Err(ClientError::Api(error)) => error,
+            done => return Ok(done?.not_kept),
+        };
+        let note = match (&error.code[..], &error.message) {
+            ("forbidden", _) => None,
+            ("bad-request", text) if text.starts_with("unknown verb") => {
+                Some("valed is older than this program".to_owned())
+            }
+            _ => return Err(ClientError::Api(error)),
+        };
+        let mut request = json(request)?;
+        let (verb, args) = (request["verb"].take(), request["args"].take());
+        match self.0.call(verb.as_str().unwrap_or_default(), args) {
+            // valed has disconnected a peer without any role.
+            Err(ClientError::Connection(_)) if note.is_none() => Err(ClientError::Api(error)),
+            done => done.map(|_| note),
+        }
+    }
+
+    /// The kept requests.
+    pub fn kept_list(&mut self) -> Result<KeptList, ClientError> {
+        self.answer("kept-list", &serde_json::json!({}))
     }
 
     /// Moves a port to another worker.

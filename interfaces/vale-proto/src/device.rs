@@ -46,6 +46,7 @@ impl HostDevice {
             mac: Some(self.mac),
             allowed: Vec::new(),
             port_security: false,
+            dhcp_server: false,
             vlan_tags: false,
             filtered: false,
             hold: false,

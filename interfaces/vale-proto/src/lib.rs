@@ -9,6 +9,7 @@ mod chain;
 mod client;
 mod device;
 mod filter;
+mod keep;
 mod limit;
 mod mac;
 mod mirror;
@@ -32,6 +33,7 @@ pub use control_socket::ClientError;
 pub use device::{HostDevice, is_device_port};
 pub use filter::{Direction, Family, MAX_RULES, PortFilter, Rule};
 pub use ipnet::IpNet;
+pub use keep::{KEPT_VERSION, Keep, KeepAnswer, KeptFile, KeptInfo, KeptList, MAX_KEPT};
 pub use limit::{Limits, MAX_RATE, PortLimit, Rates, SegmentLimit, SegmentList, Segments};
 pub use mac::Mac;
 pub use mirror::{

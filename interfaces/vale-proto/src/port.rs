@@ -114,6 +114,9 @@ pub struct PortAdd {
     pub allowed: Vec<Allowed>,
     #[serde(default = "yes")]
     pub port_security: bool,
+    /// With port security: answers of DHCP servers may enter.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dhcp_server: bool,
     /// With port security: VLAN tags (802.1Q, 802.1ad) may enter; the guard judges what is behind
     /// them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -197,6 +200,7 @@ impl PortAdd {
             mac: None,
             allowed: Vec::new(),
             port_security: false,
+            dhcp_server: false,
             vlan_tags: false,
             filtered: false,
             hold: false,
@@ -336,7 +340,7 @@ pub struct PortSet {
     pub link_up: bool,
 }
 
-/// Arguments of `port-guard`, which replaces the addresses that a port may use.
+/// Arguments of `port-guard`, which replaces what a port may send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -346,6 +350,8 @@ pub struct PortGuard {
     #[serde(deserialize_with = "allowed")]
     pub allowed: Vec<Allowed>,
     pub port_security: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dhcp_server: bool,
 }
 
 impl PortGuard {
@@ -593,7 +599,7 @@ mod tests {
     #[test]
     fn the_defaults_are_the_contracts() {
         let add = with(json!({})).unwrap();
-        assert!(add.port_security && add.link_up);
+        assert!(add.port_security && add.link_up && !add.dhcp_server);
         assert_eq!((add.mtu, add.slots), (1500, 256));
     }
 

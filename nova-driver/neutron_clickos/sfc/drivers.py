@@ -69,6 +69,7 @@ def _check_parts(plugin, request, chain):
     ports = rows.ports({key for part in (*pairs, *classifiers)
                         for key in render.named_ports(part)})
     _check(render.check_scope, chain, pairs, classifiers, ports)
+    _check(render.check_network, pairs, ports)
     check_path(pairs, classifiers, ports, rows.tunnels())
 
 

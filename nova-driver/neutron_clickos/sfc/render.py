@@ -32,10 +32,11 @@ Place = collections.namedtuple(
     'Place', 'host switch segment name secure mac allowed transparent copies',
     defaults=(None, 1))
 #: A port's project, its network's project, its Place or None if it is not
-#: bound, the networks in which its hop may claim addresses, and those that
-#: the port itself may use.
+#: bound, the networks in which its hop may claim addresses, those that the
+#: port itself may use, and the id of its network.
 Port = collections.namedtuple(
-    'Port', 'project network_project place claimable usable')
+    'Port', 'project network_project place claimable usable network',
+    defaults=(None,))
 
 
 class Unsupported(ValueError):
@@ -136,6 +137,25 @@ def check_scope(chain, pairs, classifiers, ports):
                 f'flow classifier {classifier["id"]}: needs'
                 ' logical_source_port, because the network of the port'
                 ' pairs belongs to another project')
+
+
+def check_network(pairs, ports):
+    """Raise Unsupported for hops on several networks.
+
+    A chain steers the packets of one network, so no packet would reach such
+    a hop.
+    :param pairs: the port pairs of the chain, in the order of its hops
+    :param ports: Port by id
+    """
+    named = [(pair, key) for pair in pairs for key in named_ports(pair)
+             if ports[key].network]
+    for pair, key in named:
+        first = ports[named[0][1]].network
+        if ports[key].network != first:
+            raise Unsupported(
+                f'port pair {pair["id"]}: port {key} is on network'
+                f' {ports[key].network}, the first hop of the chain is on'
+                f' network {first}; all hops have their ports on one network')
 
 
 def check_claims(group, pairs, ports):
@@ -259,7 +279,10 @@ def path(hosts, flows, tunnels):
                            ' several hosts')
     for host in hosts:
         if not tunnels.get(host):
-            raise NotReady('a host of its ports has no tunnel_ip')
+            raise NotReady(
+                'the ports are on several hosts, and the clickos-agent of one'
+                ' of them has no tunnel_ip; choose ports on one host, or let'
+                ' the operator set [clickos_agent] tunnel_ip there')
     return {host: tunnels[host] for host in hosts}
 
 

@@ -87,7 +87,7 @@ def ports(port_ids):
     context = neutron_context.get_admin_context()
     port, network = models_v2.Port, models_v2.Network
     with db_api.CONTEXT_READER.using(context) as session:
-        rows = session.query(port.id, port.project_id,
+        rows = session.query(port.id, port.project_id, port.network_id,
                              network.project_id.label('network_project')).join(
             network, network.id == port.network_id).filter(
                 port.id.in_(sorted(port_ids))).all()
@@ -95,7 +95,8 @@ def ports(port_ids):
         rights = claims.of_ports(session, port_ids)
     return {row.id: render.Port(
         row.project_id, row.network_project, places.get(row.id),
-        rights[row.id].claimable, rights[row.id].usable) for row in rows}
+        rights[row.id].claimable, rights[row.id].usable, row.network_id)
+        for row in rows}
 
 
 def _places(session, port_ids):

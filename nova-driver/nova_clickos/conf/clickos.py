@@ -36,6 +36,18 @@ Seconds a new guest may take until it runs its configuration and has applied
 its first handler writes. Without a ready guest in this time, the driver
 destroys the guest and the start fails.
 """),
+    cfg.IntOpt('resume_timeout', default=600, min=0, max=86400, help="""
+Seconds after the boot of a host in which the driver repeats starts of guests.
+
+It repeats a start while clickos-api, Glance or a daemon of the host does not
+answer.
+
+All guests share this time, and nova-compute serves no requests in it. A guest
+that does not start for another reason, or in this time, makes its server
+ERROR; a hard reboot starts it. 0 means one try for each guest.
+
+Related options: ``[DEFAULT] resume_guests_state_on_host_boot``
+"""),
     cfg.IntOpt('deletion_interval', default=10, min=1, max=3600, help="""
 Seconds between two looks for deletions that Nova lost.
 

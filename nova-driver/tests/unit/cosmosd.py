@@ -53,6 +53,8 @@ class FakeCosmosd(fixtures.Fixture):
     def __init__(self, host_kind='process'):
         self.host_kind = host_kind
         self.host_faults = []
+        #: Of the verb strangers.
+        self.strangers = []
         #: How many looks find filtered ports closed.
         self.closed_looks = 0
         self.requests = []
@@ -209,17 +211,18 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_create(self, uuid, name, image_sha256, memory_mib, vifs, config,
                    config_name, writes, timeout_ms, number=0, hold=False,
-                   has_secrets=False):
-        if uuid in self.guests:
+                   has_secrets=False, replace=False):
+        if uuid in self.guests and not replace:
             raise Refusal('exists', 'guest %s exists' % uuid)
         self.guests[uuid] = {
             'uuid': uuid, 'name': name, 'domid': 1, 'state': 'running',
             'reason': '', 'memory_mib': memory_mib, 'created_s': 0,
-            'cpu_time_ns': 0, 'vifs': vifs, 'config_name': config_name}
+            'cpu_time_ns': 0, 'vifs': vifs, 'config_name': config_name,
+            'held': hold}
         return {'domid': 1, 'incarnation': INCARNATION}
 
     def _do_release(self, uuid):
-        self._guest(uuid)
+        self._guest(uuid)['held'] = False
         return {}
 
     def _do_destroy(self, uuid):
@@ -259,6 +262,9 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_list(self):
         return {'guests': list(self.guests.values())}
+
+    def _do_strangers(self):
+        return {'strangers': self.strangers}
 
     def _do_info(self, uuid):
         return self._guest(uuid)
@@ -345,7 +351,8 @@ class FakeCosmosd(fixtures.Fixture):
         self.devices.pop((switch, port), None)
         return {}
 
-    def _do_port_guard(self, switch, port, allowed, port_security):
+    def _do_port_guard(self, switch, port, allowed, port_security,
+                       dhcp_server=False):
         return {}
 
     def _do_port_limit(self, switch, port, limits):
@@ -364,6 +371,12 @@ class FakeCosmosd(fixtures.Fixture):
     def _do_handler_read(self, uuid, rid, name, param=''):
         values = self._guest(uuid).get('values', {})
         return {'value': values.get(name, name + '=1')}
+
+    def _do_handlers_read(self, uuid, rid, names):
+        return {'values': [
+            {'error': {'code': 'no-such-handler', 'message': name}}
+            if name.startswith('none.')
+            else self._do_handler_read(uuid, rid, name) for name in names]}
 
     def _do_handler_write(self, uuid, rid, writes, timeout_ms,
                           stamp=None, has_secrets=False):

@@ -56,7 +56,7 @@ class Change(Base):
 
     state_key = sa.Column(sa.String(keys.LENGTH), primary_key=True)
     number = sa.Column(sa.BigInteger, primary_key=True, autoincrement=False)
-    #: pending, applied, refused, dropped
+    #: pending, applied, or a word of clickos_client.outcomes
     status = sa.Column(sa.String(16), nullable=False)
     #: a list as writes, or an object as configuration; None once settled
     body = sa.Column(sa.JSON(none_as_null=True))

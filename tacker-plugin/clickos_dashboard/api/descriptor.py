@@ -13,7 +13,7 @@ from clickos_client import vnf
 from clickos_dashboard import exceptions
 
 _LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 29, wall_s=20)
-_FUNCTION = 'clickos_dashboard.api.descriptor_reader:answer'
+_FUNCTION = 'clickos_client.descriptor_reader:answer'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,10 +35,11 @@ class Property:
 
 @dataclasses.dataclass(frozen=True)
 class ConnectionPoint:
-    """A port of a VDU."""
+    """A port of a VDU; a link of the VNF connects an internal one."""
 
     name: str
     vdu: str
+    internal: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

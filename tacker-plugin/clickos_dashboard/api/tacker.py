@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tacker's APIs: VIMs, VNF packages (SOL005), life cycle (SOL003 v1)."""
 
+import time
+
 from clickos_client import vnf as _vnf
 
 from clickos_dashboard.api import sessions
@@ -12,6 +14,8 @@ _INSTANCES = '/vnflcm/v1/vnf_instances'
 _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
 #: Tacker gives the first 100 of a list otherwise.
 _ALL = '?all_records=yes'
+#: Seconds to wait for the verdict on an update, and between two looks.
+_VERDICT_S, _PAUSE_S = 10, 0.2
 
 
 def vims(request):
@@ -99,6 +103,24 @@ def start(request, vnf_id, operation, **body):
 def update_vnf(request, vnf_id, **changes):
     """Change a VNF; Tacker does so after the answer."""
     _call(request, 'PATCH', _path(_INSTANCES, vnf_id), json=changes)
+
+
+def update_properties(request, vnf, wanted):
+    """Change properties of a VNF; return the verdict.
+
+    :param vnf: vnf.Vnf from before
+    :param wanted: {property: value}
+    :returns: as Vnf.verdict; None if there is none after some seconds
+    :raises TackerError: with the reason, if Tacker refuses it at once
+    """
+    update_vnf(request, vnf.id, metadata={'clickos_properties': wanted})
+    path, end_s = _path(_INSTANCES, vnf.id), time.monotonic() + _VERDICT_S
+    while time.monotonic() < end_s:
+        found = _vnf.Vnf.of(_call(request, 'GET', path).json(), None)
+        if found.verdict_number != vnf.verdict_number:
+            return found.verdict
+        time.sleep(_PAUSE_S)
+    return None
 
 
 def delete_vnf(request, vnf_id):

@@ -17,7 +17,7 @@ from clickos_dashboard import exceptions
 
 #: Last parts of handlers that count up.
 _COUNT = ('count', 'byte_count', 'drops')
-#: Handlers that one answer reads; each is a question to the guest.
+#: Handlers that one answer reads, by one request.
 MOST = 12
 #: A router with other elements shows their counters after this time.
 _KEPT_S = 30
@@ -66,8 +66,10 @@ def _port(port):
 
 def _handlers(request, client, server_id):
     """Read the counting handlers; one without a number is left out."""
-    for name in _names(request, client, server_id):
-        text = client.read(server_id, name).strip()
+    names = _names(request, client, server_id)
+    values = client.read_many(server_id, names) if names else {}
+    for name, value in values.items():
+        text = '' if isinstance(value, Exception) else value.strip()
         if text.isascii() and text.isdigit() and len(text) <= 20:
             yield name, int(text)
 

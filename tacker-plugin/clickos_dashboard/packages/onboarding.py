@@ -3,14 +3,14 @@
 
 import time
 
+from clickos_client import catalog
 from django.utils.translation import gettext_lazy as _
 from horizon import messages
 
 from clickos_dashboard.api import tacker
 from clickos_dashboard import exceptions
 
-#: tacker_clickos refuses larger packages.
-MAX_BYTES = 4 * 1024 * 1024
+MAX_BYTES = catalog.MAX_BYTES
 _PATIENCE_S, _LOOK_S = 10, 0.3
 
 

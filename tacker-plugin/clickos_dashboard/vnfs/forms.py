@@ -15,6 +15,10 @@ from clickos_dashboard import code
 from clickos_dashboard.vnfs import fields
 
 
+#: The handler that ends a router.
+_STOP = 'stop'
+
+
 class UpdateForm(forms.SelfHandlingForm):
     """The properties that change while the VNF runs."""
 
@@ -28,7 +32,7 @@ class UpdateForm(forms.SelfHandlingForm):
                 prop, in_force.get(prop.name))
 
     def handle(self, request, data):
-        """Send what changed; the driver's verdict comes later."""
+        """Send what changed, and show the verdict."""
         vnf = self.initial['vnf']
         wanted = {name: value for name, value
                   in fields.values(self._live, data).items()
@@ -37,13 +41,26 @@ class UpdateForm(forms.SelfHandlingForm):
             messages.info(request, _('Every value is as before.'))
             return True
         try:
-            tacker.update_vnf(request, vnf.id,
-                              metadata={'clickos_properties': wanted})
-        except Exception:
-            exceptions.handle(request, _('The update was not accepted.'))
+            verdict = tacker.update_properties(request, vnf, wanted)
+        except Exception as exc:
+            exceptions.handle(request,
+                              _('The update was not accepted: %s') % exc)
             return False
-        messages.success(request, _('Updating "%s".') % vnf.name)
-        return True
+        return _tell(request, vnf, verdict)
+
+
+def _tell(request, vnf, verdict):
+    """Show the verdict on an update; return False if it was refused."""
+    if verdict is None:
+        messages.info(request, _('Updating "%s"; there is no verdict yet.')
+                      % vnf.name)
+    elif verdict.get('verdict') == 'refused':
+        messages.error(request, _('The update was refused: %s')
+                       % verdict.get('message'))
+        return False
+    else:
+        messages.success(request, _('Updated "%s".') % vnf.name)
+    return True
 
 
 class ScaleForm(forms.SelfHandlingForm):
@@ -69,8 +86,9 @@ class ScaleForm(forms.SelfHandlingForm):
             tacker.start(request, vnf.id, 'scale', type=data['kind'],
                          aspectId=data['aspect'],
                          numberOfSteps=data['steps'])
-        except Exception:
-            exceptions.handle(request, _('The VNF does not scale.'))
+        except Exception as exc:
+            exceptions.handle(request,
+                              _('The VNF does not scale: %s') % exc)
             return False
         messages.success(request, _('Scaling "%s".') % vnf.name)
         return True
@@ -87,6 +105,10 @@ class HandlerForm(forms.SelfHandlingForm):
         super().__init__(request, *args, **kwargs)
         if not self.initial['writable']:
             self.fields['value'].widget.attrs['readonly'] = True
+        elif self.initial['name'].rpartition('.')[2] == _STOP:
+            self.fields['sure'] = django_forms.BooleanField(label=_(
+                'End the router. It forwards nothing until its server is'
+                ' rebooted.'))
 
     def handle(self, request, data):
         """Write; the guest takes the value or keeps its own."""
@@ -98,7 +120,17 @@ class HandlerForm(forms.SelfHandlingForm):
         except (clickos_api.ClickOSError, ks_exc.ClientException) as exc:
             self.add_error('value', str(exc))
             return False
-        messages.success(
-            request, _('%(name)s is written, revision %(revision)d.')
-            % {'name': name, 'revision': revision})
+        messages.success(request, _said(revision)
+                         % {'name': name, 'revision': revision})
         return True
+
+
+def _said(revision):
+    """Say what the guest did, and what its next start repeats."""
+    if revision.commands:
+        return _('%(name)s is done. A restart of the guest does not repeat'
+                 ' it.')
+    if revision.edits:
+        return _('%(name)s is written, revision %(revision)d. It is not kept:'
+                 ' a restart of the guest begins without this change.')
+    return _('%(name)s is written, revision %(revision)d.')

@@ -8,6 +8,7 @@ from clickos_client import chains
 from clickos_client import combiner
 from clickos_client import fusion
 from openstack import exceptions as sdk_exc
+from osc_lib.cli import format_columns
 from osc_lib.command import command
 from osc_lib import exceptions
 
@@ -110,9 +111,7 @@ class CreateChain(command.ShowOne):
                                   not parsed_args.one_way)
             if is_fused:
                 chain = self._fused(manager, network, chain, parsed_args)
-            return ('id', 'name', 'hops'), (
-                chain.id, shown.line(chain.name),
-                _path(chains.hops(network, chain)))
+            return _view(network, chain)
 
     def _fused(self, manager, network, chain, args):
         """Fuse a new chain and return it; delete it after a failure."""
@@ -142,8 +141,52 @@ def _wanted(manager, args):
     return wanted, flows, is_fused
 
 
-class ShowChain(_ChainCommand, command.Lister):
-    """Show the hops of a chain with their rates and drops.
+class ShowChain(_ChainCommand, command.ShowOne):
+    """Show what a chain matches, its hops in order, and their ports.
+
+    Answers of a symmetric chain take the hops in the opposite order.
+
+    Example: openstack clickos chain show web
+    """
+
+    def act(self, network, chain, args):
+        """Return columns and values."""
+        return _view(network, chain)
+
+
+class SetChain(_ChainCommand, command.ShowOne):
+    """Change the name of a chain, or which packets enter it.
+
+    New classifiers replace the old ones, by one request.
+
+    Example: openstack clickos chain set web
+    --classifier protocol=tcp,destination-port=443
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--name', metavar='<name>',
+                            help='New name of the chain')
+        parser.add_argument(
+            '--classifier', metavar='<classifier>', action='append',
+            default=[], help=hops.CLASSIFIER_HELP)
+        return parser
+
+    def act(self, network, chain, args):
+        """Change it; return columns and values."""
+        if not args.name and not args.classifier:
+            raise exceptions.CommandError(
+                f'chain {shown.line(chain.name)}: nothing to change; give'
+                ' --name or --classifier')
+        manager = self.app.client_manager
+        chains.change(network, chain, args.name, [
+            hops.classifier(manager, text) for text in args.classifier])
+        return _view(network, chains.find(network, chain.id))
+
+
+class ShowChainStats(_ChainCommand, command.Lister):
+    """List the hops of a chain with their rates and drops.
 
     The row "entered" counts the packets that entered the chain. Live: the
     guests of the hop that work, of all. Loops: frames that would have passed
@@ -151,7 +194,7 @@ class ShowChain(_ChainCommand, command.Lister):
     drops them. A fused chain has one hop, which
     names the others and the server that has them.
 
-    Example: openstack clickos chain show web
+    Example: openstack clickos chain stats web
     """
 
     def get_parser(self, prog_name):
@@ -357,6 +400,35 @@ def _refusals():
     except sdk_exc.SDKException as exc:
         raise exceptions.CommandError(
             shown.text(getattr(exc, 'details', None) or str(exc)))
+
+
+def _view(network, chain):
+    """Return columns and values of a chain."""
+    found, steers = chains.hops(network, chain), chains.described(
+        network, chain)
+    return zip(*(
+        ('id', chain.id),
+        ('name', shown.line(chain.name)),
+        ('hops', _path(found)),
+        ('classifiers', format_columns.ListColumn(
+            list(map(shown.line, steers['classifiers'])))),
+        ('networks', format_columns.ListColumn(_networks(network, found))),
+        ('ports', format_columns.ListDictColumn(
+            [_pair(hop, pair) for hop in found for pair in hop.pairs])),
+        ('direction', steers['direction']),
+        ('fused', any(chains.is_fused(hop.group) for hop in found))))
+
+
+def _networks(network, found):
+    """List the networks of the hops' ports."""
+    ids = {network.get_port(pair.ingress).network_id
+           for hop in found for pair in hop.pairs}
+    return sorted(shown.line(network.get_network(key).name) for key in ids)
+
+
+def _pair(hop, pair):
+    return {'hop': shown.line(hop.name), 'guest': shown.line(pair.name),
+            'ingress': pair.ingress, 'egress': pair.egress}
 
 
 def _path(found):

@@ -89,7 +89,8 @@ class ListEvent(guest.GuestCommand, command.Lister):
                      for each in reversed(source.operations(vnf_id))]
             servers = [(each.server_id, each.vdu) for each in vnf.guests
                        if each.server_id
-                       and args.vnfc in (None, each.id, each.vdu)]
+                       and args.vnfc in (None, each.id, each.vdu,
+                                         each.name)]
         else:
             servers = [(guest.server_id(manager, args), args.guest)]
         compute = manager.sdk_connection.compute

@@ -2,6 +2,7 @@
 """Commands on a guest, and which one it is."""
 
 from clickos_client import api
+from clickos_client import outcomes
 from osc_lib.command import command
 from osc_lib import exceptions
 
@@ -25,7 +26,8 @@ class GuestCommand(command.Command):
             help='<guest> is a VNF instance of Tacker')
         parser.add_argument(
             '--vnfc', metavar='<vnfc>',
-            help='VDU or VNFC id of the guest, if the VNF has several')
+            help='Guest of a VNF that has several: its name such as'
+                 ' VDU1-0, VDU or VNFC id')
         parser.add_argument('guest', metavar='<guest>', help='Name or ID')
         return parser
 
@@ -37,10 +39,20 @@ def find(manager, args):
     """
     if args.kind == 'vnf':
         ids = vnf_ids(manager, args.guest)
-        return api.Vnf(only_vnf(ids, args.guest), args.vnfc)
+        vnf_id = only_vnf(ids, args.guest)
+        return api.Vnf(vnf_id, _vnfc(manager, vnf_id, args.vnfc))
     if args.vnfc:
         raise exceptions.CommandError('--vnfc goes with --vnf')
     return api.Server(find_server(manager, args.guest))
+
+
+def _vnfc(manager, vnf_id, name):
+    """Return what clickos-api takes for a guest's name: a VNFC id or VDU."""
+    if name is None:
+        return None
+    vnf = tacker.Tacker(manager).vnf(vnf_id)
+    short = [each.id for each in vnf.guests if name == each.name]
+    return short[0] if len(short) == 1 else name
 
 
 def server_ids(manager, args):
@@ -52,15 +64,11 @@ def server_ids(manager, args):
     if isinstance(found, api.Server):
         return [found.id]
     vnf = tacker.Tacker(manager).vnf(found.id)
-    ids = [each.server_id for each in vnf.guests if each.server_id
-           and args.vnfc in (None, each.id, each.vdu)]
-    if not ids and args.vnfc:
-        raise exceptions.CommandError(
-            f'VNF instance {vnf.id} has no guest {shown.line(args.vnfc)};'
-            f' it has {_names(vnf)}')
+    guests = named(vnf, args.vnfc) if args.vnfc else vnf.guests
+    ids = [each.server_id for each in guests if each.server_id]
     if not ids:
         raise exceptions.CommandError(
-            f'VNF instance {vnf.id} has no guest; instantiate it first')
+            outcomes.no_guest(vnf.id, vnf.launched))
     return ids
 
 
@@ -75,9 +83,46 @@ def server_id(manager, args):
     return ids[0]
 
 
+def named(vnf, name):
+    """List the guests of a VNF with a short name, a VDU or a VNFC id.
+
+    :raises CommandError: if there is none
+    """
+    found = [each for each in vnf.guests
+             if name in (each.name, each.vdu, each.id)]
+    if not found:
+        raise exceptions.CommandError(
+            f'VNF instance {vnf.id} has no guest {shown.line(name)};'
+            f' it has {_names(vnf)}')
+    return found
+
+
+def find_vnfs(source, names):
+    """Return the vnf.Vnf of each name or id, each once.
+
+    :raises CommandError: if a name is unknown or ambiguous
+    """
+    ids = dict.fromkeys(only_vnf(source.ids(name), name) for name in names)
+    return [source.vnf(vnf_id) for vnf_id in ids]
+
+
 def _names(vnf):
-    return ', '.join(f'{shown.line(each.vdu)} {each.id}'
+    return ', '.join(f'{shown.line(each.name)} {each.id}'
                      for each in vnf.guests) or 'none'
+
+
+def values(manager, found, names, max_age=None):
+    """Return {name: value} of handlers of a guest that was found.
+
+    :raises api.ClickOSError: if a handler has no value
+    """
+    if len(names) == 1:
+        return {names[0]: manager.clickos.read(found, names[0], max_age)}
+    read = manager.clickos.read_many(found, names, max_age)
+    for value in read.values():
+        if isinstance(value, api.ClickOSError):
+            raise value
+    return read
 
 
 def find_server(manager, name):

@@ -3,8 +3,10 @@
 
 import fnmatch
 import json
+import sys
 
 from clickos_client import graph
+from clickos_client import limits
 from osc_lib.command import command
 from osc_lib import exceptions
 
@@ -81,6 +83,10 @@ class ReadHandler(guest.GuestCommand):
         _add_format(parser)
         parser.add_argument('handler', metavar='<handler>', nargs='+',
                             help='ELEMENT.HANDLER, such as fw.config')
+        parser.add_argument(
+            '--max-age', metavar='<seconds>', type=float,
+            help='Take values that are at most this old, 0 to'
+                 f' {limits.MAX_AGE_S}; else the guest answers')
         return parser
 
     def take_action(self, parsed_args):
@@ -88,8 +94,8 @@ class ReadHandler(guest.GuestCommand):
         manager = self.app.client_manager
         with shown.refusals():
             found = guest.find(manager, parsed_args)
-            values = {name: manager.clickos.read(found, name)
-                      for name in parsed_args.handler}
+            values = guest.values(manager, found, parsed_args.handler,
+                                  parsed_args.max_age)
         self.app.stdout.write(
             json.dumps(values, indent=2) + '\n'
             if parsed_args.format == 'json' else _as_text(values))
@@ -104,7 +110,10 @@ def _as_text(values):
 
 
 class WriteHandler(guest.GuestCommand):
-    """Write a handler of a guest; it keeps the value over a restart.
+    """Write a handler of a guest; it keeps a value over a restart.
+
+    A restart does not repeat commands, such as reset, and edits of tables,
+    such as add and remove. The command says so.
 
     Example: openstack clickos handler write --vnf edge-firewall fw.config
     "allow icmp, deny all"
@@ -121,19 +130,49 @@ class WriteHandler(guest.GuestCommand):
         parser.add_argument('--file', metavar='<file>',
                             help='Write the contents of this file instead;'
                                  ' - for standard input')
+        parser.add_argument('--yes', action='store_true',
+                            help='Do not ask before a handler "stop": it ends'
+                                 ' the router, which forwards nothing until'
+                                 ' its server is rebooted')
         return parser
 
     def take_action(self, parsed_args):
         """Write and say so."""
         manager = self.app.client_manager
         value = _value(parsed_args)
+        if not parsed_args.yes:
+            _ask_before_stop(parsed_args.handler)
         with shown.refusals():
             revision = manager.clickos.write(
                 guest.find(manager, parsed_args), parsed_args.handler, value)
-        text = f'{parsed_args.handler}: accepted, revision {revision}'
+        text = f'{parsed_args.handler}: {_said(revision)}'
         if parsed_args.format == 'json':
-            text = json.dumps({'revision': revision})
+            text = json.dumps({
+                'revision': revision, 'kept': not (
+                    revision.commands or revision.edits)})
         self.app.stdout.write(text + '\n')
+
+
+def _said(revision):
+    """Say what the guest did, and what its next start repeats."""
+    if revision.commands:
+        return 'done; a restart of the guest does not repeat it'
+    if revision.edits:
+        return (f'accepted, revision {revision}, but not kept: a restart of'
+                ' the guest begins without this change')
+    return f'accepted, revision {revision}'
+
+
+def _ask_before_stop(name):
+    """Ask a person before a router ends; refuse without a terminal."""
+    if name.rpartition('.')[2] != 'stop':
+        return
+    effect = (f'{name}: the router ends and forwards nothing until its server'
+              ' is rebooted')
+    if not sys.stdin.isatty():
+        raise exceptions.CommandError(f'{effect}; add --yes to do it')
+    if input(f'{effect}. Stop it? [y/N] ').strip().lower() not in ('y', 'yes'):
+        raise exceptions.CommandError(f'{name}: not written')
 
 
 def _add_format(parser):

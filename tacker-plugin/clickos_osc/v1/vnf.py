@@ -1,82 +1,253 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack clickos vnf show."""
+"""openstack clickos vnf list | show | set."""
 
 from clickos_client import api
+from clickos_client import chains
 from osc_lib.cli import format_columns
 from osc_lib.command import command
+from osc_lib import exceptions
 
+from clickos_osc import networks
+from clickos_osc import packages
+from clickos_osc import properties
 from clickos_osc import shown
 from clickos_osc import tacker
 from clickos_osc.v1 import guest
+from clickos_osc.v1 import lifecycle
+from clickos_osc import waiting
 
 _COUNTERS = ('rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes')
+
+
+class ListVnf(command.Lister):
+    """List the VNFs of the project with their addresses.
+
+    Example: openstack clickos vnf list
+    """
+
+    def take_action(self, parsed_args):
+        """Ask Tacker and Neutron; return columns and rows."""
+        manager = self.app.client_manager
+        vnfs = tacker.Tacker(manager).vnfs()
+        ports = list(manager.sdk_connection.network.ports(
+            project_id=manager.sdk_connection.network.get_project_id()))
+        return ('ID', 'Name', 'Status', 'Product', 'Guests', 'Addresses'), [
+            (each.id, shown.line(each.name), each.status,
+             shown.line(each.product), len(each.guests),
+             format_columns.ListColumn(_addresses(ports, each.id)))
+            for each in vnfs]
 
 
 class ShowVnf(command.ShowOne):
     """Show a VNF with its guests, their ports and counters, the last error.
 
     The status is new, working, active, degraded (a guest does not run) or
-    failed (the last operation). The counters are those of the switch; rx
-    counts frames that the guest sent. Outputs are the values that the
-    descriptor names, read from each guest.
+    failed (the last operation). Ports have connection point, network and
+    addresses. Levels are those of scaling. The counters are those of the
+    switch; rx counts frames that the guest sent. Outputs are the values that
+    the descriptor names, read from each guest. Hosts are those that Nova
+    tells the user: names for administrators, else an ID for each host.
 
-    Example: openstack clickos vnf show edge-firewall -f json
+    Example: openstack clickos vnf show edge -f json
     """
 
     def get_parser(self, prog_name):
         """Add the argument."""
         parser = super().get_parser(prog_name)
-        parser.add_argument('vnf', metavar='<vnf>',
-                            help='Name or ID of a VNF instance of Tacker')
+        parser.add_argument('vnf', metavar='<vnf>', help='Name or ID of a VNF')
         return parser
 
     def take_action(self, parsed_args):
-        """Ask Tacker and clickos-api; return columns and values."""
+        """Ask Tacker, Neutron, Nova and clickos-api."""
         manager = self.app.client_manager
         source = tacker.Tacker(manager)
-        found = source.vnf(guest.only_vnf(source.ids(parsed_args.vnf),
-                                          parsed_args.vnf))
-        ports = [row for each in found.guests
-                 for row in _ports(manager.clickos, found, each)]
-        outputs = [row for each in found.guests
-                   for row in _outputs(manager.clickos, found, each)]
-        operation = found.operation
-        return zip(*(
-            ('id', found.id),
-            ('name', shown.line(found.name)),
-            ('description', shown.line(found.description)),
-            ('vnfd_id', found.vnfd_id),
-            ('product', shown.line(found.product)),
-            ('flavour', shown.line(found.flavour)),
-            ('status', found.status),
-            ('scale', format_columns.DictColumn(dict(found.scale))),
-            ('guests', format_columns.ListDictColumn(
-                [_guest(each) for each in found.guests])),
-            ('ports', format_columns.ListDictColumn(ports)),
-            ('outputs', format_columns.ListDictColumn(outputs)),
-            ('properties', format_columns.DictColumn(
-                {name: shown.text(value) for name, value
-                 in found.shown_properties.items()})),
-            ('last_update', shown.line(
-                str(found.verdict.get('verdict') or ''))),
-            ('last_operation', f'{operation.name} {operation.state}'
-             if operation else ''),
-            ('last_error', shown.text(_error(found)))))
+        return view(manager, source, guest.only_vnf(
+            source.ids(parsed_args.vnf), parsed_args.vnf))
 
 
-def _guest(each):
-    return {'vnfc': each.id, 'vdu': shown.line(each.vdu),
-            'server': each.server_id, 'state': shown.line(each.state)}
+class SetVnf(lifecycle.Progress, command.ShowOne):
+    """Change properties, networks, package or description of a VNF.
+
+    Properties with a handler change while the guests run. A network or a
+    package replaces guests: a network at once, a package at the next heal.
+    The command waits for the end if it has to know it for the next step.
+
+    Examples:
+      openstack clickos vnf set edge --property rules="allow all" --wait
+      openstack clickos vnf set edge --network right=dmz,ip=10.0.3.1 --wait
+      openstack clickos vnf set edge --package other.csar --wait
+    """
+
+    def get_parser(self, prog_name):
+        """Add the arguments."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('vnf', metavar='<vnf>', help='Name or ID of a VNF')
+        parser.add_argument('--property', metavar='<name>=<value>',
+                            action='append', default=[],
+                            help=properties.HELP)
+        parser.add_argument('--description', metavar='<text>',
+                            help='What the VNF is for')
+        parser.add_argument('--network', metavar=networks.METAVAR,
+                            action='append', default=[], help=networks.HELP)
+        parser.add_argument('--package', metavar='<package>',
+                            help='File, package of Tacker or of the catalog;'
+                                 ' the guests have it after "vnf heal"')
+        waiting.add_options(parser)
+        return parser
+
+    def take_action(self, parsed_args):
+        """Check all, then change; return columns and values."""
+        manager = self.app.client_manager
+        source = tacker.Tacker(manager)
+        found, = guest.find_vnfs(source, [parsed_args.vnf])
+        changes, links, package = _changes(manager, source, found,
+                                           parsed_args)
+        if package is not None:
+            changes['vnfdId'] = (package.vnfd_id if package.id
+                                 else packages.onboard(source, package)[1])
+        if changes:
+            self._modify(source, found, changes, parsed_args, bool(links))
+        if links:
+            self._await(source, parsed_args, waiting.Started(
+                found.id, found.name, 'CHANGE_EXT_CONN', source.start(
+                    found.id, 'change_ext_conn', extVirtualLinks=links)))
+        return view(manager, source, found.id)
+
+    def _modify(self, source, found, changes, args, is_first):
+        """Change what needs no other guests; another change may follow."""
+        self._await(source, args, waiting.Started(
+            found.id, found.name, 'MODIFY_INFO',
+            source.modify(found.id, **changes)), is_first)
+        refusal = source.vnf(found.id).refusal
+        if (args.wait or is_first) and 'metadata' in changes and refusal:
+            raise exceptions.CommandError(
+                f'{shown.line(found.name)}: the update is refused:'
+                f' {shown.text(refusal)}')
+
+    def _await(self, source, args, begun, is_first=False):
+        if args.wait or is_first:
+            self.waiter(source, args).one(begun)
 
 
-def _ports(clickos, found, each):
+def view(manager, source, vnf_id):
+    """Return columns and values of a VNF."""
+    found = source.vnf(vnf_id)
+    neutron = _neutron_ports(manager, found)
+    ports = [row for each in found.guests
+             for row in _ports(manager.clickos, found, each, neutron)]
+    outputs = [row for each in found.guests
+               for row in _outputs(manager.clickos, found, each)]
+    operation = found.operation
+    return zip(*(
+        ('id', found.id),
+        ('name', shown.line(found.name)),
+        ('description', shown.line(found.description)),
+        ('vnfd_id', found.vnfd_id),
+        ('product', shown.line(found.product)),
+        ('flavour', shown.line(found.flavour)),
+        ('status', found.status),
+        ('levels', format_columns.DictColumn(dict(found.scale))),
+        ('guests', format_columns.ListDictColumn(
+            [_guest(manager, each) for each in found.guests])),
+        ('addresses', format_columns.DictListColumn(_by_point(neutron))),
+        ('ports', format_columns.ListDictColumn(ports)),
+        ('outputs', format_columns.ListDictColumn(outputs)),
+        ('properties', format_columns.DictColumn(
+            {name: shown.text(value) for name, value
+             in found.shown_properties.items()})),
+        ('last_update', shown.line(
+            str(found.verdict.get('verdict') or ''))),
+        ('last_operation', f'{operation.name} {operation.state}'
+         if operation else ''),
+        ('last_error', shown.text(_error(found)))))
+
+
+def _changes(manager, source, found, args):
+    """Return the body of the change, the links and the new package."""
+    package, body, links = None, {}, []
+    if args.package:
+        package = packages.find(source, manager.clickos, args.package)
+    if args.property or args.network:
+        descriptor = (package or packages.of_vnf(
+            source, found.vnfd_id)).descriptor
+        values = properties.parse(descriptor['properties'], args.property)
+        if values:
+            body['metadata'] = {'clickos_properties': values}
+        links = networks.links(manager, descriptor['connection_points'],
+                               args.network, is_complete=False)
+    if args.description is not None:
+        body['vnfInstanceDescription'] = args.description
+    if not body and not links and package is None:
+        raise exceptions.CommandError(
+            f'{shown.line(found.name)}: nothing to change; give --property,'
+            ' --network, --package or --description')
+    return body, links, package
+
+
+def _neutron_ports(manager, found):
+    """Return the VNF's ports by id: connection point, network, addresses."""
+    network = manager.sdk_connection.network
+    names, ports = {}, {}
+    prefixes = tuple(f'{each.name}-' for each in found.guests)
+    for port in chains.ports(network, chains.VNF_MARK + found.id):
+        if port.network_id not in names:
+            names[port.network_id] = shown.line(
+                network.get_network(port.network_id).name)
+        ports[port.id] = {
+            'connection_point': shown.line(_point(port.name, prefixes)),
+            'network': names[port.network_id],
+            'addresses': _fixed(port)}
+    return ports
+
+
+def _point(name, prefixes):
+    """Return the connection point in a port's name: GUEST-POINT."""
+    for prefix in prefixes:
+        if name.startswith(prefix):
+            return name.removeprefix(prefix)
+    return name
+
+
+def _fixed(port):
+    return [each['ip_address'] for each in port.fixed_ips or ()]
+
+
+def _by_point(ports):
+    found = {}
+    for port in ports.values():
+        found.setdefault(port['connection_point'], []).extend(
+            f'{port["network"]}={address}' for address in port['addresses'])
+    return found
+
+
+def _addresses(ports, vnf_id):
+    """List the addresses of a VNF among those of the project."""
+    return [address for port in ports
+            if port.description == chains.VNF_MARK + vnf_id
+            for address in _fixed(port)]
+
+
+def _guest(manager, each):
+    row = {'name': shown.line(each.name), 'vnfc': each.id,
+           'vdu': shown.line(each.vdu), 'server': each.server_id,
+           'state': shown.line(each.state)}
+    server = manager.sdk_connection.compute.find_server(
+        each.server_id, ignore_missing=True) if each.server_id else None
+    if server is not None:
+        row['host'] = shown.line(getattr(server, 'compute_host', None)
+                                 or getattr(server, 'host_id', None) or '')
+    return row
+
+
+def _ports(clickos, found, each, neutron):
     """Return a row for each port of a guest, or one that says why not."""
     try:
         ports = clickos.list_ports(api.Vnf(found.id, each.id))
     except api.ClickOSError as exc:
-        return [{'vdu': shown.line(each.vdu),
+        return [{'guest': shown.line(each.name),
                  'error': shown.line(exc.message)}]
-    return [{'vdu': shown.line(each.vdu), 'port': port['id'],
+    return [{'guest': shown.line(each.name), 'port': port['id'],
+             **neutron.get(port['id'], {}),
              'mac': shown.line(port['mac_address']),
              'link': 'up' if port['link_up'] else 'down',
              **{name: port['counters'].get(name, 0) for name in _COUNTERS},
@@ -87,17 +258,21 @@ def _ports(clickos, found, each):
 
 def _outputs(clickos, found, each):
     """Return a row for each output of a guest, or one that says why not."""
-    rows = []
-    for name, handler in found.outputs_of(each.vdu).items():
-        row = {'vnfc': each.id, 'vdu': shown.line(each.vdu),
-               'output': shown.line(name)}
-        try:
-            value = clickos.read(api.Vnf(found.id, each.id), handler)
-            row['value'] = shown.line(value.strip())
-        except api.ClickOSError as exc:
-            row['error'] = shown.line(exc.message)
-        rows.append(row)
-    return rows
+    outputs = found.outputs_of(each.vdu)
+    try:
+        values = clickos.read_many(api.Vnf(found.id, each.id),
+                                   outputs.values()) if outputs else {}
+    except api.ClickOSError as exc:
+        values = dict.fromkeys(outputs.values(), exc)
+    return [{'vnfc': each.id, 'vdu': shown.line(each.vdu),
+             'output': shown.line(name), **_output(values[handler])}
+            for name, handler in outputs.items()]
+
+
+def _output(value):
+    if isinstance(value, api.ClickOSError):
+        return {'error': shown.line(value.message)}
+    return {'value': shown.line(value.strip())}
 
 
 def _error(found):

@@ -53,9 +53,9 @@ class WatchHandler(guest.GuestCommand):
         target = guest.find(manager, parsed_args)
         known, rounds = {}, 0
         while True:
-            for name in parsed_args.handler:
-                with shown.refusals():
-                    value = manager.clickos.read(target, name)
+            with shown.refusals():
+                values = guest.values(manager, target, parsed_args.handler)
+            for name, value in values.items():
                 if known.get(name) != value:
                     known[name] = value
                     self.app.stdout.write(

@@ -22,7 +22,8 @@ class Interface:
     """A connection point as Neutron made it.
 
     Address and network are None without an address of this version. A
-    gateway may be None. ips and ip6s are all addresses, those first.
+    gateway may be None. ips and ip6s are all addresses, those first. A dual
+    one may lack addresses of a version that the configuration refers to.
     """
 
     cp: str
@@ -36,6 +37,7 @@ class Interface:
     gateway6: str = None
     ips: tuple = ()
     ip6s: tuple = ()
+    is_dual: bool = False
 
 
 def prefix(cp):
@@ -79,24 +81,26 @@ def _interface(vif, interface, text):
     """Return the variables; of IPv6 and of lists only those that text has."""
     name = prefix(interface.cp)
     found = [(name + 'VIF', vif), (name + 'MAC', interface.mac)]
-    found += _addresses(name, text, 4, interface.ip, interface.net,
+    needed = '' if interface.is_dual else text
+    found += _addresses(name, needed, 4, interface.ip, interface.net,
                         interface.gateway)
     found.append((name + 'MTU', interface.mtu))
-    more = _addresses(name, text, 6, interface.ip6, interface.net6,
+    more = _addresses(name, needed, 6, interface.ip6, interface.net6,
                       interface.gateway6)
     more += [(name + 'IPS', ' '.join(interface.ips or _NONE[4][:1])),
              (name + 'IP6S', ' '.join(interface.ip6s or _NONE[6][:1]))]
     return found + [pair for pair in more if _has(text, pair[0])]
 
 
-def _addresses(name, text, version, ip, net, gateway):
+def _addresses(name, needed, version, ip, net, gateway):
     """Return the variables of an IP version.
 
+    :param needed: the text whose variables must have an address
     :raises: ResourceNotUsable if the text needs an address that is missing
     """
     end = '' if version == 4 else '6'
-    if ip is None and (_has(text, name + 'IP' + end)
-                       or _has(text, name + 'NET' + end)):
+    if ip is None and (_has(needed, name + 'IP' + end)
+                       or _has(needed, name + 'NET' + end)):
         raise exception.ResourceNotUsable(
             kind='connection point', name=name[:-1].lower(),
             reason='has no IPv%d address; give its network a subnet'

@@ -18,6 +18,7 @@ from tacker_clickos.vnfd import groups
 from tacker_clickos.vnfd import interfaces
 from tacker_clickos.vnfd import mapping
 from tacker_clickos.vnfd import model
+from tacker_clickos.vnfd import points as _points
 from tacker_clickos.vnfd import scaling
 from tacker_clickos.vnfd import topology
 from tacker_clickos.vnfd import virtual_links
@@ -134,9 +135,11 @@ def _whole(place, documents, path, package_dir):
     for name, node in vdus.items():
         node_place = '%s: %s' % (place, name)
         with _noted(node_place, faults):
-            found[name] = _vdu(
-                node_place, name, node, _cps(node_place, name, nodes, types),
-                points)
+            cps = _cps(node_place, name, nodes, types)
+            found[name] = dataclasses.replace(
+                _vdu(node_place, name, node, cps, points),
+                points={cp: _points.read('%s: %s' % (place, cp), nodes[cp])
+                        for cp in cps})
         with _noted(node_place, faults):
             configuration = _configuration(
                 node_place, node, policies.get(name), package_dir, path,

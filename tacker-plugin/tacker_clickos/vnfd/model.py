@@ -72,6 +72,22 @@ class Configuration:
 
 
 @dataclasses.dataclass(frozen=True)
+class Point:
+    """A connection point: the IP versions that it may have, and its role.
+
+    One with both versions needs an address of one of them only.
+    """
+
+    versions: tuple = (4,)
+    role: typing.Optional[str] = None
+
+    @property
+    def is_dual(self):
+        """Tell whether it works without an address of one version."""
+        return len(self.versions) > 1
+
+
+@dataclasses.dataclass(frozen=True)
 class InternalLink:
     """A network of a VNF's own."""
 
@@ -106,12 +122,18 @@ class Vdu:
     vcpus: int
     cps: tuple
     configuration: Configuration
+    #: {CP: Point}
+    points: dict = dataclasses.field(default_factory=dict)
     most: int = 1
     #: {CP: InternalLink} of those that no request connects
     internal: dict = dataclasses.field(default_factory=dict)
     placement: typing.Optional[Placement] = None
     #: {extra spec: value} that the flavor needs
     specs: dict = dataclasses.field(default_factory=dict)
+
+    def point(self, cp):
+        """Return the Point of a connection point."""
+        return self.points.get(cp, Point())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 
 import hashlib
 import io
+import os
 import re
 import uuid
 import zipfile
@@ -47,6 +48,19 @@ def firewall(click=None, vnfd=None, meta=None, without=(), more=None):
 def nat():
     """Return the bytes of the NAT's package with a VNFD id of its own."""
     return _zip(_fresh(CONF.clickos.nat_csar_path, 'Definitions/nat.yaml'))
+
+
+def of_catalog(name, vnfd=None):
+    """Return the bytes of a VNF's package with a VNFD id of its own.
+
+    :param vnfd: function from the VNFD's text to another one
+    """
+    entry = f'Definitions/{name}.yaml'
+    files = _fresh(os.path.join(CONF.clickos.catalog_path, f'{name}.csar'),
+                   entry)
+    if vnfd:
+        files[entry] = _changed(vnfd, files[entry])
+    return _zip(files)
 
 
 def _fresh(path, vnfd):

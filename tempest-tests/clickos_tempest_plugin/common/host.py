@@ -56,15 +56,26 @@ class Host:
         """Kill a service of the host and start it again."""
         self.run('restart', service)
 
-    @contextlib.contextmanager
+    def power_cut(self):
+        """Kill all that runs on the host, and boot it."""
+        self.run('power-cut', timeout_s=300)
+
     def outage(self, service, kind, seconds):
         """Take a service away, also in the background; it comes back.
 
         It is away inside the context, as long as ``seconds`` last, and back
         behind it.
         """
+        return self._away(seconds, 'outage', service, kind)
+
+    def read_only(self, seconds):
+        """Let cosmosd's folder of state take no write, as :meth:`outage`."""
+        return self._away(seconds, 'read-only')
+
+    @contextlib.contextmanager
+    def _away(self, seconds, *arguments):
         process = subprocess.Popen(
-            self.command('outage', service, kind, '--seconds', str(seconds)),
+            self.command(*arguments, '--seconds', str(seconds)),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True)
         try:
@@ -75,7 +86,7 @@ class Host:
             output += process.communicate(timeout=seconds + 120)[0]
         if process.returncode:
             raise exceptions.TempestException(
-                f'host: outage of {service}: {output}')
+                f'host: {shlex.join(arguments)}: {output}')
 
     def leftovers(self, server_id):
         """List what of a server is on the host: guest, store keys, ports."""

@@ -30,6 +30,13 @@ class ClickOSClient(base.Client):
         return self.call('GET', self._path(kind, guest_id, name),
                          200)[1]['value']
 
+    def read_handlers(self, guest_id, names, kind='servers', **more):
+        """Return {name: value, or the code of an error}."""
+        found = self.call('POST', f'v1/{kind}/{guest_id}/reads', 200,
+                          {'names': names, **more})[1]['values']
+        return {each['name']: each['value'] if 'value' in each
+                else each['error']['code'] for each in found}
+
     def write_handler(self, guest_id, name, value, kind='servers'):
         """Write a handler; return the revision."""
         return self._change('PUT', self._path(kind, guest_id, name),

@@ -42,6 +42,7 @@ Examples:
   vale-ctl offload register vale0:fw --rule \"drop src 10.0.0.0/8 proto 17 dport 53\"
   vale-ctl offload register vale0:lb --rule \"redirect 02:00:00:00:00:05 src 10.0.1.9\"
   vale-ctl offload show vale0
+  vale-ctl kept
   vale-ctl workers
   vale-ctl silent
   vale-ctl move vale0:client 1
@@ -79,6 +80,8 @@ pub enum Command {
     /// Attaches an interface, or a Xen guest, whose device it makes in the store. --allow turns
     /// port security on.
     Attach(Attach),
+    /// Shows the requests that valed repeats when it starts, and why some are not in force.
+    Kept,
     /// Detaches a port; one that does not exist is fine.
     Detach(Detach),
     /// In a driver domain: adds and removes the ports that domain 0 describes, until it is ended.
@@ -273,7 +276,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 26);
+        assert_eq!(examples.len(), 27);
         for example in examples {
             Arguments::try_parse_from(words(example)).map(drop).unwrap();
         }

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use clap::{Args, Subcommand};
 use vale_proto::{
     ChainCounters, ChainId, ChainInfo, ChainName, ChainSet, Classifier, Hop, HostState, IpNet,
-    OnFailure, Pair, Path, PortRange, SwitchName, ValeClient,
+    Keep, OnFailure, Pair, Path, PortRange, SwitchName, ValeClient,
 };
 
+use crate::kept;
 use crate::show::{self, Format};
 
 #[derive(Subcommand)]
@@ -65,15 +66,15 @@ pub fn run(
     command: &ChainCommand,
     format: Format,
 ) -> Result<String, String> {
-    let done = match command {
+    let request = match command {
         ChainCommand::List { switch } => {
             let chains = client.chain_list(switch.clone());
             return chains.map(|c| show(&c, format)).map_err(|e| e.to_string());
         }
-        ChainCommand::Set(set) => client.chain_set(&chain_set(set)),
-        ChainCommand::Remove { chain } => client.chain_remove(chain),
+        ChainCommand::Set(set) => Keep::ChainSet(Box::new(chain_set(set))),
+        ChainCommand::Remove { chain } => Keep::ChainRemove(chain.clone()),
     };
-    done.map(|()| String::new()).map_err(|e| e.to_string())
+    kept::keep(client, &request).map(|()| String::new())
 }
 
 fn chain_set(arguments: &SetArguments) -> ChainSet {

@@ -5,6 +5,7 @@
 mod arguments;
 mod chain;
 mod follow;
+mod kept;
 mod mirror;
 mod offload;
 mod policy;
@@ -16,7 +17,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use clap_complete::Shell;
-use vale_proto::{GuestVif, Pcap, PortAdd, PortId, PortInfo, PortMove, PortSet, ValeClient, Vxlan};
+use vale_proto::{
+    GuestVif, Keep, Pcap, PortAdd, PortId, PortInfo, PortMove, PortSet, ValeClient, Vxlan,
+};
 
 use arguments::{Arguments, Attach, Command, Detach, KindChoice};
 
@@ -64,7 +67,11 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
     let format = arguments.output;
     let done = match command {
         Command::List => return ports(&mut client, None).map(|p| show::switches(&p, format)),
+        Command::Kept => return kept::list(&mut client, format),
         Command::Ports { switch } => {
+            if format == show::Format::Table {
+                kept::note_waiting(&mut client);
+            }
             return ports(&mut client, switch.clone()).map(|p| show::ports(&p, format));
         }
         Command::Stats { of } => {
@@ -73,18 +80,19 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
         Command::Attach(attach) => {
             let add = port_add(attach);
             xen::make_device(&arguments.xenstore, 0, &add)?;
-            let added = client.port_add(&add).map(drop);
+            let guest = add.guest;
+            let added = add_port(&mut client, add);
             if added.is_err() {
-                xen::remove_device(&arguments.xenstore, 0, xen::ours(add.guest))?;
+                xen::remove_device(&arguments.xenstore, 0, xen::ours(guest))?;
             }
-            added
+            return added.map(|()| String::new());
         }
         Command::Detach(Detach { port, .. }) => {
             let port = port.as_ref().ok_or("detach: needs a port")?;
             let guest = guest_of(&mut client, port)?;
-            let removed = client.port_remove(&port.switch, &port.port);
+            let removed = kept::keep(&mut client, &Keep::PortRemove(port.clone()));
             xen::remove_device(&arguments.xenstore, 0, xen::ours(guest))?;
-            removed
+            return removed.map(|()| String::new());
         }
         Command::Limit(arguments) => {
             return policy::limit(&mut client, arguments).map(|()| String::new());
@@ -122,14 +130,23 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
         Command::Mirror { command } => return mirror::run(&mut client, command, format),
         Command::Set { port, link } => {
             let PortId { switch, port } = port.clone();
-            client.port_set(&PortSet {
+            let set = PortSet {
                 switch,
                 port,
                 link_up: link.is_up(),
-            })
+            };
+            return kept::keep(&mut client, &Keep::PortSet(set)).map(|()| String::new());
         }
     };
     done.map(|()| String::new()).map_err(|e| e.to_string())
+}
+
+/// Adds a port. valed does not keep the port of a domain, which ends with it.
+fn add_port(client: &mut ValeClient, add: PortAdd) -> Result<(), String> {
+    match add.guest {
+        Some(_) => client.port_add(&add).map(drop).map_err(|e| e.to_string()),
+        None => kept::keep(client, &Keep::PortAdd(Box::new(add))),
+    }
 }
 
 fn completion(shell: Shell) -> String {
@@ -221,6 +238,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         mac: attach.mac,
         allowed: attach.allow.clone(),
         port_security: !attach.allow.is_empty(),
+        dhcp_server: false,
         vlan: attach.vlan,
         vxlan: vxlan(attach),
         pipe: attach.pipe.clone(),

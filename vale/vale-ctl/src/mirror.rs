@@ -2,10 +2,11 @@
 //! The commands about mirrors.
 use clap::{Args, Subcommand, ValueEnum};
 use vale_proto::{
-    MIRROR_RATE, MirrorId, MirrorInfo, MirrorName, MirrorSet, PortName, Side, SwitchName,
+    Keep, MIRROR_RATE, MirrorId, MirrorInfo, MirrorName, MirrorSet, PortName, Side, SwitchName,
     ValeClient,
 };
 
+use crate::kept;
 use crate::show::{self, Format};
 
 #[derive(Subcommand)]
@@ -58,15 +59,15 @@ pub fn run(
     command: &MirrorCommand,
     format: Format,
 ) -> Result<String, String> {
-    let done = match command {
+    let request = match command {
         MirrorCommand::List { switch } => {
             let mirrors = client.mirror_list(switch.clone());
             return mirrors.map(|m| show(&m, format)).map_err(|e| e.to_string());
         }
-        MirrorCommand::Set(set) => client.mirror_set(&mirror_set(set)),
-        MirrorCommand::Remove { mirror } => client.mirror_remove(mirror),
+        MirrorCommand::Set(set) => Keep::MirrorSet(mirror_set(set)),
+        MirrorCommand::Remove { mirror } => Keep::MirrorRemove(mirror.clone()),
     };
-    done.map(|()| String::new()).map_err(|e| e.to_string())
+    kept::keep(client, &request).map(|()| String::new())
 }
 
 fn mirror_set(arguments: &SetArguments) -> MirrorSet {

@@ -2,10 +2,11 @@
 //! The commands about rules that decide packets for guests.
 use clap::{Args, Subcommand, ValueEnum};
 use vale_proto::{
-    OffloadEnable, OffloadId, OffloadInfo, OffloadRule, OffloadSet, Owner, PortId, SwitchName,
-    ValeClient,
+    Keep, OffloadEnable, OffloadId, OffloadInfo, OffloadRule, OffloadSet, Owner, PortId,
+    SwitchName, ValeClient,
 };
 
+use crate::kept;
 use crate::show::{self, Format};
 
 #[derive(Subcommand)]
@@ -72,17 +73,17 @@ pub fn run(
     command: &OffloadCommand,
     format: Format,
 ) -> Result<String, String> {
-    let done = match command {
+    let request = match command {
         OffloadCommand::Show { switch } => {
             let found = client.offload_list(switch.clone());
             return found.map(|f| show(&f, format)).map_err(|e| e.to_string());
         }
-        OffloadCommand::Register(of) => client.offload_set(&offload_set(of)).map(drop),
-        OffloadCommand::Enable(of) => client.offload_enable(&enable(of, true)),
-        OffloadCommand::Disable(of) => client.offload_enable(&enable(of, false)),
-        OffloadCommand::Cancel(of) => client.offload_remove(&id(of)).map(drop),
+        OffloadCommand::Register(of) => Keep::OffloadSet(offload_set(of)),
+        OffloadCommand::Enable(of) => Keep::OffloadEnable(enable(of, true)),
+        OffloadCommand::Disable(of) => Keep::OffloadEnable(enable(of, false)),
+        OffloadCommand::Cancel(of) => Keep::OffloadRemove(id(of)),
     };
-    done.map(|()| String::new()).map_err(|e| e.to_string())
+    kept::keep(client, &request).map(|()| String::new())
 }
 
 fn offload_set(of: &RegisterArguments) -> OffloadSet {

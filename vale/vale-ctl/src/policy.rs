@@ -2,9 +2,10 @@
 //! The commands that limit and filter ports, and limit segments.
 use clap::Args;
 use vale_proto::{
-    Limits, PortFilter, PortId, PortLimit, Rates, Rule, SegmentLimit, SwitchName, ValeClient,
+    Keep, Limits, PortFilter, PortId, PortLimit, Rates, Rule, SegmentLimit, SwitchName, ValeClient,
 };
 
+use crate::kept;
 use crate::show::{self, Format};
 
 #[derive(Args)]
@@ -86,7 +87,7 @@ pub fn limit(client: &mut ValeClient, limit: &LimitArguments) -> Result<(), Stri
         port,
         limits: limit.limits.limits(),
     };
-    client.port_limit(&limit).map_err(|e| e.to_string())
+    kept::keep(client, &Keep::PortLimit(limit))
 }
 
 /// Replaces all limits of a segment.
@@ -96,7 +97,7 @@ pub fn limit_segment(client: &mut ValeClient, limit: &SegmentArguments) -> Resul
         segment: limit.segment,
         limits: limit.limits.limits(),
     };
-    client.segment_limit(&limit).map_err(|e| e.to_string())
+    kept::keep(client, &Keep::SegmentLimit(limit))
 }
 
 /// The segments with limits.
@@ -125,5 +126,5 @@ pub fn filter(client: &mut ValeClient, filter: &FilterArguments) -> Result<(), S
         port,
         rules,
     };
-    client.port_filter(&filter).map_err(|e| e.to_string())
+    kept::keep(client, &Keep::PortFilter(filter))
 }

@@ -79,14 +79,15 @@ impl Folders {
         }
     }
 
-    fn write(&self, interface: &str, now: &InForce) -> Result<(), String> {
-        let path = self.state_of(interface);
-        let (new, text) = (
-            path.with_extension("new"),
-            serde_json::json!(now).to_string(),
-        );
-        let written = fs::write(&new, text).and_then(|()| fs::rename(&new, &path));
-        written.map_err(|e| format!("{}: {e}", path.display()))
+    /// Writes the state beside its file, where a full disk shows before anything has changed.
+    fn prepare(&self, interface: &str, now: &InForce) -> Result<PathBuf, String> {
+        let new = self.state_of(interface).with_extension("new");
+        let text = serde_json::json!(now).to_string();
+        fs::write(&new, text).map_err(|e| {
+            let removed = remove(&new).err().map(|left| format!("; {left}"));
+            format!("{}: {e}{}", new.display(), removed.unwrap_or_default())
+        })?;
+        Ok(new)
     }
 
     /// Gives an interface a policy. Each direction changes from one packet to the next. Connections
@@ -101,11 +102,27 @@ impl Folders {
         for folder in [&maps, &self.state] {
             fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         }
-        self.keep_maps(interface, index, policy)?;
-        let mut programs = load(&file, &maps).map_err(|e| format!("{interface}: {e}"))?;
-        attach(interface, &mut programs).map_err(|e| format!("{interface}: {e}"))?;
-        let policy = policy.clone();
-        self.write(interface, &InForce { index, policy })
+        let now = InForce {
+            index,
+            policy: policy.clone(),
+        };
+        let new = self.prepare(interface, &now)?;
+        self.change(interface, &now, &file, &maps)
+            .inspect_err(|_| drop(remove(&new)))?;
+        let path = self.state_of(interface);
+        fs::rename(&new, &path).map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    fn change(
+        &self,
+        interface: &str,
+        now: &InForce,
+        file: &[u8],
+        maps: &Path,
+    ) -> Result<(), String> {
+        self.keep_maps(interface, now.index, &now.policy)?;
+        let mut programs = load(file, maps).map_err(|e| format!("{interface}: {e}"))?;
+        attach(interface, &mut programs).map_err(|e| format!("{interface}: {e}"))
     }
 
     /// Removes the maps of before that the policy cannot use.
@@ -243,4 +260,33 @@ fn chain(error: impl std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_cannot_be_written_leaves_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let folders = Folders {
+            maps: dir.path().join("maps"),
+            state: dir.path().to_owned(),
+        };
+        let now = InForce {
+            index: 1,
+            policy: serde_json::from_str("{}").unwrap(),
+        };
+        let new = folders.prepare("eth0", &now).unwrap();
+        fs::rename(&new, folders.state_of("eth0")).unwrap();
+        // As a full disk, but at the first byte.
+        std::os::unix::fs::symlink("/dev/full", &new).unwrap();
+        let error = folders.prepare("eth0", &now).unwrap_err();
+        assert!(
+            error.ends_with("No space left on device (os error 28)"),
+            "{error}"
+        );
+        assert!(new.symlink_metadata().is_err());
+        assert_eq!(folders.read("eth0").unwrap().unwrap(), now);
+    }
 }

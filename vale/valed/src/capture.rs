@@ -44,7 +44,11 @@ impl Capture {
             ..PcapHeader::default()
         };
         let writer = PcapWriter::with_header(file, header);
-        let writer = writer.map_err(io::Error::other)?;
+        let writer = writer.map_err(|e| {
+            // On a full disk: without a header the file would only be in the way of the next one.
+            let _ = std::fs::remove_file(path);
+            io::Error::other(e)
+        })?;
         let (sender, frames) = sync_channel(QUEUE);
         let name = path.display().to_string();
         let write = move || {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of the control socket.
 mod chain;
+pub mod keep;
 mod mirror;
 mod offload;
 mod segment;
@@ -9,6 +10,7 @@ mod worker;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, TypedWithFds, Verb};
 use log::info;
@@ -22,6 +24,7 @@ use vale_proto::{
 use crate::filter::Filter;
 use crate::forwarder::{AddFailure, MAX_SWITCHES};
 use crate::guard::Guard;
+use crate::kept::Kept;
 use crate::links::Links;
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
@@ -37,6 +40,8 @@ pub struct Control {
     /// None on a host without Xen.
     pub xen: Option<Xen>,
     pub links: Links,
+    /// An operator's requests.
+    pub kept: Arc<Kept>,
 }
 
 impl Service for Control {
@@ -48,12 +53,12 @@ impl Service for Control {
 const CHANGE: Access = Access::Only(&[TOOLSTACK]);
 /// Lists name tenants' ports, addresses and rules.
 const SHOW: Access = Access::Only(&[TOOLSTACK]);
-/// Only the operator: a mirror shows the frames of one project to another.
+/// Only the operator: a mirror shows the frames of one project to another, and a kept request stays.
 const OPERATE: Access = Access::Only(&[]);
 const VERBS: &[Verb<Control>] = &[
     Verb::new("hello", Access::Any, &Typed(Control::hello)),
-    Verb::new("port-add", CHANGE, &TypedWithFds(Control::port_add)),
-    Verb::new("port-remove", CHANGE, &Typed(Control::port_remove)),
+    Verb::new("port-add", CHANGE, &TypedWithFds(Control::add_port)),
+    Verb::new("port-remove", CHANGE, &Typed(Control::remove_port)),
     Verb::new("silent-add", CHANGE, &Typed(Control::silent_add)),
     Verb::new("silent-remove", CHANGE, &Typed(Control::silent_remove)),
     Verb::new("silent-list", SHOW, &Typed(Control::silent_list)).listing(),
@@ -65,7 +70,7 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("segment-limit", CHANGE, &Typed(Control::segment_limit)),
     Verb::new("segment-list", SHOW, &Typed(Control::segment_list)).listing(),
     Verb::new("port-filter", CHANGE, &Typed(Control::port_filter)).large(),
-    Verb::new("offload-set", CHANGE, &Typed(Control::offload_set)),
+    Verb::new("offload-set", CHANGE, &Typed(Control::set_offload)),
     Verb::new("offload-remove", CHANGE, &Typed(Control::offload_remove)),
     Verb::new("offload-enable", CHANGE, &Typed(Control::offload_enable)),
     Verb::new("offload-list", SHOW, &Typed(Control::offload_list)).listing(),
@@ -78,6 +83,8 @@ const VERBS: &[Verb<Control>] = &[
     Verb::new("mirror-set", OPERATE, &Typed(Control::mirror_set)),
     Verb::new("mirror-remove", OPERATE, &Typed(Control::mirror_remove)),
     Verb::new("mirror-list", SHOW, &Typed(Control::mirror_list)).listing(),
+    Verb::new("keep", OPERATE, &Typed(Control::keep)).large(),
+    Verb::new("kept-list", SHOW, &Typed(Control::kept_list)).listing(),
 ];
 
 /// The arguments of a verb that has none.
@@ -180,7 +187,7 @@ impl Control {
         let mac = self.info_of(&id)?.mac;
         let named = |e| ApiError::bad_request(format!("port-guard: {e}"));
         set.check(mac).map_err(named)?;
-        let guard = Guard::of(set.port_security, mac, &set.allowed);
+        let guard = Guard::of(set.port_security, mac, &set.allowed).serving_dhcp(set.dhcp_server);
         done_at(&id, self.forwarder.set_guard(&id, &guard))
     }
 

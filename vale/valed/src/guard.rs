@@ -24,6 +24,8 @@ pub struct Guard {
     secure: bool,
     /// VLAN tags are allowed.
     tags: bool,
+    /// Answers of DHCP servers are allowed.
+    serves_dhcp: bool,
     macs: Vec<Mac>,
     v4: Vec<Range<u32>>,
     v6: Vec<Range<u128>>,
@@ -40,7 +42,7 @@ impl Guard {
         let tags = add.vlan_tags;
         Self {
             tags,
-            ..Self::of(add.port_security, add.mac, &add.allowed)
+            ..Self::of(add.port_security, add.mac, &add.allowed).serving_dhcp(add.dhcp_server)
         }
     }
 
@@ -50,6 +52,7 @@ impl Guard {
         let mut this = Self {
             secure,
             tags: false,
+            serves_dhcp: false,
             macs: Vec::new(),
             v4: Vec::new(),
             v6: Vec::new(),
@@ -80,6 +83,14 @@ impl Guard {
         };
         this.v6.extend(this.macs.iter().map(link_local));
         this
+    }
+
+    /// The same guard of a port that Neutron has made the port of a DHCP server or relay, or not.
+    pub fn serving_dhcp(self, serves_dhcp: bool) -> Self {
+        Self {
+            serves_dhcp,
+            ..self
+        }
     }
 
     /// Takes the addresses of another guard, and leaves its own there; VLAN tags stay as they are.
@@ -144,14 +155,14 @@ impl Guard {
         let judged = match ethernet.kind {
             IPV4 => {
                 let packet = packet::ipv4(bytes)?;
-                packet.headers + role::ipv4(&packet)?
+                packet.headers + role::ipv4(&packet, false)?
             }
             IPV6 => {
                 let packet = packet::ipv6(bytes)?;
                 if packet.protocol == ICMPV6 && role::is_discovery(packet.body) {
                     return Err(Refusal::Spoof);
                 }
-                packet.headers + role::ipv6(&packet)?
+                packet.headers + role::ipv6(&packet, false)?
             }
             _ => return Err(Refusal::Type),
         };
@@ -210,7 +221,7 @@ impl Guard {
         };
         let owns = self.has_v4(mac, source) || asks_dhcp();
         owns.then_some(()).ok_or(Refusal::Spoof)?;
-        Ok(packet.headers + role::ipv4(&packet)?)
+        Ok(packet.headers + role::ipv4(&packet, self.serves_dhcp)?)
     }
 
     /// The sender's addresses (RFC 826). A probe has none, and its target must be the port's:
@@ -239,7 +250,7 @@ impl Guard {
         let unspecified = source == 0;
         let owns = self.has_v6(mac, source) || unspecified && is_unnumbered(message);
         owns.then_some(()).ok_or(Refusal::Spoof)?;
-        let judged = packet.headers + role::ipv6(&packet)?;
+        let judged = packet.headers + role::ipv6(&packet, self.serves_dhcp)?;
         if role::is_discovery(message) {
             self.judge_discovery(mac, message, unspecified)?;
         }

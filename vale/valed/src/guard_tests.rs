@@ -597,6 +597,37 @@ proptest::proptest! {
     }
 }
 
+/// Answers of DHCP servers for IPv4 and IPv6, from an address.
+fn dhcp_answers(source: [u8; 4], source6: &str) -> [Vec<u8>; 2] {
+    let answer6 = [2, 35, 2, 34, 0, 8, 0, 0];
+    [
+        frame(OWN, IPV4, &ipv4(source, UDP, &DHCP_ANSWER)),
+        frame(OWN, IPV6, &ipv6(source6, UDP, &answer6)),
+    ]
+}
+
+#[test]
+fn the_role_of_a_dhcp_server_lets_its_own_answers_pass() {
+    let judged = |guard: &Guard, frame: &[u8]| guard.judge(&Ethernet::parse(frame).unwrap(), frame);
+    let mut port = guard();
+    let allowed = ["10.0.0.5/32", "2001:db8::5/128"].map(|a| a.parse().unwrap());
+    let mut server = Guard::of(true, Some(OWN), &allowed).serving_dhcp(true);
+    let own = dhcp_answers([10, 0, 0, 5], "2001:db8::5");
+    for frame in &own {
+        assert_eq!(judged(&port, frame), Err(Refusal::Role));
+        assert!(judged(&server, frame).is_ok());
+        let relayed = server.judge_relayed(&Ethernet::parse(frame).unwrap(), frame, true);
+        assert_eq!(relayed, Err(Refusal::Role), "a hop passes no answers on");
+    }
+    for frame in &dhcp_answers([10, 0, 0, 6], "2001:db8::6") {
+        assert_eq!(judged(&server, frame), Err(Refusal::Spoof));
+    }
+    let redirect = frame(OWN, IPV4, &ipv4([10, 0, 0, 5], 1, &[5; 8]));
+    assert_eq!(judged(&server, &redirect), Err(Refusal::Role));
+    assert!(port.exchange(&mut server), "port-guard brings the role");
+    assert!(judged(&port, &own[0]).is_ok() && judged(&server, &own[0]).is_err());
+}
+
 #[test]
 fn a_port_takes_other_addresses_and_keeps_its_tags() {
     let judges = |guard: &Guard, source: [u8; 4]| {

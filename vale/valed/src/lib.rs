@@ -19,6 +19,7 @@ mod handover;
 pub mod headers;
 mod held;
 mod host;
+pub mod kept;
 mod learned;
 mod limit;
 pub mod links;

@@ -11,9 +11,10 @@ use control_socket::{Roles, Server};
 use log::{LevelFilter, error, info};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
-use valed::control::{Control, TOOLSTACK};
+use valed::control::{Control, TOOLSTACK, keep};
 use valed::forwarder::Forwarder;
 use valed::guests::Guests;
+use valed::kept::Kept;
 use valed::links::Links;
 use valed::metrics::{self, Loopback};
 use valed::workers::{self, Handle, MAX_WORKERS};
@@ -46,6 +47,9 @@ struct Config {
     copying_rings: bool,
     /// The directory for files of mirrors; without it there are none.
     capture_dir: Option<PathBuf>,
+    /// The directory for an operator's requests, which are repeated at the start; systemd's by default.
+    /// Without one they are not kept.
+    state_dir: Option<PathBuf>,
     /// The loopback address for Prometheus; without it there is no endpoint.
     metrics: Option<Loopback>,
     /// Forwarding threads.
@@ -114,6 +118,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let stopper = server.stopper();
     let store = config.xenstore.as_deref();
     let guests = Arc::new(Guests::new(config.copying_rings));
+    let kept = Arc::new(Kept::open(config.state_dir.or_else(state_of_systemd)));
     let xen = store.map(|socket| Xen::start(socket, handle.clone(), Arc::clone(&guests)));
     let control = Arc::new(Control {
         forwarder: handle.clone(),
@@ -123,9 +128,11 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             guests,
             ..Links::default()
         },
+        kept: Arc::clone(&kept),
     });
+    keep::start(Arc::clone(&control)).map_err(text)?;
     if let Some(address) = config.metrics {
-        metrics::serve(address, handle.clone()).map_err(|e| format!("metrics: {e}"))?;
+        metrics::serve(address, handle.clone(), kept).map_err(|e| format!("metrics: {e}"))?;
     }
     if config.balance && config.workers.0 > 1 {
         workers::balance::start(handle.clone()).map_err(text)?;
@@ -147,6 +154,11 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let _ = serving.join();
     info!("stopped");
     result
+}
+
+/// The state directory of the unit (systemd.exec(5)), also for a configuration of an older valed.
+fn state_of_systemd() -> Option<PathBuf> {
+    std::env::var_os("STATE_DIRECTORY").map(PathBuf::from)
 }
 
 /// The kernel's choice of pages for shared memory; brackets mark it.

@@ -22,12 +22,13 @@ const ICMPV6_TYPES: [u8; 14] = [1, 2, 3, 4, 128, 129, 131, 132, 133, 135, 136, 1
 /// Neighbor discovery, never in fragments (RFC 6980).
 const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 
-/// Returns the number of body bytes on which the verdict rests.
+/// Returns the number of body bytes on which the verdict rests. A port that `serves_dhcp` may
+/// answer clients.
 #[inline]
-pub fn ipv4(packet: &Packet<'_>) -> Result<usize, Refusal> {
+pub fn ipv4(packet: &Packet<'_>, serves_dhcp: bool) -> Result<usize, Refusal> {
     match (packet.part, packet.protocol) {
         (Part::Later, _) => Ok(0),
-        (_, UDP) => not_to(DHCP_CLIENT, packet.body),
+        (_, UDP) => not_to(DHCP_CLIENT, packet.body, serves_dhcp),
         (_, ICMP) => one_of(&ICMP_TYPES, packet.body),
         (_, IGMP) => one_of(&IGMP_TYPES, packet.body),
         _ => Ok(0),
@@ -36,10 +37,10 @@ pub fn ipv4(packet: &Packet<'_>) -> Result<usize, Refusal> {
 
 /// As [`ipv4`].
 #[inline]
-pub fn ipv6(packet: &Packet<'_>) -> Result<usize, Refusal> {
+pub fn ipv6(packet: &Packet<'_>, serves_dhcp: bool) -> Result<usize, Refusal> {
     match (packet.part, packet.protocol) {
         (Part::Later, _) => Ok(0),
-        (_, UDP) => not_to(DHCPV6_CLIENT, packet.body),
+        (_, UDP) => not_to(DHCPV6_CLIENT, packet.body, serves_dhcp),
         (Part::First, ICMPV6) if is_discovery(packet.body) => Err(Refusal::Hidden),
         (_, ICMPV6) if is_discovery(packet.body) => {
             one_of(&ICMPV6_TYPES, packet.body).map(|_| packet.body.len())
@@ -53,10 +54,10 @@ pub fn is_discovery(message: &[u8]) -> bool {
     message.first().is_some_and(|kind| DISCOVERY.contains(kind))
 }
 
-fn not_to(port: u16, datagram: &[u8]) -> Result<usize, Refusal> {
+fn not_to(port: u16, datagram: &[u8], may: bool) -> Result<usize, Refusal> {
     match udp_ports(datagram) {
         None => Err(Refusal::Malformed),
-        Some((_, to)) if to == port => Err(Refusal::Role),
+        Some((_, to)) if to == port && !may => Err(Refusal::Role),
         Some(_) => Ok(4),
     }
 }

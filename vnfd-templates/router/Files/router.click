@@ -47,23 +47,23 @@ right_size[1] -> ICMPError($LEFT_IP, unreachable, needfrag,
 
 // IPv6: neighbors instead of ARP, and no fragments. Without addresses of its
 // own (::) nothing has a route.
-left_nd :: IP6NDSolicitor($IP6_LEFT, $LEFT_MAC) -> left_out;
-right_nd :: IP6NDSolicitor($IP6_RIGHT, $RIGHT_MAC) -> right_out;
-routes6 :: LookupIP6Route($IP6_LEFT/128 0, $IP6_RIGHT/128 0,
-                          $NET6_LEFT 1, $NET6_RIGHT 2, ::/0 3, ::/128 3);
+left_nd :: IP6NDSolicitor($LEFT_IP6, $LEFT_MAC) -> left_out;
+right_nd :: IP6NDSolicitor($RIGHT_IP6, $RIGHT_MAC) -> right_out;
+routes6 :: LookupIP6Route($LEFT_IP6/128 0, $RIGHT_IP6/128 0,
+                          $LEFT_NET6 1, $RIGHT_NET6 2, ::/0 3, ::/128 3);
 routes6[0] -> own6 :: ICMP6PingResponder -> routes6;
-own6[1] -> ICMP6Error($IP6_LEFT, 1, 4) -> errors6 :: Counter -> routes6;
-routes6[3] -> no_route6 :: Counter -> ICMP6Error($IP6_LEFT, 1, 0) -> errors6;
+own6[1] -> ICMP6Error($LEFT_IP6, 1, 4) -> errors6 :: Counter -> routes6;
+routes6[3] -> no_route6 :: Counter -> ICMP6Error($LEFT_IP6, 1, 0) -> errors6;
 
 routes6[1] -> left_hops :: DecIP6HLIM -> left_size6 :: IP6Fragmenter($LEFT_MTU)
     -> left_nd;
-left_hops[1] -> ICMP6Error($IP6_LEFT, 3, 0) -> errors6;
-left_size6[1] -> ICMP6Error($IP6_LEFT, 2, 0) -> errors6;
+left_hops[1] -> ICMP6Error($LEFT_IP6, 3, 0) -> errors6;
+left_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0) -> errors6;
 
 routes6[2] -> right_hops :: DecIP6HLIM
     -> right_size6 :: IP6Fragmenter($RIGHT_MTU) -> right_nd;
-right_hops[1] -> ICMP6Error($IP6_LEFT, 3, 0) -> errors6;
-right_size6[1] -> ICMP6Error($IP6_LEFT, 2, 0) -> errors6;
+right_hops[1] -> ICMP6Error($LEFT_IP6, 3, 0) -> errors6;
+right_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0) -> errors6;
 
 // Arriving: answer and learn ARP, take IPv4, drop the rest.
 FromDevice(0) -> left_in :: Counter
@@ -73,7 +73,7 @@ FromDevice(0) -> left_in :: Counter
 left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
 left_type[1] -> [1]left_arp;
 left_type[2] -> Strip(14) -> CheckIPHeader -> Paint(1) -> routes;
-left_type[3] -> IP6NDAdvertiser($IP6_LEFT/128 $LEFT_MAC) -> left_out;
+left_type[3] -> IP6NDAdvertiser($LEFT_IP6/128 $LEFT_MAC) -> left_out;
 left_type[4] -> [1]left_nd;
 left_type[5] -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> routes6;
 
@@ -84,6 +84,6 @@ FromDevice(1) -> right_in :: Counter
 right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
 right_type[1] -> [1]right_arp;
 right_type[2] -> Strip(14) -> CheckIPHeader -> Paint(2) -> routes;
-right_type[3] -> IP6NDAdvertiser($IP6_RIGHT/128 $RIGHT_MAC) -> right_out;
+right_type[3] -> IP6NDAdvertiser($RIGHT_IP6/128 $RIGHT_MAC) -> right_out;
 right_type[4] -> [1]right_nd;
 right_type[5] -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> routes6;

@@ -38,7 +38,7 @@ pub const ALL: [(Listed, Global); 11] = [
     (Listed::read("packages"), Global::Packages),
     (Listed::read("pool"), Global::Pool),
     (Listed::read("graph"), Global::Graph),
-    (Listed::write("stop"), Global::Stop),
+    (Listed::command("stop"), Global::Stop),
 ];
 
 impl Global {

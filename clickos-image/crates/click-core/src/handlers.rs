@@ -11,7 +11,7 @@ use crate::engine::element::View;
 use crate::engine::handler::{Change, Table};
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
-use crate::listed::{HandlerInfo, Listed};
+use crate::listed::{HandlerInfo, Kind, Listed};
 use crate::reconfigure::with_argument;
 
 /// A handler that the engine answers for an element.
@@ -69,6 +69,7 @@ struct Own<'n> {
     port: usize,
     read: bool,
     write: bool,
+    kind: Kind,
     place: Place,
 }
 
@@ -167,6 +168,7 @@ impl Engine {
             port,
             read: h.read,
             write: h.write,
+            kind: h.kind,
             place,
         };
         if let Some((place, h)) = class.handlers.find(name) {
@@ -187,7 +189,10 @@ impl Engine {
     /// The same among the handlers that only the element itself lists.
     fn further<'n>(&self, index: usize, name: &'n str) -> Option<Own<'n>> {
         let listed = self.slots[index].element.as_ref()?.more_handlers(name);
-        let HandlerInfo { read, write, .. } = listed.into_iter().find(|h| h.name == name)?;
+        let found = listed.into_iter().find(|h| h.name == name)?;
+        let HandlerInfo {
+            read, write, kind, ..
+        } = found;
         let mut families = self.plan.classes[index].families.iter();
         let table = families.find_map(|family| match family {
             Family::Any(table) => Some(*table),
@@ -199,6 +204,7 @@ impl Engine {
             port: 0,
             read,
             write,
+            kind,
             place: Place::Class(table?, 0),
         })
     }
@@ -247,6 +253,7 @@ impl Engine {
                 name: full.to_string(),
                 read: own.read,
                 write: own.write,
+                kind: own.kind,
             }),
         }
     }

@@ -53,7 +53,7 @@ pub use engine::handler::{Change, Handler, Table};
 pub use engine::{class, handler};
 pub use error::HandlerError;
 pub use files::{ReadFile, WriteFile};
-pub use listed::{HandlerInfo, Listed};
+pub use listed::{HandlerInfo, Kind, Listed};
 pub use random::Entropy;
 pub use registry::{Entry, Registry};
 pub use router::{Progress, Router};

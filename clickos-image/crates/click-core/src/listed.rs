@@ -2,6 +2,19 @@
 //! Handlers as programs see them.
 use alloc::string::String;
 
+/// What a write of a handler is. Only a value says how an element is to be from now on, so only
+/// values are kept and repeated when a guest starts again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// The last value written is in force.
+    #[default]
+    Value,
+    /// It does something once, such as `reset` and `stop`.
+    Command,
+    /// It changes a part of a table, such as `add` and `remove`.
+    Edit,
+}
+
 /// A handler as `Router::handlers` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerInfo {
@@ -11,6 +24,8 @@ pub struct HandlerInfo {
     pub read: bool,
     /// True if programs can write it.
     pub write: bool,
+    /// What a write is.
+    pub kind: Kind,
 }
 
 /// A handler as programs see it.
@@ -22,6 +37,8 @@ pub struct Listed {
     pub read: bool,
     /// True if programs can write it.
     pub write: bool,
+    /// What a write is.
+    pub kind: Kind,
 }
 
 impl Listed {
@@ -31,15 +48,17 @@ impl Listed {
             name,
             read: true,
             write: false,
+            kind: Kind::Value,
         }
     }
 
-    /// A handler to write.
-    pub const fn write(name: &'static str) -> Self {
+    /// A handler to write that does something once.
+    pub const fn command(name: &'static str) -> Self {
         Self {
             name,
             read: false,
             write: true,
+            kind: Kind::Command,
         }
     }
 
@@ -49,6 +68,7 @@ impl Listed {
             name,
             read: true,
             write: true,
+            kind: Kind::Value,
         }
     }
 
@@ -58,6 +78,7 @@ impl Listed {
             name,
             read: self.read,
             write: self.write,
+            kind: self.kind,
         }
     }
 }

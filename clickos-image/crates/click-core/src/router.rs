@@ -13,7 +13,7 @@ use crate::config::environment::Environment;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::error::HandlerError;
-use crate::listed::HandlerInfo;
+use crate::listed::{HandlerInfo, Kind};
 use crate::registry::Registry;
 use click_packet::PacketPool;
 
@@ -280,6 +280,11 @@ impl Router {
         let text = self.engine.read(name, param);
         self.engine.drain(&mut { WRITE_ENTRIES });
         text.map(String::into_bytes)
+    }
+
+    /// What a write of a handler is; a value if there is no such handler.
+    pub fn handler_kind(&self, name: &str) -> Kind {
+        self.engine.info(name).map_or(Kind::Value, |info| info.kind)
     }
 
     /// Calls write handlers in order: all of them or, on an error, none.

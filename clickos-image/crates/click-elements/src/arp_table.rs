@@ -315,7 +315,7 @@ const HEAD: &str = "arp 1";
 
 /// The handler `state`: the addresses that are known.
 pub const fn state<T: Part<Shared>>() -> Handler<T> {
-    read_write(
+    read_command(
         "state",
         |me, view| Ok(me.part().borrow().state_text(view)),
         |me, _, value| {
@@ -361,7 +361,7 @@ pub const fn length<T: Part<Shared>>() -> Handler<T> {
 
 /// The handler `delete`.
 pub const fn delete<T: Part<Shared>>() -> Handler<T> {
-    write(
+    edit(
         "delete",
         set!(|me, ip, _| {
             me.part_mut().borrow_mut().remove(ip);
@@ -392,9 +392,9 @@ impl ARPTable {
         count(),
         length(),
         read("drops", |me, _| text(me.table.borrow().drops())),
-        write("insert", Self::insert),
+        edit("insert", Self::insert),
         delete(),
-        write("clear", run!(|me, _| me.table.borrow_mut().clear())),
+        command("clear", run!(|me, _| me.table.borrow_mut().clear())),
     ];
 
     fn insert(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {

@@ -12,7 +12,7 @@ pub const HANDLERS: [Handler<FastUdp>; 6] = [
         |me, _| text(me.pace.measured()),
         set!(|me, rate, _| me.pace.rate = rate),
     ),
-    write("reset", run!(|me, _| me.pace.reset())),
+    command("reset", run!(|me, _| me.pace.reset())),
     write(
         "active",
         set!(|me, active, _| {

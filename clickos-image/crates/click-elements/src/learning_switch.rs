@@ -14,7 +14,7 @@ pub const CLASS: Class = Class {
     args: &[keyword("TIMEOUT"), keyword("CAPACITY")],
     handlers: &[
         read("table", |me: &mut LearningSwitch, _| Ok(me.table.text())),
-        read_write(
+        read_command(
             "state",
             |me, view| Ok(me.state_text(view)),
             LearningSwitch::write_state,

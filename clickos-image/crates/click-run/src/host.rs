@@ -87,7 +87,7 @@ impl Machine {
 }
 
 const WITHOUT_HOTCONFIG: [Listed; 1] = [Listed::read_write("timewarp")];
-const WITH_HOTCONFIG: [Listed; 2] = [Listed::read_write("timewarp"), Listed::write("hotconfig")];
+const WITH_HOTCONFIG: [Listed; 2] = [Listed::read_write("timewarp"), Listed::command("hotconfig")];
 
 /// A factor of time's speed; `nowait` is 0.
 fn warp(value: &str) -> Option<f64> {

@@ -9,7 +9,7 @@ use crate::routers::Routers;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use click_lang::sort;
 use clickos_protocol::{ROOT, ROUTERS};
 use core::cell::{Cell, RefCell};
@@ -22,6 +22,15 @@ use xenstore::{Link, Store};
 /// Complaints about the store go to the console at most this often.
 const COMPLAINT_NS: u64 = 1_000_000_000;
 
+/// Why a guest has to announce itself again.
+#[derive(Clone, Copy)]
+pub(crate) enum Resumed {
+    /// It goes on in a new domain, maybe on another host.
+    Elsewhere,
+    /// The store began anew, and its toolstack looks for lost answers.
+    NewStore,
+}
+
 /// State of the control thread. The modules `router_spec`, `requests` and `element_nodes` have its
 /// parts.
 pub(crate) struct Control<S> {
@@ -33,8 +42,8 @@ pub(crate) struct Control<S> {
     /// Routers whose `error` node has a text.
     pub(crate) told: BTreeSet<u8>,
     clock: Rc<Cell<u64>>,
-    /// The guest goes on in a new domain, whose part of the store is empty.
-    resumed: Rc<Cell<bool>>,
+    /// Its part of the store is empty, and why.
+    resumed: Rc<Cell<Option<Resumed>>>,
     /// It waits for the next round of the guest's loop.
     yielded: Rc<Cell<bool>>,
     /// Free bytes of the guest's memory, if it knows them.
@@ -47,7 +56,7 @@ impl<S: Store> Control<S> {
         link: Link<S>,
         routers: Rc<RefCell<Routers>>,
         clock: Rc<Cell<u64>>,
-        resumed: Rc<Cell<bool>>,
+        resumed: Rc<Cell<Option<Resumed>>>,
         yielded: Rc<Cell<bool>>,
         free_bytes: Option<fn() -> u64>,
     ) -> Self {
@@ -83,8 +92,8 @@ impl<S: Store> Control<S> {
         self.begin().await?;
         loop {
             let next = self.next().await?;
-            if self.resumed.take() {
-                let told = self.tell_all().await;
+            if let Some(resumed) = self.resumed.take() {
+                let told = self.tell_all(resumed).await;
                 self.tolerate(told)?;
             }
             let node = match next {
@@ -127,25 +136,19 @@ impl<S: Store> Control<S> {
             .await
     }
 
-    /// Tells the store of a new domain what the guest is and what runs.
-    async fn tell_all(&mut self) -> Result<(), Error> {
-        let version = version();
-        let values = [
-            (ROOT.to_string(), &b""[..]),
-            (node::version(), version.as_bytes()),
-        ];
-        self.link.write_all(&values).await?;
-        self.requests = Requests::default();
+    /// Tells an empty store what the guest is and what runs; the version comes last.
+    async fn tell_all(&mut self, resumed: Resumed) -> Result<(), Error> {
+        self.link.write(ROOT, b"").await?;
+        match resumed {
+            Resumed::Elsewhere => self.requests = Requests::default(),
+            Resumed::NewStore => self.tell_answers().await?,
+        }
         self.told.clear();
         self.expect_no_echoes();
         self.ask_again();
-        let states = self.routers.borrow().states();
-        for (rid, word) in states {
-            let handled = self.handled.get(&rid);
-            let generation = handled.and_then(|h| h.generation).unwrap_or(0);
-            self.answer_spec(rid, generation, word, "").await?;
-        }
-        Ok(())
+        self.tell_states().await?;
+        let version = version();
+        self.link.write(&node::version(), version.as_bytes()).await
     }
 
     async fn handle(&mut self, node: Node) -> Result<(), Error> {
@@ -201,9 +204,9 @@ impl<S: Store> Control<S> {
         self.look_at_requests(rid).await
     }
 
-    /// True after a restore, until the guest has announced itself to the new domain's store.
+    /// True until the guest has announced itself to an empty store.
     pub(crate) fn resumed(&self) -> bool {
-        self.resumed.get()
+        self.resumed.get().is_some()
     }
 
     /// Waits for the next round of the guest's loop, which looks at its devices first. A toolstack

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest: its routers and its control thread, driven by one loop.
-use crate::control::Control;
+use crate::control::{Control, Resumed};
 use crate::routers::Routers;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -13,12 +13,18 @@ use core::task::{Context, Poll, Waker};
 use xenstore::Error;
 use xenstore::{Link, Store};
 
+/// The token of the watches of a guest's control thread.
+pub const TOKEN: &str = "control";
+
+/// The last words of a guest whose router has ended.
+const ENDED: &str = "router 0 has ended: a handler such as stop was written";
+
 /// Routers and control thread of one guest.
 pub struct Guest<S> {
     store: Rc<RefCell<S>>,
     routers: Rc<RefCell<Routers>>,
     clock: Rc<Cell<u64>>,
-    resumed: Rc<Cell<bool>>,
+    resumed: Rc<Cell<Option<Resumed>>>,
     /// The control thread has work and waits for the loop's next round.
     yielded: Rc<Cell<bool>>,
     control: Pin<Box<dyn Future<Output = Error>>>,
@@ -38,8 +44,8 @@ impl<S: Store + 'static> Guest<S> {
     ) -> Self {
         let routers = Rc::new(RefCell::new(Routers::new(registry, environment)));
         let clock = Rc::new(Cell::new(0));
-        let link = Link::new(Rc::clone(&store), "control");
-        let resumed = Rc::new(Cell::new(false));
+        let link = Link::new(Rc::clone(&store), TOKEN);
+        let resumed = Rc::new(Cell::new(None));
         let yielded = Rc::new(Cell::new(false));
         let control = Control::new(
             link,
@@ -75,7 +81,12 @@ impl<S: Store + 'static> Guest<S> {
     /// Announces the guest and its routers again. The embedder calls it after a restore, over the
     /// new connection to the store.
     pub fn resume(&mut self) {
-        self.resumed.set(true);
+        self.resumed.set(Some(Resumed::Elsewhere));
+    }
+
+    /// As [`Guest::resume`], after the store began anew: it tells the answers again that are left.
+    pub fn relink(&mut self) {
+        self.resumed.set(Some(Resumed::NewStore));
     }
 
     /// Does what is to do for a slice: the store's messages, then every router. An idle guest
@@ -97,6 +108,13 @@ impl<S: Store + 'static> Guest<S> {
             true => Progress::Worked,
             false => progress,
         }
+    }
+
+    /// Why the guest has nothing to do any more: a write has ended its only router, as it ends
+    /// Click's program. The toolstack first takes the answers that wait for it.
+    pub fn ended(&self, now_ns: u64) -> Option<&'static str> {
+        let is_over = self.routers.borrow_mut().is_over(now_ns);
+        is_over.then_some(ENDED)
     }
 
     /// The error that ended the connection to the store; packets go on without it.

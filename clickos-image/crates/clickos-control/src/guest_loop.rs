@@ -22,6 +22,8 @@ pub trait Platform {
     fn wake_done(&mut self);
     /// Writes a line to the console.
     fn say(&mut self, line: &str);
+    /// The guest has nothing to do any more: ends it, with this reason as its last words.
+    fn end(&mut self, why: &str);
 }
 
 /// The loop's state.
@@ -60,6 +62,9 @@ impl<S: Store + 'static, P: Platform> GuestLoop<S, P> {
         let progress = self.guest.run(now_ns);
         self.platform.publish();
         self.tell_loss();
+        if let Some(why) = self.guest.ended(now_ns) {
+            self.platform.end(why);
+        }
         match progress {
             Progress::Worked => self.worked_ns = now_ns,
             Progress::Idle { .. } if now_ns < self.worked_ns.saturating_add(LINGER_NS) => {

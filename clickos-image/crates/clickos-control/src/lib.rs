@@ -27,7 +27,7 @@ mod routers;
 #[cfg(any(test, feature = "simulator"))]
 pub mod simulator;
 
-pub use guest::Guest;
+pub use guest::{Guest, TOKEN};
 pub use guest_loop::{GuestLoop, Platform};
 pub use limits::limits;
 pub use xenstore::Store;

@@ -22,9 +22,27 @@ const OVERHEAD_MAX: usize = 64 << 10;
 /// Requests under way.
 #[derive(Default)]
 pub(crate) struct Requests {
-    /// Answered, and the answer still there; with its number of nodes.
-    open: BTreeMap<(u8, u32), usize>,
+    /// Answered, and the answer still there.
+    open: BTreeMap<(u8, u32), Open>,
     waiting: VecDeque<(u8, u32)>,
+}
+
+/// An answer that was not taken away yet.
+struct Open {
+    nodes: usize,
+    /// Its only piece, to be told again to a store that lost it.
+    piece: Option<Vec<u8>>,
+}
+
+impl Open {
+    fn of(pieces: &[Vec<u8>]) -> Self {
+        let piece = match pieces {
+            [piece] => Some(piece.clone()),
+            _ => None,
+        };
+        let nodes = pieces.len();
+        Self { nodes, piece }
+    }
 }
 
 impl Requests {
@@ -44,7 +62,7 @@ impl Requests {
     }
 
     fn nodes(&self) -> usize {
-        self.open.values().sum()
+        self.open.values().map(|open| open.nodes).sum()
     }
 }
 
@@ -58,6 +76,7 @@ impl<S: Store> Control<S> {
     /// The requester took an answer away.
     pub(crate) async fn response_gone(&mut self, rid: u8, seq: u32) -> Result<(), Error> {
         self.requests.open.remove(&(rid, seq));
+        self.count_answers();
         self.serve_requests().await
     }
 
@@ -68,8 +87,14 @@ impl<S: Store> Control<S> {
         if self.requests.open.contains_key(&(rid, seq)) && self.link.read(&first).await?.is_none() {
             self.link.remove(&node::response(rid, seq)).await?;
             self.requests.open.remove(&(rid, seq));
+            self.count_answers();
         }
         self.serve_requests().await
+    }
+
+    fn count_answers(&self) {
+        let open = self.requests.open.len();
+        self.routers.borrow_mut().set_answers(open);
     }
 
     /// Compares what is in the store with what is known.
@@ -96,9 +121,14 @@ impl<S: Store> Control<S> {
 
     async fn serve_requests(&mut self) -> Result<(), Error> {
         while let Some((rid, seq)) = self.requests.next() {
+            // The one that is carried out now counts, too.
+            self.routers
+                .borrow_mut()
+                .set_answers(self.requests.open.len() + 1);
             if let Some((code, data)) = self.carry_out(rid, seq).await? {
                 self.respond(rid, seq, code, data).await?;
             }
+            self.count_answers();
         }
         Ok(())
     }
@@ -136,7 +166,7 @@ impl<S: Store> Control<S> {
             let limit = ANSWER_MAX.min(free.saturating_sub(OPEN_MAX) * GUEST_PIECE);
             pieces = refusal(&format!("answer of {size} bytes, the limit is {limit} now"));
         }
-        self.requests.open.insert((rid, seq), pieces.len());
+        self.requests.open.insert((rid, seq), Open::of(&pieces));
         match self.write_answer(rid, seq, &pieces).await {
             Err(error) if !error.is_fatal() => {
                 let pieces = refusal(&format!("the answer was refused: {error}"));
@@ -144,6 +174,21 @@ impl<S: Store> Control<S> {
             }
             result => result,
         }
+    }
+
+    /// Tells the short answers that are left to a store that lost them, and forgets all requests. The
+    /// toolstack finds there what the guest did.
+    pub(crate) async fn tell_answers(&mut self) -> Result<(), Error> {
+        let lost = core::mem::take(&mut self.requests);
+        let pieces = lost.open.into_iter().filter_map(|((rid, seq), open)| {
+            let path = format!("{}/0", node::response(rid, seq));
+            Some((path, open.piece?))
+        });
+        let pieces: Vec<_> = pieces.collect();
+        let values = pieces
+            .iter()
+            .map(|(path, piece)| (path.clone(), &piece[..]));
+        self.link.write_all(&values.collect::<Vec<_>>()).await
     }
 
     async fn write_answer(&self, rid: u8, seq: u32, pieces: &[Vec<u8>]) -> Result<(), Error> {

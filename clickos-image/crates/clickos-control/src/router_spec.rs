@@ -30,8 +30,25 @@ pub(crate) struct Handled {
     text: Option<u64>,
     /// The guest's last value of `state`.
     state: String,
+    /// Its last value of `error`.
+    error: String,
     /// Watch events to come of the guest's own writes to `state`.
     pub(crate) echoes: u32,
+}
+
+impl Handled {
+    /// A router without an answer so far gets this word.
+    fn tell(&mut self, word: &str) {
+        if self.state.is_empty() {
+            self.state = format!("{word} 0");
+        }
+    }
+
+    /// Word, generation and error of the last answer.
+    fn last(&self) -> Option<(String, u64, String)> {
+        let (word, generation) = self.state.split_once(' ')?;
+        Some((word.into(), generation.parse().ok()?, self.error.clone()))
+    }
 }
 
 /// A requested router as the store has it.
@@ -279,7 +296,24 @@ impl<S: Store> Control<S> {
         self.link.write_all(&values).await?;
         let handled = self.handled.entry(rid).or_default();
         handled.state = state;
+        handled.error = error.to_string();
         handled.echoes += 1;
+        Ok(())
+    }
+
+    /// Tells an empty store the last answer for each router, and what else runs.
+    pub(crate) async fn tell_states(&mut self) -> Result<(), Error> {
+        let states = self.routers.borrow().states();
+        for (rid, word) in states {
+            self.handled.entry(rid).or_default().tell(word);
+        }
+        let told = self.handled.iter();
+        let told: Vec<_> = told
+            .filter_map(|(rid, h)| Some((*rid, h.last()?)))
+            .collect();
+        for (rid, (word, generation, error)) in told {
+            self.answer_spec(rid, generation, &word, &error).await?;
+        }
         Ok(())
     }
 

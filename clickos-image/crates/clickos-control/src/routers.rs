@@ -5,9 +5,9 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use click_core::{Device, Environment, HandlerError, Progress, Registry, Router};
+use click_core::{Device, Environment, HandlerError, Kind, Progress, Registry, Router};
 use click_lang::archive::Archive;
-use clickos_protocol::Command;
+use clickos_protocol::{Command, Marks, Write};
 use core::cell::RefCell;
 
 use crate::files::{Quota, RamFiles};
@@ -26,6 +26,8 @@ struct Slot {
     router: Router,
     files: Rc<RamFiles>,
     halted: bool,
+    /// A handler such as `stop` was written, and ended the router.
+    ended_by_write: bool,
 }
 
 impl Slot {
@@ -47,7 +49,14 @@ pub(crate) struct Routers {
     environment: Environment,
     slots: BTreeMap<u8, Slot>,
     quota: Rc<Quota>,
+    /// Answers that the toolstack has not taken.
+    answers: usize,
+    /// When the guest was first seen with nothing to do.
+    over_since_ns: Option<u64>,
 }
+
+/// Nanoseconds for the toolstack to take the answers of a guest with nothing to do.
+const LAST_ANSWERS_NS: u64 = 5_000_000_000;
 
 impl Routers {
     pub(crate) fn new(registry: Registry, environment: Environment) -> Self {
@@ -57,7 +66,39 @@ impl Routers {
             environment,
             slots: BTreeMap::new(),
             quota,
+            answers: 0,
+            over_since_ns: None,
         }
+    }
+
+    /// Notes how many answers the toolstack has not taken.
+    pub(crate) fn set_answers(&mut self, answers: usize) {
+        self.answers = answers;
+    }
+
+    /// True if router 0 is the only one and a write has ended it, and its last answers were taken,
+    /// or were there for some seconds. A router whose configuration ends it, such as one that
+    /// reads a file of packets, stays to be read.
+    pub(crate) fn is_over(&mut self, now_ns: u64) -> bool {
+        let mut slots = self.slots.iter();
+        let has_ended = match (slots.next(), slots.next()) {
+            (Some((0, slot)), None) => {
+                !slot.halted && slot.ended_by_write && slot.router.is_stopped()
+            }
+            _ => false,
+        };
+        if !has_ended {
+            self.over_since_ns = None;
+            return false;
+        }
+        let since_ns = *self.over_since_ns.get_or_insert(now_ns);
+        self.answers == 0 || now_ns.saturating_sub(since_ns) >= LAST_ANSWERS_NS
+    }
+
+    /// When the guest ends though its answers are there; `None` while it has something to do.
+    fn end_ns(&self) -> Option<u64> {
+        self.over_since_ns
+            .map(|since_ns| since_ns.saturating_add(LAST_ANSWERS_NS))
     }
 
     pub(crate) fn environment(&self) -> &Environment {
@@ -123,6 +164,7 @@ impl Routers {
     ) -> Result<(), String> {
         if let Some(slot) = self.slots.get_mut(&rid) {
             let swapped = slot.router.hotswap(name, text, &self.registry, now_ns);
+            slot.ended_by_write &= swapped.is_err();
             return swapped.map_err(|errors| report::lines(&errors));
         }
         let mut environment = self.environment.clone();
@@ -132,6 +174,7 @@ impl Routers {
             router: router.map_err(|errors| report::lines(&errors))?,
             files: Rc::clone(files),
             halted: false,
+            ended_by_write: false,
         };
         self.slots.insert(rid, slot);
         Ok(())
@@ -165,10 +208,11 @@ impl Routers {
 
     /// Runs every router that is not halted for a slice.
     pub(crate) fn run(&mut self, now_ns: u64) -> Progress {
+        let none = Progress::Idle {
+            until_ns: self.end_ns(),
+        };
         let running = self.slots.values_mut().filter(|slot| !slot.halted);
-        running.fold(Progress::Idle { until_ns: None }, |all, slot| {
-            both(all, slot.router.run(now_ns))
-        })
+        running.fold(none, |all, slot| both(all, slot.router.run(now_ns)))
     }
 
     /// Carries out a program's request; gives code and data of the answer.
@@ -180,10 +224,13 @@ impl Routers {
             Command::Read { name: VIFS, .. } => Ok(counters(&self.environment)),
             Command::Handlers => Ok(list(&slot.router)),
             Command::Read { name, param } => slot.read(name, param, now_ns),
-            Command::Write(writes) => slot
-                .router
-                .write_handlers(writes, now_ns)
-                .map(|()| Vec::new()),
+            Command::Write(writes) => {
+                let marks = marks(&slot.router, writes);
+                let had_ended = slot.router.is_stopped();
+                let written = slot.router.write_handlers(writes, now_ns);
+                slot.ended_by_write |= !had_ended && slot.router.is_stopped();
+                written.map(|()| marks.encode())
+            }
         };
         match result {
             Ok(data) => (200, data),
@@ -216,6 +263,19 @@ impl Routers {
 
 fn no_router(rid: u8) -> String {
     format!("router {rid} is not installed")
+}
+
+/// The writes that are no values.
+fn marks(router: &Router, writes: &[Write<'_>]) -> Marks {
+    let mut marks = Marks::default();
+    for (place, (name, _)) in (0..).zip(writes) {
+        match router.handler_kind(name) {
+            Kind::Value => {}
+            Kind::Command => marks.commands.push(place),
+            Kind::Edit => marks.edits.push(place),
+        }
+    }
+    marks
 }
 
 fn list(router: &Router) -> Vec<u8> {

@@ -169,4 +169,8 @@ impl Platform for Domain {
     fn say(&mut self, line: &str) {
         self.console.line(line);
     }
+
+    fn end(&mut self, why: &str) {
+        clickos_os::end_with(why)
+    }
 }

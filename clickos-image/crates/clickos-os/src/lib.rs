@@ -19,12 +19,14 @@ extern crate alloc;
 
 pub mod clock;
 pub mod console;
+mod last_words;
 pub mod notices;
 #[cfg(feature = "boot")]
 mod panic;
 pub mod platform;
 pub mod power;
 
+pub use last_words::end_with;
 pub use xen_sys::events::wait;
 pub use xen_sys::{Kind, command_line, heap, kind, random, store_ring};
 

@@ -25,6 +25,11 @@ impl Link {
     pub(crate) fn map(store: Store) -> Result<Self, String> {
         nonblocking(&store.to_store).map_err(|e| format!("store.to_store: {e}"))?;
         nonblocking(&store.from_store).map_err(|e| format!("store.from_store: {e}"))?;
+        Self::of(store)
+    }
+
+    /// The same, where both FIFOs never wait.
+    pub(crate) fn of(store: Store) -> Result<Self, String> {
         let page = MappedPage::map(&store.ring).map_err(|e| format!("store.ring: {e}"))?;
         let client = RingClient::new(
             page,

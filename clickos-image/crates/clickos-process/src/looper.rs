@@ -7,7 +7,7 @@ use crate::plug::Plug;
 use crate::vif::Vif;
 use crate::{console, last_words};
 use click_core::{Device, Entropy, Environment};
-use clickos_control::{Guest, GuestLoop, Platform, limits};
+use clickos_control::{Guest, GuestLoop, Platform, TOKEN, limits};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -15,23 +15,25 @@ use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
+use xenstore::Mux;
 
 /// A busy guest looks so often for vifs that come or go; a sleeping one is woken.
 const PLUG_PERIOD_NS: u64 = 20_000_000;
 
 type Devices = BTreeMap<u32, Rc<RefCell<dyn Device>>>;
 
-/// Runs the guest. It ends by a signal, or by a panic, which aborts.
+/// Runs the guest. It ends by a signal, by a panic, which aborts, or with its router.
 pub(crate) fn run(
     arguments: &Arguments,
     vifs: Vec<Vif>,
     link: Link,
     plug: Option<Plug>,
 ) -> Result<Infallible, String> {
-    let client = Rc::new(RefCell::new(link.client));
+    let mux = Mux::new(link.client);
+    let handle = Mux::handle(&mux, TOKEN);
     let environment = environment(arguments, &vifs)?;
     let guest = Guest::new(
-        Rc::clone(&client),
+        Rc::new(RefCell::new(handle)),
         click_elements::registry().guest(),
         environment,
         None,
@@ -40,9 +42,11 @@ pub(crate) fn run(
         vifs,
         events: link.events,
         clock: Clock::new(),
+        mux: Rc::clone(&mux),
         plug,
         plug_due_ns: 0,
         now_ns: 0,
+        ended: None,
     };
     let mut looper = GuestLoop::new(guest, process);
     console::line(&format!(
@@ -56,16 +60,23 @@ pub(crate) fn run(
             if let Some(devices) = looper.platform().plugged() {
                 looper.guest().set_devices(devices);
             }
+            if looper.platform().relinked() {
+                looper.guest().relink();
+            }
+            if let Some(why) = looper.platform().ended.take() {
+                say_to_store(&mux, &why);
+                std::process::exit(0);
+            }
         }
     }));
     let Err(_) = end;
-    say_to_store(&client);
+    say_to_store(&mux, &last_words::take());
     std::process::abort()
 }
 
-fn say_to_store(client: &RefCell<Client>) {
-    if let Ok(mut client) = client.try_borrow_mut() {
-        link::last_words(&mut client, &last_words::take());
+fn say_to_store(mux: &RefCell<Mux<Client>>, words: &str) {
+    if let Ok(mut mux) = mux.try_borrow_mut() {
+        link::last_words(mux.store_mut(), words);
     }
 }
 
@@ -91,10 +102,13 @@ struct Process {
     vifs: Vec<Vif>,
     events: FromStore,
     clock: Clock,
+    mux: Rc<RefCell<Mux<Client>>>,
     plug: Option<Plug>,
     /// The time of the next look at `plug`.
     plug_due_ns: u64,
     now_ns: u64,
+    /// Why the guest ends.
+    ended: Option<String>,
 }
 
 impl Process {
@@ -106,6 +120,22 @@ impl Process {
         }
         self.plug_due_ns = self.now_ns + PLUG_PERIOD_NS;
         plug.serve(&mut self.vifs).then(|| devices(&self.vifs))
+    }
+}
+
+impl Process {
+    /// Goes on with the link to a new store, if one came.
+    fn relinked(&mut self) -> bool {
+        let Some(plug) = &mut self.plug else {
+            return false;
+        };
+        let Some(link) = plug.take_link() else {
+            return false;
+        };
+        self.events = link.events;
+        self.mux.borrow_mut().reconnect(link.client);
+        plug.settle_link(self.vifs.len());
+        true
     }
 }
 
@@ -124,6 +154,9 @@ impl Platform for Process {
     }
 
     fn wait(&mut self, timeout_ns: Option<u64>) {
+        if self.mux.borrow().has_news() {
+            return;
+        }
         let vifs = self.vifs.iter().map(Vif::descriptor);
         let mut ready: Vec<PollFd<'_>> = vifs
             .chain(self.events.descriptor())
@@ -155,5 +188,10 @@ impl Platform for Process {
 
     fn say(&mut self, line: &str) {
         console::line(line);
+    }
+
+    fn end(&mut self, why: &str) {
+        console::line(why);
+        self.ended = Some(why.to_owned());
     }
 }

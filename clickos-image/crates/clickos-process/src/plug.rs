@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Vifs that come and go while the guest runs (docs/adr/0069).
+//! What comes and goes while the guest runs: vifs (docs/adr/0069), and links to the store
+//! (docs/adr/0103).
 use crate::arguments::mac;
-use crate::inherited::{PlugEnds, VifResources};
+use crate::console;
+use crate::inherited::{PlugEnds, Store, VifResources};
+use crate::link::Link;
 use crate::vif::{self, Vif};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use serde::Deserialize;
@@ -16,13 +19,23 @@ const VIFS_MAX: usize = 16;
 const BLOCK: usize = 512 * 2 * (8 + 2048) + 4 * 4096;
 /// Descriptors of a vif: rings, kick, both ends of the wake pipe.
 const DESCRIPTORS: usize = 4;
+/// Descriptors of a link: ring, to the store, from the store.
+const LINK_DESCRIPTORS: usize = 3;
 
 /// A request of the toolstack.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
 enum Message {
-    Plug { devid: u32, mac: String, mtu: u16 },
-    Unplug { devid: u32 },
+    Plug {
+        devid: u32,
+        mac: String,
+        mtu: u16,
+    },
+    Unplug {
+        devid: u32,
+    },
+    /// A link to a store that began anew; the guest's version in that store is the answer.
+    Store {},
 }
 
 /// Address space for the rings of vifs to come, which the limit of the guest's memory counts. The
@@ -38,6 +51,11 @@ impl Room {
         let bytes = usize::try_from(bytes).unwrap_or(0);
         let left = self.blocks.len().saturating_sub(bytes.div_ceil(BLOCK));
         self.blocks.truncate(left);
+    }
+
+    /// Frees a block for something small.
+    fn lend(&mut self) {
+        self.blocks.pop();
     }
 
     /// Reserves blocks again, as far as there is room.
@@ -56,6 +74,8 @@ impl Room {
 pub(crate) struct Plug {
     ends: PlugEnds,
     room: Room,
+    /// The newest link that came.
+    link: Option<Link>,
 }
 
 impl Plug {
@@ -63,7 +83,13 @@ impl Plug {
     pub(crate) fn new(ends: PlugEnds, vifs: usize) -> Self {
         let mut room = Room { blocks: Vec::new() };
         room.give_back(VIFS_MAX.saturating_sub(vifs));
-        Self { ends, room }
+        let link = None;
+        Self { ends, room, link }
+    }
+
+    /// Takes the link to a new store, if one came.
+    pub(crate) fn take_link(&mut self) -> Option<Link> {
+        self.link.take()
     }
 
     /// The descriptor to wait for.
@@ -75,7 +101,21 @@ impl Plug {
     pub(crate) fn serve(&mut self, vifs: &mut Vec<Vif>) -> bool {
         let mut is_changed = false;
         while let Some((bytes, descriptors)) = self.receive() {
-            let answer = match apply(&bytes, descriptors, vifs, &mut self.room) {
+            let changed = match serde_json::from_slice(&bytes) {
+                Ok(Message::Store {}) => {
+                    self.relink(descriptors);
+                    continue;
+                }
+                Ok(Message::Unplug { devid }) => {
+                    self.unplug(devid, vifs);
+                    Ok(Vec::new())
+                }
+                Ok(Message::Plug { devid, mac, mtu }) => {
+                    self.plug((devid, &mac, mtu), descriptors, vifs)
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            let answer = match changed {
                 Ok(numbers) => {
                     is_changed = true;
                     serde_json::json!({ "fds": numbers })
@@ -86,6 +126,61 @@ impl Plug {
             let _ = rustix::io::write(&self.ends.guest, answer.to_string().as_bytes());
         }
         is_changed
+    }
+
+    fn unplug(&mut self, devid: u32, vifs: &mut Vec<Vif>) {
+        vifs.retain(|vif| vif.devid != devid);
+        self.room.give_back(VIFS_MAX.saturating_sub(vifs.len()));
+    }
+
+    /// Returns the numbers by which the next switch finds the rings, and both events.
+    fn plug(
+        &mut self,
+        (devid, address, mtu): (u32, &str, u16),
+        descriptors: Vec<OwnedFd>,
+        vifs: &mut Vec<Vif>,
+    ) -> Result<Vec<i32>, String> {
+        let count = descriptors.len();
+        let [memfd, kick, wake, keep] = descriptors
+            .try_into()
+            .map_err(|_| format!("{count} descriptors, expected {DESCRIPTORS}"))?;
+        self.room.take(&memfd);
+        let numbers = [&memfd, &kick, &wake].map(|fd: &OwnedFd| fd.as_raw_fd());
+        let resources = VifResources {
+            memfd,
+            kick,
+            wake,
+            keep,
+        };
+        let vif = vif::map(devid, mac(address)?, mtu, resources)?;
+        vifs.retain(|vif| vif.devid != devid);
+        vifs.push(vif);
+        Ok(numbers.into())
+    }
+
+    /// The page of a link is room for it: an earlier one is given up before the next comes.
+    fn relink(&mut self, descriptors: Vec<OwnedFd>) {
+        let count = descriptors.len();
+        let given: Result<[OwnedFd; LINK_DESCRIPTORS], _> = descriptors.try_into();
+        let link = given
+            .map_err(|_| format!("{count} descriptors, expected {LINK_DESCRIPTORS}"))
+            .and_then(|[ring, to_store, from_store]| {
+                self.room.lend();
+                Link::of(Store {
+                    ring,
+                    to_store,
+                    from_store,
+                })
+            });
+        match link {
+            Ok(link) => self.link = Some(link),
+            Err(error) => console::line(&format!("link to a new store: {error}")),
+        }
+    }
+
+    /// Reserves the room that a link took.
+    pub(crate) fn settle_link(&mut self, vifs: usize) {
+        self.room.give_back(VIFS_MAX.saturating_sub(vifs));
     }
 
     fn receive(&self) -> Option<(Vec<u8>, Vec<OwnedFd>)> {
@@ -102,43 +197,5 @@ impl Plug {
         let descriptors = ancillary.drain().filter_map(rights).flatten().collect();
         bytes.truncate(got.bytes);
         (got.bytes > 0).then_some((bytes, descriptors))
-    }
-}
-
-/// Returns the numbers by which the next switch finds the rings, and both events.
-fn apply(
-    bytes: &[u8],
-    descriptors: Vec<OwnedFd>,
-    vifs: &mut Vec<Vif>,
-    room: &mut Room,
-) -> Result<Vec<i32>, String> {
-    match serde_json::from_slice(bytes).map_err(|e| e.to_string())? {
-        Message::Unplug { devid } => {
-            vifs.retain(|vif| vif.devid != devid);
-            room.give_back(VIFS_MAX.saturating_sub(vifs.len()));
-            Ok(Vec::new())
-        }
-        Message::Plug {
-            devid,
-            mac: address,
-            mtu,
-        } => {
-            let count = descriptors.len();
-            let [memfd, kick, wake, keep] = descriptors
-                .try_into()
-                .map_err(|_| format!("{count} descriptors, expected {DESCRIPTORS}"))?;
-            room.take(&memfd);
-            let numbers = [&memfd, &kick, &wake].map(|fd: &OwnedFd| fd.as_raw_fd());
-            let resources = VifResources {
-                memfd,
-                kick,
-                wake,
-                keep,
-            };
-            let vif = vif::map(devid, mac(&address)?, mtu, resources)?;
-            vifs.retain(|vif| vif.devid != devid);
-            vifs.push(vif);
-            Ok(numbers.into())
-        }
     }
 }

@@ -22,7 +22,7 @@ use crate::text::escape;
 
 pub use install::{RouterSpec, install, propose, propose_first, router_state, run};
 pub use list::routers;
-pub use request::{begin_write, handlers, read, write};
+pub use request::{begin_write, handlers, read, read_many, write};
 use slots::Slots;
 pub use verdict::{forget, verdict};
 
@@ -70,6 +70,11 @@ impl Requests {
 
     fn is_open(&self, rid: u8) -> bool {
         self.open.load(Ordering::Relaxed) & (1 << rid) != 0
+    }
+
+    /// The store began anew: no router has that node.
+    pub fn forget_folders(&self) {
+        self.open.store(0, Ordering::Relaxed);
     }
 
     fn set_open(&self, rid: u8) {
@@ -142,6 +147,18 @@ fn root(domid: u16) -> String {
 pub fn panic_message(store: &dyn Store, domid: u16) -> Option<String> {
     let words = store.read(&format!("{}/panic", root(domid))).ok()??;
     (!words.is_empty()).then(|| escape(&words))
+}
+
+/// Writes the name of the first router's configuration, which no guest tells.
+pub fn name_config(store: &dyn Store, domid: u16, name: &str) -> Result<()> {
+    let path = format!("{}/0/config_name", root(domid));
+    store.apply(&[node(domid, path, name)])
+}
+
+/// True if a guest has announced itself to this store.
+pub fn is_announced(store: &dyn Store, domid: u16) -> Result<bool> {
+    let version = format!("{}/version", root(domid));
+    Ok(store.read(&version)?.is_some())
 }
 
 /// Waits until a guest has booted: it then has told its version, and waits for a router.

@@ -2,7 +2,7 @@
 //! Handler requests. Both sides write pieces; the side that asked removes them.
 
 use clickos_protocol::{
-    ANSWER_NODES, Answer, Command, Joined, Joiner, REQUEST_MAX, TOOLSTACK_PIECE, split,
+    ANSWER_NODES, Answer, Command, Joined, Joiner, Marks, REQUEST_MAX, TOOLSTACK_PIECE, split,
 };
 use cosmos_proto::answer::Handler;
 
@@ -11,10 +11,72 @@ use super::slots::{Kind, Slot};
 use crate::error::{Code, Error, Result};
 use crate::spec::Write;
 use crate::store::{Change, Seen};
+use std::time::Instant;
 
 /// Reads a handler.
 pub fn read(router: Router<'_>, name: &str, param: &str) -> Result<String> {
     ask(router, &Command::Read { name, param }).map(text)
+}
+
+/// Requests of one batch that are on their way at a time: half of a router's places.
+const WINDOW: usize = 8;
+
+/// Reads handlers, each for itself. Several requests are on their way at a time, so that they
+/// wait for the guest together.
+///
+/// # Errors
+/// Those after which the guest answers nothing more in time: `timeout`, `dead-guest`, `store`.
+pub fn read_many(router: Router<'_>, names: &[String]) -> Result<Vec<Result<String>>> {
+    let mut values = Vec::with_capacity(names.len());
+    while values.len() < names.len() {
+        let left = &names[values.len()..];
+        let places = enter_some(&router, left.len().min(WINDOW))?;
+        values.extend(read_at_once(&router, &left[..places.len()])?);
+    }
+    Ok(values)
+}
+
+/// Waits for one place, and takes those of `limit` that are free.
+fn enter_some<'a>(router: &Router<'a>, limit: usize) -> Result<Vec<Slot<'a>>> {
+    let mut places = vec![enter(router)?];
+    while places.len() < limit {
+        let now = Instant::now();
+        match router.requests.slots.enter(router.rid, Kind::Request, now) {
+            Ok(place) => places.push(place),
+            Err(_) => break,
+        }
+    }
+    Ok(places)
+}
+
+fn read_at_once(router: &Router<'_>, names: &[String]) -> Result<Vec<Result<String>>> {
+    let mut requests = Vec::with_capacity(names.len());
+    for name in names {
+        let request = encode(&Command::Read { name, param: "" })?;
+        requests.push((router.requests.seq(), request));
+    }
+    let seen = router.signals.seen();
+    let answers = send(router, &requests).and_then(|()| {
+        let answers = requests
+            .iter()
+            .map(|(seq, _)| match await_answer(router, *seq, seen) {
+                Err(e) if is_last(&e) => Err(e),
+                answer => Ok(answer),
+            });
+        answers.collect::<Result<Vec<_>>>()
+    });
+    let forgotten = forget(router, requests.iter().map(|(seq, _)| *seq));
+    let answers = answers?;
+    forgotten?;
+    let values = answers.into_iter();
+    Ok(values
+        .map(|answer| answer.and_then(outcome).map(text))
+        .collect())
+}
+
+/// True if no later answer comes in time.
+fn is_last(error: &Error) -> bool {
+    matches!(error.code, Code::Timeout | Code::DeadGuest | Code::Store)
 }
 
 /// Writes handlers: all of them, or none.
@@ -49,7 +111,7 @@ pub fn begin_write<'a>(
     let seq = router.requests.seq();
     begin(seq)?;
     let seen = router.signals.seen();
-    send(&router, seq, &request)?;
+    send(&router, &[(seq, request)])?;
     Ok(Asked {
         router,
         seq,
@@ -60,8 +122,8 @@ pub fn begin_write<'a>(
 
 impl Asked<'_> {
     /// Waits for the answer. The nodes stay there.
-    pub fn settle(self) -> Result<()> {
-        outcome(await_answer(&self.router, self.seq, self.seen)?).map(drop)
+    pub fn settle(self) -> Result<Marks> {
+        outcome(await_answer(&self.router, self.seq, self.seen)?).map(|data| Marks::parse(&data))
     }
 }
 
@@ -104,15 +166,20 @@ fn ask(router: Router<'_>, command: &Command<'_>) -> Result<Vec<u8>> {
     let request = encode(command)?;
     let _place = enter(&router)?;
     let seq = router.requests.seq();
-    let response = exchange(&router, seq, &request);
-    // In this order the guest need not look whether its answer was taken.
-    let forgotten = router.store.apply(&[
-        Change::remove(router.path(&format!("response/{seq}"))),
-        Change::remove(router.path(&format!("request/{seq}"))),
-    ]);
+    let response = exchange(&router, seq, request);
+    let forgotten = forget(&router, [seq]);
     let response = response?;
     forgotten?;
     outcome(response)
+}
+
+/// Removes requests and their answers. In this order the guest need not look whether its answer
+/// was taken.
+fn forget(router: &Router<'_>, seqs: impl IntoIterator<Item = u32>) -> Result<()> {
+    let nodes =
+        |seq| ["response", "request"].map(|of| Change::remove(router.path(&format!("{of}/{seq}"))));
+    let changes: Vec<_> = seqs.into_iter().flat_map(nodes).collect();
+    router.store.apply(&changes)
 }
 
 fn encode(command: &Command<'_>) -> Result<Vec<u8>> {
@@ -130,15 +197,17 @@ fn enter<'a>(router: &Router<'a>) -> Result<Slot<'a>> {
     slots.enter(router.rid, Kind::Request, router.deadline)
 }
 
-/// Writes a request. Its pieces get the permissions of the node above all requests, which this
-/// function makes first. A request of one piece is therefore one write.
-fn send(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<()> {
+/// Writes requests by their numbers. Their pieces get the permissions of the node above all
+/// requests, which this function makes first. A request of one piece is therefore one write.
+fn send(router: &Router<'_>, requests: &[(u32, Vec<u8>)]) -> Result<()> {
     let is_open = router.requests.is_open(router.rid);
     let folder = (!is_open).then(|| router.node("request", ""));
-    let pieces = split(request, TOOLSTACK_PIECE).into_iter().enumerate();
-    let pieces = pieces.map(|(n, piece)| {
-        let path = router.path(&format!("request/{seq}/{n}"));
-        Change::write(path, piece)
+    let pieces = requests.iter().flat_map(|(seq, request)| {
+        let pieces = split(request, TOOLSTACK_PIECE).into_iter().enumerate();
+        pieces.map(move |(n, piece)| {
+            let path = router.path(&format!("request/{seq}/{n}"));
+            Change::write(path, piece)
+        })
     });
     let changes: Vec<_> = folder.into_iter().chain(pieces).collect();
     router.store.commit(&changes)?;
@@ -146,9 +215,9 @@ fn send(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn exchange(router: &Router<'_>, seq: u32, request: &[u8]) -> Result<Answer> {
+fn exchange(router: &Router<'_>, seq: u32, request: Vec<u8>) -> Result<Answer> {
     let seen = router.signals.seen();
-    send(router, seq, request)?;
+    send(router, &[(seq, request)])?;
     await_answer(router, seq, seen)
 }
 
@@ -210,7 +279,7 @@ mod tests {
     use crate::store::sim::SimStore;
     use crate::store::{Signals, Watchers};
     use std::sync::Arc;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -244,6 +313,39 @@ mod tests {
     }
 
     #[test]
+    fn several_reads_leave_places_and_end_at_the_deadline() {
+        let (store, signals) = (SimStore::default(), Arc::new(Signals::default()));
+        let requests = Requests::default();
+        let router = |deadline| Router {
+            store: &store,
+            signals: &signals,
+            requests: &requests,
+            domid: 1,
+            rid: 0,
+            deadline,
+        };
+        let later = router(Instant::now() + PATIENCE);
+        let first = enter_some(&later, WINDOW).unwrap();
+        let second = enter_some(&later, WINDOW - 1).unwrap();
+        // One place is left, so a batch goes on with one request at a time.
+        let third = enter_some(&later, WINDOW).unwrap();
+        assert_eq!([first.len(), second.len(), third.len()], [8, 7, 1]);
+        drop((first, second, third));
+        // The simulated guest leaves this handler unanswered.
+        let names = ["version", "c.count", "version"].map(str::to_owned);
+        let error = read_many(router(Instant::now()), &names).unwrap_err();
+        assert_eq!(error.code, Code::Timeout);
+        let left: Vec<_> = store
+            .keys()
+            .into_iter()
+            .filter(|key| key.contains("/request/"))
+            .collect();
+        assert_eq!(left, Vec::<String>::new());
+        // Its places are free again.
+        assert_eq!(enter_some(&later, 100).unwrap().len(), 16);
+    }
+
+    #[test]
     fn an_answer_in_too_many_pieces_is_refused() {
         let (store, signals) = (SimStore::default(), Arc::new(Signals::default()));
         let watchers = Arc::new(Watchers::new(Box::new(|_, _| {})));
@@ -261,7 +363,7 @@ mod tests {
         let answer = |n: usize, piece| store.put(&router.path(&format!("response/7/{n}")), piece);
         std::thread::scope(|scope| {
             // The simulated guest leaves this handler unanswered.
-            let asked = scope.spawn(|| exchange(&router, 7, b"read c.count"));
+            let asked = scope.spawn(|| exchange(&router, 7, b"read c.count".to_vec()));
             answer(0, "+200 ");
             (1..ANSWER_NODES).for_each(|n| answer(n, "+x"));
             while !asked.is_finished() {

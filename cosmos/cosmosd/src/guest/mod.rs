@@ -9,6 +9,7 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
 
 use cosmos_proto::answer;
 
@@ -24,6 +25,9 @@ pub use made::{Made, in_switch};
 pub use moves::{FORMER, MigrateSource, MigrateTarget, not_moved};
 pub use shape::Shape;
 pub use table::{Capacity, Table};
+
+/// The listed state of a guest that runs and that the Xen store has lost.
+const UNREACHABLE: &str = "unreachable";
 
 /// How a guest is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,8 +84,18 @@ pub struct Status {
     pub added: Vec<Vif>,
     /// The devids of those that it was made with and that left it.
     pub detached: BTreeSet<u32>,
+    /// Why requests do not come to it, while it forwards on.
+    pub unreachable: Option<Unreachable>,
     /// Descriptors of its vifs' rings, by devid, where guests are processes.
     pub rings: BTreeMap<u32, Rings>,
+}
+
+/// A guest that the Xen store has lost.
+#[derive(Debug, Clone)]
+pub struct Unreachable {
+    pub reason: String,
+    /// When it got a link to the store that is there now.
+    pub linked: Option<Instant>,
 }
 
 /// See the module.
@@ -137,6 +151,7 @@ impl Guest {
             links: BTreeMap::new(),
             added: Vec::new(),
             detached: BTreeSet::new(),
+            unreachable: None,
             rings: record.rings,
         };
         let domain = Domain {
@@ -214,6 +229,18 @@ impl Guest {
         status.reason = reason.into();
     }
 
+    pub fn unreachable(&self) -> Option<Unreachable> {
+        self.lock().unreachable.clone()
+    }
+
+    /// Returns true if that changes how it is listed.
+    pub fn set_unreachable(&self, unreachable: Option<Unreachable>) -> bool {
+        let mut status = self.lock();
+        let is_changed = status.unreachable.is_some() != unreachable.is_some();
+        status.unreachable = unreachable;
+        is_changed && status.state == State::Running
+    }
+
     pub fn left(&self) -> Option<Made> {
         self.lock_left().clone()
     }
@@ -287,7 +314,10 @@ impl Guest {
     pub fn check_answers(&self) -> Result<()> {
         let status = self.status();
         let words = match status.state {
-            State::Running => return self.signals.check(),
+            State::Running => match status.unreachable {
+                None => return self.signals.check(),
+                Some(of) => format!("is unreachable: {}", of.reason),
+            },
             State::Paused => "is paused".to_owned(),
             State::Partial | State::Pooled => "is being created or destroyed".to_owned(),
             State::Saved => "is saved; restore it first".to_owned(),
@@ -307,9 +337,12 @@ impl Guest {
     /// The guest as `list` and `info` show it, if they do.
     pub fn describe(&self, cpu_time_ns: Option<u64>) -> Option<answer::Guest> {
         let status = self.status();
-        let state = match (status.state, self.migrate_target.is_under_way()) {
-            (State::Running, true) => "arriving",
-            (state, _) => state.name()?,
+        let (state, reason) = match (status.state, status.unreachable) {
+            (State::Running, _) if self.migrate_target.is_under_way() => {
+                ("arriving", status.reason)
+            }
+            (State::Running, Some(of)) => (UNREACHABLE, of.reason),
+            (state, _) => (state.name()?, status.reason),
         };
         let domain = self.domain.clone();
         let book = self.ledger.book();
@@ -321,7 +354,7 @@ impl Guest {
             name: domain.name,
             domid: domain.domid,
             state: state.to_owned(),
-            reason: status.reason,
+            reason,
             memory_mib: domain.memory_mib,
             created_s: self.created_s,
             cpu_time_ns: cpu_time_ns.unwrap_or(0),

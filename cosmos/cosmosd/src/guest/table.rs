@@ -56,15 +56,28 @@ impl Table {
     pub fn admit(&self, spec: &Spec, created_s: u64) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
         inner.check_new(spec)?;
-        inner.check_room(spec.memory_mib, self.capacity)?;
+        inner.check_room(spec.memory_mib, replaced(spec), self.capacity)?;
         let domain = domain_of(spec, inner.next_domid(&self.is_used)?, spec.uuid.clone());
         Ok(inner.enter(domain, &spec.config_name, created_s, None))
+    }
+
+    /// The guest that would take the place of another one, which is as it was.
+    ///
+    /// # Errors
+    /// As of `admit`.
+    pub fn preview(&self, spec: &Spec, old: &Guest) -> Result<Guest> {
+        let inner = self.lock();
+        inner.check_new(spec)?;
+        inner.check_room(spec.memory_mib, replaced(spec), self.capacity)?;
+        let domain = domain_of(spec, old.domain.domid, spec.uuid.clone());
+        let status = status_of(&spec.config_name, None);
+        Ok(Guest::new(domain, old.created_s, status))
     }
 
     /// Enters a guest for the pool in state `Partial`.
     pub fn admit_to_pool(&self, shape: &Shape, created_s: u64) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
-        inner.check_room(shape.memory_mib, self.capacity)?;
+        inner.check_room(shape.memory_mib, None, self.capacity)?;
         let uuid = Uuid::of_random(u128::from_ne_bytes(random_bytes()?));
         let domain = Domain {
             domid: inner.next_domid(&self.is_used)?,
@@ -108,7 +121,7 @@ impl Table {
     /// libxl refuses recent ids.
     pub fn readmit(&self, saved: &Guest, created_s: u64) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
-        inner.check_memory(saved.domain.memory_mib, self.capacity)?;
+        inner.check_memory(saved.domain.memory_mib, None, self.capacity)?;
         let domain = Domain {
             domid: inner.next_domid(&self.is_used)?,
             vifs: saved.vifs(),
@@ -226,6 +239,31 @@ fn domain_of(spec: &Spec, domid: u16, handle: Uuid) -> Domain {
     }
 }
 
+/// The guest in whose place a new one comes, if there is one.
+fn replaced(spec: &Spec) -> Option<&Uuid> {
+    spec.replace.then_some(&spec.uuid)
+}
+
+/// The status of a guest that is being made.
+fn status_of(config_name: &str, instance: Option<Instance>) -> Status {
+    Status {
+        state: State::Partial,
+        reason: String::new(),
+        config_name: config_name.to_owned(),
+        instance,
+        links: BTreeMap::new(),
+        added: Vec::new(),
+        detached: BTreeSet::new(),
+        unreachable: None,
+        rings: BTreeMap::new(),
+    }
+}
+
+fn memory_mib_of<'a>(guests: impl Iterator<Item = &'a Arc<Guest>>) -> u64 {
+    let held = guests.filter(|guest| guest.state().holds_memory());
+    held.map(|guest| u64::from(guest.domain.memory_mib)).sum()
+}
+
 fn count(guests: &[Arc<Guest>], shape: &Shape) -> usize {
     let shapes = guests.iter().map(|guest| Shape::of_domain(&guest.domain));
     shapes.filter(|of| of == shape).count()
@@ -239,11 +277,12 @@ fn wanted_of(wanted: &[(Shape, usize)], shape: &Shape) -> usize {
 
 impl Inner {
     fn check_new(&self, spec: &Spec) -> Result<()> {
-        if let Some(guest) = self.guests.get(&spec.uuid) {
+        let own = self.guests.get(&spec.uuid).filter(|_| !spec.replace);
+        if let Some(guest) = own {
             let message = format!("guest {} is there already ({:?})", spec.uuid, guest.state());
             return Err(Error::new(Code::Exists, message.to_lowercase()));
         }
-        for guest in self.guests.values() {
+        for guest in self.others(replaced(spec)) {
             let used = |vif: &&crate::spec::Vif| {
                 let mut vifs = guest.vifs().into_iter();
                 vifs.any(|v| v.is_plugged() && v.switch == vif.switch && v.port == vif.port)
@@ -269,19 +308,10 @@ impl Inner {
         created_s: u64,
         instance: Option<Instance>,
     ) -> Arc<Guest> {
-        let status = Status {
-            state: State::Partial,
-            reason: String::new(),
-            config_name: config_name.to_owned(),
-            instance,
-            links: BTreeMap::new(),
-            added: Vec::new(),
-            detached: BTreeSet::new(),
-            rings: BTreeMap::new(),
-        };
+        let status = status_of(config_name, instance);
         let uuid = domain.uuid.clone();
         let guest = Arc::new(Guest::new(domain, created_s, status));
-        // One that was saved had another number.
+        // One that was saved or replaced had another number.
         if let Some(before) = self.guests.insert(uuid, Arc::clone(&guest)) {
             self.domids.put_back(before.domain.domid, Instant::now());
         }
@@ -300,17 +330,34 @@ impl Inner {
             .map(|(_, guest)| Arc::clone(guest))
     }
 
-    fn check_room(&self, memory_mib: u32, capacity: Capacity) -> Result<()> {
-        let guests = self.guests.len();
+    /// All guests but one that another takes the place of.
+    fn others(&self, replaced: Option<&Uuid>) -> impl Iterator<Item = &Arc<Guest>> {
+        let all = self.guests.iter();
+        let others = all.filter(move |(uuid, _)| Some(*uuid) != replaced);
+        others.map(|(_, guest)| guest)
+    }
+
+    fn check_room(
+        &self,
+        memory_mib: u32,
+        replaced: Option<&Uuid>,
+        capacity: Capacity,
+    ) -> Result<()> {
+        let guests = self.others(replaced).count();
         if guests >= capacity.guests {
             let message = format!("{guests} of {} guests are there already", capacity.guests);
             return Err(Error::new(Code::TooMany, message));
         }
-        self.check_memory(memory_mib, capacity)
+        self.check_memory(memory_mib, replaced, capacity)
     }
 
-    fn check_memory(&self, memory_mib: u32, capacity: Capacity) -> Result<()> {
-        let used = self.memory_used_mib();
+    fn check_memory(
+        &self,
+        memory_mib: u32,
+        replaced: Option<&Uuid>,
+        capacity: Capacity,
+    ) -> Result<()> {
+        let used = memory_mib_of(self.others(replaced));
         if used + u64::from(memory_mib) > u64::from(capacity.memory_mib) {
             let message = format!(
                 "{memory_mib} MiB asked, {used} of {} MiB are in use",
@@ -322,8 +369,7 @@ impl Inner {
     }
 
     fn memory_used_mib(&self) -> u64 {
-        let held = self.guests.values().filter(|g| g.state().holds_memory());
-        held.map(|g| u64::from(g.domain.memory_mib)).sum()
+        memory_mib_of(self.guests.values())
     }
 
     fn next_domid(&mut self, is_used: &IsUsed) -> Result<u16> {

@@ -3,7 +3,7 @@
 //! hypervisor gives a domain (cosmos/noxen/README.md).
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::files::remove_file;
 use crate::store::{Change, Store};
 
 /// Size of a store ring page, in bytes (xen/io/xs_wire.h).
-const RING_BYTES: u64 = 4096;
+const RING_BYTES: usize = 4096;
 
 /// The guest's ends.
 pub struct LinkFds {
@@ -137,12 +137,13 @@ fn skeleton(domain: &Domain) -> Vec<Change> {
 }
 
 fn make_ring(path: &Path) -> io::Result<()> {
-    let file = OpenOptions::new()
+    let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    file.set_len(RING_BYTES)
+    // Written: a page without a block would end xenstored by SIGBUS on a full disk.
+    file.write_all(&[0; RING_BYTES])
 }
 
 fn at<T>(path: &Path, body: impl FnOnce(&Path) -> io::Result<T>) -> Result<T> {

@@ -22,6 +22,7 @@ pub mod sim;
 #[cfg(feature = "xen")]
 mod xen;
 
+use std::collections::HashMap;
 use std::fs::File;
 
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,15 @@ pub fn usual_rings(index: usize) -> Rings {
     [first, first + 1, first + 2]
 }
 
+/// A domain that somebody else made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stranger {
+    pub domid: u16,
+    /// In the form of a guest's.
+    pub uuid: String,
+    pub name: String,
+}
+
 /// A domain that ended without having been destroyed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Death {
@@ -130,6 +140,11 @@ pub trait Host: Send + Sync {
     /// Refuses, before anything is built, what this host cannot run: an image, a device, more
     /// memory than is free.
     fn check(&self, domain: &Domain) -> Result<()>;
+
+    /// As `check`, for a domain that takes the place of a running one.
+    fn check_instead(&self, domain: &Domain, _old: &Domain) -> Result<()> {
+        self.check(domain)
+    }
 
     /// The cache of images, on a host that runs any it is given.
     fn images(&self) -> Option<&Images> {
@@ -201,6 +216,21 @@ pub trait Host: Send + Sync {
     /// The rings of a running domain's vif. None on a host whose guests make new ones.
     fn rings(&self, _domain: &Domain, _rings: Rings) -> Result<Option<PortFds>> {
         Ok(None)
+    }
+
+    /// Makes the domain known to a store that began anew, and gives it a link there. Does not wait
+    /// for the guest, which then announces itself.
+    fn relink(&self, _domain: &Domain) -> Result<()> {
+        let message = "guests of this host kind end with their Xen store; restart the host";
+        Err(Error::new(Code::Unsupported, message))
+    }
+
+    /// The domains of guests that run, each with whether it is paused.
+    fn paused(&self) -> Result<HashMap<u16, bool>>;
+
+    /// The domains of this host that this daemon did not make.
+    fn strangers(&self) -> Result<Vec<Stranger>> {
+        Ok(Vec::new())
     }
 
     /// Gives a running domain one more vif, the last of `vifs`, or replaces the one of its devid.

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Rings;
+use super::link::LinkFds;
 use crate::error::{Code, Error, Result};
 use crate::spec::Vif;
 use crate::switch::PortFds;
@@ -51,6 +52,16 @@ pub fn plug(socket: &OwnedFd, vif: &Vif, port: PortFds) -> Result<Rings> {
 /// Takes a vif from the guest.
 pub fn unplug(socket: &OwnedFd, devid: u32) -> Result<()> {
     ask(socket, &json!({"unplug": {"devid": devid}}), &[]).map(drop)
+}
+
+/// Gives the guest a link to a store that began anew. It answers there.
+pub fn relink(socket: &OwnedFd, link: &LinkFds) -> Result<()> {
+    let fds = [&link.ring, &link.to_store, &link.from_store];
+    send(socket, &json!({"store": {}}), &fds).map_err(|e| {
+        let message =
+            format!("the guest does not take a link to the Xen store: {e}; start it again");
+        Error::new(Code::Store, message)
+    })
 }
 
 #[derive(Deserialize)]

@@ -503,6 +503,24 @@ impl Host for ProcessHost {
         self.make_room(domain, vifs)
     }
 
+    fn relink(&self, domain: &Domain) -> Result<()> {
+        let socket = self.plug_socket(domain)?;
+        self.links.make(domain)?;
+        plug::relink(&socket, &self.links.open(domain.domid)?)
+    }
+
+    /// A process that is stopped.
+    fn paused(&self) -> Result<HashMap<u16, bool>> {
+        let guests = self.guests();
+        let started = guests.iter().filter(|(_, guest)| guest.held.is_none());
+        let looks = started.filter_map(|(domid, guest)| {
+            let stat = procfs::stat(guest.process.pid()).ok()?;
+            let is_own = stat.start_ticks == guest.start_ticks;
+            is_own.then_some((*domid, stat.state == 'T'))
+        });
+        Ok(looks.collect())
+    }
+
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {
         let guests = self.guests();
         let guest = guests.get(&domid)?;

@@ -28,6 +28,17 @@ pub struct Room {
     pub channels: u64,
 }
 
+impl Room {
+    /// The room after a domain has gone.
+    #[cfg_attr(not(any(feature = "xen", test)), expect(dead_code))]
+    pub fn without(self, gone: &Domain) -> Self {
+        Self {
+            free_kib: self.free_kib + memory_kib(gone) + OVERHEAD_KIB,
+            channels: self.channels.saturating_sub(channels(gone)),
+        }
+    }
+}
+
 /// Refuses a domain whose devices no guest of its size can have.
 pub fn check_devices(domain: &Domain) -> Result<()> {
     let silent = u64::from(domain.silent.vifs) * ring_pages(domain.silent.slots);
@@ -125,6 +136,21 @@ mod tests {
         domain.silent.vifs = 4; // More than its vifs.
         assert_eq!(channels(&domain), 8);
         assert_eq!(check_devices(&domain).unwrap_err().code, Code::NoMemory);
+    }
+
+    #[test]
+    fn a_domain_fits_in_the_place_of_one_of_its_size() {
+        let mut domain = domain(1);
+        let full = Room {
+            free_kib: 0,
+            channels: MAX_CHANNELS,
+        };
+        check_room(&domain, full).unwrap_err();
+        let without = full.without(&domain);
+        check_room(&domain, without).unwrap();
+        domain.memory_mib += 1;
+        let error = check_room(&domain, without).unwrap_err();
+        assert_eq!(error.code, Code::NoMemory);
     }
 
     #[test]

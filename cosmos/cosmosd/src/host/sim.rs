@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A host in memory, for unit tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use super::{Death, Domain, Found, Host, Instance, Rings};
+use super::{Death, Domain, Found, Host, Instance, Rings, Stranger};
 use crate::error::{Code, Error, Result};
 use crate::faults::{ENGINE, Faults};
 use crate::images::{Images, Limits};
@@ -24,6 +24,7 @@ pub struct SimHost {
     deaths: Mutex<Option<Sender<Death>>>,
     prepared: Mutex<BTreeSet<u16>>,
     domains: Mutex<BTreeMap<u16, Found>>,
+    strangers: Mutex<Vec<Stranger>>,
     images: Images,
 }
 
@@ -40,6 +41,7 @@ impl SimHost {
             deaths: Mutex::default(),
             prepared: Mutex::default(),
             domains: Mutex::default(),
+            strangers: Mutex::default(),
         }
     }
 
@@ -63,6 +65,22 @@ impl SimHost {
                 .send(death)
                 .unwrap();
         }
+    }
+
+    /// Somebody pauses a domain, or lets it go on.
+    pub fn set_paused(&self, domid: u16, is_paused: bool) {
+        let found = match is_paused {
+            true => Found::Paused,
+            false => Found::Running,
+        };
+        self.domains.lock().unwrap().insert(domid, found);
+    }
+
+    /// Somebody makes a domain.
+    pub fn put_stranger(&self, domid: u16, uuid: &str, name: &str) {
+        let (uuid, name) = (uuid.to_owned(), name.to_owned());
+        let stranger = Stranger { domid, uuid, name };
+        self.strangers.lock().unwrap().push(stranger);
     }
 
     /// Takes the keys of a domain away.
@@ -141,8 +159,7 @@ impl Host for Arc<SimHost> {
 
     fn start(&self, domid: u16) -> Result<()> {
         self.faults.call("host.start")?;
-        let version = format!("/local/domain/{domid}/data/clickos/version");
-        self.store.put(&version, "clickos 0 protocol 1");
+        self.store.announce(domid);
         self.domains.lock().unwrap().insert(domid, Found::Running);
         Ok(())
     }
@@ -195,6 +212,31 @@ impl Host for Arc<SimHost> {
         self.store.commit(&[Change::remove(root)])?;
         self.prepared.lock().unwrap().remove(&domain.domid);
         Ok(())
+    }
+
+    fn relink(&self, domain: &Domain) -> Result<()> {
+        self.faults.call("host.relink")?;
+        self.prepare(domain)?;
+        self.store.introduce(domain.domid)?;
+        self.faults.call("host.announce").map_or(Ok(()), |()| {
+            self.store.announce(domain.domid);
+            Ok(())
+        })
+    }
+
+    fn paused(&self) -> Result<HashMap<u16, bool>> {
+        self.faults.call("host.paused")?;
+        let domains = self.domains.lock().unwrap();
+        let paused = domains.iter().filter_map(|(domid, found)| match found {
+            Found::Running => Some((*domid, false)),
+            Found::Paused => Some((*domid, true)),
+            Found::Half | Found::Gone => None,
+        });
+        Ok(paused.collect())
+    }
+
+    fn strangers(&self) -> Result<Vec<Stranger>> {
+        Ok(self.strangers.lock().unwrap().clone())
     }
 
     fn plug(&self, domain: &Domain, _vifs: &[Vif], _port: PortFds) -> Result<Rings> {

@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use crate::error::{Code, Error, Result};
 use crate::files::{make_private_dir, remove_file};
 use crate::spec::Sha256Text;
+use crate::state_room::{PART as STATE_DIR, unwritable};
 use crate::text::hex;
 
 pub use elf::Entries;
@@ -118,7 +119,12 @@ impl Images {
         if !part.exists() {
             self.make_room(PART)?;
         }
-        write(&part, piece)?;
+        write(&part, piece).inspect_err(|e| {
+            if e.code == Code::StateDir {
+                // A disk that is full needs the room; the client begins again.
+                let _ = self.remove_file(&part);
+            }
+        })?;
         if piece.offset + (piece.data.len() as u64) < piece.size {
             return Ok(Taken::More);
         }
@@ -239,7 +245,8 @@ impl Images {
 
 /// Refuses a hole, so that checking an image costs no more than sending it.
 fn write(path: &Path, piece: &Piece<'_>) -> Result<()> {
-    let place = |e: io::Error| Error::internal(path.display(), e);
+    let name = piece.sha256.as_str();
+    let place = |e: io::Error| unwritable(format!("{STATE_DIR}: image {name:.12}"), &e);
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(false).mode(0o600);
     let file: File = options.open(path).map_err(place)?;
@@ -386,6 +393,20 @@ mod tests {
             data,
         };
         assert_eq!(images.add(&begun), Ok(false));
+        assert_eq!(give(&images, &image, 0, image.len()), Ok(true));
+    }
+
+    #[test]
+    fn a_full_disk_keeps_no_part_of_an_image() {
+        let dir = tempfile::tempdir().unwrap();
+        let image = kernel(&[18]);
+        let images = Images::open(dir.path(), LIMITS).unwrap();
+        let part = images.path(&sum(&image)).with_extension(PART);
+        std::os::unix::fs::symlink("/dev/full", &part).unwrap();
+        let error = give(&images, &image, 0, 50).unwrap_err();
+        assert_eq!(error.code, Code::StateDir);
+        assert!(error.message.contains("No space left"), "{error}");
+        assert!(part.symlink_metadata().is_err());
         assert_eq!(give(&images, &image, 0, image.len()), Ok(true));
     }
 

@@ -43,7 +43,7 @@ impl Toolstack {
         check_spec(spec)?;
         let deadline = Instant::now() + check_timeout(spec.timeout_ms)?;
         let _creating = self.pool.note_creation();
-        let (guest, pooled) = self.admit(spec)?;
+        let (guest, pooled) = self.admit_or_replace(spec)?;
         let _owner = guest.own();
         note(&guest);
         let (mut made, mut steps) = (Made::default(), Steps::begin());
@@ -80,7 +80,7 @@ impl Toolstack {
 
     /// A guest of the pool if there is one like this, else a new one; others of the pool make
     /// room for it.
-    fn admit(&self, spec: &Spec) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
+    pub fn admit(&self, spec: &Spec) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
         loop {
             if let Some((guest, pooled)) = self.table.take(spec, now_s())? {
                 return Ok((guest, Some(pooled)));
@@ -106,6 +106,7 @@ impl Toolstack {
             Some(pooled) => self.claim(guest, pooled, made, steps),
             None => {
                 self.host.check(&guest.domain)?;
+                self.check_strangers(&guest.domain)?;
                 self.check_ports(&guest.domain)?;
                 self.spawn(guest, made, deadline, steps)
                     .map(|()| Vec::new())
@@ -162,6 +163,7 @@ impl Toolstack {
             .insert(domain.domid, Arc::clone(&guest.signals));
         pooled.signals.check()?;
         steps.end("record");
+        self.check_strangers(domain)?;
         self.check_ports(domain)?;
         self.add_ports(domain, made)?;
         self.remove_surplus(domain)?;

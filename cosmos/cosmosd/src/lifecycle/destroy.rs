@@ -38,33 +38,56 @@ impl Toolstack {
     }
 
     fn destroy_owned(&self, guest: &Guest) -> Result<()> {
-        let uuid = &guest.domain.uuid;
+        self.begin_end(guest);
+        self.remove(guest, &Made::all(guest))?;
+        info!("guest {} destroyed", guest.domain.uuid);
+        Ok(())
+    }
+
+    /// Notes that a guest is being undone.
+    pub fn begin_end(&self, guest: &Guest) {
         guest.set_state(State::Partial, "");
         if let Err(e) = self.records.save(&guest.record(Phase::Partial)) {
-            warn!("guest {uuid}: {e}; destroying it all the same");
+            // A daemon that is killed now finds it later as a guest that died.
+            warn!(
+                "guest {}: {e}; destroying it all the same",
+                guest.domain.uuid
+            );
         }
-        self.remove(guest, &Made::all(guest))?;
-        info!("guest {uuid} destroyed");
-        Ok(())
     }
 
     /// Undoes what was made of a guest and forgets it. If something is left the guest stays
     /// listed in state `error`, and [`Toolstack::retry`] goes on.
     pub fn remove(&self, guest: &Guest, made: &Made) -> Result<()> {
+        self.clear(guest, made, |uuid| self.remove_files(uuid))?;
+        self.table.remove(&guest.domain.uuid);
+        Ok(())
+    }
+
+    /// As `remove`, for a guest that stays listed; `last` undoes what remains.
+    pub fn clear(
+        &self,
+        guest: &Guest,
+        made: &Made,
+        last: impl FnOnce(&Uuid) -> Result<()>,
+    ) -> Result<()> {
         let uuid = &guest.domain.uuid;
         let undone = self.undo(guest, made).and_then(|()| {
             self.host.remove_console(&guest.domain)?;
             self.saved.remove(uuid)?;
-            self.ledgers.remove(uuid)?;
-            self.records.remove(uuid)
+            last(uuid)
         });
         self.watchers.remove(guest.domain.domid);
         guest.set_left(undone.as_ref().err().map(|_| made.clone()));
-        match undone {
-            Ok(()) => self.table.remove(uuid),
-            Err(ref left) => guest.set_state(State::Error, left.message.clone()),
+        if let Err(left) = &undone {
+            guest.set_state(State::Error, left.message.clone());
         }
         undone
+    }
+
+    pub fn remove_files(&self, uuid: &Uuid) -> Result<()> {
+        self.ledgers.remove(uuid)?;
+        self.records.remove(uuid)
     }
 
     /// Goes through all steps even if one fails, and returns the first error.

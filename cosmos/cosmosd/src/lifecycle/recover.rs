@@ -110,8 +110,10 @@ impl Toolstack {
         guest.set_state(state, "");
         self.watchers
             .insert(domain.domid, Arc::clone(&guest.signals));
-        let begun = guest.ledger.book().begun.clone();
-        control::forget_requests(&*self.store, domain.domid, &begun)?;
+        if self.look_for_link(guest) {
+            let begun = guest.ledger.book().begun.clone();
+            control::forget_requests(&*self.store, domain.domid, &begun)?;
+        }
         let mut wanted = guest.vifs();
         wanted.retain(Vif::is_plugged);
         match self.switch.existing(&wanted) {

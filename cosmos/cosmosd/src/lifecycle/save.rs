@@ -111,6 +111,7 @@ impl Toolstack {
     /// Until all is done the record says that it is saved: a crash costs nothing.
     fn rebuild(&self, guest: &Arc<Guest>, made: &mut Made, steps: &mut Steps) -> Result<()> {
         let (domain, uuid) = (&guest.domain, &guest.domain.uuid);
+        self.check_strangers(domain)?;
         self.check_ports(domain)?;
         self.watchers
             .insert(domain.domid, Arc::clone(&guest.signals));

@@ -94,6 +94,7 @@ mod tests {
                 incarnation: uuid(9),
                 newest,
                 applied: vec![5, 6],
+                passing: vec![],
             },
             timeout_ms: 60_000,
         }

@@ -21,6 +21,9 @@ const ANNOUNCE: Duration = Duration::from_millis(200);
 /// Most routers of a guest in one announcement; the others come with the next.
 const ROUTERS: u32 = 4;
 
+/// The node by which a guest announces itself.
+const VERSION: &str = "version";
+
 /// The signals that wake waiters for one guest.
 #[derive(Default)]
 pub struct Signals {
@@ -30,11 +33,16 @@ pub struct Signals {
 
 /// The changes that a waiter has seen; it looks at later ones.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen(u64);
+pub struct Seen {
+    changes: u64,
+    links: u64,
+}
 
 #[derive(Default)]
 struct State {
     changes: u64,
+    /// Times that the guest's link to the store was made anew, or lost for good.
+    links: u64,
     dead: Option<String>,
     cancelled: bool,
 }
@@ -43,6 +51,14 @@ impl Signals {
     /// Something the guest writes may have changed.
     pub fn wake(&self) {
         self.update(|state| state.changes += 1);
+    }
+
+    /// Answers in an earlier store are lost, unless the guest has told them again by now.
+    pub fn relink(&self) {
+        self.update(|state| {
+            state.changes += 1;
+            state.links += 1;
+        });
     }
 
     /// The guest has died.
@@ -67,13 +83,16 @@ impl Signals {
 
     /// To be taken before whatever causes the change that is to be waited for.
     pub fn seen(&self) -> Seen {
-        Seen(self.lock().changes)
+        let state = self.lock();
+        let (changes, links) = (state.changes, state.links);
+        Seen { changes, links }
     }
 
     /// Waits until `look` finds something; looks whenever the guest's keys have changed.
     ///
     /// # Errors
-    /// Those of `look`; `dead-guest` at once when the guest dies; `timeout` naming `what`.
+    /// Those of `look`; `dead-guest` at once when the guest dies; `timeout` naming `what`. A new link
+    /// to the store lost the request: `store`.
     pub fn wait_since<T>(
         &self,
         seen: Seen,
@@ -81,16 +100,21 @@ impl Signals {
         deadline: Instant,
         mut look: impl FnMut() -> Result<Option<T>>,
     ) -> Result<T> {
-        let (mut seen, mut looks) = (seen.0, LOOKS);
+        let (links, mut seen, mut looks) = (seen.links, seen.changes, LOOKS);
         loop {
             let in_time = self.sleep(seen, deadline);
-            seen = self.lock().changes;
+            let now = self.seen();
+            seen = now.changes;
             let ended = self.check();
             // Looked at after the check: what a guest answered before it died still counts.
             if let Some(found) = look()? {
                 return Ok(found);
             }
             ended?;
+            if now.links != links {
+                let message = "the Xen store was started again before the guest answered";
+                return Err(Error::new(Code::Store, format!("{what}: {message}")));
+            }
             if !in_time {
                 return Err(Error::new(
                     Code::Timeout,
@@ -156,6 +180,8 @@ type Announce = Box<dyn Fn(u16, u64) + Send + Sync>;
 pub struct Watchers {
     /// The domains whose wishes for the switch may have changed.
     pub wishes: Wishes,
+    /// The domains that may have announced themselves to the store.
+    pub announced: Wishes,
     guests: Mutex<HashMap<u16, Watcher>>,
     announce: Announce,
 }
@@ -170,6 +196,7 @@ impl Watchers {
     pub fn new(announce: Announce) -> Self {
         Self {
             wishes: Wishes::default(),
+            announced: Wishes::default(),
             guests: Mutex::default(),
             announce,
         }
@@ -200,6 +227,9 @@ impl Watchers {
         if key == "offload" || key.starts_with("offload/") {
             self.wishes.add([domid]);
         }
+        if key == VERSION {
+            self.announced.add([domid]);
+        }
         if let Some(rid) = state_of(key) {
             watcher.changed_routers |= 1 << rid;
         }
@@ -213,6 +243,7 @@ impl Watchers {
         let guests = self.lock();
         guests.values().for_each(|watcher| watcher.signals.wake());
         self.wishes.add(guests.keys().copied());
+        self.announced.add(guests.keys().copied());
     }
 
     /// Announces what is due and returns when the next announcement is.
@@ -270,7 +301,7 @@ fn state_of(key: &str) -> Option<u8> {
 /// requests.
 fn is_awaited(key: &str) -> bool {
     let mut parts = key.split('/').skip(1);
-    key == "version" || matches!(parts.next(), Some("state" | "response"))
+    key == VERSION || matches!(parts.next(), Some("state" | "response"))
 }
 
 #[cfg(test)]

@@ -40,6 +40,18 @@ impl SimStore {
         *self.watchers.lock().unwrap() = Some(Arc::clone(watchers));
     }
 
+    /// The guest's version.
+    pub fn announce(&self, domid: u16) {
+        let version = format!("/local/domain/{domid}/data/clickos/version");
+        self.put(&version, "clickos 0 protocol 1");
+    }
+
+    /// The store begins anew, with nothing in it.
+    pub fn clear(&self) {
+        self.nodes.lock().unwrap().clear();
+        self.introduced.lock().unwrap().clear();
+    }
+
     /// Lets guests read requests and answer nothing, until they answer all of them.
     pub fn hold_answers(&self, is_slow: bool) {
         self.is_slow.store(is_slow, Ordering::Relaxed);
@@ -155,7 +167,9 @@ impl SimStore {
             writes if writes.contains("\nbad\n") => "520 fw.config: bad rule".to_owned(),
             writes if writes.starts_with("writes ") => {
                 *rule = writes.lines().nth_back(0).unwrap().to_owned();
-                "200 ".to_owned()
+                let is_command = writes.contains(".reset ");
+                let marks = if is_command { "0 command\n" } else { "" };
+                format!("200 {marks}")
             }
             _ => "500 ?".to_owned(),
         };

@@ -2,7 +2,7 @@
 //! The real store: xenstored behind its UNIX socket.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use log::warn;
@@ -18,10 +18,17 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// The one node watched: every domain is below it.
 const DOMAINS: &str = "/local/domain";
 
+/// A node of this daemon's. A store without it began anew, and has lost all guests.
+const MARK: &str = "/tool/clickos/cosmosd";
+
+/// Called before the first request to a store that began anew.
+type OnNew = Box<dyn Fn() + Send + Sync>;
+
 /// One connection for requests, opened when first used and again after it broke.
 pub struct XenStore {
     socket: PathBuf,
     client: Mutex<Option<Client>>,
+    on_new: OnceLock<OnNew>,
 }
 
 impl XenStore {
@@ -29,7 +36,26 @@ impl XenStore {
         Self {
             socket,
             client: Mutex::new(None),
+            on_new: OnceLock::new(),
         }
+    }
+
+    /// Lets `told` know of each store that begins anew, before any request reaches it. It makes no
+    /// requests itself. Only the first call counts.
+    pub fn on_new(&self, told: impl Fn() + Send + Sync + 'static) {
+        let _ = self.on_new.set(Box::new(told));
+    }
+
+    /// Connects, and finds out whether this store is another one.
+    fn connect(&self) -> std::result::Result<Client, XsError> {
+        let mut client = Client::connect(&self.socket)?;
+        if client.read_opt(Tx::NONE, MARK)?.is_none() {
+            if let Some(told) = self.on_new.get() {
+                told();
+            }
+            client.write(Tx::NONE, MARK, b"")?;
+        }
+        Ok(client)
     }
 
     /// Runs `body` with the connection; one that broke while idle is opened anew once.
@@ -50,7 +76,7 @@ impl XenStore {
     ) -> std::result::Result<T, XsError> {
         let mut client = match slot.take() {
             Some(client) => client,
-            None => Client::connect(&self.socket)?,
+            None => self.connect()?,
         };
         let result = body(&mut client);
         if !result.as_ref().is_err_and(XsError::is_fatal) {

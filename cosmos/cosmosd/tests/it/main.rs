@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tests from outside, in one program: each program is linked on its own.
 #![cfg(test)]
+mod anew;
 mod changes;
 mod clients;
+mod disk;
 mod ends;
 mod life;
 mod moves;

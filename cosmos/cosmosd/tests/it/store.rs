@@ -27,13 +27,14 @@ fn a_store_that_is_gone_is_told_and_nothing_is_left_when_it_is_back() {
     let mut bed = Testbed::start();
     bed.call("create", idle(&bed, 1)).unwrap();
     bed.kill_store();
-    for (verb, args) in [
-        ("handler-read", read_count()),
-        ("create", idle(&bed, 2)),
-        ("destroy", of_guest(1)),
+    faults(&bed, &["xenstored"]);
+    for (verb, args, code) in [
+        ("handler-read", read_count(), "dead-guest: "),
+        ("create", idle(&bed, 2), "store: "),
+        ("destroy", of_guest(1), "store: "),
     ] {
         let error = bed.refused(verb, args);
-        assert!(error.starts_with("store: "), "{verb}: {error}");
+        assert!(error.starts_with(code), "{verb}: {error}");
         assert!(error.contains("/xenstore/socket"), "{verb}: {error}");
     }
     // The daemon reports the half-made guest, and no process runs.
@@ -53,7 +54,7 @@ fn a_store_that_is_gone_is_told_and_nothing_is_left_when_it_is_back() {
 }
 
 /// Waits until the verb `host` lists exactly these parts as faults.
-fn faults(bed: &Testbed, parts: &[&str]) {
+pub fn faults(bed: &Testbed, parts: &[&str]) {
     eventually("the faults of the host", || {
         let host = bed.call("host", json!({})).expect("host answers");
         let faults = host["faults"].as_array().expect("a list").clone();
@@ -78,7 +79,7 @@ fn the_host_names_the_daemons_that_are_gone() {
 }
 
 /// Guest 1 sends a frame each 10 ms; guest 2 counts them.
-fn sender_and_counter(bed: &Testbed) {
+pub fn sender_and_counter(bed: &Testbed) {
     for (n, config) in [
         (
             1,
@@ -92,7 +93,7 @@ fn sender_and_counter(bed: &Testbed) {
 }
 
 /// Waits until guest 2 has got ten more frames.
-fn frames_arrive(bed: &Testbed) {
+pub fn frames_arrive(bed: &Testbed) {
     let args = json!({"uuid": uuid(2), "rid": 0, "name": "c.count"});
     let count = || -> u64 {
         let read = bed.call("handler-read", args.clone()).expect("a count");

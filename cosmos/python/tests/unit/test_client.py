@@ -243,6 +243,10 @@ class TestVerbs(ClientCase):
                               'param': '2'}),
             self.sent(self.client.handler_read, UUID, 'r.state', param='2'))
         self.assertEqual(
+            ('handlers-read', {'uuid': UUID, 'rid': 0,
+                               'names': ['a.b', 'c.d']}),
+            self.sent(self.client.handlers_read, UUID, ('a.b', 'c.d')))
+        self.assertEqual(
             ('handler-write', {'uuid': UUID, 'rid': 0,
                                'writes': [['a.b', '1'], ['c.d', 'é']],
                                'timeout_ms': 500}),

@@ -47,6 +47,7 @@ def write(site):
     site.write_ini('clickos/clickos-api.conf', options.merged({
         'clickos_api': {'agent_transport_url': site.rabbit_url(
             'clickos', 'clickos-{host}'),
+            'catalog_path': str(site.state.catalog),
             'secret_key_files': _key(site)},
         'database': site.database('clickos'),
         'keystone_authtoken': site.authtoken('clickos'),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our own daemons: valed and cosmosd."""
 
+from clickos_lab import accounts
 from clickos_lab.config import options
 
 
@@ -26,12 +27,16 @@ def _write(site, host):
     cosmosd, valed = host.daemon('cosmosd'), host.daemon('valed')
     data = state.data / cosmosd
     data.mkdir(exist_ok=True, mode=0o700)
+    kept = state.data / valed
+    kept.mkdir(exist_ok=True, mode=0o700)
+    accounts.own_tree(kept, settings.ids[valed])
     values = {
         'CLICKOS_COSMOSD_SOCKET': state.run / cosmosd / 'cosmosd.sock',
         'CLICKOS_VALED_SOCKET': state.run / valed / 'valed.sock',
         'CLICKOS_VALED_STORE': '',
         'CLICKOS_XENSTORE_DIR': state.run / host.daemon('xenstored'),
-        'CLICKOS_COSMOSD_DIR': data, 'CLICKOS_HOST_KIND': 'process',
+        'CLICKOS_COSMOSD_DIR': data, 'CLICKOS_VALED_DIR': kept,
+        'CLICKOS_HOST_KIND': 'process',
         'CLICKOS_ENGINE': state.binary('clickos-process'),
         'CLICKOS_GUEST_UID': settings.first_uid(host),
         'CLICKOS_CGROUP': guests_group(settings, host),

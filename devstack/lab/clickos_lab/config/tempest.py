@@ -12,7 +12,7 @@ from clickos_lab import paths
 def write(site, folder, csars, references):
     """Write tempest.conf into a folder that ``tempest init`` made.
 
-    :param csars: folder of the packages of firewall and NAT
+    :param csars: folder of the packages
     :param references: ids: ``image``, ``flavor``; path
         ``combine_program``; ``second_zone``, None without a second host;
         ``has_xen``

@@ -100,18 +100,18 @@ class Tacker:
         vnfs = [vnf['id'] for vnf in self._get(INSTANCES + _ALL)
                 if vnf.get('vnfInstanceName', '').startswith(MARK)]
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            for remove in (self._remove_vnf, self._remove_remains):
+            for remove in (self.remove_vnf, self._remove_remains):
                 list(pool.map(functools.partial(self._try, remove), vnfs))
         for package in self._get(PACKAGES):
             if (MARK in (package.get('userDefinedData') or {})
                     or package.get('vnfProductName', '').startswith(MARK)):
-                self._try(self._remove_package, package)
+                self._try(self.remove_package, package)
 
     def remove_packages(self, product):
         """Remove the packages of a product."""
         for package in self._get(PACKAGES):
             if package.get('vnfProductName') == product:
-                self._remove_package(package)
+                self.remove_package(package)
 
     def _try(self, remove, what):
         """Go on with the rest if one thing cannot be removed."""
@@ -120,7 +120,8 @@ class Tacker:
         except Exception as e:
             say.warn(f'not removed: {what}: {e}')
 
-    def _remove_vnf(self, vnf_id):
+    def remove_vnf(self, vnf_id):
+        """Terminate and delete a VNF, in whatever state it is."""
         path = f'{INSTANCES}/{vnf_id}'
         _until(lambda: self._operations(vnf_id), lambda operations: not any(
             o['operationState'] in _UNDER_WAY for o in operations),
@@ -144,7 +145,8 @@ class Tacker:
         for port in cloud.network.ports(description=f'clickos-vnf:{vnf_id}'):
             cloud.network.delete_port(port)
 
-    def _remove_package(self, package):
+    def remove_package(self, package):
+        """Disable and delete a package, as Tacker lists it."""
         path = f'{PACKAGES}/{package["id"]}'
         if package['operationalState'] == 'ENABLED':
             self.ask('PATCH', path, json={'operationalState': 'DISABLED'})

@@ -15,7 +15,7 @@ from clickos_lab.xen import toolstack
 _TEXT = '\n'.join((
     'Everything is still running. As the tenant:',
     '  . {root}/openrc-demo',
-    '  openstack vnflcm list',
+    '  openstack clickos vnf list',
     '  openstack clickos vnf show {vnf}',
     '  openstack clickos handler list --vnf {vnf}',
     '  openstack clickos handler read --vnf {vnf} passed.count',
@@ -26,7 +26,8 @@ _TEXT = '\n'.join((
     'On the host:',
     '{host}',
     'As the tenant, the rules of the demonstration again, which deny HTTP:',
-    '  openstack vnflcm update {vnf} --I {root}/data/demo-update.json',
+    "  openstack clickos vnf set {vnf} --wait --property "
+    "rules='deny tcp dst port 80, allow icmp, allow tcp, deny all'",
     'make lab-down stops everything; make clean-demo removes it too.',
     ''))
 _ON_PROCESS_HOST = """\

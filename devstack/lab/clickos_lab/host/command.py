@@ -5,9 +5,11 @@ import argparse
 import json
 import os
 import signal
+import time
 
 from clickos_lab import errors
 from clickos_lab import exhaustion
+from clickos_lab.host import disk
 from clickos_lab.host import endpoint
 from clickos_lab.host import target
 from clickos_lab.host import units
@@ -84,6 +86,18 @@ def _outage(state, arguments):
                                   lambda: print('away', flush=True))
 
 
+def _read_only(state, arguments):
+    daemon = target.of(arguments.on, state).host.daemon('cosmosd')
+    with disk.read_only(state.data / daemon, state.log / 'disk.log'):
+        print('away', flush=True)
+        time.sleep(arguments.seconds)
+
+
+def _power_cut(state, arguments):
+    host = target.of(arguments.on, state).host
+    lab.Lab(state, [host]).power_cut(host)
+
+
 def _leftovers(state, arguments):
     known = target.of(arguments.on, state).guests
     print(json.dumps(known.leftovers(arguments.server)))
@@ -109,6 +123,8 @@ _VERBS = (
     ('endpoint-exec', _endpoint_exec, (
         _NAME, ('command', {'nargs': argparse.REMAINDER}))),
     ('endpoint-counters', _endpoint_counters, (_NAME,)),
+    ('read-only', _read_only, (
+        ('--seconds', {'type': float, 'required': True}),)),
     ('kill-guest', _kill_guest, (_SERVER,)),
     ('hang-guest', _hang_guest, (_SERVER,)),
     ('restart', _restart, (('service', {'choices': _RESTARTED}),)),
@@ -116,4 +132,5 @@ _VERBS = (
         ('service', {'choices': _OUTAGES}),
         ('kind', {'choices': ('stop', 'kill', *exhaustion.KINDS)}),
         ('--seconds', {'type': float, 'required': True}))),
+    ('power-cut', _power_cut, ()),
     ('leftovers', _leftovers, (_SERVER,)))

@@ -7,6 +7,7 @@
 """
 
 import hashlib
+import ipaddress
 import json
 import os
 import re
@@ -45,7 +46,7 @@ class Endpoint:
         :param address: with its prefix length, ``10.0.1.5/24``.
         :param allow: CIDRs it may send from, besides its address.
         """
-        own = address.partition('/')[0] + '/32'
+        own = ipaddress.ip_network(ipaddress.ip_interface(address).ip)
         note = self._note()
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(self.port)
@@ -68,7 +69,7 @@ class Endpoint:
         # No IPv6 address, so the kernel sends nothing of its own accord.
         _ip('link', 'set', outer, 'addrgenmode', 'none')
         _ip('-n', name, 'link', 'set', 'eth0', 'addrgenmode', 'none')
-        _ip('-n', name, 'address', 'add', address, 'dev', 'eth0')
+        _ip('-n', name, 'address', 'add', address, 'dev', 'eth0', 'nodad')
         _ip('-n', name, 'link', 'set', 'lo', 'up')
         _ip('-n', name, 'link', 'set', 'eth0', 'up')
         _ip('link', 'set', outer, 'up')
@@ -90,12 +91,12 @@ class Endpoint:
 
     def _note(self):
         """A file that tells ``make lab-down`` of this namespace."""
-        return self._state.run / 'endpoints' / self.name
+        return self._state.data / 'endpoints' / self.name
 
     @classmethod
     def remove_all(cls, state, prefix=''):
         """Remove every namespace of the lab whose name begins so."""
-        for note in (state.run / 'endpoints').glob(f'{prefix}*'):
+        for note in (state.data / 'endpoints').glob(f'{prefix}*'):
             switch, _, port = note.read_text().partition(':')
             cls(state, note.name, port, switch).remove()
 

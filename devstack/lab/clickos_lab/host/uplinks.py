@@ -38,6 +38,11 @@ class Uplinks:
         if segment not in {p['segment'] for p in ports if _is_uplink(p)}:
             self._connect(self._free(ports), segment)
 
+    def release(self):
+        """Give up the cables; the Xen host ends."""
+        for port in filter(_is_uplink, self._ports()):
+            self._vale_ctl('detach', f'{neutron.SWITCH}:{port["port"]}')
+
     def _free(self, ports):
         """Return the number of a cable that no network needs."""
         needed = {p['segment'] for p in ports

@@ -56,8 +56,8 @@ def _through(rig, name, properties, size):
 def _boot(rig, name, properties, *vifs):
     """Start a VNF as Tacker does."""
     vdu = rendering.vdu(name)
-    interfaces = [rendering.interface(cp, index, False)
-                  for index, cp in enumerate(vdu.cps)]
+    interfaces = [rendering.interface(vdu, index, False)
+                  for index in range(len(vdu.cps))]
     made = rendering.configuration(vdu, interfaces, properties)
     for vif, interface in zip(vifs, interfaces):
         vif['mac'] = interface.mac

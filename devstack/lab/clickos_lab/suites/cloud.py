@@ -5,7 +5,8 @@
 does. It runs the commands that the demonstration prints and those of the
 README, and then Tempest tests that touch each API once. With ``--everything``
 the lab has a second host and one on Xen. The blocks of all pages and all
-quick tests run there. A demonstration on Xen ends the suite.
+quick tests run there, and each VNF of the catalog is deployed. A
+demonstration on Xen ends the suite.
 """
 
 import os
@@ -17,6 +18,7 @@ from clickos_lab import errors
 from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import rust
+from clickos_lab.suites import deployed
 from clickos_lab.suites import documents
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import tempest
@@ -53,12 +55,14 @@ def _prepare(state):
     # A page has this build, which can take longer than its blocks may.
     rust.build_click(state)
     tempest.prepare_everything(state)
+    deployed.prepare_scenarios(state)
 
 
 def _everything(state):
     documents.start(state)
     failed = [documents.run(state, documents.pages()),
-              tempest.everything(state), documents.on_xen(state)]
+              tempest.everything(state), deployed.run(state),
+              documents.on_xen(state)]
     return int(any(failed))
 
 

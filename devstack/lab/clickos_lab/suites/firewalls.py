@@ -43,6 +43,10 @@ class Firewalls:
             self._vnfs = vnfs[:number]
             list(pool.map(self.instantiate, self._vnfs))
 
+    def vnfs(self):
+        """Return the VNFs that were launched."""
+        return list(self._vnfs)
+
     def sweep(self):
         """Remove all VNFs and packages."""
         self.tacker.sweep()

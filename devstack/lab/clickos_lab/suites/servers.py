@@ -87,6 +87,18 @@ def _network(demo):
         demo.network.delete_network(network)
 
 
+@contextlib.contextmanager
+def running(state, demo):
+    """Give a server of the tenant that runs, for other suites."""
+    with _network(demo) as network:
+        found = Servers(state, demo, network)
+        try:
+            found.one_at_a_time(1)
+            yield next(demo.compute.servers(name=_NAME))
+        finally:
+            found.sweep()
+
+
 class Servers:
     """Servers of the tenant, and how long each step took."""
 

@@ -86,7 +86,7 @@ def configure(state, workspace, first, second):
     """
     settings = _settings.Settings.load(state)
     admin = sessions.admin(settings)
-    for name in ('firewall', 'nat'):
+    for name in ('firewall', 'nat', 'shaper', 'ips', 'router'):
         csar.build(name, state.data / f'{name}.csar')
     tempest_conf.write(
         _site.Site(state, settings), workspace, state.data,

@@ -8,7 +8,8 @@
 Every box is a network namespace. The vifs have the names 0, 1 and so on, so
 the VNF's configuration runs unchanged.
 
-The module :mod:`xen_bench` has a guest of Xen in the place of the program.
+The module :mod:`xen_bench` has a guest of Xen in the place of the program,
+and :mod:`cloud_bench` one that Tacker has deployed.
 """
 
 import contextlib
@@ -49,8 +50,8 @@ class Bench:
         self.vdu = rendering.vdu(name)
         self.shared = getattr(self.scenario, 'SHARED_NETWORK', False)
         self.interfaces = [
-            rendering.interface(cp, index, self.shared)
-            for index, cp in enumerate(self.vdu.cps)]
+            rendering.interface(self.vdu, index, self.shared)
+            for index in range(len(self.vdu.cps))]
         self._prefix = f'vnf{os.getpid()}'
         self._processes = []
         self.swaps = 0
@@ -101,9 +102,7 @@ class Bench:
                host_mac(index), 'type', 'veth', 'peer', 'name', str(index),
                'netns', vnf, 'address', interface.mac)
             for place, device in ((vnf, str(index)), (host, 'eth0')):
-                # a frame is as on a wire: whole checksums, at most the MTU
-                shell.output(['ip', 'netns', 'exec', place, 'ethtool', '-K',
-                              device, 'tx', 'off', 'rx', 'off', 'gro', 'off'])
+                whole_frames(place, device)
             bring_up(vnf, str(index))
 
     def _configure(self, interface):
@@ -282,6 +281,12 @@ def bring_up(namespace, device):
     """Bring a device up that sends no packet of the kernel's own accord."""
     ip('-n', namespace, 'link', 'set', device, 'addrgenmode', 'none')
     ip('-n', namespace, 'link', 'set', device, 'up')
+
+
+def whole_frames(namespace, device):
+    """Let frames be as on a wire: whole checksums, at most the MTU."""
+    shell.output(['ip', 'netns', 'exec', namespace, 'ethtool', '-K', device,
+                  'tx', 'off', 'rx', 'off', 'gro', 'off'])
 
 
 def ip(*words):

@@ -31,8 +31,8 @@ def check(name):
     :raises LabError: with its words if the configuration is wrong
     """
     vdu = rendering.vdu(name)
-    interfaces = [rendering.interface(cp, index, False)
-                  for index, cp in enumerate(vdu.cps)]
+    interfaces = [rendering.interface(vdu, index, False)
+                  for index in range(len(vdu.cps))]
     wanted = rendering.wanted(rendering.scenario(name))
     made = rendering.configuration(vdu, interfaces, wanted)
     with tempfile.NamedTemporaryFile('w', suffix='.click') as file:

@@ -28,16 +28,22 @@ def vdu(name):
     return found
 
 
-def interface(cp, index, shared):
+def interface(found, index, shared):
     """Return the addresses of a VNF's vif.
 
+    Those of IPv6 only if its connection point may have some.
+
+    :param found: model.Vdu
     :param shared: all vifs are in the network of vif 0
     """
-    network = 1 if shared else index + 1
+    cp, network = found.cps[index], 1 if shared else index + 1
+    host = index + 1 if shared else 1
+    point = found.point(cp)
+    six = (f'2001:db8:{network}::{host}', f'2001:db8:{network}::/64') \
+        if 6 in point.versions else (None, None)
     return prelude.Interface(
-        cp, f'02:00:00:09:{index + 1:02x}:01',
-        f'10.9.{network}.{index + 1 if shared else 1}', f'10.9.{network}.0/24',
-        None, 1500)
+        cp, f'02:00:00:09:{index + 1:02x}:01', f'10.9.{network}.{host}',
+        f'10.9.{network}.0/24', None, 1500, *six, is_dual=point.is_dual)
 
 
 def configuration(found, interfaces, wanted):

@@ -56,8 +56,11 @@ class XenCompute:
         first = self._number * count
         return [f'x{lab}-{n}' for n in range(first, first + count)]
 
-    def start(self):
-        """Start the machine and its daemons: a few seconds."""
+    def start(self, disk=None):
+        """Start the machine and its daemons: a few seconds.
+
+        :param disk: what :meth:`power_cut` found on the disk
+        """
         contents = files.Files()
         toolstack.add(self._state, contents)
         saved = snapshot.ensure(self._places)
@@ -65,7 +68,10 @@ class XenCompute:
         for tap in self.taps():
             shell.output(['ip', 'link', 'set', tap, 'addrgenmode', 'none'])
             shell.output(['ip', 'link', 'set', tap, 'up'])
-        toolstack.start(self._host, 'valed')
+        self.dom0.check(f'mkdir -p {toolstack.VALED_STATE}')
+        if disk:
+            self.dom0.unpack(disk, toolstack.FOLDER)
+        toolstack.start(self._host, 'valed', keeps=True)
         self._start_cosmosd()
 
     def _start_cosmosd(self):
@@ -76,6 +82,15 @@ class XenCompute:
         """Kill the daemon and start it again."""
         toolstack.kill(self._host, 'cosmosd')
         self._start_cosmosd()
+
+    def power_cut(self):
+        """Kill the machine, and boot it with what its disk had.
+
+        dom0 runs from memory: two of its folders are the disk.
+        """
+        disk = self.dom0.pack(toolstack.FOLDER, toolstack.STATES)
+        self._host.kill()
+        self.start(disk)
 
     def stop(self):
         """End the machine; its logs go to a folder ``log/xen-compute``."""

@@ -155,6 +155,11 @@ class Host:
         """End it; may be called twice."""
         self._processes.stop([_SSH, _QEMU])
 
+    def kill(self):
+        """End it as a power cut does."""
+        self._processes.kill(_QEMU)
+        self.stop()
+
     def remove(self):
         """End it and remove its folder."""
         self.stop()

@@ -93,6 +93,15 @@ class Remote:
         subprocess.run(['tar', '-x', '--no-same-owner', '-C', folder],
                        input=content, check=True, timeout=60)
 
+    def pack(self, folder, names):
+        """Return an archive of files and folders in a folder of dom0."""
+        names = ' '.join(map(shlex.quote, names))
+        return self._copy(f'tar -c -C {shlex.quote(folder)} {names}')
+
+    def unpack(self, content, folder):
+        """Unpack an archive in a folder of dom0."""
+        self._copy(f'tar -x -C {shlex.quote(folder)}', content)
+
     def _copy(self, script, stdin=b'', timeout_s=120):
         done = self._ssh(script, timeout_s, stdin)
         if done.returncode != 0:

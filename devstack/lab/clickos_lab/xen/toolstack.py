@@ -17,6 +17,14 @@ FOLDER = '/opt/clickos'
 #: For the hotplug scripts of vifs that valed serves.
 _SCRIPT_SETTINGS = f'VALE_CTL=({FOLDER}/vale-ctl ' \
     f'--socket {FOLDER}/valed.sock)\n'
+#: Folders of :data:`FOLDER` that outlive a boot: of cosmosd, of valed.
+STATES = ('state', 'kept')
+VALED_STATE = f'{FOLDER}/kept'
+#: A login shell of dom0 finds the programs, and they their daemons.
+_PROFILE = f"""\
+export PATH=$PATH:{FOLDER}
+export COSMOSD_SOCKET={FOLDER}/cosmosd.sock VALED_SOCKET={FOLDER}/valed.sock
+"""
 #: The programs of the switch, and all.
 SWITCH = ('valed', 'vale-ctl')
 PROGRAMS = ('cosmosd', 'cosmos', *SWITCH)
@@ -24,6 +32,7 @@ _CONFIGS = {
     'valed': """\
 socket = "{folder}/valed.sock"
 xenstore = "/run/xenstored/socket"
+{keeps}
 """,
     'cosmosd': """\
 socket = "{folder}/cosmosd.sock"
@@ -87,6 +96,7 @@ def add(state, contents, programs=PROGRAMS):
     """Add programs to what is in dom0 from the start."""
     for program in programs:
         contents.add(built(state, program), f'{FOLDER}/{program}', 0o755)
+    contents.add_text(_PROFILE, '/root/.bash_profile')
 
 
 def built(state, program):
@@ -95,7 +105,8 @@ def built(state, program):
 
 
 def start(host, daemon, kind='pvh', installed=True, pool=0,
-          memory_mib=1400, pooled_mib=8, max_guests=1024, silent=('',)):
+          memory_mib=1400, pooled_mib=8, max_guests=1024, silent=('',),
+          keeps=False):
     """Start a daemon and wait for its socket.
 
     :param kind: how domains are run, ``pv`` or ``pvh``
@@ -106,6 +117,7 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
     :param max_guests: how many there may be
     :param silent: for each entry there are ``pool`` guests with silent vifs,
         as ``vifs = 1``
+    :param keeps: valed repeats an operator's requests after its next start
     """
     shelves = ', '.join(
         f'{{ memory_mib = {pooled_mib}, guests = {pool}'
@@ -114,6 +126,7 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
     line = f'image = "{image.FOLDER}/{image.CLICKOS}"' if installed else ''
     host.dom0.put_text(_CONFIGS[daemon].format(
         folder=FOLDER, kind=kind, installed=line, pool=shelves,
+        keeps=f'state_dir = "{VALED_STATE}"' if keeps else '',
         memory_mib=memory_mib, max_guests=max_guests, **keys.USERS),
         f'{FOLDER}/{daemon}.toml')
     host.dom0.check(

@@ -359,6 +359,13 @@ class StackedTest(unittest.TestCase):
             wanted,
             set(addition['Service']['AmbientCapabilities'].split()))
 
+    def test_the_switchs_state_belongs_to_its_user(self):
+        valed = tomllib.loads(
+            (self.case.root / 'etc/clickos/valed.toml').read_text())
+        folder = valed['state_dir']
+        self.assertIn(f'chown clickos-valed:clickos-valed {folder}',
+                      self.case.calls('chown'))
+
     def test_the_labs_crates_are_built(self):
         (build,) = [line for line in self.case.calls('cargo')
                     if 'build' in line]

@@ -200,6 +200,13 @@ function useradd {
     echo "${*: -1}:" >>"$ROOT/etc/passwd"
 }
 
+# The users are in a file of the test.
+# shellcheck disable=SC2032  # sudo is a function here
+function chown {
+    grep -q "^${1%%:*}:" "$ROOT/etc/passwd" || die chown "$1: no such user"
+    note chown "$@"
+}
+
 # shellcheck disable=SC2032
 function userdel {
     sed -i "/^$1:/d" "$ROOT/etc/passwd"

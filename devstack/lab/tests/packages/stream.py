@@ -56,7 +56,7 @@ class Stream:
         self.await_more()
 
     def attach(self):
-        """Attach the machines, as clickos-agent does after a restart."""
+        """Attach the machines."""
         self._machine.run(_ATTACH)
 
     def answered(self):

@@ -101,6 +101,8 @@ class PackagesTest(unittest.TestCase):
             '-e \'s|^xenstore_dir.*|xenstore_dir = "/run/clickos/store"|\' '
             f'-e \'s/^cgroup.*/cgroup = ""/\' {_CONFIGURATION}')
         self.run_there('sed -i /^xenstore/d /etc/clickos/valed.toml')
+        #: an older valed keeps no ports for its next start
+        self.keeps = ' kept ' in self.run_there('vale-ctl --help')
         self.run_there('systemctl enable --now valed cosmosd')
         self.await_cosmosd()
         self.assertEqual('clickos-valed', self.run_there(
@@ -188,7 +190,8 @@ class PackagesTest(unittest.TestCase):
         self.run_there('systemctl restart valed && '
                        'for i in $(seq 100); do vale-ctl list >/dev/null && '
                        'exit; sleep 0.1; done; exit 1')
-        pings.attach()
+        if not self.keeps:
+            pings.attach()
         pings.await_more()
         self.assertEqual('/usr/sbin/valed', self.program('valed'))
         self.assertEqual(guest, self.run_there('pidof clickos-process'))

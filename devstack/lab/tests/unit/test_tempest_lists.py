@@ -10,7 +10,7 @@ from clickos_lab import paths
 
 _LISTS = paths.REPO / 'tempest-tests/lists'
 #: Takes a service or a host away from other tests.
-_STOPS = r'\.(restart|outage|add_host|force_down)\('
+_STOPS = r'\.(restart|outage|read_only|add_host|force_down)\('
 _PLUGIN = paths.REPO / 'tempest-tests/clickos_tempest_plugin'
 
 

@@ -44,8 +44,8 @@ class BrasTest(base.XenTest):
             'lab-net endpoint br0 left 192.0.2.1/24; '
             f'lab-net endpoint br1 right {_SERVER}/24')
         vdu = rendering.vdu('bras')
-        interfaces = [rendering.interface(cp, index, False)
-                      for index, cp in enumerate(vdu.cps)]
+        interfaces = [rendering.interface(vdu, index, False)
+                      for index in range(len(vdu.cps))]
         made = rendering.configuration(vdu, interfaces, _WANTED)
         vifs = ', '.join(f'"bridge=br{n},mac={i.mac}"'
                          for n, i in enumerate(interfaces))

@@ -64,6 +64,7 @@ _KILLS_S = (0.05, 0.3, 0.6, 1.0, 1.5, 2.5)
 _POOL_KILLS_S = (0.02, 0.1, 0.2, 0.3)
 #: Moments of a save.
 _SAVE_KILLS_S = (0.05, 0.2, 0.4)
+_TWIN = '00000000-0000-4000-8000-000000000077'
 #: A domain that has been killed exists until its pages are free.
 _LEFT = "xl list | awk 'NR > 2'; " \
     'xenstore-ls -f /local/domain/0/backend/vale | grep /vale/; ' \
@@ -169,6 +170,48 @@ class CosmosdTest(base.CosmosTest):
         before = int(self._done(f'read {name} c.count'))
         self.wait_for(
             lambda: int(self._done(f'read {name} c.count')) > before)
+
+    def _state(self, name):
+        return json.loads(self._done(f'info {name} -o json'))['state']
+
+    def test_a_pause_by_xl_is_seen_and_taken_back(self):
+        made = json.loads(self._done(self._create('held', _COUNT)
+                                     + ' -o json'))
+        self.addCleanup(self._assert_nothing_left)
+        self.addCleanup(self._done, 'destroy held')
+        for unpause in ('xl unpause', 'cosmos'):
+            with self.subTest(unpause=unpause):
+                self.dom0.check(f'xl pause {made["domid"]}')
+                self.wait_for(lambda: self._state('held') == 'paused')
+                self.assertIn('is paused',
+                              self._cosmos('read held c.count').err)
+                if unpause == 'cosmos':
+                    self._done('unpause held')
+                else:
+                    self.dom0.check(f'{unpause} {made["domid"]}')
+                self.wait_for(lambda: self._state('held') == 'running')
+                self.assertEqual('0', self._done('read held c.count').strip())
+
+    def test_a_domain_that_xl_restored_is_a_stranger(self):
+        create = self._create('twin', _COUNT, f'--uuid {_TWIN}')
+        made = json.loads(self._done(create + ' -o json'))
+        self.addCleanup(self._assert_nothing_left)
+        self.dom0.check(f'xl save {made["domid"]} /run/twin; '
+                        'xl restore -e /run/twin', timeout_s=120)
+        self.wait_for(lambda: self._state('twin') == 'crashed')
+        domid = self.dom0.check(f'xl domid {_TWIN}').strip()
+        self.assertRegex(self._done('list'), rf'{_TWIN} .* {domid} +stranger')
+        doctor = self._cosmos(f'doctor --valed {toolstack.FOLDER}/valed.sock')
+        self.assertIn(f'xl destroy {domid}', doctor.out)
+        self._done(f'destroy {_TWIN}')
+        refused = self._cosmos(create)
+        self.assertEqual(1, refused.status)
+        self.assertIn(f'exists: uuid: domain {domid} ', refused.err)
+        self.assertIn(domid, self.dom0.check('xl list'))
+        self.dom0.check(f'xl destroy {domid}; rm /run/twin')
+        self.wait_for(lambda: 'stranger' not in self._done('list'))
+        self._done(create)
+        self._done('destroy twin')
 
     def test_a_vif_of_netback(self):
         mac = '00:16:3e:01:00:09'

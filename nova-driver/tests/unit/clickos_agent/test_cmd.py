@@ -61,7 +61,7 @@ class ServerTest(testtools.TestCase):
         self.assertEqual({'chain_counters', 'changes_settle',
                           'config_replace', 'flows_read', 'flows_write',
                           'handler_list', 'handler_read', 'handler_write',
-                          'port_list', 'target'}, public)
+                          'handlers_read', 'port_list', 'target'}, public)
 
 
 class ProgramTest(testtools.TestCase):

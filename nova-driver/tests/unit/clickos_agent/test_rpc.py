@@ -43,6 +43,18 @@ class EndpointTest(testtools.TestCase):
         self.assertEqual({'value': 'c.count=1'}, self.call(
             'handler_read', server_id=UUID, name='c.count'))
 
+    def test_several_reads(self):
+        self.assertEqual(
+            {'values': [{'value': 'a.x=1'}, {'error': {
+                'code': 'no-such-handler', 'message': 'none.x'}}]},
+            self.call('handlers_read', server_id=UUID,
+                      names=['a.x', 'none.x']))
+        self.assertEqual({'uuid': UUID, 'rid': 0, 'names': ['a.x', 'none.x']},
+                         self.cosmosd.args('handlers-read'))
+        for names in (None, [], 'a', ['a.x'] * 65, [7], [''], ['a' * 256]):
+            self.refused('bad-request', 'name', 'handlers_read',
+                         server_id=UUID, names=names)
+
     def test_write(self):
         writes = [['fw.config', 'deny all'], ['fw.log', '']]
         self.assertEqual(cosmosd.taken(7), self.call(

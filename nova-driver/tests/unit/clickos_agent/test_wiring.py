@@ -58,6 +58,11 @@ class WiringTest(test_ports.TestCase):
         self.assertEqual((None, {test_ports.PORT, test_ports.OTHER, DEVICE}),
                          self.look())
 
+    def test_so_are_those_of_a_guest_that_hears_nothing(self):
+        self.guest['state'] = 'unreachable'
+        self.assertEqual((None, {test_ports.PORT, test_ports.OTHER}),
+                         self.look())
+
     def test_a_port_without_rules_is_not_active(self):
         self.guest['vifs'][0]['filtered'] = True
         self.cosmosd.closed_looks = 1

@@ -118,7 +118,7 @@ class BindPortTest(TestCase):
             {'vale_switch': 'vale0', 'vale_segment': 101,
              'vale_port': 'p01234567-89', 'vale_port_security': True,
              'vale_filtered': True,
-             'vale_link_up': True,
+             'vale_link_up': True, 'vale_dhcp_server': False,
              'vale_allowed': [{'mac': MAC, 'ip': '10.0.1.5/32'}],
              'port_filter': True, 'connectivity': 'l2'})
 
@@ -156,6 +156,21 @@ class BindPortTest(TestCase):
         details = self.bind(port(port_security_enabled=False),
                             segment()).mock_calls[0].args[2]
         self.assertIs(False, details['vale_port_security'])
+
+    def test_the_role_of_a_dhcp_server_is_in_the_binding_profile(self):
+        for profile, serves in (
+                ({'clickos_roles': ['dhcp-server']}, True),
+                ({'clickos_roles': []}, False),
+                ({'clickos_roles': 'dhcp-server'}, False),
+                ({}, False), (None, False)):
+            details = self.bind(port(**{'binding:profile': profile}),
+                                segment()).mock_calls[0].args[2]
+            self.assertIs(serves, details['vale_dhcp_server'], profile)
+
+    def test_a_tag_gives_no_role(self):
+        details = self.bind(port(tags=['dhcp-server', 'clickos_roles']),
+                            segment()).mock_calls[0].args[2]
+        self.assertIs(False, details['vale_dhcp_server'])
 
     def test_port_security_unknown_is_on(self):
         current = port()

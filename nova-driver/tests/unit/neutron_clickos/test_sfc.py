@@ -251,6 +251,16 @@ class RenderTest(testtools.TestCase):
             self.assertRaisesRegex(render.Foreign, f'port {key}:',
                                    self.render, ports=ports)
 
+    def test_all_hops_are_on_one_network(self):
+        ports = {key: port._replace(network='left')
+                 for key, port in PORTS.items()}
+        render.check_network(PAIRS.values(), ports)
+        ports['p2e'] = ports['p2e']._replace(network='right')
+        refused = self.assertRaises(render.Unsupported, render.check_network,
+                                    PAIRS.values(), ports)
+        self.assertIn('port pair p2: port p2e is on network right, the first'
+                      ' hop of the chain is on network left', str(refused))
+
     def test_a_shared_network_needs_a_sender_of_the_project(self):
         shared = {key: port._replace(network_project='them')
                   for key, port in PORTS.items()}

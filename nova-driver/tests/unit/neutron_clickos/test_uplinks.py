@@ -139,6 +139,15 @@ class UplinksTest(testtools.TestCase):
         self.assertEqual({bound: guard, coming: guard}, guards.of_ports(
             'one', [bound, coming, *others]))
 
+    def test_the_role_of_a_bound_port(self):
+        details = {'vale_allowed': [], 'vale_port_security': True}
+        for said, wanted in (({'vale_dhcp_server': True},
+                              {'dhcp_server': True}),
+                             ({'vale_dhcp_server': False}, {}), ({}, {})):
+            self.assertEqual(
+                {'allowed': [], 'port_security': True, **wanted},
+                guards._guard({**details, **said}))
+
     def test_a_tunnel_has_one_host(self):
         self.agent('one', '192.0.2.1')
         self.assertEqual('one', uplinks.host_of('192.0.2.1'))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compute service while cosmosd is away."""
+"""The compute service of a host that cannot start guests now."""
 
 from unittest import mock
 
@@ -41,6 +41,15 @@ class AvailabilityTest(base.TestCase):
              mock.call(mock.ANY, base.UUID, True)],
             self.virtapi.update_compute_provider_status.mock_calls)
         self.lookup.assert_called_with(mock.ANY, 'compute1')
+
+    def test_the_reason_is_that_of_now(self):
+        for reason in ('valed is away', 'no space', 'no space'):
+            self.availability.lost(reason)
+            self.assertEqual('AUTO: cosmosd: ' + reason,
+                             self.service.disabled_reason)
+        self.assertEqual(2, self.save.call_count)
+        # Placement knows since the first.
+        self.virtapi.update_compute_provider_status.assert_called_once()
 
     def test_operators_decision_stays(self):
         self.service.disabled = True

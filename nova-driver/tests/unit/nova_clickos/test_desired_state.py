@@ -144,13 +144,17 @@ class DesiredStateTest(base.TestCase):
              'server_id': base.UUID, 'project_id': base.PROJECT},
             self.server.posted)
         self.server.status = 503
-        self.assertRaises(exception.GuestNotStarted,
+        self.assertRaises(exception.ServiceUnavailable,
                           self.desired_state.confirm, base.UUID,
                           base.instance(), document.Desired(), 'abc')
 
     def test_refusal(self):
         self.server.status, self.server.body = 403, 'not allowed'
         self.refused('403', 'not allowed')
+        error = self.assertRaises(
+            exception.GuestNotStarted, self.desired_state.fetch, base.UUID,
+            base.PROJECT)
+        self.assertNotIsInstance(error, exception.ServiceUnavailable)
 
     def test_not_an_answer(self):
         for body in ('', '[]', '{}', '{"writes": 3}', '{"writes": [3]}',

@@ -22,6 +22,7 @@ import nova
 from nova_clickos import driver
 from nova_clickos import exception
 from nova_clickos import guest
+from nova_clickos import vif
 from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
 
@@ -85,7 +86,7 @@ class SpawnTest(base.DriverTestCase):
              'image_sha256': cosmosd.SHA256, 'memory_mib': 8,
              'config': base.CONFIG, 'config_name': 'fw.click',
              'writes': [['fw.config', 'deny all']], 'timeout_ms': 10000,
-             'vifs': args['vifs']}, args)
+             'replace': True, 'vifs': args['vifs']}, args)
         self.assertEqual(['vale0'], [v['switch'] for v in args['vifs']])
 
     def test_a_guest_has_the_names_of_server_and_vnf(self):
@@ -170,17 +171,19 @@ class SpawnTest(base.DriverTestCase):
             self.spawn(base.instance(), base.network_info(nic))
             self.assertEqual(looks, self.cosmosd.verbs().count('vif-list'))
 
+    def test_the_role_of_a_port_reaches_the_switch(self):
+        nic = base.vif()
+        for serves in (False, True):
+            nic['details']['vale_dhcp_server'] = serves
+            (found,) = vif.from_network_info(base.network_info(nic))
+            self.assertEqual(serves, found.get('dhcp_server', False))
+
     def test_lost_answer_is_undone(self):
         self.cosmosd.faults['create'] = None
         self.refused(exception.CosmosdUnavailable)
-        start = ['destroy', 'create', 'destroy']
-        self.assertEqual(['host', 'host', *start, *start],
+        self.assertEqual(['host', 'host', 'strangers', 'create', 'destroy',
+                          'create', 'destroy'],
                          self.cosmosd.verbs())
-
-    def test_leftovers_that_stay_fail_the_start(self):
-        self.cosmosd.faults['destroy'] = ('internal', 'stuck')
-        self.refused(exception.HostCannotStart, 'stuck')
-        self.assertNotIn('create', self.cosmosd.verbs())
 
     def test_undo_failing_does_not_hide_the_cause(self):
         real = self.cosmosd._do_create
@@ -321,8 +324,7 @@ class StartAgainTest(base.DriverTestCase):
             self.confirmed.side_effect = [False, True]
             start()
             self.assertEqual(
-                ['destroy', 'create', 'destroy', 'destroy', 'create',
-                 'release'],
+                ['create', 'destroy', 'create', 'release'],
                 [verb for verb in self.cosmosd.verbs()
                  if verb in ('create', 'destroy', 'release')])
             args = self.cosmosd.args('create')
@@ -330,6 +332,33 @@ class StartAgainTest(base.DriverTestCase):
             self.confirmed.assert_called_with(
                 self.driver._desired_state, base.UUID, self.server,
                 self.fetch.return_value, cosmosd.INCARNATION)
+
+    def test_a_guest_runs_on_where_no_other_can_start(self):
+        self.cosmosd.guests[base.UUID] = runs = {'state': 'running'}
+        for code, reason in (
+                ('state-dir', 'state_dir: guests/x.json: No space left on '
+                              'device (os error 28)'),
+                ('no-memory', '8 MiB asked, 64 of 64 MiB are in use'),
+                ('switch', 'valed is away')):
+            self.cosmosd.faults['create'] = code, reason
+            error = self.assertRaises(
+                exception.HostCannotStart, self.driver.reboot, None,
+                self.server, base.network_info(), 'HARD')
+            self.assertIn(reason, error.format_message())
+            self.assertEqual({base.UUID: runs}, self.cosmosd.guests)
+        self.assertNotIn('destroy', self.cosmosd.verbs())
+
+    def test_only_a_guest_that_waits_goes_with_a_lost_answer(self):
+        real = self.cosmosd._do_create
+        for is_made in (False, True):
+            self.cosmosd.guests[base.UUID] = {'state': 'running',
+                                              'held': False}
+            self.cosmosd.faults['create'] = None
+            self.cosmosd._do_create = real if is_made else lambda **_: {}
+            self.assertRaises(
+                exception.CosmosdUnavailable, self.driver.reboot, None,
+                self.server, base.network_info(), 'HARD')
+            self.assertEqual(not is_made, base.UUID in self.cosmosd.guests)
 
     def test_a_start_that_is_not_confirmed_leaves_nothing(self):
         for outcome in (exception.GuestNotStarted(reason='503'),
@@ -706,6 +735,18 @@ class EventTest(base.DriverTestCase):
             reasons.get(timeout=60)
             self.found.assert_called_once()
             self.driver.cleanup_host('compute1')
+
+    def test_a_fault_of_a_folder_has_the_words_of_the_system(self):
+        why = 'state_dir: No space left on device (os error 28)'
+        away = 'connection refused'
+        with mock.patch.object(driver.availability.Availability,
+                               'lost') as lost:
+            self.driver._faults([{'part': 'state_dir', 'reason': why},
+                                 {'part': 'valed', 'reason': away}])
+        lost.assert_called_once_with(
+            why + '; valed does not answer: ' + away)
+        self.driver._faults([])
+        self.found.assert_called_once()
 
     def test_loss_reaches_the_compute_service(self):
         lost = threading.Event()

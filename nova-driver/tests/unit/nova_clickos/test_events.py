@@ -31,7 +31,8 @@ class EventFollowerTest(base.TestCase):
             on_died=lambda *args: self.calls.put(args),
             on_connected=on_connected,
             on_lost=lambda reason: self.calls.put('lost'),
-            on_faults=self.calls.put)
+            on_faults=self.calls.put,
+            on_guest=lambda *args: self.calls.put(args))
 
     def start(self):
         self.addCleanup(self.follower.stop)
@@ -46,6 +47,13 @@ class EventFollowerTest(base.TestCase):
         self.cosmosd.send('state', uuid='a', rid=0, state='Running')
         self.cosmosd.send('died', uuid='b', domid=2, reason='killed')
         self.assertEqual(('b', 'killed'), self.next_call())
+
+    def test_states_of_guests(self):
+        self.start()
+        self.assertEqual('connected', self.next_call())
+        self.cosmosd.send('guest', uuid='b', domid=2, state='paused',
+                          reason='')
+        self.assertEqual(('b', 'paused'), self.next_call())
 
     def test_faults_of_the_host(self):
         self.start()

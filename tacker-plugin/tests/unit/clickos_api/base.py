@@ -92,10 +92,20 @@ class FakeAgent:
         """Read one handler."""
         if self.broken:
             return self.broken
+        if server_id not in self.guests:
+            return {'error': {'code': 'no-such-guest',
+                              'message': f'no guest {server_id}'}}
         if name not in self.guests[server_id]:
             return {'error': {'code': 'no-such-handler',
                               'message': f'{name}: no such handler'}}
         return {'value': self.guests[server_id][name]}
+
+    def handlers_read(self, ctxt, server_id, names):
+        """Read handlers, each for itself."""
+        self.reads = getattr(self, 'reads', 0) + 1
+        return self.broken or {'values': [
+            FakeAgent.handler_read(self, ctxt, server_id, name)
+            for name in names]}
 
     def flows_read(self, ctxt, server_id, element, part):
         """Read a part of an element's flows; there is one part."""
@@ -139,7 +149,19 @@ class FakeAgent:
                 return {'error': {'code': 'handler-error',
                                   'message': f'{name}: bad value'}}
         self.guests[server_id].update(writes)
-        return {'applied': [attempt], 'incarnation': self.incarnation}
+        return {'applied': [attempt], 'incarnation': self.incarnation,
+                **passing(attempt, writes)}
+
+
+def passing(attempt, writes):
+    """Say which writes are commands or edits, as cosmosd does."""
+    def places(handlers):
+        return [place for place, (name, _value) in enumerate(writes)
+                if name.rpartition('.')[2] in handlers]
+    found = {'number': attempt, 'commands': places({'reset', 'stop'}),
+             'edits': places({'add', 'remove'})}
+    return {'passing': [found]} if (
+        found['commands'] or found['edits']) else {}
 
 
 class TestCase(unittest.TestCase):

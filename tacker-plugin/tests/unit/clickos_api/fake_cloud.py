@@ -51,10 +51,10 @@ class FakeCloud:
             'id': server_id, 'tenant_id': project_id, 'status': 'ACTIVE',
             'OS-EXT-SRV-ATTR:host': host}
 
-    def add_vnf(self, vnf_id, project_id, guests):
+    def add_vnf(self, vnf_id, project_id, guests, state='INSTANTIATED'):
         """Make a VNF of guests, a list of (server id, VDU, VNFC id)."""
         self.vnfs[vnf_id] = (project_id, {
-            'id': vnf_id, 'instantiationState': 'INSTANTIATED',
+            'id': vnf_id, 'instantiationState': state,
             'instantiatedVnfInfo': {'vnfcResourceInfo': [
                 {'id': vnfc, 'vduId': vdu,
                  'computeResource': {'resourceId': server_id}}
@@ -77,6 +77,22 @@ class FakeCloud:
                 ('ports', 'port', {'binding:host_id': host})):
             self.networking[kind, key] = {
                 'id': key, 'project_id': project_id, **values}
+
+    def add_port(self, port_id, project_id, network_id, owner=None, **values):
+        """Make a port, and its network of an owner, by default the same."""
+        self.networking['ports', port_id] = {
+            'id': port_id, 'project_id': project_id, 'network_id': network_id,
+            'binding:host_id': '', 'binding:profile': {}, **values}
+        self.networking['networks', network_id] = {
+            'id': network_id, 'project_id': owner or project_id}
+
+    def update_port(self, port_id, token, values):
+        """Change a port; the service alone may, with its own token."""
+        if token != SERVICE_TOKEN:
+            return 403, {}
+        port = self.networking['ports', port_id]
+        port.update(values)
+        return 200, {'port': port}
 
     def _neutron(self, kind, key, project_id, admin):
         kind = kind.rpartition('/')[2]
@@ -170,6 +186,13 @@ class _Handler(BaseHTTPRequestHandler):
             'catalog': [self._service('compute', '/nova'),
                         self._service('network', '/neutron'),
                         self._service('nfv-orchestration', '/tacker')]}})
+
+    def do_PUT(self):
+        """Change a port of Neutron."""
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        self._send(*self.cloud.update_port(
+            self.path.rpartition('/')[2], self.headers['X-Auth-Token'],
+            json.loads(body)['port']))
 
     def _service(self, kind, path):
         return {'type': kind, 'name': kind, 'id': kind, 'endpoints': [

@@ -17,12 +17,12 @@ from clickos_api import openapi
 
 #: Kind of the object that an id names, by the first part of a path.
 PATHS = {'servers': 'server', 'vnfs': 'vnf', 'states': 'state',
-         'secrets': 'secret', 'chains': 'chain'}
+         'secrets': 'secret', 'chains': 'chain', 'ports': 'port'}
 #: The same by the name of a property or a parameter of a query. None names
 #: no object: a guest's incarnation is a number that it made.
 NAMES = {'server': 'server', 'server_id': 'server', 'to': 'server',
          'group': 'group', 'vnfc': 'vnfc', 'project_id': 'project',
-         'incarnation': None, 'secrets': None}
+         'incarnation': None, 'secrets': None, 'max_age': None}
 #: Kinds of further objects of the test.
 KINDS = {'taker': 'server', 'hop': 'server', 'fused': 'server',
          'of_vnf': 'server', 'group2': 'group'}

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The store of desired state on its own."""
 
+from concurrent import futures
 import dataclasses
 import datetime
 import os
+import threading
+import time
 import unittest
 from unittest import mock
 import uuid
@@ -38,6 +41,20 @@ class MergeTest(unittest.TestCase):
             self.assertEqual(expected, states.merge(kept, writes))
 
 
+class ValuesTest(unittest.TestCase):
+    """Which writes of a change are kept."""
+
+    def test_commands_and_edits_are_left_out(self):
+        writes = [['c.reset', ''], ['fw.config', 'x'], ['rt.add', '::/0']]
+        passing = states.Passing(commands=(0,), edits=(2, 9, -1))
+        self.assertEqual([['fw.config', 'x']],
+                         states.values(writes, passing))
+        self.assertEqual(writes, states.values(writes))
+        self.assertEqual({'config': ''}, states.values({'config': ''},
+                                                       passing))
+        self.assertEqual(['rt.add'], states.names(writes, passing.edits))
+
+
 class StoreTest(base.TestCase):
     """Writes that the store records, and others that it does not."""
 
@@ -52,6 +69,17 @@ class StoreTest(base.TestCase):
     def read(self):
         """Return the state without its newest number."""
         return dataclasses.replace(self.store.read(SERVER), number=0)
+
+    def test_a_late_verdict_keeps_values_only(self):
+        first = self.begin([['c.reset', ''], ['fw.config', 'old']])
+        second = self.begin([['rt.add', '10.0.0.0/8 0']])
+        self.store.settle(SERVER, second, {
+            'applied': [first, second], 'refused': [], 'pending': [],
+            'passing': {first: states.Passing(commands=(0,)),
+                        second: states.Passing(edits=(0,))}})
+        self.assertEqual([['fw.config', 'old']], self.read().writes)
+        self.assertEqual(2, self.read().revision)
+        self.assertEqual([], history.at(self.store, SERVER, 0).writes)
 
     def write(self, writes, applied=()):
         """Write as a guest that accepts it."""
@@ -170,6 +198,34 @@ class StoreTest(base.TestCase):
         with self.assertRaises(errors.Unavailable) as caught:
             self.begin([['a.x', '2']])
         self.assertEqual('busy', caught.exception.code)
+
+    def test_writers_of_a_process_look_one_at_a_time(self):
+        """Each looks once a change ends, not again and again."""
+        self.store._turn_s = 240
+        first = self.begin([['a.x', '0']])
+        tries = []
+        attempt = self.store._try_to_begin
+
+        def count(*arguments):
+            tries.append(threading.current_thread())
+            return attempt(*arguments)
+
+        def write(value):
+            number = self.store.begin(SERVER, [['a.x', value]]).number
+            self.store.accept(SERVER, number, [number])
+        with mock.patch.object(self.store, '_try_to_begin', count), \
+                mock.patch.object(desired_state, '_LOOK_S', 240), \
+                futures.ThreadPoolExecutor(5) as pool:
+            writers = [pool.submit(write, str(n)) for n in range(5)]
+            while not tries:
+                time.sleep(0.01)
+            self.store.accept(SERVER, first, [first])
+            for each in writers:
+                each.result()
+        self.assertEqual(6, self.store.read(SERVER).revision)
+        # Each may look once before, and once after the end of another.
+        self.assertLessEqual(len(tries), 15)
+        self.assertEqual(set(), self.store._turns._taken)
 
     def test_a_dead_writer_holds_nobody_for_ever(self):
         first = self.begin([['a.x', '1']])

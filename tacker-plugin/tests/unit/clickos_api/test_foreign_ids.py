@@ -51,7 +51,9 @@ class ForeignIdsTest(base.TestCase):
         found = {kind: self.server(project_id, value) for kind in (
             'server', 'taker', 'hop', 'fused', 'of_vnf')}
         found.update({kind: str(uuid.uuid4()) for kind in (
-            'vnf', 'vnfc', 'chain', 'group', 'group2')})
+            'vnf', 'vnfc', 'chain', 'group', 'group2', 'port')})
+        self.cloud.add_port(found['port'], project_id, f'net-{project_id}',
+                            name=value)
         self.cloud.add_vnf(found['vnf'], project_id,
                            [(found['of_vnf'], 'VDU1', found['vnfc'])])
         self.cloud.add_chain(found['chain'], project_id,
@@ -80,12 +82,13 @@ class ForeignIdsTest(base.TestCase):
     def examples(self, own):
         """Return a value for every property and parameter."""
         return {
-            'name': 'fw.config', 'value': 'x', 'config': 'Idle;',
+            'name': 'fw.config', 'names': ['fw.config'], 'max_age': 1,
+            'value': 'x', 'config': 'Idle;',
             'writes': [['fw.config', 'x']], 'to': [own['taker']],
             'server': own['fused'], 'hops': self.hops(own), 'revision': 0,
             'number': 0, 'incarnation': str(uuid.uuid4()),
             'server_id': own['server'], 'project_id': self.project_id,
-            'vnfc': own['vnfc']}
+            'vnfc': own['vnfc'], 'roles': ['dhcp-server']}
 
     def own(self, operation):
         """Make the caller's things, as an operation needs them."""
@@ -126,7 +129,8 @@ class ForeignIdsTest(base.TestCase):
             rows = {table.name: sorted(map(repr, session.execute(
                 sa.select(table)))) for table in
                 models.Base.metadata.sorted_tables}
-        return rows, copy.deepcopy(self.agent.guests)
+        return rows, copy.deepcopy(self.agent.guests), copy.deepcopy(
+            self.cloud.networking)
 
     def refer(self, place, own, value):
         """Let an own object refer to a foreign one."""

@@ -98,6 +98,11 @@ class FusionTest(base.TestCase):
         for name, value in (('fw.config', 'new'), ('config', 'mine')):
             _, body = self.call('GET', self.handlers(f'/{name}'))
             self.assertEqual({'name': name, 'value': value}, body)
+        _, body = self.call(
+            'POST', f'/v1/servers/{self.server_id}/reads',
+            json={'names': ['config', 'fw.config', 'fw.none']})
+        self.assertEqual(['mine', 'new', None], [
+            each.get('value') for each in body['values']])
         self.unfuse()
         _, body = self.call('GET', self.handlers('/fw.config'))
         self.assertEqual('deny all', body['value'])

@@ -4,6 +4,8 @@
 import unittest
 import uuid
 
+from clickos_client import outcomes
+
 from tests.unit.clickos_api import base
 
 
@@ -87,6 +89,18 @@ class HandlersTest(base.TestCase):
                          self.put('allow'))
         self.assertUnchanged()
 
+    def test_a_host_without_room_refuses_with_its_reason(self):
+        why = 'state_dir: ledgers/x.json: No space left on device'
+        self.agent.broken = {'error': {'code': 'state-dir', 'message': why}}
+        self.assertError(507, 'state-dir', why, self.put('allow'))
+        self.assertUnchanged()
+        change = self.call('GET', self.handlers().replace(
+            'handlers', 'changes'))[1]['changes'][0]
+        self.assertEqual(('refused', {'code': 'state-dir', 'message': why}),
+                         (change['status'], change['error']))
+        self.agent.broken = None
+        self.assertEqual((200, {'revision': 1}), self.put('allow'))
+
     def test_silent_agent(self):
         self.cloud.add_server(self.server_id, self.project_id, 'host2')
         change = self.assertPending(self.put('allow'))
@@ -150,9 +164,48 @@ class VnfTest(base.TestCase):
                          self.call('GET', self.path + '?vnfc=vnfc-9'))
 
     def test_not_instantiated(self):
-        self.cloud.add_vnf(self.vnf_id, self.project_id, [])
-        self.assertError(409, 'not-instantiated', self.vnf_id,
+        self.cloud.add_vnf(self.vnf_id, self.project_id, [],
+                           'NOT_INSTANTIATED')
+        self.assertError(409, 'not-instantiated',
+                         outcomes.no_guest(self.vnf_id, False),
                          self.call('GET', self.path))
+
+    def test_a_vnf_without_guests_during_a_heal(self):
+        self.cloud.add_vnf(self.vnf_id, self.project_id, [])
+        self.assertError(503, 'guest-replaced',
+                         outcomes.no_guest(self.vnf_id, True),
+                         self.call('GET', self.path))
+
+    def test_tacker_is_asked_once_in_a_while(self):
+        """For reads, for each token; a heal counts at once."""
+        self.conf.set_override('ownership_ttl', 30, 'clickos_api')
+        self.addCleanup(self.conf.clear_override, 'ownership_ttl',
+                        'clickos_api')
+        self.cloud.add_vnf(self.vnf_id, self.project_id,
+                           [(self.server_id, 'VDU1', 'vnfc-1')])
+        vnf_path = f'/v1/vnfs/{self.vnf_id}/handlers'
+
+        def asked(call, *arguments, **more):
+            self.cloud.asked.clear()
+            self.assertEqual(200, self.call(call, *arguments, **more)[0])
+            return sum('vnf_instances' in path
+                       for path, _token in self.cloud.asked)
+        self.assertEqual(1, asked('GET', vnf_path))
+        self.assertEqual(0, asked('GET', vnf_path + '/fw.config'))
+        self.assertEqual(1, asked('PUT', vnf_path + '/fw.config',
+                                  json={'value': 'x'}))
+        self.assertEqual(1, asked('GET', vnf_path, self.caller(
+            self.project_id, 'reader')))
+        other = str(uuid.uuid4())
+        self.cloud.add_server(other, self.project_id)
+        self.agent.guests[other] = {'fw.config': 'healed'}
+        self.cloud.add_vnf(self.vnf_id, self.project_id,
+                           [(other, 'VDU1', 'vnfc-1')])
+        del self.cloud.servers[self.server_id]
+        self.agent.guests.pop(self.server_id)
+        self.agent.broken = None
+        answer = self.call('GET', vnf_path + '/fw.config')
+        self.assertEqual((200, 'healed'), (answer[0], answer[1]['value']))
 
     def test_unknown_vnf(self):
         self.assertError(404, 'no-such-vnf', self.vnf_id,

@@ -6,10 +6,12 @@ from unittest import mock
 import uuid
 
 from clickos_agent import rpc as agent_rpc
+from clickos_client import outcomes
 from cosmos_client import CosmosError
 
 from clickos_api import background
 from clickos_api import errors
+from clickos_api import history
 from clickos_api import keys
 from clickos_api import rpc
 from tests.unit.clickos_api import base
@@ -34,7 +36,8 @@ class Cosmosd:
 
     def start(self, values, number):
         """Start the guest anew."""
-        self.guest = dict(values)
+        self.is_there, self.is_killed = True, False
+        self.guest, self.refused = dict(values), []
         self.newest, self.applied = number, []
         self.incarnation = str(uuid.uuid4())
 
@@ -43,6 +46,8 @@ class Cosmosd:
         if (stamp['number'] <= self.newest
                 or stamp.get('incarnation') not in (None, self.incarnation)):
             raise CosmosError('stale', 'it came too late')
+        if self.is_killed:   # after it took the request, before its ledger
+            raise CosmosError('unavailable', 'cosmosd closed the connection')
         self.newest = stamp['number']
         if self.failure:
             raise self.failure
@@ -53,9 +58,12 @@ class Cosmosd:
 
     def change_settle(self, uuid, number):
         """Fence the numbers up to this one."""
+        if not self.is_there:
+            raise CosmosError('no-such-guest', 'no guest')
         self.newest = max(self.newest, number)
         return {'incarnation': self.incarnation, 'newest': self.newest,
-                'applied': self.applied[-16:], 'refused': [], 'pending': []}
+                'applied': self.applied[-16:], 'refused': self.refused,
+                'pending': []}
 
 
 class SlowAgent:
@@ -161,12 +169,84 @@ class OvertakingTest(base.TestCase):
         self.assertEqual(200, status)
         return body['change']['status']
 
-    def test_a_lost_write_is_dropped(self):
+    def assertEnd(self, change, outcome, code):
+        """Check that a change ended with the one word and text of a cause.
+        """
+        found = self.call('GET', change)[1]['change']
+        self.assertEqual((outcome, {'code': code,
+                                    'message': outcomes.message(code)}),
+                         (found['status'], found['error']))
+        self.assertNotIn('revision', found)
+
+    def test_a_write_lost_with_the_message_queue(self):
         change = self.put_slowly('lost')
+        self.slow.lose()
         self.background.settle()
-        self.assertEqual('dropped', self.status(change))
+        self.assertEnd(change, 'lost', 'not-received')
         self.slow.catch_up()
         self.assertSettled('the agent came to it later')
+
+    def test_a_write_lost_with_cosmosd(self):
+        """It is killed between the request and its ledger."""
+        self.slow.cosmosd.is_killed = True
+        change = self.assertPending(self.put('lost'))
+        self.slow.cosmosd.is_killed = False
+        self.background.settle()
+        self.assertEnd(change, 'lost', 'not-received')
+        self.assertSettled('cosmosd is back')
+
+    def test_a_write_that_a_later_one_overtook(self):
+        change = self.put_slowly('late')
+        self.assertEqual(200, self.put('new')[0])
+        self.assertEnd(change, 'lost', 'overtaken')
+        self.slow.catch_up()
+        self.assertSettled('the agent came to it later')
+
+    def test_a_write_before_a_start(self):
+        change = self.put_slowly('late')
+        self.restart()
+        self.assertEnd(change, 'lost', 'restarted')
+
+    def test_a_write_before_a_start_that_nobody_reported(self):
+        self.assertEqual(200, self.put('1')[0])
+        change = self.put_slowly('late')
+        self.slow.cosmosd.start({}, 0)
+        self.background.settle()
+        self.assertEnd(change, 'lost', 'restarted')
+
+    def test_a_write_to_a_server_that_is_gone(self):
+        self.put_slowly('late')
+        del self.cloud.servers[self.server_id]
+        number = self.store.read(self.key).number
+        self.background.settle()
+        (found,) = history.changes(self.store, self.key)
+        self.assertEqual(
+            ('lost', number, outcomes.message('server-gone')),
+            (found['status'], found['number'], found['error']['message']))
+
+    def test_a_write_to_a_host_without_the_guest(self):
+        """The guest may be on another host, and have it."""
+        change = self.put_slowly('late')
+        self.slow.cosmosd.is_there = False
+        self.background.settle()
+        self.assertEqual('pending', self.status(change))
+        with mock.patch.object(background, '_LOST_S', -1):
+            self.background.settle()
+        self.assertEnd(change, 'unknown', 'no-guest')
+
+    def test_what_the_ledger_did_not_hear_is_no_refusal(self):
+        for code, outcome, cause in (
+                ('timeout', 'lost', 'not-received'),
+                ('dead-guest', 'lost', 'guest-died'),
+                ('stale', 'lost', 'overtaken'),
+                ('internal', 'unknown', 'bad-answer')):
+            change = self.put_slowly(code)
+            self.slow.lose()
+            self.slow.cosmosd.refused = [{
+                'number': int(change.rpartition('/')[2]), 'code': code,
+                'message': 'words of cosmosd'}]
+            self.background.settle()
+            self.assertEnd(change, outcome, cause)
 
     def test_a_refusal_that_comes_late_is_told(self):
         change = self.put_slowly('late')

@@ -139,7 +139,7 @@ class OwnershipTest(base.TestCase):
                      f'{self.server_id}?x', '..', 7, ['x']):
             self.cloud.add_vnf(vnf_id, self.project_id, [(text, 'a', 'b')])
             self.cloud.asked.clear()
-            self.assertError(409, 'not-instantiated', vnf_id, self.call(
+            self.assertError(503, 'guest-replaced', vnf_id, self.call(
                 'GET', f'/v1/vnfs/{vnf_id}/handlers'))
             self.assertEqual([], [
                 path for path, _token in self.cloud.asked

@@ -29,34 +29,40 @@ OPERATIONS = (('GET', '/ports', {}),
               ('GET', '/changes', {}),
               ('GET', '/changes/7', {}),
               ('POST', '/desired-state', {'json': {'revision': 9}}),
-              ('POST', '/flows', FLOWS))
+              ('POST', '/flows', FLOWS),
+              ('POST', '/reads', {'json': {'names': ['fw.config']}}))
 
 # caller: project, roles, whether Nova and Tacker show the guest, and the
 # status of each operation on a server. Nova hides servers of other projects
 # (404) from all but its administrators.
 CALLERS = {
     'no role': ('own', (), True,
-                (403, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403, 403)),
+                (403, 403, 403, 403, 403, 403, 403, 403, 403, 403,
+                 403, 403, 403)),
     'reader': ('own', READER, True,
-               (200, 200, 200, 403, 403, 403, 200, 403, 200, 404, 403, 403)),
+               (200, 200, 200, 403, 403, 403, 200, 403, 200, 404,
+                403, 403, 200)),
     'member': ('own', MEMBER, True,
-               (200, 200, 200, 200, 200, 200, 200, 204, 200, 404, 404, 404)),
+               (200, 200, 200, 200, 200, 200, 200, 204, 200, 404,
+                404, 404, 200)),
     'manager': ('own', MANAGER, True,
-                (200, 200, 200, 200, 200, 200, 200, 204, 200, 404, 404, 404)),
+                (200, 200, 200, 200, 200, 200, 200, 204, 200, 404,
+                 404, 404, 200)),
     'admin': ('own', ADMIN, True,
-              (200, 200, 200, 200, 200, 200, 200, 204, 200, 404, 404, 404)),
+              (200, 200, 200, 200, 200, 200, 200, 204, 200, 404,
+               404, 404, 200)),
     'member elsewhere':
         ('other', MEMBER, False,
-         (404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404)),
+         (404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404)),
     'manager elsewhere':
         ('other', MANAGER, False,
-         (404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404)),
+         (404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404, 404)),
     'admin elsewhere':
         ('other', ADMIN, True,
-         (403, 403, 403, 403, 403, 403, 200, 204, 403, 403, 403, 403)),
+         (403, 403, 403, 403, 403, 403, 200, 204, 403, 403, 403, 403, 403)),
     'service':
         ('other', ('service',), False,
-         (404, 404, 404, 404, 404, 404, 200, 404, 404, 404, 404, 404)),
+         (404, 404, 404, 404, 404, 404, 200, 404, 404, 404, 404, 404, 404)),
 }
 # A service may read the state of a server only: Tacker hides the VNF.
 # The configuration of a VNF belongs to its descriptor.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eight guests that hang do not stall the API for others: real uWSGI."""
 
+from concurrent import futures
 import os
 import pathlib
 import socket
@@ -13,6 +14,8 @@ import uuid
 
 import requests
 
+from clickos_api import errors
+from clickos_api import ownership
 from clickos_api import workers
 from tests.unit.clickos_api import base
 from tests.unit.clickos_api import slow_wsgi
@@ -136,31 +139,124 @@ class SlowGuestsTest(base.TestCase):
 
 
 class PlacesTest(unittest.TestCase):
-    """Places of threads that wait."""
+    """Seats of threads that wait, and their turns."""
 
-    def taken(self, places, *server_ids):
-        """Enter, and tell who got a place."""
-        return [places._enter(server_id, workers.READS) is not None
-                for server_id in server_ids]
+    @staticmethod
+    def server(name, project_id='p'):
+        """Return a server by a short name."""
+        return ownership.Server(name, project_id, 'host1', 'ACTIVE', None,
+                                None, name)
 
-    def test_a_guest_has_two_places_for_reads(self):
-        places = workers.Places(8)
-        self.assertEqual([True, True, False, True],
-                         self.taken(places, 'a', 'a', 'a', 'b'))
+    def taken(self, places, *servers, is_read=True):
+        """Take a seat for each server; tell 'asked', 'queued' or None."""
+        seats = [places._take(each, is_read) for each in servers]
+        return seats, [each and ('queued' if each.is_queued else 'asked')
+                       for each in seats]
 
-    def test_slow_guests_share_four_places(self):
-        places = workers.Places(2)
+    def test_reads_of_a_guest_take_turns_in_order(self):
+        places = workers.Places(8, 60)
+        (first, _, third, fourth), kinds = self.taken(
+            places, *[self.server('a')] * 4)
+        self.assertEqual(['asked', 'asked', 'queued', 'queued'], kinds)
+        self.assertEqual(['asked'], self.taken(places, self.server('b'))[1])
+        places._leave(first)
+        # It answered in time, so more are under way.
+        self.assertFalse(third.is_queued)
+        self.assertFalse(fourth.is_queued)
+
+    def test_a_turn_comes_to_who_waits(self):
+        places = workers.Places(8, 60)
+        seats, _ = self.taken(places, *[self.server('a')] * 2)
+        with futures.ThreadPoolExecutor(1) as pool:
+            done = pool.submit(self._read, places, self.server('a'))
+            while len(places._seats) < 3:
+                time.sleep(0.01)
+            self.assertFalse(done.done())
+            places._leave(seats[0])
+            self.assertEqual('read', done.result())
+
+    @staticmethod
+    def _read(places, server):
+        with places.read(server):
+            return 'read'
+
+    def test_a_queue_has_an_end(self):
+        places = workers.Places(8, 0)
+        self.taken(places, *[self.server('a')] * 2)
+        with self.assertRaisesRegex(errors.Unavailable, 'no turn in 0 s') \
+                as caught:
+            self._read(places, self.server('a'))
+        self.assertEqual('busy', caught.exception.code)
+        self.assertEqual(2, len(places._seats))
+
+    def test_nobody_queues_for_a_slow_guest(self):
+        places = workers.Places(8, 60)
+        seats, _ = self.taken(places, *[self.server('a')] * 2)
+        seats[0].asked_s -= 5   # 5 s later
+        self.assertEqual([None], self.taken(places, self.server('a'))[1])
+        with self.assertRaisesRegex(errors.Unavailable, 'busy|seats'):
+            self._read(places, self.server('a'))
+        for seat in reversed(seats):
+            places._leave(seat)
+        self.assertEqual(['asked', 'asked', None], self.taken(
+            places, *[self.server('a')] * 3)[1])
+
+    def test_a_queue_ends_when_its_guest_becomes_slow(self):
+        places = workers.Places(8, 240)
+        seats, _ = self.taken(places, *[self.server('a')] * 2)
+        with futures.ThreadPoolExecutor(1) as pool:
+            done = pool.submit(self._read, places, self.server('a'))
+            while len(places._seats) < 3:
+                time.sleep(0.01)
+            seats[0].asked_s -= 5
+            with self.assertRaisesRegex(errors.Unavailable, 'slowly'):
+                done.result()
+
+    def test_slow_guests_share_four_seats(self):
+        places = workers.Places(8, 60)
         for number in range(6):
-            kind = places._enter(str(number), workers.READS)
-            if kind:
-                places._leave(str(number), kind, 5)
-        self.assertEqual([True] * 4 + [False] * 2,
-                         self.taken(places, *map(str, range(6))))
-        self.assertEqual([True, True, False],
-                         self.taken(places, 'x', 'y', 'z'))
+            places._note(str(number), 5)
+        self.assertEqual(['asked'] * 4 + [None] * 2, self.taken(
+            places, *(self.server(str(n)) for n in range(6)))[1])
+        self.assertEqual(['asked'], self.taken(places, self.server('x'))[1])
 
-    def test_a_place_is_given_back(self):
-        places = workers.Places(1)
-        for _ in range(3):
-            with places.place('a', workers.READS) as has_place:
-                self.assertTrue(has_place)
+    def test_a_project_leaves_seats_to_others(self):
+        places = workers.Places(8, 60)
+        kinds = self.taken(places, *[self.server('a')] * 12)[1]
+        self.assertEqual(['asked'] * 2 + ['queued'] * 6 + [None] * 4, kinds)
+        others = [self.server(name, 'q') for name in 'bbcd']
+        self.assertEqual(['asked'] * 4, self.taken(places, *others)[1])
+
+    def test_the_longest_queue_gives_its_last_seat(self):
+        places = workers.Places(4, 60)
+        seats, _ = self.taken(places, *[self.server('a')] * 4)
+        self.assertEqual(['asked'], self.taken(places, self.server('b'))[1])
+        self.assertTrue(seats[3].over.is_set() and seats[3].is_queued)
+        self.assertNotIn(seats[3], places._seats)
+        with self.assertRaisesRegex(errors.Unavailable, 'longest'):
+            places._await_turn(self.server('a'), seats[3])
+        # One more than the other's is no longer queue.
+        self.assertEqual([None], self.taken(places, self.server('c'))[1])
+
+    def test_writers_leave_seats_to_readers(self):
+        places = workers.Places(8, 60)
+        kinds = self.taken(places, *[self.server('a')] * 5, is_read=False)[1]
+        self.assertEqual(['asked'] * 4 + [None], kinds)
+        self.assertEqual(['asked', 'asked', 'queued'], self.taken(
+            places, *[self.server('a')] * 3)[1])
+
+    def test_a_change_that_waits_for_others_makes_no_guest_slow(self):
+        places = workers.Places(8, 60)
+        with places.change(self.server('a')) as seat:
+            self.assertIsNone(seat.asked_s)
+        self.assertEqual({}, dict(places._slow_until_s))
+        with places.change(self.server('a')) as seat:
+            seat.ask()
+            seat.asked_s -= 5
+        self.assertTrue(places._is_slow('a'))
+
+    def test_what_is_remembered_is_bounded(self):
+        places = workers.Places(8, 60)
+        for number in range(workers._GUESTS + 5):
+            places._note(str(number), 0)
+        self.assertEqual(workers._GUESTS, len(places._slow_until_s))

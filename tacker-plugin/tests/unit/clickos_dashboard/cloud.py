@@ -73,11 +73,12 @@ class Cloud(adapters.BaseAdapter):
 
     :ivar answers: {'GET /path': body, or (status, body), or bytes}
     :ivar changes: [(method, path, body)]
+    :ivar after: {method: answers from the first request of it on}
     """
 
     def __init__(self):
         super().__init__()
-        self.changes = []
+        self.changes, self.after = [], {}
         self.answers = {
             'GET /v1.0/vims': {'vims': [{'id': 'vim-id', 'name': 'here'}]},
             'GET /vnfpkgm/v1/vnf_packages': [package()],
@@ -92,11 +93,14 @@ class Cloud(adapters.BaseAdapter):
     def send(self, request, **kwargs):
         """Answer one request."""
         path = parse.urlsplit(request.url).path
-        if request.method != 'GET':
+        is_read = request.method == 'GET' or path.endswith('/reads')
+        if not is_read:
             self.changes.append((request.method, path, _body(request)))
-        wanted = self.answers.get(f'{request.method} {path}')
+            self.answers.update(self.after.get(request.method, {}))
+        wanted = self._reads(path, _body(request)) if path.endswith(
+            '/reads') else self.answers.get(f'{request.method} {path}')
         status, body = wanted if isinstance(wanted, tuple) else (
-            404 if wanted is None and request.method == 'GET' else 200,
+            404 if wanted is None and is_read else 200,
             wanted)
         answer = requests.Response()
         answer.status_code, answer.request = status, request
@@ -104,6 +108,15 @@ class Cloud(adapters.BaseAdapter):
         answer.raw = io.BytesIO(body if isinstance(body, bytes)
                                 else json.dumps(body).encode())
         return answer
+
+    def _reads(self, path, body):
+        """Return what several reads bring: the answers to single ones."""
+        found = [(name, self.answers.get(
+            f'GET {path.removesuffix("/reads")}/handlers/{name}'))
+            for name in body['names']]
+        return {'values': [each or {'name': name, 'error': {
+            'code': 'no-such-handler', 'message': name, 'status': 404}}
+            for name, each in found]}
 
     def close(self):
         """Hold nothing."""

@@ -5,8 +5,8 @@ import io
 import unittest
 import zipfile
 
+from clickos_client import descriptor_reader
 from clickos_dashboard.api import descriptor
-from clickos_dashboard.api import descriptor_reader
 from clickos_dashboard import exceptions
 from tests.unit.clickos_dashboard import cloud
 from tests.unit import corpus

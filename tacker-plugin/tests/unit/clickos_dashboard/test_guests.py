@@ -124,7 +124,7 @@ class CountersTest(GuestTest):
     def test_ports_and_counting_handlers_are_answered(self):
         self.cloud.answers[f'GET {_SERVER}/handlers'] = {'handlers': [
             {'name': name, 'read': True, 'write': False}
-            for name in ('c.count', 'c.rate', 'd.drops')]}
+            for name in ('c.count', 'c.rate', 'd.drops', 'e.count')]}
         for name, value in (('c.count', '17'), ('d.drops', 'none')):
             self.cloud.answers[f'GET {_SERVER}/handlers/{name}'] = {
                 'name': name, 'value': value}

@@ -7,6 +7,7 @@ from django.urls import reverse
 from openstack_dashboard import api
 
 from clickos_dashboard.api import descriptor
+from clickos_dashboard.api import tacker
 from clickos_dashboard import paging
 from tests.unit.clickos_dashboard import base
 from tests.unit.clickos_dashboard import cloud
@@ -149,6 +150,29 @@ class HandlerTest(base.PageTest):
                          answer.context['form'].errors['value'])
         self.shows(answer.content.decode(), 'frobnicate</textarea>')
 
+    def test_a_router_ends_only_after_a_question(self):
+        stop = HANDLER.replace('fw.config', 'stop')
+        path = f'/v1/servers/{cloud.SERVER}/handlers'
+        self.cloud.answers[f'GET {path}'] = {'handlers': [
+            {'name': 'stop', 'read': False, 'write': True}]}
+        self.cloud.answers[f'PUT {path}/stop'] = {
+            'revision': 3, 'commands': ['stop']}
+        answer = self.client.post(stop, {'value': '1'})
+        self.assertEqual((200, []), (answer.status_code, self.cloud.changes))
+        self.shows(answer.content.decode(), 'name="sure"', 'End the router')
+        answer = self.client.post(stop, {'value': '1', 'sure': 'on'},
+                                  follow=True)
+        self.assertEqual([('PUT', f'{path}/stop', {'value': '1'})],
+                         self.cloud.changes)
+        self.shows(answer.content.decode(), 'does not repeat it')
+
+    def test_an_edit_says_that_it_is_not_kept(self):
+        path = f'/v1/servers/{cloud.SERVER}/handlers/fw.config'
+        self.cloud.answers[f'PUT {path}'] = {
+            'revision': 3, 'edits': ['fw.config']}
+        answer = self.client.post(HANDLER, {'value': 'x'}, follow=True)
+        self.shows(answer.content.decode(), 'It is not kept')
+
     def test_a_post_needs_a_csrf_token(self):
         self.client.handler.enforce_csrf_checks = True
         answer = self.client.post(HANDLER, {'value': 'deny all'})
@@ -157,6 +181,37 @@ class HandlerTest(base.PageTest):
 
 
 class UpdateTest(base.PageTest):
+
+    def setUp(self):
+        super().setUp()
+        self.decide('"verdict": "accepted"')
+
+    def decide(self, verdict):
+        """Let the driver have a verdict after an update."""
+        self.cloud.after['PATCH'] = {f'GET {_VNF}': cloud.vnf(metadata={
+            'clickosUpdate': '{"number": 1, %s}' % verdict})}
+
+    def test_a_refused_update_is_no_success(self):
+        self.decide('"verdict": "refused", "message": "VDU1-0: fw: rule 0"')
+        answer = self.client.post(
+            UPDATE, {'property_rules': 'deny all'})
+        self.shows(answer.content.decode(),
+                   'The update was refused: VDU1-0: fw: rule 0')
+
+    def test_an_update_that_tacker_refuses_has_its_reason(self):
+        self.cloud.answers[f'PATCH {_VNF}'] = (400, {
+            'detail': 'property rules: rule 0: must start with allow'})
+        answer = self.client.post(
+            UPDATE, {'property_rules': 'permit all'})
+        self.shows(answer.content.decode(),
+                   'not accepted: property rules: rule 0: must start')
+
+    def test_an_update_without_a_verdict_is_no_success(self):
+        self.cloud.after.clear()
+        with mock.patch.object(tacker, '_VERDICT_S', 0):
+            answer = self.client.post(
+                UPDATE, {'property_rules': 'deny all'}, follow=True)
+        self.shows(answer.content.decode(), 'there is no verdict yet')
 
     def test_only_what_changed_is_sent(self):
         field = 'property_rules'

@@ -13,6 +13,7 @@ from keystoneauth1 import token_endpoint
 
 from clickos_osc import plugin
 from tests.unit.clickos_api import base
+from tests.unit.clickos_osc import networking
 
 
 class QuietHandler(simple_server.WSGIRequestHandler):
@@ -93,14 +94,21 @@ class CommandTestCase(base.TestCase):
             region_name=None, interface='public',
             _api_version={'clickos': '1'},
             sdk_connection=types.SimpleNamespace(
-                compute=Servers({'my-fw': self.server_id})))
+                compute=Servers({'my-fw': self.server_id}),
+                network=networking.Network()))
         manager.clickos = plugin.make_client(manager)
         return manager
 
+    def app_of_cli(self):
+        """Return what a command has of openstackclient."""
+        return types.SimpleNamespace(
+            client_manager=self.manager, stdout=io.StringIO(),
+            stderr=io.StringIO(),
+            options=types.SimpleNamespace(verbose_level=1))
+
     def run_command(self, command, *arguments):
         """Parse and run; return what take_action gave and what it wrote."""
-        app = types.SimpleNamespace(client_manager=self.manager,
-                                    stdout=io.StringIO())
+        app = self.app_of_cli()
         instance = command(app, argparse.Namespace())
         parsed = instance.get_parser('openstack').parse_args(arguments)
         result = instance.take_action(parsed)

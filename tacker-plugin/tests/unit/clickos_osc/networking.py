@@ -43,6 +43,7 @@ class Network:
         self.known_ports[key] = types.SimpleNamespace(
             id=key, name=f'VDU1-0-{key}', device_id=server_id,
             mac_address=mac, description=description, network_id='net',
+            fixed_ips=[{'ip_address': '10.0.0.9'}],
             is_port_security_enabled=False, project_id=project_id)
 
     def create_port(self, **values):
@@ -68,6 +69,10 @@ class Network:
     def get_port(self, key):
         """Show a port."""
         return self.known_ports[key]
+
+    def get_network(self, key):
+        """Show a network."""
+        return types.SimpleNamespace(id=key, name=key)
 
     def find_port(self, name, ignore_missing, **query):
         """Show a port by its id, or by its name among those of a query."""

@@ -69,8 +69,9 @@ class ChainTest(base.CommandTestCase):
         return [row[2] for row in rows if row[1] == name]
 
     def test_create(self):
-        _, (_, name, hops) = self.create(hops=['b', 'fw', 'a'])
-        self.assertEqual(('web', 'b, fw, a'), (name, hops))
+        found = dict(zip(*self.create(hops=['b', 'fw', 'a'])))
+        self.assertEqual(('web', 'b, fw, a'), (found['name'],
+                                               found['hops']))
         self.assertEqual(
             {('b-in', 'b-out'), ('one-in', 'one-out'), ('a-in', 'a-out')},
             {(pair.ingress, pair.egress)
@@ -83,6 +84,41 @@ class ChainTest(base.CommandTestCase):
              flow.destination_port_range_max))
         made, = self.network.sfc_port_chains()
         self.assertEqual({'symmetric': True}, made.chain_parameters)
+
+    def test_show(self):
+        self.create(hops=['a+b'], flow='protocol=tcp,destination-port=80')
+        found = {name: getattr(value, 'machine_readable', lambda: value)()
+                 for name, value in zip(*self.run_chain(chain.ShowChain,
+                                                        'web'))}
+        self.assertEqual(
+            (['ethertype=IPv4,protocol=tcp,destination-port=80'], ['net'],
+             'both ways: answers take the hops in the opposite order', False,
+             ['a', 'b']),
+            (found['classifiers'], found['networks'], found['direction'],
+             found['fused'], [row['guest'] for row in found['ports']]))
+
+    def test_set(self):
+        self.create()
+        before, = self.network.sfc_flow_classifiers()
+        found = dict(zip(*self.run_chain(
+            chain.SetChain, 'web', '--name', 'new', '--classifier',
+            'protocol=udp', '--classifier', 'protocol=icmp')))
+        self.assertEqual('new', found['name'])
+        flows = list(self.network.sfc_flow_classifiers())
+        self.assertEqual(['udp', 'icmp'], [flow.protocol for flow in flows])
+        self.assertNotIn(before.id, [flow.id for flow in flows])
+        self.refused('nothing to change', chain.SetChain, 'new')
+
+    def test_a_set_that_is_refused_changes_nothing(self):
+        self.create()
+        before = list(self.network.sfc_flow_classifiers())
+
+        def refuse(*arguments, **values):
+            raise networking.Refused('no')
+        self.network.update_sfc_port_chain = refuse
+        self.refused('no', chain.SetChain, 'web', '--classifier',
+                     'protocol=udp')
+        self.assertEqual(before, list(self.network.sfc_flow_classifiers()))
 
     def test_create_from_a_descriptor(self):
         for side, point in (('in', 'left'), ('out', 'right')):
@@ -200,19 +236,19 @@ class ChainTest(base.CommandTestCase):
         self.refused('x: no', chain.InsertHop, 'web', 'c')
         self.assertEqual(before, self.made())
 
-    def test_show(self):
+    def test_stats(self):
         self.create(hops=['a'])
         made, = self.network.sfc_port_chains()
         self.cloud.add_chain(made.id, self.project_id)
-        columns, rows = self.run_chain(chain.ShowChain, 'web', '--interval',
-                                       '0.1')
+        columns, rows = self.run_chain(chain.ShowChainStats, 'web',
+                                       '--interval', '0.1')
         self.assertEqual('Hop', columns[0])
         self.assertEqual([('entered', '', 0, 0, 0, 3, 300, 0, 0),
                           ('a', '1/2', 0, 0, 0, 3, 300, 0, 0)], rows)
         self.agent.broken = {'error': {'code': 'not-active',
                                        'message': 'not at the switch'}}
-        self.refused('not at the switch', chain.ShowChain, 'web')
-        self.refused('not between', chain.ShowChain, 'web', '--interval',
+        self.refused('not at the switch', chain.ShowChainStats, 'web')
+        self.refused('not between', chain.ShowChainStats, 'web', '--interval',
                      '60')
 
     def test_bad_arguments(self):

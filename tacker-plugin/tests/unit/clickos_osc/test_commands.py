@@ -121,7 +121,7 @@ class CommandTest(base.CommandTestCase):
 
         _, out = self.run_command(handler.WriteHandler, '-f', 'json',
                                   'my-fw', 'fw.config', 'deny all')
-        self.assertEqual({'revision': 2}, json.loads(out))
+        self.assertEqual({'revision': 2, 'kept': True}, json.loads(out))
 
     def test_write_a_file(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -174,6 +174,27 @@ class CommandTest(base.CommandTestCase):
         del self.cloud.servers[self.server_id]
         clickos.delete_desired_state(self.server_id)
         self.assertEqual(0, self.state()['revision'])
+
+    def test_commands_and_edits_are_no_desired_state(self):
+        for written, said in (
+                ('fw.config', 'accepted, revision 1'),
+                ('c.reset', 'done; a restart of the guest does not repeat'),
+                ('rt.add', 'revision 3, but not kept: a restart')):
+            _rows, out = self.run_command(handler.WriteHandler,
+                                          self.server_id, written, '1')
+            self.assertIn(said, out)
+        self.assertEqual([['fw.config', '1']], self.state()['writes'])
+
+    def test_stop_wants_a_yes(self):
+        for name in ('stop', 'dump.stop'):
+            with self.assertRaisesRegex(exceptions.CommandError,
+                                        f'{name}: .*rebooted; add --yes'):
+                self.run_command(handler.WriteHandler, self.server_id, name,
+                                 '1')
+        self.assertEqual(0, self.state()['revision'])
+        self.run_command(handler.WriteHandler, self.server_id, 'stop', '1',
+                         '--yes')
+        self.assertEqual([], self.state()['writes'])
 
     def test_another_project_cannot_delete(self):
         self.manager.clickos.write(self.server_id, 'c.x', '3')

@@ -206,8 +206,11 @@ class FusionTest(base.CommandTestCase):
         self.assertEqual(before, (set(self.compute.servers),
                                   self.network.made))
         self.assertFalse(any(self.network.made.values()))
-        _, (_, _, hops) = self.create('--fused', '--program', self.program)
-        self.assertEqual('my_fw, my_fw_2: fused in web-fused', hops)
+        found = dict(zip(*self.create('--fused', '--program',
+                                      self.program)))
+        self.assertEqual('my_fw, my_fw_2: fused in web-fused',
+                         found['hops'])
+        self.assertTrue(found['fused'])
         self.unfuse()
         self.assertEqual('my-fw, my fw', self.hops())
 

@@ -3,6 +3,7 @@
 
 from unittest import mock
 
+from clickos_client import outcomes
 from osc_lib import exceptions
 
 from clickos_api import errors
@@ -56,7 +57,7 @@ class StateTest(base.CommandTestCase):
 
     def test_a_late_refusal_is_the_guests_own(self):
         self.silence()
-        for status in ('refused', 'dropped'):
+        for status in outcomes.TEXTS:
             with self.late(status, error={'code': 'handler-error',
                                           'message': 'fw.config: why'}), \
                     self.assertRaisesRegex(exceptions.CommandError,
@@ -68,5 +69,5 @@ class StateTest(base.CommandTestCase):
         self.silence()
         self.manager.clickos._patience_s = 0.1
         with self.late('pending'), self.assertRaisesRegex(
-                exceptions.CommandError, 'no verdict after 0.1 s'):
+                exceptions.CommandError, outcomes.message('no-verdict')):
             self.run_command(handler.WriteHandler, 'my-fw', 'fw.config', 'x')

@@ -62,7 +62,8 @@ class ShowVnfTest(WatchTest):
             tuple(found[name] for name in (
                 'name', 'vnfd_id', 'status', 'last_operation',
                 'last_error')))
-        self.assertEqual([{'vnfc': 'vnfc-1', 'vdu': 'VDU1', 'state': 'ACTIVE',
+        self.assertEqual([{'name': 'VDU1-0', 'vnfc': 'vnfc-1', 'vdu': 'VDU1',
+                           'host': '', 'state': 'ACTIVE',
                            'server': self.server_id}], found['guests'])
         self.assertEqual({'rules': 'deny all'}, found['properties'])
         (port,) = found['ports']
@@ -88,7 +89,7 @@ class ShowVnfTest(WatchTest):
         found = self.show()
         self.assertEqual(('degraded', 'VDU1: SHUTOFF'),
                          (found['status'], found['last_error']))
-        self.assertEqual([{'vdu': 'VDU1', 'error': 'it is dead'}],
+        self.assertEqual([{'guest': 'VDU1-0', 'error': 'it is dead'}],
                          found['ports'])
 
     def test_outputs(self):
@@ -178,7 +179,7 @@ class ConsoleTest(WatchTest):
         self.add_guest()
         with self.assertRaisesRegex(
                 exceptions.CommandError,
-                'has 2 such guests; name one with --vnfc: VDU1 vnfc-1,'):
+                'has 2 such guests; name one with --vnfc: VDU1-0 vnfc-1,'):
             self.run_command(console.ShowConsole, '--vnf', 'edge')
         self.run_command(console.ShowConsole, '--vnf', 'edge', '--vnfc',
                          'VDU2')
@@ -190,7 +191,11 @@ class ConsoleTest(WatchTest):
     def test_a_vnf_that_is_not_instantiated(self):
         del self.body['instantiatedVnfInfo']
         with self.assertRaisesRegex(exceptions.CommandError,
-                                    'instantiate it first'):
+                                    'during|has no guest now'):
+            self.run_command(console.ShowConsole, '--vnf', 'edge')
+        self.body['instantiationState'] = 'NOT_INSTANTIATED'
+        with self.assertRaisesRegex(exceptions.CommandError,
+                                    'it is not instantiated'):
             self.run_command(console.ShowConsole, '--vnf', 'edge')
 
 

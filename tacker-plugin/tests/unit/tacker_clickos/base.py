@@ -261,6 +261,9 @@ class Cloud:
             return status, {'error': {'code': code, 'message': message}}
         if what == 'states':
             return self._answer_of_state(server_id, method, json)
+        if what == 'roles':
+            self.ports[server_id].roles = json['roles']
+            return 200, json
         if what == 'flows':
             return 200, {'flows': 7}
         state = self.state(server_id)

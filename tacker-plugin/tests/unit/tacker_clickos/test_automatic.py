@@ -66,6 +66,38 @@ class HealTest(TackerCase):
                          (what, body['vnfcInstanceId']))
         self.assertIn('is SHUTOFF', body['cause'])
 
+    def test_a_guest_that_stays_unreachable_is_healed(self):
+        self.alive()
+        self.servers[1].power_state = 0
+        for self.now in (1000.0, 1059.0):
+            self.watcher.look()
+            self.watcher.glance()
+        self.post.assert_not_called()
+        self.now = 1060.0
+        self.watcher.look()
+        ((_what, body),) = self.posted()
+        self.assertEqual([self.ids[1]], body['vnfcInstanceId'])
+        self.assertIn('is UNREACHABLE', body['cause'])
+
+    def test_a_guest_that_comes_back_is_not_healed(self):
+        self.alive()
+        for self.now, power in ((1000.0, 0), (1030.0, 1), (1060.0, 0),
+                                (1110.0, 0)):
+            self.servers[1].power_state = power
+            self.watcher.look()
+        self.post.assert_not_called()
+
+    def test_unreachable_guests_may_be_left_alone(self):
+        automatic.cfg.CONF.set_override('heal_unreachable_after', 0,
+                                        'clickos')
+        self.addCleanup(automatic.cfg.CONF.clear_override,
+                        'heal_unreachable_after', 'clickos')
+        self.alive()
+        self.servers[1].power_state = 0
+        for self.now in (1000.0, 9000.0):
+            self.watcher.look()
+        self.post.assert_not_called()
+
     def test_between_two_looks_changed_servers_are_asked_for(self):
         self.alive()
         self.watcher.look()

@@ -4,6 +4,7 @@
 import json
 from unittest import mock
 
+from clickos_client import outcomes
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ka_exceptions
 import requests
@@ -118,9 +119,44 @@ class ClickosApiTest(base.TestCase):
         self.patch(clickos_api.time, 'monotonic',
                    side_effect=[0, clickos_api._PATIENCE_S + 1])
         self.request.side_effect = ka_exceptions.ConnectTimeout('stopped')
-        with self.assertRaises(exception.ApiUnavailable):
+        with self.assertRaises(exception.ApiUnavailable) as failed:
             self.client.write('s', [['a.b', 'x']])
         self.assertEqual(1, self.request.call_count)
+        self.assertEqual('unknown', failed.exception.outcome)
+        self.assertEqual('clickos-api: stopped: '
+                         + outcomes.TEXTS['unknown'], str(failed.exception))
+
+    def changes(self, *ends):
+        """Let writes get 202, and the change then one of the ends."""
+        answers = []
+        for end in ends:
+            for status, body in ((202, {'change': {'number': 5}}),
+                                 (200, {'change': {'number': 5, **end}})):
+                self.answer(status, body)
+                answers.append(self.request.side_effect())
+        self.request.side_effect = answers
+
+    @staticmethod
+    def ended(code):
+        """Return the end of a change by a cause."""
+        return {'status': outcomes.of(code), 'error': {
+            'code': code, 'message': outcomes.message(code)}}
+
+    def test_a_write_that_did_not_reach_the_guest_is_repeated(self):
+        self.patch(clickos_api.time, 'sleep')
+        self.changes(self.ended('not-received'),
+                     {'status': 'applied', 'revision': 7})
+        self.assertEqual(7, self.client.write('s', [['a.b', 'x']]))
+
+    def test_each_other_end_has_its_word(self):
+        self.patch(clickos_api.time, 'sleep')
+        for code in ('overtaken', 'restarted', 'no-guest'):
+            self.changes(self.ended(code))
+            with self.assertRaises(exception.HandlerRefused) as failed:
+                self.client.write('s', [['a.b', 'x']])
+            self.assertEqual(outcomes.of(code), failed.exception.outcome)
+            self.assertEqual(f'{code}: {outcomes.message(code)}',
+                             str(failed.exception))
 
     def test_deleting_a_state_never_raises(self):
         self.request.side_effect = ka_exceptions.ConnectFailure('refused')

@@ -2,6 +2,7 @@
 """Life cycle of a VNF against a cloud that answers through openstacksdk."""
 
 import copy
+import ipaddress
 import json
 import os
 import types
@@ -138,6 +139,33 @@ class InstantiateTest(DriverTestCase):
             self.assertEqual(['group-0'], port.wanted['security_groups'])
             self.assertNotIn('port_security_enabled', port.wanted)
             self.assertNotIn('allowed_address_pairs', port.wanted)
+
+    def relay(self):
+        """Let the connection point left be that of a DHCP relay."""
+        vnfd = self.package / 'Definitions' / 'firewall.yaml'
+        vnfd.write_text(vnfd.read_text().replace(
+            'order: 0', 'order: 0, role: dhcp-relay'))
+
+    def test_the_role_of_a_connection_point_is_that_of_its_port(self):
+        self.relay()
+        self.instantiate()
+        roles = {port.name: getattr(port, 'roles', None)
+                 for port in self.cloud.ports.values()}
+        self.assertEqual({'VDU1-0-left': ['dhcp-server'],
+                          'VDU1-0-right': None}, roles)
+
+    def test_a_role_that_the_project_may_not_have(self):
+        self.relay()
+        answer = self.cloud._api_answer
+
+        def refuse(_id, what, *more):
+            if what == 'roles':
+                return 403, {'error': {'code': 'forbidden',
+                                       'message': 'policy does not allow'}}
+            return answer(_id, what, *more)
+        self.cloud._api_answer = refuse
+        self.assertNothingLeft('port VDU1-0-left', 'role dhcp-server',
+                               'policy does not allow')
 
     def test_tacker_learns_the_resources(self):
         self.instantiate()
@@ -310,15 +338,54 @@ class InstantiateTest(DriverTestCase):
         click.write_text('// $LEFT_IP6')
         self.assertNothingLeft('connection point left: has no IPv6 address')
 
-    def test_a_routed_vnf_may_send_any_ipv6_where_there_is_some(self):
+    def routed_pairs(self, *versions, layers='ipv4, ipv6'):
+        """Return the address pairs on a network with such subnets."""
         self.cloud.network.subnets.side_effect = lambda network_id: iter(
             [mock.Mock(spec_set=('ip_version',), ip_version=version)
-             for version in (4, 6)])
+             for version in versions])
+        vnfd = self.package / 'Definitions' / 'firewall.yaml'
+        vnfd.write_text(vnfd.read_text().replace(
+            'layer_protocols: [ipv4]', 'layer_protocols: [%s]' % layers))
         self.instantiate()
-        self.assertEqual(
-            [{'ip_address': '0.0.0.0/0'}, {'ip_address': '::/0'}],
-            list(self.cloud.ports.values())[0].wanted[
-                'allowed_address_pairs'])
+        return [ipaddress.ip_network(pair['ip_address']) for pair in
+                list(self.cloud.ports.values())[0].wanted[
+                    'allowed_address_pairs']]
+
+    def test_a_routed_vnf_may_send_any_ipv6_where_there_is_some(self):
+        pairs = self.routed_pairs(4, 6)
+        for address in ('192.0.2.1', '2001:db8::1', 'fd00::1',
+                        '64:ff9b::192.0.2.1', '64:ff9b:1::1'):
+            address = ipaddress.ip_address(address)
+            self.assertTrue(any(address in pair for pair in pairs), address)
+        # Neutron refuses multicast, and no router passes the others on.
+        for network in ('ff00::/8', 'fe80::/10', '::/127'):
+            network = ipaddress.ip_network(network)
+            self.assertFalse(any(network.overlaps(pair) for pair in pairs
+                                 if pair.version == 6), network)
+        self.assertLess(len(pairs), 10)
+
+    def test_no_pair_of_a_version_without_a_subnet(self):
+        self.assertEqual([4], [pair.version for pair in self.routed_pairs(4)])
+
+    def test_only_ipv6(self):
+        self.assertEqual({6}, {pair.version for pair in self.routed_pairs(6)})
+
+    def test_no_ipv6_for_a_connection_point_without_it(self):
+        self.assertEqual([4], [pair.version for pair in self.routed_pairs(
+            4, 6, layers='ipv4')])
+
+    def test_a_dual_connection_point_may_lack_a_version(self):
+        for file, old, new in (
+                ('Definitions/firewall.yaml', 'layer_protocols: [ipv4]',
+                 'layer_protocols: [ipv4, ipv6]'),
+                ('Files/firewall.click', '', '// $LEFT_IP6 $LEFT_NET6\n')):
+            path = self.package / file
+            text = path.read_text()
+            path.write_text(text.replace(old, new) if old else new + text)
+        self.instantiate()
+        config = self.document(self.only_server())['config']
+        self.assertIn('$LEFT_IP6 ::,', config)
+        self.assertIn('$LEFT_NET6 ::/128', config)
 
     def test_a_missing_artifact(self):
         os.unlink(self.package / 'Files' / 'firewall.click')
@@ -355,11 +422,12 @@ class InstantiateTest(DriverTestCase):
         self.assertNothingLeft('port VDU1-0-left: has no IP address')
 
     def test_what_an_interrupted_attempt_left_is_removed(self):
-        configuration = model.Configuration(
-            file_name='x', text='', routed=False, transparent=False,
-            properties={})
+        vdu = model.Vdu('VDU1', 'x', None, 8, 1, ('left',),
+                        model.Configuration(
+                            file_name='x', text='', routed=False,
+                            transparent=False, properties={}))
         ports.create(self.cloud, base.VNF_ID, 'VDU1-0-left',
-                     links.Link(base.RIGHT_NET), configuration,
+                     links.Link(base.RIGHT_NET), vdu, 'left',
                      state.Record())
         self.instantiate()
         self.assertEqual(2, len(self.cloud.ports))

@@ -73,6 +73,21 @@ class LoaderTest(base.TestCase):
             self.settings['copies'] = wrong
             self.assertRefused('copies: expected a whole number of 1 to 16')
 
+    def test_roles_and_versions_of_connection_points(self):
+        properties = self.nodes['left']['properties']
+        point = self.load()['VDU1'].point('left')
+        self.assertEqual(((4,), None), (point.versions, point.role))
+        for role, wanted in (('dhcp-relay', 'dhcp-server'),
+                             ('dhcp-server', 'dhcp-server'), ('leaf', None)):
+            properties.update(role=role, layer_protocols=[
+                'ethernet', 'ipv6', 'ipv4'])
+            point = self.load()['VDU1'].point('left')
+            self.assertEqual(((4, 6), wanted), (point.versions, point.role))
+        properties['role'] = 'router'
+        self.assertRefused('Definitions/firewall.yaml: left: role: expected '
+                           "one of dhcp-server, dhcp-relay, root, leaf, got "
+                           "'router'")
+
     def test_missing_artifact_names_the_file(self):
         os.unlink(self.package / 'Files' / 'firewall.click')
         self.assertRefused('Definitions/firewall.yaml: VDU1: configuration',

@@ -5,6 +5,7 @@ import itertools
 import json
 from unittest import mock
 
+from clickos_client import outcomes
 from oslo_db import exception as db_exc
 from tacker.common import coordination
 from tacker import objects
@@ -97,7 +98,7 @@ class OneGuestTest(UpdateTest):
         first = self.update({'rules': ['allow icmp', 'deny all']})
         self.assertEqual({'request': {'rules': ['allow icmp', 'deny all']},
                           'verdict': 'accepted', 'message': '',
-                          'revision': 2}, first)
+                          'revision': 2, 'number': 1}, first)
         self.assertEqual({'fw.config': 'allow icmp, deny all'},
                          self.running(self.servers[0]))
 
@@ -107,7 +108,7 @@ class OneGuestTest(UpdateTest):
                       "or drop, got 'permit'", bad['message'])
         self.assertEqual({'rules': ['allow icmp', 'permit all']},
                          bad['request'])
-        self.assertEqual(2, bad['revision'])
+        self.assertEqual((2, 2), (bad['revision'], bad['number']))
         self.assertEqual({'rules': ['allow icmp', 'deny all']},
                          self.in_force())
         self.assertEqual({'fw.config': 'allow icmp, deny all'},
@@ -206,8 +207,9 @@ class OneGuestTest(UpdateTest):
                              (vnflcm_utils, 'get_vim')):
             getattr(target, name).side_effect = RuntimeError('database')
             verdict = self.update({'rules': ['allow all']})
-            self.assertEqual('refused', verdict['verdict'])
-            self.assertIn('internal error', verdict['message'])
+            self.assertEqual(
+                ('unknown', outcomes.message('interrupted')),
+                (verdict['verdict'], verdict['message']))
             self.assertNotIn('database', verdict['message'])
             getattr(target, name).side_effect = None
         objects.VnfInstance.get_by_id.side_effect = RuntimeError('database')
@@ -255,6 +257,33 @@ class TwoGuestsTest(UpdateTest):
             self.assertEqual({'fw.config': 'allow udp'},
                              self.running(server_id))
         self.assertEqual({'rules': ['allow udp']}, self.in_force())
+
+    def test_the_word_says_what_became_of_the_guest(self):
+        for code in ('overtaken', 'no-guest'):
+            message = outcomes.message(code)
+            self.cloud.refuse[self.servers[1]] = (409, code, message)
+            verdict = self.update({'rules': ['allow tcp']})
+            self.assertEqual(
+                (outcomes.of(code), f'VDU1-1: {code}: {message}'),
+                (verdict['verdict'], verdict['message']))
+
+    def test_a_guest_that_keeps_the_new_values_is_no_refusal(self):
+        """The first one refuses its old values."""
+        answer, writes = self.cloud._api_answer, []
+
+        def answer_once(server_id, what, method, json):
+            found = answer(server_id, what, method, json)
+            if (server_id, method) == (self.servers[0], 'POST'):
+                writes.append(what)
+                self.cloud.refuse[self.servers[0]] = (
+                    400, 'handler-error', 'not again')
+            return found
+        self.cloud._api_answer = answer_once
+        self.cloud.refuse[self.servers[1]] = (400, 'handler-error', 'no')
+        verdict = self.update({'rules': ['allow tcp']})
+        self.assertTrue(writes)
+        self.assertEqual('unknown', verdict['verdict'])
+        self.assertIn('keeps the new values', verdict['message'])
 
     def test_a_rule_written_around_tacker_comes_back_too(self):
         self.cloud.state(self.servers[0])['writes'] = [

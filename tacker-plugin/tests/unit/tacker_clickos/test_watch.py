@@ -18,9 +18,10 @@ from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
 
 
-def server(server_id, status, fault=None):
+def server(server_id, status, fault=None, power_state=1):
     return types.SimpleNamespace(id=server_id, status=status, fault=fault,
-                                 project_id=base.PROJECT)
+                                 project_id=base.PROJECT,
+                                 power_state=power_state)
 
 
 class DescribeTest(base.TestCase):
@@ -28,6 +29,10 @@ class DescribeTest(base.TestCase):
     def test_states(self):
         self.assertEqual('DELETED', watch.describe(None))
         self.assertEqual('SHUTOFF', watch.describe(server('s', 'SHUTOFF')))
+        self.assertEqual('UNREACHABLE', watch.describe(
+            server('s', 'ACTIVE', power_state=0)))
+        self.assertEqual('BUILD', watch.describe(
+            server('s', 'BUILD', power_state=0)))
         self.assertEqual('ERROR: crashed', watch.describe(
             server('s', 'ERROR', {'message': 'crashed'})))
         self.assertEqual(300, len(watch.describe(

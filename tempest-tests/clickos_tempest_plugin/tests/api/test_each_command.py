@@ -6,14 +6,17 @@ The suite compares the commands that succeeded with all that there are.
 
 import json
 import pathlib
+import re
 import shlex
 import tempfile
 
 from tempest import config
 from tempest.lib.common.utils import data_utils
+from tempest.lib.common.utils import test_utils
 from tempest.lib import decorators
 
 from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests.api import typed
 
 CONF = config.CONF
@@ -134,14 +137,15 @@ class EachCommandTest(typed.CommandLine):
             f'chain insert {name} {second} --before {first}',
             'chain list -f value',
             f'chain reorder {name} {first} {second}',
-            f'chain show {name} --interval 0.1 -f json',
+            f'chain stats {name} --interval 0.1 -f json',
             f'chain fuse {name} --program {CONF.clickos.combine_program}')
         self.assertIn(f'{second}, {first}', listed)
         self.assertEqual(['entered', first, second],
                          [row['Hop'] for row in json.loads(shown)])
         shown, *_ = self.run_all(
-            f'chain show {name} --interval 0.1 -f value',
+            f'chain show {name} -f value',
             f'chain unfuse {name}', f'chain remove {name} {second}',
+            f'chain set {name} --classifier {NOWHERE}',
             f'chain delete {name}')
         self.assertIn('fused in', shown)
 
@@ -149,14 +153,88 @@ class EachCommandTest(typed.CommandLine):
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c016')
     def test_of_scaling(self):
         grown, = self.run_all(
-            f'vnf scale {self.vnf_id} --aspect capacity --level 1')
-        self.assertIn('level 0 to 1: COMPLETED', grown)
+            f'vnf scale {self.vnf_id} --level 1 --wait -f value')
+        self.assertIn('COMPLETED', grown)
         info = self.tenant.tacker.show_vnf(
             self.vnf_id)['instantiatedVnfInfo']
         first, second = (vnfc['computeResource']['resourceId']
                          for vnfc in info['vnfcResourceInfo'])
         given, shrunk = self.run_all(
             f'flow give {second} --to {first}',
-            f'vnf scale {self.vnf_id} --aspect capacity --level 0')
+            f'vnf scale {self.vnf_id} --level 0 --wait -f value')
         self.assertIn('flows given to 1 guests', given)
-        self.assertIn('level 1 to 0: COMPLETED', shrunk)
+        self.assertIn('COMPLETED', shrunk)
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c017')
+    def test_of_a_whole_life(self):
+        """As a tenant does it: by name, from a file to the end."""
+        name = data_utils.rand_name('life')
+        path = pathlib.Path(self.file('mine.csar', ''))
+        path.write_bytes(csar.firewall())
+        networks = ' '.join(
+            f'--network {point}={self.tenant.networks[point].id}'
+            for point in ('left', 'right'))
+        done = self.deploy(name, path, networks, '--wait')
+        shown = json.loads(self.assertEnds(0, done))
+        self.assertEqual('active', shown['status'])
+        self.assertEqual({'left', 'right'}, set(shown['addresses']))
+        listed, changed, _ = self.run_all(
+            'vnf list -f json',
+            f'vnf set {name} --property rules="allow all" --wait -f json',
+            f'vnf heal {name} --vnfc VDU1-0 --wait -f value')
+        row, = (each for each in json.loads(listed) if each['Name'] == name)
+        self.assertEqual(2, len(row['Addresses']))
+        self.assertEqual({'rules': 'allow all'},
+                         json.loads(changed)['properties'])
+        self.run_all(f'vnf terminate {name} --wait', f'vnf delete {name}')
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c018')
+    def test_of_a_failed_instantiation(self):
+        """No subnet has the address; without --wait the VNF stays."""
+        name = data_utils.rand_name('failed')
+        path = pathlib.Path(self.file('mine.csar', ''))
+        path.write_bytes(csar.firewall())
+        left, right = (self.tenant.networks[point].id
+                       for point in ('left', 'right'))
+        networks = (f'--network left={left},ip=192.0.2.9'
+                    f' --network right={right}')
+        self.assertEnds(0, self.deploy(name, path, networks))
+        waiters.until(lambda: self.status(name), lambda status:
+                      status == 'failed', 'failed')
+        retried, = self.run_all(f'vnf retry {name} -f value')
+        self.assertIn('INSTANTIATE ACCEPTED', retried)
+        waiters.until(
+            lambda: self.openstack('vnf', 'delete', name, '--force'),
+            lambda done: done.returncode == 0, 'deleted, once it failed')
+        self.assertEnds(1, self.openstack('vnf', 'show', name))
+        failed = self.deploy(name, path, networks, '--wait')
+        self.assertEnds(1, failed)
+        self.assertIn('INSTANTIATE FAILED', failed.stderr)
+        self.assertEnds(1, self.openstack('vnf', 'show', name))
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c019')
+    def test_of_the_catalog(self):
+        listed, shown = self.run_all(
+            'catalog list -f json', 'catalog show firewall -f json')
+        self.assertIn('firewall', [each['Name'] for each
+                                   in json.loads(listed)])
+        self.assertEqual(['left', 'right'],
+                         json.loads(shown)['connection_points'])
+
+    def status(self, name):
+        """Return the status of a VNF."""
+        return self.run_all(f'vnf show {name} -f value -c status')[0].strip()
+
+    def deploy(self, name, path, networks, *more):
+        """Deploy a package, which the end of the test removes."""
+        done = self.openstack('vnf', 'deploy', str(path), '--name', name,
+                              *networks.split(), *more, '-f', 'json')
+        for package in re.findall('package ([0-9a-f-]{36}) on-boarded',
+                                  done.stderr):
+            self.addCleanup(test_utils.call_and_ignore_notfound_exc,
+                            self.tenant._remove_package, package)
+        self.addCleanup(self.openstack, 'vnf', 'delete', name, '--force')
+        return done

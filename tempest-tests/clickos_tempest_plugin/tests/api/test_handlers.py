@@ -74,6 +74,21 @@ class HandlersTest(base.ClickOSTest):
         self.assertEqual(change, self.clickos.show_change(
             self.server_id, change['number']))
 
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('5b1d3a6e-0f43-4a0c-9d6f-6b8f2a1c7e34')
+    def test_several_reads(self):
+        rules = 'allow icmp, deny all'
+        self.clickos.write_handler(self.server_id, 'fw.config', rules)
+        names = ['fw.config', 'fw.nothing', 'passed.count']
+        expected = {'fw.config': rules, 'fw.nothing': 'no-such-handler',
+                    'passed.count': '0'}
+        for more in {}, {'max_age': 60}, {'max_age': 60}:
+            self.assertEqual(expected, self.clickos.read_handlers(
+                self.server_id, names, **more))
+        self.clickos.write_handler(self.server_id, 'fw.config', 'deny all')
+        self.assertEqual({'fw.config': 'deny all'}, self.clickos.read_handlers(
+            self.vnf_id, ['fw.config'], 'vnfs', max_age=60))
+
     @decorators.idempotent_id('d4f0b7a4-6b5c-4d0d-8e7c-95e2f9a6c1b8')
     def test_unknown_handler(self):
         self.assertRefused(exceptions.NotFound, 'no-such-handler',

@@ -22,6 +22,7 @@ CONF = config.CONF
 READS = {
     'list handlers': ('GET', '/handlers', None, (200,)),
     'read a handler': ('GET', '/handlers/fw.config', None, (200,)),
+    'read handlers': ('POST', '/reads', {'names': ['fw.config']}, (200,)),
     'list ports': ('GET', '/ports', None, (200,)),
     'show the state': ('GET', '/desired-state', None, (200,)),
     'list changes': ('GET', '/changes', None, (200,)),
@@ -67,6 +68,9 @@ STATES_MATRIX = {
     ('admin', False): ('show it', 'delete it'),
     ('service', False): ('show it',)}
 STARTERS = ('admin', 'service')
+_ROLES = {'roles': ['dhcp-server']}
+PORT_ROLE_GIVERS = (('member', True), ('manager', True), ('admin', True),
+                    ('admin', False))
 
 
 class RbacTest(base.ClickOSTest):
@@ -166,6 +170,38 @@ class RbacTest(base.ClickOSTest):
                     manager.clickos.ClickOSClient(), 'POST',
                     f'v1/states/{_START["server_id"]}/starts', _START)
                 in REFUSED, key)
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a08')
+    def test_roles_of_ports_are_for_owners_of_networks(self):
+        for key, manager in self.managers.items():
+            port = self.tenant.make_port('left', self.addCleanup)
+            self.assertEqual(
+                key not in PORT_ROLE_GIVERS, self.status(
+                    manager.clickos.ClickOSClient(), 'PUT',
+                    f'v1/ports/{port["id"]}/roles', _ROLES) in REFUSED, key)
+
+    @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a09')
+    def test_no_role_on_a_network_that_another_project_shares(self):
+        rbac = self.os_primary.networks_client
+        network = self.tenant.networks['left'].id
+        made = rbac.create_resource('/rbac-policies', {'rbac_policy': {
+            'object_type': 'network', 'object_id': network,
+            'action': 'access_as_shared',
+            'target_tenant': self.os_alt.credentials.project_id}})
+        self.addCleanup(rbac.delete_resource,
+                        f'/rbac-policies/{made["rbac_policy"]["id"]}')
+        ports = self.os_alt.ports_client
+        port = ports.create_port(network_id=network)['port']
+        self.addCleanup(ports.delete_port, port['id'])
+        url = f'v1/ports/{port["id"]}/roles'
+        self.assertEqual(403, self.status(
+            self.managers['member', False].clickos.ClickOSClient(), 'PUT',
+            url, _ROLES))
+        # The network's owner does not own the port.
+        self.assertEqual(404, self.status(
+            self.managers['member', True].clickos.ClickOSClient(), 'PUT',
+            url, _ROLES))
 
     @decorators.idempotent_id('5b2c7c0e-6d52-4be8-9f0b-0f2d3c1f8a03')
     def test_life_cycle_of_a_vnf(self):

@@ -25,6 +25,7 @@ PREFIXES = {'vims': 'v1.0', 'packages': 'vnfpkgm/v1',
 VALUES = {
     'name': 'fw.config', 'number': 1, 'value': 'deny all', 'revision': 0,
     'config': 'Idle -> Discard;', 'writes': [['fw.config', 'deny all']],
+    'roles': ['dhcp-server'],
     'incarnation': '77777777-2222-4333-8444-555555555555'}
 #: Bodies of Tacker's operations, by the last part of the path.
 BODIES = {

@@ -49,17 +49,19 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
         self.assertEqual('accepted', self.update(NO_HTTP)['verdict'])
         for bad, words in (
                 (['allow nonsense'], "rule 0: 'nonsense' is not a word"),
-                ([], '0 rules, 1 to 10000'),
-                (['allow src'], 'fw.config')):
-            verdict = self.update(bad)
-            self.assertEqual('refused', verdict['verdict'])
-            self.assertIn(words, verdict['message'])
-            self.assertEqual(
-                NO_HTTP, self.metadata('clickosProperties')['rules'])
-            self.assertEqual(NO_HTTP, self.rules())
+                ([], '0 rules, 1 to 10000')):
+            refused = self.assertRaises(exceptions.BadRequest, self.update,
+                                        bad)
+            self.assertIn(f'property rules: {words}', str(refused))
+        verdict = self.update(['allow src'])   # only the guest knows that
+        self.assertEqual('refused', verdict['verdict'])
+        self.assertIn('fw.config', verdict['message'])
+        self.assertEqual(NO_HTTP, self.metadata('clickosProperties')['rules'])
+        self.assertEqual(NO_HTTP, self.rules())
         good = self.update(OPEN)
         self.assertEqual('accepted', good['verdict'])
         self.assertGreater(good['revision'], verdict['revision'])
+        self.assertGreater(good['number'], verdict['number'])
         self.assertEqual(OPEN, self.rules())
         self.assertTrue(self.left.can_ping(self.right))
 
@@ -125,6 +127,21 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
         waiters.server(self.tenant.servers, self.server_id)
         self.assertEqual(ICMP.split(', '), self.rules())
         self.assertTrue(self.left.can_ping(self.right))
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e0c')
+    def test_a_stopped_router_works_again_after_a_reboot(self):
+        before = self.clickos.show_desired_state(self.server_id)['writes']
+        self.clickos.write_handlers(self.server_id, [
+            ['fw.config', ICMP], ['passed.reset', ''], ['stop', '1']])
+        self.assertTrue(self.left.is_cut_off(self.right))
+        self.tenant.servers.reboot_server(self.server_id, type='HARD')
+        waiters.server(self.tenant.servers, self.server_id)
+        self.assertTrue(self.left.can_ping(self.right))
+        kept = self.clickos.show_desired_state(self.server_id)['writes']
+        self.assertEqual([*(pair for pair in before
+                            if pair[0] != 'fw.config'), ['fw.config', ICMP]],
+                         kept)
 
     @decorators.attr(type='negative')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e07')

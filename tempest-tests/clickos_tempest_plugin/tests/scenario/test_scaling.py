@@ -22,6 +22,19 @@ class ScalingTest(case.Scaling, case.FirewallCase):
         self.addCleanup(sfc.delete, 'port_pair_group', group)
         return lambda: len(sfc.show('port_pair_group', group)['port_pairs'])
 
+    @decorators.attr(type=['gate', 'negative'])
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e45')
+    def test_a_vnf_of_a_chain_keeps_its_guests(self):
+        pairs = self.make_hop()
+        refused = self.assertRaises(
+            exceptions.Conflict, self.tenant.tacker.start, self.vnf_id,
+            'terminate', terminationType='FORCEFUL')
+        self.assertIn('is in a chain; remove the hop', str(refused))
+        self.assertEqual(1, pairs())
+        self.assertEqual('ACTIVE', self.tenant.servers.show_server(
+            self.server_id)['server']['status'])
+        self.assertTrue(self.left.can_ping(self.right))
+
     @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e41')
     def test_guests_come_and_go_while_packets_flow(self):
@@ -40,7 +53,8 @@ class ScalingTest(case.Scaling, case.FirewallCase):
             self.rules_of(server_id) for server_id in guests])
         refused = self.assertRaises(exceptions.BadRequest, self.scale,
                                     'SCALE_OUT', 2)
-        self.assertIn('can not scale_out', str(refused))
+        self.assertIn('aspect capacity: level 4 is outside 0 to ',
+                      str(refused))
         self.scale('SCALE_IN')
         self.assertEqual((1, guests[:2], 2),
                          (self.level(), self.guests(), pairs()))

@@ -4,8 +4,10 @@ mod text;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::kept::Kept;
 use crate::workers::Handle;
 use text::Snapshot;
 
@@ -36,14 +38,14 @@ impl TryFrom<SocketAddr> for Loopback {
 ///
 /// # Errors
 /// The address is taken, or there is no further thread.
-pub fn serve(address: Loopback, forwarder: Handle) -> io::Result<()> {
+pub fn serve(address: Loopback, forwarder: Handle, kept: Arc<Kept>) -> io::Result<()> {
     let listener = TcpListener::bind(address.0)?;
     log::info!("metrics on http://{}/metrics", listener.local_addr()?);
     let answer = move || {
         let mut page = Page::default();
         for stream in listener.incoming().flatten() {
             // A client that fails or is too slow gets no more.
-            let _ = page.answer(&stream, &forwarder);
+            let _ = page.answer(&stream, &forwarder, &kept);
         }
     };
     let thread = std::thread::Builder::new().name("metrics".to_owned());
@@ -55,13 +57,13 @@ pub fn serve(address: Loopback, forwarder: Handle) -> io::Result<()> {
 struct Page(Option<(Instant, String)>);
 
 impl Page {
-    fn answer(&mut self, stream: &TcpStream, forwarder: &Handle) -> io::Result<()> {
+    fn answer(&mut self, stream: &TcpStream, forwarder: &Handle, kept: &Kept) -> io::Result<()> {
         let end = Instant::now() + PATIENCE;
         let request = read_request(stream, end)?;
         if !is_for_metrics(&request) {
             return write_all(stream, b"HTTP/1.0 404 Not Found\r\n\r\n", end);
         }
-        let text = self.text(forwarder).ok_or(ErrorKind::BrokenPipe)?;
+        let text = self.text(forwarder, kept).ok_or(ErrorKind::BrokenPipe)?;
         let head = format!(
             "HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\n\r\n",
             text.len()
@@ -71,13 +73,14 @@ impl Page {
     }
 
     /// None if valed stops.
-    fn text(&mut self, forwarder: &Handle) -> Option<&str> {
+    fn text(&mut self, forwarder: &Handle, kept: &Kept) -> Option<&str> {
         let is_fresh = self.0.as_ref().is_some_and(|(at, _)| at.elapsed() < FRESH);
         if !is_fresh {
             let snapshot = Snapshot {
                 ports: forwarder.ports(None)?,
                 chains: forwarder.chains(None)?,
                 mirrors: forwarder.mirrors(None)?,
+                waiting: kept.waiting(),
             };
             self.0 = Some((Instant::now(), snapshot.text()));
         }

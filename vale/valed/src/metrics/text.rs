@@ -13,6 +13,8 @@ pub struct Snapshot {
     pub ports: Vec<PortInfo>,
     pub chains: Vec<ChainInfo>,
     pub mirrors: Vec<MirrorInfo>,
+    /// Kept requests that are not in force.
+    pub waiting: usize,
 }
 
 /// A metric: its name, its type, and its values by labels.
@@ -55,10 +57,10 @@ impl Snapshot {
                 }
             }
         }
-        let truncated = u8::from(truncated);
+        let (truncated, waiting) = (u8::from(truncated), self.waiting);
         let _ = write!(
             text,
-            "# TYPE vale_metrics_truncated gauge\nvale_metrics_truncated {truncated}\n"
+            "# TYPE vale_kept_waiting gauge\nvale_kept_waiting {waiting}\n# TYPE vale_metrics_truncated gauge\nvale_metrics_truncated {truncated}\n"
         );
         text
     }
@@ -223,6 +225,7 @@ mod tests {
             ports,
             chains: vec![serde_json::from_value(chain).unwrap()],
             mirrors: vec![serde_json::from_value(mirror).unwrap()],
+            waiting: 2,
         };
         snapshot.text()
     }
@@ -241,6 +244,7 @@ mod tests {
             r#"vale_chain_hop_drops_total{switch="vale0",chain="web",hop="0"} 6"#,
             r#"vale_chain_hop_loops_total{switch="vale0",chain="web",hop="0"} 8"#,
             r#"vale_mirror_drops_total{switch="vale0",mirror="m",reason="rate"} 9"#,
+            "vale_kept_waiting 2",
             "vale_metrics_truncated 0",
         ] {
             assert!(text.lines().any(|l| l == line), "{line}\n{text}");
@@ -261,6 +265,7 @@ mod tests {
             ports: vec![port],
             chains: vec![serde_json::from_value(chain).unwrap()],
             mirrors: Vec::new(),
+            waiting: 0,
         };
         let text = snapshot.text();
         assert!(text.contains("chain=\"web\"") && text.contains("port=\"a\""));

@@ -476,7 +476,9 @@ fn a_mirror_is_the_operators_alone() {
             assert!(ctl(uid, arguments).1.contains("forbidden"), "{arguments}");
         }
     }
-    assert_eq!(ctl(0, set), (Some(0), String::new()));
+    let (status, note) = ctl(0, set);
+    assert_eq!(status, Some(0));
+    assert!(note.contains("not kept") && note.contains("fills its file once"));
     assert!(file.exists());
     let again = "mirror set vale0:n --segment 1 --to-file out";
     assert!(ctl(0, again).1.contains("exists"));

@@ -7,6 +7,7 @@ mod differential;
 mod guests;
 mod hostile_rings;
 mod interfaces;
+mod kept;
 mod netmap;
 mod paths;
 mod survival;

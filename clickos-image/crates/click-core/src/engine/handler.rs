@@ -9,7 +9,7 @@ use alloc::string::String;
 use crate::engine::context::Context;
 use crate::engine::element::{Element, View};
 use crate::error::HandlerError;
-use crate::listed::Listed;
+use crate::listed::{Kind, Listed};
 
 /// The value of a read handler.
 pub type Text = Result<String, HandlerError>;
@@ -27,6 +27,8 @@ pub struct Handler<T: 'static> {
     pub get: Option<Get<T>>,
     /// Checks a write.
     pub set: Option<Set<T>>,
+    /// What a write is.
+    pub kind: Kind,
 }
 
 impl<T> Clone for Handler<T> {
@@ -43,16 +45,28 @@ pub const fn read<T>(name: &'static str, get: Get<T>) -> Handler<T> {
         name,
         get: Some(get),
         set: None,
+        kind: Kind::Value,
     }
 }
 
-/// A handler to write.
+/// A handler to write: the last value is in force.
 pub const fn write<T>(name: &'static str, set: Set<T>) -> Handler<T> {
     Handler {
         name,
         get: None,
         set: Some(set),
+        kind: Kind::Value,
     }
+}
+
+/// A handler to write that does something once, whatever its value.
+pub const fn command<T>(name: &'static str, set: Set<T>) -> Handler<T> {
+    write(name, set).of_kind(Kind::Command)
+}
+
+/// A handler to write that changes a part of a table.
+pub const fn edit<T>(name: &'static str, set: Set<T>) -> Handler<T> {
+    write(name, set).of_kind(Kind::Edit)
 }
 
 /// A handler to read and write.
@@ -61,16 +75,27 @@ pub const fn read_write<T>(name: &'static str, get: Get<T>, set: Set<T>) -> Hand
         name,
         get: Some(get),
         set: Some(set),
+        kind: Kind::Value,
     }
 }
 
+/// A handler to read, where a write does something once.
+pub const fn read_command<T>(name: &'static str, get: Get<T>, set: Set<T>) -> Handler<T> {
+    read_write(name, get, set).of_kind(Kind::Command)
+}
+
 impl<T> Handler<T> {
+    const fn of_kind(self, kind: Kind) -> Self {
+        Self { kind, ..self }
+    }
+
     /// The handler as programs see it.
     pub const fn listed(&self) -> Listed {
         Listed {
             name: self.name,
             read: self.get.is_some(),
             write: self.set.is_some(),
+            kind: self.kind,
         }
     }
 }

@@ -26,7 +26,7 @@ pub const CONFIG: Handler<ClassifyIp> = read_write(
 );
 pub const HITS: Handler<ClassifyIp> = read("hits", |me, _| text(me.program.hits()));
 pub const RESET_HITS: Handler<ClassifyIp> =
-    write("reset_hits", run!(|me, _| me.program.reset_hits()));
+    command("reset_hits", run!(|me, _| me.program.reset_hits()));
 pub const PROGRAM: Handler<ClassifyIp> = read("program", |me, _| text(me.program.listing()));
 pub const RULES: Handler<ClassifyIp> = read("rules", |me, _| text(me.program.text()));
 pub const OFFLOAD: Handler<ClassifyIp> = read_write(

@@ -28,9 +28,9 @@ impl<F: Format> Recorder<F> {
     /// The handler `filename`.
     pub const FILENAME: Handler<Self> = read("filename", |me, _| text(&me.filename));
     /// The handler `reset_counts`.
-    pub const RESET_COUNTS: Handler<Self> = write("reset_counts", run!(|me, _| me.count = 0));
+    pub const RESET_COUNTS: Handler<Self> = command("reset_counts", run!(|me, _| me.count = 0));
     /// The handler `flush`.
-    pub const FLUSH: Handler<Self> = write("flush", run!(|me, ctx| me.flush(ctx)));
+    pub const FLUSH: Handler<Self> = command("flush", run!(|me, ctx| me.flush(ctx)));
 
     /// The element that writes the file with this name.
     pub fn element(filename: String, format: F) -> Built {

@@ -31,7 +31,7 @@ struct Carried {
 
 impl Rewriter {
     /// The handler `state`.
-    pub const STATE: Handler<Self> = read_write(
+    pub const STATE: Handler<Self> = read_command(
         "state",
         |me, view| match view.param {
             "" => Ok(me.state_text(view)),
@@ -40,10 +40,10 @@ impl Rewriter {
         Self::write_state,
     );
     /// The handler `merge`.
-    pub const MERGE: Handler<Self> = write("merge", Self::write_merge);
+    pub const MERGE: Handler<Self> = command("merge", Self::write_merge);
     pub const MERGE_LOST: Handler<Self> = read("merge_lost", |me, _| text(me.merge_lost));
     /// The handler `hold`.
-    pub const HOLD: Handler<Self> = write(
+    pub const HOLD: Handler<Self> = command(
         "hold",
         set!(|me, hold: Span, ctx| {
             me.held_ns = ctx.now_ns().saturating_add(hold.ns);

@@ -303,7 +303,7 @@ impl Rewriter {
         |me, _| text(me.flows.borrow().capacity()),
         Self::write_capacity,
     );
-    pub const CLEAR: Handler<Self> = write("clear", run!(|me, _| me.flows.borrow_mut().clear()));
+    pub const CLEAR: Handler<Self> = command("clear", run!(|me, _| me.flows.borrow_mut().clear()));
 
     fn flows_opened(&self) -> Text {
         text((0..self.inputs.len()).map(|n| self.count(n)).sum::<u32>())

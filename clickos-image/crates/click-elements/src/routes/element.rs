@@ -18,9 +18,9 @@ pub const CLASS: Class = Class {
     handlers: &[
         TABLE,
         LOOKUP,
-        command("add"),
-        command("set"),
-        command("remove"),
+        change("add"),
+        change("set"),
+        change("remove"),
         CTRL,
     ],
     build,
@@ -32,7 +32,7 @@ pub const TABLE: Handler<LookUp> = read("table", |me, _| Ok(me.table()));
 /// The handler `lookup`.
 pub const LOOKUP: Handler<LookUp> = read("lookup", |me, view| me.routes.answer(view, view.param));
 /// The handler `ctrl`.
-const CTRL: Handler<LookUp> = write("ctrl", |me, view, value| {
+const CTRL: Handler<LookUp> = edit("ctrl", |me, view, value| {
     let (ports, at) = (view.ports().1, view.surroundings());
     let commands = parse_lines(value, |verb, text| Command::parse(verb, text, ports, at));
     me.change(view, commands)
@@ -42,11 +42,11 @@ const CTRL: Handler<LookUp> = write("ctrl", |me, view, value| {
 pub const WITH_FLUSH: [Handler<LookUp>; 7] = [
     TABLE,
     LOOKUP,
-    command("add"),
-    command("set"),
-    command("remove"),
+    change("add"),
+    change("set"),
+    change("remove"),
     CTRL,
-    write("flush", run!(|me, _| me.routes.clear())),
+    edit("flush", run!(|me, _| me.routes.clear())),
 ];
 
 /// The same, and a handler that gives all routes beyond those of the configuration.
@@ -64,9 +64,9 @@ const EXTRA: Handler<LookUp> = write("extra", |me, view, value| {
     me.change(view, routes.and_then(|routes| me.extra(routes)))
 });
 
-/// A handler whose name is the verb of a command.
-const fn command(verb: &'static str) -> Handler<LookUp> {
-    write(verb, |me, view, value| {
+/// A handler whose name is the verb of a change.
+const fn change(verb: &'static str) -> Handler<LookUp> {
+    edit(verb, |me, view, value| {
         let (ports, at) = (view.ports().1, view.surroundings());
         let command = Command::parse(view.handler, value, ports, at);
         me.change(view, command.map(|command| [command].into()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A script as an element: when it starts, steps, and answers.
-use click_core::HandlerInfo;
 use click_core::text;
+use click_core::{HandlerInfo, Kind as HandlerKind};
 
 use super::run::Outcome;
 use super::{HANDLERS, Kind, Script, State};
@@ -154,12 +154,14 @@ impl Element for Script {
             name: name.clone(),
             read: true,
             write: false,
+            kind: HandlerKind::Value,
         });
         let proxied = self.kind == Kind::Proxy && !asked.is_empty();
         let any = proxied.then(|| HandlerInfo {
             name: asked.to_string(),
             read: true,
             write: true,
+            kind: HandlerKind::Value,
         });
         exported
             .chain(any)

@@ -25,20 +25,20 @@ const fn all() -> [Handler<Script>; OWN.len() + FUNCTIONS.len()] {
 const RUN: &str = "run";
 
 const OWN: [Handler<Script>; 15] = [
-    read_write(
+    read_command(
         RUN,
         |me, view| me.run_on_read(view),
         |me, view, value| Ok(me.run_on_write(view, value)),
     ),
-    write("step", |me, view, value| {
+    command("step", |me, view, value| {
         let steps = match value {
             "" => 1,
             _ => view.parse(value)?,
         };
         on_write(me, move |me, ctx| me.step(ctx, steps))
     }),
-    write("goto", Script::goto),
-    write("set", |me, _, value| {
+    command("goto", Script::goto),
+    edit("set", |me, _, value| {
         let value = value.to_string();
         on_write(me, move |me, ctx| {
             if let Err(message) = me.set_from(ctx, &value) {

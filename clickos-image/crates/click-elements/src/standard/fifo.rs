@@ -54,11 +54,11 @@ pub const HANDLERS: [Handler<Queue>; 6] = [
         }),
     ),
     read("drops", |me, _| text(me.drops)),
-    write(
+    command(
         "reset_counts",
         run!(|me, _| (me.drops, me.highwater) = (0, me.stored.len())),
     ),
-    write(
+    command(
         "reset",
         run!(|me, ctx| {
             let mut stored = ctx.batch();

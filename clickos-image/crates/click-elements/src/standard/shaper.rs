@@ -13,7 +13,7 @@ pub const CLASS: Class = Class {
             |me: &mut Shaper, _| me.unit.show(me.rate),
             Shaper::set_rate,
         ),
-        write("reset", run!(|me, _| me.next_ps = None)),
+        command("reset", run!(|me, _| me.next_ps = None)),
     ],
     ..Class::DEFAULT
 };

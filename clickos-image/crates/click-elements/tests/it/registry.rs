@@ -10,8 +10,8 @@ use click_conformance::{Case, Step};
 use click_core::class::ArgKind;
 use click_core::text::{shift_word, split_args};
 use click_core::{
-    Class, Device, Entry, Environment, Host, MemoryDevice, ReadFile, Router, ServerSocket, Tun,
-    TunRequest, WriteFile,
+    Class, Device, Entry, Environment, Host, Kind, MemoryDevice, ReadFile, Router, ServerSocket,
+    Tun, TunRequest, WriteFile,
 };
 
 /// An element of a case.
@@ -284,4 +284,58 @@ fn positions_and_keywords_are_told_apart() {
     assert_eq!(most_ports("2/1-2"), [2, 2]);
     assert_eq!(most_ports("-/="), [2, 2]);
     assert_eq!(most_ports("0"), [0, 0]);
+}
+
+/// The names of handlers that do something once, in Click and here.
+const COMMANDS: [&str; 16] = [
+    "clear",
+    "disconnect",
+    "flush",
+    "goto",
+    "hold",
+    "merge",
+    "reset",
+    "reset_count",
+    "reset_counts",
+    "reset_hits",
+    "reset_timing",
+    "run",
+    "send",
+    "state",
+    "step",
+    "stop",
+];
+/// The names of handlers that change a part of a table.
+const EDITS: [&str; 7] = [
+    "add",
+    "add_user",
+    "ctrl",
+    "delete",
+    "insert",
+    "remove",
+    "remove_user",
+];
+
+/// A guest that starts again gets the values that were written last. With a command or an edit
+/// among them it would stop again, or lack what an earlier edit added.
+#[test]
+fn no_command_and_no_edit_counts_as_a_value() {
+    let registry = click_elements::registry();
+    let mut seen = BTreeSet::new();
+    for (name, entry) in registry.iter() {
+        let class = entry.class;
+        for handler in class.handlers.iter().filter(|handler| handler.write) {
+            let expected = match handler.name {
+                // The routes of a table, which `add` puts back.
+                "flush" if class.handlers.iter().any(|h| h.name == "add") => Kind::Edit,
+                known if COMMANDS.contains(&known) => Kind::Command,
+                known if EDITS.contains(&known) => Kind::Edit,
+                _ => continue,
+            };
+            assert_eq!(handler.kind, expected, "{name}.{}", handler.name);
+            seen.insert(handler.name);
+        }
+    }
+    let all = COMMANDS.iter().chain(&EDITS).copied();
+    assert_eq!(seen, all.collect());
 }

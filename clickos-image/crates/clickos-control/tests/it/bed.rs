@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest on the simulated store, the toolstack's part, and an element made for these tests.
 use click_core::class::optional;
-use click_core::handler::{Text, read, read_write};
+use click_core::handler::{Text, edit, read, read_write};
 use click_core::{Args, Built, Change, Class, Context, Element, Entry, Environment, HandlerError};
 use click_core::{Progress, Registry, View};
 use clickos_control::Guest;
@@ -24,6 +24,7 @@ pub const CELL: Class = Class {
             |cell: &mut Cell, _| Ok(cell.value.clone()),
             Cell::set,
         ),
+        edit("add", Cell::set),
         read("big", Cell::big),
         read("fail", |_, _| Err(dead())),
         read("random", |cell, _| Ok(cell.drawn.to_string())),
@@ -174,6 +175,16 @@ impl Bed {
         self.now_ns += 1_000_000;
         self.guest.set_controlled(settled);
         self.guest.run(self.now_ns) == Progress::Worked
+    }
+
+    /// Why the guest ends now.
+    pub fn ended(&self) -> Option<&'static str> {
+        self.guest.ended(self.now_ns)
+    }
+
+    /// Lets time pass.
+    pub fn pass(&mut self, ns: u64) {
+        self.now_ns += ns;
     }
 
     pub fn lost(&self) -> bool {

@@ -46,6 +46,49 @@ fn a_batch_is_all_or_nothing() {
 }
 
 #[test]
+fn an_answer_says_which_writes_are_no_values() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    assert_eq!(bed.write(0, &[("a.value", "x")]), (200, String::new()));
+    bed.install(1, "b :: Cell(1);");
+    let writes = [("a.add", "x"), ("a.value", "y"), ("stop", "1")];
+    let marks = "2 command\n0 edit\n".to_owned();
+    assert_eq!(bed.write(0, &writes), (200, marks));
+    assert_eq!(bed.write(0, &[("a.add", "x"), ("a.value", "bad")]).0, 520);
+}
+
+#[test]
+fn a_guest_ends_with_its_router_once_the_answer_is_taken() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    let seq = bed.ask(0, b"write stop 1");
+    bed.run();
+    assert_eq!(bed.response(0, seq), Some((200, "0 command\n".into())));
+    assert_eq!(bed.ended(), None);
+    bed.remove(&format!("0/response/{seq}"));
+    assert!(bed.ended().unwrap().contains("a handler such as stop"));
+    // Another configuration takes the place of the router.
+    bed.install(0, "b :: Cell(1);");
+    assert_eq!(bed.ended(), None);
+    // Nobody takes the answer.
+    bed.ask(0, b"write stop 1");
+    bed.run();
+    assert_eq!(bed.ended(), None);
+    bed.pass(5_000_000_000);
+    assert!(bed.ended().is_some());
+}
+
+#[test]
+fn a_guest_with_another_router_goes_on() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    bed.install(1, "b :: Cell(1);");
+    assert_eq!(bed.write(0, &[("stop", "1")]).0, 200);
+    assert_eq!(bed.ended(), None);
+    assert_eq!(bed.read(1, "b.value"), (200, "1".into()));
+}
+
+#[test]
 fn long_requests_and_long_answers() {
     let mut bed = Bed::new();
     bed.install(0, "a :: Cell(1);");

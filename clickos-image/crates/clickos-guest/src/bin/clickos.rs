@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec;
 use click_core::{Entropy, Environment};
-use clickos_control::{Guest, GuestLoop, limits};
+use clickos_control::{Guest, GuestLoop, TOKEN, limits};
 use clickos_guest::domain::Domain;
 use clickos_guest::vifs::devices;
 use clickos_os::console::Console;
@@ -22,7 +22,7 @@ clickos_os::entry!(main);
 fn main() -> ! {
     let console = Rc::new(Console::new());
     let store = clickos_os::store();
-    let control = Mux::handle(&store, "control");
+    let control = Mux::handle(&store, TOKEN);
     let version = env!("CARGO_PKG_VERSION");
     let free = free_bytes() >> 10;
     let unsaved = match kind() {

@@ -493,6 +493,73 @@ fn the_store_may_die_and_packets_go_on() {
 }
 
 #[test]
+fn a_guest_goes_on_with_a_store_that_began_anew() {
+    let mut host = Host::new();
+    let mut guest = wire(&mut host, 5);
+    for round in 1..=3 {
+        pass(&mut guest, round);
+        host.restart_store();
+        guest.relink(&mut host);
+        pass(&mut guest, round);
+        assert_eq!(
+            guest.read(&mut host, 0, "c.count").trim(),
+            (2 * round).to_string()
+        );
+        assert!(
+            host.text(&guest.node("0/state"))
+                .unwrap()
+                .starts_with("Running")
+        );
+    }
+    let (word, _) = guest.install(&mut host, 0, "a :: Nonesuch;");
+    assert_eq!(word, "Error");
+    let refused = (
+        host.text(&guest.node("0/state")),
+        host.text(&guest.node("0/error")),
+    );
+    host.restart_store();
+    guest.relink(&mut host);
+    let again = (
+        host.text(&guest.node("0/state")),
+        host.text(&guest.node("0/error")),
+    );
+    assert_eq!(again, refused);
+    bounds::hold(
+        "max_idle_guest_wakeups_per_second",
+        guest.wakeups_per_second(),
+    );
+}
+
+/// The store dies before its requester takes the answer.
+#[test]
+fn a_short_answer_is_told_again_to_a_store_that_lost_it() {
+    let mut host = Host::new();
+    let mut guest = wire(&mut host, 5);
+    pass(&mut guest, 1);
+    let (_, response) = guest.ask(&mut host, 0, b"write c.reset ");
+    let piece = format!("{response}/0");
+    host.wait("an answer", |client| {
+        client.read_opt(Tx::NONE, &piece).unwrap()
+    });
+    host.restart_store();
+    guest.relink(&mut host);
+    assert_eq!(host.text(&piece).unwrap(), ".200 ");
+    assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "0");
+}
+
+#[test]
+fn a_bad_link_changes_nothing() {
+    let mut host = Host::new();
+    let mut guest = wire(&mut host, 5);
+    guest.send(r#"{"store":{}}"#, &[]);
+    eventually("the guest tells of it", || {
+        guest.console(&host).contains("0 descriptors, expected 3")
+    });
+    pass(&mut guest, 1);
+    assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "1");
+}
+
+#[test]
 fn a_guest_sleeps_when_the_switch_has_died() {
     let mut host = Host::new();
     let mut guest = wire(&mut host, 5);

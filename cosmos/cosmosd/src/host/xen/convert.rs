@@ -73,6 +73,13 @@ pub fn bytes(uuid: &Uuid) -> [u8; 16] {
     bytes
 }
 
+/// The text of a UUID's bytes.
+pub fn text(bytes: [u8; 16]) -> String {
+    let mut text = format!("{:032x}", u128::from_be_bytes(bytes));
+    [20, 16, 12, 8].iter().for_each(|at| text.insert(*at, '-'));
+    text
+}
+
 pub fn place(domid: u16) -> String {
     format!("domain {domid}")
 }
@@ -102,5 +109,6 @@ mod tests {
         let uuid = Uuid::try_from("00112233-4455-6677-8899-aabbccddeeff".to_owned()).unwrap();
         assert_eq!(bytes(&uuid)[..3], [0, 0x11, 0x22]);
         assert_eq!(bytes(&uuid)[15], 0xff);
+        assert_eq!(text(bytes(&uuid)), uuid.as_str());
     }
 }

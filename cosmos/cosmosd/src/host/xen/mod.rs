@@ -25,7 +25,7 @@ use super::image::Engine;
 use super::kernels::Kernels;
 use super::nics;
 use super::room::{Room, channels, check_devices, check_room, first_domid};
-use super::{Death, Domain, Found, Host, Instance};
+use super::{Death, Domain, Found, Host, Instance, Stranger};
 use crate::clock::now_s;
 use crate::config::XenConfig;
 use crate::error::{Code, Error, Result};
@@ -35,7 +35,7 @@ use crate::spec::{Cpu, Uuid};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
-use convert::{bytes, failed, kind, limits, path_text, place, silent, silent_nic, vale};
+use convert::{bytes, failed, kind, limits, path_text, place, silent, silent_nic, text, vale};
 use helpers::lock_helpers;
 use pump::Pump;
 
@@ -182,6 +182,24 @@ impl XenHost {
         nics.try_for_each(|devid| self.host.add_nic(domid, &silent_nic(devid)))
     }
 
+    /// Refuses a domain that this host can never start.
+    fn check_image(&self, domain: &Domain) -> Result<()> {
+        let image = self.kernels.load(&domain.image_sha256)?;
+        let entries = check_kernel(&domain.image_sha256, &image)?;
+        let (starts, kind) = match self.kind {
+            xen::Type::Pv => (entries.pv, "pv"),
+            xen::Type::Pvh => (entries.pvh, "pvh"),
+        };
+        if !starts {
+            let message = format!(
+                "image {:.12}: it cannot be started as {kind}, which guests of this host are",
+                domain.image_sha256
+            );
+            return Err(Error::new(Code::BadImage, message));
+        }
+        check_devices(domain)
+    }
+
     fn room(&self) -> Result<Room> {
         let host = self.host.host_info().map_err(failed("host"))?;
         Ok(Room {
@@ -200,6 +218,12 @@ fn names(domain: &Domain) -> [Change; 2] {
         format!("/vm/{vm}/name"),
     ]
     .map(|path| Change::write(path, domain.uuid.as_str()))
+}
+
+/// The number of a domain that this daemon attends to.
+fn known_id(known: &HashMap<u16, u64>, info: &xen::Info) -> Option<u16> {
+    let domid = u16::try_from(info.domid).ok()?;
+    known.contains_key(&domid).then_some(domid)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -230,21 +254,18 @@ impl Host for XenHost {
     }
 
     fn check(&self, domain: &Domain) -> Result<()> {
-        let image = self.kernels.load(&domain.image_sha256)?;
-        let entries = check_kernel(&domain.image_sha256, &image)?;
-        let (starts, kind) = match self.kind {
-            xen::Type::Pv => (entries.pv, "pv"),
-            xen::Type::Pvh => (entries.pvh, "pvh"),
-        };
-        if !starts {
-            let message = format!(
-                "image {:.12}: it cannot be started as {kind}, which guests of this host are",
-                domain.image_sha256
-            );
-            return Err(Error::new(Code::BadImage, message));
-        }
-        check_devices(domain)?;
+        self.check_image(domain)?;
         check_room(domain, self.room()?)
+    }
+
+    fn check_instead(&self, domain: &Domain, old: &Domain) -> Result<()> {
+        self.check_image(domain)?;
+        let room = self.room()?;
+        let room = match self.find(old.domid, &old.handle)? {
+            Some(_) => room.without(old),
+            None => room,
+        };
+        check_room(domain, room)
     }
 
     fn images(&self) -> Option<&Images> {
@@ -402,6 +423,40 @@ impl Host for XenHost {
         lock(&self.pumps).insert(domid, pump);
         lock(&self.domains).insert(domid, channels(domain));
         Ok(())
+    }
+
+    fn paused(&self) -> Result<HashMap<u16, bool>> {
+        let infos = self.host.peek_all().map_err(failed("domains"))?;
+        let known = lock(&self.domains);
+        let known = infos.iter().filter_map(|info| {
+            let domid = known_id(&known, info)?;
+            match info.state {
+                xen::State::Running => Some((domid, false)),
+                xen::State::Paused => Some((domid, true)),
+                xen::State::ShutDown | xen::State::Dying => None,
+            }
+        });
+        Ok(known.collect())
+    }
+
+    /// Those that are about to be gone are none.
+    fn strangers(&self) -> Result<Vec<Stranger>> {
+        let infos = self.host.peek_all().map_err(failed("domains"))?;
+        let mut unknown = infos;
+        {
+            let known = lock(&self.domains);
+            unknown.retain(|info| known_id(&known, info).is_none());
+        }
+        unknown.retain(|info| info.state != xen::State::Dying);
+        let named = unknown.into_iter().filter_map(|info| {
+            let name = self.host.info(info.domid).ok()?.name; // Or it is gone by now.
+            Some(Stranger {
+                domid: u16::try_from(info.domid).ok()?,
+                uuid: text(info.uuid),
+                name,
+            })
+        });
+        Ok(named.collect())
     }
 
     fn cpu_time_ns(&self, domid: u16) -> Option<u64> {

@@ -51,6 +51,7 @@ impl Drop for Pump {
 /// Ends without an error when the domain is gone (the terminal hangs up) or `ended` closes.
 fn copy(mut console: File, ended: &OwnedFd, mut log: File) -> io::Result<()> {
     let mut buffer = [0; 4096];
+    let mut is_full = false;
     loop {
         let mut fds = [
             PollFd::new(&console, PollFlags::IN),
@@ -61,7 +62,7 @@ fn copy(mut console: File, ended: &OwnedFd, mut log: File) -> io::Result<()> {
         if console_ready.contains(PollFlags::IN) {
             match console.read(&mut buffer) {
                 Ok(0) => return Ok(()),
-                Ok(n) => keep(&mut log, &buffer[..n])?,
+                Ok(n) => note_full(&mut is_full, keep(&mut log, &buffer[..n])),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 // A terminal gives this error after its other side closed.
                 Err(e) if e.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => {
@@ -73,6 +74,16 @@ fn copy(mut console: File, ended: &OwnedFd, mut log: File) -> io::Result<()> {
             return Ok(());
         }
     }
+}
+
+/// Tells once that a disk takes no more of the log. The rest is read all the same.
+fn note_full(is_full: &mut bool, kept: io::Result<()>) {
+    if let Err(e) = &kept {
+        if !*is_full {
+            warn!("a console loses what it says: {e}");
+        }
+    }
+    *is_full = kept.is_err();
 }
 
 /// Appends as long as the log may grow; the rest is read and dropped, or the guest would wait.

@@ -203,10 +203,12 @@ impl Valed {
         )
         .unwrap();
         let (socket, config) = (dir.path().join("valed.sock"), dir.path().join("valed.toml"));
+        let state = dir.path().join("state");
+        std::fs::create_dir(&state).unwrap();
         std::fs::write(
             &config,
             format!(
-                "socket = {socket:?}\nworkers = {}\ncapture_dir = {:?}\nmetrics = \"127.0.0.1:9477\"\n[roles]\ntoolstack = [{TOOLSTACK}]\n",
+                "socket = {socket:?}\nworkers = {}\ncapture_dir = {:?}\nstate_dir = {state:?}\nmetrics = \"127.0.0.1:9477\"\n[roles]\ntoolstack = [{TOOLSTACK}]\n",
                 workers,
                 dir.path()
             ),
@@ -236,8 +238,18 @@ impl Valed {
 
     /// Kills valed in mid-work and starts another in its place.
     pub fn kill_and_restart(&mut self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// Kills valed in mid-work.
+    pub fn kill(&mut self) {
         ok("kill", &["-KILL", &self.pid().to_string()]);
         self.child.wait().unwrap();
+    }
+
+    /// Starts another valed in the place of a killed one.
+    pub fn restart(&mut self) {
         let log = File::options()
             .append(true)
             .open(self.dir.path().join("log"));

@@ -43,25 +43,25 @@ pub static ELEMENT: Class = Class {
         keyword("CAPACITY"),
     ],
     handlers: &[
-        write(
+        command(
             "write_text_file",
             set!(|me: &mut AggregateCounter, path: String, ctx| {
                 me.write_file(ctx, &path, Format::Text);
             }),
         ),
-        write(
+        command(
             "write_ascii_file",
             set!(|me, path: String, ctx| me.write_file(ctx, &path, Format::Text)),
         ),
-        write(
+        command(
             "write_ip_file",
             set!(|me, path: String, ctx| me.write_file(ctx, &path, Format::Addresses)),
         ),
-        write(
+        command(
             "write_pdf_file",
             set!(|me, path: String, ctx| me.write_file(ctx, &path, Format::Shares)),
         ),
-        write(
+        command(
             "write_file",
             set!(|me, path: String, ctx| me.write_file(ctx, &path, Format::Binary)),
         ),
@@ -98,10 +98,10 @@ pub static ELEMENT: Class = Class {
                 on_write(me, move |me, _| me.total = limit)
             },
         ),
-        write("stop", run!(|me, ctx| me.stop(ctx))),
-        write("clear", run!(|me, _| me.counts.clear())),
-        write("reaggregate_counts", run!(|me, _| me.reaggregate())),
-        write("counts_pdf", run!(|me, _| me.reaggregate())),
+        command("stop", run!(|me, ctx| me.stop(ctx))),
+        command("clear", run!(|me, _| me.counts.clear())),
+        command("reaggregate_counts", run!(|me, _| me.reaggregate())),
+        command("counts_pdf", run!(|me, _| me.reaggregate())),
     ],
     build,
     ..Class::DEFAULT

@@ -43,7 +43,7 @@ pub static ELEMENT: Class = Class {
         keyword("CAPACITY"),
     ],
     handlers: &[
-        write("clear", AggregateIPFlows::set_clear),
+        command("clear", AggregateIPFlows::set_clear),
         read("size", |me, _| text(me.table.len())),
     ],
     build,

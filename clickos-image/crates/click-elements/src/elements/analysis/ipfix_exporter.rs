@@ -41,7 +41,7 @@ pub static ELEMENT: Class = Class {
         }),
         read("exported", |me, _| text(me.exported)),
         read("lost", |me, _| text(me.lost)),
-        write("flush", run!(|me, ctx| me.flush(ctx))),
+        command("flush", run!(|me, ctx| me.flush(ctx))),
     ],
     build,
     ..Class::DEFAULT

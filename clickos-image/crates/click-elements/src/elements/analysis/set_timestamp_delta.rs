@@ -19,7 +19,7 @@ pub static ELEMENT: Class = Class {
     args: &[keyword("TYPE")],
     handlers: &[
         read("first", |me: &mut SetTimestampDelta, _| text(me.first)),
-        write("reset", run!(|me, _| me.first = Time(0))),
+        command("reset", run!(|me, _| me.first = Time(0))),
     ],
     build: |a| {
         let kind = match a.or("TYPE", "RANGE".to_string())?.as_str() {

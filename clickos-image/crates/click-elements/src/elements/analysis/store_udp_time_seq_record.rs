@@ -20,7 +20,7 @@ pub static ELEMENT: Class = Class {
     args: &[mandatory("OFFSET"), keyword("DELTA")],
     handlers: &[
         read("count", |me: &mut StoreUDPTimeSeqRecord, _| text(me.count)),
-        write("reset", run!(|me, _| me.count = 0)),
+        command("reset", run!(|me, _| me.count = 0)),
     ],
     build: |a| {
         let (offset, delta) = (a.need("OFFSET"), a.or("DELTA", false));

@@ -52,7 +52,7 @@ pub static ELEMENT: Class = Class {
                 me.set_end(me.start.plus(length));
             }),
         ),
-        write(
+        command(
             "extend_interval",
             set!(|me, more, _| {
                 (me.end, me.armed) = (me.end.plus(more), true);

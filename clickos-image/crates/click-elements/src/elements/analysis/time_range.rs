@@ -23,7 +23,7 @@ pub static ELEMENT: Class = Class {
         read("last", |me, _| text(me.last)),
         read("range", |me, _| text(format!("{} {}", me.first, me.last))),
         read("interval", |me, _| text(me.last.minus(me.first))),
-        write(
+        command(
             "reset",
             run!(|me, _| (me.first, me.last) = (Time(0), Time(0))),
         ),

@@ -20,7 +20,7 @@ pub static ELEMENT: Class = Class {
         read("average_time", |me, _| {
             text(seconds(me.ns) / me.count.max(1) as f64)
         }),
-        write("reset_counts", run!(|me, _| (me.count, me.ns) = (0, 0))),
+        command("reset_counts", run!(|me, _| (me.count, me.ns) = (0, 0))),
     ],
     build: |_| Some(Box::new(TimestampAccum { count: 0, ns: 0 })),
     ..Class::DEFAULT

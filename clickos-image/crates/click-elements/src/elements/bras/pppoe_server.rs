@@ -74,9 +74,9 @@ pub static ELEMENT: Class = Class {
             "passwords",
             set!(|me, passwords, _| me.server.book.passwords = passwords),
         ),
-        write("add_user", PPPoEServer::add_user),
-        write("remove_user", PPPoEServer::remove_user),
-        write("disconnect", PPPoEServer::disconnect),
+        edit("add_user", PPPoEServer::add_user),
+        edit("remove_user", PPPoEServer::remove_user),
+        command("disconnect", PPPoEServer::disconnect),
         read("sessions", PPPoEServer::sessions),
         read("ended", |me, _| {
             Ok(me
@@ -94,7 +94,7 @@ pub static ELEMENT: Class = Class {
         read("spoofed", |me, _| text(me.server.counts.spoofed)),
         read("no_session", |me, _| text(me.server.counts.no_session)),
         read("too_long", |me, _| text(me.server.counts.too_long)),
-        read_write(
+        read_command(
             "state",
             |me, view| Ok(me.state_text(view)),
             PPPoEServer::write_state,

@@ -27,7 +27,7 @@ pub static ELEMENT: Class = Class {
         read("packets", |me, _| text(me.packets)),
         read("bytes_in", |me, _| text(me.bytes_in)),
         read("bytes_out", |me, _| text(me.bytes_out)),
-        write("reset", run!(|me, _| me.reset())),
+        command("reset", run!(|me, _| me.reset())),
     ],
     build: |a| {
         let threshold = a.or("THRESHOLD", 90)?;

@@ -26,7 +26,7 @@ pub static ELEMENT: Class = Class {
         read("bytes_in", |me, _| text(me.bytes_in)),
         read("bytes_out", |me, _| text(me.bytes_out)),
         read("broken", |me, _| text(me.broken)),
-        write("reset", run!(|me, _| me.reset())),
+        command("reset", run!(|me, _| me.reset())),
     ],
     build: |a| {
         let most = a.or("MAX", LONGEST)?;

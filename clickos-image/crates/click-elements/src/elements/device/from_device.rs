@@ -39,7 +39,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         read("count", |me: &mut FromDevice, _| text(me.count)),
-        write("reset_counts", run!(|me, _| me.count = 0)),
+        command("reset_counts", run!(|me, _| me.count = 0)),
         read_write(
             "active",
             |me, _| text(me.active),

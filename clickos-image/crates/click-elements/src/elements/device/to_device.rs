@@ -31,7 +31,7 @@ pub static ELEMENT: Class = Class {
     handlers: &[
         read("count", |me: &mut ToDevice, _| text(me.count)),
         read("drops", |me, _| text(me.drops)),
-        write("reset_counts", run!(|me, _| (me.count, me.drops) = (0, 0))),
+        command("reset_counts", run!(|me, _| (me.count, me.drops) = (0, 0))),
         read("mac", |me, _| text(me.interface.mac())),
     ],
     build: |a| {

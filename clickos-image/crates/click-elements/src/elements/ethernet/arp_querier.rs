@@ -71,9 +71,9 @@ pub static ELEMENT: Class = Class {
             |me, _| text(me.broadcast.unwrap_or(Ipv4Addr::BROADCAST)),
             set!(|me, ip, _| me.broadcast = Some(ip)),
         ),
-        write("insert", ARPQuerier::insert),
+        edit("insert", ARPQuerier::insert),
         arp_table::delete(),
-        write(
+        command(
             "clear",
             run!(|me, _| {
                 me.table.borrow_mut().clear();

@@ -32,8 +32,8 @@ pub static ELEMENT: Class = Class {
             let mac = me.lookup(address);
             Ok(mac.map_or_else(String::new, |mac| mac.to_string()))
         }),
-        write("add", ARPResponder::add),
-        write("remove", ARPResponder::remove),
+        edit("add", ARPResponder::add),
+        edit("remove", ARPResponder::remove),
         read_write(
             "config",
             |_, view| text(view.config()),

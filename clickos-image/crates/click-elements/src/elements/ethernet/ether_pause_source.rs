@@ -29,7 +29,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         read("count", |me: &mut EtherPauseSource, _| text(me.count)),
-        write(
+        command(
             "reset_counts",
             run!(|me, ctx| {
                 me.count = 0;

@@ -70,7 +70,7 @@ pub static ELEMENT: Class = Class {
                 me.interval_ns = interval.ns.max(SHORTEST_NS);
             }),
         ),
-        write("reset_counts", ICMPPingSource::reset_counts),
+        command("reset_counts", ICMPPingSource::reset_counts),
         read("summary", |me, _| Ok(me.summary())),
         read("rtt_min", |me, _| Ok(seconds(me.times.least))),
         read("rtt_avg", |me, _| Ok(seconds(me.times.average()))),

@@ -27,7 +27,7 @@ pub static ELEMENT: Class = Class {
             StringMatcher::set_config,
         ),
         read("matches", |me, _| text(me.matches)),
-        write("reset_count", run!(|me, _| me.matches = 0)),
+        command("reset_count", run!(|me, _| me.matches = 0)),
     ],
     build: |a| {
         let most = a.environment().limits.table_entries;

@@ -58,7 +58,7 @@ pub static ELEMENT: Class = Class {
                 me.networks.keep_whole(address, hold.level, until_ns);
             }),
         ),
-        write(
+        command(
             "reset",
             run!(|me, ctx| {
                 me.networks.clear();

@@ -23,9 +23,9 @@ pub static ELEMENT: Class = Class {
     args: &[rest("ROUTE")],
     handlers: &[
         read("table", |me: &mut LookupIP6Route, _| Ok(me.table.show())),
-        write("add", LookupIP6Route::change),
-        write("remove", LookupIP6Route::change),
-        write("ctrl", LookupIP6Route::change),
+        edit("add", LookupIP6Route::change),
+        edit("remove", LookupIP6Route::change),
+        edit("ctrl", LookupIP6Route::change),
     ],
     build,
     ..Class::DEFAULT

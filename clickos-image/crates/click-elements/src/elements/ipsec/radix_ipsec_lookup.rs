@@ -36,10 +36,10 @@ pub static ELEMENT: Class = Class {
     handlers: &[
         read("table", |me: &mut RadixIPsecLookup, _| Ok(me.table())),
         read("lookup", |me, view| me.routes.answer(view, view.param)),
-        command("add"),
-        command("set"),
-        command("remove"),
-        write("ctrl", |me, view, value| {
+        change("add"),
+        change("set"),
+        change("remove"),
+        edit("ctrl", |me, view, value| {
             let (ports, at) = (view.ports().1, view.surroundings());
             let steps = parse_lines(value, |verb, text| parse(verb, text, ports, at));
             me.change(view, steps)
@@ -69,9 +69,9 @@ fn parse(verb: &str, text: &str, ports: usize, at: Surroundings<'_>) -> Result<S
     Ok((command, terms))
 }
 
-/// A handler whose name is the verb of a command.
-const fn command(verb: &'static str) -> Handler<RadixIPsecLookup> {
-    write(verb, |me, view, value| {
+/// A handler whose name is the verb of a change.
+const fn change(verb: &'static str) -> Handler<RadixIPsecLookup> {
+    edit(verb, |me, view, value| {
         let (ports, at) = (view.ports().1, view.surroundings());
         let step = parse(view.handler, value, ports, at);
         me.change(view, step.map(|step| [step].into()))

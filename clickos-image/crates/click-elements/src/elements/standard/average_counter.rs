@@ -23,7 +23,7 @@ pub static ELEMENT: Class = Class {
         read("byte_count", |me, _| text(me.seen.bytes)),
         read("rate", |me, _| text(me.rate(me.seen.count))),
         read("byte_rate", |me, _| text(me.rate(me.seen.bytes))),
-        write("reset", run!(|me, _| me.seen = Seen::default())),
+        command("reset", run!(|me, _| me.seen = Seen::default())),
     ],
     build: |a| {
         let ignore_s = a.or("IGNORE", 0u32)?;

@@ -24,12 +24,12 @@ pub static ELEMENT: Class = Class {
     aliases: &["CounterMP"],
     args: &[keyword("COUNT_CALL"), keyword("BYTE_COUNT_CALL")],
     handlers: &[
-        read_write(
+        read_command(
             "count",
             |me: &mut Counter, _| text(me.count),
             set!(|me, count, _| me.count = count),
         ),
-        read_write(
+        read_command(
             "byte_count",
             |me, _| text(me.bytes),
             set!(|me, bytes, _| me.bytes = bytes),
@@ -57,8 +57,8 @@ pub static ELEMENT: Class = Class {
                 me.byte_count_call = Some(call);
             }),
         ),
-        write("reset", run!(|me, _| me.reset())),
-        write("reset_counts", run!(|me, _| me.reset())),
+        command("reset", run!(|me, _| me.reset())),
+        command("reset_counts", run!(|me, _| me.reset())),
     ],
     build: |a| {
         let (count_call, byte_count_call) = (a.opt("COUNT_CALL"), a.opt("BYTE_COUNT_CALL"));

@@ -20,7 +20,7 @@ pub static ELEMENT: Class = Class {
     args: &[keyword("ACTIVE"), keyword("BURST")],
     handlers: &[
         read("count", |me: &mut Discard, _| text(me.count)),
-        write("reset_counts", run!(|me, _| me.count = 0)),
+        command("reset_counts", run!(|me, _| me.count = 0)),
         read_write("active", |me, _| text(me.active), Discard::set_active),
     ],
     build: |a| {

@@ -34,7 +34,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         read("count", |me: &mut InfiniteSource, _| text(me.count)),
-        write(
+        command(
             "reset",
             run!(|me, ctx| {
                 me.count = 0;

@@ -37,7 +37,7 @@ pub static ELEMENT: Class = Class {
             LinkUnqueue::set_bandwidth,
         ),
         read("size", |me, _| text(me.link.len())),
-        write("reset", run!(|me, ctx| me.reset(ctx))),
+        command("reset", run!(|me, ctx| me.reset(ctx))),
     ],
     build: |a| {
         let (latency, bandwidth) = (a.need("LATENCY"), a.need("BANDWIDTH"));

@@ -30,7 +30,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         read("count", |me: &mut RandomSource, _| text(me.count)),
-        write(
+        command(
             "reset",
             run!(|me, ctx| {
                 me.count = 0;

@@ -29,7 +29,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         read("count", |me: &mut RatedSource, _| text(me.count)),
-        write(
+        command(
             "reset",
             run!(|me, ctx| {
                 me.count = 0;

@@ -16,7 +16,7 @@ pub static ELEMENT: Class = Class {
     name: "Suppressor",
     ports: "-/=",
     flow: "#/#",
-    handlers: &[write(
+    handlers: &[command(
         "reset",
         run!(|me: &mut Suppressor, _| me.active.fill(true)),
     )],

@@ -33,7 +33,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         read("count", |me: &mut TimedSource, _| text(me.count)),
-        write(
+        command(
             "reset",
             run!(|me, ctx| {
                 me.count = 0;

@@ -19,14 +19,14 @@ pub static ELEMENT: Class = Class {
     args: &[optional("BURST"), keyword("ACTIVE"), keyword("LIMIT")],
     handlers: &[
         read("count", |me: &mut Unqueue, _| text(me.count)),
-        write(
+        command(
             "reset",
             run!(|me, ctx| {
                 me.count = 0;
                 ctx.schedule();
             }),
         ),
-        write(
+        command(
             "reset_counts",
             run!(|me, ctx| {
                 me.count = 0;

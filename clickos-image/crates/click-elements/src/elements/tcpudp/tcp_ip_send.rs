@@ -20,7 +20,7 @@ pub static ELEMENT: Class = Class {
     name: "TCPIPSend",
     ports: "0/1",
     processing: "h/h",
-    handlers: &[write("send", TCPIPSend::send)],
+    handlers: &[command("send", TCPIPSend::send)],
     build: |_| Some(Box::new(TCPIPSend)),
     ..Class::DEFAULT
 };

@@ -20,7 +20,7 @@ pub static ELEMENT: Class = Class {
     args: &[keyword("LIMIT"), keyword("STOP"), keyword("ACTIVE")],
     handlers: &[
         read("count", |me: &mut NullTask, _| text(me.count)),
-        write("reset", run!(|me, _| me.count = 0)),
+        command("reset", run!(|me, _| me.count = 0)),
         read_write(
             "limit",
             |me, _| text(me.limit),

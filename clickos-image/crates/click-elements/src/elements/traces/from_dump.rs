@@ -39,7 +39,7 @@ pub static ELEMENT: Class = Class {
     args: &OWN_ARGS,
     handlers: &[
         read("count", |me: &mut FromDump, _| text(me.play.count)),
-        write("reset_counts", run!(|me, _| me.play.count = 0)),
+        command("reset_counts", run!(|me, _| me.play.count = 0)),
         read("filename", |me, _| text(&me.filename)),
         read("filesize", |me, _| size_text(me.size)),
         read("filepos", |me, _| me.filepos_text()),
@@ -47,15 +47,15 @@ pub static ELEMENT: Class = Class {
         read("encap", |me, _| text(me.link)),
         read_write("active", |me, _| text(me.play.active), FromDump::set_active),
         read("sampling_prob", |me, _| text(me.window.sample())),
-        write("stop", FromDump::stop_all),
-        write(
+        command("stop", FromDump::stop_all),
+        command(
             "extend_interval",
             set!(|me, span, _| {
                 me.window.extend(span);
                 me.play.active = true;
             }),
         ),
-        write("reset_timing", run!(|me, _| me.play.reset_timing())),
+        command("reset_timing", run!(|me, _| me.play.reset_timing())),
     ],
     build,
     task: true,

@@ -67,7 +67,7 @@ pub static ELEMENT: Class = Class {
         read("filepos", |me, _| {
             text(me.source.as_ref().map_or(0, Source::at))
         }),
-        write("stop", FromIPSummaryDump::stop_all),
+        command("stop", FromIPSummaryDump::stop_all),
     ],
     build,
     task: true,

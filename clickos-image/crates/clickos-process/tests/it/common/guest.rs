@@ -209,8 +209,28 @@ impl Guest {
         command.spawn().unwrap()
     }
 
+    /// Gives the guest a link to a store that lost it, and waits until it has announced itself.
+    pub fn relink(&self, host: &mut Host) {
+        let link = host.relink(self.domid);
+        self.send(r#"{"store":{}}"#, &link.each_ref().map(AsFd::as_fd));
+        let version = self.node("version");
+        host.wait("version", |client| {
+            client.read_opt(Tx::NONE, &version).unwrap()
+        });
+    }
+
     /// Sends a message about vifs; gives the guest's answer.
     pub fn plug(&self, message: &str, fds: &[BorrowedFd<'_>]) -> serde_json::Value {
+        self.send(message, fds);
+        let timeout = Timespec::try_from(PATIENCE).unwrap();
+        let mut ready = [PollFd::new(&self.plug, PollFlags::IN)];
+        assert_eq!(poll(&mut ready, Some(&timeout)), Ok(1), "no answer");
+        let mut answer = [0; 1024];
+        let len = rustix::io::read(&self.plug, &mut answer).unwrap();
+        serde_json::from_slice(&answer[..len]).unwrap()
+    }
+
+    pub fn send(&self, message: &str, fds: &[BorrowedFd<'_>]) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() {
@@ -218,12 +238,6 @@ impl Guest {
         }
         let parts = [IoSlice::new(message.as_bytes())];
         sendmsg(&self.plug, &parts, &mut ancillary, SendFlags::empty()).unwrap();
-        let timeout = Timespec::try_from(PATIENCE).unwrap();
-        let mut ready = [PollFd::new(&self.plug, PollFlags::IN)];
-        assert_eq!(poll(&mut ready, Some(&timeout)), Ok(1), "no answer");
-        let mut answer = [0; 1024];
-        let len = rustix::io::read(&self.plug, &mut answer).unwrap();
-        serde_json::from_slice(&answer[..len]).unwrap()
     }
 
     pub fn console(&self, host: &Host) -> String {
@@ -298,6 +312,16 @@ impl Guest {
 
     /// Sends a handler request; gives code and data of the answer.
     pub fn request(&mut self, host: &mut Host, rid: u8, request: &[u8]) -> (u16, Vec<u8>) {
+        let (request_root, response_root) = self.ask(host, rid, request);
+        let answer = host.wait("response", |client| whole(client, &response_root));
+        host.client.rm(Tx::NONE, &response_root).unwrap();
+        host.client.rm(Tx::NONE, &request_root).unwrap();
+        let answer = Answer::parse(&answer).unwrap();
+        (answer.code, answer.data)
+    }
+
+    /// Sends a handler request; gives its node, and that of its answer.
+    pub fn ask(&mut self, host: &mut Host, rid: u8, request: &[u8]) -> (String, String) {
         self.seq += 1;
         let (request_root, response_root) = (
             self.node(&format!("{rid}/request/{}", self.seq)),
@@ -316,11 +340,7 @@ impl Guest {
                 })
         });
         written.unwrap();
-        let answer = host.wait("response", |client| whole(client, &response_root));
-        host.client.rm(Tx::NONE, &response_root).unwrap();
-        host.client.rm(Tx::NONE, &request_root).unwrap();
-        let answer = Answer::parse(&answer).unwrap();
-        (answer.code, answer.data)
+        (request_root, response_root)
     }
 
     /// Reads a handler that must be readable.

@@ -39,26 +39,33 @@ impl Host {
         let prefix = std::env::var("NOXEN_PREFIX").expect(
             "NOXEN_PREFIX is not set: run cosmos/noxen/build.sh PREFIX and set it to PREFIX",
         );
-        let script =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cosmos/noxen/xenstored.sh");
         let dir = tempfile::tempdir().unwrap();
-        let daemon = Command::new(script)
-            .args([Path::new(&prefix), dir.path()])
-            .stdin(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut host = Start {
-            daemon: Some(daemon),
-        };
-        let client = host.connect(&dir.path().join("socket"));
-        let daemon = host.daemon.take().unwrap();
-        let mut host = Self {
+        let (daemon, client) = Start::run(&prefix, dir.path());
+        Self {
             daemon,
             dir,
             client,
-        };
-        host.client.watch("/local/domain", "test").unwrap();
-        host
+        }
+    }
+
+    /// Ends the store as a crash would, and starts an empty one.
+    pub fn restart_store(&mut self) {
+        self.kill_store();
+        let prefix = std::env::var("NOXEN_PREFIX").unwrap();
+        (self.daemon, self.client) = Start::run(&prefix, self.dir.path());
+    }
+
+    /// Makes a domain known to a store that lost it; gives the ends of its new link.
+    pub fn relink(&mut self, domid: u16) -> [File; 3] {
+        for what in ["ring", "event"] {
+            std::fs::remove_file(self.path(&format!("dom{domid}.{what}"))).unwrap();
+        }
+        self.make_domain(domid);
+        let link = self.link(domid);
+        for fifo in &link[1..] {
+            rustix::fs::fcntl_setfl(fifo, rustix::fs::OFlags::NONBLOCK).unwrap();
+        }
+        link
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -150,6 +157,23 @@ struct Start {
 }
 
 impl Start {
+    /// The store's process, and a client that watches all domains.
+    fn run(prefix: &str, dir: &Path) -> (Child, Client) {
+        let script =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cosmos/noxen/xenstored.sh");
+        let daemon = Command::new(script)
+            .args([Path::new(prefix), dir])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut start = Self {
+            daemon: Some(daemon),
+        };
+        let mut client = start.connect(&dir.join("socket"));
+        client.watch("/local/domain", "test").unwrap();
+        (start.daemon.take().unwrap(), client)
+    }
+
     fn connect(&mut self, socket: &Path) -> Client {
         let end = Instant::now() + PATIENCE;
         loop {

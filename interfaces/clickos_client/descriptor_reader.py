@@ -2,7 +2,8 @@
 """Reads a package's descriptor, as plain values.
 
 The package is a tenant's file, so Horizon calls this module in a process of
-its own (descriptor.py). It imports nothing of Django.
+its own, by clickos_client.bounded. The commands read the user's own packages
+in theirs.
 """
 
 import contextlib
@@ -64,13 +65,26 @@ def product(csar):
 
     :raises Damaged: as read(), and if there is no VNF
     """
+    found = _vnf_properties(csar)
+    return tuple(str(found.get(key, '')) for key in _PRODUCT)
+
+
+def vnfd_id(csar):
+    """Return the descriptor_id of a CSAR's VNF.
+
+    :raises Damaged: as product()
+    """
+    return str(_vnf_properties(csar)['descriptor_id'])
+
+
+def _vnf_properties(csar):
+    """Return the properties of the node that is the VNF."""
     with _opened(csar) as archive:
         document = _yaml(archive, _entry(archive))
     for _name, node in _items(_dig(document, 'topology_template',
                                    'node_templates')):
         if _dig(node, 'properties', 'descriptor_id'):
-            return tuple(str(_dig(node, 'properties', key, default=''))
-                         for key in _PRODUCT)
+            return node['properties']
     raise Damaged('the package has no descriptor_id')
 
 
@@ -87,7 +101,14 @@ def _opened(csar):
 
 
 def _entry(archive):
-    """Return the name of the definitions' first file."""
+    """Return the name of the definitions' first file.
+
+    Without TOSCA.meta it is the YAML file at the root (SOL004, option 2).
+    """
+    names = archive.namelist()
+    if _META not in names:
+        return next((name for name in names if '/' not in name
+                     and name.endswith(('.yaml', '.yml'))), '')
     meta = _yaml_text(_META, _bytes(archive, _META).split(b'\n\n')[0])
     return str(_dig(meta, 'Entry-Definitions', default=''))
 
@@ -116,8 +137,8 @@ def _descriptor(archive, entry, document):
     nodes = _dig(topology, 'node_templates', default={})
     policies = _policies(topology)
     points = [(_dig(node, 'properties', 'order', default=0), str(name),
-               _binding(node)) for name, node in _items(nodes)
-              if _dig(node, 'type') == _CP]
+               _binding(node), _is_internal(node))
+              for name, node in _items(nodes) if _dig(node, 'type') == _CP]
     return {
         'flavour': str(_dig(topology, 'substitution_mappings', 'properties',
                             'flavour_id', default='')),
@@ -126,8 +147,9 @@ def _descriptor(archive, entry, document):
                  for name, node in _items(nodes)
                  if _dig(node, 'type') == _VDU],
         'connection_points': _few('connection points', (
-            {'name': name, 'vdu': vdu}
-            for _order, name, vdu in sorted(points, key=_by_order))),
+            {'name': name, 'vdu': vdu, 'internal': internal}
+            for _order, name, vdu, internal in sorted(points,
+                                                      key=_by_order))),
         'properties': _properties(policies)}
 
 
@@ -152,11 +174,21 @@ def _policies(topology):
 
 
 def _binding(node):
-    for requirement in _dig(node, 'requirements', default=[]) or ():
-        bound = _dig(requirement, 'virtual_binding')
-        if bound:
-            return str(bound)
-    return ''
+    return str(_target(node, 'virtual_binding') or '')
+
+
+def _is_internal(node):
+    """Tell whether a link of the VNF connects the point."""
+    return bool(_target(node, 'virtual_link'))
+
+
+def _target(node, requirement):
+    found = _dig(node, 'requirements', default=[])
+    for each in found if isinstance(found, list) else ():
+        target = _dig(each, requirement)
+        if target:
+            return target
+    return None
 
 
 def _vdu(archive, entry, name, node, policies):
@@ -199,7 +231,7 @@ def _property(name, body):
         'default': _plain(body.get('default')),
         'live': bool(body.get('handler')),
         'limits': {key: _plain(value) for key, value in body.items()
-                   if key in ('min', 'max', 'values', 'max_items')}}
+                   if key in ('min', 'max', 'values', 'max_items', 'items')}}
 
 
 def _plain(value):

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of connection points: --network left=NET[,ip=ADDRESS]."""
+
+import ipaddress
+
+from openstack import exceptions as sdk_exc
+from osc_lib import exceptions
+
+from clickos_osc import shown
+
+HELP = ('Network of a connection point, by name or ID, and maybe addresses of'
+        ' its port; may be repeated')
+METAVAR = '<point>=<network>[,ip=<address>]'
+
+
+def links(manager, points, texts, is_complete=True):
+    """Return SOL003's extVirtualLinks.
+
+    :param points: the connection_points of descriptor_reader.read()
+    :param texts: of each option
+    :param is_complete: each point outside the VNF needs a network
+    :raises CommandError: that names the option
+    """
+    outer = [each['name'] for each in points if not each['internal']]
+    found = {}
+    for text in texts:
+        point, separator, rest = text.partition('=')
+        if not separator or point not in outer or point in found:
+            raise _bad(point, 'expected <point>=<network>, each connection'
+                       f' point once; they are: {", ".join(outer)}')
+        found[point] = _link(manager, point, rest)
+    missing = [point for point in outer if point not in found]
+    if is_complete and missing:
+        raise exceptions.CommandError(shown.line(
+            f'--network: no network for {", ".join(missing)}; such as'
+            f' --network {missing[0]}=NETWORK'))
+    return list(found.values())
+
+
+def _link(manager, point, text):
+    network, *addresses = text.split(',ip=')
+    found = _find(manager, point, network)
+    config = {'layerProtocol': 'IP_OVER_ETHERNET'}
+    if addresses:
+        config['ipOverEthernet'] = {'ipAddresses': [
+            _address(point, each) for each in addresses]}
+    return {'id': point, 'resourceId': found, 'extCps': [
+        {'cpdId': point, 'cpConfig': [{'cpProtocolData': [config]}]}]}
+
+
+def _find(manager, point, name):
+    network = manager.sdk_connection.network
+    try:
+        return network.find_network(name, ignore_missing=False).id
+    except sdk_exc.DuplicateResource:
+        raise _bad(point, f'several networks are called {name}; use an ID')
+    except sdk_exc.SDKException:
+        raise _bad(point, f'no network is called {name}')
+
+
+def _address(point, text):
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        raise _bad(point, f'ip: expected an address, got {text[:64]}')
+    return {'type': f'IPV{found.version}', 'fixedAddresses': [str(found)]}
+
+
+def _bad(point, reason):
+    return exceptions.CommandError(
+        shown.line(f'--network {point[:64]}: {reason}'))

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""openstack clickos catalog list | show."""
+
+from clickos_client import descriptor_reader
+from osc_lib.cli import format_columns
+from osc_lib.command import command
+from osc_lib import exceptions
+
+from clickos_osc import packages
+from clickos_osc import shown
+
+
+class ListCatalog(command.Lister):
+    """List the packages of the operator's catalog.
+
+    Example: openstack clickos catalog list
+    """
+
+    def take_action(self, parsed_args):
+        """Ask and return columns and rows."""
+        with shown.refusals():
+            found = self.app.client_manager.clickos.list_catalog()
+        return ('Name', 'Product', 'Version', 'Provider', 'Description'), [
+            tuple(shown.line(each[key]) for key in (
+                'name', 'product', 'version', 'provider', 'description'))
+            for each in found]
+
+
+class ShowCatalog(command.ShowOne):
+    """Show what a package of the catalog needs: networks and properties.
+
+    Example: openstack clickos catalog show firewall
+    """
+
+    def get_parser(self, prog_name):
+        """Add the argument."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('package', metavar='<package>',
+                            help='Name in the catalog')
+        return parser
+
+    def take_action(self, parsed_args):
+        """Get the package; return columns and values."""
+        name = parsed_args.package
+        content = packages.from_catalog(self.app.client_manager.clickos, name)
+        if content is None:
+            raise exceptions.CommandError(
+                f'{shown.line(name[:64])}: no such package in the catalog')
+        with packages.damages(name):
+            found = descriptor_reader.read(content)
+            product = descriptor_reader.product(content)
+        points = [each['name'] for each in found['connection_points']
+                  if not each['internal']]
+        return zip(*(
+            ('name', shown.line(name)),
+            ('product', shown.line(product[0])),
+            ('provider', shown.line(product[1])),
+            ('version', shown.line(product[2])),
+            ('description', shown.line(found['description'])),
+            ('flavour', shown.line(found['flavour'])),
+            ('connection_points', format_columns.ListColumn(
+                list(map(shown.line, points)))),
+            ('properties', format_columns.ListDictColumn(
+                [_property(each) for each in found['properties']]))))
+
+
+def _property(each):
+    return {'name': shown.line(each['name']),
+            'type': shown.line(each['type']),
+            'default': shown.line(str(each['default'])),
+            'changes_live': each['live'],
+            'description': shown.line(each['description'])}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An operator's requests, which valed repeats when it starts (docs/interfaces.md, "Kept requests").
+//!
+//! The toolstack and the agent repeat their own requests, so none of theirs is here.
+mod change;
+mod file;
+mod place;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use log::{error, info, warn};
+use vale_netdev::interface_index;
+use vale_proto::{Keep, KeptInfo, KeptList, Kind, MAX_KEPT, PortId};
+
+pub use change::Change;
+use file::{NextFile, StateFile};
+pub use place::Place;
+
+/// Why a request of the file is not in force before valed has tried it.
+const STARTING: &str = "valed starts";
+
+/// The kept requests and their file.
+pub struct Kept {
+    /// None without a state folder in the configuration.
+    file: Option<StateFile>,
+    state: Mutex<State>,
+    /// Wakes the thread that looks after the requests.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub struct State {
+    records: BTreeMap<Place, Record>,
+    /// Why the file must not be replaced.
+    locked: Option<String>,
+}
+
+struct Record {
+    request: Keep,
+    /// Why the request is not in force.
+    waits: Option<String>,
+    /// The kernel's number of the interface that a port in force has.
+    interface: Option<u32>,
+}
+
+impl Record {
+    fn waiting(request: Keep, why: &str) -> Self {
+        Self {
+            request,
+            waits: Some(why.to_owned()),
+            interface: None,
+        }
+    }
+
+    fn in_force(request: Keep) -> Self {
+        Self {
+            interface: interface_of(&request).and_then(number),
+            request,
+            waits: None,
+        }
+    }
+
+    /// The port, if its interface is gone or another one has its name now.
+    fn lost(&self) -> Option<PortId> {
+        let (Keep::PortAdd(add), None) = (&self.request, &self.waits) else {
+            return None;
+        };
+        let is_lost = self.interface? != number(add.ifname.as_deref()?).unwrap_or_default();
+        is_lost.then(|| PortId {
+            switch: add.switch.clone(),
+            port: add.port.clone(),
+        })
+    }
+}
+
+/// The kernel's number of an interface of valed's network namespace.
+fn number(ifname: &str) -> Option<u32> {
+    interface_index(ifname).ok()?.try_into().ok()
+}
+
+/// The interface of a port that valed does not make.
+fn interface_of(request: &Keep) -> Option<&str> {
+    match request {
+        Keep::PortAdd(add) if add.kind == Kind::Veth => add.ifname.as_deref(),
+        _ => None,
+    }
+}
+
+/// Why no file was written for a request.
+pub enum Refusal {
+    TooMany,
+    File(String),
+}
+
+impl Kept {
+    /// Reads the file of the folder. One that cannot be used is put aside, so that valed starts.
+    pub fn open(folder: Option<PathBuf>) -> Self {
+        let file = folder.map(StateFile::new);
+        let mut state = State::default();
+        match file.as_ref().map(StateFile::read) {
+            Some(Ok(requests)) => state.fill(requests),
+            Some(Err(text)) => {
+                error!("{text}");
+                let aside = file.as_ref().map_or(Ok(()), StateFile::set_aside);
+                state.locked = aside.is_err().then_some(text);
+            }
+            None => (),
+        }
+        Self {
+            file,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a request is not in force, or a port of an interface is kept.
+    pub fn wait(&self) -> MutexGuard<'_, State> {
+        let has_no_work = |state: &mut State| state.waiting() == 0 && !state.has_interfaces();
+        let state = self.changed.wait_while(self.lock(), has_no_work);
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the thread that looks after the requests of a change.
+    pub fn notify(&self) {
+        self.changed.notify_all();
+    }
+
+    /// True without a folder for the file.
+    pub fn is_off(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// Writes the file that a change needs. None if the file stays as it is.
+    pub fn prepare(&self, state: &State, change: &Change) -> Result<Option<NextFile>, Refusal> {
+        let Some(file) = self.file.as_ref().filter(|_| state.differs(change)) else {
+            return Ok(None);
+        };
+        if let Some(text) = &state.locked {
+            return Err(Refusal::File(text.clone()));
+        }
+        let requests = state.after(change);
+        if requests.len() > MAX_KEPT {
+            return Err(Refusal::TooMany);
+        }
+        file.prepare(requests).map(Some).map_err(Refusal::File)
+    }
+
+    /// The number of requests that are not in force.
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting()
+    }
+
+    pub fn list(&self) -> KeptList {
+        let state = self.lock();
+        let info = |record: &Record| KeptInfo {
+            request: record.request.clone(),
+            waits: record.waits.clone(),
+        };
+        let aside = || self.file.as_ref().and_then(StateFile::fault);
+        KeptList {
+            kept: state.records.values().map(info).collect(),
+            fault: state.locked.clone().or_else(aside),
+        }
+    }
+}
+
+impl State {
+    fn fill(&mut self, requests: Vec<Keep>) {
+        for request in requests {
+            // A request that removes something has no place; valed writes none.
+            if let Some(place) = Place::of(&request) {
+                self.records
+                    .insert(place, Record::waiting(request, STARTING));
+            }
+        }
+    }
+
+    /// The number of requests that are not in force.
+    pub fn waiting(&self) -> usize {
+        self.records.values().filter(|r| r.waits.is_some()).count()
+    }
+
+    /// True if the file has to change.
+    fn differs(&self, change: &Change) -> bool {
+        change.set.is_some() || change.forget.iter().any(|p| self.records.contains_key(p))
+    }
+
+    /// The requests after a change.
+    fn after(&self, change: &Change) -> Vec<Keep> {
+        let new = change.set.as_ref();
+        let stays = |place: &Place| {
+            !change.forget.contains(place) && new.is_none_or(|(set, _)| set != place)
+        };
+        let old = self.records.iter().filter(|(place, _)| stays(place));
+        let old = old.map(|(_, record)| record.request.clone());
+        old.chain(new.map(|(_, request)| request.clone())).collect()
+    }
+
+    /// Takes a change whose file is in its place.
+    pub fn take(&mut self, change: Change) {
+        for place in change.forget {
+            self.records.remove(&place);
+        }
+        if let Some((place, request)) = change.set {
+            self.records.insert(place, Record::in_force(request));
+        }
+    }
+
+    fn has(&self, place: &Place) -> bool {
+        self.records.contains_key(place)
+    }
+
+    fn places(&self, is_wanted: impl Fn(&Place) -> bool) -> Vec<Place> {
+        let places = self.records.keys();
+        places.filter(|place| is_wanted(place)).cloned().collect()
+    }
+
+    fn has_interfaces(&self) -> bool {
+        let requests = self.records.values().map(|record| &record.request);
+        requests.filter_map(interface_of).next().is_some()
+    }
+
+    /// The ports in force whose interface is gone, or is another one now.
+    pub fn lost(&self) -> Vec<PortId> {
+        self.records.values().filter_map(Record::lost).collect()
+    }
+
+    /// Notes that another peer has removed a port, and its switch with the last one. Returns what to
+    /// forget: the port's name has another owner.
+    pub fn note_removed(&mut self, id: &PortId, is_switch_gone: bool) -> Option<Change> {
+        self.suspend(id, is_switch_gone);
+        let own = Place::port(id);
+        self.has(&own).then(|| Change::forget(vec![own]))
+    }
+
+    /// Notes that a port is gone, and its switch with the last one.
+    pub fn suspend(&mut self, id: &PortId, is_switch_gone: bool) {
+        let (port, switch) = ("there is no such port", "there is no such switch");
+        for (place, record) in &mut self.records {
+            if place.is_of_port(id) {
+                record.waits = Some(port.to_owned());
+            } else if is_switch_gone && place.is_for_switch() && place.is_of_switch(&id.switch) {
+                record.waits = Some(switch.to_owned());
+            }
+        }
+    }
+
+    /// Tries the requests that are not in force, ports first.
+    pub fn retry(
+        &mut self,
+        is_due: impl Fn(&Place) -> bool,
+        apply: impl Fn(&Keep) -> Result<(), String>,
+    ) {
+        let records = self.records.iter_mut();
+        for (place, record) in records.filter(|(p, r)| r.waits.is_some() && is_due(p)) {
+            let waits = apply(&record.request).err();
+            match &waits {
+                None => info!("{place}: in force again"),
+                Some(text) if record.waits.as_ref() != Some(text) => {
+                    warn!("{place}: kept, but not in force: {text}");
+                }
+                Some(_) => (),
+            }
+            record.waits = waits;
+            record.interface = interface_of(&record.request).and_then(number);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
