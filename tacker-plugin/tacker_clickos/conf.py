@@ -36,7 +36,7 @@ VIMs that have such VNFs. ``watch_interval`` = 0 switches it off, too.
 """),
     cfg.IntOpt('heal_unreachable_after', default=60, min=0, max=86400,
                help="""
-Seconds after which an ``AutoHeal`` replaces a guest that is ``UNREACHABLE``. It
+Seconds after which an ``AutoHeal`` replaces an ``UNREACHABLE`` guest. It
 forwards, but hears of no change. cosmosd brings most of them back within
 seconds. 0 leaves them alone.
 """),

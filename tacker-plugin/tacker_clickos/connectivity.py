@@ -16,7 +16,6 @@ from tacker_clickos import chained
 from tacker_clickos import exception
 from tacker_clickos import links
 from tacker_clickos import outages
-from tacker_clickos import own
 from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import state

@@ -131,8 +131,8 @@ class StrangerTest(base.DriverTestCase):
         self.cosmosd.strangers = [
             {'domid': 77, 'uuid': base.UUID, 'name': base.UUID}]
         error = self.assertRaises(
-            exception.HostCannotStart, self.driver.reboot, mock.sentinel.context, server,
-            base.network_info(), 'HARD')
+            exception.HostCannotStart, self.driver.reboot,
+            mock.sentinel.context, server, base.network_info(), 'HARD')
         self.assertIn('xl destroy 77', str(error))
         self.assertNotIn('destroy', self.cosmosd.verbs()[-2:])
         self.assertEqual('running', self.cosmosd.guests[base.UUID]['state'])
