@@ -105,7 +105,6 @@ class InstantiateTest(EarlyTestCase):
             self.package / 'nowhere')
         self.assertPasses(_VNF + '/instantiate', self.body(no_such=1))
 
-
     def test_what_is_no_value_is_refused_or_tackers(self):
         path = _VNF + '/instantiate'
         for wanted in ('text', ['text'], 1):
@@ -130,7 +129,7 @@ class InstantiateTest(EarlyTestCase):
         body, before_s = self.slow(), test_bounded_review.thread_s()
         self.assertRefused(400, 'took more than 2 s of processor time',
                            _VNF + '/instantiate', body)
-        bounds.hold('max_package_upload_thread_seconds',
+        bounds.hold('max_judgement_thread_seconds',
                     test_bounded_review.thread_s() - before_s)
 
     def test_a_project_judges_a_few_requests_at_a_time(self):
