@@ -2,7 +2,7 @@
 """Judges what a request asks of a package, in a process of its own.
 
 A tenant wrote the package and the request, and both say how much work they
-are: lists of texts for 15 guests, with a pattern, take half a minute. Tacker's
+are. Lists of texts for 15 guests, with a pattern, take half a minute. Tacker's
 API serves all projects from one thread. So early.py asks through
 clickos_client.bounded, and projects take turns.
 """
@@ -31,11 +31,11 @@ _queue = fair_queue.FairQueue(PLACES, OF_PROJECT, OF_ALL)
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """What a request asks of a package.
+    """A request to be judged by a package.
 
     :param kind: one of _JUDGES
     :param package: the folder of the package
-    :param flavour: a deployment flavour of it
+    :param flavour: name of its deployment flavour
     :param about: arguments of the judge, as JSON has them
     """
 
