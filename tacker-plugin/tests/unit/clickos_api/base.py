@@ -45,6 +45,7 @@ max_writes = 4
 max_handlers = 4
 max_state_bytes = 1500
 ownership_ttl = 0
+catalog_path = {directory}/catalog
 settle_interval = 0
 prune_interval = 0
 secret_key_files = {directory}/secret.key
