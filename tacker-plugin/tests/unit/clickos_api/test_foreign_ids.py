@@ -86,7 +86,8 @@ class ForeignIdsTest(base.TestCase):
     def examples(self, own):
         """Return a value for every property and parameter."""
         return {
-            'package': 'firewall', 'name': 'fw.config', 'names': ['fw.config'], 'max_age': 1,
+            'package': 'firewall', 'name': 'fw.config',
+            'names': ['fw.config'], 'max_age': 1,
             'value': 'x', 'config': 'Idle;',
             'writes': [['fw.config', 'x']], 'to': [own['taker']],
             'server': own['fused'], 'hops': self.hops(own), 'revision': 0,

@@ -193,6 +193,12 @@ class DeployTest(DeployTestCase):
                       f' clickos vnf delete --force {vnf_id}"',
                       app.stderr.getvalue())
 
+    def test_an_error_while_it_waits_says_what_goes_on(self):
+        self.tacker.refused['GET', 'vnf_lcm_op_occs'] = 503, {'detail': 'x'}
+        self.refused(r'x \(HTTP 503\); in Tacker goes on: firewall: INST',
+                     deploy.DeployVnf, 'firewall', *_NETWORKS, '--wait')
+        self.assertEqual(1, len(self.tacker.vnfs))
+
     def test_ctrl_c_keeps_what_goes_on(self):
         self.tacker.states = ['PROCESSING']
         waiting.pause.side_effect = (None, None, KeyboardInterrupt)
@@ -238,6 +244,14 @@ class SetTest(DeployTestCase):
         path = self.put('other.csar', self.csar)
         self.assertEqual(0, self.set('--package', path, '--wait')[0])
         self.assertEqual('vnfd', self.tacker.calls[-1][2]['vnfdId'])
+
+    def test_a_refused_change_leaves_no_package(self):
+        self.tacker.refused['PATCH', self.body['id']] = (
+            409, {'detail': 'no'})
+        path = self.put('other.csar', self.csar)
+        self.refused(r'no \(HTTP 409\)', vnf.SetVnf, 'edge', '--package',
+                     path)
+        self.assertEqual(1, len(self.tacker.packages))
 
     def test_nothing(self):
         self.refused('nothing to change', vnf.SetVnf, 'edge')
