@@ -159,8 +159,9 @@ def _descriptor(archive, entry, document):
                             'flavour_id', default='')),
         'description': str(_dig(document, 'description', default='')),
         'vdus': [_vdu(archive, entry, str(name), node, policies)
-                 for name, node in _items(nodes)
-                 if _dig(node, 'type') == _VDU],
+                 for name, node in _few('VDUs', (
+                     each for each in _items(nodes)
+                     if _dig(each[1], 'type') == _VDU))],
         'connection_points': _few('connection points', (
             {'name': name, 'vdu': vdu, 'internal': internal}
             for _order, name, vdu, internal in sorted(points,

@@ -60,6 +60,20 @@ class FreshIdTest(unittest.TestCase):
             catalog.with_fresh_id(package(other='0' * limit))
 
 
+class DescriptorTest(unittest.TestCase):
+
+    def test_a_package_of_many_vdus_is_refused(self):
+        """Each of them may name a configuration of 256 KiB."""
+        vdus = ''.join(f'    V{number}: {{type: tosca.nodes.nfv.Vdu.Compute}}'
+                       '\n' for number in range(257))
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, 'w') as target:
+            target.writestr('fw.yaml', _DESCRIPTOR + vdus)
+        with self.assertRaisesRegex(descriptor_reader.Damaged,
+                                    '257 VDUs, the limit is 256'):
+            descriptor_reader.read(packed.getvalue())
+
+
 class FolderTest(unittest.TestCase):
 
     def setUp(self):
