@@ -2,9 +2,9 @@
 """Judges what a request asks of a package, in a process of its own.
 
 A tenant wrote the package and the request, and both say how much work they
-are: a request has 2 MB, and values for 64 guests. Tacker's API serves all
-projects from one thread. So early.py asks through clickos_client.bounded, and
-projects take turns.
+are. A request has 2 MB at most, and values for 64 guests. Tacker's API serves
+all projects from one thread. So early.py asks through clickos_client.bounded,
+and projects take turns.
 """
 
 import dataclasses
