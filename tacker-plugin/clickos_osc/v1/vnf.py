@@ -33,8 +33,10 @@ class ListVnf(command.Lister):
         """Ask Tacker and Neutron; return columns and rows."""
         manager = self.app.client_manager
         vnfs = tacker.Tacker(manager).vnfs()
-        ports = list(manager.sdk_connection.network.ports(
-            project_id=manager.sdk_connection.network.get_project_id()))
+        network = manager.sdk_connection.network
+        project_id = network.get_project_id()
+        ports = [port for port in network.ports(project_id=project_id)
+                 if port.project_id == project_id]
         return ('ID', 'Name', 'Status', 'Product', 'Guests', 'Addresses'), [
             (each.id, shown.line(each.name), each.status,
              shown.line(each.product), len(each.guests),

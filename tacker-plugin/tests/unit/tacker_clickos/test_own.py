@@ -159,7 +159,7 @@ class OneModuleTest(base.TestCase):
         'tacker-plugin/tacker_clickos/servers.py': {'flavors',
                                                     'server_actions'},
         'interfaces/clickos_client/chains.py': {
-            'ports', 'sfc_port_chains', 'sfc_port_pairs',
+            'networks', 'ports', 'sfc_port_chains', 'sfc_port_pairs',
             'sfc_port_pair_groups'},
         # Those of chains are matched by ids. Nova finds the project's only.
         'interfaces/clickos_client/fusion.py': {
@@ -172,6 +172,8 @@ class OneModuleTest(base.TestCase):
         'tacker-plugin/clickos_osc/v1/event.py': {'server_actions'},
         'tacker-plugin/clickos_osc/v1/guest.py': {'find_server'},
         'tacker-plugin/clickos_osc/v1/hops.py': {'find_port', 'find_server'},
+        # The ports are the project's, and Tacker knows the server's id.
+        'tacker-plugin/clickos_osc/v1/vnf.py': {'ports', 'find_server'},
     }
     _PROXIES = {'network', 'compute', 'image', 'networkclient'}
     _LISTS = {name for module in (compute_proxy, image_proxy, network_proxy)
