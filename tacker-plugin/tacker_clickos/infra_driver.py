@@ -106,7 +106,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
     @staticmethod
     @contextlib.contextmanager
-    def _known_to_tacker(vnf_instance, stays):
+    def _known_to_tacker(vnf_instance, stays=False):
         """Save instance_id before anything is made, and take it back.
 
         Tacker calls delete for a VNF with an instance_id only. If its

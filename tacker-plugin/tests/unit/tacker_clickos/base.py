@@ -192,20 +192,21 @@ class Cloud:
             status='ERROR' if self.fault else 'ACTIVE',
             fault={'message': self.fault}, wanted=wanted, task_state=None,
             power_state=1, host_id='host',
-            image=resource(id=wanted['image_id']),
-            flavor=self._flavor_copy(wanted['flavor_id']))
+            image=resource(id=wanted.get('image_id')),
+            flavor=self._flavor_copy(wanted.get('flavor_id')))
         self.servers[server_id] = server
-        for network in wanted['networks']:
+        for network in wanted.get('networks', ()):
             self.ports[network['port']].device_id = server_id
         self.calls.append(('create', wanted['name']))
         return server
 
     def _flavor_copy(self, flavor_id):
         """Return a flavor as Nova shows it at a server."""
-        (flavor,) = [each for each in self.compute.flavors()
-                     if each.id == flavor_id]
-        return resource(original_name=flavor.name, ram=flavor.ram,
-                        vcpus=flavor.vcpus, extra_specs={})
+        flavor = next((each for each in self.compute.flavors()
+                       if each.id == flavor_id), None)
+        return flavor and resource(
+            original_name=flavor.name, ram=flavor.ram, vcpus=flavor.vcpus,
+            extra_specs={})
 
     def _act(self, path, json):
         """Reboot a server as the compute driver and Nova do."""
@@ -240,7 +241,7 @@ class Cloud:
             return
         self.servers.pop(server_id, None)
         for port in self.ports.values():
-            if port.device_id == server_id:
+            if getattr(port, 'device_id', None) == server_id:
                 port.device_id = ''
 
     def _create_network(self, **wanted):
