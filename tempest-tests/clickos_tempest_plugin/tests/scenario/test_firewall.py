@@ -128,19 +128,20 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e5a')
     def test_a_heal_of_a_running_guest_is_a_short_silence(self):
         self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
+        silences_s = []
         for heal in (self.tenant.heal, self.tenant.heal_whole):
             before = self.host.leftovers(self.server_id)
             ping = self.left.ping(self.right)
             heal(self.vnf_id)
             self.await_answers(ping)
-            silence_s = pings.silence_s(ping.text())
-            LOG.info('%s: %.2f s of silence', heal.__name__, silence_s)
+            silences_s.append(pings.silence_s(ping.text()))
             self.assertEqual(self.server_id,
                              self.tenant.server_id(self.vnf_id))
             self.assertNotEqual(before,
                                 self.host.leftovers(self.server_id))
             self.assertEqual(ICMP.split(', '), self.rules())
-            bounds.hold('max_heal_silence_seconds', silence_s)
+        LOG.info('Silences of heals: %s s', silences_s)
+        bounds.hold('max_heal_silence_seconds', max(silences_s))
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e5b')
@@ -153,9 +154,9 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
         self.await_answers(ping)
         back_s = next(at for at in pings.times_s(ping.text())
                       if at > found_s)
-        LOG.info('A killed guest is back %.2f s after Nova found it dead',
-                 back_s - found_s)
         self.assertEqual(self.server_id, self.tenant.server_id(self.vnf_id))
+        LOG.info('A killed guest is back after %.2f s', back_s - found_s)
+        bounds.hold('max_dead_guest_healed_seconds', back_s - found_s)
 
     @staticmethod
     def await_answers(ping):
