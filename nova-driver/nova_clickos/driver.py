@@ -581,8 +581,8 @@ def _noted(context, instance):
 def _tell(context, instance, error=None):
     """Note the outcome of a start as an event of the action.
 
-    Of a failed build Nova itself says only that no host is left to try. A
-    start does not fail for want of a note.
+    Nova says of a failed build only that no host is left to try. A lost note
+    fails no start.
 
     :param error: why the host did not start the guest, or None
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which guests begin again in their servers, and what a heal says of it."""
+"""Guests that begin again in their servers, and those that cannot."""
 
 import copy
 from unittest import mock
@@ -101,7 +101,7 @@ class ChoiceTest(test_infra_driver.HealCase):
 
 
 class OutcomeTest(test_infra_driver.HealCase):
-    """What became of a reboot."""
+    """A heal judges what became of a reboot."""
 
     def setUp(self):
         super().setUp()
@@ -234,7 +234,7 @@ class OutcomeTest(test_infra_driver.HealCase):
 
 
 class OneAfterTheOtherTest(test_infra_driver.HealCase):
-    """Of several guests only one is away."""
+    """One guest is away, the others forward."""
 
     def instantiate(self, request=None):
         self.vnf = base.vnf_instance(guests=3)

@@ -133,7 +133,7 @@ class FaultsBase(base.OnHostTest):
         self.assertRules(RULES)
 
     def assertNoneLeftOf(self, server_id):
-        """A heal keeps a server, or nothing is left of it."""
+        """A heal keeps a server, or leaves none of its parts."""
         if server_id != self.tenant.server_id(self.vnf_id):
             self.assertEqual([], self.host.leftovers(server_id))
 
