@@ -44,6 +44,31 @@ def is_possible(connection, server, vdu):
                    for action in servers.actions(connection, server))
 
 
+def ask(connection, server_id):
+    """Ask for a reboot, once; return the id of the request.
+
+    :raises: SDKException, ClickOSError
+    """
+    answer = connection.compute.post('/servers/%s/action' % server_id,
+                                     json={_REBOOT: {'type': 'HARD'}})
+    sdk_exceptions.raise_from_response(answer)
+    return answer.headers['x-openstack-request-id']
+
+
+def is_done(connection, server, request):
+    """Tell whether a reboot has made the guest, as soon as it is over.
+
+    :param request: what ask() returned, perhaps long ago
+    """
+    try:
+        note = _outcome(connection, server, request)
+        seen = connection.compute.get_server(server.id)
+    except sdk_exceptions.NotFoundException:
+        return False
+    return (note is not None and note['result'] == _SUCCESS
+            and seen.status == 'ACTIVE')
+
+
 def reboot(connection, server):
     """Make a server's guest again; return whether that was done.
 
@@ -96,13 +121,7 @@ def _request(connection, server):
                      if action.action == _REBOOT
                      and action.request_id not in known), None)
 
-    def make():
-        answer = connection.compute.post(
-            '/servers/%s/action' % server.id,
-            json={_REBOOT: {'type': 'HARD'}})
-        sdk_exceptions.raise_from_response(answer)
-        return answer.headers['x-openstack-request-id']
-    return outages.once(find, make)
+    return outages.once(find, lambda: ask(connection, server.id))
 
 
 def _outcome(connection, server, request):

@@ -14,6 +14,7 @@ from tacker import objects
 from tacker.objects import fields
 from tacker.vnfm.infra_drivers import abstract_driver
 
+from tacker_clickos import automatic
 from tacker_clickos import chained
 from tacker_clickos import conf
 from tacker_clickos import connectivity
@@ -233,7 +234,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             context, vnf_instance, vim_connection_info,
             heal_vnf_request.vnfc_instance_id).heal(
                 objects.InstantiateVnfRequest.from_vnf_instance(
-                    vnf_instance))
+                    vnf_instance), automatic.asked(heal_vnf_request))
 
     def heal_vnf_wait(self, context, vnf_instance, vim_connection_info,
                       heal_vnf_request):
