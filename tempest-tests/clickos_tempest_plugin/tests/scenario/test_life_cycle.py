@@ -37,22 +37,27 @@ class AutomaticTest(case.FirewallCase):
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e54')
-    def test_a_dead_guest_is_replaced(self):
+    def test_a_dead_guest_is_healed(self):
         waiters.until(lambda: self.metadata('clickosState'), bool,
                       'the watcher knows the VNF')
         died = timeutils.utcnow()
         self.host.kill_guest(self.server_id)
-        waiters.until(self.servers, lambda seen: self.server_id not in seen,
-                      'the dead guest replaced')
+        waiters.until(self.heals, bool, 'the heal of the dead guest')
         waiters.until(self.task, lambda seen: seen is None, 'the heal over')
         self.assertTrue(self.left.can_ping(self.right))
-        (heal,) = [each for each in self.tenant.tacker.list_operations(
-            self.vnf_id) if each['operation'] == 'HEAL']
+        self.assertEqual([self.server_id], self.servers())
+        (heal,) = self.heals()
+        self.assertEqual('COMPLETED', heal['operationState'])
         began = timeutils.normalize_time(
             timeutils.parse_isotime(heal['startTime']))
         waited_s = (began - died).total_seconds()
         LOG.info('A heal began %.1f s after the guest died', waited_s)
         self.assertLess(waited_s, _HEAL_BEGINS_S)
+
+    def heals(self):
+        """Return the heals of the VNF."""
+        return [each for each in self.tenant.tacker.list_operations(
+            self.vnf_id) if each['operation'] == 'HEAL']
 
     def servers(self):
         """Return the servers of the VNF."""
