@@ -408,7 +408,7 @@ class Client:
             time.sleep(_LOOK_S)
             found = self.change(guest, number)
             if found['status'] == 'applied':
-                return found['revision']
+                return _revision(found)
             if found['status'] != 'pending':
                 error = found.get('error') or {}
                 raise ClickOSError(

@@ -121,11 +121,14 @@ def hops(network, chain):
 def described(network, chain):
     """Say which packets a chain steers.
 
-    :returns: dict: 'direction'; 'classifiers', a text for each, in the words
-        of the option --classifier
+    :returns: dict: 'network', its name; 'direction'; 'classifiers', a text
+        for each, in the words of the option --classifier
     """
+    pairs = [pair for hop in hops(network, chain) for pair in hop.pairs]
+    of_port = pairs and network.get_port(pairs[0].ingress).network_id
     symmetric = (chain.chain_parameters or {}).get('symmetric')
     return {
+        'network': network.get_network(of_port).name if pairs else '',
         'direction': ('both ways: answers take the hops in the opposite order'
                       if symmetric else 'one way: answers go straight'),
         'classifiers': [_classifier(network.get_sfc_flow_classifier(key))

@@ -147,6 +147,7 @@ class Vnf:
         return word if isinstance(word, str) and word in outcomes.TEXTS \
             else ''
 
+    @property
     def verdict_number(self):
         """Return the number of the last verdict; a new one has another."""
         return self.verdict.get('number')

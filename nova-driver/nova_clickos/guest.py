@@ -68,7 +68,6 @@ class Guests:
         :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
         """
         try:
-            self._refuse_stranger(instance)
             made = self._make(instance, image_sha256, vifs, configuration,
                               number, confirm is not None)
             if confirm and not self._confirmed(instance, made, confirm):
@@ -84,19 +83,6 @@ class Guests:
             self.await_rules(instance)
         LOG.info('Guest started as domain %s', domid, instance=instance)
         return True
-
-    def _refuse_stranger(self, instance):
-        """Leave the guest as it is if another domain carries its UUID.
-
-        cosmosd would refuse to make the guest, after it ended the old one.
-        """
-        for stranger in self._client.strangers()['strangers']:
-            if stranger['uuid'] == instance.uuid:
-                raise CosmosError('exists', (
-                    'uuid: domain %d of this host carries %s and is not '
-                    "cosmosd's; end it: xl destroy %d" % (
-                        stranger['domid'], instance.uuid,
-                        stranger['domid'])))
 
     def _confirmed(self, instance, made, confirm):
         """Let the guest forward if its state is still the newest."""

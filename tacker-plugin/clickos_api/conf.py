@@ -37,10 +37,10 @@ same server waits as long for its turn.
 Threads that wait for agents, beside those of HTTP. More requests to guests at
 a time get 503.
 """),
-    cfg.IntOpt('waiting_threads', default=24, min=1, max=1024, help="""
+    cfg.IntOpt('waiting_threads', default=32, min=1, max=1024, help="""
 Threads of HTTP that may wait for guests at a time, or for their turn. A write
 beyond that gets 202 at once, a read 503. Keep it below the WSGI server's
-threads by 6 at least: 4 more wait for slow guests. One project leaves 4 to
+threads by 8 at least: 4 more wait for slow guests. One project leaves 4 to
 others, and writes leave half of them to reads.
 """),
     cfg.FloatOpt('read_queue', default=5, min=0, max=60, help="""

@@ -286,11 +286,10 @@ class Handlers:
             ticket = self.store.begin(
                 server.state_key, change, server.project_id, server.id, host,
                 may_wait=seat is not None)
-            if seat:
-                seat.ask()
             try:
-                job = self.workers.submit(self._carry_out, server, ticket,
-                                          change, method, *arguments)
+                job = self.workers.submit(
+                    self._carry_out, server, ticket, change,
+                    seat.timed(method) if seat else method, *arguments)
             except errors.ApiError as exc:
                 self.store.fail(server.state_key, ticket.number, exc)
                 raise

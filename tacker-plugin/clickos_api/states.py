@@ -54,7 +54,7 @@ class Passing:
 
 @dataclasses.dataclass(frozen=True)
 class Accepted:
-    """What a guest accepted.
+    """The changes that a guest accepted.
 
     :param applied: numbers of changes
     :param incarnation: of the guest

@@ -37,6 +37,7 @@ class Seat:
 
     :ivar is_queued: True while a read waits for its turn
     :ivar asked_s: time of the request to the guest; None before
+    :ivar answered_s: time of its answer; None before
     :ivar over: is set when the wait in the queue is over
     """
 
@@ -45,12 +46,29 @@ class Seat:
     is_read: bool
     is_queued: bool
     asked_s: float | None = None
+    answered_s: float | None = None
     over: threading.Event = dataclasses.field(
         default_factory=threading.Event)
 
     def ask(self):
         """Note the time of the request to the guest."""
         self.asked_s = time.monotonic()
+
+    def timed(self, method):
+        """Return a method that notes when it asks and has its answer."""
+        def ask(*arguments):
+            self.ask()
+            try:
+                return method(*arguments)
+            finally:
+                self.answered_s = time.monotonic()
+        return ask
+
+    def took_s(self):
+        """Return the seconds that the guest took, until now without answer."""
+        if self.asked_s is None:
+            return 0
+        return (self.answered_s or time.monotonic()) - self.asked_s
 
 
 class Places:
@@ -89,8 +107,8 @@ class Places:
     def change(self, server):
         """Give the Seat of a change that may wait, or None.
 
-        The caller calls its ask() with the request to the guest, not before:
-        a change may wait for earlier ones of other clients.
+        The caller asks the guest by its timed(): a change may wait for
+        earlier ones of other clients, and for the database.
         """
         seat = self._take(server, is_read=False)
         try:
@@ -173,9 +191,9 @@ class Places:
 
     def _is_slow(self, server_id):
         """True if the last answer was slow, or the next one already is."""
-        now_s = time.monotonic()
-        return now_s < self._slow_until_s.get(server_id, 0) or any(
-            each.asked_s is not None and now_s > each.asked_s + _SLOW_S
+        until_s = self._slow_until_s.get(server_id, 0)
+        return time.monotonic() < until_s or any(
+            each.took_s() > _SLOW_S
             for each in self._seats if each.server_id == server_id)
 
     def _await_turn(self, server, seat):
@@ -198,7 +216,7 @@ class Places:
             if seat in self._seats:
                 self._seats.remove(seat)
             if seat.asked_s is not None:
-                self._note(seat.server_id, time.monotonic() - seat.asked_s)
+                self._note(seat.server_id, seat.took_s())
             self._call()
 
     def _note(self, server_id, took_s):

@@ -7,15 +7,17 @@ import hashlib
 import os
 import time
 
-from clickos_client import api
-from clickos_client import catalog
-from clickos_client import descriptor_reader
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
 from clickos_osc import files
+from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc import waiting
+
+api = lazy.module('clickos_client.api')
+catalog = lazy.module('clickos_client.catalog')
+descriptor_reader = lazy.module('clickos_client.descriptor_reader')
 
 _CATALOG, _DIGEST = 'clickos_catalog', 'clickos_digest'
 _ONBOARD_S = 60
@@ -38,7 +40,7 @@ class Package:
 
     @property
     def descriptor(self):
-        """What descriptor_reader.read() returns."""
+        """The answer of descriptor_reader.read()."""
         with damages(self.name):
             return descriptor_reader.read(self.content)
 
@@ -97,7 +99,7 @@ def of_vnf(source, vnfd_id):
         if body.get('vnfdId') == vnfd_id:
             return of_tacker(source, body)
     raise exceptions.CommandError(
-        f'VNFD {shown.line(str(vnfd_id))}: the project has no package of it')
+        f'VNFD {shown.line(str(vnfd_id))}: no package of the project has it')
 
 
 def from_catalog(clickos, name):

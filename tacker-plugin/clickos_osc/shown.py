@@ -3,8 +3,11 @@
 
 import contextlib
 
-from clickos_client import api
 from osc_lib import exceptions
+
+from clickos_osc import lazy
+
+api = lazy.module('clickos_client.api')
 
 KEPT = '\n\t'
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the commands ask Tacker for."""
 
-from clickos_client import vnf
 from keystoneauth1 import adapter
 from osc_lib import exceptions
 
+from clickos_osc import lazy
 from clickos_osc import shown
+
+vnf = lazy.module('clickos_client.vnf')
 
 _INSTANCES = '/vnflcm/v1/vnf_instances'
 _OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'

@@ -2,8 +2,8 @@
 """Judges what an operation asks for before Tacker begins it.
 
 Tacker would answer 202, and the operation would fail later: after it removed
-guests, or without the name of a property. What cannot be read here, such as
-a package on another host, is judged by the drivers.
+guests, or without the name of a property. The drivers judge what this host
+cannot read, such as a package on another host.
 """
 
 import re

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Outlives short outages of Nova, Neutron, Glance, Keystone, clickos-api.
 
-Each request of the drivers passes :class:`Session`. It repeats a request that
-may reach its service twice. :func:`once` repeats a request that makes
-something, after a look for what a lost answer has made.
-:func:`outlived` repeats a whole step of an operation.
+Each request of the drivers passes :class:`Session`, which repeats those that
+may reach their service twice. A request that makes something is repeated by
+:func:`once`, after a look for what a lost answer has made. :func:`outlived`
+repeats a whole step of an operation.
 """
 
 import contextlib

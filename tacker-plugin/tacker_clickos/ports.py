@@ -22,6 +22,8 @@ LOG = logging.getLogger(__name__)
 
 #: The security group of a project's VNFs.
 GROUP = 'clickos-vnf'
+#: How Nova begins the owner of a server's port.
+_COMPUTE = 'compute:'
 #: The sources that a routed VNF forwards. Neutron takes no pair that has
 #: multicast addresses in it, and ten pairs of a port. For IPv6: global unicast
 #: (RFC 4291), unique local (RFC 4193), translated IPv4 (RFC 6052, 8215).
@@ -166,7 +168,8 @@ def release(connection, port):
     Nova leaves the port to it if Neutron was away when the server ended, and
     gives it to no other one.
     """
-    if not port.device_id:
+    if not port.device_id or not (port.device_owner or '').startswith(
+            _COMPUTE):
         return
     try:
         connection.compute.get_server(port.device_id)

@@ -84,11 +84,6 @@ impl Machine {
         let console = self.running("xenconsoled");
         let advice = "consoles of guests; start it: xenconsoled";
         checks.push(Check::new("xenconsoled", console, advice));
-        checks.push(Check::new(
-            "xen-netback (vifs on bridges)",
-            self.has("sys/module/xen_netback"),
-            "modprobe xen-netback; not needed if all vifs are on the switch",
-        ));
         checks
     }
 
@@ -211,7 +206,6 @@ mod tests {
         put("dev/xen/evtchn", "");
         put("dev/xen/gntdev", "");
         put("proc/7/comm", "xenstored\n");
-        put("sys/module/xen_netback/x", "");
         let named = |checks: &[Check], words: &str| checks.iter().any(|c| c.name.contains(words));
         assert!(Machine::new(root.path()).is_xen());
         let checks = Machine::new(root.path()).xen();

@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horizon with our plugin: its settings and static files."""
 
-import filecmp
 import shutil
 
 from clickos_lab import apt
 from clickos_lab import axe
 from clickos_lab.config import horizon
 from clickos_lab.config import site
-from clickos_lab import entry_points
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import settings
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab.vnf import csar
-from clickos_lab.vnf import programs
 
 #: Folders of the plugin; Horizon reads those of the same names below
 #: openstack_dashboard/local.
@@ -58,25 +55,9 @@ def _build_catalog(state):
 
 
 def provide_tools(state):
-    """Provide what the tests of the dashboard need.
-
-    Horizon finds click-check beside its own programs.
-    """
+    """Provide what the tests of the dashboard need."""
     apt.ensure(state, apt.BROWSER_PACKAGES)
     axe.ensure(state)
-    _provide_checker(state)
-    # A new program makes the list of entry points stale.
-    entry_points.ensure(state)
-
-
-def _provide_checker(state):
-    built, here = programs.path('click-check'), state.tool('click-check')
-    if here.exists() and filecmp.cmp(built, here, shallow=False):
-        return
-    # A running Horizon may use the old one.
-    new = state.tool('click-check.new')
-    shutil.copy(built, new)
-    new.replace(here)
 
 
 def show(state):

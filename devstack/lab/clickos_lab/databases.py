@@ -80,6 +80,17 @@ def _create(state, settings):
         raise errors.LabError(f'mariadb: {done.stderr.decode().strip()}')
 
 
+def rows(state, query):
+    """Return the rows of a query, each a line with tabs.
+
+    :raises LabError: if it fails
+    """
+    done = _sql(state, query)
+    if done.returncode != 0:
+        raise errors.LabError(f'mariadb: {done.stderr.decode().strip()}')
+    return done.stdout.decode().splitlines()[1:]
+
+
 def _sql(state, text):
     """Run statements as root; they go by standard input, unseen by ps."""
     return subprocess.run(

@@ -25,15 +25,19 @@ _PACKAGES = tuple(options.DEFAULTS['CLICKOS_CRATES'].split())
 _PROCESS_HOST = ('clickos-process', 'cosmosd', 'cosmos', 'valed', 'vale-ctl')
 #: The ``click`` programs take longer than all of these; the lab runs none.
 _CLICK = ('click-run', 'click-doc')
+#: What Horizon calls to check a configuration.
+CHECKER = 'click-check'
 #: What people call.
 _TOOLS = ('cosmos', 'vale-ctl', 'vale-tc', 'pkt-gen', 'click',
-          'click-check', 'click-combine', 'click-doc', 'click-flatten',
+          CHECKER, 'click-combine', 'click-doc', 'click-flatten',
           'click-pretty', 'click-uncombine')
 
 
 def build(state):
-    """Build the programs of a compute host, optimized."""
+    """Build the programs of a compute host and Horizon's, optimized."""
     _build(state, 'Rust programs', _PACKAGES)
+    _build(state, 'the checker of configurations', ('click-run',),
+           ('--bin', CHECKER))
 
 
 def build_process_host(state):
@@ -46,11 +50,11 @@ def build_click(state):
     _build(state, 'click programs', _CLICK)
 
 
-def _build(state, what, names):
+def _build(state, what, names, targets=('--bins',)):
     packages = [word for name in names for word in ('-p', name)]
     with say.step(what):
         shell.run([prereq.rust_tool('cargo'), 'build', '--release',
-                   '--locked', '--bins', *packages],
+                   '--locked', *targets, *packages],
                   state.log / 'cargo.log', env=environment(state),
                   cwd=paths.REPO, timeout_s=3600)
     _link_tools(state)

@@ -215,7 +215,7 @@ pub struct Applied {
     /// The UUID of this start of the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<Uuid>,
-    /// Which writes of these changes are no values.
+    /// Writes of these changes that are no values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passing: Vec<Passing>,
 }
@@ -243,7 +243,7 @@ pub struct Changes {
     pub refused: Vec<Refusal>,
     /// Those that the guest has not answered.
     pub pending: Vec<u64>,
-    /// Which writes of the accepted changes are no values.
+    /// Writes of the accepted changes that are no values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passing: Vec<Passing>,
 }

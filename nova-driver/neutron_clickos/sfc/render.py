@@ -280,9 +280,9 @@ def path(hosts, flows, tunnels):
     for host in hosts:
         if not tunnels.get(host):
             raise NotReady(
-                'the ports are on several hosts, and the clickos-agent of one'
-                ' of them has no tunnel_ip; choose ports on one host, or let'
-                ' the operator set [clickos_agent] tunnel_ip there')
+                'ports on several hosts, of which one has no tunnel_ip; choose'
+                ' ports on one host, or let the operator set tunnel_ip of'
+                ' [clickos_agent]')
     return {host: tunnels[host] for host in hosts}
 
 

@@ -50,8 +50,8 @@ class PluginTest(base.TablesCase):
         self.assertEqual(
             {'one': render.Port('us', 'owner', render.Place(
                 'host1', 'vale0', 101, 'p1', False, 'fa:16:3e:00:00:00',
-                ['10.0.0.5/32']), [], []),
-             'two': render.Port('us', 'owner', None, [], [])},
+                ['10.0.0.5/32']), [], [], 'net'),
+             'two': render.Port('us', 'owner', None, [], [], 'net')},
             rows.ports({'one', 'two', 'absent'}))
 
     def test_the_tags_of_a_port_say_what_its_hop_is(self):

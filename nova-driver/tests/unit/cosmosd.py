@@ -212,6 +212,8 @@ class FakeCosmosd(fixtures.Fixture):
     def _do_create(self, uuid, name, image_sha256, memory_mib, vifs, config,
                    config_name, writes, timeout_ms, number=0, hold=False,
                    has_secrets=False, replace=False):
+        if any(each['uuid'] == uuid for each in self.strangers):
+            raise Refusal('exists', 'end it: xl destroy 77')
         if uuid in self.guests and not replace:
             raise Refusal('exists', 'guest %s exists' % uuid)
         self.guests[uuid] = {

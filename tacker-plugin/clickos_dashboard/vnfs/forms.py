@@ -50,12 +50,12 @@ class UpdateForm(forms.SelfHandlingForm):
 
 
 def _tell(request, vnf, verdict):
-    """Show the verdict on an update; return False if it was refused."""
+    """Show the verdict on an update; return False if it is not in force."""
     if verdict is None:
         messages.info(request, _('Updating "%s"; there is no verdict yet.')
                       % vnf.name)
-    elif verdict.get('verdict') == 'refused':
-        messages.error(request, _('The update was refused: %s')
+    elif verdict.get('verdict') != 'accepted':
+        messages.error(request, _('The update is not in force: %s')
                        % verdict.get('message'))
         return False
     else:

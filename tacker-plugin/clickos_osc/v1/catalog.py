@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos catalog list | show."""
 
-from clickos_client import descriptor_reader
 from osc_lib.cli import format_columns
-from osc_lib.command import command
 from osc_lib import exceptions
 
-from clickos_osc import packages
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
+
+descriptor_reader = lazy.module('clickos_client.descriptor_reader')
+packages = lazy.module('clickos_osc.packages')
 
 
 class ListCatalog(command.Lister):

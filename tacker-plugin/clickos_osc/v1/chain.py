@@ -4,17 +4,19 @@
 import contextlib
 import time
 
-from clickos_client import chains
-from clickos_client import combiner
-from clickos_client import fusion
 from openstack import exceptions as sdk_exc
 from osc_lib.cli import format_columns
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc.v1 import hops
-from clickos_osc.v1 import nsd
+
+chains = lazy.module('clickos_client.chains')
+combiner = lazy.module('clickos_client.combiner')
+fusion = lazy.module('clickos_client.fusion')
+hops = lazy.module('clickos_osc.v1.hops')
+nsd = lazy.module('clickos_osc.v1.nsd')
 
 _INTERVAL_S = (0.1, 10.0)
 _COUNTERS = ('packets', 'bytes', 'dropped')
@@ -404,26 +406,19 @@ def _refusals():
 
 def _view(network, chain):
     """Return columns and values of a chain."""
-    found, steers = chains.hops(network, chain), chains.described(
-        network, chain)
+    found = chains.hops(network, chain)
+    described = chains.described(network, chain)
     return zip(*(
         ('id', chain.id),
         ('name', shown.line(chain.name)),
-        ('hops', _path(found)),
+        ('network', shown.line(described['network'])),
+        ('direction', shown.line(described['direction'])),
         ('classifiers', format_columns.ListColumn(
-            list(map(shown.line, steers['classifiers'])))),
-        ('networks', format_columns.ListColumn(_networks(network, found))),
+            [shown.line(text) for text in described['classifiers']])),
+        ('hops', _path(found)),
         ('ports', format_columns.ListDictColumn(
             [_pair(hop, pair) for hop in found for pair in hop.pairs])),
-        ('direction', steers['direction']),
         ('fused', any(chains.is_fused(hop.group) for hop in found))))
-
-
-def _networks(network, found):
-    """List the networks of the hops' ports."""
-    ids = {network.get_port(pair.ingress).network_id
-           for hop in found for pair in hop.pairs}
-    return sorted(shown.line(network.get_network(key).name) for key in ids)
 
 
 def _pair(hop, pair):

@@ -7,12 +7,14 @@ import logging
 import os
 import re
 
-from osc_lib.command import command
 
-from clickos_osc import checker
+from clickos_osc import command
 from clickos_osc import files
+from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import guest
+
+checker = lazy.module('clickos_osc.checker')
 
 LOG = logging.getLogger(__name__)
 

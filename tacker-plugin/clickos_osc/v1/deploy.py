@@ -3,17 +3,19 @@
 
 import contextlib
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
-from clickos_osc import networks
-from clickos_osc import packages
-from clickos_osc import properties
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc import tacker
 from clickos_osc.v1 import lifecycle
 from clickos_osc.v1 import vnf as vnf_commands
 from clickos_osc import waiting
+
+networks = lazy.module('clickos_osc.networks')
+packages = lazy.module('clickos_osc.packages')
+properties = lazy.module('clickos_osc.properties')
+tacker = lazy.module('clickos_osc.tacker')
 
 _MAX_NAME = 255
 
@@ -22,8 +24,8 @@ class DeployVnf(lifecycle.Progress, command.ShowOne):
     """Deploy a VNF: on-board its package if needed, make and start it.
 
     The package is a file, one of Tacker (ID, VNFD ID or product), or one of
-    the catalog. A deployment that fails is removed. Only with --wait the
-    command sees the end and shows the addresses.
+    the catalog. The command removes a deployment that fails. With --wait it
+    sees the end and shows the addresses.
 
     Examples:
       openstack clickos vnf deploy firewall --name edge \\

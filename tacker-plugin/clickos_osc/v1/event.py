@@ -6,12 +6,14 @@ import datetime
 import json
 import time
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc import tacker
 from clickos_osc.v1 import guest
+
+tacker = lazy.module('clickos_osc.tacker')
 
 _COLUMNS = ('Time', 'Of', 'Event', 'State', 'Detail')
 _INTERVAL_S = 1

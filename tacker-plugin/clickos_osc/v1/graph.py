@@ -3,13 +3,15 @@
 
 import time
 
-from clickos_client import graph
-from clickos_client import picture
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import guest
+
+graph = lazy.module('clickos_client.graph')
+picture = lazy.module('clickos_client.picture')
 
 _INTERVAL_S = (0.1, 10.0)
 _COLUMNS = ('From', 'To', 'Kind', 'Packets/s', 'Bits/s', 'Packets', 'Bytes',

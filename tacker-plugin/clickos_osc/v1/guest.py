@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands on a guest, and which one it is."""
 
-from clickos_client import api
-from clickos_client import outcomes
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc import tacker
+
+api = lazy.module('clickos_client.api')
+tacker = lazy.module('clickos_osc.tacker')
+outcomes = lazy.module('clickos_client.outcomes')
 
 
 class GuestCommand(command.Command):
@@ -44,6 +46,19 @@ def find(manager, args):
     if args.vnfc:
         raise exceptions.CommandError('--vnfc goes with --vnf')
     return api.Server(find_server(manager, args.guest))
+
+
+def targets(manager, args):
+    """List (lead of a name, guest); of --all each guest of the VNF."""
+    if not args.all:
+        return [('', find(manager, args))]
+    if args.kind != 'vnf' or args.vnfc:
+        raise exceptions.CommandError('--all goes with --vnf, and without'
+                                      ' --vnfc')
+    source = tacker.Tacker(manager)
+    vnf = source.vnf(only_vnf(source.ids(args.guest), args.guest))
+    return [(f'{each.name} ', api.Vnf(vnf.id, each.id))
+            for each in vnf.guests]
 
 
 def _vnfc(manager, vnf_id, name):

@@ -5,14 +5,17 @@ import fnmatch
 import json
 import sys
 
-from clickos_client import graph
-from clickos_client import limits
-from osc_lib.command import command
+from cliff import columns
 from osc_lib import exceptions
 
+from clickos_osc import command
 from clickos_osc import files
+from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import guest
+
+graph = lazy.module('clickos_client.graph')
+limits = lazy.module('clickos_client.limits')
 
 
 class ListHandler(guest.GuestCommand, command.Lister):
@@ -69,20 +72,29 @@ def _of_class(clickos, target, pattern):
             if fnmatch.fnmatchcase(element.kind, pattern)}
 
 
-class ReadHandler(guest.GuestCommand):
+class ReadHandler(guest.GuestCommand, command.ShowOne):
     """Read handlers of a guest and print their values.
 
+    By default the values are printed as they are. With --all each guest of a
+    VNF is read, and its short name stands before each handler.
+
     Examples:
-      openstack clickos handler read --vnf edge-firewall fw.config
-      openstack clickos handler read -f json SERVER passed.count dropped.count
+      openstack clickos handler read --vnf edge fw.config
+      openstack clickos handler read --vnf edge --all -f json passed.count
     """
+
+    @property
+    def formatter_default(self):
+        """Print values, not a table."""
+        return 'value'
 
     def get_parser(self, prog_name):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
-        _add_format(parser)
         parser.add_argument('handler', metavar='<handler>', nargs='+',
                             help='ELEMENT.HANDLER, such as fw.config')
+        parser.add_argument('--all', action='store_true',
+                            help='Read all guests of the VNF')
         parser.add_argument(
             '--max-age', metavar='<seconds>', type=float,
             help='Take values that are at most this old, 0 to'
@@ -90,21 +102,39 @@ class ReadHandler(guest.GuestCommand):
         return parser
 
     def take_action(self, parsed_args):
-        """Ask and print."""
-        manager = self.app.client_manager
-        with shown.refusals():
-            found = guest.find(manager, parsed_args)
-            values = guest.values(manager, found, parsed_args.handler,
-                                  parsed_args.max_age)
-        self.app.stdout.write(
-            json.dumps(values, indent=2) + '\n'
-            if parsed_args.format == 'json' else _as_text(values))
+        """Ask; return handlers and values."""
+        manager, found = self.app.client_manager, {}
+        for lead, target in guest.targets(manager, parsed_args):
+            with shown.refusals():
+                values = guest.values(manager, target, parsed_args.handler,
+                                      parsed_args.max_age)
+            found.update((lead + name, value)
+                         for name, value in values.items())
+        return zip(*((shown.line(name), Value(value))
+                     for name, value in found.items()))
+
+    def produce_output(self, parsed_args, column_names, data):
+        """Print values under their names, if there are several."""
+        if parsed_args.formatter not in ('value', 'json', 'yaml'):
+            data = [value.human_readable() for value in data]
+        if parsed_args.formatter != 'value':
+            return super().produce_output(parsed_args, column_names, data)
+        self.app.stdout.write(_as_text(dict(zip(column_names, data))))
+        return 0
+
+
+class Value(columns.FormattableColumn):
+    """A value as the guest gave it; people see it escaped."""
+
+    def human_readable(self):
+        """Return what a terminal can show."""
+        return shown.text(self._value)
 
 
 def _as_text(values):
     """Return the values, under their names if there are several."""
-    texts = [(f'==> {shown.line(name)} <==\n' if len(values) > 1 else '')
-             + shown.text(value).rstrip('\n') + '\n'
+    texts = [(f'==> {name} <==\n' if len(values) > 1 else '')
+             + value.human_readable().rstrip('\n') + '\n'
              for name, value in values.items()]
     return ''.join(texts)
 

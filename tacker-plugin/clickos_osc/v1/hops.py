@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hops and classifiers as options of a command name them."""
 
-from clickos_client import chains
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
+from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import guest
+
+chains = lazy.module('clickos_client.chains')
 
 HOP_HELP = (
     '<name>[,ingress=<port>][,egress=<port>][,weight=<n>][,nat=<network>]: a'

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos vnf heal | scale | terminate | retry | delete."""
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc import tacker
 from clickos_osc.v1 import guest
 from clickos_osc import waiting
+
+tacker = lazy.module('clickos_osc.tacker')
 
 _COLUMNS = ('ID', 'Name', 'Operation', 'State', 'Detail')
 _ACCEPTED = 'ACCEPTED'
@@ -169,8 +171,8 @@ class RetryVnf(VnfsCommand):
 class DeleteVnf(VnfsCommand):
     """Delete VNFs that have no guest.
 
-    With --force a VNF is terminated first. An operation of it that failed is
-    given up before that.
+    With --force the command gives up a failed operation first, and
+    terminates the VNF.
 
     Examples:
       openstack clickos vnf delete edge

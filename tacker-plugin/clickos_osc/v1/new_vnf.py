@@ -5,10 +5,13 @@ import pathlib
 import re
 import zipfile
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
-from clickos_osc import scaffold
+from clickos_osc import command
+from clickos_osc import lazy
+
+scaffold = lazy.module('clickos_osc.scaffold')
+
 
 _NAME = re.compile(r'[a-z][a-z0-9]*(-[a-z0-9]+)*')
 _NAME_LENGTH = 32

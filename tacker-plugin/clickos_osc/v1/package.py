@@ -3,12 +3,14 @@
 
 import re
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
-from clickos_osc import checker
+from clickos_osc import command
 from clickos_osc import files
+from clickos_osc import lazy
 from clickos_osc import shown
+
+checker = lazy.module('clickos_osc.checker')
 
 _PLACE = re.compile(r'(?P<file>[^\s:]+):(?P<line>[0-9]+): (?P<fault>.*)\Z',
                     re.DOTALL)

@@ -2,8 +2,8 @@
 """openstack clickos port stats."""
 
 from osc_lib.cli import format_columns
-from osc_lib.command import command
 
+from clickos_osc import command
 from clickos_osc import shown
 from clickos_osc.v1 import guest
 

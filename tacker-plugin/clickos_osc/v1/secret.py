@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos secret create | list | show | delete."""
 
-from osc_lib.command import command
 from osc_lib import exceptions
 
+from clickos_osc import command
 from clickos_osc import files
 from clickos_osc import shown
 
@@ -41,7 +41,10 @@ class CreateSecret(command.ShowOne):
 
 
 class ListSecret(command.Lister):
-    """List the secrets of the project, without their values."""
+    """List the secrets of the project, without their values.
+
+    Example: openstack clickos secret list
+    """
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos state show | clear | list | restore."""
 
-from osc_lib.command import command
 
+from clickos_osc import command
 from clickos_osc import shown
 from clickos_osc.v1 import guest
 

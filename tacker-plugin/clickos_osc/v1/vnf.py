@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos vnf list | show | set."""
 
-from clickos_client import api
-from clickos_client import chains
 from osc_lib.cli import format_columns
-from osc_lib.command import command
 from osc_lib import exceptions
 
-from clickos_osc import networks
-from clickos_osc import packages
-from clickos_osc import properties
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
-from clickos_osc import tacker
 from clickos_osc.v1 import guest
 from clickos_osc.v1 import lifecycle
 from clickos_osc import waiting
+
+api = lazy.module('clickos_client.api')
+chains = lazy.module('clickos_client.chains')
+networks = lazy.module('clickos_osc.networks')
+packages = lazy.module('clickos_osc.packages')
+properties = lazy.module('clickos_osc.properties')
+tacker = lazy.module('clickos_osc.tacker')
 
 _COUNTERS = ('rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes')
 

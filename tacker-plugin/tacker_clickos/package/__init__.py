@@ -10,6 +10,10 @@ from tacker_clickos.package import definitions
 from tacker_clickos.package import manifest
 
 
+#: One of them is at the root of an archive (SOL004, 4.1.2).
+_AT_ROOT = ('TOSCA-Metadata', 'Definitions')
+
+
 def check(stream):
     """Refuse a package that is not safe to give to Tacker.
 
@@ -17,5 +21,18 @@ def check(stream):
     :raises: PackageRefused naming file and cause
     """
     files = archive.read(stream)
+    _check_root(files)
     manifest.check(files)
     definitions.check(files)
+
+
+def _check_root(files):
+    """Refuse an archive of a folder instead of what is in it."""
+    roots = {name.partition('/')[0] for name in files}
+    below = {name.split('/')[1] for name in files if '/' in name}
+    if len(roots) == 1 and roots.isdisjoint(_AT_ROOT) \
+            and not below.isdisjoint(_AT_ROOT):
+        folder = roots.pop()
+        raise archive.refused('the package', 'everything is in the folder '
+                              '%s; zip what is in it: (cd %s && zip -r '
+                              '../PACKAGE .)' % (folder, folder))

@@ -19,6 +19,9 @@ MAX_PARSED = 256 * 1024
 PARSED = ('.yaml', '.yml', '.mf', '.meta')
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_. +@()-]*'
                    r'(?:/[A-Za-z0-9_][A-Za-z0-9_. +@()-]*)*/?\Z')
+#: Files that the file managers of macOS and Windows add to archives.
+_OF_DESKTOP = re.compile(r'(?:^|/)(?:__MACOSX/|\._|\.DS_Store\Z|Thumbs\.db\Z|'
+                         r'desktop\.ini\Z)')
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = (EOFError, NotImplementedError, OSError, RuntimeError, ValueError,
             struct.error, zipfile.BadZipFile, zlib.error)
@@ -95,6 +98,9 @@ def is_name(name):
 def _check(member):
     name = member.filename
     shown = repr(name[:80])
+    if _OF_DESKTOP.search(name):
+        raise refused(shown, 'was added by a desktop; take such files out: '
+                      "zip -d PACKAGE '__MACOSX/*' '*.DS_Store' '*Thumbs.db'")
     if not is_name(name) or member.orig_filename != name:
         raise refused(shown, 'a name in a package is a relative path of '
                       'letters, digits, "_", ".", "-" and spaces, without '

@@ -10,7 +10,8 @@ from tacker_clickos import urls
 from tacker_clickos.vnfd import interfaces
 
 MAX_IMPORTS = 64
-_FILE = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\.ya?ml\Z')
+_FILE = re.compile(r'(?:Definitions/)?'
+                   r'[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\.ya?ml\Z')
 #: Values under these keys are paths that Tacker or its parser opens.
 _PATHS = frozenset(('artifacts', 'file', 'implementation', 'primary',
                     'dependencies'))
@@ -77,8 +78,9 @@ def _is_operation(keys):
 def _imports(name, document, files):
     """Return the files a file imports, all of them beside it.
 
-    toscaparser looks for a path in its working folder first, so only names
-    without a folder are taken.
+    toscaparser looks for a path in its working folder first. So the folder
+    is the file's own or, for a descriptor at the root (SOL004 option 2),
+    Definitions.
     """
     entries = document.get('imports') if isinstance(document, dict) else None
     if not isinstance(entries or [], list) or len(entries or []) > MAX_IMPORTS:
@@ -93,7 +95,8 @@ def _import(name, entry, files):
         (entry,) = entry.values()
     if not isinstance(entry, str) or not _FILE.match(entry):
         raise archive.refused(name, 'imports: %r is not the name of a YAML '
-                              'file in the same folder' % shown)
+                              'file in the same folder or in Definitions/'
+                              % shown)
     target = posixpath.join(posixpath.dirname(name), entry)
     if target not in files:
         raise archive.refused(name, 'imports: %s is missing in the package'

@@ -23,6 +23,11 @@ def check(files):
     """
     for name, content in files.items():
         if name.lower().endswith(('.meta', '.mf')):
+            if b'\r' in content:
+                raise archive.refused(name, 'its lines end with CR LF, and '
+                                      'Tacker finds blocks between lines '
+                                      'that end with LF; convert it: '
+                                      "sed -i 's/\\r$//' FILE")
             for block in _BLOCKS.split(content):
                 if any(word in block for word in _HASHED):
                     _check_block(name, text.load(name, block))

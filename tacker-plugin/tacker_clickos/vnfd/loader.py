@@ -20,6 +20,7 @@ from tacker_clickos.vnfd import mapping
 from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import points as _points
 from tacker_clickos.vnfd import scaling
+from tacker_clickos.vnfd import sizes
 from tacker_clickos.vnfd import topology
 from tacker_clickos.vnfd import virtual_links
 
@@ -29,7 +30,6 @@ MAX_CONFIGURATION = 960 * 1024
 MAX_CPS = 8
 _LINK_LEVELS = 'tosca.policies.nfv.VirtualLinkInstantiationLevels'
 
-_SIZE = re.compile(r'([0-9]{1,9}) *(MiB|MB|GiB|GB)\Z')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_-]{0,31}\Z')
 _FILE_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z')
 _FOLDERS = ('Definitions', '.')
@@ -335,11 +335,10 @@ def _specs(place, compute):
 def _memory(place, compute):
     memory = topology.dig(compute, 'virtual_memory')
     text = str(memory.get('virtual_mem_size', ''))
-    size = _SIZE.match(text)
-    if not size:
-        raise _invalid(place, 'virtual_mem_size %r is not a size such as '
-                              '8 MiB' % text[:32])
-    return int(size.group(1)) * (1024 if size.group(2)[0] == 'G' else 1)
+    try:
+        return sizes.mib(text)
+    except ValueError as error:
+        raise _invalid(place, 'virtual_mem_size %s' % error)
 
 
 def _cps(place, vdu, nodes, types):

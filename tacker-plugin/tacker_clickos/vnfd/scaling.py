@@ -57,7 +57,7 @@ def _initial(policies, vdus):
     found = {}
     for where, policy in policies.items():
         delta = topology.dig(policy, 'properties', 'initial_delta')
-        number = _number(where, 'initial_delta', delta.get(_NUMBER), 1)
+        number = _number(where, 'initial_delta', delta.get(_NUMBER))
         for vdu in _targets(where, policy, vdus):
             found[vdu] = number
     return found

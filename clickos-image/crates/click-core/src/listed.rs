@@ -2,7 +2,7 @@
 //! Handlers as programs see them.
 use alloc::string::String;
 
-/// What a write of a handler is. Only a value says how an element is to be from now on, so only
+/// The kinds of handlers by what a write of one is. Only a value says how an element is to be from now on, so only
 /// values are kept and repeated when a guest starts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
@@ -15,6 +15,22 @@ pub enum Kind {
     Edit,
 }
 
+impl Kind {
+    /// Tells the kind of an element's handler by its name, whatever the class.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "add" | "add_user" | "ctrl" | "delete" | "insert" | "remove" | "remove_user"
+            | "set" => Self::Edit,
+            "byte_count" | "clear" | "count" | "counts_pdf" | "disconnect" | "extend_interval"
+            | "flush" | "goto" | "hold" | "merge" | "reaggregate_counts" | "reset"
+            | "reset_count" | "reset_counts" | "reset_hits" | "reset_timing" | "run" | "send"
+            | "state" | "step" | "stop" | "write_ascii_file" | "write_file" | "write_ip_file"
+            | "write_pdf_file" | "write_text_file" => Self::Command,
+            _ => Self::Value,
+        }
+    }
+}
+
 /// A handler as `Router::handlers` lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandlerInfo {
@@ -24,7 +40,7 @@ pub struct HandlerInfo {
     pub read: bool,
     /// True if programs can write it.
     pub write: bool,
-    /// What a write is.
+    /// Tells what a write is.
     pub kind: Kind,
 }
 
@@ -37,7 +53,7 @@ pub struct Listed {
     pub read: bool,
     /// True if programs can write it.
     pub write: bool,
-    /// What a write is.
+    /// Tells what a write is.
     pub kind: Kind,
 }
 

@@ -16,6 +16,8 @@ use crate::toolstack::Toolstack;
 const PAUSE: Duration = Duration::from_secs(5);
 /// The same while it has.
 const SOON: Duration = Duration::from_millis(500);
+/// The least time between two looks: a guest may announce itself all the time.
+const REST: Duration = Duration::from_millis(20);
 /// A guest that does not announce itself for so long gets another link.
 const AGAIN: Duration = Duration::from_secs(5);
 /// Any node: the question is whether the store answers.
@@ -32,6 +34,7 @@ impl Toolstack {
                 .announced
                 .take(if is_any_lost { SOON } else { PAUSE });
             self.relink_all();
+            std::thread::sleep(REST);
         }
     }
 

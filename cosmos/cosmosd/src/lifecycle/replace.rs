@@ -52,6 +52,7 @@ impl Toolstack {
             State::Running | State::Paused => self.host.check_instead(&new.domain, &old.domain)?,
             _ => self.host.check(&new.domain)?,
         }
+        self.check_strangers(&old.domain)?;
         self.store.read("/local/domain")?;
         self.check_other_ports(old, &new)?;
         self.records.hold(&new.record(Phase::Partial))?;
@@ -143,7 +144,13 @@ mod tests {
     fn whatever_the_host_lacks_the_guest_runs_on() {
         type Break = fn(&World);
         type Ask = fn(&mut Spec);
-        let cases: [(&str, Break, Ask, Code); 7] = [
+        let cases: [(&str, Break, Ask, Code); 8] = [
+            (
+                "stranger",
+                |w| w.host.put_stranger(77, uuid(1).as_str(), "x"),
+                |_| {},
+                Code::Exists,
+            ),
             (
                 "host",
                 |w| w.faults.fail("host.check"),

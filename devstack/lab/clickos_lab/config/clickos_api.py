@@ -12,8 +12,8 @@ from clickos_lab.host import underlay
 from clickos_lab.xen import cable
 
 
-#: Of HTTP: 24 wait for guests, 4 for slow ones, and 4 never wait.
-_THREADS = 32
+#: Of HTTP: 32 wait for guests, 4 for slow ones, and 4 never wait.
+_THREADS = 40
 
 
 def _tunnel(site, host):

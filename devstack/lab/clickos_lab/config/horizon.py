@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horizon."""
 
+from clickos_lab import rust
+
 _SETTINGS = """\
 DEBUG = False
 ALLOWED_HOSTS = ['127.0.0.1', 'localhost']
@@ -14,6 +16,7 @@ CACHES = {{'default': {{
 STATIC_ROOT = {static!r}
 COMPRESS_OFFLINE = True
 CLICKOS_CATALOG = {catalog!r}
+CLICKOS_CHECK_PROGRAM = {checker!r}
 {trust}AVAILABLE_THEMES = [('default', 'Default', 'themes/default')]
 """
 _TRUST = """\
@@ -36,6 +39,7 @@ def write(site):
         secret=site.settings.passwords['horizon_secret'],
         keystone=site.settings.url('keystone', '/v3'),
         static=str(site.state.static),
-        catalog=str(site.state.catalog)), 'horizon')
+        catalog=str(site.state.catalog),
+        checker=str(site.state.binary(rust.CHECKER))), 'horizon')
     site.write_uwsgi('horizon', 'horizon', 'openstack_dashboard.wsgi'
                                            ':application')

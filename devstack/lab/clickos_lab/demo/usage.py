@@ -26,8 +26,8 @@ _TEXT = '\n'.join((
     'On the host:',
     '{host}',
     'As the tenant, the rules of the demonstration again, which deny HTTP:',
-    "  openstack clickos vnf set {vnf} --wait --property "
-    "rules='deny tcp dst port 80, allow icmp, allow tcp, deny all'",
+    '  openstack clickos vnf set {vnf} --wait --property'
+    " rules='deny tcp dst port 80, allow icmp, allow tcp, deny all'",
     'make lab-down stops everything; make clean-demo removes it too.',
     ''))
 _ON_PROCESS_HOST = """\

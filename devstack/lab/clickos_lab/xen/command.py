@@ -10,6 +10,7 @@ from clickos_lab import apt
 from clickos_lab import errors
 from clickos_lab import prereq
 from clickos_lab import say
+from clickos_lab.xen import compute
 from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
 from clickos_lab.xen import image
@@ -36,7 +37,7 @@ def add_arguments(parser):
         verb = verbs.add_parser(name, help=text)
         verb.set_defaults(verb=run)
         verb.add_argument('--host', default=_DEFAULT,
-                          help='its name, when there are several')
+                          help='its name, as the verb list and Nova have it')
         if name == 'run':
             verb.add_argument('--timeout', type=int, default=600,
                               metavar='SECONDS')
@@ -47,6 +48,7 @@ def add_arguments(parser):
 def run(state, arguments):
     """Run a verb; return the exit status."""
     places = _places.Places(state)
+    arguments.host = compute.MACHINES.get(arguments.host, arguments.host)
     return arguments.verb(state, places, arguments)
 
 

@@ -19,13 +19,13 @@ from clickos_lab.xen import qemu
 from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
 
-#: The names of the machines of :data:`hosts.XENS`.
-_NAMES = ('compute', 'compute2')
+#: The machine of each Xen host of the cloud, by the host's name in Nova.
+MACHINES = {hosts.XEN.name: 'compute', hosts.SECOND_XEN.name: 'compute2'}
 
 
 def name(host):
     """Return the name of the machine that is a host of the cloud."""
-    return _NAMES[hosts.XENS.index(host)]
+    return MACHINES[host.name]
 
 
 class XenCompute:

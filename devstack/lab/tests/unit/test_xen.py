@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Building the Xen host, as far as it needs no machine."""
 
+import argparse
 import lzma
 import os
 import stat
@@ -14,6 +15,7 @@ from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab.suites import xen
 from clickos_lab.xen import archive as _archive
+from clickos_lab.xen import command
 from clickos_lab.xen import compute
 from clickos_lab.xen import files
 from clickos_lab.xen import kernel
@@ -58,6 +60,15 @@ class PlacesTest(XenTestCase):
     def test_longest_socket_fits_where_the_others_do(self):
         qmp = self.places.host('x' * 10).qmp.relative_to(self.state.root)
         self.assertLessEqual(len(str(qmp)), len('run/xenstore/socket_ro'))
+
+
+class NamesTest(base.TestCase):
+
+    def test_a_host_has_the_name_that_nova_shows(self):
+        arguments = argparse.Namespace(
+            host=hosts.XEN.name, verb=lambda _state, _places, given: given)
+        found = command.run(self.state, arguments)
+        self.assertEqual(compute.name(hosts.XEN), found.host)
 
 
 class ArchiveTest(XenTestCase):

@@ -329,6 +329,9 @@ class CosmosdTest(base.CosmosTest):
     def test_the_doctor(self):
         healthy = f'doctor --valed {toolstack.FOLDER}/valed.sock'
         self.assertNotIn('LACKS', self._done(healthy))
+        typed = self.dom0.run("bash -lc 'cosmos doctor'")
+        self.assertEqual((0, False), (typed.status, 'LACKS' in typed.out),
+                         typed.out)
         result = self._cosmos('doctor --valed /nonexistent')
         self.assertEqual(1, result.status)
         self.assertIn('start valed', result.out)

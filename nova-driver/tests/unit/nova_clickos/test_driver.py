@@ -181,8 +181,8 @@ class SpawnTest(base.DriverTestCase):
     def test_lost_answer_is_undone(self):
         self.cosmosd.faults['create'] = None
         self.refused(exception.CosmosdUnavailable)
-        self.assertEqual(['host', 'host', 'strangers', 'create', 'destroy',
-                          'create', 'destroy'],
+        self.assertEqual(['host', 'host', 'create', 'destroy', 'create',
+                          'destroy'],
                          self.cosmosd.verbs())
 
     def test_undo_failing_does_not_hide_the_cause(self):

@@ -42,7 +42,7 @@ class MergeTest(unittest.TestCase):
 
 
 class ValuesTest(unittest.TestCase):
-    """Which writes of a change are kept."""
+    """The writes of a change that are kept."""
 
     def test_commands_and_edits_are_left_out(self):
         writes = [['c.reset', ''], ['fw.config', 'x'], ['rt.add', '::/0']]
@@ -72,6 +72,7 @@ class StoreTest(base.TestCase):
 
     def test_a_late_verdict_keeps_values_only(self):
         first = self.begin([['c.reset', ''], ['fw.config', 'old']])
+        self.store.fail(SERVER, first)   # no verdict came in time
         second = self.begin([['rt.add', '10.0.0.0/8 0']])
         self.store.settle(SERVER, second, {
             'applied': [first, second], 'refused': [], 'pending': [],

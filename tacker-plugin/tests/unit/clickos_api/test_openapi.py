@@ -83,7 +83,8 @@ def _paths(rule):
     for kind in kinds:
         path = rule.replace('<any(servers,vnfs):kind>', kind)
         yield re.sub(r'<(?:path:|int:)?(\w+)>', lambda found: '{%s}' % (
-            found[1] if found[1] in ('name', 'number') else 'id'), path)
+            found[1] if found[1] in ('name', 'number', 'package')
+            else 'id'), path)
 
 
 class VersionsTest(base.TestCase):

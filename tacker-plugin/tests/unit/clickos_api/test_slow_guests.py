@@ -21,7 +21,7 @@ from tests.unit.clickos_api import base
 from tests.unit.clickos_api import slow_wsgi
 
 #: As devstack/lab/clickos_lab/config sets uWSGI up for clickos-api.
-_UWSGI = ('--processes', '1', '--threads', '32', '--enable-threads',
+_UWSGI = ('--processes', '1', '--threads', '40', '--enable-threads',
           '--die-on-term', '--lazy-apps', '--need-app',
           '--single-interpreter', '--buffer-size', '65535', '--listen', '64',
           '--socket-timeout', '60', '--reuse-port',
@@ -251,9 +251,19 @@ class PlacesTest(unittest.TestCase):
             self.assertIsNone(seat.asked_s)
         self.assertEqual({}, dict(places._slow_until_s))
         with places.change(self.server('a')) as seat:
-            seat.ask()
-            seat.asked_s -= 5
+            self.assertEqual('7', seat.timed(str)(7))
+            seat.answered_s += 5   # 5 s later
         self.assertTrue(places._is_slow('a'))
+
+    def test_the_database_makes_no_guest_slow(self):
+        """Only the time between request and answer counts."""
+        places = workers.Places(8, 60)
+        with places.change(self.server('a')) as seat:
+            seat.timed(str)(7)
+            seat.asked_s -= 50
+            seat.answered_s -= 50
+            self.assertFalse(places._is_slow('a'))
+        self.assertFalse(places._is_slow('a'))
 
     def test_what_is_remembered_is_bounded(self):
         places = workers.Places(8, 60)

@@ -73,7 +73,7 @@ class Cloud(adapters.BaseAdapter):
 
     :ivar answers: {'GET /path': body, or (status, body), or bytes}
     :ivar changes: [(method, path, body)]
-    :ivar after: {method: answers from the first request of it on}
+    :ivar after: {method: answers after a request with this method}
     """
 
     def __init__(self):

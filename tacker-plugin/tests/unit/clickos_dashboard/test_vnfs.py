@@ -196,7 +196,7 @@ class UpdateTest(base.PageTest):
         answer = self.client.post(
             UPDATE, {'property_rules': 'deny all'})
         self.shows(answer.content.decode(),
-                   'The update was refused: VDU1-0: fw: rule 0')
+                   'The update is not in force: VDU1-0: fw: rule 0')
 
     def test_an_update_that_tacker_refuses_has_its_reason(self):
         self.cloud.answers[f'PATCH {_VNF}'] = (400, {

@@ -114,3 +114,11 @@ class CommandTestCase(base.TestCase):
         result = instance.take_action(parsed)
         self.assertNotIsInstance(result, int, 'cliff takes it as the status')
         return result, app.stdout.getvalue()
+
+    def run_whole(self, command, *arguments):
+        """Run with cliff's output; return exit status, output, progress."""
+        app = self.app_of_cli()
+        instance = command(app, argparse.Namespace())
+        parsed = instance.get_parser('openstack').parse_args(arguments)
+        status = instance.run(parsed)
+        return status, app.stdout.getvalue(), app.stderr.getvalue()

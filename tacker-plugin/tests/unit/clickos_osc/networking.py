@@ -72,7 +72,7 @@ class Network:
 
     def get_network(self, key):
         """Show a network."""
-        return types.SimpleNamespace(id=key, name=key)
+        return types.SimpleNamespace(id=key, name=f'{key}-name')
 
     def find_port(self, name, ignore_missing, **query):
         """Show a port by its id, or by its name among those of a query."""

@@ -29,7 +29,7 @@ class CommandTest(base.CommandTestCase):
         for names in (['my-fw'], ['--server', self.server_id],
                       ['--vnf', self.vnf_id],
                       ['--vnf', '--vnfc', 'VDU1', self.vnf_id]):
-            self.assertEqual('deny all\n', self.run_command(
+            self.assertEqual('deny all\n', self.run_whole(
                 handler.ReadHandler, *names, 'fw.config')[1])
 
     def test_list_of_one_element(self):
@@ -45,10 +45,32 @@ class CommandTest(base.CommandTestCase):
         names = ('my-fw', 'fw.config', 'c.count')
         self.assertEqual(
             '==> fw.config <==\ndeny all\n==> c.count <==\n7\n',
-            self.run_command(handler.ReadHandler, *names)[1])
-        _, out = self.run_command(handler.ReadHandler, '-f', 'json', *names)
+            self.run_whole(handler.ReadHandler, *names)[1])
+        _, out, _ = self.run_whole(handler.ReadHandler, '-f', 'json', *names)
         self.assertEqual({'fw.config': 'deny all', 'c.count': '7\n'},
                          json.loads(out))
+
+    def test_read_all_guests_of_a_vnf(self):
+        other_id = str(uuid.uuid4())
+        self.cloud.add_server(other_id, self.project_id)
+        self.agent.guests[other_id] = {'fw.config': 'allow\x1b all'}
+        self.cloud.add_vnf(self.vnf_id, self.project_id, [
+            (self.server_id, 'VDU1', 'vnfc-1'),
+            (other_id, 'VDU1', 'vnfc-2')])
+        names = ('--vnf', self.vnf_id, 'fw.config')
+        self.assertEqual(
+            '==> VDU1-0 fw.config <==\ndeny all\n'
+            '==> VDU1-1 fw.config <==\nallow\\x1b all\n',
+            self.run_whole(handler.ReadHandler, '--all', *names)[1])
+        for form in ('json', 'yaml', 'table', 'shell'):
+            shown_ = self.run_whole(handler.ReadHandler, '--all', '-f', form,
+                                    *names)[1]
+            self.assertIn('deny all', shown_)
+            self.assertNotIn('\x1b', shown_)
+        self.assertEqual('allow\\x1b all\n', self.run_whole(
+            handler.ReadHandler, '--vnfc', 'VDU1-1', *names)[1])
+        with self.assertRaisesRegex(exceptions.CommandError, '--all goes'):
+            self.run_whole(handler.ReadHandler, '--all', 'my-fw', 'fw.config')
 
     def test_port_stats(self):
         (columns, rows), _ = self.run_command(port.ShowPortStats, 'my-fw')
@@ -89,26 +111,26 @@ class CommandTest(base.CommandTestCase):
 
     def test_vnf_by_name(self):
         self.cloud.vnfs[self.vnf_id][1]['vnfInstanceName'] = 'edge'
-        self.assertEqual('deny all\n', self.run_command(
+        self.assertEqual('deny all\n', self.run_whole(
             handler.ReadHandler, '--vnf', 'edge', 'fw.config')[1])
         with self.assertRaisesRegex(exceptions.CommandError, 'No VNF'):
-            self.run_command(handler.ReadHandler, '--vnf', 'x', 'fw.config')
+            self.run_whole(handler.ReadHandler, '--vnf', 'x', 'fw.config')
 
     def test_ambiguous_vnf_name(self):
         for vnf_id in 'ab':
             self.cloud.add_vnf(vnf_id, self.project_id, [])
             self.cloud.vnfs[vnf_id][1]['vnfInstanceName'] = 'edge'
         with self.assertRaisesRegex(exceptions.CommandError, 'use an ID: a'):
-            self.run_command(handler.ReadHandler, '--vnf', 'edge', 'a.x')
+            self.run_whole(handler.ReadHandler, '--vnf', 'edge', 'a.x')
 
     def test_vnfc_goes_with_vnf(self):
         with self.assertRaisesRegex(exceptions.CommandError, '--vnf'):
-            self.run_command(handler.ReadHandler, '--vnfc', 'x', 'my-fw',
-                             'fw.config')
+            self.run_whole(handler.ReadHandler, '--vnfc', 'x', 'my-fw',
+                           'fw.config')
 
     def test_read_escapes_what_controls_a_terminal(self):
         self.agent.guests[self.server_id]['fw.config'] = 'a\n\x1b[2Jb\x9bc\n'
-        self.assertEqual('a\n\\x1b[2Jb\\x9bc\n', self.run_command(
+        self.assertEqual('a\n\\x1b[2Jb\\x9bc\n', self.run_whole(
             handler.ReadHandler, 'my-fw', 'fw.config')[1])
         self.assertEqual('a\\nb\\x1b', shown.line('a\nb\x1b'))
 

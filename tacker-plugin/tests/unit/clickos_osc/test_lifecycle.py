@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos vnf list | heal | scale | terminate | retry | delete."""
 
-import argparse
-
 from keystoneauth1 import session as ks_session
 from osc_lib import exceptions
 
@@ -27,14 +25,6 @@ class TackerTestCase(base.CommandTestCase):
         self.pauses = []
         self.use(base.base.fixtures.MockPatchObject(
             waiting, 'pause', side_effect=lambda: self.pauses.append(1)))
-
-    def run_whole(self, command, *arguments):
-        """Run with cliff's output; return exit status, output, progress."""
-        app = self.app_of_cli()
-        instance = command(app, argparse.Namespace())
-        parsed = instance.get_parser('openstack').parse_args(arguments)
-        status = instance.run(parsed)
-        return status, app.stdout.getvalue(), app.stderr.getvalue()
 
     def refused(self, words, command, *arguments):
         with self.assertRaisesRegex(exceptions.CommandError, words):

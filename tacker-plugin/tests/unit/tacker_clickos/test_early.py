@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations that are refused at once, and what is said of failed ones."""
+"""The filter refuses operations early, and explains failed ones."""
 
 import json
 

@@ -331,7 +331,7 @@ class ReleaseTest(OutagesCase):
 
 
 class GuestsTest(base.CloudTestCase):
-    """What an interrupted try has left is found by the next one."""
+    """The next try finds what an interrupted one has left."""
 
     def setUp(self):
         super().setUp()
@@ -385,16 +385,24 @@ class GuestsTest(base.CloudTestCase):
     def test_a_port_of_a_server_that_is_gone_is_taken_back(self):
         port = self.cloud.network.create_port(
             name='p', description='d', network_id=base.LEFT_NET)
-        port.device_id = 'gone'
+        port.device_id, port.device_owner = 'gone', 'compute:nova'
         ports.release(self.cloud, port)
         self.cloud.network.update_port.assert_called_once_with(
             port.id, device_id='', device_owner='')
+
+    def test_one_of_a_router_is_not(self):
+        port = self.cloud.network.create_port(
+            name='p', description='d', network_id=base.LEFT_NET)
+        port.device_id = 'gone'
+        port.device_owner = 'network:router_interface'
+        ports.release(self.cloud, port)
+        self.cloud.network.update_port.assert_not_called()
 
     def test_one_of_a_server_that_is_there_is_not(self):
         server = self.real(name='n', metadata={})
         port = self.cloud.network.create_port(
             name='p', description='d', network_id=base.LEFT_NET)
-        port.device_id = server.id
+        port.device_id, port.device_owner = server.id, 'compute:nova'
         ports.release(self.cloud, port)
         self.cloud.network.update_port.assert_not_called()
 

@@ -150,7 +150,42 @@ class ArchiveTest(PackageTestCase):
                                   'no zip archive')
 
 
+class LayoutTest(PackageTestCase):
+    """Archives as other systems and people make them."""
+
+    def test_files_of_a_desktop(self):
+        for name in ('__MACOSX/._Definitions', 'Definitions/.DS_Store',
+                     '._Files', 'Files/Thumbs.db'):
+            self.assertPackageRefused(self.added('x', name), name,
+                                      "zip -d PACKAGE '__MACOSX/*'")
+
+    def test_a_folder_around_everything(self):
+        package = csar({'firewall/' + name: content
+                        for name, content in files().items()})
+        self.assertPackageRefused(package, 'the package',
+                                  'everything is in the folder firewall')
+
+    def test_a_descriptor_at_the_root(self):
+        content = files()
+        del content[META]
+        vnfd = content.pop(VNFD).decode()
+        for old, new in (('- clickos_types.yaml',
+                          '- Definitions/clickos_types.yaml'),
+                         ('../Files/', 'Files/')):
+            self.assertIn(old, vnfd)
+            vnfd = vnfd.replace(old, new)
+        faults, vnfd_id = review.judge(
+            csar({'firewall.yaml': vnfd.encode(), **content}))
+        self.assertEqual([], faults)
+        self.assertIn(vnfd_id, vnfd)
+
+
 class ManifestTest(PackageTestCase):
+
+    def test_lines_of_windows(self):
+        content = files()
+        content[META] = content[META].replace(b'\n', b'\r\n')
+        self.assertPackageRefused(csar(content), META, 'end with CR LF')
 
     def test_sources(self):
         for source in URLS + PATHS[:5]:

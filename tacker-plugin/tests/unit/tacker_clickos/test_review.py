@@ -51,6 +51,16 @@ class ForeignTest(ReviewTestCase):
             ('virtual_mem_size: 8 MiB',
              'virtual_mem_size: {get_input: mem}')))
 
+    def test_a_vdu_that_begins_with_no_guest(self):
+        self.assertEqual([], self.faults(
+            ('initial_delta: {number_of_instances: 1}',
+             'initial_delta: {number_of_instances: 0}')))
+
+    def test_sizes_in_every_case(self):
+        for size in ('8 mib', '8.0 MIB', '8mb', '16777216 B', '0.01 gib'):
+            self.assertEqual([], self.faults(
+                ('virtual_mem_size: 8 MiB', 'virtual_mem_size: ' + size)))
+
 
 class FaultsTest(ReviewTestCase):
 

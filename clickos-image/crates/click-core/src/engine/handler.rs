@@ -27,8 +27,6 @@ pub struct Handler<T: 'static> {
     pub get: Option<Get<T>>,
     /// Checks a write.
     pub set: Option<Set<T>>,
-    /// What a write is.
-    pub kind: Kind,
 }
 
 impl<T> Clone for Handler<T> {
@@ -45,7 +43,6 @@ pub const fn read<T>(name: &'static str, get: Get<T>) -> Handler<T> {
         name,
         get: Some(get),
         set: None,
-        kind: Kind::Value,
     }
 }
 
@@ -55,18 +52,18 @@ pub const fn write<T>(name: &'static str, set: Set<T>) -> Handler<T> {
         name,
         get: None,
         set: Some(set),
-        kind: Kind::Value,
     }
 }
 
-/// A handler to write that does something once, whatever its value.
+/// A handler to write that does something once, whatever its value. Its name is one of
+/// [`Kind::of`], as of each handler that is no value: a word in each entry would cost 5 KiB.
 pub const fn command<T>(name: &'static str, set: Set<T>) -> Handler<T> {
-    write(name, set).of_kind(Kind::Command)
+    write(name, set)
 }
 
 /// A handler to write that changes a part of a table.
 pub const fn edit<T>(name: &'static str, set: Set<T>) -> Handler<T> {
-    write(name, set).of_kind(Kind::Edit)
+    write(name, set)
 }
 
 /// A handler to read and write.
@@ -75,27 +72,22 @@ pub const fn read_write<T>(name: &'static str, get: Get<T>, set: Set<T>) -> Hand
         name,
         get: Some(get),
         set: Some(set),
-        kind: Kind::Value,
     }
 }
 
 /// A handler to read, where a write does something once.
 pub const fn read_command<T>(name: &'static str, get: Get<T>, set: Set<T>) -> Handler<T> {
-    read_write(name, get, set).of_kind(Kind::Command)
+    read_write(name, get, set)
 }
 
 impl<T> Handler<T> {
-    const fn of_kind(self, kind: Kind) -> Self {
-        Self { kind, ..self }
-    }
-
     /// The handler as programs see it.
-    pub const fn listed(&self) -> Listed {
+    pub fn listed(&self) -> Listed {
         Listed {
             name: self.name,
             read: self.get.is_some(),
             write: self.set.is_some(),
-            kind: self.kind,
+            kind: Kind::of(self.name),
         }
     }
 }

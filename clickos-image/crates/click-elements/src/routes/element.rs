@@ -46,7 +46,7 @@ pub const WITH_FLUSH: [Handler<LookUp>; 7] = [
     change("set"),
     change("remove"),
     CTRL,
-    edit("flush", run!(|me, _| me.routes.clear())),
+    command("flush", run!(|me, _| me.routes.clear())),
 ];
 
 /// The same, and a handler that gives all routes beyond those of the configuration.

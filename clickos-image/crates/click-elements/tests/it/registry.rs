@@ -326,8 +326,6 @@ fn no_command_and_no_edit_counts_as_a_value() {
         let class = entry.class;
         for handler in class.handlers.iter().filter(|handler| handler.write) {
             let expected = match handler.name {
-                // The routes of a table, which `add` puts back.
-                "flush" if class.handlers.iter().any(|h| h.name == "add") => Kind::Edit,
                 known if COMMANDS.contains(&known) => Kind::Command,
                 known if EDITS.contains(&known) => Kind::Edit,
                 _ => continue,

@@ -70,7 +70,7 @@ fn a_guest_ends_with_its_router_once_the_answer_is_taken() {
     // Another configuration takes the place of the router.
     bed.install(0, "b :: Cell(1);");
     assert_eq!(bed.ended(), None);
-    // Nobody takes the answer.
+    // The toolstack does not take the answer.
     bed.ask(0, b"write stop 1");
     bed.run();
     assert_eq!(bed.ended(), None);

@@ -53,7 +53,7 @@ fn a_wire_passes_frames_and_its_handlers_answer() {
     assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "100");
     assert_eq!(
         guest.write(&mut host, 0, &[("c.reset", "")]),
-        (200, String::new())
+        (200, "0 command\n".into())
     );
     assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "0");
     let (code, list) = guest.request(&mut host, 0, b"handlers");
@@ -543,7 +543,7 @@ fn a_short_answer_is_told_again_to_a_store_that_lost_it() {
     });
     host.restart_store();
     guest.relink(&mut host);
-    assert_eq!(host.text(&piece).unwrap(), ".200 ");
+    assert_eq!(host.text(&piece).unwrap(), ".200 0 command\n");
     assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "0");
 }
 
