@@ -94,6 +94,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             vnf_instance.vnf_instance_name,
             state.Record.of(info) if healing else None,
             state.state_ids(vnf_instance) if healing else {})
+        if healing:
+            self._record_found(info, vim_connection_info.id, fleet)
         with self._known_to_tacker(vnf_instance, healing):
             self._make_all(vnf_instance, vim_connection_info.id, fleet,
                            wishes, healing)
@@ -137,8 +139,6 @@ class ClickOSInfraDriver(connectivity.Connectivity,
     def _make_all(self, vnf_instance, vim_id, fleet, wishes, healing):
         """Make the guests and record them; heal one after the other."""
         info = vnf_instance.instantiated_vnf_info
-        if healing:
-            self._record_found(info, vim_id, fleet)
         made = (map(fleet.heal, wishes) if healing
                 else self._boot_all(fleet, wishes))
         for vnfc, guest in zip(info.vnfc_resource_info, made):
@@ -148,7 +148,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
     @staticmethod
     def _record_found(info, vim_id, fleet):
-        """Record the servers of a VNF to be healed; a heal may fail."""
+        """Record the servers of a VNF: its heal may fail, or its conductor.
+        """
         vnfcs = {state.name(vnfc): vnfc for vnfc in info.vnfc_resource_info}
         for name, guest in fleet.only(vnfcs).items():
             resources.record(info, vnfcs[name], guest, vim_id)

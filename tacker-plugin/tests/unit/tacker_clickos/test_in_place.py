@@ -138,6 +138,17 @@ class OutcomeTest(test_infra_driver.HealCase):
             self.info.vnfc_resource_info[0].compute_resource.resource_id)
         self.assertEqual('clickos-' + base.VNF_ID, self.info.instance_id)
 
+    def test_a_whole_heal_that_is_cut_short_knows_its_servers(self):
+        saved = []
+
+        def save(vnf):
+            saved.append([state.server_id(vnfc) for vnfc
+                          in vnf.instantiated_vnf_info.vnfc_resource_info])
+            self.reload(vnf)
+        self.save.side_effect = save
+        self.heal_whole()
+        self.assertEqual([self.old.id], saved[0])
+
     def test_a_guest_that_can_never_start(self):
         why = 'fw.click:1:1: no class'
         self.cloud.reboot = {'events': {'clickos_start': {
