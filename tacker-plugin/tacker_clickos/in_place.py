@@ -3,7 +3,7 @@
 
 The host first checks that it can make the new guest, and then replaces the
 old one by one request (docs/adr/0105-full-disks.md). Nova's own work lies
-before and after it, so the guest is silent for a fraction of a second. A new
+before and after it, so the VNF is silent for the start of a guest only. A new
 server takes seconds.
 """
 
