@@ -104,15 +104,18 @@ class Guests(object):
             raise
         return made
 
-    def heal(self, wish):
+    def heal(self, wish, asked=None):
         """Make a guest again, in its server or else in a new one; return it.
 
+        :param asked: {server id: request} of reboots that the watcher asked
+            for
         :raises: GuestFailed if the old guest runs on; other errors if there
             is no guest
         """
-        return self._heal_in_place(wish) or self.boot([wish])[0]
+        return (self._heal_in_place(wish, asked or {})
+                or self.boot([wish])[0])
 
-    def _heal_in_place(self, wish):
+    def _heal_in_place(self, wish, asked):
         """Return the guest if its server could stay, else None."""
         server = servers.named(self._connection, self._vnf_id,
                                self._server_name(wish.name))
@@ -122,10 +125,13 @@ class Guests(object):
         if not by_cp or not has_place or not in_place.is_possible(
                 self._connection, server, wish.vdu):
             return None
-        known = self.states.get(wish.name)
-        self._give_state(wish, by_cp)
-        if self.states[wish.name] != known or not in_place.reboot(
-                self._connection, server):
+        known, request = self.states.get(wish.name), asked.get(server.id)
+        changed = self._give_state(wish, by_cp)
+        if self.states[wish.name] != known:
+            return None
+        is_done = request and not changed and in_place.is_done(
+            self._connection, server, request)
+        if not is_done and not in_place.reboot(self._connection, server):
             return None
         LOG.info('VNF %s: guest %s began again in server %s', self._vnf_id,
                  wish.name, server.id)
@@ -175,16 +181,21 @@ class Guests(object):
         return Guest(wish.name, server, by_cp)
 
     def _give_state(self, wish, by_cp):
-        """Give the guest's state a configuration, or make its state."""
+        """Give the guest's state a configuration, or make its state.
+
+        :returns: False if the state is as it was
+        """
         interfaces = [ports.interface(self._connection, cp, port,
                                       wish.vdu.point(cp))
                       for cp, port in by_cp.items()]
         configuration = clickgen.render(wish.vdu.configuration, interfaces,
                                         wish.values)
         known = self.states.get(wish.name)
-        if not known or not self._api.rebase_state(known, configuration,
-                                                   wish.keep):
+        changed = known and self._api.rebase_state(known, configuration,
+                                                   wish.keep)
+        if changed is None:
             self.states[wish.name] = self._api.create_state(configuration)
+        return changed is not False
 
     def _ports(self, wish):
         """Return {CP: port} in vif order; ports of an earlier guest stay."""

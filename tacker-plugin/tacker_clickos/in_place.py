@@ -3,7 +3,7 @@
 
 The host first checks that it can make the new guest, and then replaces the
 old one by one request (docs/adr/0105-full-disks.md). Nova's own work lies
-before and after it, so the guest is silent for a fraction of a second. A new
+before and after it, so the VNF is silent for the start of a guest only. A new
 server takes seconds.
 """
 
@@ -42,6 +42,31 @@ def is_possible(connection, server, vdu):
         return False
     return not any(action.action in _CHANGES
                    for action in servers.actions(connection, server))
+
+
+def ask(connection, server_id):
+    """Ask for a reboot, once; return the id of the request.
+
+    :raises: SDKException, ClickOSError
+    """
+    answer = connection.compute.post('/servers/%s/action' % server_id,
+                                     json={_REBOOT: {'type': 'HARD'}})
+    sdk_exceptions.raise_from_response(answer)
+    return answer.headers['x-openstack-request-id']
+
+
+def is_done(connection, server, request):
+    """Tell whether a reboot has made the guest, as soon as it is over.
+
+    :param request: what ask() returned, perhaps long ago
+    """
+    try:
+        note = _outcome(connection, server, request)
+        seen = connection.compute.get_server(server.id)
+    except sdk_exceptions.NotFoundException:
+        return False
+    return (note is not None and note['result'] == _SUCCESS
+            and seen.status == 'ACTIVE')
 
 
 def reboot(connection, server):
@@ -96,13 +121,7 @@ def _request(connection, server):
                      if action.action == _REBOOT
                      and action.request_id not in known), None)
 
-    def make():
-        answer = connection.compute.post(
-            '/servers/%s/action' % server.id,
-            json={_REBOOT: {'type': 'HARD'}})
-        sdk_exceptions.raise_from_response(answer)
-        return answer.headers['x-openstack-request-id']
-    return outages.once(find, make)
+    return outages.once(find, lambda: ask(connection, server.id))
 
 
 def _outcome(connection, server, request):

@@ -14,6 +14,7 @@ from tacker import objects
 from tacker.objects import fields
 from tacker.vnfm.infra_drivers import abstract_driver
 
+from tacker_clickos import automatic
 from tacker_clickos import chained
 from tacker_clickos import conf
 from tacker_clickos import connectivity
@@ -93,6 +94,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             vnf_instance.vnf_instance_name,
             state.Record.of(info) if healing else None,
             state.state_ids(vnf_instance) if healing else {})
+        if healing:
+            self._record_found(info, vim_connection_info.id, fleet)
         with self._known_to_tacker(vnf_instance, healing):
             self._make_all(vnf_instance, vim_connection_info.id, fleet,
                            wishes, healing)
@@ -136,8 +139,6 @@ class ClickOSInfraDriver(connectivity.Connectivity,
     def _make_all(self, vnf_instance, vim_id, fleet, wishes, healing):
         """Make the guests and record them; heal one after the other."""
         info = vnf_instance.instantiated_vnf_info
-        if healing:
-            self._record_found(info, vim_id, fleet)
         made = (map(fleet.heal, wishes) if healing
                 else self._boot_all(fleet, wishes))
         for vnfc, guest in zip(info.vnfc_resource_info, made):
@@ -147,7 +148,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
     @staticmethod
     def _record_found(info, vim_id, fleet):
-        """Record the servers of a VNF to be healed; a heal may fail."""
+        """Record the servers of a VNF: its heal may fail, or its conductor.
+        """
         vnfcs = {state.name(vnfc): vnfc for vnfc in info.vnfc_resource_info}
         for name, guest in fleet.only(vnfcs).items():
             resources.record(info, vnfcs[name], guest, vim_id)
@@ -233,7 +235,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             context, vnf_instance, vim_connection_info,
             heal_vnf_request.vnfc_instance_id).heal(
                 objects.InstantiateVnfRequest.from_vnf_instance(
-                    vnf_instance))
+                    vnf_instance), automatic.asked(heal_vnf_request))
 
     def heal_vnf_wait(self, context, vnf_instance, vim_connection_info,
                       heal_vnf_request):

@@ -30,15 +30,16 @@ class Replacement:
             vnflcm_utils.get_vnf_package_path(context, vnf_instance.vnfd_id),
             vnf_instance.instantiated_vnf_info.flavour_id)
 
-    def heal(self, request):
+    def heal(self, request, asked):
         """Make the guests again, one after the other.
 
         :param request: names the networks, as InstantiateVnfRequest does
+        :param asked: see Guests.heal()
         :raises: ClickOSError; another try begins with the first guest
         """
         sick, wishes, fleet = self._gather(request)
         for vnfc, wish in zip(sick, wishes):
-            self._record(fleet, vnfc, fleet.heal(wish))
+            self._record(fleet, vnfc, fleet.heal(wish, asked))
         self._finish()
 
     def carry_out(self, request, before_boot):

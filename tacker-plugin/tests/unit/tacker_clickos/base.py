@@ -323,10 +323,11 @@ class Cloud:
         old = self.desired.get(state_id, {'revision': 0, 'writes': []})
         kept = [pair for pair in old['writes']
                 if pair[0] in json.get('keep', [pair[0]])]
-        self.desired[state_id] = {
-            'revision': old['revision'] + 1, 'config': json['config'],
-            'writes': _overlaid(json['writes'], kept)}
-        return 201, {'id': state_id}
+        new = {'config': json['config'],
+               'writes': _overlaid(json['writes'], kept)}
+        changed = new != {key: old.get(key) for key in new}
+        self.desired[state_id] = {**new, 'revision': old['revision'] + changed}
+        return 201, {'id': state_id, 'changed': changed}
 
     def state(self, server_id):
         """Return the state that a server's user_data refers to."""

@@ -138,6 +138,17 @@ class OutcomeTest(test_infra_driver.HealCase):
             self.info.vnfc_resource_info[0].compute_resource.resource_id)
         self.assertEqual('clickos-' + base.VNF_ID, self.info.instance_id)
 
+    def test_a_whole_heal_that_is_cut_short_knows_its_servers(self):
+        saved = []
+
+        def save(vnf):
+            saved.append([state.server_id(vnfc) for vnfc
+                          in vnf.instantiated_vnf_info.vnfc_resource_info])
+            self.reload(vnf)
+        self.save.side_effect = save
+        self.heal_whole()
+        self.assertEqual([self.old.id], saved[0])
+
     def test_a_guest_that_can_never_start(self):
         why = 'fw.click:1:1: no class'
         self.cloud.reboot = {'events': {'clickos_start': {
@@ -233,6 +244,58 @@ class OutcomeTest(test_infra_driver.HealCase):
             'act'))
 
 
+class AskedTest(test_infra_driver.HealCase):
+    """The watcher has asked for a reboot before Tacker began the heal."""
+
+    def setUp(self):
+        super().setUp()
+        self.patch(in_place.time, 'sleep')
+        self.request = in_place.ask(self.cloud, self.old.id)
+
+    def heal_after(self, reboots):
+        """Heal; return how many reboots there were in all."""
+        self.heal_guest({'clickos_reboots': reboots})
+        return [call[0] for call in self.cloud.calls].count('act')
+
+    def test_that_reboot_is_the_heal(self):
+        self.assertEqual(1, self.heal_after({self.old.id: self.request}))
+        self.assertEqual([self.old.id], list(self.cloud.servers))
+        self.assertEqual(
+            self.old.id,
+            self.info.vnfc_resource_info[0].compute_resource.resource_id)
+
+    def test_one_that_failed_is_repeated(self):
+        self.cloud.actions[-1].events[0]['result'] = 'Error'
+        self.assertEqual(2, self.heal_after({self.old.id: self.request}))
+
+    def test_a_guest_that_ended_again(self):
+        self.old.status = 'SHUTOFF'
+        self.assertEqual(2, self.heal_after({self.old.id: self.request}))
+
+    def test_a_reboot_that_came_before_a_new_configuration(self):
+        self.vnf.vnfd_id = 'another'
+        click = self.package / 'Files' / 'firewall.click'
+        click.write_text(click.read_text() + '\n// newer\n')
+        self.assertEqual(2, self.heal_after({self.old.id: self.request}))
+
+    def test_what_a_tenant_may_send(self):
+        for number, reboots in enumerate((
+                {}, 'x', ['x'], {'other': self.request},
+                {self.old.id: 7}, {self.old.id: '../' + self.request},
+                {self.old.id: self.request + '/x'}), 2):
+            self.assertEqual(number, self.heal_after(reboots))
+
+    def test_a_request_that_nova_does_not_know(self):
+        real = self.cloud.compute.get_server_action.side_effect
+
+        def get(action, server):
+            if action == 'req-none':
+                raise sdk_exceptions.NotFoundException()
+            return real(action, server)
+        self.cloud.compute.get_server_action.side_effect = get
+        self.assertEqual(2, self.heal_after({self.old.id: 'req-none'}))
+
+
 class OneAfterTheOtherTest(test_infra_driver.HealCase):
     """One guest is away, the others forward."""
 
@@ -247,8 +310,9 @@ class OneAfterTheOtherTest(test_infra_driver.HealCase):
         self.driver.heal_vnf(
             context=None, vnf_instance=self.vnf,
             vim_connection_info=base.vim_connection(),
-            heal_vnf_request=mock.Mock(vnfc_instance_id=[
-                vnfc.id for vnfc in self.info.vnfc_resource_info]))
+            heal_vnf_request=mock.Mock(
+                additional_params={}, vnfc_instance_id=[
+                    vnfc.id for vnfc in self.info.vnfc_resource_info]))
 
     def recorded(self):
         return [state.server_id(vnfc)

@@ -532,12 +532,13 @@ class HealCase(DriverTestCase):
             None, f'/v1/servers/{self.old.id}/handlers', 'POST',
             {'writes': [list(pair) for pair in writes]})
 
-    def heal_guest(self):
+    def heal_guest(self, additional_params=None):
         self.driver.heal_vnf(
             context=None, vnf_instance=self.vnf,
             vim_connection_info=base.vim_connection(),
             heal_vnf_request=mock.Mock(
-                vnfc_instance_id=[self.info.vnfc_resource_info[0].id]))
+                vnfc_instance_id=[self.info.vnfc_resource_info[0].id],
+                additional_params=additional_params))
 
     def heal_whole(self):
         arguments = dict(plugin=None, context=None, vnf_id='x',
