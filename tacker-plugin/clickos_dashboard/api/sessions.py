@@ -13,6 +13,18 @@ TIMEOUT_S = 20
 TACKER = 'nfv-orchestration'
 
 
+class _Token(token_endpoint.Token):
+    """The token of a user, which knows its project."""
+
+    def __init__(self, user):
+        super().__init__(None, user.token.id)
+        self._project_id = user.project_id
+
+    def get_project_id(self, session, **kwargs):
+        """Return the project that the token is for."""
+        return self._project_id
+
+
 def adapter(request, service_type):
     """Return an adapter for a service of the user's catalog."""
     return ks_adapter.Adapter(
@@ -29,7 +41,7 @@ def clickos(request):
 
 def session(request):
     """Return a session with the user's token."""
-    auth = token_endpoint.Token(None, request.user.token.id)
+    auth = _Token(request.user)
     verify = (not settings.OPENSTACK_SSL_NO_VERIFY
               and (settings.OPENSTACK_SSL_CACERT or True))
     return ks_session.Session(auth, verify=verify, timeout=TIMEOUT_S,

@@ -31,17 +31,20 @@ pub(crate) struct Requests {
 struct Open {
     nodes: usize,
     /// Its only piece, to be told again to a store that lost it.
+    #[cfg(feature = "relink")]
     piece: Option<Vec<u8>>,
 }
 
 impl Open {
     fn of(pieces: &[Vec<u8>]) -> Self {
-        let piece = match pieces {
-            [piece] => Some(piece.clone()),
-            _ => None,
-        };
-        let nodes = pieces.len();
-        Self { nodes, piece }
+        Self {
+            nodes: pieces.len(),
+            #[cfg(feature = "relink")]
+            piece: match pieces {
+                [piece] => Some(piece.clone()),
+                _ => None,
+            },
+        }
     }
 }
 
@@ -178,6 +181,7 @@ impl<S: Store> Control<S> {
 
     /// Tells the short answers that are left to a store that lost them, and forgets all requests. The
     /// toolstack finds there what the guest did.
+    #[cfg(feature = "relink")]
     pub(crate) async fn tell_answers(&mut self) -> Result<(), Error> {
         let lost = core::mem::take(&mut self.requests);
         let pieces = lost.open.into_iter().filter_map(|((rid, seq), open)| {

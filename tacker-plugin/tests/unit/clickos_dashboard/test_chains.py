@@ -139,7 +139,7 @@ class FormsTest(base.PageTest):
         self.cloud.answers.update(answers())
         self.cloud.answers['GET /v2.0/ports'] = {'ports': [
             {'id': f'p{n}', 'name': f'VDU1-0-{n}', 'mac_address': f'mac{n}',
-             'device_id': cloud.SERVER,
+             'device_id': cloud.SERVER, 'project_id': self.tenant.id,
              'description': f'clickos-vnf:{cloud.VNF}'} for n in (1, 2)]}
         for n in (1, 2):
             port = self.cloud.answers['GET /v2.0/ports']['ports'][n - 1]

@@ -172,7 +172,7 @@ class OneModuleTest(base.TestCase):
         'tacker-plugin/clickos_osc/v1/event.py': {'server_actions'},
         'tacker-plugin/clickos_osc/v1/guest.py': {'find_server'},
         'tacker-plugin/clickos_osc/v1/hops.py': {'find_port', 'find_server'},
-        # The ports are the project's, and Tacker knows the server's id.
+        # The project's own ports, and servers by ids of Tacker's record.
         'tacker-plugin/clickos_osc/v1/vnf.py': {'ports', 'find_server'},
     }
     _PROXIES = {'network', 'compute', 'image', 'networkclient'}
