@@ -151,7 +151,7 @@ impl Toolstack {
         guest: &Guest,
         change: impl FnOnce(&mut Book) -> Result<T>,
     ) -> Result<T> {
-        let mut book = guest.ledger.book();
+        let mut book = guest.ledger.open_book()?;
         let mut new = book.clone();
         let answer = change(&mut new)?;
         if new != *book {
@@ -306,6 +306,33 @@ mod tests {
         let changes = settle(&world, 0);
         assert_eq!((changes.newest, changes.applied), (6, vec![5]));
         assert_eq!(changes.refused[0].message, "fw.config: bad rule");
+    }
+
+    #[test]
+    fn a_late_answer_of_a_guest_that_has_ended_changes_no_file() {
+        let world = running(&spec(1));
+        write(&world, 5, "allow icmp").unwrap();
+        let old = world.toolstack.table.get(&uuid(1)).unwrap();
+        let begin = |number| {
+            let (stamp, place) = (writes(number, "", false).stamp, Place::Request { rid: 0, seq: 1 });
+            world.toolstack.begin(&old, &stamp.unwrap(), place, false)
+        };
+        begin(6).unwrap();
+        let again = Spec {
+            number: 9,
+            replace: true,
+            ..spec(1)
+        };
+        world.toolstack.create(&again).unwrap();
+        let error = world.toolstack.close(&old, 6, &Ok(Marks::default()));
+        assert_eq!(error.unwrap_err().code, Code::DeadGuest);
+        let world = world.restart();
+        assert_eq!(settle(&world, 0).newest, 9);
+        // No file comes back after the end, either.
+        let old = world.toolstack.table.get(&uuid(1)).unwrap();
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.toolstack.set_left(&old, true).unwrap_err();
+        assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! The numbered changes of one guest (docs/adr/0071): the newest number, the verdicts, and the
 //! changes that the guest has not answered.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clickos_protocol::Marks;
@@ -251,6 +252,8 @@ fn stale(number: u64, why: &str) -> Error {
 pub struct Ledger {
     book: Mutex<Book>,
     order: Mutex<()>,
+    /// The guest was undone: its file is another guest's now, or gone.
+    has_ended: AtomicBool,
 }
 
 impl Ledger {
@@ -258,6 +261,30 @@ impl Ledger {
         Self {
             book: Mutex::new(book),
             order: Mutex::default(),
+            has_ended: AtomicBool::default(),
+        }
+    }
+
+    /// Lets nobody write the file any more, if `last` removes the rest of the guest.
+    ///
+    /// # Errors
+    /// Those of `last`.
+    pub fn end<T>(&self, last: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _book = self.book();
+        let done = last()?;
+        self.has_ended.store(true, Ordering::Relaxed);
+        Ok(done)
+    }
+
+    /// The book, for a change of it.
+    ///
+    /// # Errors
+    /// `dead-guest` after its end.
+    pub fn open_book(&self) -> Result<MutexGuard<'_, Book>> {
+        let book = self.book();
+        match self.has_ended.load(Ordering::Relaxed) {
+            false => Ok(book),
+            true => Err(Error::new(Code::DeadGuest, "the guest was destroyed")),
         }
     }
 
