@@ -38,7 +38,16 @@ impl Toolstack {
         let asked = {
             let _order = self.turn(&guest)?;
             control::begin_write(router, &args.writes, |seq| {
-                self.begin(&guest, stamp, Place::Request { rid, seq }, has_secrets)
+                let place = Place::Request { rid, seq };
+                let begun = begun(stamp, place, args.writes.len());
+                self.begin(
+                    &guest,
+                    stamp,
+                    Begun {
+                        has_secrets,
+                        ..begun
+                    },
+                )
             })?
         };
         let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
@@ -64,7 +73,8 @@ impl Toolstack {
         let proposal = {
             let _order = self.turn(&guest)?;
             control::propose(router, spec, |generation| {
-                self.begin(&guest, stamp, Place::Install { rid, generation }, false)
+                let place = Place::Install { rid, generation };
+                self.begin(&guest, stamp, begun(stamp, place, 0))
             })?
         };
         let answer = proposal.settle_or_keep();
@@ -161,14 +171,10 @@ impl Toolstack {
         Ok(answer)
     }
 
-    fn begin(&self, guest: &Guest, stamp: &Stamp, place: Place, has_secrets: bool) -> Result<()> {
+    fn begin(&self, guest: &Guest, stamp: &Stamp, change: Begun) -> Result<()> {
         self.change_book(guest, |book| {
             book.check(stamp)?;
-            book.begin(Begun {
-                number: stamp.number,
-                place,
-                has_secrets,
-            });
+            book.begin(change);
             Ok(())
         })
     }
@@ -224,6 +230,15 @@ impl Toolstack {
             }
         }
         Ok(())
+    }
+}
+
+fn begun(stamp: &Stamp, place: Place, writes: usize) -> Begun {
+    Begun {
+        number: stamp.number,
+        place,
+        has_secrets: false,
+        writes,
     }
 }
 
@@ -314,8 +329,9 @@ mod tests {
         write(&world, 5, "allow icmp").unwrap();
         let old = world.toolstack.table.get(&uuid(1)).unwrap();
         let begin = |number| {
-            let (stamp, place) = (writes(number, "", false).stamp, Place::Request { rid: 0, seq: 1 });
-            world.toolstack.begin(&old, &stamp.unwrap(), place, false)
+            let stamp = writes(number, "", false).stamp.unwrap();
+            let change = begun(&stamp, Place::Request { rid: 0, seq: 1 }, 1);
+            world.toolstack.begin(&old, &stamp, change)
         };
         begin(6).unwrap();
         let again = Spec {

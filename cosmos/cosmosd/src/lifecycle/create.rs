@@ -351,7 +351,9 @@ mod tests {
             let later = Instant::now() + std::time::Duration::from_secs(60);
             let make = |(guest, pooled): &(Arc<Guest>, Option<Arc<Guest>>)| {
                 let guests = (guest, pooled.as_deref());
-                world.toolstack.make_admitted(&spec(1), guests, later, |_| {})
+                world
+                    .toolstack
+                    .make_admitted(&spec(1), guests, later, |_| {})
             };
             let first = world.toolstack.admit_or_replace(&spec(1)).unwrap();
             assert_eq!(first.1.is_some(), is_pooled);
