@@ -6,7 +6,9 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use clickos_protocol::{ANSWER_MAX, ANSWER_NODES, Answer, Command, GUEST_PIECE, Joined, Joiner};
+use clickos_protocol::{
+    ANSWER_MAX, ANSWER_NODES, Answer, Command, GUEST_PIECE, Joined, Joiner, WRITES_MAX,
+};
 use xenstore::Error;
 use xenstore::Store;
 
@@ -16,6 +18,8 @@ const OPEN_MAX: usize = 16;
 const WAITING_MAX: usize = 1024;
 /// Pieces of an answer that are written at once.
 const AT_ONCE: usize = 32;
+/// Pieces of the longest answer to a write that was made: a line marks each write.
+const RETOLD: usize = (WRITES_MAX * "1023 command\n".len()).div_ceil(GUEST_PIECE) + 1;
 /// Bytes of a request beside the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
@@ -30,18 +34,18 @@ pub(crate) struct Requests {
 /// An answer that was not taken away yet.
 struct Open {
     nodes: usize,
-    /// Its only piece, to be told again to a store that lost it.
-    piece: Option<Vec<u8>>,
+    /// To be told again to a store that lost it; empty for a long one, which no write has.
+    pieces: Vec<Vec<u8>>,
 }
 
 impl Open {
     fn of(pieces: &[Vec<u8>]) -> Self {
-        let piece = match pieces {
-            [piece] => Some(piece.clone()),
-            _ => None,
-        };
         let nodes = pieces.len();
-        Self { nodes, piece }
+        let pieces = match nodes <= RETOLD {
+            true => pieces.to_vec(),
+            false => Vec::new(),
+        };
+        Self { nodes, pieces }
     }
 }
 
@@ -176,19 +180,14 @@ impl<S: Store> Control<S> {
         }
     }
 
-    /// Tells the short answers that are left to a store that lost them, and forgets all requests. The
+    /// Tells the answers that are left to a store that lost them, and forgets all requests. The
     /// toolstack finds there what the guest did.
     pub(crate) async fn tell_answers(&mut self) -> Result<(), Error> {
         let lost = core::mem::take(&mut self.requests);
-        let pieces = lost.open.into_iter().filter_map(|((rid, seq), open)| {
-            let path = format!("{}/0", node::response(rid, seq));
-            Some((path, open.piece?))
-        });
-        let pieces: Vec<_> = pieces.collect();
-        let values = pieces
-            .iter()
-            .map(|(path, piece)| (path.clone(), &piece[..]));
-        self.link.write_all(&values.collect::<Vec<_>>()).await
+        for ((rid, seq), open) in lost.open {
+            self.write_answer(rid, seq, &open.pieces).await?;
+        }
+        Ok(())
     }
 
     async fn write_answer(&self, rid: u8, seq: u32, pieces: &[Vec<u8>]) -> Result<(), Error> {
