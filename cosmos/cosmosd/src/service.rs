@@ -80,7 +80,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::MoveSettle>(NOVA, &Typed(CosmosService::settle_move)),
     of::<verb::MoveCancel>(NOVA, &Typed(CosmosService::cancel_move)),
     of::<verb::MoveReceive>(NOVA, &Typed(CosmosService::receive_move)).large(),
-    of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)),
+    of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)).large(),
     of::<verb::RemoveVif>(AGENT, &Typed(CosmosService::remove_vif)),
     of::<verb::Plug>(NOVA, &Typed(CosmosService::plug_vif)).large(),
     of::<verb::Unplug>(NOVA, &Typed(CosmosService::unplug_vif)),
@@ -642,6 +642,24 @@ mod tests {
             message: "the values have 5 bytes, the limit is 4".to_owned(),
         });
         assert_eq!(found, [value("12"), error, value("67"), value("")]);
+    }
+
+    #[test]
+    fn the_longest_history_moves() {
+        let places: Vec<_> = (0..clickos_protocol::WRITES_MAX).collect();
+        let numbers = 1..=cosmos_proto::VERDICTS as u64;
+        let numbers: Vec<_> = numbers.map(|n| (1 << 53) - n).collect();
+        let marked = |number| json!({"number": number, "commands": [], "edits": places});
+        let passing: Vec<_> = numbers.iter().map(marked).collect();
+        let changes = json!({
+            "incarnation": uuid(9), "newest": numbers[0], "applied": numbers, "passing": passing,
+        });
+        let routers: Vec<_> = (0..=clickos_protocol::MAX_RID).collect();
+        let args = json!({
+            "uuid": uuid(1), "routers": routers, "changes": changes, "timeout_ms": 60_000,
+        });
+        let error = bench().refused("move-arrive", args);
+        assert!(error.starts_with("no-such-guest"), "{error}");
     }
 
     #[test]
