@@ -64,6 +64,7 @@ impl Toolstack {
     }
 
     fn check_replacement(&self, old: &Guest, spec: &Spec) -> Result<Held> {
+        old.check_settled()?;
         let new = self.preview(old, spec)?;
         match old.state() {
             State::Running | State::Paused => self.host.check_instead(&new.domain, &old.domain)?,
@@ -147,6 +148,19 @@ mod tests {
         assert_eq!(rule(&world), "allow icmp");
         world.toolstack.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_guest_that_moves_is_not_replaced() {
+        let world = running();
+        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        guest.migrate_source.begin(7).unwrap();
+        let error = world.toolstack.create(&again()).err().unwrap();
+        assert_eq!(error.code, Code::Busy);
+        world.toolstack.forget_client(7);
+        assert_eq!(rule(&world), "deny all");
+        world.toolstack.create(&again()).unwrap();
+        assert_eq!(rule(&world), "allow icmp");
     }
 
     #[test]
