@@ -192,6 +192,11 @@ impl State {
         change.set.is_some() || change.forget.iter().any(|p| self.records.contains_key(p))
     }
 
+    /// True for a change that only ends kept requests.
+    pub fn forgets(&self, change: &Change) -> bool {
+        change.set.is_none() && change.not_kept.is_none() && self.differs(change)
+    }
+
     /// The requests after a change.
     fn after(&self, change: &Change) -> Vec<Keep> {
         let new = change.set.as_ref();
@@ -273,7 +278,7 @@ impl State {
             let is_free = place.kept_port().is_none_or(|port| ports.contains(&port));
             let waits = match is_free {
                 true => apply(&record.request).err(),
-                false => Some(NO_PORT.to_owned()),
+                false => Some(place.without_port()),
             };
             if waits.is_none() && place.is_port() {
                 ports.insert(place.clone());

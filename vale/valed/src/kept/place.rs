@@ -92,6 +92,11 @@ impl Place {
         })
     }
 
+    /// Why a request about a port waits while the port is not there.
+    pub fn without_port(&self) -> String {
+        format!("{}:{}: there is no such port", self.switch, self.name)
+    }
+
     pub fn is_port(&self) -> bool {
         self.what == What::Port
     }
