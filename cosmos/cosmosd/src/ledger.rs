@@ -277,7 +277,7 @@ impl Ledger {
         }
     }
 
-    /// Lets nobody write the file any more, if `last` removes the rest of the guest.
+    /// Refuses changes from now on, if `last` removes the rest of the guest.
     ///
     /// # Errors
     /// Those of `last`.
@@ -288,7 +288,7 @@ impl Ledger {
         Ok(done)
     }
 
-    /// The book, for a change of it.
+    /// The book, to be changed.
     ///
     /// # Errors
     /// `dead-guest` after its end.

@@ -45,7 +45,7 @@ pub fn read_many(
     Ok(values)
 }
 
-/// What the answers of a batch may hold in memory.
+/// The room for the answers of a batch in memory.
 struct Room {
     limit: usize,
     bytes: usize,
