@@ -273,11 +273,16 @@ class Client:
 
         :param configuration: document.Configuration
         :param keep: handlers whose writes the state keeps; None for all
+        :returns: False if the state was as wanted already
         """
         body = _body(configuration)
         if keep is not None:
             body['keep'] = sorted(keep)
-        self._send('PUT', State(state_id), '', body)
+        answer = self._send('PUT', State(state_id), '', body)
+        try:
+            return answer.json().get('changed') is not False
+        except (ValueError, AttributeError):
+            raise ks_exc.InvalidResponse(answer)
 
     def delete_state(self, state_id):
         """Forget a state that user_data refers to; may be called twice."""

@@ -20,6 +20,8 @@ PATIENCE_S = 60
 _LOOK_S = 0.05
 #: one that came twice counts once
 _ANSWER = re.compile(r'icmp_seq=(\d+) ttl=(?!.*DUP)')
+#: of ping -D: seconds of the wall clock
+_ANSWERED_AT = re.compile(r'^\[(\d+\.\d+)\] .*icmp_seq=\d+ ttl=', re.MULTILINE)
 _NUMBERS = 1 << 16
 #: printed at SIGQUIT
 _STATUS = re.compile(r'\d+/(\d+) packets')
@@ -80,6 +82,26 @@ def _missing(text, count):
 def answered(text):
     """Return the numbers of the requests that were answered."""
     return {int(number) for number in _ANSWER.findall(text)}
+
+
+def times_s(text):
+    """Return when each answer came, in seconds of the wall clock.
+
+    :param text: output of ``ping -D``
+    """
+    return [float(at) for at in _ANSWERED_AT.findall(text)]
+
+
+def silence_s(text):
+    """Return the longest time between two answers, in seconds.
+
+    :param text: output of ``ping -D``
+    :raises ValueError: if it has no two answers
+    """
+    found = times_s(text)
+    if len(found) < 2:
+        raise ValueError(f'ping: expected 2 answers, got {text[-300:]!r}')
+    return max(after - before for before, after in zip(found, found[1:]))
 
 
 class Running:

@@ -13,6 +13,7 @@ from nova.virt import configdrive
 from nova.virt import driver
 from nova.virt import event as virtevent
 from oslo_log import log as logging
+from oslo_utils import excutils
 
 from nova_clickos import availability
 from nova_clickos import beside
@@ -36,7 +37,7 @@ LOG = logging.getLogger(__name__)
 
 #: The image a server was created from, kept for its next start.
 _SHA256_KEY = 'clickos_image_sha256'
-#: tacker_clickos looks for it.
+#: tacker_clickos looks for it (docs/interfaces.md).
 _START_EVENT = 'clickos_start'
 #: The fault of a host whose folders take no files.
 _STATE_DIR = 'state_dir'
@@ -206,16 +207,20 @@ class ClickOSDriver(driver.ComputeDriver):
                   first=instance.launched_at is None)
 
     def _start(self, context, instance, network_info, first=False):
+        """Start a guest, and note it if this host cannot."""
+        with _told(context, instance):
+            self._make(context, instance, network_info, first)
+
+    def _make(self, context, instance, network_info, first=False):
         """Gather all a guest needs, and only then touch what runs.
 
         The guest forwards after clickos-api has confirmed that no newer
         change exists; else it starts again with that change.
         """
-        with _told(context, instance):
-            for _attempt in range(_STARTS):
-                needs = self._needs(context, instance, network_info, first)
-                if self._guests.start(instance, *needs):
-                    return
+        for _attempt in range(_STARTS):
+            needs = self._needs(context, instance, network_info, first)
+            if self._guests.start(instance, *needs):
+                return
         raise exception.GuestNotStarted(
             reason='the desired state changed in each of %d starts; try '
                    'again' % _STARTS)
@@ -289,9 +294,11 @@ class ClickOSDriver(driver.ComputeDriver):
         """Start the guest anew, soft and hard alike.
 
         While desired state, user_data or ports cannot be had, the running
-        guest is left alone.
+        guest is left alone. Nova then keeps the server ACTIVE, and calls the
+        reboot a success. So the outcome is an event of the action.
         """
-        self._start(context, instance, network_info)
+        with _noted(context, instance):
+            self._make(context, instance, network_info)
 
     def resume_state_on_host_boot(self, context, instance, network_info,
                                   share_info, block_device_info=None):
@@ -560,10 +567,24 @@ def _told(context, instance):
         raise
 
 
-def _tell(context, instance, error):
-    """Note why a host cannot start a guest, as an event of the action.
+@contextlib.contextmanager
+def _noted(context, instance):
+    """Note the outcome of a start, whatever it is."""
+    try:
+        yield
+    except Exception as e:
+        with excutils.save_and_reraise_exception():
+            _tell(context, instance, e)
+    _tell(context, instance)
 
-    Nova tries other hosts, and at the end tells only that none is left.
+
+def _tell(context, instance, error=None):
+    """Note the outcome of a start as an event of the action.
+
+    Nova says of a failed build only that no host is left to try. A lost note
+    fails no start.
+
+    :param error: why the host did not start the guest, or None
     """
     event = objects.InstanceActionEvent
     try:
@@ -571,9 +592,10 @@ def _tell(context, instance, error):
                           want_result=False, host=CONF.host)
         event.event_finish_with_failure(
             context, instance.uuid, _START_EVENT, exc_val=error,
-            exc_tb=error.__traceback__, want_result=False)
-    except nova_exception.InstanceActionNotFound:
-        LOG.warning('The guest does not start: %s', error, instance=instance)
+            exc_tb=error and error.__traceback__, want_result=False)
+    except Exception as e:
+        LOG.warning('The outcome of a start is not noted: %s: %s',
+                    error or 'the guest runs', e, instance=instance)
 
 
 def _refuse_files(instance, injected_files):

@@ -354,6 +354,7 @@ class Store:
         """Give a state a configuration, under the writes that it has.
 
         :param keep: handlers whose writes stay, None for all
+        :returns: False if the state is so already
         :raises errors.NotFound: if there is no such state
         :raises errors.TooLarge: if it is over the limits
         """
@@ -365,11 +366,12 @@ class Store:
                     if keep is None or pair[0] in keep]
             merged = states.merge(writes, kept)
             if row.configuration == configuration and merged == row.writes:
-                return
+                return False
             self._check(session, key, row.project_id, configuration, merged,
                         row.size)
             row.base = {'configuration': configuration, 'writes': writes}
             self._set(session, row, configuration, merged)
+            return True
 
     def reset(self, key):
         """Forget the changes of a state.

@@ -436,12 +436,14 @@ class Handlers:
 
         :param found: document.Configuration
         :param keep: handlers whose writes stay, None for all
+        :returns: False if the state was as wanted already
         """
         state = self._state(context, state_id, policy.STATE_CREATE)
-        self.store.rebase(state.key,
-                          *self._checked(state.project_id, found), keep)
+        changed = self.store.rebase(
+            state.key, *self._checked(state.project_id, found), keep)
         self._audit.tell(context, 'desired_state.update',
                          {'state_id': state_id})
+        return changed
 
     def _checked(self, project_id, found):
         """Return configuration and writes; their secrets are the project's.

@@ -179,7 +179,8 @@ _OTHER = {
     '/v1/states/{id}': {
         'put': _operation(
             'Give a state another configuration',
-            {200: _object(['id'], id=_UUID)},
+            {200: _object(['id', 'changed'], id=_UUID,
+                          changed={'type': 'boolean'})},
             _body(['config'], config=_CONFIG, config_name=_NAME,
                   writes=_WRITES, keep={
                       'type': ['array', 'null'], 'items': _TEXT,

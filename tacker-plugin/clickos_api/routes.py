@@ -125,10 +125,10 @@ def blueprint(handlers, limits):
     @routes.put('/states/<state_id>')
     def rebase_state(state_id):
         state_id = validation.uuid(state_id, 'state')
-        handlers.rebase_state(
+        changed = handlers.rebase_state(
             _context(), state_id,
             *validation.rebase_body(flask.request.get_data()))
-        return {'id': state_id}
+        return {'id': state_id, 'changed': changed}
 
     @routes.get('/states/<state_id>')
     def show_state(state_id):

@@ -8,9 +8,9 @@ from osc_lib import exceptions
 from clickos_osc import files
 from clickos_osc import shown
 
-HELP = ('Value of a property; <name>=@<file> takes a file, with an item a'
-        ' line if the property is a list; <name>=@@<text> is a text that'
-        ' begins with @. A list may be given as JSON, or with commas; may be'
+HELP = ('Value of a property. <name>=@<file> takes a file, with an item a'
+        ' line for a list. <name>=@@<text> is a text that begins with @.'
+        ' A list may be given as JSON, or with commas; may be'
         ' repeated')
 _WHOLE = ('integer', 'port')
 _LISTS = ('list', 'filter_rules', 'ipv4_list')

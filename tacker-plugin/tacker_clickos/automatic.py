@@ -6,26 +6,35 @@ an operation like any other: listed, notified, within the project's rights.
 """
 
 import collections
+import re
 import time
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ka_exceptions
+from openstack import exceptions as sdk_exceptions
 from oslo_config import cfg
 from oslo_log import log as logging
 
 from tacker_clickos import clickos_api
 from tacker_clickos import exception
+from tacker_clickos import in_place
 from tacker_clickos import state
 
 LOG = logging.getLogger(__name__)
 
 #: States of guests that a heal replaces.
 SICK = ('SHUTOFF', 'ERROR', 'DELETED')
+#: State of a guest that ended, and that its host can start.
+_ENDED = 'SHUTOFF'
 #: State of a guest that forwards, and hears of no change.
 UNREACHABLE = 'UNREACHABLE'
 #: Most heals of a VNF in a time, so that a broken one does not heal for ever.
 _MOST_HEALS = 5
 _WINDOW_S = 600
+#: A parameter of a heal.
+_ASKED = 'clickos_reboots'
+#: Nova's name of a request, which becomes a part of a path.
+_REQUEST = re.compile(r'req-[0-9A-Za-z-]{1,64}')
 _SERVICE_TYPE = 'nfv-orchestration'
 
 
@@ -41,10 +50,15 @@ class Tacker:
             region_name=connection.config.get_region_name() or None,
             user_agent='tacker-clickos')
 
-    def heal(self, vnf_id, vnfc_ids, cause):
-        """Heal guests; tell whether Tacker took the request."""
-        return self._post(vnf_id, 'heal', {
-            'vnfcInstanceId': list(vnfc_ids), 'cause': cause})
+    def heal(self, vnf_id, vnfc_ids, cause, asked):
+        """Heal guests; tell whether Tacker took the request.
+
+        :param asked: {server id: request} of reboots
+        """
+        body = {'vnfcInstanceId': list(vnfc_ids), 'cause': cause}
+        if asked:
+            body['additionalParams'] = {_ASKED: asked}
+        return self._post(vnf_id, 'heal', body)
 
     def scale(self, vnf_id, aspect, direction):
         """Scale by a step; tell whether Tacker took the request."""
@@ -75,26 +89,57 @@ class Healer:
     def __init__(self):
         self._times = {}
 
-    def heal(self, connection, vnf_id, sick):
+    def heal(self, connection, vnf_id, sick, server_ids):
         """Heal guests of a VNF.
 
+        Nova begins with those that ended before Tacker has begun: the heal
+        waits for these reboots, and asks for none of its own.
+
         :param sick: {VNFC id: state}
+        :param server_ids: {VNFC id: server}
         :returns: True if a heal began
         """
         if not self._may(vnf_id):
             return False
+        asked = _reboot(connection, [
+            server_ids[vnfc_id] for vnfc_id, state in sick.items()
+            if state == _ENDED and server_ids.get(vnfc_id)])
         cause = ', '.join('%s is %.60s' % each for each in sick.items())
-        if not Tacker(connection).heal(vnf_id, sick, cause[:255]):
-            return False
-        self._times[vnf_id].append(time.monotonic())
-        LOG.warning('VNF %s heals itself: %s', vnf_id, cause)
-        return True
+        begun = Tacker(connection).heal(vnf_id, sick, cause[:255], asked)
+        if begun or asked:
+            self._times[vnf_id].append(time.monotonic())
+            LOG.warning('VNF %s heals itself: %s', vnf_id, cause)
+        return begun
 
     def _may(self, vnf_id):
         times = self._times.setdefault(vnf_id, collections.deque())
         while times and times[0] < time.monotonic() - _WINDOW_S:
             times.popleft()
         return len(times) < _MOST_HEALS
+
+
+def _reboot(connection, server_ids):
+    """Ask Nova to make guests again; return {server id: request}."""
+    asked = {}
+    for server_id in server_ids:
+        try:
+            asked[server_id] = in_place.ask(connection, server_id)
+        except (sdk_exceptions.SDKException,
+                exception.ClickOSError) as error:
+            LOG.info('server %s does not start before its heal: %s',
+                     server_id, error)
+    return asked
+
+
+def asked(heal_request):
+    """Return {server id: request} of the reboots that a heal waits for.
+
+    :param heal_request: Tacker's HealVnfRequest, perhaps of a tenant
+    """
+    found = (heal_request.additional_params or {}).get(_ASKED)
+    found = found if isinstance(found, dict) else {}
+    return {server_id: request for server_id, request in found.items()
+            if isinstance(request, str) and _REQUEST.fullmatch(request)}
 
 
 class Silence:

@@ -106,17 +106,17 @@ class Client(object):
         """Give a guest's state another configuration.
 
         :param keep: handlers whose writes stay; None for all
-        :returns: False if there is no such state any more
+        :returns: whether the state changed; None if there is none any more
         :raises: HandlerRefused, ApiUnavailable
         """
         try:
             with _translated():
-                self._client.rebase_state(state_id, configuration, keep)
+                return self._client.rebase_state(state_id, configuration,
+                                                 keep)
         except exception.HandlerRefused as error:
             if error.code != _NO_STATE:
                 raise
-            return False
-        return True
+            return None
 
     def set_port_roles(self, port_id, roles):
         """Give a port roles, of port_roles.ROLES.

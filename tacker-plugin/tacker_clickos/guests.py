@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes and removes the guests of one VNF: ports, document, server."""
+"""Makes, heals and removes the guests of one VNF."""
 
 import dataclasses
 
@@ -8,6 +8,7 @@ from oslo_log import log as logging
 
 from tacker_clickos.clickgen import document as clickgen
 from tacker_clickos import clickos_api
+from tacker_clickos import in_place
 from tacker_clickos import links
 from tacker_clickos import networks
 from tacker_clickos import placement
@@ -103,6 +104,51 @@ class Guests(object):
             raise
         return made
 
+    def heal(self, wish, asked=None):
+        """Make a guest again, in its server or else in a new one; return it.
+
+        :param asked: {server id: request} of reboots that the watcher asked
+            for
+        :raises: GuestFailed if the old guest runs on; other errors if there
+            is no guest
+        """
+        return (self._heal_in_place(wish, asked or {})
+                or self.boot([wish])[0])
+
+    def _heal_in_place(self, wish, asked):
+        """Return the guest if its server could stay, else None."""
+        server = servers.named(self._connection, self._vnf_id,
+                               self._server_name(wish.name))
+        by_cp = server and self._ports_of(server, wish)
+        # Another package may ask for another host.
+        has_place = wish.keep is None or not wish.vdu.placement
+        if not by_cp or not has_place or not in_place.is_possible(
+                self._connection, server, wish.vdu):
+            return None
+        known, request = self.states.get(wish.name), asked.get(server.id)
+        changed = self._give_state(wish, by_cp)
+        if self.states[wish.name] != known:
+            return None
+        is_done = request and not changed and in_place.is_done(
+            self._connection, server, request)
+        if not is_done and not in_place.reboot(self._connection, server):
+            return None
+        LOG.info('VNF %s: guest %s began again in server %s', self._vnf_id,
+                 wish.name, server.id)
+        return Guest(wish.name, server, by_cp)
+
+    def _ports_of(self, server, wish):
+        """Return {CP: port}; None if the server lacks one."""
+        existing = ports.of_vnf(self._connection, self._vnf_id)
+        found = {cp: existing.get('%s-%s' % (wish.name, cp))
+                 for cp in wish.links}
+        if not all(port and port.device_id == server.id
+                   for port in found.values()):
+            return None
+        for cp, port in found.items():
+            ports.declare(self._connection, port, wish.vdu, cp)
+        return found
+
     def _clear(self, wishes):
         """Remove servers of these names, which an interrupted try has left.
         """
@@ -123,11 +169,7 @@ class Guests(object):
 
     def _start(self, wish):
         by_cp = self._ports(wish)
-        interfaces = [ports.interface(self._connection, cp, port,
-                                      wish.vdu.point(cp))
-                      for cp, port in by_cp.items()]
-        self._give_state(wish, clickgen.render(
-            wish.vdu.configuration, interfaces, wish.values))
+        self._give_state(wish, by_cp)
         server = servers.create(
             self._connection, self._marks, self._server_name(wish.name),
             wish.vdu, by_cp.values(),
@@ -138,12 +180,22 @@ class Guests(object):
                  server.id)
         return Guest(wish.name, server, by_cp)
 
-    def _give_state(self, wish, configuration):
-        """Give the guest's state a configuration, or make its state."""
+    def _give_state(self, wish, by_cp):
+        """Give the guest's state a configuration, or make its state.
+
+        :returns: False if the state is as it was
+        """
+        interfaces = [ports.interface(self._connection, cp, port,
+                                      wish.vdu.point(cp))
+                      for cp, port in by_cp.items()]
+        configuration = clickgen.render(wish.vdu.configuration, interfaces,
+                                        wish.values)
         known = self.states.get(wish.name)
-        if not known or not self._api.rebase_state(known, configuration,
-                                                   wish.keep):
+        changed = known and self._api.rebase_state(known, configuration,
+                                                   wish.keep)
+        if changed is None:
             self.states[wish.name] = self._api.create_state(configuration)
+        return changed is not False
 
     def _ports(self, wish):
         """Return {CP: port} in vif order; ports of an earlier guest stay."""
@@ -171,6 +223,19 @@ class Guests(object):
         return {cp: link if link.network_id else dataclasses.replace(
             link, network_id=made[link.internal.name])
             for cp, link in links.items()}
+
+    def only(self, names):
+        """Remove the servers of all other guests; return the Guests found.
+
+        Their ports are not looked up.
+        """
+        servers_of = {self._server_name(name): name for name in names}
+        found = servers.of_vnf(self._connection, self._vnf_id)
+        servers.delete(self._connection, [
+            server for server in found if server.name not in servers_of])
+        return {servers_of[server.name]: Guest(
+            servers_of[server.name], server, {})
+            for server in found if server.name in servers_of}
 
     def remove(self, server_ids=None):
         """Remove servers, all of the VNF's without a list; ports stay."""

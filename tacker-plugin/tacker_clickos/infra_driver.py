@@ -14,6 +14,7 @@ from tacker import objects
 from tacker.objects import fields
 from tacker.vnfm.infra_drivers import abstract_driver
 
+from tacker_clickos import automatic
 from tacker_clickos import chained
 from tacker_clickos import conf
 from tacker_clickos import connectivity
@@ -69,11 +70,11 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         """Make every guest of the VNF.
 
         Tacker calls it for a new VNF and, after delete, to heal a whole one.
-        A heal finds the ports still there, and the states of the guests with
-        their live handler writes.
+        A heal finds the servers and ports still there, and the states of the
+        guests with their live handler writes.
 
         :returns: the label Tacker keeps as instance_id
-        :raises: ClickOSError; no server is left, and no port of a new VNF
+        :raises: ClickOSError; of a new VNF no server and no port is left
         """
         info = vnf_instance.instantiated_vnf_info
         flavour = loader.load(vnf_package_path,
@@ -93,15 +94,14 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             vnf_instance.vnf_instance_name,
             state.Record.of(info) if healing else None,
             state.state_ids(vnf_instance) if healing else {})
-        with self._known_to_tacker(vnf_instance):
-            made = self._boot_all(fleet, wishes, keep_ports=healing)
+        if healing:
+            self._record_found(info, vim_connection_info.id, fleet)
+        with self._known_to_tacker(vnf_instance, healing):
+            self._make_all(vnf_instance, vim_connection_info.id, fleet,
+                           wishes, healing)
         info = vnf_instance.instantiated_vnf_info    # save() replaced it
-        for vnfc, guest in zip(info.vnfc_resource_info, made):
-            resources.record(info, vnfc, guest, vim_connection_info.id)
         state.set_param(info, state.PROPERTIES, values)
-        state.set_param(info, state.STATES, fleet.states)
         state.set_flavour(info, flavour, vnf_instance.vnfd_id)
-        fleet.record.keep(info)
         vnfd_dict['instance_id'] = info.instance_id
         scaling.announce(vnfd_dict, flavour.scaling,
                          instantiate_vnf_req.instantiation_level_id)
@@ -109,11 +109,13 @@ class ClickOSInfraDriver(connectivity.Connectivity,
 
     @staticmethod
     @contextlib.contextmanager
-    def _known_to_tacker(vnf_instance):
+    def _known_to_tacker(vnf_instance, stays=False):
         """Save instance_id before anything is made, and take it back.
 
         Tacker calls delete for a VNF with an instance_id only. If its
         conductor dies meanwhile, another one finds what this one made.
+
+        :param stays: after an error, too: there may be guests
         """
         before = vnf_instance.instantiated_vnf_info.instance_id
         _set_instance_id(vnf_instance, INSTANCE_PREFIX + vnf_instance.id)
@@ -121,7 +123,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             yield
         except Exception:
             with excutils.save_and_reraise_exception():
-                _set_instance_id(vnf_instance, before)
+                if not stays:
+                    _set_instance_id(vnf_instance, before)
 
     @staticmethod
     def _wanted_values(vdus, request, healing):
@@ -133,10 +136,26 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         update.check_size(vdus, values)
         return values
 
+    def _make_all(self, vnf_instance, vim_id, fleet, wishes, healing):
+        """Make the guests and record them; heal one after the other."""
+        info = vnf_instance.instantiated_vnf_info
+        made = (map(fleet.heal, wishes) if healing
+                else self._boot_all(fleet, wishes))
+        for vnfc, guest in zip(info.vnfc_resource_info, made):
+            resources.record(info, vnfc, guest, vim_id)
+            state.set_param(info, state.STATES, fleet.states)
+            fleet.record.keep(info)
+
     @staticmethod
-    def _boot_all(fleet, wishes, keep_ports):
-        if keep_ports:
-            return fleet.boot(wishes)
+    def _record_found(info, vim_id, fleet):
+        """Record the servers of a VNF: its heal may fail, or its conductor.
+        """
+        vnfcs = {state.name(vnfc): vnfc for vnfc in info.vnfc_resource_info}
+        for name, guest in fleet.only(vnfcs).items():
+            resources.record(info, vnfcs[name], guest, vim_id)
+
+    @staticmethod
+    def _boot_all(fleet, wishes):
         names = [wish.name for wish in wishes]
         fleet.sweep()      # what an interrupted attempt may have left
         fleet.forget(names)
@@ -169,16 +188,15 @@ class ClickOSInfraDriver(connectivity.Connectivity,
                vnf_instance=None, terminate_vnf_req=None):
         """Remove the guests; may be called again.
 
-        To heal, ports and states of the guests stay.
+        To heal, nothing is removed: instantiate_vnf makes each guest again.
 
         :raises: PortInChain, before anything is removed
         """
+        if terminate_vnf_req is None and self._is_healing(vnf_instance):
+            return
         connection = vim.connect(auth_attr)
         fleet = guests.Guests(connection, vnf_instance.id,
                               states=state.state_ids(vnf_instance))
-        if terminate_vnf_req is None and self._is_healing(vnf_instance):
-            fleet.remove()
-            return
         chained.require_none(connection, {
             port.id: name for name, port in ports.of_vnf(
                 connection, vnf_instance.id).items()})
@@ -209,15 +227,15 @@ class ClickOSInfraDriver(connectivity.Connectivity,
     @outages.outlived
     def heal_vnf(self, context, vnf_instance, vim_connection_info,
                  heal_vnf_request):
-        """Replace guests; each keeps its ports and its live handler writes.
+        """Make guests again; each keeps its ports and live handler writes.
 
-        :raises: ClickOSError; another heal starts where this one stopped
+        :raises: ClickOSError; another heal begins with the first guest
         """
         replacement.Replacement(
             context, vnf_instance, vim_connection_info,
-            heal_vnf_request.vnfc_instance_id).carry_out(
+            heal_vnf_request.vnfc_instance_id).heal(
                 objects.InstantiateVnfRequest.from_vnf_instance(
-                    vnf_instance))
+                    vnf_instance), automatic.asked(heal_vnf_request))
 
     def heal_vnf_wait(self, context, vnf_instance, vim_connection_info,
                       heal_vnf_request):

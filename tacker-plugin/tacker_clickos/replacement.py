@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces guests of a VNF: new servers with the states of the old ones."""
+"""Heals or replaces guests of a VNF; each keeps its state."""
 
 from tacker.vnflcm import utils as vnflcm_utils
 
@@ -13,7 +13,7 @@ from tacker_clickos.vnfd import values as vnfd_values
 
 
 class Replacement:
-    """Guests of a VNF that are to be replaced.
+    """Guests of a VNF that are to begin again.
 
     The package may be another one than that of the old guests. Then values of
     properties that it lacks end, and so do writes that its properties give.
@@ -30,33 +30,55 @@ class Replacement:
             vnflcm_utils.get_vnf_package_path(context, vnf_instance.vnfd_id),
             vnf_instance.instantiated_vnf_info.flavour_id)
 
-    def carry_out(self, request, before_boot=None):
-        """Replace the guests.
+    def heal(self, request, asked):
+        """Make the guests again, one after the other.
 
         :param request: names the networks, as InstantiateVnfRequest does
+        :param asked: see Guests.heal()
+        :raises: ClickOSError; another try begins with the first guest
+        """
+        sick, wishes, fleet = self._gather(request)
+        for vnfc, wish in zip(sick, wishes):
+            self._record(fleet, vnfc, fleet.heal(wish, asked))
+        self._finish()
+
+    def carry_out(self, request, before_boot):
+        """Replace the guests by others with other ports.
+
         :param before_boot: called once the old servers are gone
         :raises: ClickOSError; another try starts where this one stopped
         """
+        sick, wishes, fleet = self._gather(request)
+        fleet.remove([state.server_id(vnfc) for vnfc in sick])
+        before_boot()
+        for vnfc, guest in zip(sick, fleet.boot(wishes)):
+            self._record(fleet, vnfc, guest)
+        self._finish()
+
+    def _gather(self, request):
+        """Return the VNFCs, the wishes for them and the VNF's guests."""
         info = self._vnf.instantiated_vnf_info
         sick = [vnfc for vnfc in info.vnfc_resource_info
                 if vnfc.id in self._vnfc_ids]
-        values = self._values()
         wishes = guests.wishes(
-            self._flavour.vdus, sick, request, values, state.kept_handlers(
-                info, self._flavour, self._vnf.vnfd_id))
-        fleet = guests.Guests(self._connection, self._vnf.id,
-                              self._vnf.vnf_instance_name,
-                              state.Record.of(info),
-                              state.state_ids(self._vnf))
-        fleet.remove([state.server_id(vnfc) for vnfc in sick])
-        if before_boot is not None:
-            before_boot()
-        for vnfc, guest in zip(sick, fleet.boot(wishes)):
-            resources.record(info, vnfc, guest, self._vim_id)
-        state.set_param(info, state.PROPERTIES, values)
+            self._flavour.vdus, sick, request, self._values(),
+            state.kept_handlers(info, self._flavour, self._vnf.vnfd_id))
+        return sick, wishes, guests.Guests(
+            self._connection, self._vnf.id, self._vnf.vnf_instance_name,
+            state.Record.of(info), state.state_ids(self._vnf))
+
+    def _record(self, fleet, vnfc, guest):
+        """Record a guest at once: Tacker saves it though a later one fails.
+        """
+        info = self._vnf.instantiated_vnf_info
+        resources.record(info, vnfc, guest, self._vim_id)
         state.set_param(info, state.STATES, fleet.states)
-        state.set_flavour(info, self._flavour, self._vnf.vnfd_id)
         fleet.record.keep(info)
+
+    def _finish(self):
+        info = self._vnf.instantiated_vnf_info
+        state.set_param(info, state.PROPERTIES, self._values())
+        state.set_flavour(info, self._flavour, self._vnf.vnfd_id)
         state.show(self._vnf)
 
     def _values(self):

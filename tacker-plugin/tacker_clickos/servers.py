@@ -33,7 +33,7 @@ def of_vnf(connection, vnf_id):
             if (server.metadata or {}).get(VNF_KEY) == vnf_id]
 
 
-def _named(connection, vnf_id, name):
+def named(connection, vnf_id, name):
     """Return the VNF's server of a name, or None."""
     return next((server for server in of_vnf(connection, vnf_id)
                  if server.name == name), None)
@@ -55,17 +55,30 @@ def create(connection, marks, name, vdu, ports, user_data, hints=None):
     """
     wanted = dict(
         name=name, image_id=_image(connection, vdu.image),
-        flavor_id=_flavor(connection, vdu),
+        flavor_id=_flavor(connection, vdu).id,
         networks=[{'port': port.id} for port in ports], user_data=user_data,
         config_drive=False, metadata=marks)
     if hints:
         wanted['scheduler_hints'] = hints
     try:
         return outages.once(
-            lambda: _named(connection, marks[VNF_KEY], name),
+            lambda: named(connection, marks[VNF_KEY], name),
             lambda: connection.compute.create_server(**wanted))
     except sdk_exceptions.HttpException as error:
         raise _unusable('server', name, error.details or str(error))
+
+
+def is_as_wanted(connection, server, vdu):
+    """Tell whether a server has a VDU's image and flavor, as they are now.
+
+    A server has a copy of its flavor, without the flavor's id.
+    """
+    flavor, copy = _flavor(connection, vdu), server.flavor
+    return (getattr(server.image, 'id', None)
+            == _image(connection, vdu.image)
+            and (copy.original_name, copy.ram, copy.vcpus)
+            == (flavor.name, flavor.ram, flavor.vcpus)
+            and _has_specs(copy, vdu.specs))
 
 
 def wait_active(connection, servers):
@@ -86,19 +99,23 @@ def wait_active(connection, servers):
 
 def _is_active(connection, server):
     if server.status == 'ERROR':
-        raise _failed(server, reason(connection, server),
-                      exception.ServerFailed if _is_passing(server)
-                      else exception.GuestFailed)
+        told = (getattr(server, 'fault', None) or {}).get('message')
+        raise failed(server, told, reason(connection, server))
     return server.status == 'ACTIVE'
 
 
-def _is_passing(server):
-    """Tell whether Nova may start a server like this one at another time.
+def failed(server, told, reason):
+    """Return the error of a guest that did not start.
 
-    Nova's own faults begin with these words, a guest's with a file's name.
+    Nova's own faults begin with certain words, a guest's with a file's name.
+    After one of Nova's, the guest may start at another time.
+
+    :param told: why it did not start, or None
+    :param reason: what the tenant reads
     """
-    told = (getattr(server, 'fault', None) or {}).get('message')
-    return not told or _PASSING_FAULT.match(told) is not None
+    is_passing = not told or _PASSING_FAULT.match(told)
+    return _failed(server, reason, exception.ServerFailed if is_passing
+                   else exception.GuestFailed)
 
 
 def reason(connection, server):
@@ -119,13 +136,22 @@ def reason(connection, server):
 
 
 def _told_by_hosts(connection, server):
-    for action in connection.compute.server_actions(server):
-        found = connection.compute.get_server_action(action.request_id,
-                                                     server)
-        for event in found.events or []:
-            event = event if isinstance(event, dict) else event.to_dict()
+    for action in actions(connection, server):
+        for event in events(connection, server, action.request_id):
             if event.get('event') == START_EVENT and event.get('details'):
                 yield event['details']
+
+
+def actions(connection, server):
+    """Return what was done to a server, as Nova lists it."""
+    return connection.compute.server_actions(server)
+
+
+def events(connection, server, request_id):
+    """Return the events of a server's action, as dicts."""
+    found = connection.compute.get_server_action(request_id, server)
+    return [event if isinstance(event, dict) else event.to_dict()
+            for event in found.events or []]
 
 
 def fault(server):
@@ -180,7 +206,7 @@ def _image(connection, name):
 
 
 def _flavor(connection, vdu):
-    """Return the flavor's id: the named one, or the smallest that fits."""
+    """Return the flavor: the named one, or the smallest that fits."""
     flavors = list(connection.compute.flavors(get_extra_specs=True)
                    if vdu.specs else connection.compute.flavors())
     if vdu.flavor:
@@ -195,7 +221,7 @@ def _flavor(connection, vdu):
             *('%s=%s' % spec for spec in sorted(vdu.specs.items()))]),
             'is not in Nova')
     return min(fits, key=lambda flavor: (flavor.ram, flavor.vcpus,
-                                         flavor.id)).id
+                                         flavor.id))
 
 
 def _has_specs(flavor, specs):

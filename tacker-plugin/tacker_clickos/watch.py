@@ -130,8 +130,11 @@ class Watcher(object):
                 vnf_id, vnfc_id = servers_of[server.id]
                 sick.setdefault(vnf_id, {})[vnfc_id] = what, server.id
         for vnf_id, found in sick.items():
-            if self._healer.heal(connection, vnf_id, {
-                    vnfc: what for vnfc, (what, _server) in found.items()}):
+            if self._healer.heal(
+                    connection, vnf_id,
+                    {vnfc: what for vnfc, (what, _server) in found.items()},
+                    {vnfc: server for vnfc, (_what, server)
+                     in found.items()}):
                 for _what, server_id in found.values():
                     del servers_of[server_id]
 
@@ -153,7 +156,9 @@ class Watcher(object):
         sick = automatic.sick_guests(vnf_instance, states)
         sick.update(self._silence.lasting(vnf_instance, states))
         if sick:
-            self._healer.heal(connection, vnf_instance.id, sick)
+            self._healer.heal(connection, vnf_instance.id, sick, {
+                vnfc.id: state.server_id(vnfc) for vnfc in
+                vnf_instance.instantiated_vnf_info.vnfc_resource_info})
             return
         healed = automatic.of(vnf_instance).get('healed') or ()
         _connection, servers_of = self._healed.setdefault(

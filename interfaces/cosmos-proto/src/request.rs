@@ -121,7 +121,7 @@ pub struct History {
     /// The newest that the guest accepted.
     #[serde(deserialize_with = "applied")]
     pub applied: Vec<u64>,
-    /// Which writes of these changes are no values.
+    /// The writes of these changes that are no values.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",

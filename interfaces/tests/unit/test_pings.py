@@ -75,6 +75,26 @@ class JudgeTest(unittest.TestCase):
             pings.judge('ping: connect: Network is unreachable', 2)
 
 
+class SilenceTest(unittest.TestCase):
+
+    def output(self, *times_s):
+        return ''.join(
+            f'[{at:.6f}] 64 bytes from 10.1.0.9: icmp_seq={number} ttl=62 '
+            'time=0.2 ms\n' for number, at in enumerate(times_s, 1))
+
+    def test_the_longest_time_between_two_answers(self):
+        text = self.output(1000.5, 1000.75, 1002, 1002.25)
+        self.assertEqual(1.25, pings.silence_s(text))
+        self.assertEqual([1000.5, 1000.75, 1002, 1002.25],
+                         pings.times_s(text))
+        self.assertEqual({1, 2, 3, 4}, pings.answered(text))
+
+    def test_without_answers_nothing_is_known(self):
+        for text in (self.output(1000), _LOSSY):
+            with self.assertRaisesRegex(ValueError, 'expected 2 answers'):
+                pings.silence_s(text)
+
+
 class RunningTest(unittest.TestCase):
 
     def start(self, late, lost):

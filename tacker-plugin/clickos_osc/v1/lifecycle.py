@@ -98,10 +98,10 @@ class VnfsCommand(Progress, command.Lister):
 
 
 class HealVnf(VnfsCommand):
-    """Replace the guests of VNFs by new ones.
+    """Make the guests of VNFs again, one after the other.
 
-    The new guests have the same ports, addresses and accepted values.
-    Without --vnfc all guests are replaced.
+    The new guests have the same ports, addresses and accepted values. Tables,
+    such as connections of a NAT, end. Without --vnfc all guests are healed.
 
     Examples:
       openstack clickos vnf heal edge --wait

@@ -70,8 +70,8 @@ class ShowVnf(command.ShowOne):
 class SetVnf(lifecycle.Progress, command.ShowOne):
     """Change properties, networks, package or description of a VNF.
 
-    Properties with a handler change while the guests run. A network or a
-    package replaces guests: a network at once, a package at the next heal.
+    Properties with a handler change while the guests run. A network replaces
+    guests at once. They have a package after the next heal.
     The command waits for the end if it has to know it for the next step.
 
     Examples:

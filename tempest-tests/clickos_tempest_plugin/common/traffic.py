@@ -168,10 +168,10 @@ class Machine:
     def ping(self, other):
         """Start a ping that runs until a test takes its result.
 
-        Its first request is answered.
+        Its first request is answered. Its output has the time of each answer.
         """
         running = pings.Running(self.start(
-            'ping', '-n', '-i', str(PING_INTERVAL_S), other.ip))
+            'ping', '-n', '-D', '-i', str(PING_INTERVAL_S), other.ip))
         running.wait()
         return running
 

@@ -2,7 +2,7 @@
 //! Handlers as programs see them.
 use alloc::string::String;
 
-/// What a write of a handler is. Only a value says how an element is to be from now on, so only
+/// The kinds of handlers by what a write of one is. Only a value says how an element is to be from now on, so only
 /// values are kept and repeated when a guest starts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a write of an element's handler of this name is, whatever the class.
+    /// Tells the kind of an element's handler by its name, whatever the class.
     pub fn of(name: &str) -> Self {
         match name {
             "add" | "add_user" | "ctrl" | "delete" | "insert" | "remove" | "remove_user"
@@ -40,7 +40,7 @@ pub struct HandlerInfo {
     pub read: bool,
     /// True if programs can write it.
     pub write: bool,
-    /// What a write is.
+    /// Tells what a write is.
     pub kind: Kind,
 }
 
@@ -53,7 +53,7 @@ pub struct Listed {
     pub read: bool,
     /// True if programs can write it.
     pub write: bool,
-    /// What a write is.
+    /// Tells what a write is.
     pub kind: Kind,
 }
 

@@ -282,7 +282,7 @@ impl Router {
         text.map(String::into_bytes)
     }
 
-    /// What a write of a handler is; a value if there is no such handler.
+    /// Tells what a write of a handler is: a value if there is no such handler.
     pub fn handler_kind(&self, name: &str) -> Kind {
         self.engine.info(name).map_or(Kind::Value, |info| info.kind)
     }

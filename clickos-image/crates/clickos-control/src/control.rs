@@ -28,6 +28,7 @@ pub(crate) enum Resumed {
     /// It goes on in a new domain, maybe on another host.
     Elsewhere,
     /// The store began anew, and its toolstack looks for lost answers.
+    #[cfg(feature = "relink")]
     NewStore,
 }
 
@@ -141,6 +142,7 @@ impl<S: Store> Control<S> {
         self.link.write(ROOT, b"").await?;
         match resumed {
             Resumed::Elsewhere => self.requests = Requests::default(),
+            #[cfg(feature = "relink")]
             Resumed::NewStore => self.tell_answers().await?,
         }
         self.told.clear();

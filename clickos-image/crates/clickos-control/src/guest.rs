@@ -85,6 +85,7 @@ impl<S: Store + 'static> Guest<S> {
     }
 
     /// As [`Guest::resume`], after the store began anew: it tells the answers again that are left.
+    #[cfg(feature = "relink")]
     pub fn relink(&mut self) {
         self.resumed.set(Some(Resumed::NewStore));
     }

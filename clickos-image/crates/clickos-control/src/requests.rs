@@ -6,9 +6,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use clickos_protocol::{
-    ANSWER_MAX, ANSWER_NODES, Answer, Command, GUEST_PIECE, Joined, Joiner, WRITES_MAX,
-};
+use clickos_protocol::{ANSWER_MAX, ANSWER_NODES, Answer, Command, GUEST_PIECE, Joined, Joiner};
 use xenstore::Error;
 use xenstore::Store;
 
@@ -19,7 +17,9 @@ const WAITING_MAX: usize = 1024;
 /// Pieces of an answer that are written at once.
 const AT_ONCE: usize = 32;
 /// Pieces of the longest answer to a write that was made: a line marks each write.
-const RETOLD: usize = (WRITES_MAX * "1023 command\n".len()).div_ceil(GUEST_PIECE) + 1;
+#[cfg(feature = "relink")]
+const RETOLD: usize =
+    (clickos_protocol::WRITES_MAX * "1023 command\n".len()).div_ceil(GUEST_PIECE) + 1;
 /// Bytes of a request beside the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
@@ -35,17 +35,20 @@ pub(crate) struct Requests {
 struct Open {
     nodes: usize,
     /// To be told again to a store that lost it; empty for a long one, which no write has.
+    #[cfg(feature = "relink")]
     pieces: Vec<Vec<u8>>,
 }
 
 impl Open {
     fn of(pieces: &[Vec<u8>]) -> Self {
-        let nodes = pieces.len();
-        let pieces = match nodes <= RETOLD {
-            true => pieces.to_vec(),
-            false => Vec::new(),
-        };
-        Self { nodes, pieces }
+        Self {
+            nodes: pieces.len(),
+            #[cfg(feature = "relink")]
+            pieces: match pieces.len() <= RETOLD {
+                true => pieces.to_vec(),
+                false => Vec::new(),
+            },
+        }
     }
 }
 
@@ -182,6 +185,7 @@ impl<S: Store> Control<S> {
 
     /// Tells the answers that are left to a store that lost them, and forgets all requests. The
     /// toolstack finds there what the guest did.
+    #[cfg(feature = "relink")]
     pub(crate) async fn tell_answers(&mut self) -> Result<(), Error> {
         let lost = core::mem::take(&mut self.requests);
         for ((rid, seq), open) in lost.open {

@@ -348,6 +348,37 @@ class StartAgainTest(base.DriverTestCase):
             self.assertEqual({base.UUID: runs}, self.cosmosd.guests)
         self.assertNotIn('destroy', self.cosmosd.verbs())
 
+    def outcome(self):
+        """Return what the driver noted last."""
+        finish = self.action_events.event_finish_with_failure
+        (_context, uuid, name), noted = finish.call_args
+        self.assertEqual((base.UUID, 'clickos_start'), (uuid, name))
+        self.assertEqual(self.action_events.event_start.call_count,
+                         finish.call_count)
+        return noted['exc_val'], noted['exc_tb']
+
+    def reboot(self):
+        self.driver.reboot(None, self.server, base.network_info(), 'HARD')
+
+    def test_the_outcome_of_each_reboot_is_noted(self):
+        self.reboot()
+        self.assertEqual((None, None), self.outcome())
+        for code, kind in (('bad-config', exception.GuestNotStarted),
+                           ('no-memory', exception.HostCannotStart)):
+            self.cosmosd.faults['create'] = code, 'why'
+            self.assertRaises(kind, self.reboot)
+            error, trace = self.outcome()
+            self.assertIsInstance(error, kind)
+            self.assertIsNotNone(trace)
+        self.assertEqual(3, self.action_events.event_start.call_count)
+
+    def test_a_note_that_is_lost_fails_no_reboot(self):
+        self.action_events.event_start.side_effect = ValueError('no answer')
+        self.reboot()
+        self.assertIn(base.UUID, self.cosmosd.guests)
+        self.cosmosd.faults['create'] = 'bad-config', 'why'
+        self.assertRaises(exception.GuestNotStarted, self.reboot)
+
     def test_only_a_guest_that_waits_goes_with_a_lost_answer(self):
         real = self.cosmosd._do_create
         for is_made in (False, True):

@@ -17,7 +17,8 @@ from clickos_api import openapi
 
 #: Kind of the object that an id names, by the first part of a path.
 PATHS = {'servers': 'server', 'vnfs': 'vnf', 'states': 'state',
-         'secrets': 'secret', 'chains': 'chain', 'ports': 'port'}
+         'secrets': 'secret', 'chains': 'chain', 'ports': 'port',
+         'catalog': None}     # packages of the operator, for all projects
 #: The same by the name of a property or a parameter of a query. None names
 #: no object: a guest's incarnation is a number that it made.
 NAMES = {'server': 'server', 'server_id': 'server', 'to': 'server',

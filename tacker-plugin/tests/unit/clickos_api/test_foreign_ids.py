@@ -142,7 +142,8 @@ class ForeignIdsTest(base.TestCase):
                                [(value, 'VDU1', own['vnfc'])])
 
     def test_every_id_of_every_route(self):
-        found = list(foreign.operations(self.app))
+        found = [each for each in foreign.operations(self.app)
+                 if foreign.PATHS[each.kind]]
         self.assertGreater(len(found), 30)
         for operation in found:
             with self.subTest(f'{operation.method} {operation.path}'):

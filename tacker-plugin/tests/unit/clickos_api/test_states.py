@@ -55,11 +55,13 @@ class ReferenceTest(base.TestCase):
 
     def test_a_state_that_exists_keeps_its_writes(self):
         self.put('3', 'a.x')
-        self.assertEqual(200, self.call('PUT', self.path, json=BODY)[0])
+        self.assertEqual((200, {'id': self.state_id, 'changed': False}),
+                         self.call('PUT', self.path, json=BODY))
         self.assertEqual(2, self.call('GET', self.path)[1]['revision'])
         new = {**BODY, 'config': 'Discard;', 'writes': [['c.x', '9'],
                                                         ['a.x', '8']]}
-        self.assertEqual(200, self.call('PUT', self.path, json=new)[0])
+        self.assertEqual((200, {'id': self.state_id, 'changed': True}),
+                         self.call('PUT', self.path, json=new))
         body = self.call('GET', self.path)[1]
         self.assertEqual(
             ('Discard;', 3, [['c.x', '9'], ['b.x', '2'], ['a.x', '3']]),

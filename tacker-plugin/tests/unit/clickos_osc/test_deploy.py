@@ -62,9 +62,9 @@ class DeployTestCase(test_lifecycle.TackerTestCase):
 
     def find_network(self, name, ignore_missing):
         if name == 'twice':
-            raise sdk_exc.DuplicateResource('x')
+            raise sdk_exc.DuplicateResource(message='x')
         if name not in 'lr':
-            raise sdk_exc.NotFoundException('x')
+            raise sdk_exc.NotFoundException(message='x')
         return types.SimpleNamespace(id=f'net-{name}')
 
     def put(self, name, content):

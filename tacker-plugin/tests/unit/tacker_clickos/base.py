@@ -113,6 +113,7 @@ class Cloud:
         self.fault = None          # every new server ends in ERROR with it
         self.refuse = {}           # server id -> (status, code, message)
         self.actions = []          # of every server, as Nova lists them
+        self.reboot = {}           # changes the events of a reboot
         self.stuck = None          # no server can be deleted, for this reason
         self.port_error = None
         self.pairs = []
@@ -138,6 +139,7 @@ class Cloud:
         proxy.get_server_action.side_effect = (
             lambda action, server: next(
                 each for each in self.actions if each.request_id == action))
+        proxy.post.side_effect = self._act
         proxy.servers.side_effect = lambda name=None: iter(
             [s for s in self.servers.values() if not name or name in s.name])
         proxy.server_groups.side_effect = (
@@ -188,10 +190,43 @@ class Cloud:
         server = resource(
             id=server_id, name=wanted['name'], metadata=wanted['metadata'],
             status='ERROR' if self.fault else 'ACTIVE',
-            fault={'message': self.fault}, wanted=wanted, task_state=None)
+            fault={'message': self.fault}, wanted=wanted, task_state=None,
+            power_state=1, host_id='host',
+            image=resource(id=wanted.get('image_id')),
+            flavor=self._flavor_copy(wanted.get('flavor_id')))
         self.servers[server_id] = server
+        for network in wanted.get('networks', ()):
+            self.ports[network['port']].device_id = server_id
         self.calls.append(('create', wanted['name']))
         return server
+
+    def _flavor_copy(self, flavor_id):
+        """Return a flavor as Nova shows it at a server."""
+        flavor = next((each for each in self.compute.flavors()
+                       if each.id == flavor_id), None)
+        return flavor and resource(
+            original_name=flavor.name, ram=flavor.ram, vcpus=flavor.vcpus,
+            extra_specs={})
+
+    def _act(self, path, json):
+        """Reboot a server as the compute driver and Nova do."""
+        _servers, server_id, _action = path.strip('/').split('/')
+        self.calls.append(('act', server_id, json))
+        server = self._get_server(server_id)
+        request = 'req-%d' % len(self.calls)
+        events = {
+            'clickos_start': {'result': 'Success', 'details': None},
+            'compute_reboot_instance': {'result': 'Success',
+                                        'finish_time': 'now'}}
+        events = {name: event for name, event in {
+            **events, **self.reboot.get('events', {})}.items() if event}
+        self.actions.append(resource(
+            request_id=request, action='reboot', events=[
+                {'event': name, **event} for name, event in events.items()]))
+        vars(server).update({'status': 'ACTIVE', 'power_state': 1},
+                            **self.reboot.get('server', {}))
+        return mock.Mock(spec_set=('status_code', 'headers'), status_code=202,
+                         headers={'x-openstack-request-id': request})
 
     def _get_server(self, server_id):
         if server_id not in self.servers:
@@ -205,6 +240,9 @@ class Cloud:
             self.servers[server_id].fault = {'message': self.stuck}
             return
         self.servers.pop(server_id, None)
+        for port in self.ports.values():
+            if getattr(port, 'device_id', None) == server_id:
+                port.device_id = ''
 
     def _create_network(self, **wanted):
         network = resource(id=uuidutils.generate_uuid(), subnets=[],
@@ -285,10 +323,11 @@ class Cloud:
         old = self.desired.get(state_id, {'revision': 0, 'writes': []})
         kept = [pair for pair in old['writes']
                 if pair[0] in json.get('keep', [pair[0]])]
-        self.desired[state_id] = {
-            'revision': old['revision'] + 1, 'config': json['config'],
-            'writes': _overlaid(json['writes'], kept)}
-        return 201, {'id': state_id}
+        new = {'config': json['config'],
+               'writes': _overlaid(json['writes'], kept)}
+        changed = new != {key: old.get(key) for key in new}
+        self.desired[state_id] = {**new, 'revision': old['revision'] + changed}
+        return 201, {'id': state_id, 'changed': changed}
 
     def state(self, server_id):
         """Return the state that a server's user_data refers to."""

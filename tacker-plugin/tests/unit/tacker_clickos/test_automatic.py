@@ -6,6 +6,7 @@ from unittest import mock
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions as ka_exceptions
+from openstack import exceptions as sdk_exceptions
 from tacker import objects
 import yaml
 
@@ -42,6 +43,10 @@ class TackerCase(test_watch.WatcherCase):
                                 status_code=202, text='')
         self.post = self.patch(adapter.Adapter, 'post',
                                return_value=self.answer)
+        self.cloud.compute.post.side_effect = lambda path, json: mock.Mock(
+            spec_set=('status_code', 'headers'), status_code=202,
+            headers={
+                'x-openstack-request-id': 'req-' + path.split('/')[2]})
         self.now = 1000.0
         self.patch(automatic.time, 'monotonic', side_effect=lambda: self.now)
 
@@ -65,6 +70,48 @@ class HealTest(TackerCase):
         self.assertEqual(('heal', [self.ids[1]]),
                          (what, body['vnfcInstanceId']))
         self.assertIn('is SHUTOFF', body['cause'])
+
+    def test_nova_begins_with_a_guest_that_ended_before_tacker_does(self):
+        self.alive()
+        self.watcher.look()
+        self.servers[1].status = 'SHUTOFF'
+        self.post.side_effect = lambda *_, **__: (
+            self.cloud.compute.post.assert_called_once_with(
+                '/servers/s1/action', json={'reboot': {'type': 'HARD'}})
+            or self.answer)
+        self.watcher.glance()
+        ((_what, body),) = self.posted()
+        self.assertEqual({'clickos_reboots': {
+            's1': 'req-s1'}}, body['additionalParams'])
+        self.assertEqual(body['additionalParams']['clickos_reboots'],
+                         automatic.asked(objects.HealVnfRequest(
+                             additional_params=body['additionalParams'])))
+
+    def test_only_a_guest_that_ended_begins_so_early(self):
+        self.servers = [test_watch.server('s1', 'ERROR')]
+        self.watcher.look()
+        ((_what, body),) = self.posted()
+        self.assertNotIn('additionalParams', body)
+        self.cloud.compute.post.assert_not_called()
+
+    def test_a_heal_without_an_answer_of_nova(self):
+        self.alive()
+        self.servers[1].status = 'SHUTOFF'
+        for error in (sdk_exceptions.ConflictException(),
+                      exception.Unanswered(service='Nova', reason='x')):
+            self.post.reset_mock()
+            self.cloud.compute.post.side_effect = error
+            self.watcher.look()
+            ((_what, body),) = self.posted()
+            self.assertNotIn('additionalParams', body)
+
+    def test_early_reboots_that_tacker_refuses_end(self):
+        self.answer.status_code = 409
+        self.alive()
+        self.servers[1].status = 'SHUTOFF'
+        for _time in range(20):
+            self.watcher.look()
+        self.assertEqual(5, self.cloud.compute.post.call_count)
 
     def test_a_guest_that_stays_unreachable_is_healed(self):
         self.alive()

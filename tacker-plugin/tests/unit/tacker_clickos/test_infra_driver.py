@@ -514,7 +514,8 @@ class TerminateTest(DriverTestCase):
         self.assertEqual({}, self.cloud.servers)
 
 
-class HealTest(DriverTestCase):
+class HealCase(DriverTestCase):
+    """A VNF to be healed."""
 
     def setUp(self):
         super().setUp()
@@ -531,12 +532,13 @@ class HealTest(DriverTestCase):
             None, f'/v1/servers/{self.old.id}/handlers', 'POST',
             {'writes': [list(pair) for pair in writes]})
 
-    def heal_guest(self):
+    def heal_guest(self, additional_params=None):
         self.driver.heal_vnf(
             context=None, vnf_instance=self.vnf,
             vim_connection_info=base.vim_connection(),
             heal_vnf_request=mock.Mock(
-                vnfc_instance_id=[self.info.vnfc_resource_info[0].id]))
+                vnfc_instance_id=[self.info.vnfc_resource_info[0].id],
+                additional_params=additional_params))
 
     def heal_whole(self):
         arguments = dict(plugin=None, context=None, vnf_id='x',
@@ -544,21 +546,27 @@ class HealTest(DriverTestCase):
         self.driver.delete(terminate_vnf_req=None, **arguments)
         self.driver.delete_wait(**arguments)
         params = self.info.additional_params
-        self.vnf.instantiated_vnf_info = (
-            base.vnf_instance().instantiated_vnf_info)
+        self.vnf.instantiated_vnf_info = base.vnf_instance(
+            len(self.info.vnfc_resource_info)).instantiated_vnf_info
         request = base.instantiate_request()
         request.additional_params = params
         self.instantiate(request)
 
-    def assertHealed(self, writes):
+    def assertHealed(self, writes, in_place=True):
         server = self.only_server()
-        self.assertNotEqual(self.old.id, server.id)
+        self.assertEqual(in_place, self.old.id == server.id)
+        self.assertEqual(in_place, ('act', self.old.id, {
+            'reboot': {'type': 'HARD'}}) == self.cloud.calls[-1])
         self.assertEqual(self.old_ports, set(self.cloud.ports))
         self.assertEqual(writes, self.document(server)['writes'])
         self.assertEqual(
             server.id,
             self.info.vnfc_resource_info[0].compute_resource.resource_id)
         self.assertEqual(1, len(self.cloud.desired))
+
+
+class HealTest(HealCase):
+    """Each guest begins again in its server."""
 
     def test_a_guest_keeps_its_ports_and_live_rules(self):
         self.live(['fw.config', 'deny all'], ['left_in.reset', ''])
@@ -614,17 +622,6 @@ class HealTest(DriverTestCase):
         self.assertEqual([['fw.config', 'allow icmp']],
                          self.document(self.only_server())['writes'])
 
-    def test_a_guest_whose_server_is_gone(self):
-        del self.cloud.servers[self.old.id]
-        self.heal_guest()
-        self.assertHealed([['fw.config', 'allow icmp']])
-
-    def test_a_port_that_is_gone_is_made_again(self):
-        gone = next(iter(self.cloud.ports))
-        del self.cloud.ports[gone]
-        self.heal_guest()
-        self.assertEqual(2, len(self.cloud.ports))
-
     def change_package(self):
         """Let the VNF have another package, which renames the element."""
         self.vnf.vnfd_id = 'another'
@@ -657,6 +654,35 @@ class HealTest(DriverTestCase):
         self.heal_guest()
         self.assertHealed([['fw.config', 'allow tcp']])
 
+    def test_the_state_is_active_again(self):
+        self.vnf.vnf_metadata = {'clickos_state': '{"x": "DELETED"}'}
+        self.heal_guest()
+        self.assertEqual(
+            {self.info.vnfc_resource_info[0].id: 'ACTIVE'},
+            json.loads(self.vnf.vnf_metadata['clickos_state']))
+
+
+class ReplacementTest(HealTest):
+    """Each guest begins again in another server, since its host fails."""
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.reboot = {'server': {'status': 'ERROR'}}
+
+    def assertHealed(self, writes, in_place=False):
+        super().assertHealed(writes, in_place)
+
+    def test_a_guest_whose_server_is_gone(self):
+        del self.cloud.servers[self.old.id]
+        self.heal_guest()
+        self.assertHealed([['fw.config', 'allow icmp']])
+
+    def test_a_port_that_is_gone_is_made_again(self):
+        gone = next(iter(self.cloud.ports))
+        del self.cloud.ports[gone]
+        self.heal_guest()
+        self.assertEqual(2, len(self.cloud.ports))
+
     def test_a_heal_that_fails_loses_no_live_rule(self):
         self.live(['fw.config', 'deny all'])
         self.cloud.fault = 'no memory'
@@ -680,13 +706,6 @@ class HealTest(DriverTestCase):
         request.additional_params = self.info.additional_params
         self.instantiate(request)
         self.assertHealed([['fw.config', 'deny all']])
-
-    def test_the_state_is_active_again(self):
-        self.vnf.vnf_metadata = {'clickos_state': '{"x": "DELETED"}'}
-        self.heal_guest()
-        self.assertEqual(
-            {self.info.vnfc_resource_info[0].id: 'ACTIVE'},
-            json.loads(self.vnf.vnf_metadata['clickos_state']))
 
 
 class NotSupportedTest(DriverTestCase):

@@ -331,7 +331,7 @@ class ReleaseTest(OutagesCase):
 
 
 class GuestsTest(base.CloudTestCase):
-    """What an interrupted try has left is found by the next one."""
+    """The next try finds what an interrupted one has left."""
 
     def setUp(self):
         super().setUp()

@@ -167,11 +167,15 @@ class OneModuleTest(base.TestCase):
             'find_server'},
         'tacker-plugin/clickos_dashboard/api/chains.py': {
             'sfc_port_chains', 'sfc_port_pair_groups'},
+        # Neutron finds those that the project may use; two are refused.
+        'tacker-plugin/clickos_osc/networks.py': {'find_network'},
         'tacker-plugin/clickos_osc/v1/chain.py': {
             'sfc_port_chains', 'find_flavor'},
         'tacker-plugin/clickos_osc/v1/event.py': {'server_actions'},
         'tacker-plugin/clickos_osc/v1/guest.py': {'find_server'},
         'tacker-plugin/clickos_osc/v1/hops.py': {'find_port', 'find_server'},
+        # The project's own ports, and servers by ids of Tacker's record.
+        'tacker-plugin/clickos_osc/v1/vnf.py': {'ports', 'find_server'},
     }
     _PROXIES = {'network', 'compute', 'image', 'networkclient'}
     _LISTS = {name for module in (compute_proxy, image_proxy, network_proxy)

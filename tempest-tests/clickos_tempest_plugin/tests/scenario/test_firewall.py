@@ -3,6 +3,8 @@
 
 import time
 
+from clickos_client import pings
+from oslo_log import log as logging
 from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
@@ -14,6 +16,11 @@ from clickos_tempest_plugin.tests.scenario import case
 
 ICMP = 'allow icmp, deny all'
 NO_HTTP, OPEN = case.NO_HTTP, case.OPEN
+#: Requests that are answered after a heal before its silence is measured.
+AFTER_HEAL = 5
+MAX_SILENCE_S = 1
+
+LOG = logging.getLogger(__name__)
 
 
 class FirewallTest(case.FirewallCase):
@@ -109,15 +116,52 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
         properties = self.metadata('clickosProperties')
         self.assertIn('rules', properties)
         for _ in range(2):     # a healed guest must not forget it either
-            old_id = self.server_id
+            self.host.kill_guest(self.server_id)
             self.tenant.heal_whole(self.vnf_id)
-            self.server_id = self.tenant.server_id(self.vnf_id)
-            self.assertNotEqual(old_id, self.server_id)
-            self.assertEqual([], self.host.leftovers(old_id))
+            self.assertEqual(self.server_id,
+                             self.tenant.server_id(self.vnf_id))
             self.assertEqual(ICMP.split(', '), self.rules())
             self.assertEqual(properties, self.metadata('clickosProperties'))
             self.assertEqual(addresses, self.tenant.addresses(self.vnf_id))
             self.assertTrue(self.left.can_ping(self.right))
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e5a')
+    def test_a_heal_of_a_running_guest_is_a_short_silence(self):
+        self.clickos.write_handler(self.server_id, 'fw.config', ICMP)
+        silences_s = []
+        for heal in (self.tenant.heal, self.tenant.heal_whole):
+            before = self.host.leftovers(self.server_id)
+            ping = self.left.ping(self.right)
+            heal(self.vnf_id)
+            self.await_answers(ping)
+            silences_s.append(pings.silence_s(ping.text()))
+            self.assertEqual(self.server_id,
+                             self.tenant.server_id(self.vnf_id))
+            self.assertNotEqual(before,
+                                self.host.leftovers(self.server_id))
+            self.assertEqual(ICMP.split(', '), self.rules())
+        LOG.info('Silences of heals: %s s', silences_s)
+        self.assertLess(max(silences_s), MAX_SILENCE_S)
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e5b')
+    def test_a_killed_guest_begins_again_in_its_server(self):
+        ping = self.left.ping(self.right)
+        self.host.kill_guest(self.server_id)
+        self.wait_server(('SHUTOFF',))
+        found_s = time.time()
+        self.tenant.heal(self.vnf_id)
+        self.await_answers(ping)
+        back_s = next(at for at in pings.times_s(ping.text())
+                      if at > found_s)
+        self.assertEqual(self.server_id, self.tenant.server_id(self.vnf_id))
+        LOG.info('A killed guest is back after %.2f s', back_s - found_s)
+
+    @staticmethod
+    def await_answers(ping):
+        """Wait for answers to requests that ping sends from now on."""
+        ping.wait(max(pings.answered(ping.text())) + AFTER_HEAL)
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e05')
