@@ -10,6 +10,7 @@ import functools
 import io
 import pathlib
 import re
+import stat
 import uuid
 import zipfile
 
@@ -39,7 +40,8 @@ class Entry:
 
 def entries(folder):
     """List the packages of a folder by name; none without a folder."""
-    return [_entry(path, *_look(path)) for path in _paths(folder)]
+    looks = [(path, _look(path)) for path in _paths(folder)]
+    return [_entry(path, *look) for path, look in looks if look]
 
 
 def content(folder, name):
@@ -47,10 +49,14 @@ def content(folder, name):
 
     :raises CatalogError: if there is no such package, or it is too large
     """
-    path = next((each for each in _paths(folder) if each.stem == name), None)
+    path = next((each for each in _paths(folder)
+                 if each.stem == name and _look(each)), None)
     if path is None:
         raise CatalogError(f'{name[:64]}: no such package in the catalog')
-    return _bytes(path)
+    try:
+        return _bytes(path)
+    except OSError as exc:
+        raise CatalogError(f'{path.name}: {exc.strerror}')
 
 
 def with_fresh_id(csar):
@@ -60,14 +66,13 @@ def with_fresh_id(csar):
     """
     try:
         entry = descriptor_reader.entry(csar)
+        found = descriptor_reader.files(csar)
     except descriptor_reader.Damaged as exc:
         raise CatalogError(str(exc))
     fresh = str(uuid.uuid4()).encode()
     packed = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(csar)) as source, \
-            zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as target:
-        for info in source.infolist():
-            text = source.read(info)
+    with zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as target:
+        for info, text in found:
             if info.filename == entry:
                 text, count = _ID.subn(rb'\g<1>' + fresh, text)
                 if count != 1:
@@ -82,9 +87,13 @@ def _paths(folder):
 
 
 def _look(path):
-    """Return what tells whether a file has changed."""
-    found = path.stat()
-    return found.st_mtime_ns, found.st_size
+    """Return what tells whether a file has changed; None for no file."""
+    try:
+        found = path.stat()
+    except OSError:     # it is gone by now, or a link to nothing
+        return None
+    return (found.st_mtime_ns, found.st_size) if stat.S_ISREG(
+        found.st_mode) else None
 
 
 @functools.lru_cache(MOST)

@@ -106,6 +106,20 @@ def find(network, name):
     return _only(found, 'chain', name)
 
 
+def find_network(network, name):
+    """Return the network of this id, or of this name.
+
+    Another project can share a network of any name. So the project's own
+    network of a name comes first.
+    """
+    named = [each for each in network.networks(name=name)
+             if each.name == name]
+    return _only(list(network.networks(id=name))
+                 or [each for each in named
+                     if each.project_id == network.get_project_id()]
+                 or named, 'network', name)
+
+
 def hops(network, chain):
     """List the Hops of a chain in order."""
     groups = {group.id: group for group in network.sfc_port_pair_groups()}

@@ -16,6 +16,8 @@ from clickos_client import plain_yaml
 
 MAX_BYTES = plain_yaml.MAX_BYTES
 MAX_FILES = 256
+#: Bytes of all files of a package; tacker_clickos takes no more.
+MAX_UNPACKED = 16 * 1024 * 1024
 #: More fields than a form of use has.
 MAX_FIELDS = 256
 #: Characters of an error, which may repeat what the package says.
@@ -58,6 +60,19 @@ def entry(csar):
     """
     with _opened(csar) as archive:
         return _entry(archive)
+
+
+def files(csar):
+    """Return [(zipfile.ZipInfo, bytes)] of a CSAR's files.
+
+    :raises Damaged: as read(), and if they are too large
+    """
+    with _opened(csar) as archive:
+        size = sum(info.file_size for info in archive.infolist())
+        if size > MAX_UNPACKED:
+            raise Damaged(f'the package: {size} bytes when unpacked, the'
+                          f' limit is {MAX_UNPACKED}')
+        return [(info, archive.read(info)) for info in archive.infolist()]
 
 
 def product(csar):
@@ -144,8 +159,9 @@ def _descriptor(archive, entry, document):
                             'flavour_id', default='')),
         'description': str(_dig(document, 'description', default='')),
         'vdus': [_vdu(archive, entry, str(name), node, policies)
-                 for name, node in _items(nodes)
-                 if _dig(node, 'type') == _VDU],
+                 for name, node in _few('VDUs', (
+                     each for each in _items(nodes)
+                     if _dig(each[1], 'type') == _VDU))],
         'connection_points': _few('connection points', (
             {'name': name, 'vdu': vdu, 'internal': internal}
             for _order, name, vdu, internal in sorted(points,

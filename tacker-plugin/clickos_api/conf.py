@@ -35,13 +35,14 @@ same server waits as long for its turn.
 """),
     cfg.IntOpt('guest_threads', default=64, min=1, max=1024, help="""
 Threads that wait for agents, beside those of HTTP. More requests to guests at
-a time get 503.
+a time get 503. One project leaves an eighth of them to others.
 """),
     cfg.IntOpt('waiting_threads', default=32, min=1, max=1024, help="""
 Threads of HTTP that may wait for guests at a time, or for their turn. A write
 beyond that gets 202 at once, a read 503. Keep it below the WSGI server's
-threads by 8 at least: 4 more wait for slow guests. One project leaves 4 to
-others, and writes leave half of them to reads.
+threads by 8 at least: 4 more wait for slow guests, at most 3 of one project.
+One project leaves 4 to others. Writes leave half of them to reads, and those
+of one project a quarter of the rest to others.
 """),
     cfg.FloatOpt('read_queue', default=5, min=0, max=60, help="""
 Seconds that a read waits for its turn at most; then it gets 503. A guest

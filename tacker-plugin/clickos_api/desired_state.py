@@ -31,7 +31,7 @@ _MARGIN_S = 2
 _PENDING = 8
 #: Bytes of a project's quota for each state that it made, beside its texts.
 _STATE_BYTES = 1024
-#: Verdicts without effect that a state keeps, the newest.
+#: Verdicts without effect on it that a state keeps, the newest.
 _REFUSALS = 16
 
 _retried = db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
@@ -251,26 +251,29 @@ class Store:
     def _take(self, row, change, passing):
         """Change the state as a change says that the guest accepted."""
         kept = states.values(change.body, passing)
-        change.replaced = states.replaced(row.configuration, row.writes, kept)
-        row.configuration, row.writes = states.changed(
-            row.configuration, row.writes, kept)
-        row.revision += 1
-        row.size = states.size(row.configuration, row.writes)
-        row.updated_at = now()
+        if kept:    # else it is no revision, and takes no older one's place
+            change.replaced = states.replaced(row.configuration, row.writes,
+                                              kept)
+            row.configuration, row.writes = states.changed(
+                row.configuration, row.writes, kept)
+            row.revision += 1
+            row.size = states.size(row.configuration, row.writes)
+            row.updated_at = now()
         change.status, change.revision = states.APPLIED, row.revision
         change.body = None
 
     def _compact(self, session, key):
         """Forget the oldest verdicts."""
         session.flush()
-        for is_applied, limit in ((True, self._max_revisions),
-                                  (False, _REFUSALS)):
-            status = models.Change.status
+        table = models.Change
+        for is_revision, limit in ((True, self._max_revisions),
+                                   (False, _REFUSALS)):
             old = session.scalars(
-                sa.select(models.Change.number)
-                .where(models.Change.state_key == key,
-                       status == states.APPLIED if is_applied else
-                       status.in_(tuple(outcomes.TEXTS)))
+                sa.select(table.number)
+                .where(table.state_key == key,
+                       table.replaced.is_not(None) if is_revision else
+                       table.replaced.is_(None),
+                       table.status != states.PENDING)
                 .order_by(models.Change.number.desc()).offset(limit)
                 .limit(1000)).all()
             if old:

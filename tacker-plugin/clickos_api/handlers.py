@@ -140,7 +140,7 @@ class Handlers:
                                         ' guest of the same project')
         guests = self.fusing.flows(giver, takers, self._guest)
         given = self.read_waiting(giver, lambda: self.workers.submit(
-            giving.give, *guests).result())
+            giver.project_id, giving.give, *guests).result())
         self._audit.tell(context, 'flows.give', {
             'server_id': giver.id, 'to': to, 'flows': given})
         return given
@@ -161,7 +161,7 @@ class Handlers:
         """Ask a guest, for work of read_waiting()."""
         return self._where_it_is(
             server, lambda where: self.workers.submit(
-                method, where.require_host(), where.id,
+                where.project_id, method, where.require_host(), where.id,
                 *arguments).result())
 
     def read_waiting(self, server, work):
@@ -288,7 +288,7 @@ class Handlers:
                 may_wait=seat is not None)
             try:
                 job = self.workers.submit(
-                    self._carry_out, server, ticket, change,
+                    server.project_id, self._carry_out, server, ticket, change,
                     seat.timed(method) if seat else method, *arguments)
             except errors.ApiError as exc:
                 self.store.fail(server.state_key, ticket.number, exc)

@@ -59,7 +59,8 @@ def at(store, key, revision):
         newer = session.scalars(
             sa.select(models.Change)
             .where(models.Change.state_key == key,
-                   models.Change.revision > revision)
+                   models.Change.revision > revision,
+                   models.Change.replaced.is_not(None))
             .order_by(models.Change.revision.desc())).all()
         if len(newer) != row.revision - revision:
             raise _no_revision(revision)

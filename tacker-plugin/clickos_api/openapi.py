@@ -2,6 +2,7 @@
 """The version document and the OpenAPI description, both without a token."""
 
 import json
+import re
 
 from clickos_client import flows
 from clickos_client import limits
@@ -242,7 +243,7 @@ _PARAMETERS = {
                  'pattern': '^([A-Za-z0-9_@]+[.])?[A-Za-z0-9_]+$'}},
     'package': {'name': 'package', 'in': 'path', 'required': True,
                 'schema': {'type': 'string', 'maxLength': 255,
-                           'pattern': '^[A-Za-z0-9_-]+$'}},
+                           'pattern': '^[A-Za-z0-9_.-]+$'}},
     'number': {'name': 'number', 'in': 'path', 'required': True,
                'schema': _NUMBER},
     'vnfc': {'name': 'vnfc', 'in': 'query', 'schema': {
@@ -258,6 +259,7 @@ _PARAMETERS = {
     'secrets': {'name': 'secrets', 'in': 'query', 'schema': {
         'enum': ['true']}, 'description': 'With the values of its secrets'},
 }
+_IN_PATH = re.compile(r'{(\w+)}')
 
 
 def _paths():
@@ -270,8 +272,7 @@ def _paths():
 
 
 def _parameters(path):
-    names = [name for name in ('id', 'name', 'number')
-             if f'{{{name}}}' in path]
+    names = _IN_PATH.findall(path)
     if path.startswith('/v1/vnfs/'):
         names.append('vnfc')
     return [_parameter(name) for name in names]

@@ -32,46 +32,55 @@ class Reading:
 
     def _read(self, server, names, max_age_s, ask):
         """Return {name: (value, age) or errors.ApiError}."""
-        kept = self._kept(server, names, max_age_s)
-        for where, inner in self._places(server, [
-                name for name in names if name not in kept]):
-            kept |= self._in_turn(server, where, inner, max_age_s, ask)
-        return kept
+        found = {}
+        for where, inner in self._places(server, names):
+            found |= self._kept(where, inner, max_age_s)
+            rest = {name: there for name, there in inner.items()
+                    if name not in found}
+            if rest:
+                found |= self._in_turn(where, rest, max_age_s, ask)
+        return found
 
-    def _kept(self, server, names, max_age_s):
-        return {} if max_age_s is None else self.values.get(
-            server.id, names, max_age_s)
+    def _kept(self, where, inner, max_age_s):
+        """Return what is kept of the guest that would answer.
+
+        The same handler has another guest when a chain is fused.
+        """
+        kept = {} if max_age_s is None else self.values.get(
+            where.id, list(inner.values()), max_age_s)
+        return {name: kept[there] for name, there in inner.items()
+                if there in kept}
 
     def _places(self, server, names):
         """Return [(Server, {name: name there})]: of a fused chain's hop."""
-        if not names:
-            return []
         fused, hop = self._operations.fusing.of_hop(server) or (None, None)
         there = {name: hop.in_fused(name) for name in names
                  if hop and hop.in_fused(name)}
         here = {name: name for name in names if name not in there}
         return [pair for pair in ((fused, there), (server, here)) if pair[1]]
 
-    def _in_turn(self, server, where, inner, max_age_s, ask):
+    def _in_turn(self, where, inner, max_age_s, ask):
         """Ask the guest when it is this read's turn.
 
         Another read may have brought the values meanwhile.
         """
         def read():
-            kept = self._kept(server, inner, max_age_s)
+            kept = self._kept(where, inner, max_age_s)
             rest = {name: there for name, there in inner.items()
                     if name not in kept}
-            return kept | (self._asked(server, where, rest, max_age_s, ask)
+            return kept | (self._asked(where, rest, max_age_s, ask)
                            if rest else {})
         return self._operations.read_waiting(where, read)
 
-    def _asked(self, server, where, inner, max_age_s, ask):
+    def _asked(self, where, inner, max_age_s, ask):
         asked_s = time.monotonic()
         answers = dict(zip(inner, ask(where, list(inner.values()))))
         values_now = {name: answer for name, answer in answers.items()
                       if not isinstance(answer, errors.ApiError)}
         if max_age_s is not None:
-            self.values.keep(server.id, values_now, asked_s)
+            self.values.keep(where.id, {
+                inner[name]: value for name, value in values_now.items()},
+                asked_s)
         return answers | {name: (value, 0)
                           for name, value in values_now.items()}
 

@@ -19,8 +19,9 @@ from clickos_api import errors
 #: Changes of one guest that wait 2 s at most, and its reads under way: more of
 #: them if it answered the last one in time.
 CHANGES, READS, SWIFT_READS = 8, 2, 6
-#: Seats of slow guests, beyond the others; and those that a project leaves.
-_OF_SLOW = 4
+#: Seats of slow guests, beyond the others; how many of them a project may
+#: have; and seats that a project leaves.
+_OF_SLOW, _SLOW_OF_PROJECT = 4, 3
 _FOR_OTHERS = 4
 #: Seconds after which a guest is slow, and for how long it is called so.
 _SLOW_S = 1
@@ -132,19 +133,32 @@ class Places:
                     if each.server_id == seat.server_id
                     and each.is_read == seat.is_read]
         if self._is_slow(seat.server_id):
-            slow = {each.server_id for each in self._seats
-                    if self._is_slow(each.server_id)}
-            if sum(each.server_id in slow for each in self._seats) \
-                    >= _OF_SLOW or len(of_guest) >= READS:
+            if len(of_guest) >= READS or not self._has_slow_seat(seat):
                 return False
-        elif not seat.is_read and not self._has_room_for_change(of_guest):
+        elif not seat.is_read and (len(of_guest) >= CHANGES
+                                   or not self._has_room_for_change(seat)):
             return False
         return self._has_seat(seat)
 
-    def _has_room_for_change(self, of_guest):
-        """Changes leave half of the seats to reads."""
-        changes = sum(not each.is_read for each in self._seats)
-        return len(of_guest) < CHANGES and changes < max(1, self._limit // 2)
+    def _has_slow_seat(self, seat):
+        """Tell if a seat of slow guests is free.
+
+        Guests that have become slow may have more seats than their project
+        may have; that takes none from others.
+        """
+        slow = collections.Counter(each.project_id for each in self._seats
+                                   if self._is_slow(each.server_id))
+        return slow[seat.project_id] < _SLOW_OF_PROJECT and sum(
+            min(count, _SLOW_OF_PROJECT)
+            for count in slow.values()) < _OF_SLOW
+
+    def _has_room_for_change(self, seat):
+        """Changes leave half of the seats to reads, a quarter to others."""
+        changes = [each.project_id for each in self._seats
+                   if not each.is_read]
+        most = max(1, self._limit // 2)
+        return len(changes) < most and changes.count(
+            seat.project_id) < max(1, most * 3 // 4)
 
     def _has_seat(self, seat):
         """Tell if a seat is free; the longest queue may lose its last."""
@@ -236,39 +250,52 @@ def _busy(server, why):
 class Workers:
     """A bounded number of requests to guests.
 
+    One project leaves an eighth of them to others: guests that hang keep
+    requests under way.
+
     :param limit: requests at a time
     """
 
     def __init__(self, limit):
         self._limit = limit
+        self._of_project = max(1, limit - max(1, limit // 8))
         self._pool = None
         self._lock = threading.Lock()
-        self._busy = 0
+        self._busy = collections.Counter()
 
     @property
     def busy(self):
         """How many requests are under way."""
-        return self._busy
+        return self._busy.total()
 
-    def submit(self, function, *arguments):
+    def submit(self, project_id, function, *arguments):
         """Begin a request; return its future.
 
+        :param project_id: of the guest
         :raises errors.Unavailable: (code busy) if too many are under way
         """
         with self._lock:
-            if self._busy >= self._limit:
-                raise errors.Unavailable(
-                    f'{self._limit} requests to guests are under way; try'
-                    ' again', code='busy')
-            self._busy += 1
+            self._require_room(project_id)
+            self._busy[project_id] += 1
             if self._pool is None:   # not before the WSGI server forks
                 self._pool = futures.ThreadPoolExecutor(
                     self._limit, thread_name_prefix='guest')
-        return self._pool.submit(self._run, function, *arguments)
+        return self._pool.submit(self._run, project_id, function, *arguments)
 
-    def _run(self, function, *arguments):
+    def _require_room(self, project_id):
+        for count, limit, whose in (
+                (self._busy.total(), self._limit, ''),
+                (self._busy[project_id], self._of_project,
+                 f' of project {project_id}')):
+            if count >= limit:
+                raise errors.Unavailable(
+                    f'{limit} requests to guests{whose} are under way; try'
+                    ' again', code='busy')
+
+    def _run(self, project_id, function, *arguments):
         try:
             return function(*arguments)
         finally:
             with self._lock:
-                self._busy -= 1
+                self._busy[project_id] -= 1
+                self._busy += collections.Counter()    # without zeros

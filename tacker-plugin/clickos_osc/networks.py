@@ -3,10 +3,12 @@
 
 import ipaddress
 
-from openstack import exceptions as sdk_exc
 from osc_lib import exceptions
 
+from clickos_osc import lazy
 from clickos_osc import shown
+
+chains = lazy.module('clickos_client.chains')
 
 HELP = ('Network of a connection point, by name or ID, and maybe addresses of'
         ' its port; may be repeated')
@@ -49,13 +51,10 @@ def _link(manager, point, text):
 
 
 def _find(manager, point, name):
-    network = manager.sdk_connection.network
     try:
-        return network.find_network(name, ignore_missing=False).id
-    except sdk_exc.DuplicateResource:
-        raise _bad(point, f'several networks are called {name}; use an ID')
-    except sdk_exc.SDKException:
-        raise _bad(point, f'no network is called {name}')
+        return chains.find_network(manager.sdk_connection.network, name).id
+    except chains.ChainError as exc:
+        raise _bad(point, str(exc))
 
 
 def _address(point, text):

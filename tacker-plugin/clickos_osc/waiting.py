@@ -66,7 +66,12 @@ class Waiter:
         deadline_s = time.monotonic() + self._timeout_s
         try:
             while True:
-                self._look(started, ended, seen)
+                try:
+                    self._look(started, ended, seen)
+                except exceptions.CommandError as exc:
+                    raise exceptions.CommandError(_goes_on(
+                        [each for each in started if each not in ended],
+                        str(exc)))
                 left = [each for each in started if each not in ended]
                 if not left:
                     return ended

@@ -3,7 +3,9 @@
 
 Tacker would answer 202, and the operation would fail later: after it removed
 guests, or without the name of a property. The drivers judge what this host
-cannot read, such as a package on another host.
+cannot read, such as a package on another host. This thread serves all
+projects: it parses no package (judgement.py), and holds no connection to the
+database while it waits.
 """
 
 import re
@@ -16,13 +18,12 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import chained
 from tacker_clickos import exception
+from tacker_clickos import judgement
+from tacker_clickos import outages
 from tacker_clickos import ports
+from tacker_clickos import rows
 from tacker_clickos import state
-from tacker_clickos import update
 from tacker_clickos import vim
-from tacker_clickos.vnfd import loader
-from tacker_clickos.vnfd import model
-from tacker_clickos.vnfd import values as vnfd_values
 
 LOG = logging.getLogger(__name__)
 
@@ -43,13 +44,10 @@ def judge_update(context, path, body):
         return
     vnf_instance = _vnf(context, path.rstrip('/').rpartition('/')[2])
     info = vnf_instance and vnf_instance.instantiated_vnf_info
-    if not info or vnf_instance.instantiation_state != _INSTANTIATED:
-        return
-    flavour = _flavour(context, vnf_instance, info.flavour_id)
-    if flavour:
-        wanted = update.parse(sent) if isinstance(sent, str) else sent
-        update.Update(flavour.vdus, info, state.in_force(vnf_instance),
-                      wanted).judge()
+    if info and vnf_instance.instantiation_state == _INSTANTIATED:
+        _ask(context, vnf_instance, 'update', info.flavour_id, {
+            'guests': judgement.of(info), 'wanted': sent,
+            'in_force': state.in_force(vnf_instance)})
 
 
 def judge(context, path, body):
@@ -77,54 +75,51 @@ def _vnf(context, vnf_id):
         return None
 
 
-def _flavour(context, vnf_instance, flavour_id):
-    """Return the model.Flavour of a VNF's package, None without one here."""
+def _ask(context, vnf_instance, kind, flavour_id, about):
+    """Refuse what the package of a VNF does not allow, if it is here."""
     try:
-        return loader.load(vnflcm_utils.get_vnf_package_path(
-            context, vnf_instance.vnfd_id), flavour_id)
-    except (exception.ClickOSError, tacker_exceptions.TackerException,
-            OSError) as error:
+        package = vnflcm_utils.get_vnf_package_path(context,
+                                                    vnf_instance.vnfd_id)
+    except tacker_exceptions.TackerException as error:
         LOG.debug('VNF %s: %s', vnf_instance.id, error)
-        return None
+        return
+    rows.release(context)    # the judgement may wait for its turn
+    judgement.require(context.project_id, judgement.Question(
+        kind, package, flavour_id, about))
 
 
 def _instantiate(context, vnf_instance, body):
     """Refuse property values out of their bounds."""
-    flavour = _flavour(context, vnf_instance, body.get('flavourId'))
     parameters = body.get('additionalParams')
-    if flavour is None or not isinstance(parameters, (dict, type(None))):
-        return
-    wanted = (parameters or {}).get(state.PROPERTIES) or {}
-    update.check_size(flavour.vdus, vnfd_values.merge(
-        model.properties(flavour.vdus), {}, wanted))
+    if isinstance(parameters, (dict, type(None))):
+        _ask(context, vnf_instance, 'values', body.get('flavourId'), {
+            'wanted': (parameters or {}).get(state.PROPERTIES) or {}})
 
 
 def _scale(context, vnf_instance, body):
     """Refuse a level that the aspect does not have."""
     info = vnf_instance.instantiated_vnf_info
-    flavour = info and _flavour(context, vnf_instance, info.flavour_id)
-    name, steps = body.get('aspectId'), body.get('numberOfSteps', 1)
-    levels = {each.aspect_id: each.scale_level
-              for each in (info and info.scale_status) or ()}
-    if not flavour or name not in levels or type(steps) is not int:
-        return
-    down = body.get('type') == 'SCALE_IN'
-    highest = flavour.scaling.aspects[name].max_level
-    wanted = levels[name] + (-steps if down else steps)
-    if not 0 <= wanted <= highest:
-        raise exception.RequestRefused(
-            reason='aspect %s: level %d is outside 0 to %d; the VNF is at'
-            ' level %d' % (name, wanted, highest, levels[name]))
+    aspect, steps = body.get('aspectId'), body.get('numberOfSteps', 1)
+    level = next((each.scale_level
+                  for each in (info and info.scale_status) or ()
+                  if each.aspect_id == aspect), None)
+    if level is not None and type(steps) is int:
+        _ask(context, vnf_instance, 'level', info.flavour_id, {
+            'aspect': aspect, 'level': level,
+            'steps': -steps if body.get('type') == 'SCALE_IN' else steps})
 
 
 def _terminate(context, vnf_instance, _body):
     """Refuse while a chain has the VNF, before a guest is gone."""
     try:
-        connection = vim.connect(vnflcm_utils.get_vim(
-            context, vnf_instance.vim_connection_info)['access_info'])
-        existing = ports.of_vnf(connection, vnf_instance.id)
-        chained.require_none(connection, {
-            port.id: name for name, port in existing.items()})
+        access_info = vnflcm_utils.get_vim(
+            context, vnf_instance.vim_connection_info)['access_info']
+        rows.release(context)
+        with outages.ignored():
+            connection = vim.connect(access_info)
+            existing = ports.of_vnf(connection, vnf_instance.id)
+            chained.require_none(connection, {
+                port.id: name for name, port in existing.items()})
     except exception.PortInChain:
         raise
     except Exception as error:   # the driver asks again

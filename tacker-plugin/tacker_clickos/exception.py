@@ -127,8 +127,8 @@ class NoSuchObject(ClickOSError):
     http_status = 404
 
 
-class TooManyUploads(ClickOSError):
-    """A project has as many uploads as it may."""
+class TooManyRequests(ClickOSError):
+    """A project has as many requests of a kind as it may."""
 
     message = "%(reason)s"
     http_status = 429

@@ -131,6 +131,6 @@ def _said(revision):
         return _('%(name)s is done. A restart of the guest does not repeat'
                  ' it.')
     if revision.edits:
-        return _('%(name)s is written, revision %(revision)d. It is not kept:'
-                 ' a restart of the guest begins without this change.')
+        return _('%(name)s is written. It is not kept: a restart of the guest'
+                 ' begins without this change.')
     return _('%(name)s is written, revision %(revision)d.')

@@ -188,8 +188,8 @@ def _said(revision):
     if revision.commands:
         return 'done; a restart of the guest does not repeat it'
     if revision.edits:
-        return (f'accepted, revision {revision}, but not kept: a restart of'
-                ' the guest begins without this change')
+        return ('accepted, but not kept: a restart of the guest begins'
+                ' without this change')
     return f'accepted, revision {revision}'
 
 

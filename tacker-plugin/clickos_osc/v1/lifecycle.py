@@ -66,7 +66,7 @@ class VnfsCommand(Progress, command.Lister):
         if parsed_args.wait and running:
             ended = self.waiter(source, parsed_args).wait(running)
             for each, operation in ended.items():
-                self.ended(source, each, operation, rows)
+                self._ended(source, each, operation, rows)
         self.is_failed = any(row[-1] for row in rows.values())
         return _COLUMNS, [(vnf.id, shown.line(vnf.name), *rows[vnf.id])
                           for vnf in vnfs]
@@ -84,6 +84,13 @@ class VnfsCommand(Progress, command.Lister):
         """Note how an operation ended."""
         fault = waiting.failure(started, operation) or ''
         rows[started.vnf_id] = started.verb, operation.state, fault
+
+    def _ended(self, source, started, operation, rows):
+        """End one; a refusal is a row and does not stop the others."""
+        try:
+            self.ended(source, started, operation, rows)
+        except exceptions.CommandError as exc:
+            rows[started.vnf_id] = self.verb, 'REFUSED', str(exc)
 
     def _started(self, source, vnf, args, rows):
         """Start one; a refusal is a row and does not stop the others."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos vnf list | show | set."""
 
+import contextlib
+
 from osc_lib.cli import format_columns
 from osc_lib import exceptions
 
@@ -31,8 +33,10 @@ class ListVnf(command.Lister):
         """Ask Tacker and Neutron; return columns and rows."""
         manager = self.app.client_manager
         vnfs = tacker.Tacker(manager).vnfs()
-        ports = list(manager.sdk_connection.network.ports(
-            project_id=manager.sdk_connection.network.get_project_id()))
+        network = manager.sdk_connection.network
+        project_id = network.get_project_id()
+        ports = [port for port in network.ports(project_id=project_id)
+                 if port.project_id == project_id]
         return ('ID', 'Name', 'Status', 'Product', 'Guests', 'Addresses'), [
             (each.id, shown.line(each.name), each.status,
              shown.line(each.product), len(each.guests),
@@ -104,22 +108,25 @@ class SetVnf(lifecycle.Progress, command.ShowOne):
         found, = guest.find_vnfs(source, [parsed_args.vnf])
         changes, links, package = _changes(manager, source, found,
                                            parsed_args)
-        if package is not None:
-            changes['vnfdId'] = (package.vnfd_id if package.id
-                                 else packages.onboard(source, package)[1])
+        with contextlib.ExitStack() as undo:
+            if package is not None:
+                changes['vnfdId'] = _onboarded(source, package, undo)
+            begun = changes and source.modify(found.id, **changes)
+            undo.pop_all()
         if changes:
-            self._modify(source, found, changes, parsed_args, bool(links))
+            self._modified(source, found, begun, changes, parsed_args,
+                           bool(links))
         if links:
             self._await(source, parsed_args, waiting.Started(
                 found.id, found.name, 'CHANGE_EXT_CONN', source.start(
                     found.id, 'change_ext_conn', extVirtualLinks=links)))
         return view(manager, source, found.id)
 
-    def _modify(self, source, found, changes, args, is_first):
-        """Change what needs no other guests; another change may follow."""
+    def _modified(self, source, found, operation_id, changes, args,
+                  is_first):
+        """See the end of a change; another one may follow."""
         self._await(source, args, waiting.Started(
-            found.id, found.name, 'MODIFY_INFO',
-            source.modify(found.id, **changes)), is_first)
+            found.id, found.name, 'MODIFY_INFO', operation_id), is_first)
         refusal = source.vnf(found.id).refusal
         if (args.wait or is_first) and 'metadata' in changes and refusal:
             raise exceptions.CommandError(
@@ -129,6 +136,18 @@ class SetVnf(lifecycle.Progress, command.ShowOne):
     def _await(self, source, args, begun, is_first=False):
         if args.wait or is_first:
             self.waiter(source, args).one(begun)
+
+
+def _onboarded(source, package, undo):
+    """Return the VNFD's id; on-board the package if it is new.
+
+    :param undo: an ExitStack that deletes a package of which no VNF is made
+    """
+    if package.id:
+        return package.vnfd_id
+    package_id, vnfd_id = packages.onboard(source, package)
+    undo.callback(source.delete_package, package_id)
+    return vnfd_id
 
 
 def view(manager, source, vnf_id):

@@ -28,13 +28,13 @@ _queue = fair_queue.FairQueue(PLACES, OF_PROJECT, OF_ALL)
 def upload(project_id):
     """Keep room for an upload while its body comes and is reviewed.
 
-    :raises: TooManyUploads
+    :raises: TooManyRequests
     """
     with contextlib.ExitStack() as entered:
         try:
             place = entered.enter_context(_queue.entry(project_id))
         except fair_queue.Full as full:
-            raise (exception.TooManyUploads if full.of_owner
+            raise (exception.TooManyRequests if full.of_owner
                    else exception.Busy)(reason='uploads of packages: %s; try '
                                         'again' % full)
         yield place

@@ -4,7 +4,7 @@
 A package's author writes the pattern and a tenant the string, so both are
 hostile. Python's engine backtracks without a bound. A pattern here is a
 sequence of character classes with a quantifier each. A set of states matches
-it, so work is at most states times characters.
+it. The set is one number, so a character costs the same with any pattern.
 """
 
 import dataclasses
@@ -33,9 +33,27 @@ class _State:
     again: bool
 
 
+@dataclasses.dataclass(frozen=True)
+class Pattern:
+    """The states of a pattern, as bits of numbers.
+
+    A bit says that the match is before a state; the last one, behind all.
+
+    :param end: the last bit
+    :param optional: states that may be left out
+    :param again: states whose character may come again
+    :param of: {character: states that take it}
+    """
+
+    end: int
+    optional: int
+    again: int
+    of: dict
+
+
 @functools.lru_cache(maxsize=64)
 def compiled(text):
-    """Return the states of a pattern.
+    """Return a Pattern.
 
     :raises: PatternError
     """
@@ -54,33 +72,41 @@ def compiled(text):
         if len(states) > MAX_STATES:
             raise PatternError('it takes more than %d characters'
                                % MAX_STATES)
-    return tuple(states)
+    return _pattern(states)
 
 
-def matches(states, text):
-    """Tell whether the whole text matches."""
-    here = _skip(states, {0})
+def _pattern(states):
+    def bits(chosen):
+        return sum(1 << index for index, state in enumerate(states)
+                   if chosen(state))
+    return Pattern(
+        1 << len(states), bits(lambda state: state.optional),
+        bits(lambda state: state.again),
+        {one: bits(lambda state, one=one: one in state.one)
+         for one in frozenset().union(*(state.one for state in states))})
+
+
+def matches(pattern, text):
+    """Tell whether the whole text matches.
+
+    A character takes a few operations on numbers, whatever the pattern is.
+    """
+    here = _skip(pattern, 1)
     for character in text:
-        there = set()
-        for index in here:
-            if index < len(states) and character in states[index].one:
-                there.add(index + 1)
-                if states[index].again:
-                    there.add(index)
-        here = _skip(states, there)
-    return len(states) in here
+        taken = here & pattern.of.get(character, 0)
+        here = _skip(pattern, taken << 1 | taken & pattern.again)
+    return bool(here & pattern.end)
 
 
-def _skip(states, indexes):
-    """Return indexes and those behind optional states."""
-    found = set()
-    for index in sorted(indexes):
-        while index not in found:
-            found.add(index)
-            if index == len(states) or not states[index].optional:
-                break
-            index += 1
-    return found
+def _skip(pattern, here):
+    """Return states and those behind optional ones.
+
+    The sum carries a bit through a row of optional states to the one behind
+    it: the bits on its way become 0.
+    """
+    optional = pattern.optional
+    carried = optional + (here & optional)
+    return here | optional & ~carried | carried & ~optional
 
 
 def _one(atom):

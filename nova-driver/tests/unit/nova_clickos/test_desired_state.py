@@ -143,10 +143,10 @@ class DesiredStateTest(base.TestCase):
             {'number': 7, 'revision': 2, 'incarnation': 'abc',
              'server_id': base.UUID, 'project_id': base.PROJECT},
             self.server.posted)
-        self.server.status = 503
-        self.assertRaises(exception.ServiceUnavailable,
-                          self.desired_state.confirm, base.UUID,
-                          base.instance(), document.Desired(), 'abc')
+        for self.server.status in (503, 429):
+            self.assertRaises(exception.ServiceUnavailable,
+                              self.desired_state.confirm, base.UUID,
+                              base.instance(), document.Desired(), 'abc')
 
     def test_refusal(self):
         self.server.status, self.server.body = 403, 'not allowed'

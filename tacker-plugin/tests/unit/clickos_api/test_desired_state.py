@@ -79,8 +79,26 @@ class StoreTest(base.TestCase):
             'passing': {first: states.Passing(commands=(0,)),
                         second: states.Passing(edits=(0,))}})
         self.assertEqual([['fw.config', 'old']], self.read().writes)
-        self.assertEqual(2, self.read().revision)
+        self.assertEqual(1, self.read().revision)
         self.assertEqual([], history.at(self.store, SERVER, 0).writes)
+
+    def test_commands_take_no_place_of_revisions(self):
+        self.write([['fw.config', 'old']])
+        self.write([['fw.config', 'new']])
+        for _ in range(self.conf.clickos_api.max_revisions + 20):
+            attempt = self.begin([['c.reset', '']])
+            self.assertEqual(2, self.store.accept(
+                SERVER, attempt, (), passing={
+                    attempt: states.Passing(commands=(0,))}))
+        self.assertEqual([['fw.config', 'old']],
+                         history.at(self.store, SERVER, 1).writes)
+        self.assertEqual([], history.at(self.store, SERVER, 0).writes)
+        found = history.change(self.store, SERVER, attempt)
+        self.assertEqual(('applied', 2), (found['status'],
+                                          found['revision']))
+        # The changes that are kept have a bound, too.
+        self.assertEqual(2 + desired_state._REFUSALS, len(
+            history.changes(self.store, SERVER)))
 
     def write(self, writes, applied=()):
         """Write as a guest that accepts it."""

@@ -107,6 +107,18 @@ class FusionTest(base.TestCase):
         _, body = self.call('GET', self.handlers('/fw.config'))
         self.assertEqual('deny all', body['value'])
 
+    def test_old_values_are_those_of_the_guest_that_answers(self):
+        def read():
+            return self.call('GET', self.handlers(
+                '/fw.config?max_age=60'))[1]['value']
+        self.assertEqual('deny all', read())
+        self.fuse()
+        self.assertEqual('new', read())
+        self.agent.guests[self.fused_id]['fw/fw.config'] = 'newer'
+        self.assertEqual('new', read())
+        self.unfuse()
+        self.assertEqual('deny all', read())
+
     def test_a_write_is_at_both_guests(self):
         self.fuse()
         self.assertEqual((200, {'revision': 1}), self.put('allow all'))

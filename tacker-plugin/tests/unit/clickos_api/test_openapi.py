@@ -11,6 +11,7 @@ import schemathesis
 from schemathesis.specs.openapi import checks
 
 from clickos_api import openapi
+from clickos_api import policy
 from tests.unit.clickos_api import base
 
 _COPY = pathlib.Path(__file__).parents[4] / 'interfaces/openapi.json'
@@ -44,6 +45,14 @@ class OpenApiTest(base.TestCase):
                 for method in rule.methods - {'HEAD', 'OPTIONS'}:
                     served |= {(method, path) for path in _paths(rule.rule)}
         self.assertEqual(served, described)
+
+    def test_a_rule_of_the_policy_names_every_route(self):
+        named = {(each['method'], each['path'].partition('?')[0].replace(
+            '{servers or vnfs}', kind)) for rule in policy.RULES
+            for each in rule.operations for kind in ('servers', 'vnfs')}
+        self.assertEqual(named, {
+            (result.ok().method.upper(), result.ok().path)
+            for result in self.schema.get_all_operations()})
 
     def test_the_copy_for_readers_is_the_same(self):
         """Write it by: python -m clickos_api.openapi > COPY."""

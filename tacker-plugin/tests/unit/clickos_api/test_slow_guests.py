@@ -216,9 +216,21 @@ class PlacesTest(unittest.TestCase):
         places = workers.Places(8, 60)
         for number in range(6):
             places._note(str(number), 5)
-        self.assertEqual(['asked'] * 4 + [None] * 2, self.taken(
-            places, *(self.server(str(n)) for n in range(6)))[1])
+        self.assertEqual(['asked'] * 3 + [None], self.taken(
+            places, *(self.server(str(n)) for n in range(4)))[1])
+        self.assertEqual(['asked', None], self.taken(
+            places, *(self.server(str(n), 'q') for n in (4, 5)))[1])
         self.assertEqual(['asked'], self.taken(places, self.server('x'))[1])
+
+    def test_guests_that_become_slow_leave_a_seat_to_others(self):
+        places = workers.Places(16, 60)
+        places._note('a', 0)
+        places._note('b', 5)
+        seats, _ = self.taken(places, *[self.server('a')] * 6)
+        for seat in seats:
+            seat.asked_s -= 5   # 5 s later
+        self.assertEqual(['asked', None], self.taken(
+            places, self.server('b', 'q'), self.server('b', 'r'))[1])
 
     def test_a_project_leaves_seats_to_others(self):
         places = workers.Places(8, 60)
@@ -240,8 +252,11 @@ class PlacesTest(unittest.TestCase):
 
     def test_writers_leave_seats_to_readers(self):
         places = workers.Places(8, 60)
-        kinds = self.taken(places, *[self.server('a')] * 5, is_read=False)[1]
-        self.assertEqual(['asked'] * 4 + [None], kinds)
+        kinds = self.taken(places, *[self.server('a')] * 4, is_read=False)[1]
+        self.assertEqual(['asked'] * 3 + [None], kinds)
+        kinds = self.taken(places, *[self.server('b', 'q')] * 2,
+                           is_read=False)[1]
+        self.assertEqual(['asked', None], kinds)
         self.assertEqual(['asked', 'asked', 'queued'], self.taken(
             places, *[self.server('a')] * 3)[1])
 
@@ -270,3 +285,21 @@ class PlacesTest(unittest.TestCase):
         for number in range(workers._GUESTS + 5):
             places._note(str(number), 0)
         self.assertEqual(workers._GUESTS, len(places._slow_until_s))
+
+
+class WorkersTest(unittest.TestCase):
+    """Threads that wait for guests."""
+
+    def test_a_project_leaves_threads_to_others(self):
+        pool, over = workers.Workers(8), threading.Event()
+        self.addCleanup(over.set)
+        jobs = [pool.submit('p', over.wait) for _ in range(7)]
+        with self.assertRaisesRegex(errors.Unavailable, '7 .* of project p'):
+            pool.submit('p', over.wait)
+        jobs.append(pool.submit('q', over.wait))
+        with self.assertRaisesRegex(errors.Unavailable, '8 requests to'):
+            pool.submit('r', over.wait)
+        over.set()
+        for job in jobs:
+            self.assertTrue(job.result())
+        self.assertEqual((0, {}), (pool.busy, dict(pool._busy)))

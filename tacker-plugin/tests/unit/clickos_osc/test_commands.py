@@ -201,7 +201,7 @@ class CommandTest(base.CommandTestCase):
         for written, said in (
                 ('fw.config', 'accepted, revision 1'),
                 ('c.reset', 'done; a restart of the guest does not repeat'),
-                ('rt.add', 'revision 3, but not kept: a restart')):
+                ('rt.add', 'accepted, but not kept: a restart')):
             _rows, out = self.run_command(handler.WriteHandler,
                                           self.server_id, written, '1')
             self.assertIn(said, out)

@@ -11,7 +11,6 @@ import zipfile
 from clickos_client import api
 from clickos_client import descriptor_reader
 from keystoneauth1 import session as ks_session
-from openstack import exceptions as sdk_exc
 
 from clickos_osc import plugin
 from clickos_osc.v1 import catalog as catalog_commands
@@ -19,6 +18,7 @@ from clickos_osc.v1 import deploy
 from clickos_osc.v1 import vnf
 from clickos_osc import waiting
 from tests.unit.clickos_osc import base
+from tests.unit.clickos_osc import networking
 from tests.unit.clickos_osc import test_lifecycle
 
 _REPO = pathlib.Path(__file__).parents[4]
@@ -40,6 +40,14 @@ def firewall():
     return packed.getvalue()
 
 
+#: Networks: id, name, project.
+_OF_NEUTRON = (
+    ('net-l', 'l', networking.PROJECT), ('net-r', 'r', networking.PROJECT),
+    ('trap-l', 'l', 'another'), ('trap-r', 'net-r', 'another'),
+    ('public-id', 'public', 'another'), ('net-1', 'twice', 'another'),
+    ('net-2', 'twice', 'another'))
+
+
 class DeployTestCase(test_lifecycle.TackerTestCase):
     """A catalog with the firewall, two networks."""
 
@@ -58,14 +66,15 @@ class DeployTestCase(test_lifecycle.TackerTestCase):
             'clickos': f'http://127.0.0.1:{self.server.server_port}',
             'nfv-orchestration': self.tacker.url}, self.token))
         self.manager.clickos = plugin.make_client(self.manager)
-        self.manager.sdk_connection.network.find_network = self.find_network
+        self.manager.sdk_connection.network.networks = self.networks
 
-    def find_network(self, name, ignore_missing):
-        if name == 'twice':
-            raise sdk_exc.DuplicateResource(message='x')
-        if name not in 'lr':
-            raise sdk_exc.NotFoundException(message='x')
-        return types.SimpleNamespace(id=f'net-{name}')
+    @staticmethod
+    def networks(**query):
+        """List networks as Neutron does: those of others are shared."""
+        return [types.SimpleNamespace(
+            id=key, name=name, project_id=project_id)
+            for key, name, project_id in _OF_NEUTRON
+            if query.get('id') == key or query.get('name') == name]
 
     def put(self, name, content):
         path = self.folder / name
@@ -104,6 +113,13 @@ class DeployTest(DeployTestCase):
         self.assertNotEqual(descriptor_reader.vnfd_id(self.csar),
                             descriptor_reader.vnfd_id(content))
 
+    def test_a_network_of_another_project_takes_no_name(self):
+        self.deploy('firewall', '--network', 'left=public', '--network',
+                    'right=net-r')
+        self.assertEqual(['public-id', 'net-r'], [
+            each['resourceId'] for each
+            in self.tacker.calls[-1][2]['extVirtualLinks']])
+
     def test_the_package_is_onboarded_once(self):
         self.deploy('firewall', '--name', 'a', *_NETWORKS)
         status, _, log = self.deploy('firewall', '--name', 'b', *_NETWORKS)
@@ -139,8 +155,9 @@ class DeployTest(DeployTestCase):
         for words, *arguments in (
                 ('no network for right', '--network', 'left=l'),
                 ('each connection point once', '--network', 'up=l'),
-                ('no network is called gone', '--network', 'left=gone'),
-                ('several networks', '--network', 'left=twice'),
+                ('network gone: does not exist', '--network', 'left=gone'),
+                ('network twice: several have this name', '--network',
+                 'left=twice'),
                 ('expected an address, got x', '--network', 'left=l,ip=x'),
                 (r'--property x.x1b: expected NAME', '--property', 'x\x1b=1'),
                 ('--name .*: expected 1 to 255', '--name', 'a' * 256),
@@ -193,6 +210,12 @@ class DeployTest(DeployTestCase):
                       f' clickos vnf delete --force {vnf_id}"',
                       app.stderr.getvalue())
 
+    def test_an_error_while_it_waits_says_what_goes_on(self):
+        self.tacker.refused['GET', 'vnf_lcm_op_occs'] = 503, {'detail': 'x'}
+        self.refused(r'x \(HTTP 503\); in Tacker goes on: firewall: INST',
+                     deploy.DeployVnf, 'firewall', *_NETWORKS, '--wait')
+        self.assertEqual(1, len(self.tacker.vnfs))
+
     def test_ctrl_c_keeps_what_goes_on(self):
         self.tacker.states = ['PROCESSING']
         waiting.pause.side_effect = (None, None, KeyboardInterrupt)
@@ -238,6 +261,14 @@ class SetTest(DeployTestCase):
         path = self.put('other.csar', self.csar)
         self.assertEqual(0, self.set('--package', path, '--wait')[0])
         self.assertEqual('vnfd', self.tacker.calls[-1][2]['vnfdId'])
+
+    def test_a_refused_change_leaves_no_package(self):
+        self.tacker.refused['PATCH', self.body['id']] = (
+            409, {'detail': 'no'})
+        path = self.put('other.csar', self.csar)
+        self.refused(r'no \(HTTP 409\)', vnf.SetVnf, 'edge', '--package',
+                     path)
+        self.assertEqual(1, len(self.tacker.packages))
 
     def test_nothing(self):
         self.refused('nothing to change', vnf.SetVnf, 'edge')

@@ -139,6 +139,15 @@ class TargetsTest(TackerTestCase):
         self.assertEqual(['fail', 'terminate', 'terminate', '', ''],
                          [end for _, end in self.tacker.verbs()])
 
+    def test_a_refusal_at_the_end_does_not_stop_the_others(self):
+        self.tacker.refused['DELETE', self.edge['id']] = (
+            409, {'detail': 'busy'})
+        status, shown, _ = self.run_whole(
+            lifecycle.DeleteVnf, 'edge', 'core', '--force', '-f', 'value')
+        self.assertEqual(1, status)
+        self.assertIn('edge DELETE REFUSED busy (HTTP 409)', shown)
+        self.assertEqual([self.edge['id']], list(self.tacker.vnfs))
+
     def test_a_termination_that_fails_keeps_the_vnf(self):
         self.tacker.states = ['PROCESSING', 'FAILED_TEMP']
         status, shown, _ = self.run_whole(

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The filter refuses operations early, and explains failed ones."""
 
+import contextlib
+import dataclasses
 import json
+from unittest import mock
 
+from clickos_lab import bounds
 from tacker.db.db_sqlalchemy import models
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
@@ -13,8 +17,12 @@ from tacker_clickos import api_filter
 from tacker_clickos import chained
 from tacker_clickos import exception
 from tacker_clickos import infra_driver
+from tacker_clickos import judgement
+from tacker_clickos import outages
+from tacker_clickos import rows
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
+from tests.unit.tacker_clickos import test_bounded_review
 
 _VNF = '/vnf_instances/' + base.VNF_ID
 _OPERATION = '/vnf_lcm_op_occs/' + base.VNF_ID
@@ -59,6 +67,15 @@ class EarlyTestCase(database.DatabaseTestCase):
         self.assertIn(reason, body['detail'])
         self.assertEqual([], self.reached)
 
+    def assertReleasedBefore(self, module, name):
+        """Check that no connection to the database waits for a function."""
+        release = self.patch(rows, 'release')
+
+        def called(*_arguments):
+            release.assert_called_once_with(self.context)
+            return None if name == 'require' else ()
+        return self.patch(module, name, side_effect=called)
+
     def assertPasses(self, *request):
         self.assertEqual(202, self.send(*request)[0])
         self.assertEqual(1, len(self.reached))
@@ -90,6 +107,54 @@ class InstantiateTest(EarlyTestCase):
             self.package / 'nowhere')
         self.assertPasses(_VNF + '/instantiate', self.body(no_such=1))
 
+    def test_what_is_no_value_is_refused_or_tackers(self):
+        path = _VNF + '/instantiate'
+        for wanted in ('text', ['text'], 1):
+            self.assertRefused(400, 'expected an object', path, {
+                'flavourId': 'simple',
+                'additionalParams': {'clickos_properties': wanted}})
+        self.assertPasses(path, {'flavourId': ['simple']})
+
+    def slow(self):
+        """Let the package have a list whose values take long."""
+        states = '[ab]*' * 20 + '[ab]{0,150}'
+        path = self.package / 'Definitions' / 'firewall.yaml'
+        path.write_text(path.read_text().replace(
+            'type: filter_rules', 'type: list\n              items: '
+            '{type: string, max_length: 255, pattern: "%s"}' % states
+        ).replace('default: [deny all]', 'default: [ab]').replace(
+            'max_items: 10000', 'max_items: 512'))
+        return self.body(guests={f'VDU1-{number}': {
+            'rules': ['ab' * 127] * 512} for number in range(15)})
+
+    def test_slow_values_do_not_hold_up_other_projects(self):
+        self.enterContext(mock.patch.object(
+            judgement, 'LIMITS', dataclasses.replace(judgement.LIMITS,
+                                                     cpu_s=0.2)))
+        body, before_s = self.slow(), test_bounded_review.thread_s()
+        self.assertRefused(400, 'took more than 0.2 s of processor time',
+                           _VNF + '/instantiate', body)
+        bounds.hold('max_judgement_thread_seconds',
+                    test_bounded_review.thread_s() - before_s)
+
+    def test_long_patterns_do_not_take_the_time_of_the_drivers(self):
+        self.assertPasses(_VNF + '/instantiate', self.slow())
+
+    def test_a_project_judges_a_few_requests_at_a_time(self):
+        with contextlib.ExitStack() as full:
+            for _ in range(judgement.OF_PROJECT):
+                full.enter_context(judgement._queue.entry(
+                    self.context.project_id))
+            self.assertRefused(429, 'try again', _VNF + '/instantiate',
+                               self.body(rules=['allow icmp']))
+        self.assertPasses(_VNF + '/instantiate', self.body(
+            rules=['allow icmp']))
+
+    def test_no_connection_to_the_database_waits(self):
+        self.assertReleasedBefore(judgement, 'require')
+        self.assertPasses(_VNF + '/instantiate', self.body())
+        judgement.require.assert_called_once()
+
 
 class UpdateTest(EarlyTestCase):
 
@@ -108,6 +173,11 @@ class UpdateTest(EarlyTestCase):
                 {'metadata': {'clickos_properties': sent}}, 'PATCH')
         self.assertRefused(400, 'is not JSON', _VNF, {'metadata': {
             'clickos_properties': '{'}}, 'PATCH')
+
+    def test_guests_of_another_package_are_the_drivers(self):
+        path = self.package / 'Definitions' / 'firewall.yaml'
+        path.write_text(path.read_text().replace('VDU1', 'VDU2'))
+        self.assertEqual(202, self.send_rules(['permit all'])[0])
 
     def test_others_reach_tacker(self):
         self.assertEqual(202, self.send_rules(['deny all'])[0])
@@ -142,6 +212,15 @@ class ScaleTest(EarlyTestCase):
                            _VNF + '/scale', self.body(2, 'SCALE_IN'))
         self.assertPasses(_VNF + '/scale', self.body(1))
 
+    def test_an_aspect_that_is_no_text_is_tackers(self):
+        self.assertPasses(_VNF + '/scale', {
+            **self.body(8), 'aspectId': ['capacity']})
+
+    def test_an_aspect_of_another_package_is_tackers(self):
+        path = self.package / 'Definitions' / 'firewall.yaml'
+        path.write_text(path.read_text().replace('capacity', 'another'))
+        self.assertPasses(_VNF + '/scale', self.body(8))
+
 
 class TerminateTest(EarlyTestCase):
 
@@ -173,6 +252,20 @@ class TerminateTest(EarlyTestCase):
     def test_others_terminate(self):
         self.assertPasses(_VNF + '/terminate', {
             'terminationType': 'FORCEFUL'})
+
+    def test_no_request_waits_for_the_end_of_an_outage(self):
+        seen = []
+        self.patch(chained.own, 'port_pairs', side_effect=lambda _: (
+            seen.append(outages.patience_s()) or ()))
+        self.assertPasses(_VNF + '/terminate', {
+            'terminationType': 'FORCEFUL'})
+        self.assertEqual([0], seen)
+
+    def test_no_connection_to_the_database_waits(self):
+        asked = self.assertReleasedBefore(chained.own, 'port_pairs')
+        self.assertPasses(_VNF + '/terminate', {
+            'terminationType': 'FORCEFUL'})
+        asked.assert_called_once()
 
     def test_a_vim_that_does_not_answer_is_the_drivers(self):
         self.chain()

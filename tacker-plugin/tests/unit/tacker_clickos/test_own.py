@@ -159,7 +159,7 @@ class OneModuleTest(base.TestCase):
         'tacker-plugin/tacker_clickos/servers.py': {'flavors',
                                                     'server_actions'},
         'interfaces/clickos_client/chains.py': {
-            'ports', 'sfc_port_chains', 'sfc_port_pairs',
+            'networks', 'ports', 'sfc_port_chains', 'sfc_port_pairs',
             'sfc_port_pair_groups'},
         # Those of chains are matched by ids. Nova finds the project's only.
         'interfaces/clickos_client/fusion.py': {
@@ -167,8 +167,6 @@ class OneModuleTest(base.TestCase):
             'find_server'},
         'tacker-plugin/clickos_dashboard/api/chains.py': {
             'sfc_port_chains', 'sfc_port_pair_groups'},
-        # Neutron finds those that the project may use; two are refused.
-        'tacker-plugin/clickos_osc/networks.py': {'find_network'},
         'tacker-plugin/clickos_osc/v1/chain.py': {
             'sfc_port_chains', 'find_flavor'},
         'tacker-plugin/clickos_osc/v1/event.py': {'server_actions'},

@@ -3,6 +3,7 @@
 
 import dataclasses
 import itertools
+import random
 import re
 import time
 import unittest
@@ -166,6 +167,22 @@ class PatternsTest(unittest.TestCase):
                 self.assertEqual(
                     re.fullmatch(pattern, text, re.ASCII) is not None,
                     patterns.matches(states, text), (pattern, text))
+
+    def test_rows_of_optional_characters_agree_with_pythons(self):
+        choose, matched = random.Random(7), 0
+        for _ in range(5000):
+            pattern = ''.join(
+                choose.choice(('a', 'b', '[ab]', 'c'))
+                + choose.choice(('', '?', '*', '+', '{2}', '{0,3}', '{1,}'))
+                for _ in range(choose.randint(1, 6)))
+            states = patterns.compiled(pattern)
+            for _ in range(8):
+                text = ''.join(choose.choices('abcd', k=choose.randint(0, 8)))
+                expected = re.fullmatch(pattern, text) is not None
+                self.assertEqual(expected, patterns.matches(states, text),
+                                 (pattern, text))
+                matched += expected
+        self.assertGreater(matched, 1000)
 
     def test_what_is_no_pattern(self):
         for pattern, reason in (
