@@ -49,10 +49,7 @@ def ask(connection, server_id):
 
     :raises: SDKException, ClickOSError
     """
-    answer = connection.compute.post('/servers/%s/action' % server_id,
-                                     json={_REBOOT: {'type': 'HARD'}})
-    sdk_exceptions.raise_from_response(answer)
-    return answer.headers['x-openstack-request-id']
+    return servers.act(connection, server_id, {_REBOOT: {'type': 'HARD'}})
 
 
 def is_done(connection, server, request):
@@ -62,7 +59,7 @@ def is_done(connection, server, request):
     """
     try:
         note = _outcome(connection, server, request)
-        seen = connection.compute.get_server(server.id)
+        seen = servers.now(connection, server)
     except sdk_exceptions.NotFoundException:
         return False
     return (note is not None and note['result'] == _SUCCESS
@@ -79,7 +76,7 @@ def reboot(connection, server):
     try:
         request = _requested(connection, server)
         note = request and _outcome(connection, server, request)
-        seen = connection.compute.get_server(server.id)
+        seen = servers.now(connection, server)
     except sdk_exceptions.NotFoundException:
         return False
     if note is None or seen.status != 'ACTIVE':
@@ -102,7 +99,7 @@ def _requested(connection, server):
     """
     end = time.monotonic() + _BEGIN_S
     while time.monotonic() < end:
-        if not connection.compute.get_server(server.id).task_state:
+        if not servers.now(connection, server).task_state:
             try:
                 return _request(connection, server)
             except sdk_exceptions.ConflictException as error:

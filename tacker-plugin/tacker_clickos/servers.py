@@ -68,6 +68,26 @@ def create(connection, marks, name, vdu, ports, user_data, hints=None):
         raise _unusable('server', name, error.details or str(error))
 
 
+def now(connection, server):
+    """Return a server as Nova has it now.
+
+    :raises: NotFoundException
+    """
+    return connection.compute.get_server(server.id)
+
+
+def act(connection, server_id, action):
+    """Ask for an action of a server, once; return the id of the request.
+
+    :param action: the body of the request
+    :raises: SDKException
+    """
+    answer = connection.compute.post('/servers/%s/action' % server_id,
+                                     json=action)
+    sdk_exceptions.raise_from_response(answer)
+    return answer.headers['x-openstack-request-id']
+
+
 def is_as_wanted(connection, server, vdu):
     """Tell whether a server has a VDU's image and flavor, as they are now.
 
@@ -90,8 +110,7 @@ def wait_active(connection, servers):
     limit_s = cfg.CONF.clickos.boot_timeout
     end = time.monotonic() + limit_s
     for server in servers:
-        while not _is_active(connection,
-                             connection.compute.get_server(server.id)):
+        while not _is_active(connection, now(connection, server)):
             if time.monotonic() > end:
                 raise _failed(server, 'not ACTIVE after %d s' % limit_s)
             time.sleep(_POLL_S)

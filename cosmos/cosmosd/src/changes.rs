@@ -38,7 +38,16 @@ impl Toolstack {
         let asked = {
             let _order = self.turn(&guest)?;
             control::begin_write(router, &args.writes, |seq| {
-                self.begin(&guest, stamp, Place::Request { rid, seq }, has_secrets)
+                let place = Place::Request { rid, seq };
+                let begun = begun(stamp, place, args.writes.len());
+                self.begin(
+                    &guest,
+                    stamp,
+                    Begun {
+                        has_secrets,
+                        ..begun
+                    },
+                )
             })?
         };
         let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
@@ -64,7 +73,8 @@ impl Toolstack {
         let proposal = {
             let _order = self.turn(&guest)?;
             control::propose(router, spec, |generation| {
-                self.begin(&guest, stamp, Place::Install { rid, generation }, false)
+                let place = Place::Install { rid, generation };
+                self.begin(&guest, stamp, begun(stamp, place, 0))
             })?
         };
         let answer = proposal.settle_or_keep();
@@ -151,7 +161,7 @@ impl Toolstack {
         guest: &Guest,
         change: impl FnOnce(&mut Book) -> Result<T>,
     ) -> Result<T> {
-        let mut book = guest.ledger.book();
+        let mut book = guest.ledger.open_book()?;
         let mut new = book.clone();
         let answer = change(&mut new)?;
         if new != *book {
@@ -161,14 +171,10 @@ impl Toolstack {
         Ok(answer)
     }
 
-    fn begin(&self, guest: &Guest, stamp: &Stamp, place: Place, has_secrets: bool) -> Result<()> {
+    fn begin(&self, guest: &Guest, stamp: &Stamp, change: Begun) -> Result<()> {
         self.change_book(guest, |book| {
             book.check(stamp)?;
-            book.begin(Begun {
-                number: stamp.number,
-                place,
-                has_secrets,
-            });
+            book.begin(change);
             Ok(())
         })
     }
@@ -224,6 +230,15 @@ impl Toolstack {
             }
         }
         Ok(())
+    }
+}
+
+fn begun(stamp: &Stamp, place: Place, writes: usize) -> Begun {
+    Begun {
+        number: stamp.number,
+        place,
+        has_secrets: false,
+        writes,
     }
 }
 
@@ -306,6 +321,34 @@ mod tests {
         let changes = settle(&world, 0);
         assert_eq!((changes.newest, changes.applied), (6, vec![5]));
         assert_eq!(changes.refused[0].message, "fw.config: bad rule");
+    }
+
+    #[test]
+    fn a_late_answer_of_a_guest_that_has_ended_changes_no_file() {
+        let world = running(&spec(1));
+        write(&world, 5, "allow icmp").unwrap();
+        let old = world.toolstack.table.get(&uuid(1)).unwrap();
+        let begin = |number| {
+            let stamp = writes(number, "", false).stamp.unwrap();
+            let change = begun(&stamp, Place::Request { rid: 0, seq: 1 }, 1);
+            world.toolstack.begin(&old, &stamp, change)
+        };
+        begin(6).unwrap();
+        let again = Spec {
+            number: 9,
+            replace: true,
+            ..spec(1)
+        };
+        world.toolstack.create(&again).unwrap();
+        let error = world.toolstack.close(&old, 6, &Ok(Marks::default()));
+        assert_eq!(error.unwrap_err().code, Code::DeadGuest);
+        let world = world.restart();
+        assert_eq!(settle(&world, 0).newest, 9);
+        // No file comes back after the end, either.
+        let old = world.toolstack.table.get(&uuid(1)).unwrap();
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.toolstack.set_left(&old, true).unwrap_err();
+        assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]

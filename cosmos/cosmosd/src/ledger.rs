@@ -2,9 +2,10 @@
 //! The numbered changes of one guest (docs/adr/0071): the newest number, the verdicts, and the
 //! changes that the guest has not answered.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use clickos_protocol::Marks;
+use clickos_protocol::{Marks, WRITES_MAX};
 use cosmos_proto::answer::{Applied, Changes, Refusal};
 use cosmos_proto::{History, Passing, Stamp, VERDICTS};
 use serde::{Deserialize, Serialize};
@@ -16,8 +17,11 @@ use crate::spec::{Spec, Uuid, random_bytes};
 const PENDING: usize = 8;
 /// Characters of a refusal that are kept.
 const MESSAGE: usize = 600;
-/// Bytes of a verdict in the file at most: four for each character of a refusal, its other fields.
+/// Bytes of a verdict in the file at most, without marks: four for each character of a refusal, its
+/// other fields.
 const VERDICT_BYTES: usize = 4 * MESSAGE + 200;
+/// The same of a mark: a place below [`WRITES_MAX`] and a comma.
+const MARK_BYTES: usize = 5;
 /// JSON readers hold numbers below this exactly.
 const MAX_NUMBER: u64 = 1 << 53;
 const NONE: &str = "00000000-0000-4000-8000-000000000000";
@@ -47,6 +51,14 @@ pub struct Begun {
     /// The guest's words are not kept.
     #[serde(default)]
     pub has_secrets: bool,
+    /// The number of writes, of which the guest may mark each once.
+    #[serde(default = "most_writes")]
+    pub writes: usize,
+}
+
+/// For a change of an earlier cosmosd.
+fn most_writes() -> usize {
+    WRITES_MAX
 }
 
 impl Begun {
@@ -175,7 +187,8 @@ impl Book {
 
     /// Bytes that the verdicts of the changes under way add to the file.
     pub fn later_bytes(&self) -> usize {
-        self.begun.len() * VERDICT_BYTES
+        let bytes = |begun: &Begun| VERDICT_BYTES + begun.writes * MARK_BYTES;
+        self.begun.iter().map(bytes).sum()
     }
 
     /// Notes a verdict; returns the place of the change, or nothing if it has a verdict already.
@@ -186,7 +199,7 @@ impl Book {
             Ok(marks) => {
                 push(&mut self.applied, number);
                 self.applied.sort_unstable();
-                self.mark(number, marks);
+                self.mark(number, marks.clone().within(begun.writes));
             }
             Err(error) => push(&mut self.refused, begun.refusal(error.clone())),
         }
@@ -194,12 +207,12 @@ impl Book {
     }
 
     /// Notes which writes of an applied change are no values.
-    fn mark(&mut self, number: u64, marks: &Marks) {
+    fn mark(&mut self, number: u64, marks: Marks) {
         if !marks.is_empty() {
             self.passing.push(Passing {
                 number,
-                commands: marks.commands.clone(),
-                edits: marks.edits.clone(),
+                commands: marks.commands,
+                edits: marks.edits,
             });
         }
         let applied = &self.applied;
@@ -251,6 +264,8 @@ fn stale(number: u64, why: &str) -> Error {
 pub struct Ledger {
     book: Mutex<Book>,
     order: Mutex<()>,
+    /// The guest was undone: its file is another guest's now, or gone.
+    has_ended: AtomicBool,
 }
 
 impl Ledger {
@@ -258,6 +273,30 @@ impl Ledger {
         Self {
             book: Mutex::new(book),
             order: Mutex::default(),
+            has_ended: AtomicBool::default(),
+        }
+    }
+
+    /// Refuses changes from now on, if `last` removes the rest of the guest.
+    ///
+    /// # Errors
+    /// Those of `last`.
+    pub fn end<T>(&self, last: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _book = self.book();
+        let done = last()?;
+        self.has_ended.store(true, Ordering::Relaxed);
+        Ok(done)
+    }
+
+    /// The book, to be changed.
+    ///
+    /// # Errors
+    /// `dead-guest` after its end.
+    pub fn open_book(&self) -> Result<MutexGuard<'_, Book>> {
+        let book = self.book();
+        match self.has_ended.load(Ordering::Relaxed) {
+            false => Ok(book),
+            true => Err(Error::new(Code::DeadGuest, "the guest was destroyed")),
         }
     }
 
@@ -288,6 +327,7 @@ mod tests {
             number,
             place: Place::Request { rid: 0, seq: 1 },
             has_secrets: false,
+            writes: WRITES_MAX,
         }
     }
 
@@ -327,6 +367,27 @@ mod tests {
         stamp.incarnation = Some(book.incarnation.clone());
         book.check(&stamp).unwrap();
         assert_ne!(book.incarnation, Book::of(&spec(1)).unwrap().incarnation);
+    }
+
+    #[test]
+    fn the_largest_verdicts_fit_in_the_room_that_is_held_for_them() {
+        let places = (0..WRITES_MAX as u16).rev();
+        let commands: Vec<_> = places.clone().chain(places.clone()).collect();
+        let marks = Marks {
+            edits: commands.clone(),
+            commands,
+        };
+        let refusal = Error::new(Code::HandlerError, "\u{1f600}".repeat(MESSAGE));
+        for verdict in [Ok(marks), Err(refusal)] {
+            let mut book = Book::default();
+            (0..PENDING as u64).for_each(|n| book.begin(begun(MAX_NUMBER - 1 - n)));
+            let bytes = |book: &Book| serde_json::to_vec(book).unwrap().len();
+            let room = bytes(&book) + book.later_bytes();
+            (0..PENDING as u64).for_each(|n| {
+                book.close(MAX_NUMBER - 1 - n, &verdict).unwrap();
+            });
+            assert!(bytes(&book) <= room, "{} > {room}", bytes(&book));
+        }
     }
 
     #[test]

@@ -112,10 +112,7 @@ impl Records {
     /// it: going on without it would leave its guest running unseen.
     pub fn load_all(&self) -> Result<Vec<Record>> {
         let stems = self.files.sweep()?;
-        stems
-            .iter()
-            .map(|stem| load(&self.files.path(stem)))
-            .collect()
+        stems.iter().map(|stem| load(&self.files, stem)).collect()
     }
 }
 
@@ -136,16 +133,18 @@ fn lock(dir: &Path) -> Result<File> {
     }
 }
 
-fn load(path: &Path) -> Result<Record> {
+fn load(files: &StateFiles, stem: &str) -> Result<Record> {
+    let path = files.path(stem);
     let place = |e: &dyn std::fmt::Display| {
         Error::internal(
             path.display(),
             format!("{e} (repair it, or remove it with its guest)"),
         )
     };
-    let text = std::fs::read(path).map_err(|e| place(&e))?;
+    let text = files.load(stem).map_err(|e| place(&e))?;
+    let text = text.ok_or_else(|| place(&"it is gone"))?;
     let record: Record = serde_json::from_slice(&text).map_err(|e| place(&e))?;
-    if path.file_stem().and_then(|s| s.to_str()) != Some(record.uuid.as_str()) {
+    if stem != record.uuid.as_str() {
         return Err(place(&"the uuid in it is not that of its name"));
     }
     Ok(record)

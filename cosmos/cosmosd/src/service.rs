@@ -10,7 +10,7 @@ use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
 
 use crate::control::RouterSpec;
 use crate::devices;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
 use crate::spec::{Spec, check_config, check_handler, check_param, check_timeout, check_writes};
@@ -80,7 +80,7 @@ const VERBS: &[Verb<CosmosService>] = &[
     of::<verb::MoveSettle>(NOVA, &Typed(CosmosService::settle_move)),
     of::<verb::MoveCancel>(NOVA, &Typed(CosmosService::cancel_move)),
     of::<verb::MoveReceive>(NOVA, &Typed(CosmosService::receive_move)).large(),
-    of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)),
+    of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)).large(),
     of::<verb::RemoveVif>(AGENT, &Typed(CosmosService::remove_vif)),
     of::<verb::Plug>(NOVA, &Typed(CosmosService::plug_vif)).large(),
     of::<verb::Unplug>(NOVA, &Typed(CosmosService::unplug_vif)),
@@ -373,10 +373,11 @@ impl CosmosService {
     fn read_many(&self, _: &Peer, args: Reads) -> Answer<HandlerValues> {
         let names = &args.names;
         names.iter().try_for_each(|name| check_handler(name))?;
+        let limit = MAX_READ_BYTES;
         let read = self
             .0
-            .read_many(&args.uuid, args.rid, names, HANDLER_TIMEOUT)?;
-        let values = within(MAX_READ_BYTES, read);
+            .read_many((&args.uuid, args.rid), names, limit, HANDLER_TIMEOUT)?;
+        let values = read.into_iter().map(outcome).collect();
         Ok(Json(HandlerValues { values }))
     }
 
@@ -389,23 +390,6 @@ impl CosmosService {
     fn settle(&self, _: &Peer, up_to: UpTo) -> Answer<Changes> {
         self.0.settle_changes(&up_to).map(Json)
     }
-}
-
-/// The answers for the wire. Values beyond `limit` bytes in all become errors.
-fn within(limit: usize, read: Vec<Result<String>>) -> Vec<ReadOutcome> {
-    let mut bytes = 0;
-    let fitting = read.into_iter().map(|value| {
-        value.and_then(|value| {
-            let with_it = bytes + value.len();
-            if with_it > limit {
-                let message = format!("the values have {with_it} bytes, the limit is {limit}");
-                return Err(Error::new(Code::TooLong, message));
-            }
-            bytes = with_it;
-            Ok(value)
-        })
-    });
-    fitting.map(outcome).collect()
 }
 
 fn outcome(value: Result<String>) -> ReadOutcome {
@@ -633,15 +617,21 @@ mod tests {
     }
 
     #[test]
-    fn values_beyond_the_limit_are_errors() {
-        let values = ["12", "345", "67", ""].map(|value| Ok(value.to_owned()));
-        let found = within(4, values.into());
-        let value = |text: &str| ReadOutcome::Value(text.to_owned());
-        let error = ReadOutcome::Error(ReadError {
-            code: "too-long".to_owned(),
-            message: "the values have 5 bytes, the limit is 4".to_owned(),
+    fn the_longest_history_moves() {
+        let places: Vec<_> = (0..clickos_protocol::WRITES_MAX).collect();
+        let numbers = 1..=cosmos_proto::VERDICTS as u64;
+        let numbers: Vec<_> = numbers.map(|n| (1 << 53) - n).collect();
+        let marked = |number| json!({"number": number, "commands": [], "edits": places});
+        let passing: Vec<_> = numbers.iter().map(marked).collect();
+        let changes = json!({
+            "incarnation": uuid(9), "newest": numbers[0], "applied": numbers, "passing": passing,
         });
-        assert_eq!(found, [value("12"), error, value("67"), value("")]);
+        let routers: Vec<_> = (0..=clickos_protocol::MAX_RID).collect();
+        let args = json!({
+            "uuid": uuid(1), "routers": routers, "changes": changes, "timeout_ms": 60_000,
+        });
+        let error = bench().refused("move-arrive", args);
+        assert!(error.starts_with("no-such-guest"), "{error}");
     }
 
     #[test]

@@ -21,6 +21,9 @@ use crate::state_room::{PART, StateRoom, unwritable};
 /// Files grow by this many bytes, a block of usual file systems.
 const BLOCK: usize = 4096;
 
+/// Largest file, in bytes. A broken file system may report any length.
+const MAX_FILE: usize = 16 << 20;
+
 /// A directory of such files, `<stem>.json` each.
 #[derive(Debug)]
 pub struct StateFiles {
@@ -94,7 +97,11 @@ impl StateFiles {
 
     /// The contents of a file, if there is one.
     pub fn load(&self, stem: &str) -> io::Result<Option<Vec<u8>>> {
-        match fs::read(self.path(stem)) {
+        let path = self.path(stem);
+        if len(&path) > MAX_FILE {
+            return Err(too_long(len(&path)));
+        }
+        match fs::read(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             read => read.map(Some),
         }
@@ -115,7 +122,8 @@ impl StateFiles {
             }
         }
         for (stem, path) in others {
-            if path.extension().is_some_and(|e| e == "new") || !stems.contains(&stem) {
+            let is_new = path.extension().is_some_and(|e| e == "new");
+            if is_new || !stems.contains(&stem) || len(&path) > MAX_FILE {
                 remove_file(&path).map_err(place)?;
             }
         }
@@ -148,13 +156,17 @@ impl StateFiles {
     fn grow(&self, stem: &str, bytes: usize) -> io::Result<()> {
         let pair = self.pair(stem);
         let lens = pair.iter().map(|path| len(path));
-        let most = lens.fold(bytes, usize::max).next_multiple_of(BLOCK);
+        let most = lens.fold(bytes, usize::max);
+        if most > MAX_FILE {
+            return Err(too_long(most));
+        }
+        let most = most.next_multiple_of(BLOCK);
         pair.iter().try_for_each(|path| self.grow_one(path, most))
     }
 
     /// Appends spaces, which a reader of JSON skips.
     fn grow_one(&self, path: &Path, bytes: usize) -> io::Result<()> {
-        let missing = bytes - len(path);
+        let missing = bytes.saturating_sub(len(path)); // Another save may have enlarged it.
         if missing == 0 {
             return Ok(());
         }
@@ -201,6 +213,11 @@ fn put(next: &Path, path: &Path) -> io::Result<()> {
         Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS) => fs::rename(next, path),
         exchanged => exchanged.map_err(io::Error::from),
     }
+}
+
+fn too_long(bytes: usize) -> io::Error {
+    let text = format!("{bytes} bytes, the limit is {MAX_FILE}");
+    io::Error::new(io::ErrorKind::FileTooLarge, text)
 }
 
 fn options() -> OpenOptions {
@@ -280,6 +297,37 @@ mod tests {
         files.sweep().unwrap();
         assert_eq!(text(&files, "a"), "[1]");
         assert_eq!([len(&files.path("a")), len(&files.spare("a"))], [BLOCK; 2]);
+    }
+
+    #[test]
+    fn a_file_of_any_length_is_refused_and_never_copied() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = files(dir.path());
+        files.save("a", b"[1]", 0).unwrap();
+        let set_len = |path: &Path, bytes| {
+            let file = OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(bytes).unwrap();
+        };
+        set_len(&files.path("a"), 1 << 42);
+        assert_eq!(files.sweep().unwrap(), ["a"]);
+        files.load("a").unwrap_err();
+        files.save("a", b"[2]", 0).unwrap_err();
+        set_len(&files.path("a"), BLOCK as u64);
+        assert_eq!(text(&files, "a"), "[1]");
+        // A spare has nothing to lose.
+        set_len(&files.spare("a"), 1 << 42);
+        files.save("a", b"[2]", 0).unwrap_err();
+        assert_eq!(files.sweep().unwrap(), ["a"]);
+        files.save("a", b"[2]", 0).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_another_save_has_enlarged_is_large_enough() {
+        let dir = tempfile::tempdir().unwrap();
+        let files = files(dir.path());
+        files.save("a", b"[1]", BLOCK).unwrap();
+        files.grow_one(&files.path("a"), BLOCK).unwrap();
+        assert_eq!(text(&files, "a"), "[1]");
     }
 
     #[test]

@@ -21,6 +21,20 @@ impl Marks {
         self.commands.is_empty() && self.edits.is_empty()
     }
 
+    /// The marks of a request with `writes` writes: each place once, as a command if both lists have
+    /// it. The guest may have marked any.
+    pub fn within(mut self, writes: usize) -> Self {
+        for places in [&mut self.commands, &mut self.edits] {
+            places.retain(|place| usize::from(*place) < writes);
+            places.sort_unstable();
+            places.dedup();
+        }
+        let commands = &self.commands;
+        self.edits
+            .retain(|place| commands.binary_search(place).is_err());
+        self
+    }
+
     /// The data of the guest's answer: a line `PLACE command` or `PLACE edit` for each.
     pub fn encode(&self) -> Vec<u8> {
         let lines = |places: &[u16], word| {
@@ -69,6 +83,17 @@ mod tests {
         };
         assert_eq!(Marks::parse(&marks.encode()), marks);
         assert!(Marks::parse(b"").is_empty() && Marks::default().encode().is_empty());
+    }
+
+    #[test]
+    fn a_place_has_one_mark_and_is_one_of_the_request() {
+        let marks = Marks {
+            commands: [4, 0, 3, 0].into(),
+            edits: [9, 2, 3, 2].into(),
+        };
+        let within = marks.within(4);
+        assert_eq!((&*within.commands, &*within.edits), (&[0, 3][..], &[2][..]));
+        assert!(within.within(0).is_empty());
     }
 
     #[test]

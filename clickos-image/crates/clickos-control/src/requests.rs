@@ -16,6 +16,10 @@ const OPEN_MAX: usize = 16;
 const WAITING_MAX: usize = 1024;
 /// Pieces of an answer that are written at once.
 const AT_ONCE: usize = 32;
+/// Pieces of the longest answer to a write that was made: a line marks each write.
+#[cfg(feature = "relink")]
+const RETOLD: usize =
+    (clickos_protocol::WRITES_MAX * "1023 command\n".len()).div_ceil(GUEST_PIECE) + 1;
 /// Bytes of a request beside the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
@@ -30,9 +34,9 @@ pub(crate) struct Requests {
 /// An answer that was not taken away yet.
 struct Open {
     nodes: usize,
-    /// Its only piece, to be told again to a store that lost it.
+    /// To be told again to a store that lost it; empty for a long one, which no write has.
     #[cfg(feature = "relink")]
-    piece: Option<Vec<u8>>,
+    pieces: Vec<Vec<u8>>,
 }
 
 impl Open {
@@ -40,9 +44,9 @@ impl Open {
         Self {
             nodes: pieces.len(),
             #[cfg(feature = "relink")]
-            piece: match pieces {
-                [piece] => Some(piece.clone()),
-                _ => None,
+            pieces: match pieces.len() <= RETOLD {
+                true => pieces.to_vec(),
+                false => Vec::new(),
             },
         }
     }
@@ -179,20 +183,15 @@ impl<S: Store> Control<S> {
         }
     }
 
-    /// Tells the short answers that are left to a store that lost them, and forgets all requests. The
+    /// Tells the answers that are left to a store that lost them, and forgets all requests. The
     /// toolstack finds there what the guest did.
     #[cfg(feature = "relink")]
     pub(crate) async fn tell_answers(&mut self) -> Result<(), Error> {
         let lost = core::mem::take(&mut self.requests);
-        let pieces = lost.open.into_iter().filter_map(|((rid, seq), open)| {
-            let path = format!("{}/0", node::response(rid, seq));
-            Some((path, open.piece?))
-        });
-        let pieces: Vec<_> = pieces.collect();
-        let values = pieces
-            .iter()
-            .map(|(path, piece)| (path.clone(), &piece[..]));
-        self.link.write_all(&values.collect::<Vec<_>>()).await
+        for ((rid, seq), open) in lost.open {
+            self.write_answer(rid, seq, &open.pieces).await?;
+        }
+        Ok(())
     }
 
     async fn write_answer(&self, rid: u8, seq: u32, pieces: &[Vec<u8>]) -> Result<(), Error> {

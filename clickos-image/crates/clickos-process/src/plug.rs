@@ -103,7 +103,7 @@ impl Plug {
         while let Some((bytes, descriptors)) = self.receive() {
             let changed = match serde_json::from_slice(&bytes) {
                 Ok(Message::Store {}) => {
-                    self.relink(descriptors);
+                    self.relink(descriptors, vifs.len());
                     continue;
                 }
                 Ok(Message::Unplug { devid }) => {
@@ -159,7 +159,7 @@ impl Plug {
     }
 
     /// The page of a link is room for it: an earlier one is given up before the next comes.
-    fn relink(&mut self, descriptors: Vec<OwnedFd>) {
+    fn relink(&mut self, descriptors: Vec<OwnedFd>, vifs: usize) {
         let count = descriptors.len();
         let given: Result<[OwnedFd; LINK_DESCRIPTORS], _> = descriptors.try_into();
         let link = given
@@ -174,7 +174,10 @@ impl Plug {
             });
         match link {
             Ok(link) => self.link = Some(link),
-            Err(error) => console::line(&format!("link to a new store: {error}")),
+            Err(error) => {
+                self.settle_link(vifs);
+                console::line(&format!("link to a new store: {error}"));
+            }
         }
     }
 

@@ -21,19 +21,54 @@ pub fn read(router: Router<'_>, name: &str, param: &str) -> Result<String> {
 /// Requests of one batch that are on their way at a time: half of a router's places.
 const WINDOW: usize = 8;
 
+/// Characters that an error of one of several reads keeps: a guest may say 256 KiB in each.
+const ERROR_CHARS: usize = 600;
+
 /// Reads handlers, each for itself. Several requests are on their way at a time, so that they
-/// wait for the guest together.
+/// wait for the guest together. Values beyond `limit` bytes in all become errors.
 ///
 /// # Errors
 /// Those after which the guest answers nothing more in time: `timeout`, `dead-guest`, `store`.
-pub fn read_many(router: Router<'_>, names: &[String]) -> Result<Vec<Result<String>>> {
+pub fn read_many(
+    router: Router<'_>,
+    names: &[String],
+    limit: usize,
+) -> Result<Vec<Result<String>>> {
     let mut values = Vec::with_capacity(names.len());
+    let mut room = Room { limit, bytes: 0 };
     while values.len() < names.len() {
         let left = &names[values.len()..];
         let places = enter_some(&router, left.len().min(WINDOW))?;
-        values.extend(read_at_once(&router, &left[..places.len()])?);
+        let read = read_at_once(&router, &left[..places.len()])?;
+        values.extend(read.into_iter().map(|value| room.take(value)));
     }
     Ok(values)
+}
+
+/// The room for the answers of a batch in memory.
+struct Room {
+    limit: usize,
+    bytes: usize,
+}
+
+impl Room {
+    fn take(&mut self, value: Result<String>) -> Result<String> {
+        match value {
+            Ok(value) if self.bytes + value.len() > self.limit => {
+                let (bytes, limit) = (self.bytes + value.len(), self.limit);
+                let message = format!("the values have {bytes} bytes, the limit is {limit}");
+                Err(Error::new(Code::TooLong, message))
+            }
+            Ok(value) => {
+                self.bytes += value.len();
+                Ok(value)
+            }
+            Err(Error { code, message, .. }) => {
+                let message: String = message.chars().take(ERROR_CHARS).collect();
+                Err(Error::new(code, message))
+            }
+        }
+    }
 }
 
 /// Waits for one place, and takes those of `limit` that are free.
@@ -313,6 +348,23 @@ mod tests {
     }
 
     #[test]
+    fn the_answers_of_a_batch_are_bounded() {
+        let mut room = Room { limit: 4, bytes: 0 };
+        let long = Error::new(Code::HandlerError, "\u{e4}".repeat(9000));
+        let values = ["12", "345", "67", ""].map(|value| Ok(value.to_owned()));
+        let taken: Vec<_> = values
+            .into_iter()
+            .chain([Err(long)])
+            .map(|value| room.take(value).map_err(|e| (e.code, e.message)))
+            .collect();
+        let value = |text: &str| Ok(text.to_owned());
+        let too_long = "the values have 5 bytes, the limit is 4".to_owned();
+        let error = Err((Code::TooLong, too_long));
+        let cut = Err((Code::HandlerError, "\u{e4}".repeat(ERROR_CHARS)));
+        assert_eq!(taken, [value("12"), error, value("67"), value(""), cut]);
+    }
+
+    #[test]
     fn several_reads_leave_places_and_end_at_the_deadline() {
         let (store, signals) = (SimStore::default(), Arc::new(Signals::default()));
         let requests = Requests::default();
@@ -333,7 +385,7 @@ mod tests {
         drop((first, second, third));
         // The simulated guest leaves this handler unanswered.
         let names = ["version", "c.count", "version"].map(str::to_owned);
-        let error = read_many(router(Instant::now()), &names).unwrap_err();
+        let error = read_many(router(Instant::now()), &names, 1000).unwrap_err();
         assert_eq!(error.code, Code::Timeout);
         let left: Vec<_> = store
             .keys()

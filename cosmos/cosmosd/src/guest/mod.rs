@@ -8,6 +8,7 @@ mod shape;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
@@ -113,6 +114,8 @@ pub struct Guest {
     status: Mutex<Status>,
     /// Remains that a failed undo has to remove again.
     left: Mutex<Option<Made>>,
+    /// Memory, in MiB, of the guest that is about to take its place.
+    held_mib: AtomicU32,
 }
 
 impl Guest {
@@ -132,7 +135,22 @@ impl Guest {
             lifecycle: Mutex::new(()),
             status: Mutex::new(status),
             left: Mutex::default(),
+            held_mib: AtomicU32::default(),
         }
+    }
+
+    /// Counts the memory of the guest that is about to take its place; 0 if none is.
+    pub fn hold_memory(&self, mib: u32) {
+        self.held_mib.store(mib, Ordering::Relaxed);
+    }
+
+    /// The memory that others may not have, in MiB.
+    pub fn memory_mib(&self) -> u32 {
+        let own = match self.state().holds_memory() {
+            true => self.domain.memory_mib,
+            false => 0,
+        };
+        own.max(self.held_mib.load(Ordering::Relaxed))
     }
 
     /// A guest as an earlier cosmosd left it.

@@ -49,26 +49,29 @@ impl Table {
         self.capacity
     }
 
-    /// Enters a new guest in state `Partial`, with a domain id of its own.
+    /// Enters a new guest in state `Partial`, with a domain id of its own. It takes the place of
+    /// `old`, if there is one.
     ///
     /// # Errors `exists`, `too-many`, `no-memory`; each message has the amount in use and the
     /// amount requested.
-    pub fn admit(&self, spec: &Spec, created_s: u64) -> Result<Arc<Guest>> {
+    pub fn admit(&self, spec: &Spec, created_s: u64, old: Option<&Guest>) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
-        inner.check_new(spec)?;
-        inner.check_room(spec.memory_mib, replaced(spec), self.capacity)?;
+        inner.check_new(spec, old)?;
+        inner.check_room(spec.memory_mib, uuid_of(old), self.capacity)?;
         let domain = domain_of(spec, inner.next_domid(&self.is_used)?, spec.uuid.clone());
         Ok(inner.enter(domain, &spec.config_name, created_s, None))
     }
 
-    /// The guest that would take the place of another one, which is as it was.
+    /// The guest that would take the place of another one, which is as it was. Its memory is the
+    /// other one's too, so that no third guest takes it meanwhile.
     ///
     /// # Errors
     /// As of `admit`.
     pub fn preview(&self, spec: &Spec, old: &Guest) -> Result<Guest> {
         let inner = self.lock();
-        inner.check_new(spec)?;
-        inner.check_room(spec.memory_mib, replaced(spec), self.capacity)?;
+        inner.check_new(spec, Some(old))?;
+        inner.check_room(spec.memory_mib, uuid_of(Some(old)), self.capacity)?;
+        old.hold_memory(spec.memory_mib);
         let domain = domain_of(spec, old.domain.domid, spec.uuid.clone());
         let status = status_of(&spec.config_name, None);
         Ok(Guest::new(domain, old.created_s, status))
@@ -95,9 +98,14 @@ impl Table {
 
     /// BuildSlots a guest of the pool that is as asked for into a new guest in state `Partial`; the
     /// other one is forgotten.
-    pub fn take(&self, spec: &Spec, created_s: u64) -> Result<Option<(Arc<Guest>, Arc<Guest>)>> {
+    pub fn take(
+        &self,
+        spec: &Spec,
+        created_s: u64,
+        old: Option<&Guest>,
+    ) -> Result<Option<(Arc<Guest>, Arc<Guest>)>> {
         let mut inner = self.lock();
-        inner.check_new(spec)?;
+        inner.check_new(spec, old)?;
         let Some(pooled) = inner.pooled_like(spec) else {
             return Ok(None);
         };
@@ -239,9 +247,8 @@ fn domain_of(spec: &Spec, domid: u16, handle: Uuid) -> Domain {
     }
 }
 
-/// The guest in whose place a new one comes, if there is one.
-fn replaced(spec: &Spec) -> Option<&Uuid> {
-    spec.replace.then_some(&spec.uuid)
+fn uuid_of(old: Option<&Guest>) -> Option<&Uuid> {
+    old.map(|old| &old.domain.uuid)
 }
 
 /// The status of a guest that is being made.
@@ -260,8 +267,7 @@ fn status_of(config_name: &str, instance: Option<Instance>) -> Status {
 }
 
 fn memory_mib_of<'a>(guests: impl Iterator<Item = &'a Arc<Guest>>) -> u64 {
-    let held = guests.filter(|guest| guest.state().holds_memory());
-    held.map(|guest| u64::from(guest.domain.memory_mib)).sum()
+    guests.map(|guest| u64::from(guest.memory_mib())).sum()
 }
 
 fn count(guests: &[Arc<Guest>], shape: &Shape) -> usize {
@@ -276,13 +282,14 @@ fn wanted_of(wanted: &[(Shape, usize)], shape: &Shape) -> usize {
 }
 
 impl Inner {
-    fn check_new(&self, spec: &Spec) -> Result<()> {
-        let own = self.guests.get(&spec.uuid).filter(|_| !spec.replace);
-        if let Some(guest) = own {
+    fn check_new(&self, spec: &Spec, old: Option<&Guest>) -> Result<()> {
+        let is_old = |guest: &Guest| old.is_some_and(|old| std::ptr::eq(old, guest));
+        let own = self.guests.get(&spec.uuid);
+        if let Some(guest) = own.filter(|guest| !is_old(guest)) {
             let message = format!("guest {} is there already ({:?})", spec.uuid, guest.state());
             return Err(Error::new(Code::Exists, message.to_lowercase()));
         }
-        for guest in self.others(replaced(spec)) {
+        for guest in self.others(uuid_of(old)) {
             let used = |vif: &&crate::spec::Vif| {
                 let mut vifs = guest.vifs().into_iter();
                 vifs.any(|v| v.is_plugged() && v.switch == vif.switch && v.port == vif.port)
@@ -394,14 +401,14 @@ mod tests {
     }
 
     fn refused(table: &Table, spec: &Spec) -> Error {
-        table.admit(spec, 0).err().unwrap()
+        table.admit(spec, 0, None).err().unwrap()
     }
 
     #[test]
     fn what_does_not_fit_is_refused_with_numbers() {
         let table = table();
-        table.admit(&spec(1), 0).unwrap();
-        let crashed = table.admit(&spec(2), 0).unwrap();
+        table.admit(&spec(1), 0, None).unwrap();
+        let crashed = table.admit(&spec(2), 0, None).unwrap();
         let error = refused(&table, &spec(3));
         assert_eq!(
             error,
@@ -409,7 +416,7 @@ mod tests {
         );
         // A crashed guest holds no memory, but stays listed and counted.
         crashed.set_state(State::Crashed, "");
-        table.admit(&spec(3), 0).unwrap();
+        table.admit(&spec(3), 0, None).unwrap();
         let error = refused(&table, &spec(4));
         assert_eq!(
             error,
@@ -420,7 +427,7 @@ mod tests {
     #[test]
     fn a_guest_and_its_ports_are_there_once() {
         let table = table();
-        table.admit(&spec(1), 0).unwrap();
+        table.admit(&spec(1), 0, None).unwrap();
         assert_eq!(refused(&table, &spec(1)).code, Code::Exists);
         let mut other = spec(2);
         other.vifs = spec(1).vifs;
@@ -436,22 +443,22 @@ mod tests {
     #[test]
     fn domain_ids_are_not_used_again_soon() {
         let table = table();
-        assert_eq!(table.admit(&spec(1), 0).unwrap().domain.domid, 1);
+        assert_eq!(table.admit(&spec(1), 0, None).unwrap().domain.domid, 1);
         table.remove(&spec(1).uuid);
-        assert_eq!(table.admit(&spec(1), 0).unwrap().domain.domid, 2);
+        assert_eq!(table.admit(&spec(1), 0, None).unwrap().domain.domid, 2);
         // The third is somebody else's.
-        let saved = table.admit(&spec(2), 0).unwrap();
+        let saved = table.admit(&spec(2), 0, None).unwrap();
         assert_eq!(saved.domain.domid, 4);
         saved.set_state(State::Saved, "");
         assert_eq!(table.readmit(&saved, 0).unwrap().domain.domid, 5);
         table.remove(&spec(2).uuid);
-        assert_eq!(table.admit(&spec(2), 0).unwrap().domain.domid, 6);
+        assert_eq!(table.admit(&spec(2), 0, None).unwrap().domain.domid, 6);
     }
 
     #[test]
     fn a_guest_being_created_is_not_found() {
         let table = table();
-        let guest = table.admit(&spec(1), 0).unwrap();
+        let guest = table.admit(&spec(1), 0, None).unwrap();
         assert_eq!(
             table.get(&spec(1).uuid).err().unwrap().code,
             Code::NoSuchGuest
@@ -459,5 +466,35 @@ mod tests {
         guest.set_state(State::Running, "");
         assert!(table.get(&spec(1).uuid).is_ok());
         assert!(table.by_domid(guest.domain.domid).is_some());
+    }
+
+    #[test]
+    fn a_guest_takes_the_place_of_the_one_that_its_maker_knows() {
+        let table = table();
+        let again = Spec {
+            replace: true,
+            ..spec(1)
+        };
+        // Two requests found no guest: the later one may not take the place of the earlier one's.
+        let first = table.admit(&again, 0, None).unwrap();
+        let error = table.admit(&again, 0, None).err().unwrap();
+        assert_eq!(error.code, Code::Exists);
+        let second = table.admit(&again, 0, Some(&first)).unwrap();
+        let error = table.admit(&again, 0, Some(&first)).err().unwrap();
+        assert_eq!(error.code, Code::Exists);
+        assert!(Arc::ptr_eq(&table.find(&again.uuid).unwrap(), &second));
+    }
+
+    #[test]
+    fn no_other_guest_takes_the_memory_of_one_that_grows_with_its_restart() {
+        let table = table();
+        let old = table.admit(&spec(1), 0, None).unwrap();
+        let mut larger = spec(1);
+        larger.memory_mib = 16;
+        table.preview(&larger, &old).unwrap();
+        assert_eq!(refused(&table, &spec(2)).code, Code::NoMemory);
+        table.admit(&larger, 0, Some(&old)).unwrap();
+        let error = refused(&table, &spec(2));
+        assert_eq!(error.message, "8 MiB asked, 16 of 20 MiB are in use");
     }
 }

@@ -44,17 +44,29 @@ impl Toolstack {
         let deadline = Instant::now() + check_timeout(spec.timeout_ms)?;
         let _creating = self.pool.note_creation();
         let (guest, pooled) = self.admit_or_replace(spec)?;
+        self.make_admitted(spec, (&guest, pooled.as_deref()), deadline, note)
+    }
+
+    /// Makes a guest that is in the table, perhaps of one of the pool.
+    fn make_admitted(
+        &self,
+        spec: &Spec,
+        (guest, pooled): (&Arc<Guest>, Option<&Guest>),
+        deadline: Instant,
+        note: impl FnOnce(&Guest),
+    ) -> Result<Created> {
         let _owner = guest.own();
-        note(&guest);
+        self.check_admitted(guest, pooled)?;
+        note(guest);
         let (mut made, mut steps) = (Made::default(), Steps::begin());
         let result = self
-            .open_ledger(&guest, spec)
-            .and_then(|()| self.build(&guest, pooled.as_deref(), &mut made, deadline, &mut steps))
-            .and_then(|told| self.start(&guest, spec, told, deadline, &mut steps))
-            .and_then(|()| self.bring_up(&guest, spec, deadline, &mut steps));
+            .open_ledger(guest, spec)
+            .and_then(|()| self.build(guest, pooled, &mut made, deadline, &mut steps))
+            .and_then(|told| self.start(guest, spec, told, deadline, &mut steps))
+            .and_then(|()| self.bring_up(guest, spec, deadline, &mut steps));
         match result {
             Ok(()) => {
-                self.publish(&guest);
+                self.publish(guest);
                 let (domid, ms) = (guest.domain.domid, steps.total_ms());
                 let kind = pooled.map_or("new", |_| "pooled");
                 info!(
@@ -68,8 +80,21 @@ impl Toolstack {
                     steps,
                 })
             }
-            Err(cause) => Err(self.abandon(&guest, &made, cause)),
+            Err(cause) => Err(self.abandon(guest, &made, cause)),
         }
+    }
+
+    /// Another request may have ended the guest, all that is its, before its maker owned it.
+    fn check_admitted(&self, guest: &Arc<Guest>, pooled: Option<&Guest>) -> Result<()> {
+        if self.is_current(guest) {
+            return Ok(());
+        }
+        if let Some(pooled) = pooled {
+            self.records.remove(&pooled.domain.uuid)?;
+        }
+        guest.signals.check()?;
+        let message = format!("guest {} was ended before it was made", guest.domain.uuid);
+        Err(Error::new(Code::DeadGuest, message))
     }
 
     fn open_ledger(&self, guest: &Guest, spec: &Spec) -> Result<()> {
@@ -80,12 +105,16 @@ impl Toolstack {
 
     /// A guest of the pool if there is one like this, else a new one; others of the pool make
     /// room for it.
-    pub fn admit(&self, spec: &Spec) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
+    pub fn admit(
+        &self,
+        spec: &Spec,
+        old: Option<&Guest>,
+    ) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
         loop {
-            if let Some((guest, pooled)) = self.table.take(spec, now_s())? {
+            if let Some((guest, pooled)) = self.table.take(spec, now_s(), old)? {
                 return Ok((guest, Some(pooled)));
             }
-            match self.table.admit(spec, now_s()) {
+            match self.table.admit(spec, now_s(), old) {
                 Err(e) if matches!(e.code, Code::NoMemory | Code::TooMany) && self.make_room() => {}
                 admitted => return admitted.map(|guest| (guest, None)),
             }
@@ -312,6 +341,31 @@ mod tests {
         let position = |step: &&str| calls.iter().position(|c| c == step).unwrap();
         let steps = STEPS.iter().map(position);
         assert!(steps.is_sorted(), "{calls:?}");
+    }
+
+    #[test]
+    fn a_guest_that_ends_before_its_maker_owns_it_takes_nothing_from_a_later_one() {
+        for is_pooled in [false, true] {
+            let world = World::new();
+            while is_pooled && world.toolstack.fill_pool_by_one().unwrap() {}
+            let later = Instant::now() + std::time::Duration::from_secs(60);
+            let make = |(guest, pooled): &(Arc<Guest>, Option<Arc<Guest>>)| {
+                let guests = (guest, pooled.as_deref());
+                world
+                    .toolstack
+                    .make_admitted(&spec(1), guests, later, |_| {})
+            };
+            let first = world.toolstack.admit_or_replace(&spec(1)).unwrap();
+            assert_eq!(first.1.is_some(), is_pooled);
+            world.toolstack.destroy(&uuid(1)).unwrap();
+            let second = world.toolstack.admit_or_replace(&spec(1)).unwrap();
+            assert_eq!(make(&first).err().unwrap().code, Code::DeadGuest);
+            make(&second).unwrap();
+            assert_eq!(make(&first).err().unwrap().code, Code::DeadGuest);
+            assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "running");
+            world.toolstack.destroy(&uuid(1)).unwrap();
+            assert_eq!(world.remains(), Vec::<String>::new());
+        }
     }
 
     #[test]

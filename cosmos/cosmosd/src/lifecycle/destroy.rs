@@ -75,7 +75,7 @@ impl Toolstack {
         let undone = self.undo(guest, made).and_then(|()| {
             self.host.remove_console(&guest.domain)?;
             self.saved.remove(uuid)?;
-            last(uuid)
+            guest.ledger.end(|| last(uuid))
         });
         self.watchers.remove(guest.domain.domid);
         guest.set_left(undone.as_ref().err().map(|_| made.clone()));

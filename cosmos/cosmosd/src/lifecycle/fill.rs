@@ -244,7 +244,12 @@ mod tests {
     fn a_guest_half_taken_is_undone_whatever_was_written_first() {
         let world = filled();
         let pooled = world.toolstack.table.pooled();
-        let (guest, taken) = world.toolstack.table.take(&spec(1), 0).unwrap().unwrap();
+        let (guest, taken) = world
+            .toolstack
+            .table
+            .take(&spec(1), 0, None)
+            .unwrap()
+            .unwrap();
         // The record of the pool is still there, as after a crash in between.
         let records = &world.toolstack.records;
         records.save(&guest.record(Phase::Partial)).unwrap();

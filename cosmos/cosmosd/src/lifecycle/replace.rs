@@ -19,7 +19,15 @@ impl Toolstack {
     /// As `admit`. With `replace` a guest of this UUID ends first, unless its place would stay
     /// empty.
     pub fn admit_or_replace(&self, spec: &Spec) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
-        while let Some(old) = self.table.find(&spec.uuid).filter(|_| spec.replace) {
+        loop {
+            let Some(old) = self.table.find(&spec.uuid).filter(|_| spec.replace) else {
+                let admitted = self.admit(spec, None);
+                let exists = admitted.as_ref().is_err_and(|e| e.code == Code::Exists);
+                if exists && spec.replace && self.table.find(&spec.uuid).is_some() {
+                    continue; // Another request has put one there meanwhile.
+                }
+                return admitted;
+            };
             if old.state() == State::Partial {
                 old.signals.cancel(); // Half made: it forwards nothing yet.
             }
@@ -28,10 +36,19 @@ impl Toolstack {
                 return self.replace_owned(&old, spec);
             }
         }
-        self.admit(spec)
     }
 
     fn replace_owned(&self, old: &Guest, spec: &Spec) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
+        let replaced = self.replace_checked(old, spec);
+        old.hold_memory(0);
+        replaced
+    }
+
+    fn replace_checked(
+        &self,
+        old: &Guest,
+        spec: &Spec,
+    ) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
         let held = self.check_replacement(old, spec)?;
         old.signals.cancel();
         self.begin_end(old);
@@ -39,7 +56,7 @@ impl Toolstack {
         self.clear(old, &Made::all(old), |_| Ok(()))?;
         info!("guest {} ended for its restart", spec.uuid);
         drop(held);
-        self.admit(spec).inspect_err(|_| {
+        self.admit(spec, Some(old)).inspect_err(|_| {
             self.remove_files(&spec.uuid)
                 .unwrap_or_else(|e| warn!("guest {}: {e}", spec.uuid));
             self.table.remove(&spec.uuid);
@@ -47,6 +64,7 @@ impl Toolstack {
     }
 
     fn check_replacement(&self, old: &Guest, spec: &Spec) -> Result<Held> {
+        old.check_settled()?;
         let new = self.preview(old, spec)?;
         match old.state() {
             State::Running | State::Paused => self.host.check_instead(&new.domain, &old.domain)?,
@@ -56,7 +74,10 @@ impl Toolstack {
         self.store.read("/local/domain")?;
         self.check_other_ports(old, &new)?;
         self.records.hold(&new.record(Phase::Partial))?;
-        self.ledgers.hold(&spec.uuid)?;
+        {
+            let _no_change = old.ledger.book(); // One that is saved now may need more.
+            self.ledgers.hold(&spec.uuid)?;
+        }
         self.room.hold()
     }
 
@@ -127,6 +148,19 @@ mod tests {
         assert_eq!(rule(&world), "allow icmp");
         world.toolstack.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_guest_that_moves_is_not_replaced() {
+        let world = running();
+        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        guest.migrate_source.begin(7).unwrap();
+        let error = world.toolstack.create(&again()).err().unwrap();
+        assert_eq!(error.code, Code::Busy);
+        world.toolstack.forget_client(7);
+        assert_eq!(rule(&world), "deny all");
+        world.toolstack.create(&again()).unwrap();
+        assert_eq!(rule(&world), "allow icmp");
     }
 
     #[test]

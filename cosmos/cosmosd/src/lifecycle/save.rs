@@ -63,13 +63,18 @@ impl Toolstack {
 
     /// Makes a saved guest run again, as it was.
     pub fn restore(&self, uuid: &Uuid) -> Result<Steps> {
-        let saved = self.table.get(uuid)?;
+        self.restore_saved(&self.table.get(uuid)?)
+    }
+
+    fn restore_saved(&self, saved: &Arc<Guest>) -> Result<Steps> {
+        let uuid = &saved.domain.uuid;
         let _owner = saved.own();
-        if saved.state() != State::Saved {
+        // Its previous owner may have restored it.
+        if saved.state() != State::Saved || !self.is_current(saved) {
             let message = format!("guest {uuid} is not saved");
             return Err(Error::new(Code::Exists, message));
         }
-        let guest = self.readmit(&saved)?;
+        let guest = self.readmit(saved)?;
         let _new_owner = guest.own();
         let (mut made, mut steps) = (Made::default(), Steps::begin());
         match self.rebuild(&guest, &mut made, &mut steps) {
@@ -79,7 +84,7 @@ impl Toolstack {
                 Ok(steps)
             }
             Err(cause) => {
-                self.give_back(&saved, &guest, &made);
+                self.give_back(saved, &guest, &made);
                 Err(cause)
             }
         }
@@ -167,6 +172,19 @@ mod tests {
             world.toolstack.restore(&uuid(1)).err().unwrap().code,
             Code::Exists
         );
+        world.toolstack.destroy(&uuid(1)).unwrap();
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_guest_is_restored_once() {
+        let world = saved();
+        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        world.toolstack.restore_saved(&guest).unwrap();
+        // The second of two requests, which waited for the first.
+        let error = world.toolstack.restore_saved(&guest).err().unwrap();
+        assert_eq!(error.code, Code::Exists);
+        assert_eq!(state(&world), "running");
         world.toolstack.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
     }

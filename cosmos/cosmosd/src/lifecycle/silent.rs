@@ -239,7 +239,12 @@ mod tests {
     #[test]
     fn a_half_taken_guest_is_undone_after_a_restart() {
         let world = filled(2);
-        let (guest, taken) = world.toolstack.table.take(&usual(1), 0).unwrap().unwrap();
+        let (guest, taken) = world
+            .toolstack
+            .table
+            .take(&usual(1), 0, None)
+            .unwrap()
+            .unwrap();
         let partial = guest.record(crate::record::Phase::Partial);
         assert_eq!(partial.silent.vifs, 2);
         world.toolstack.records.save(&partial).unwrap();

@@ -18,6 +18,10 @@ impl Toolstack {
     /// Creates a guest that a client brings from another host: it is undone when the connection
     /// or this daemon ends before the guest has [arrived](Self::migrate_target).
     pub fn receive(&self, spec: &Spec, connection: u64) -> Result<Created> {
+        if spec.replace {
+            let message = "replace: a guest that moves takes the place of no other";
+            return Err(Error::bad_request(message));
+        }
         self.make(spec, |guest| guest.migrate_target.begin(connection))
     }
 
@@ -84,6 +88,19 @@ mod tests {
         world.toolstack.receive(&spec(1), MOVER).unwrap();
         world.toolstack.run(&uuid(1), 0, false, SOON).unwrap();
         world
+    }
+
+    #[test]
+    fn a_guest_that_moves_ends_no_other() {
+        let world = World::new();
+        world.toolstack.create(&spec(1)).unwrap();
+        let mut again = spec(1);
+        for (replace, code) in [(true, Code::BadRequest), (false, Code::Exists)] {
+            again.replace = replace;
+            let error = world.toolstack.receive(&again, MOVER).err().unwrap();
+            assert_eq!(error.code, code);
+        }
+        assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "running");
     }
 
     fn arrived(newest: u64) -> MoveTarget {

@@ -108,14 +108,17 @@ class BadPackageTest(base.ClickOSTest):
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b08')
     def test_property_outside_its_constraint(self):
-        detail = self.instantiate(rules=[])
-        self.assertIn('rules', detail)
-        self.assertIn('0 rules, 1 to 10000', detail)
+        caught = str(self.assertRaises(exceptions.BadRequest,
+                                       self.instantiate, rules=[]))
+        self.assertIn('rules', caught)
+        self.assertIn('0 rules, 1 to 10000', caught)
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b09')
     def test_property_that_tries_to_inject(self):
-        detail = self.instantiate(rules=['allow all); Idle -> ToDump(x'])
-        self.assertIn('rule 0', detail)
+        caught = str(self.assertRaises(
+            exceptions.BadRequest, self.instantiate,
+            rules=['allow all); Idle -> ToDump(x']))
+        self.assertIn('rule 0', caught)
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0b')

@@ -22,7 +22,8 @@ CONF = config.CONF
 
 SUBSCRIPTIONS = 'vnflcm/v1/subscriptions'
 #: A property outside its constraint.
-NO_RULES = []
+#: Each word is one of a rule, and only the guest finds that it is none.
+BAD_RULES = ['allow src']
 RULES = ['allow icmp', 'deny all']
 
 
@@ -73,7 +74,7 @@ class EachOperationTest(base.ClickOSTest):
         self.assertIn(vnf_id, [each['id'] for each in
                                self.get(tacker.INSTANCES)])
         for end, state in (('rollback', 'ROLLED_BACK'), ('fail', 'FAILED')):
-            failed = self.tenant.instantiate(vnf_id, NO_RULES)
+            failed = self.tenant.instantiate(vnf_id, BAD_RULES)
             self.assertEqual('FAILED_TEMP', failed['operationState'])
             url = f'{tacker.OPERATIONS}/{failed["id"]}'
             self.assertRaises(exceptions.Conflict, self.tacker.call, 'POST',

@@ -96,8 +96,8 @@ class OneHopCase(test_chains.ScaledHopCase):
         return hop
 
     def shown(self):
-        """Return the rows of chain show, by hop."""
-        done = cli.openstack(self.os_primary, 'clickos', 'chain', 'show',
+        """Return the rows of chain stats, by hop."""
+        done = cli.openstack(self.os_primary, 'clickos', 'chain', 'stats',
                              self.chain, '--interval', '0.1', '-f', 'json')
         self.assertEqual(0, done.returncode, done.stderr)
         return {row['Hop']: row for row in json.loads(done.stdout)}

@@ -6,7 +6,7 @@ mod change;
 mod file;
 mod place;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -20,6 +20,7 @@ pub use place::Place;
 
 /// Why a request of the file is not in force before valed has tried it.
 const STARTING: &str = "valed starts";
+const NO_PORT: &str = "there is no such port";
 
 /// The kept requests and their file.
 pub struct Kept {
@@ -191,6 +192,11 @@ impl State {
         change.set.is_some() || change.forget.iter().any(|p| self.records.contains_key(p))
     }
 
+    /// True for a change that only ends kept requests.
+    pub fn forgets(&self, change: &Change) -> bool {
+        change.set.is_none() && change.not_kept.is_none() && self.differs(change)
+    }
+
     /// The requests after a change.
     fn after(&self, change: &Change) -> Vec<Keep> {
         let new = change.set.as_ref();
@@ -221,6 +227,12 @@ impl State {
         places.filter(|place| is_wanted(place)).cloned().collect()
     }
 
+    fn places_in_force(&self, is_wanted: impl Fn(&Place) -> bool) -> BTreeSet<Place> {
+        let in_force = self.records.iter().filter(|(_, r)| r.waits.is_none());
+        let places = in_force.map(|(place, _)| place);
+        places.filter(|place| is_wanted(place)).cloned().collect()
+    }
+
     fn has_interfaces(&self) -> bool {
         let requests = self.records.values().map(|record| &record.request);
         requests.filter_map(interface_of).next().is_some()
@@ -232,16 +244,18 @@ impl State {
     }
 
     /// Notes that another peer has removed a port, and its switch with the last one. Returns what to
-    /// forget: the port's name has another owner.
+    /// forget: the port's name has another owner, to whose port nothing of this one may come.
     pub fn note_removed(&mut self, id: &PortId, is_switch_gone: bool) -> Option<Change> {
         self.suspend(id, is_switch_gone);
         let own = Place::port(id);
-        self.has(&own).then(|| Change::forget(vec![own]))
+        let is_of_own = |place: &Place| *place == own || place.kept_port().as_ref() == Some(&own);
+        self.has(&own)
+            .then(|| Change::forget(self.places(is_of_own)))
     }
 
     /// Notes that a port is gone, and its switch with the last one.
     pub fn suspend(&mut self, id: &PortId, is_switch_gone: bool) {
-        let (port, switch) = ("there is no such port", "there is no such switch");
+        let (port, switch) = (NO_PORT, "there is no such switch");
         for (place, record) in &mut self.records {
             if place.is_of_port(id) {
                 record.waits = Some(port.to_owned());
@@ -251,15 +265,24 @@ impl State {
         }
     }
 
-    /// Tries the requests that are not in force, ports first.
+    /// Tries the requests that are not in force, ports first. One that is kept with a port waits for
+    /// that port: others may have one of its name.
     pub fn retry(
         &mut self,
         is_due: impl Fn(&Place) -> bool,
         apply: impl Fn(&Keep) -> Result<(), String>,
     ) {
+        let mut ports = self.places_in_force(Place::is_port);
         let records = self.records.iter_mut();
         for (place, record) in records.filter(|(p, r)| r.waits.is_some() && is_due(p)) {
-            let waits = apply(&record.request).err();
+            let is_free = place.kept_port().is_none_or(|port| ports.contains(&port));
+            let waits = match is_free {
+                true => apply(&record.request).err(),
+                false => Some(place.without_port()),
+            };
+            if waits.is_none() && place.is_port() {
+                ports.insert(place.clone());
+            }
             match &waits {
                 None => info!("{place}: in force again"),
                 Some(text) if record.waits.as_ref() != Some(text) => {

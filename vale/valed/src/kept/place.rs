@@ -80,6 +80,27 @@ impl Place {
         !self.is_for_switch() && self.switch == id.switch && self.name == id.port.as_str()
     }
 
+    /// The kept port that a request is kept with; none for one that may be about a port of others.
+    pub fn kept_port(&self) -> Option<Self> {
+        let what = match self.what {
+            What::Link | What::Limits | What::Filter => What::Port,
+            _ => return None,
+        };
+        Some(Self {
+            what,
+            ..self.clone()
+        })
+    }
+
+    /// Why a request about a port waits while the port is not there.
+    pub fn without_port(&self) -> String {
+        format!("{}:{}: there is no such port", self.switch, self.name)
+    }
+
+    pub fn is_port(&self) -> bool {
+        self.what == What::Port
+    }
+
     /// True for what a switch has and none of its ports, although it may name some.
     pub fn is_for_switch(&self) -> bool {
         matches!(self.what, What::SegmentLimits | What::Chain | What::Mirror)

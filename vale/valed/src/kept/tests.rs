@@ -166,6 +166,38 @@ fn a_request_that_fails_waits_and_tells_why() {
     assert_eq!(state.waiting(), 1, "until the guest's port is there again");
 }
 
+/// The requests about a kept port, of which another peer has one of its name.
+#[test]
+fn nothing_of_a_kept_port_comes_to_a_port_of_others() {
+    let limits = request("port-limit", at("a", json!({"limits": {"group_per_s": 5}})));
+    let filter = request("port-filter", at("a", json!({"rules": []})));
+    let down = request("port-set", at("a", json!({"link_up": false})));
+    let all = [port("a", json!({})), limits, filter, down];
+    let mut state = State::default();
+    state.fill(all.to_vec());
+    // The port of the kernel's interface is not there yet; the toolstack's is.
+    let applied = std::cell::RefCell::new(Vec::new());
+    let exists = |request: &Keep| {
+        applied.borrow_mut().push(Place::of(request).unwrap());
+        match request {
+            Keep::PortAdd(_) => Err("exists".to_owned()),
+            _ => Ok(()),
+        }
+    };
+    let name = "a".parse().unwrap();
+    let switch = "vale0".parse().unwrap();
+    state.retry(|place| place.may_follow(&switch, &name), exists);
+    assert!(applied.borrow().iter().all(Place::is_port));
+    assert_eq!(state.waiting(), 4);
+    state.retry(|_| true, |_| Ok(()));
+    assert_eq!(state.waiting(), 0);
+    // The toolstack removes the port, and makes one of this name.
+    let id = PortId { switch, port: name };
+    let change = state.note_removed(&id, false).unwrap();
+    state.take(change);
+    assert_eq!(shown(&state), Vec::<String>::new());
+}
+
 #[test]
 fn without_room_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();

@@ -268,3 +268,21 @@ fn on_a_full_disk_a_request_changes_nothing() {
     inside(&format!("umount {disk}"));
     assert_eq!(fs::read(state_file(&valed)).unwrap(), before);
 }
+
+#[test]
+fn what_waits_for_a_switch_that_is_gone_is_forgotten() {
+    let valed = Valed::start();
+    let _a = machine(&valed, "a", 1);
+    keep_port(&valed, "a", json!({})).unwrap();
+    let segment = |limits| json!({"switch": "vale0", "segment": 1, "limits": limits});
+    let set = segment(json!({"unknown_per_s": 7}));
+    assert_eq!(keep(&valed, "segment-limit", set), Ok(None));
+    // The toolstack removes the last port, and the switch with it.
+    let (switch, port) = ("vale0".parse().unwrap(), "a".parse().unwrap());
+    valed.client().port_remove(&switch, &port).unwrap();
+    assert_eq!(waiting(&valed), ["there is no such switch"]);
+    let clear = || keep(&valed, "segment-limit", segment(json!({})));
+    assert_eq!(clear(), Ok(None));
+    assert_eq!(kept(&valed), Vec::new());
+    assert!(clear().unwrap_err().contains("there is no such switch"));
+}

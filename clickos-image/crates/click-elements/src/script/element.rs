@@ -161,7 +161,7 @@ impl Element for Script {
             name: asked.to_string(),
             read: true,
             write: true,
-            kind: HandlerKind::Value,
+            kind: HandlerKind::of(asked), // As of the handler that it stands for.
         });
         exported
             .chain(any)

@@ -337,3 +337,13 @@ fn no_command_and_no_edit_counts_as_a_value() {
     let all = COMMANDS.iter().chain(&EDITS).copied();
     assert_eq!(seen, all.collect());
 }
+
+/// A script that answers for other elements passes on what is written, a `reset` too.
+#[test]
+fn a_script_for_any_handler_has_the_kinds_of_their_names() {
+    let config = "c :: Counter; p :: Script(TYPE PROXY, write c.$0); Idle -> c -> Discard;";
+    let registry = click_elements::registry();
+    let router = Router::build("t", config, &registry, Environment::new(), 1).unwrap();
+    let kinds = ["reset", "insert", "rate"].map(|name| router.handler_kind(&format!("p.{name}")));
+    assert_eq!(kinds, [Kind::Command, Kind::Edit, Kind::Value]);
+}

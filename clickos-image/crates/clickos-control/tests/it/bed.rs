@@ -162,6 +162,14 @@ impl Bed {
         self.run();
     }
 
+    /// The store begins anew, and the guest gets a link to it.
+    pub fn relink(&mut self) {
+        self.store
+            .remove(&format!("/local/domain/{DOMID}/data/clickos"));
+        self.guest.relink();
+        self.run();
+    }
+
     /// Runs the guest a few times.
     pub fn step(&mut self, times: u32) {
         for _ in 0..times {

@@ -57,6 +57,23 @@ fn an_answer_says_which_writes_are_no_values() {
     assert_eq!(bed.write(0, &[("a.add", "x"), ("a.value", "bad")]).0, 520);
 }
 
+/// Without it the toolstack would take a change that was made for one that never came.
+#[test]
+fn the_longest_answer_to_a_write_is_told_again_to_a_new_store() {
+    let mut bed = Bed::new();
+    bed.install(0, "a :: Cell(1);");
+    let ask = |count| format!("writes {count}\n{}", "a.add 1\nx\n".repeat(count));
+    let asked: Vec<_> = [1, 400, 1024]
+        .map(|count| (count, bed.ask(0, ask(count).as_bytes())))
+        .into();
+    bed.run();
+    bed.relink();
+    for (count, seq) in asked {
+        let (code, marks) = bed.response(0, seq).unwrap();
+        assert_eq!((code, marks.lines().count()), (200, count));
+    }
+}
+
 #[test]
 fn a_guest_ends_with_its_router_once_the_answer_is_taken() {
     let mut bed = Bed::new();

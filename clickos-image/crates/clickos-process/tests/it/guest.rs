@@ -4,6 +4,7 @@
 use crate::common::guest::{FIRST_UID, Guest, Port, console, end_of, signal_of, wait_for_its_read};
 use crate::common::{Domain, Host, eventually};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::process::Command;
 use xenstore::Tx;
 
@@ -557,6 +558,32 @@ fn a_bad_link_changes_nothing() {
     });
     pass(&mut guest, 1);
     assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "1");
+}
+
+/// Each link takes the room of a vif to come, until the guest goes on with it.
+#[test]
+fn bad_links_leave_room_and_the_good_one_after_them_counts() {
+    let mut host = Host::new();
+    let mut guest = wire(&mut host, 5);
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let rings = Port::new();
+    let [null, port] = [null.as_fd(), rings.memfd.as_fd()];
+    let before = guest.mapped_kib();
+    for fds in [&[null, null, null][..], &[port, null, null, null], &[null]] {
+        for _ in 0..20 {
+            guest.send(r#"{"store":{}}"#, fds);
+        }
+    }
+    // Its answer comes after all of them.
+    let answer = guest.plug(r#"{"store":{"ring":1}}"#, &[null, null, null]);
+    assert!(answer["error"].is_string(), "{answer}");
+    pass(&mut guest, 1);
+    // Less than the room of one vif.
+    assert!(guest.mapped_kib().abs_diff(before) < 1024);
+    host.restart_store();
+    guest.relink(&mut host);
+    pass(&mut guest, 1);
+    assert_eq!(guest.read(&mut host, 0, "c.count").trim(), "2");
 }
 
 #[test]

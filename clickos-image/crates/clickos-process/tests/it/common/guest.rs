@@ -240,6 +240,18 @@ impl Guest {
         sendmsg(&self.plug, &parts, &mut ancillary, SendFlags::empty()).unwrap();
     }
 
+    /// The address space that the guest uses or reserves.
+    pub fn mapped_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmSize:"));
+        line.unwrap()
+            .split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+
     pub fn console(&self, host: &Host) -> String {
         console(host, self.domid)
     }
