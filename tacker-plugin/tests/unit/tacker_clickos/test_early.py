@@ -151,9 +151,9 @@ class InstantiateTest(EarlyTestCase):
             rules=['allow icmp']))
 
     def test_no_connection_to_the_database_waits(self):
-        self.assertReleasedBefore(judgement, 'require')
+        asked = self.assertReleasedBefore(judgement, 'require')
         self.assertPasses(_VNF + '/instantiate', self.body())
-        judgement.require.assert_called_once()
+        asked.assert_called_once()
 
 
 class UpdateTest(EarlyTestCase):
