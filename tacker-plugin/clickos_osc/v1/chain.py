@@ -159,7 +159,8 @@ class ShowChain(_ChainCommand, command.ShowOne):
 class SetChain(_ChainCommand, command.ShowOne):
     """Change the name of a chain, or which packets enter it.
 
-    New classifiers replace the old ones, by one request.
+    New classifiers replace the old ones, by one request. Neutron refuses
+    those that have packets in common with the old ones.
 
     Example: openstack clickos chain set web
     --classifier protocol=tcp,destination-port=443

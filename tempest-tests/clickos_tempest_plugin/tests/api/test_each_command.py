@@ -26,6 +26,8 @@ FromDevice(1) -> left :: Counter -> Queue -> ToDevice(0);
 """
 #: Not one packet has a source of this network.
 NOWHERE = 'protocol=udp,source-ip-prefix=192.0.2.0/24'
+#: Neutron refuses two that have packets in common, even during a change.
+ELSEWHERE = 'protocol=udp,source-ip-prefix=198.51.100.0/24'
 
 
 class EachCommandTest(typed.CommandLine):
@@ -145,7 +147,7 @@ class EachCommandTest(typed.CommandLine):
         shown, *_ = self.run_all(
             f'chain show {name} -f value',
             f'chain unfuse {name}', f'chain remove {name} {second}',
-            f'chain set {name} --classifier {NOWHERE}',
+            f'chain set {name} --classifier {ELSEWHERE}',
             f'chain delete {name}')
         self.assertIn('fused in', shown)
 

@@ -77,6 +77,14 @@ class RoutesTest(base.ClickOSTest):
 class UrlsTest(base.ClickOSTest):
     """Tacker asks no URL that the operator does not list."""
 
+    @classmethod
+    def resource_setup(cls):
+        super().resource_setup()
+        vnfd_id = cls.tenant.onboard(csar.firewall(),
+                                     cls.addClassResourceCleanup)
+        cls.vnf_id = cls.tenant.create_vnf(vnfd_id,
+                                           cls.addClassResourceCleanup)
+
     def assertNotAsked(self, call, *args, **kwargs):
         """Check that a call is refused for its URL."""
         caught = self.assertRaises(exceptions.BadRequest, call, *args,
@@ -125,15 +133,15 @@ class UrlsTest(base.ClickOSTest):
                 info = [dict(info, id='x', vimType='openstack')]
                 for action in ('instantiate', 'change_ext_conn'):
                     self.assertNotAsked(
-                        self.tenant.tacker.start, 'x', action,
+                        self.tenant.tacker.start, self.vnf_id, action,
                         vimConnectionInfo=info)
-                self.assertNotAsked(self.tenant.tacker.update_vnf, 'x',
+                self.assertNotAsked(self.tenant.tacker.update_vnf, self.vnf_id,
                                     vimConnectionInfo=info)
 
     @decorators.idempotent_id('6d0b2cc1-6c8f-4a0e-b9a0-51f7a85f3d09')
     def test_parameters_that_name_code(self):
         caught = self.assertRaises(
-            exceptions.BadRequest, self.tenant.tacker.start, 'x',
+            exceptions.BadRequest, self.tenant.tacker.start, self.vnf_id,
             'instantiate', flavourId='simple', additionalParams={
                 'lcm-operation-user-data': 'Scripts/x.py',
                 'lcm-operation-user-data-class': 'X'})
