@@ -12,7 +12,7 @@ from osc_lib.command import command
 _EXAMPLES = re.compile(r'\n\s*Examples?:', re.MULTILINE)
 
 
-class _Help:
+class _Help(command.Command):
     """Keeps the lines of examples, which cliff would fill."""
 
     def get_description(self):
@@ -30,7 +30,7 @@ class _Help:
         return parser
 
 
-class Command(_Help, command.Command):
+class Command(_Help):
     """A command that prints what it wants."""
 
 

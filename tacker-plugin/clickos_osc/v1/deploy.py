@@ -27,12 +27,12 @@ class DeployVnf(lifecycle.Progress, command.ShowOne):
     the catalog. The command removes a deployment that fails. With --wait it
     sees the end and shows the addresses.
 
-    Examples:
-      openstack clickos vnf deploy firewall --name edge \\
-        --network left=left --network right=right,ip=10.10.2.21 \\
-        --property rules="allow icmp, deny all" --wait
-      openstack clickos vnf deploy firewall.csar --network left=left \\
-        --network right=right --property rules=@rules.txt --wait
+    Example: openstack clickos vnf deploy firewall --name edge
+    --network left=left --network right=right,ip=10.10.2.21
+    --property rules="allow icmp, deny all" --wait
+
+    Example: openstack clickos vnf deploy firewall.csar --network left=left
+    --network right=right --property rules=@rules.txt --wait
     """
 
     def get_parser(self, prog_name):

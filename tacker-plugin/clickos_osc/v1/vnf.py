@@ -78,10 +78,13 @@ class SetVnf(lifecycle.Progress, command.ShowOne):
     guests at once. They have a package after the next heal.
     The command waits for the end if it has to know it for the next step.
 
-    Examples:
-      openstack clickos vnf set edge --property rules="allow all" --wait
-      openstack clickos vnf set edge --network right=dmz,ip=10.0.3.1 --wait
-      openstack clickos vnf set edge --package other.csar --wait
+    Example: openstack clickos vnf set edge --property rules="allow all"
+    --wait
+
+    Example: openstack clickos vnf set edge --network right=dmz,ip=10.0.3.1
+    --wait
+
+    Example: openstack clickos vnf set edge --package other.csar --wait
     """
 
     def get_parser(self, prog_name):

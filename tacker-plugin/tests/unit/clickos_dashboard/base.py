@@ -17,6 +17,7 @@ class PageTest(helpers.TestCase):
     networks: object
     ports: object
     service_catalog: list
+    tenant: object
     token: object
 
     def _setup_test_data(self):

@@ -199,9 +199,9 @@ class DeployTest(DeployTestCase):
             ['firewall', *_NETWORKS, '--wait'])
         begin = self.tacker.operate
 
-        def operate(vnf_id, verb):
+        def operate(vnf_id, verb, states=None):
             self.tacker.refused['DELETE', vnf_id] = 409, {'detail': 'busy'}
-            return begin(vnf_id, verb)
+            return begin(vnf_id, verb, states)
         self.tacker.operate = operate
         with self.assertRaisesRegex(Exception, 'FAILED_TEMP'):
             instance.run(parsed)
