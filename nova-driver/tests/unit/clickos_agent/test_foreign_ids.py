@@ -22,8 +22,9 @@ _COUNTERS = {'packets': 0, 'bytes': 0, 'dropped': 0}
 #: Arguments that name an object, with the caller's own one.
 IDS = {'server_id': OWN, 'chain_id': CHAIN}
 #: A good value of each other argument.
-VALUES = {'name': 'fw.config', 'element': 'fw', 'part': 0, 'attempt': 7,
-          'config': 'Idle;', 'config_name': 'a.click', 'incarnation': None,
+VALUES = {'name': 'fw.config', 'names': ['fw.config'], 'element': 'fw',
+          'part': 0, 'attempt': 7, 'config': 'Idle;',
+          'config_name': 'a.click', 'incarnation': None,
           'has_secrets': False}
 REFUSED = ('no-such-guest', 'not-active', 'bad-request')
 

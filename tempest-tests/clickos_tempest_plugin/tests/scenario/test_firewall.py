@@ -172,7 +172,6 @@ class SharedFirewallTest(case.Scaling, case.SharedFirewallCase):
         self.assertEqual(ICMP.split(', '), self.rules())
         self.assertTrue(self.left.can_ping(self.right))
 
-    @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e0c')
     def test_a_stopped_router_works_again_after_a_reboot(self):
         before = self.clickos.show_desired_state(self.server_id)['writes']
