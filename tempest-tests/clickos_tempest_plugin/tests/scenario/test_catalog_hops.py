@@ -134,7 +134,7 @@ class OneHopCase(test_chains.ScaledHopCase):
         tags = self.os_primary.network.TagsClient()
         for port in self.os_primary.ports_client.list_ports(
                 description=f'clickos-vnf:{self.vnf_id}')['ports']:
-            tags.update_tag('ports', port['id'], hop_tags.TRANSPARENT)
+            tags.create_tag('ports', port['id'], hop_tags.TRANSPARENT)
         waiters.until(self.answers, bool, 'the tag lets packets pass')
 
     def answers(self):
