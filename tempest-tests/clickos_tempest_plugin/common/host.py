@@ -60,6 +60,10 @@ class Host:
         """Kill all that runs on the host, and boot it."""
         self.run('power-cut', timeout_s=300)
 
+    def jump_clock(self, seconds):
+        """Set the host's time of day forward, or back if negative."""
+        self.run('clock-jump', '--seconds', str(seconds))
+
     def outage(self, service, kind, seconds):
         """Take a service away, also in the background; it comes back.
 

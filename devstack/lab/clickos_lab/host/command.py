@@ -98,6 +98,13 @@ def _power_cut(state, arguments):
     lab.Lab(state, [host]).power_cut(host)
 
 
+def _clock_jump(state, arguments):
+    if arguments.on != target.XEN:
+        raise errors.LabError(f'clock-jump: {arguments.on}: the clock of a'
+                              ' process host is the one of this machine')
+    compute.XenCompute(state).jump_clock(arguments.seconds)
+
+
 def _leftovers(state, arguments):
     known = target.of(arguments.on, state).guests
     print(json.dumps(known.leftovers(arguments.server)))
@@ -133,4 +140,6 @@ _VERBS = (
         ('kind', {'choices': ('stop', 'kill', *exhaustion.KINDS)}),
         ('--seconds', {'type': float, 'required': True}))),
     ('power-cut', _power_cut, ()),
+    ('clock-jump', _clock_jump, (
+        ('--seconds', {'type': int, 'required': True}),)),
     ('leftovers', _leftovers, (_SERVER,)))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make soak PARTS=faults``: outages in the middle of operations.
 
-``python -m clickos_lab.suites.faults`` starts a lab and runs all cases, or
-those whose names match the expression in the environment variable FAULTS. It
-prints a row for each operation during an outage, and how many of them
-completed by themselves.
+``python -m clickos_lab.suites.faults`` starts a lab and runs all cases. The
+environment variable FAULTS is an expression that selects cases by name; then
+the lab has one host. The suite prints a row for each operation during an
+outage, and how many of them completed by themselves.
 """
 
 import collections
@@ -17,6 +17,7 @@ from clickos_lab.config import tempest
 from clickos_lab import databases
 from clickos_lab import lab as _lab
 from clickos_lab import paths
+from clickos_lab import prepare
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import tempest_run
 
@@ -45,8 +46,9 @@ def main():
     wanted = os.environ.get('FAULTS')
     table = tempest.faults_path(state)
     table.unlink(missing_ok=True)
-    lab = _lab.Lab(state, () if wanted else (hosts.SECOND,))
-    status = on_lab.run(lab, lambda: _work(state, _regex(wanted)))
+    lab = _lab.Lab(state, () if wanted else (hosts.SECOND, hosts.XEN))
+    status = on_lab.run(lab, lambda: _work(state, _regex(wanted)),
+                        lambda: wanted or prepare.xen(state))
     rows = read(table)
     for line in lines(rows):
         print(line)

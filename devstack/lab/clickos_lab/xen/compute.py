@@ -92,6 +92,10 @@ class XenCompute:
         self._host.kill()
         self.start(disk)
 
+    def jump_clock(self, seconds):
+        """Set the time of day of dom0 forward, or back if negative."""
+        self.dom0.check(f'date -u -s "@$(($(date +%s) + {int(seconds)}))"')
+
     def stop(self):
         """End the machine; its logs go to a folder ``log/xen-compute``."""
         if self.running():
