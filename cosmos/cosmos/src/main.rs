@@ -15,6 +15,7 @@ mod react;
 mod relocate;
 mod routers;
 mod vif;
+mod xl_syntax;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -23,7 +23,7 @@ pub fn parse_all(texts: &[String], uuid: &Uuid) -> Result<Vifs, String> {
             .find_map(|part| part.strip_prefix("bridge="));
         match bridge.filter(|name| !is_switch(name)) {
             Some(bridge) => vifs.nics.push(nic(text, bridge, devid, uuid)?),
-            None => vifs.ports.push(parse(text, devid, uuid)?),
+            None => vifs.ports.push(parse(text, devid, uuid, "vif-vale")?),
         }
     }
     Ok(vifs)
@@ -37,7 +37,7 @@ fn is_switch(name: &str) -> bool {
 fn nic(text: &str, bridge: &str, devid: usize, uuid: &Uuid) -> Result<Nic, String> {
     for part in text.split(',') {
         let key = part.split_once('=').map_or(part, |(key, _)| key);
-        if !["", "mac", "bridge", "mtu"].contains(&key) {
+        if ["port", "vifname", "segment", "slots", "ip", "security"].contains(&key) {
             return Err(format!(
                 "vif {devid}: {part:?}: a vif of bridge {bridge} has only mac, bridge and mtu"
             ));
@@ -47,7 +47,7 @@ fn nic(text: &str, bridge: &str, devid: usize, uuid: &Uuid) -> Result<Nic, Strin
         .split(',')
         .filter(|p| !p.starts_with("bridge="))
         .collect();
-    let all = parse(&rest.join(","), devid, uuid)?;
+    let all = parse(&rest.join(","), devid, uuid, "vif-bridge")?;
     Ok(Nic {
         devid: all.devid,
         mac: all.mac,
@@ -56,9 +56,36 @@ fn nic(text: &str, bridge: &str, devid: usize, uuid: &Uuid) -> Result<Nic, Strin
     })
 }
 
+/// Judges a key of xl-network-configuration(5) that has one value here.
+///
+/// `script` is the one that does for xl what the host does here by itself.
+fn key_of_xl(key: &str, value: &str, devid: usize, script: &str) -> Result<(), String> {
+    let only = |wanted: &str, why: &str| match value == wanted {
+        true => Ok(()),
+        false => Err(format!("expected {wanted}, {why}")),
+    };
+    match key {
+        "script" => only(
+            script,
+            "the host attaches the vif itself and runs no script",
+        ),
+        "devid" => only(&devid.to_string(), "the place in the list"),
+        "trusted" => only("1", "the guest keeps no second copy of its rings"),
+        "type" if value == "vale" => Ok(()),
+        "type" => only("vif", "a guest has no emulated devices"),
+        "model" => Err("a guest has no emulated devices".into()),
+        "backend" => Err("the host chooses the domain of the switch (driver_domain)".into()),
+        "gatewaydev" => Err("the host adds no routes; use bridge".into()),
+        "rate" => Err("set it on the port: vale-ctl limit".into()),
+        _ => Err(format!("unknown key; use {KEYS}")),
+    }
+}
+
+const KEYS: &str = "mac, bridge, port, segment, ip, mtu, slots or security";
+
 /// The vif argument of `create` for the interface number `devid` of guest `uuid`. The command
 /// chooses missing values: MAC address and port name from the UUID, segment 1 of vale0.
-fn parse(text: &str, devid: usize, uuid: &Uuid) -> Result<Vif, String> {
+fn parse(text: &str, devid: usize, uuid: &Uuid, script: &str) -> Result<Vif, String> {
     let id = uuid.as_str();
     let mut vif = Vif {
         devid: devid as u32,
@@ -76,7 +103,11 @@ fn parse(text: &str, devid: usize, uuid: &Uuid) -> Result<Vif, String> {
         link: Link::Up,
     };
     let mut security = None;
-    for part in text.split(',').filter(|part| !part.is_empty()) {
+    for part in text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
         let wrong = |what: &str| format!("vif {devid}: {part:?}: {what}");
         let (key, value) = part
             .split_once('=')
@@ -84,23 +115,21 @@ fn parse(text: &str, devid: usize, uuid: &Uuid) -> Result<Vif, String> {
         let number = |_| wrong("expected a number");
         match key {
             "mac" => vif.mac = value.parse().map_err(|e: String| wrong(&e))?,
-            "port" => vif.port = value.parse().map_err(|e: String| wrong(&e))?,
+            "port" | "vifname" => vif.port = value.parse().map_err(|e: String| wrong(&e))?,
             "bridge" => vif.switch = value.parse().map_err(|e: String| wrong(&e))?,
             "segment" => vif.segment = value.parse().map_err(number)?,
             "mtu" => vif.mtu = value.parse().map_err(number)?,
             "slots" => vif.slots = value.parse().map_err(number)?,
             "ip" => {
-                let address: Allowed = cidr(value).parse().map_err(|e: String| wrong(&e))?;
-                vif.allowed.push(address);
+                for address in value.split_whitespace() {
+                    let address: Allowed = cidr(address).parse().map_err(|e: String| wrong(&e))?;
+                    vif.allowed.push(address);
+                }
             }
             "security" => {
                 security = Some(on_off(value).ok_or_else(|| wrong("expected on or off"))?)
             }
-            _ => {
-                return Err(wrong(
-                    "unknown key; use mac, bridge, port, segment, ip, mtu, slots or security",
-                ));
-            }
+            _ => key_of_xl(key, value, devid, script).map_err(|e| wrong(&e))?,
         }
     }
     vif.port_security = security.unwrap_or(!vif.allowed.is_empty());
@@ -146,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_chosen() {
-        let vif = parse("", 1, &uuid()).unwrap();
+        let vif = parse("", 1, &uuid(), "vif-vale").unwrap();
         assert_eq!(vif.mac.to_string(), "00:16:3e:0a:0c:00");
         assert_eq!(
             (vif.port.as_str(), vif.switch.as_str()),
@@ -158,14 +187,17 @@ mod tests {
     #[test]
     fn everything_can_be_said() {
         let text = "mac=02:00:00:00:00:01,bridge=vale3,port=p,segment=7,ip=10.0.0.5,ip=fd00::/64,mtu=1400,slots=64";
-        let vif = parse(text, 0, &uuid()).unwrap();
+        let vif = parse(text, 0, &uuid(), "vif-vale").unwrap();
         let wanted = json!({
             "devid": 0, "mac": "02:00:00:00:00:01", "switch": "vale3", "port": "p", "segment": 7,
             "allowed": [{"ip": "10.0.0.5/32"}, {"ip": "fd00::/64"}], "port_security": true,
             "mtu": 1400, "slots": 64, "link": "up",
         });
         assert_eq!(serde_json::to_value(vif).unwrap(), wanted);
-        let unguarded = parse("ip=::1,security=off", 0, &uuid()).unwrap();
+        let of_xl = "vifname=p,script=vif-vale,type=vif,devid=0,trusted=1,ip=10.0.0.5 fd00::/64";
+        let vif = parse(of_xl, 0, &uuid(), "vif-vale").unwrap();
+        assert_eq!((vif.port.as_str(), vif.allowed.len()), ("p", 2));
+        let unguarded = parse("ip=::1,security=off", 0, &uuid(), "vif-vale").unwrap();
         assert!(!unguarded.port_security);
     }
 
@@ -183,6 +215,14 @@ mod tests {
         assert_eq!(serde_json::to_value(&vifs.nics[0]).unwrap(), wanted);
         let error = parse_all(&["bridge=br0,port=a".to_owned()], &uuid()).unwrap_err();
         assert!(error.contains("only mac, bridge and mtu"), "{error}");
+        let scripts = ["bridge=br0,script=vif-bridge", "script=vif-vale"];
+        assert!(parse_all(&scripts.map(str::to_owned), &uuid()).is_ok());
+        let other = "script=vif-openvswitch,mac=00:00:00:00:02:00,bridge=ovs-lan";
+        let error = parse_all(&[other.to_owned()], &uuid()).unwrap_err();
+        assert!(
+            error.contains("expected vif-bridge, the host attaches"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -192,10 +232,24 @@ mod tests {
             ("segment=x", "expected a number"),
             ("vlan=3", "unknown key"),
             ("security=yes", "expected on or off"),
+            (
+                "script=vif-route",
+                "expected vif-vale, the host attaches the vif itself",
+            ),
+            ("devid=1", "expected 0, the place in the list"),
+            (
+                "type=ioemu",
+                "expected vif, a guest has no emulated devices",
+            ),
+            ("model=e1000", "no emulated devices"),
+            ("backend=1", "driver_domain"),
+            ("rate=10Mb/s", "vale-ctl limit"),
+            ("gatewaydev=eth0", "use bridge"),
+            ("trusted=0", "expected 1"),
             ("mac=1", "vif 0: \"mac=1\": mac: expected six octets"),
             ("ip=1.2.3", "expected e.g. 10.0.0.5/32"),
         ] {
-            let error = parse(text, 0, &uuid()).unwrap_err();
+            let error = parse(text, 0, &uuid(), "vif-vale").unwrap_err();
             assert!(error.contains(words), "{error}");
         }
     }

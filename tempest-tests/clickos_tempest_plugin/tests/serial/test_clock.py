@@ -27,7 +27,7 @@ class FaultsOfClocksTest(case.FirewallCase):
     @decorators.attr(type='slow')
     @decorators.idempotent_id('5f0a3c52-7d0f-4f57-9d0a-6f3f5b1c2a01')
     def test_a_clock_jumps_forward_and_back(self):
-        """No packet is lost; writes, a heal and the verdicts go on."""
+        """No packet is lost; writes and a heal work as before."""
         for jump_s in (_JUMP_S, -2 * _JUMP_S, _JUMP_S):
             with self.subTest(jump_s=jump_s):
                 ping = self.left.ping(self.right)
