@@ -1,81 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prose keeps the house rules: CONTRIBUTING.md, "Prose".
 
-Counted are, by area, sentences of more than 25 words, sentences that begin
-with a clause instead of an actor, and phrases without an actor. The counts
-stand in ``prose_debt.toml`` and may only fall. Commit subjects are held to
-``area: imperative summary`` in 72 characters.
+Documents have no misspelled words (codespell), and lines of documents and
+comments that changed since :data:`SINCE` have no calques: phrases that are
+correct word by word and that no native engineer writes. Commit subjects are
+held to ``area: imperative summary`` in 72 characters.
 
-``python -m clickos_lab.checks.prose [PATH ...]`` lists what is wrong in the
-files below the paths; without paths it compares all counts.
+``python -m clickos_lab.checks.prose [PATH ...]`` lists the calques in all
+lines of files below the paths; without paths it checks all of the above.
 """
 
-import concurrent.futures
-import dataclasses
 import re
+import subprocess
 import sys
-import tomllib
 
 from clickos_lab import checks
 from clickos_lab.checks import prose_text
 from clickos_lab import paths
 from clickos_lab import shell
 
-MAX_WORDS = 25
 MAX_SUBJECT = 72
-DEBT = paths.REPO / 'devstack/lab/prose_debt.toml'
 #: Commits after this one follow the rule for subjects.
-SINCE = '594cc5c'
+SUBJECTS_SINCE = '594cc5c'
+#: Lines changed after this commit have no calques.
+SINCE = '3d9e331f'
 
-#: Texts that Click's own tests compare, and what others have written.
+#: {pattern: what a native engineer writes}
+CALQUES = {re.compile(rf'\b(?:{pattern})\b', re.IGNORECASE): better
+           for pattern, better in (
+    (r'anew', 'again, from scratch'),
+    (r'beside', 'next to, in addition to, while'),
+    (r'go(?:es)? on|going on|went on', 'continues, resumes'),
+    (r'in the place of', 'instead of, on behalf of'),
+    (r'in vain', 'without result, fails'),
+    (r'is none|are none', 'is not one, does not exist'),
+    (r'(?:is|are|was|were) told', 'is notified, is given'),
+    (r'nobody|no-one', 'no other thread, no caller'),
+    (r'so many|so often', 'that many, every 10 s'),
+    (r'the mover|a mover', 'the migration client'),
+    (r'the wish|a wish', 'the request'),
+    (r'thereof|whoever|whatsoever', 'the noun'))}
+#: Texts of others, and of this check.
 _EXEMPT = re.compile(
-    r'^LICENSE|/conformance/|/golden/|/fixtures?/|^\.git|prose_debt.toml$')
-_SENTENCE_END = re.compile(r'(?<=[.!?])["\')]*\s+(?=["\'(]*[A-Z0-9`])')
-_WORD = re.compile(r'\w')
-_OPENINGS = re.compile(
-    r'(What|Whether|Who|Whoever|Whatever|Nobody|Thereof|Which|'
-    r'Of (?!course)|That (?!is |was |way |makes |means ))')
-_PHRASES = re.compile(
-    r'\b(nobody|whoever|thereof|(?:is|are|was|were) (?:not )?(?:said|told|'
-    r'asked)|as told|so many|in vain|of it)\b', re.IGNORECASE)
+    r'^LICENSE|/conformance/|/golden/|/fixtures?/|^\.git|'
+    r'/checks/prose\.py$|/test_checks\.py$')
+_DOCUMENTS = re.compile(r'^docs/.*\.md$|README\.md$|^[A-Z]+\.md$')
 _SUBJECT = re.compile(r'[a-z0-9][\w./, -]*: \S.*[^.]')
+_FILE = re.compile(r'^\+\+\+ b/(.*)')
+_HUNK = re.compile(r'^@@ -\S+ \+(\d+)(?:,(\d+))? @@')
 
 
-@dataclasses.dataclass(frozen=True)
-class Fault:
-    """A sentence that breaks a rule."""
+def calques(name, lines=None):
+    """Return the calques of a file as texts: place, phrase, what to write.
 
-    place: str
-    rule: str
-    sentence: str
-
-    def __str__(self):
-        return f'{self.place}: {self.rule}: {self.sentence[:90]}'
-
-
-def sentences(text):
-    """Split a paragraph into sentences."""
-    return [s for s in _SENTENCE_END.split(' '.join(text.split())) if s]
-
-
-def rule_broken(sentence):
-    """Return the rule a sentence breaks, or None."""
-    words = [w for w in sentence.split() if _WORD.search(w)]
-    if len(words) > MAX_WORDS:
-        return f'{len(words)} words, the limit is {MAX_WORDS}'
-    if _OPENINGS.match(sentence) and not sentence.endswith('?'):
-        return 'begins with a clause, not with an actor'
-    found = _PHRASES.search(sentence)
-    return f'"{found[0]}" hides the actor' if found else None
-
-
-def faults(name):
-    """Return what is wrong in a file."""
+    :param lines: their numbers; None for all
+    """
     text = (paths.REPO / name).read_text(errors='replace')
-    return [Fault(f'{name}:{paragraph.line}', rule, sentence)
-            for paragraph in prose_text.paragraphs(name, text)
-            for sentence in sentences(paragraph.text)
-            if (rule := rule_broken(sentence))]
+    return [f'{name}:{number}: {found[0]!r}: write {better}'
+            for number, line in prose_text.lines(name, text)
+            if lines is None or number in lines
+            for pattern, better in CALQUES.items()
+            if (found := pattern.search(line))]
+
+
+def changed_lines(diff):
+    """Return {file: numbers of its new lines} of a diff without context."""
+    changed, numbers = {}, set()
+    for line in diff.splitlines():
+        if found := _FILE.match(line):
+            numbers = changed.setdefault(found[1], set())
+        elif found := _HUNK.match(line):
+            first, count = int(found[1]), int(found[2] or 1)
+            numbers.update(range(first, first + count))
+    return changed
 
 
 def subject_fault(subject):
@@ -87,54 +84,42 @@ def subject_fault(subject):
     return None
 
 
-def commit_faults():
+def _commit_faults():
     """Return what is wrong with the subjects of new commits."""
-    log = shell.output(
-        ['git', '-c', f'safe.directory={paths.REPO}', '-C', paths.REPO,
-         'log', '--no-merges', '--format=%h %s', f'{SINCE}..HEAD'])
+    log = _git('log', '--no-merges', '--format=%h %s',
+               f'{SUBJECTS_SINCE}..HEAD')
     rows = (line.split(' ', 1) for line in log.splitlines())
-    return [Fault(commit, rule, subject) for commit, subject in rows
-            if (rule := subject_fault(subject))]
+    return [f'{commit}: {fault}: {subject}' for commit, subject in rows
+            if (fault := subject_fault(subject))]
 
 
-def area(name, areas):
-    """Return the area of a file: the longest prefix named, or 'rest'."""
-    if name.endswith('README.md'):
-        return 'READMEs'
-    fits = [prefix for prefix in areas if name.startswith(f'{prefix}/')]
-    return max(fits, key=len, default='rest')
+def _git(*arguments):
+    return shell.output(['git', '-c', f'safe.directory={paths.REPO}', '-c',
+                         'core.quotePath=false', '-C', paths.REPO,
+                         *arguments])
+
+
+def misspelled(names):
+    """Return the lines of codespell about files."""
+    done = subprocess.run(
+        [sys.executable, '-m', 'codespell_lib', *names], cwd=paths.REPO,
+        capture_output=True, text=True)
+    return done.stdout.splitlines() + done.stderr.splitlines()
 
 
 def main(wanted):
-    """List faults, or compare counts; 0 when all is well."""
+    """List what is wrong; 0 when all is well."""
     names = [n for n in checks.tracked() if not _EXEMPT.search(n)
              and (not wanted or n.startswith(tuple(wanted)))]
-    with concurrent.futures.ProcessPoolExecutor() as pool:
-        found = list(pool.map(faults, names, chunksize=16))
     if wanted:
-        listed = [fault for some in found for fault in some]
-        return checks.report(listed, len(names), 'files')
-    return checks.report(_compared(names, found), len(names), 'files')
-
-
-def _compared(names, found):
-    """Return a line for each area with more faults than its debt."""
-    debt = tomllib.loads(DEBT.read_text())
-    counts = dict.fromkeys(debt, 0)
-    for name, some in zip(names, found):
-        counts[area(name, debt)] += len(some)
-    counts['commits'] = len(commit_faults())
-    for key, count in counts.items():
-        print(f'{key}: {count} of {debt[key]}')
-    return [_advice(key, counts[key], debt[key]) for key in counts
-            if counts[key] > debt[key]]
-
-
-def _advice(key, count, limit):
-    if key == 'commits':
-        return '\n'.join(str(fault) for fault in commit_faults())
-    return (f'{key}: {count} sentences break the rules of prose, the limit is '
-            f'{limit}; python -m clickos_lab.checks.prose PATH lists them')
+        return checks.report([found for name in names
+                              for found in calques(name)], len(names), 'files')
+    changed = changed_lines(_git('diff', '-U0', '--no-ext-diff', SINCE))
+    found = [calque for name in names if name in changed
+             for calque in calques(name, changed[name])]
+    documents = [name for name in names if _DOCUMENTS.search(name)]
+    return checks.report([*_commit_faults(), *misspelled(documents), *found],
+                         len(documents) + len(changed), 'files')
 
 
 if __name__ == '__main__':

@@ -55,52 +55,40 @@ class ChecksTest(base.TestCase):
             self.assertEqual(
                 shell, shell_scripts.shell_of(self.write('script', text)))
 
-    def test_prose_rules(self):
-        long = 'Word ' * 26
-        for sentence, rule in (
-                ('valed drops the frame.', None),
-                (long, '26 words, the limit is 25'),
-                ('What is left of it is dropped.', 'begins with a clause'),
-                ('What can the reader do?', None),
-                ('That is why valed copies it once.', None),
-                ('Of fewer turns it is not asked.', 'begins with a clause'),
-                ('The limit is said there.', '"is said" hides the actor'),
-                ('Nobody reads it.', 'begins with a clause')):
-            broken = prose.rule_broken(sentence)
-            self.assertEqual(rule is None, broken is None, sentence)
-            self.assertIn(rule or '', broken or '')
+    def test_calques(self):
+        name = self.write('docs/a.md', 'Good.\n\nNobody reads this.\n'
+                          'It runs beside it.\n```\nit goes on\n```\n')
+        self.assertEqual(
+            [f"{name}:3: 'Nobody': write no other thread, no caller",
+             f"{name}:4: 'beside': write next to, in addition to, while"],
+            prose.calques(name))
+        self.assertEqual(1, len(prose.calques(name, {4})))
+        self.assertEqual([], prose.calques(name, {1}))
 
-    def test_prose_of_each_kind_of_file(self):
+    def test_lines_of_prose(self):
         for name, text, found in (
-                ('a.md', '# Head\n\nOne `a b` two.\nMore.\n',
-                 [(1, 'Head'), (3, 'One code two. More.')]),
-                ('a.md', '```\nnot prose\n```\n', []),
-                ('a.rs', '//! One\n//! two.\nfn a() {}\n/// Three.\n',
-                 [(1, 'One two.'), (4, 'Three.')]),
-                ('a.rs', 'fn a() { b("the frame is too long for it") }\n',
-                 [(1, '"the frame is too long for it"')]),
-                ('a.rs', 'fn a() { b("10.0.0.1 - allow 5 6 7") }\n', []),
-                ('a.py', '"""One.\n\n:param a: two\n"""\n# Three.\n',
-                 [(1, 'One.'), (3, ':param a: two'), (5, 'Three.')]),
-                ('a.c', '/* One\n * two. */\nint a;\n', [(1, 'One two.')]),
-                ('a.sh', '# One.\n', [(1, 'One.')]),
-                ('a.pcap', 'What is it.', [])):
-            self.assertEqual(
-                found, [(p.line, p.text)
-                        for p in prose_text.paragraphs(name, text)], text)
+                ('a.md', 'One `a`.\n\n    code\n',
+                 [(1, 'One `a`.'), (2, '')]),
+                ('a.rs', 'fn a() { b("text") }\n/// One.\n',
+                 [(2, '/// One.')]),
+                ('a.py', '"""One.\n\nTwo."""\na = 1  # three\n',
+                 [(1, '"""One.'), (2, ''), (3, 'Two."""'), (4, '# three')]),
+                ('a.sh', '# One.\n', [(1, '# One.')]),
+                ('a.pcap', 'beside', [])):
+            self.assertEqual(found, prose_text.lines(name, text), text)
 
-    def test_prose_is_counted_by_area(self):
-        areas = {'vale': 0, 'vale/valed': 0, 'READMEs': 0, 'rest': 0}
-        for name, area in (('vale/valed/src/a.rs', 'vale/valed'),
-                           ('vale/pkt-gen/a.rs', 'vale'),
-                           ('vale/README.md', 'READMEs'),
-                           ('Cargo.toml', 'rest')):
-            self.assertEqual(area, prose.area(name, areas), name)
+    def test_changed_lines(self):
+        diff = ('--- a/x\n+++ b/docs/x.md\n@@ -3 +3,2 @@\n-a\n+b\n+c\n'
+                '@@ -9,2 +10,0 @@\n-d\n-e\n+++ b/y\n@@ -0,0 +1 @@\n+f\n')
+        self.assertEqual({'docs/x.md': {3, 4}, 'y': {1}},
+                         prose.changed_lines(diff))
 
-    def test_prose_in_a_file_has_a_place(self):
-        name = self.write('docs/a.md', 'Good.\n\nNobody reads this.\n')
-        fault, = prose.faults(name)
-        self.assertEqual('docs/a.md:3', fault.place)
+    def test_misspelled_words(self):
+        name = self.write('a.md', 'This has a seperate word.\n')
+        self.assertIn('seperate ==> separate',
+                      ''.join(prose.misspelled([name])))
+        self.assertEqual([], prose.misspelled(
+            [self.write('b.md', 'This has none.\n')]))
 
     def test_commit_subjects(self):
         for subject, good in (
