@@ -27,7 +27,7 @@ pub struct Setting {
 /// Reads all statements, in their order.
 ///
 /// # Errors
-/// The first statement that is none, as `line N: reason`.
+/// The first line that is not a statement, as `line N: reason`.
 pub fn parse(text: &str) -> Result<Vec<Setting>, String> {
     let mut reader = Reader { text, at: 0 };
     let mut settings: Vec<Setting> = Vec::new();
