@@ -40,6 +40,12 @@ class Domains(listed.Listed):
         domid = self.find(server_id)['domid']
         self._xen.dom0.check(f'xl destroy {domid}')
 
+    def hang(self, server_id):
+        """Let a guest answer nothing: pause its domain behind cosmosd's back.
+        """
+        domid = self.find(server_id)['domid']
+        self._xen.dom0.check(f'xl pause {domid}')
+
     def leftovers(self, server_id):
         """List the traces of a server, and of guests cosmosd does not know."""
         others = self.listed()

@@ -3,13 +3,17 @@
 
 import json
 
+from tempest import config
+
 from clickos_tempest_plugin.common import bounds
 from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
 
+CONF = config.CONF
 OPEN = ['allow icmp', 'allow tcp', 'deny all']
 NO_HTTP = ['deny tcp dst port 80', 'allow icmp', 'allow tcp', 'deny all']
 DOWNLOAD_BYTES = 10 * 1024 * 1024
@@ -191,3 +195,14 @@ class SharedFirewallCase(FirewallBase):
             self.server_id = self.tenant.server_id(self.vnf_id)
         self.clickos.write_handler(self.server_id, 'fw.config',
                                    ', '.join(OPEN))
+
+
+class OnXenMixin:
+    """Puts the firewalls of a class on the Xen host."""
+
+    host = host.Host('xen_host_command')
+
+    @staticmethod
+    def vnfd(text):
+        """Name the image for Xen hosts in a VNFD."""
+        return csar.with_image(text, CONF.clickos.xen_image)

@@ -1,25 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same firewall as a domain of a Xen host, of the image in Glance."""
 
-from tempest import config
 from tempest.lib import decorators
 
-from clickos_tempest_plugin.common import csar
-from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests.scenario import case
 
-CONF = config.CONF
 
-
-class FirewallOnXenTest(case.FirewallCase):
-
-    host = host.Host('xen_host_command')
-
-    @staticmethod
-    def vnfd(text):
-        """Name the image for Xen hosts in a VNFD."""
-        return csar.with_image(text, CONF.clickos.xen_image)
+class FirewallOnXenTest(case.OnXenMixin, case.FirewallCase):
 
     @decorators.attr(type='smoke')
     @decorators.idempotent_id('a51c1b1e-6c0c-4f5e-9a35-6c2f6f3a7d01')

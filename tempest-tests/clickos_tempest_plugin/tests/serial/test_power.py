@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A power cut of a compute host; what ran before runs again, unasked."""
 
-from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
-from clickos_tempest_plugin.common import csar
-from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests.scenario import case
 from clickos_tempest_plugin.tests.scenario import test_chains
 
-CONF = config.CONF
 RULES = ['allow icmp', 'deny all']
 #: the answer of ``offload_state``, as :meth:`read` gives it
 OFFLOADED = ['0 active', '1 active']
@@ -91,15 +87,9 @@ class PowerCutTest(test_chains.SfcMixin, PowerCutBase):
         self.assertAsBefore(hop)
 
 
-class PowerCutOnXenTest(PowerCutBase):
+class PowerCutOnXenTest(case.OnXenMixin, PowerCutBase):
 
     limit_s = 900
-    host = host.Host('xen_host_command')
-
-    @staticmethod
-    def vnfd(text):
-        """Name the image for Xen hosts in a VNFD."""
-        return csar.with_image(text, CONF.clickos.xen_image)
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('2d0c2f7e-5a37-4d1c-8f6e-3b9c1e7a5d02')
