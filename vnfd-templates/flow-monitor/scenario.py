@@ -12,6 +12,8 @@ BYTES = 1000
 def check(case, vnf):
     server = vnf.address('right')
     collector = _collect(vnf)
+    # Templates that came before the collector were answered by ICMP.
+    before = vnf.count('other.count')
     case.assertEqual(5, vnf.ping('left', server))
     vnf.serve('right', 5201, 'iperf3', '-s')
     client = vnf.start('left', 'iperf3', '-J', '-c', server, '-u', '-b', '8M',
@@ -25,7 +27,8 @@ def check(case, vnf):
     case.assertEqual(2, vnf.count('packets.nagg'))
     case.assertGreaterEqual(vnf.count('packets.count'),
                             data['packets'] - data['lost_packets'])
-    case.assertEqual(20, vnf.count('other.count'), 'ten pings and answers')
+    case.assertEqual(20, vnf.count('other.count') - before,
+                     'ten pings and answers')
     flows = vnf.count('flows.size')
     vnf.swap()
     case.assertEqual(flows, vnf.count('flows.size'))

@@ -10,6 +10,7 @@ makes the ports, so the switch judges the guest's frames as it does for a
 tenant. The hosts' own frames pass: they are no guests.
 """
 
+import itertools
 import os
 import time
 
@@ -33,6 +34,9 @@ from clickos_lab.xen import image as guest_image
 
 #: begins the names of VNFs and networks
 _MARK = 'deployed'
+#: The kernel removes a link some time after its namespace, so no name of an
+#: interface is used twice.
+_LINKS = itertools.count()
 _ANSWER_S, _INSTALL_MS = 60, 60000
 #: clickos-api takes 100 requests of a project in a second.
 _POLL_S = 0.1
@@ -117,7 +121,8 @@ class CloudBench(bench.Bench):
     def _attach(self, index, interface, undo):
         """Give a host its eth0, which leads to the switch."""
         host = self.namespace(interface.cp)
-        outer, port = f'vc{os.getpid()}-{index}', f'{neutron.SWITCH}:{host}'
+        outer = f'vc{os.getpid()}-{next(_LINKS)}'
+        port = f'{neutron.SWITCH}:{host}'
         bench.ip('link', 'add', 'eth0', 'netns', host, 'address',
                  bench.host_mac(index), 'type', 'veth', 'peer', 'name', outer)
         bench.whole_frames(host, 'eth0')
