@@ -2,9 +2,10 @@
 """``make soak PARTS=faults``: outages in the middle of operations.
 
 ``python -m clickos_lab.suites.faults`` starts a lab and runs all cases. The
-environment variable FAULTS is an expression that selects cases by name; then
-the lab has one host. The suite prints a row for each operation during an
-outage, and how many of them completed by themselves.
+environment variable FAULTS is an expression that selects cases by class and
+name, such as ``FaultsTable.*_kill``; then the lab has one host. The suite
+prints a row for each operation during an outage, and how many of them
+completed without help.
 """
 
 import collections
@@ -67,7 +68,7 @@ def _work(state, regex):
 
 def _regex(wanted):
     """Return the expression of the cases, the named ones or all."""
-    return f'{_ALL}.*(?:{wanted})' if wanted else _ALL
+    return f'^(?=.*{_ALL}).*(?:{wanted})' if wanted else _ALL
 
 
 def read(path):
