@@ -4,7 +4,9 @@
 from clickos_lab.config import neutron_agents
 from clickos_lab.config import options
 from clickos_lab.config import rabbit
+from clickos_lab import paths
 
+_API = paths.REPO / 'devstack/lab/clickos_lab/neutron_wsgi.py'
 SWITCH = options.DEFAULTS['CLICKOS_SWITCH']
 
 
@@ -31,4 +33,5 @@ def write(site):
         'oslo_concurrency': site.lock('neutron'),
         'oslo_messaging_rabbit': rabbit.options(site)},
         options.of('network')), 'neutron')
-    site.write_uwsgi('neutron', 'neutron', 'neutron.wsgi.api:application')
+    site.write_uwsgi('neutron', 'neutron', site.write(
+        'neutron/wsgi.py', _API.read_text(), 'neutron'))

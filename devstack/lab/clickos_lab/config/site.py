@@ -60,10 +60,15 @@ class Site:
         parser.write(text)
         return self.write(name, text.getvalue(), account)
 
-    def write_uwsgi(self, name, account, module, threads=8):
-        """Write the uWSGI configuration of an API service."""
+    def write_uwsgi(self, name, account, application, threads=8):
+        """Write the uWSGI configuration of an API service.
+
+        :param application: ``MODULE:NAME``, or the path of a file that has
+            one
+        """
+        option = 'module' if isinstance(application, str) else 'wsgi-file'
         lines = ['[uwsgi]', f'socket = {self.api_socket(account)}',
-                 f'module = {module}', f'threads = {threads}', *_UWSGI]
+                 f'{option} = {application}', f'threads = {threads}', *_UWSGI]
         return self.write(f'uwsgi/{name}.ini', '\n'.join(lines) + '\n',
                           account)
 
