@@ -24,8 +24,8 @@ use vale_proto::{
 use crate::filter::Filter;
 use crate::forwarder::{AddFailure, MAX_SWITCHES};
 use crate::guard::Guard;
+use crate::host_resources::HostResources;
 use crate::kept::Kept;
-use crate::links::Links;
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
 use crate::workers::Handle;
@@ -39,7 +39,7 @@ pub struct Control {
     pub forwarder: Handle,
     /// None on a host without Xen.
     pub xen: Option<Xen>,
-    pub links: Links,
+    pub links: HostResources,
     /// An operator's requests.
     pub kept: Arc<Kept>,
 }

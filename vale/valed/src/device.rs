@@ -8,10 +8,10 @@ use vale_netdev::{MAX_FRAME, RecvBatch};
 use vale_proto::Counters;
 
 use crate::handover::Peers;
-use crate::limit::Nanoseconds;
 use crate::nsh::Label;
-use crate::outgoing::Outgoing;
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::TxFrame;
 
 /// Most frames that the switch takes from one port at a time.
 pub const BURST: usize = 64;
@@ -48,9 +48,9 @@ pub trait Device: Send {
         None
     }
     /// Frame `n` with the rest that [`Self::head`] left in the ring. None if it is malformed.
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>>;
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>>;
     /// Frame `n`, wholly in private memory. To be called in place of [`Self::taken`].
-    fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         self.taken(burst, n)
     }
     /// The place in a chain of frame `n`, which another host sent.
@@ -58,11 +58,11 @@ pub trait Device: Send {
         None
     }
     /// True if the far end has room for a frame, as far as valed knows.
-    fn has_room(&mut self, _out: &Outgoing<'_>) -> bool {
+    fn has_room(&mut self, _out: &TxFrame<'_>) -> bool {
         true
     }
     /// Queues a frame for the far end and counts the outcome.
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters);
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters);
     /// Returns the taken buffers. [`Self::flush`] follows, after this call for all other ports.
     fn release(&mut self) {}
     /// Publishes the queued frames and returns the taken buffers, with at most one notification.
@@ -103,11 +103,11 @@ impl Device for Absent {
         0
     }
 
-    fn taken<'a>(&'a self, _: &'a mut Burst, _: usize) -> Option<Taken<'a>> {
+    fn taken<'a>(&'a self, _: &'a mut Burst, _: usize) -> Option<RxFrame<'a>> {
         None
     }
 
-    fn push(&mut self, _: &mut Outgoing<'_>, _: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, _: &mut TxFrame<'_>, _: &mut Buffers, counters: &mut Counters) {
         counters.dropped_link_down += 1;
     }
 
@@ -169,5 +169,5 @@ impl Default for Buffers {
 }
 
 #[cfg(test)]
-#[path = "sent.rs"]
-pub mod sent;
+#[path = "fake_nic.rs"]
+pub mod fake_nic;

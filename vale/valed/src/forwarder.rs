@@ -12,10 +12,10 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use vale_handover::Receiver as Incoming;
 
-use crate::handover::{Frame, Peers, Sleeper};
-use crate::held::Patience;
-use crate::limit::Nanoseconds;
+use crate::blocked::Patience;
+use crate::handover::{Frame, Peers, WorkerWaker};
 use crate::switch::{MAX_PORTS, Scratch, Switch};
+use crate::token_bucket::Nanoseconds;
 pub use changes::AddFailure;
 
 /// Most switches.
@@ -43,7 +43,7 @@ pub struct Forwarder {
     switches: Vec<Option<Switch>>,
     commands: Receiver<Command>,
     epoll: OwnedFd,
-    sleeper: Sleeper,
+    sleeper: WorkerWaker,
     /// Frames of the other workers.
     incoming: Vec<Incoming<Frame>>,
     /// The frames of the others come after those of the own ports in this round.
@@ -59,10 +59,10 @@ pub struct Forwarder {
 }
 
 /// Parts of a worker that all workers know.
-pub struct Post {
+pub struct WorkerConfig {
     pub worker: usize,
     pub start: Instant,
-    pub sleeper: Sleeper,
+    pub sleeper: WorkerWaker,
     pub commands: Receiver<Command>,
     pub peers: Peers,
     pub incoming: Vec<Incoming<Frame>>,
@@ -71,7 +71,7 @@ pub struct Post {
 }
 
 impl Forwarder {
-    pub fn new(post: Post) -> io::Result<Self> {
+    pub fn new(post: WorkerConfig) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let (token, flags) = (
             EventData::new_u64(COMMAND_TOKEN),

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use vale_proto::{Allowed, IpNet, Mac, PortAdd};
 
+use crate::drop_reason::DropReason;
 use crate::headers::{ARP, ETHERNET, Ethernet, IPV4, IPV6, octets};
-use crate::packet::{self, Part, udp_ports};
-use crate::refusal::Refusal;
+use crate::packet::{self, FragmentPart, udp_ports};
 use crate::role::{self, DHCP_CLIENT, ICMPV6, UDP};
 
 /// An address range with the MAC it may be used with, as numbers.
@@ -114,21 +114,21 @@ impl Guard {
     ///
     /// # Errors
     /// This port must not send the frame.
-    pub fn judge(&self, ethernet: &Ethernet, frame: &[u8]) -> Result<usize, Refusal> {
+    pub fn judge(&self, ethernet: &Ethernet, frame: &[u8]) -> Result<usize, DropReason> {
         if !self.secure {
             return Ok(ethernet.payload);
         }
         let (mac, payload) = (ethernet.source, &frame[ethernet.payload..]);
         if !self.has_mac(mac) {
-            return Err(Refusal::Spoof);
+            return Err(DropReason::Spoof);
         }
         let is_tagged = ethernet.payload != ETHERNET;
         let judged = match ethernet.kind {
-            _ if is_tagged && !self.tags => Err(Refusal::Type),
+            _ if is_tagged && !self.tags => Err(DropReason::Type),
             IPV4 => self.judge_ipv4(mac, payload),
             ARP => self.judge_arp(mac, payload),
             IPV6 => self.judge_ipv6(mac, payload),
-            _ => Err(Refusal::Type),
+            _ => Err(DropReason::Type),
         };
         judged.map(|bytes| ethernet.payload + bytes)
     }
@@ -144,9 +144,9 @@ impl Guard {
         ethernet: &Ethernet,
         frame: &[u8],
         is_station: bool,
-    ) -> Result<usize, Refusal> {
+    ) -> Result<usize, DropReason> {
         if !is_station && !self.has_mac(ethernet.source) {
-            return Err(Refusal::Spoof);
+            return Err(DropReason::Spoof);
         }
         if !self.secure {
             return Ok(ethernet.payload);
@@ -160,11 +160,11 @@ impl Guard {
             IPV6 => {
                 let packet = packet::ipv6(bytes)?;
                 if packet.protocol == ICMPV6 && role::is_discovery(packet.body) {
-                    return Err(Refusal::Spoof);
+                    return Err(DropReason::Spoof);
                 }
                 packet.headers + role::ipv6(&packet, false)?
             }
-            _ => return Err(Refusal::Type),
+            _ => return Err(DropReason::Type),
         };
         Ok(ethernet.payload + judged)
     }
@@ -212,44 +212,44 @@ impl Guard {
             .any(|r| r.mac == mac && address & r.mask == r.network)
     }
 
-    fn judge_ipv4(&self, mac: Mac, bytes: &[u8]) -> Result<usize, Refusal> {
+    fn judge_ipv4(&self, mac: Mac, bytes: &[u8]) -> Result<usize, DropReason> {
         let packet = packet::ipv4(bytes)?;
         let source = octets(bytes, 12).map_or(0, u32::from_be_bytes);
         let asks_dhcp = || {
-            let is_udp = packet.part == Part::Whole && packet.protocol == UDP;
+            let is_udp = packet.part == FragmentPart::Whole && packet.protocol == UDP;
             source == 0 && is_udp && udp_ports(packet.body) == Some(DHCP_REQUEST)
         };
         let owns = self.has_v4(mac, source) || asks_dhcp();
-        owns.then_some(()).ok_or(Refusal::Spoof)?;
+        owns.then_some(()).ok_or(DropReason::Spoof)?;
         Ok(packet.headers + role::ipv4(&packet, self.serves_dhcp)?)
     }
 
     /// The sender's addresses (RFC 826). A probe has none, and its target must be the port's:
     /// another's probe would make the owner give the address up (RFC 5227, 2.1.1).
-    fn judge_arp(&self, mac: Mac, bytes: &[u8]) -> Result<usize, Refusal> {
-        let message: [u8; ARP_MESSAGE] = octets(bytes, 0).ok_or(Refusal::Malformed)?;
+    fn judge_arp(&self, mac: Mac, bytes: &[u8]) -> Result<usize, DropReason> {
+        let message: [u8; ARP_MESSAGE] = octets(bytes, 0).ok_or(DropReason::Malformed)?;
         let is_request = message[6..8] == [0, 1];
         // Ethernet and IPv4 with their address lengths; request or reply.
         if message[..6] != [0, 1, 8, 0, 6, 4] || !is_request && message[6..8] != [0, 2] {
-            return Err(Refusal::Type);
+            return Err(DropReason::Type);
         }
         let address = |at| octets(&message, at).map_or(0, u32::from_be_bytes);
         let (sender, target) = (address(14), address(24));
         let probes = || is_request && sender == 0 && self.has_v4(mac, target);
         let owns = message[8..14] == mac.0 && (self.has_v4(mac, sender) || probes());
-        owns.then_some(ARP_MESSAGE).ok_or(Refusal::Spoof)
+        owns.then_some(ARP_MESSAGE).ok_or(DropReason::Spoof)
     }
 
-    fn judge_ipv6(&self, mac: Mac, bytes: &[u8]) -> Result<usize, Refusal> {
+    fn judge_ipv6(&self, mac: Mac, bytes: &[u8]) -> Result<usize, DropReason> {
         let packet = packet::ipv6(bytes)?;
         let source = octets(bytes, 8).map_or(0, u128::from_be_bytes);
         let message = match (packet.part, packet.protocol) {
-            (Part::Whole, ICMPV6) => packet.body,
+            (FragmentPart::Whole, ICMPV6) => packet.body,
             _ => &[],
         };
         let unspecified = source == 0;
         let owns = self.has_v6(mac, source) || unspecified && is_unnumbered(message);
-        owns.then_some(()).ok_or(Refusal::Spoof)?;
+        owns.then_some(()).ok_or(DropReason::Spoof)?;
         let judged = packet.headers + role::ipv6(&packet, self.serves_dhcp)?;
         if role::is_discovery(message) {
             self.judge_discovery(mac, message, unspecified)?;
@@ -259,17 +259,17 @@ impl Guard {
 
     /// The body of neighbor discovery has addresses too (RFC 4861, 4.1-4.4). The sender must own
     /// the address it advertises or probes, and each link-layer address.
-    fn judge_discovery(&self, mac: Mac, message: &[u8], probes: bool) -> Result<(), Refusal> {
+    fn judge_discovery(&self, mac: Mac, message: &[u8], probes: bool) -> Result<(), DropReason> {
         let speaks_for_target = match message.first() {
             Some(135) => probes,
             Some(136) => true,
             _ => false,
         };
         let options = if message.first() == Some(&133) { 8 } else { 24 };
-        let options = message.get(options..).ok_or(Refusal::Malformed)?;
+        let options = message.get(options..).ok_or(DropReason::Malformed)?;
         let target = octets(message, 8).map_or(0, u128::from_be_bytes);
         if speaks_for_target && !self.has_v6(mac, target) {
-            return Err(Refusal::Spoof);
+            return Err(DropReason::Spoof);
         }
         check_link_layer_options(mac, options)
     }
@@ -281,14 +281,14 @@ fn is_unnumbered(message: &[u8]) -> bool {
 }
 
 /// Options are (type, length in 8 octets, body); 1 and 2 hold a link-layer address.
-fn check_link_layer_options(mac: Mac, mut options: &[u8]) -> Result<(), Refusal> {
+fn check_link_layer_options(mac: Mac, mut options: &[u8]) -> Result<(), DropReason> {
     while let [kind, units, ..] = *options {
         let len = usize::from(units) * 8;
         if len == 0 || len > options.len() {
-            return Err(Refusal::Malformed);
+            return Err(DropReason::Malformed);
         }
         if matches!(kind, 1 | 2) && octets(options, 2) != Some(mac.0) {
-            return Err(Refusal::Spoof);
+            return Err(DropReason::Spoof);
         }
         options = &options[len..];
     }

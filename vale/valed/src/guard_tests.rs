@@ -32,7 +32,7 @@ fn frame(source: Mac, kind: u16, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn judge(frame: &[u8]) -> Result<usize, Refusal> {
+fn judge(frame: &[u8]) -> Result<usize, DropReason> {
     guard().judge(&Ethernet::parse(frame).unwrap(), frame)
 }
 
@@ -41,12 +41,12 @@ fn allows(frame: &[u8]) -> bool {
 }
 
 /// The verdict on an IPv4 packet of the port's own address.
-fn judge_v4(packet: &[u8]) -> Result<usize, Refusal> {
+fn judge_v4(packet: &[u8]) -> Result<usize, DropReason> {
     judge(&frame(OWN, IPV4, packet))
 }
 
 /// As [`judge_v4`], from the own global address.
-fn judge_v6(next: u8, body: &[u8]) -> Result<usize, Refusal> {
+fn judge_v6(next: u8, body: &[u8]) -> Result<usize, DropReason> {
     judge(&frame(OWN, IPV6, &ipv6("2001:db8::5", next, body)))
 }
 
@@ -163,7 +163,7 @@ fn arp_speaks_for_the_sender_only() {
         let mut odd = arp(OWN, [10, 0, 0, 5]);
         odd[at] = value;
         let verdict = judge(&frame(OWN, ARP, &odd));
-        assert_eq!(verdict, Err(Refusal::Type), "octet {at} is {value}");
+        assert_eq!(verdict, Err(DropReason::Type), "octet {at} is {value}");
     }
     let mut answer = probe([10, 0, 0, 5]);
     answer[7] = 2;
@@ -332,7 +332,7 @@ fn only_ipv4_arp_and_ipv6_leave_and_untagged() {
     ] {
         assert_eq!(
             judge(&frame(OWN, kind, &[0; 50])),
-            Err(Refusal::Type),
+            Err(DropReason::Type),
             "{kind:#x}"
         );
     }
@@ -343,16 +343,16 @@ fn only_ipv4_arp_and_ipv6_leave_and_untagged() {
     .concat();
     assert_eq!(
         judge(&frame(OWN, snap.len() as u16, &snap)),
-        Err(Refusal::Type)
+        Err(DropReason::Type)
     );
     for tag in [0x8100, 0x88a8, 0x9100] {
         for identifier in [0, 5] {
-            for (source, expected) in [(5, Ok(39)), (6, Err(Refusal::Spoof))] {
+            for (source, expected) in [(5, Ok(39)), (6, Err(DropReason::Spoof))] {
                 let packet = ipv4([10, 0, 0, source], 1, &[8]);
                 let tagged = [&[0, identifier, 8, 0][..], &packet].concat();
                 let tagged = frame(OWN, tag, &tagged);
                 let ethernet = Ethernet::parse(&tagged).unwrap();
-                assert_eq!(guard().judge(&ethernet, &tagged), Err(Refusal::Type));
+                assert_eq!(guard().judge(&ethernet, &tagged), Err(DropReason::Type));
                 assert_eq!(guard_with(true).judge(&ethernet, &tagged), expected);
             }
         }
@@ -378,7 +378,7 @@ fn lengths_that_lie_are_malformed() {
         odd[at] = value;
         assert_eq!(
             judge_v4(&odd),
-            Err(Refusal::Malformed),
+            Err(DropReason::Malformed),
             "octet {at} is {value:#x}"
         );
     }
@@ -386,7 +386,7 @@ fn lengths_that_lie_are_malformed() {
     for (at, value) in [(0, 0x40), (5, 9), (5, 7), (4, 1)] {
         let mut odd = good.clone();
         odd[at] = value;
-        assert_eq!(judge(&frame(OWN, IPV6, &odd)), Err(Refusal::Malformed));
+        assert_eq!(judge(&frame(OWN, IPV6, &odd)), Err(DropReason::Malformed));
     }
     // Linux reads on behind a length of 0 with hop-by-hop options; then the length is an option's.
     let mut jumbo = ipv6(
@@ -395,7 +395,7 @@ fn lengths_that_lie_are_malformed() {
         &[&[ICMPV6, 0, 1, 4, 0, 0, 0, 0][..], &ADVERTISEMENT].concat(),
     );
     jumbo[5] = 0;
-    assert_eq!(judge(&frame(OWN, IPV6, &jumbo)), Err(Refusal::Hidden));
+    assert_eq!(judge(&frame(OWN, IPV6, &jumbo)), Err(DropReason::Hidden));
 }
 
 #[test]
@@ -411,10 +411,10 @@ fn an_ipv4_packet_goes_no_way_of_its_senders_choice() {
     assert!(with(&[1, 1, 0, 131]).is_ok(), "nothing follows the end");
     for route in [131, 137] {
         let verdict = with(&[1, 7, 3, 4, route, 7, 4, 10, 0, 0, 1, 0]);
-        assert_eq!(verdict, Err(Refusal::Role));
+        assert_eq!(verdict, Err(DropReason::Role));
     }
     for odd in [[7, 0, 0, 0], [7, 1, 0, 0], [7, 5, 0, 0], [1, 1, 1, 7]] {
-        assert_eq!(with(&odd), Err(Refusal::Malformed), "{odd:?}");
+        assert_eq!(with(&odd), Err(DropReason::Malformed), "{odd:?}");
     }
 }
 
@@ -427,7 +427,7 @@ fn fragments_hide_no_dhcp_answer_in_ipv4() {
     data[..8].copy_from_slice(&DHCP_ANSWER);
     assert_eq!(
         judge_v4(&fragment_v4(udp, 0, true, &data)),
-        Err(Refusal::Role)
+        Err(DropReason::Role)
     );
     for (offset, more, len) in [
         (0, true, 0),
@@ -441,13 +441,13 @@ fn fragments_hide_no_dhcp_answer_in_ipv4() {
         let verdict = judge_v4(&fragment_v4(udp, offset, more, &[0; 32][..len]));
         assert_eq!(
             verdict,
-            Err(Refusal::Hidden),
+            Err(DropReason::Hidden),
             "offset {offset}, {len} octets"
         );
     }
     let mut unnumbered = fragment_v4(udp, 0, true, &[[0, 68, 0, 67, 0, 32, 0, 0]; 4].concat());
     unnumbered[12..16].fill(0);
-    assert_eq!(judge_v4(&unnumbered), Err(Refusal::Spoof));
+    assert_eq!(judge_v4(&unnumbered), Err(DropReason::Spoof));
 }
 
 #[test]
@@ -458,16 +458,20 @@ fn fragments_hide_nothing_in_ipv6() {
     for more in [false, true] {
         for message in [&claim, &honest, &ADVERTISEMENT.to_vec()] {
             let verdict = judge_v6(44, &fragment_v6(ICMPV6, 0, more, &long(message)));
-            assert_eq!(verdict, Err(Refusal::Hidden), "RFC 6980");
+            assert_eq!(verdict, Err(DropReason::Hidden), "RFC 6980");
         }
         let verdict = judge_v6(44, &fragment_v6(UDP, 0, more, &long(&DHCPV6_ANSWER)));
-        assert_eq!(verdict, Err(Refusal::Role));
+        assert_eq!(verdict, Err(DropReason::Role));
         let echo = judge_v6(44, &fragment_v6(ICMPV6, 0, more, &long(&[128])));
         assert!(echo.is_ok());
         let chained = [&[UDP, 0, 1, 4, 0, 0, 0, 0][..], &long(&DHCPV6_ANSWER)].concat();
         for extension in [0, 43, 44, 51, 60, 135, 139, 140, 253] {
             let verdict = judge_v6(44, &fragment_v6(extension, 0, more, &chained));
-            assert_eq!(verdict, Err(Refusal::Hidden), "{extension} in a fragment");
+            assert_eq!(
+                verdict,
+                Err(DropReason::Hidden),
+                "{extension} in a fragment"
+            );
         }
     }
     for (offset, more, len) in [
@@ -480,7 +484,7 @@ fn fragments_hide_nothing_in_ipv6() {
         let verdict = judge_v6(44, &fragment_v6(UDP, offset, more, &[0; 32][..len]));
         assert_eq!(
             verdict,
-            Err(Refusal::Hidden),
+            Err(DropReason::Hidden),
             "offset {offset}, {len} octets"
         );
     }
@@ -490,7 +494,7 @@ fn fragments_hide_nothing_in_ipv6() {
         &fragment_v6(UDP, 0, false, &DHCPV6_ANSWER),
     ]
     .concat();
-    assert_eq!(judge_v6(60, &outer), Err(Refusal::Role));
+    assert_eq!(judge_v6(60, &outer), Err(DropReason::Role));
 }
 
 #[test]
@@ -500,7 +504,7 @@ fn no_extension_header_hides_a_claim() {
         let body = advertisement([ICMPV6, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(
             judge_v6(extension, &body),
-            Err(Refusal::Role),
+            Err(DropReason::Role),
             "{extension}"
         );
         let echo = [&[ICMPV6, 0, 0, 0, 0, 0, 0, 0][..], &[128; 8]].concat();
@@ -508,7 +512,7 @@ fn no_extension_header_hides_a_claim() {
         let cut = [ICMPV6, 2, 0, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(
             judge_v6(extension, &cut),
-            Err(Refusal::Hidden),
+            Err(DropReason::Hidden),
             "{extension}"
         );
     }
@@ -518,20 +522,20 @@ fn no_extension_header_hides_a_claim() {
         let body = [&header[..], &ADVERTISEMENT].concat();
         assert_eq!(
             judge_v6(51, &body),
-            Err(Refusal::Role),
+            Err(DropReason::Role),
             "authentication {length}"
         );
         header[0] = UDP;
         let body = [&header[..], &DHCP_ANSWER].concat();
         assert_eq!(
             judge_v4(&ipv4([10, 0, 0, 5], 51, &body)),
-            Err(Refusal::Role)
+            Err(DropReason::Role)
         );
     }
     for experiment in [253, 254] {
         assert_eq!(
             judge_v6(experiment, &advertisement([ICMPV6, 0, 0, 0, 0, 0, 0, 0])),
-            Err(Refusal::Hidden)
+            Err(DropReason::Hidden)
         );
     }
     let late = [
@@ -541,11 +545,15 @@ fn no_extension_header_hides_a_claim() {
     .concat();
     assert_eq!(
         judge_v6(60, &late),
-        Err(Refusal::Hidden),
+        Err(DropReason::Hidden),
         "hop-by-hop comes first"
     );
     let routed = [&[ICMPV6, 0, 4, 1, 0, 0, 0, 0][..], &[128; 8]].concat();
-    assert_eq!(judge_v6(43, &routed), Err(Refusal::Role), "segments left");
+    assert_eq!(
+        judge_v6(43, &routed),
+        Err(DropReason::Role),
+        "segments left"
+    );
     for opaque in [4, 41, 47, 50, 59, 132] {
         assert!(judge_v6(opaque, &ADVERTISEMENT).is_ok(), "{opaque}");
     }
@@ -572,7 +580,11 @@ fn roles_of_routers_and_servers_are_refused() {
         130, 134, 137, 138, 139, 140, 141, 142, 151, 153, 155, 0, 100, 255,
     ] {
         let body = [kind, 0, 0, 0, 0, 0, 0, 0];
-        assert_eq!(judge_v6(ICMPV6, &body), Err(Refusal::Role), "ICMPv6 {kind}");
+        assert_eq!(
+            judge_v6(ICMPV6, &body),
+            Err(DropReason::Role),
+            "ICMPv6 {kind}"
+        );
     }
     for kind in [1, 2, 3, 4, 128, 129, 131, 132, 143] {
         assert_eq!(
@@ -614,16 +626,16 @@ fn the_role_of_a_dhcp_server_lets_its_own_answers_pass() {
     let mut server = Guard::of(true, Some(OWN), &allowed).serving_dhcp(true);
     let own = dhcp_answers([10, 0, 0, 5], "2001:db8::5");
     for frame in &own {
-        assert_eq!(judged(&port, frame), Err(Refusal::Role));
+        assert_eq!(judged(&port, frame), Err(DropReason::Role));
         assert!(judged(&server, frame).is_ok());
         let relayed = server.judge_relayed(&Ethernet::parse(frame).unwrap(), frame, true);
-        assert_eq!(relayed, Err(Refusal::Role), "a hop passes no answers on");
+        assert_eq!(relayed, Err(DropReason::Role), "a hop passes no answers on");
     }
     for frame in &dhcp_answers([10, 0, 0, 6], "2001:db8::6") {
-        assert_eq!(judged(&server, frame), Err(Refusal::Spoof));
+        assert_eq!(judged(&server, frame), Err(DropReason::Spoof));
     }
     let redirect = frame(OWN, IPV4, &ipv4([10, 0, 0, 5], 1, &[5; 8]));
-    assert_eq!(judged(&server, &redirect), Err(Refusal::Role));
+    assert_eq!(judged(&server, &redirect), Err(DropReason::Role));
     assert!(port.exchange(&mut server), "port-guard brings the role");
     assert!(judged(&port, &own[0]).is_ok() && judged(&server, &own[0]).is_err());
 }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use ring::BUFFER_SIZE;
 use vale_handover::{Bell, Receiver, Sender};
 
-use crate::filter::Seen;
-use crate::limit::Nanoseconds;
+use crate::filter::FilterKey;
 use crate::nsh::Label;
 use crate::offload::Offload;
-use crate::outgoing::{Outgoing, append};
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::{TxFrame, append};
 
 /// Most workers.
 pub const MAX_WORKERS: usize = 16;
@@ -23,17 +23,17 @@ pub const SLOTS: usize = 1024;
 
 /// A port of a switch. The number tells it from later ports at the same place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct GenIndex {
     pub index: usize,
     pub id: u64,
 }
 
 /// The destination of a frame at the other worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
-    Port(At),
+pub enum HandoffTarget {
+    Port(GenIndex),
     /// A copy of a mirror.
-    Copy(At),
+    Copy(GenIndex),
     /// All ports there that get a flooded frame, except for one.
     Segment {
         segment: u32,
@@ -45,9 +45,9 @@ pub enum To {
 /// The place of a frame in the switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    pub switch: At,
-    pub from: At,
-    pub to: To,
+    pub switch: GenIndex,
+    pub from: GenIndex,
+    pub to: HandoffTarget,
 }
 
 /// A judged frame in private memory.
@@ -55,7 +55,7 @@ pub struct Frame {
     envelope: Envelope,
     bytes: Vec<u8>,
     offload: Offload,
-    seen: Seen,
+    seen: FilterKey,
     redirected: bool,
     label: Option<(IpAddr, Label)>,
     payload: usize,
@@ -64,13 +64,13 @@ pub struct Frame {
 
 impl Default for Frame {
     fn default() -> Self {
-        let (switch, from) = (At::default(), At::default());
-        let to = To::Port(At::default());
+        let (switch, from) = (GenIndex::default(), GenIndex::default());
+        let to = HandoffTarget::Port(GenIndex::default());
         Self {
             envelope: Envelope { switch, from, to },
             bytes: Vec::with_capacity(BUFFER_SIZE),
             offload: Offload::default(),
-            seen: Seen::default(),
+            seen: FilterKey::default(),
             redirected: false,
             label: None,
             payload: 0,
@@ -80,7 +80,7 @@ impl Default for Frame {
 }
 
 impl Frame {
-    fn fill(&mut self, envelope: Envelope, out: &Outgoing<'_>) {
+    fn fill(&mut self, envelope: Envelope, out: &TxFrame<'_>) {
         self.envelope = envelope;
         // A slot keeps no memory of a long frame.
         if self.bytes.capacity() > BUFFER_SIZE && out.len() <= BUFFER_SIZE {
@@ -97,8 +97,8 @@ impl Frame {
         self.envelope
     }
 
-    pub fn outgoing(&mut self, now: Nanoseconds) -> Outgoing<'_> {
-        Outgoing {
+    pub fn outgoing(&mut self, now: Nanoseconds) -> TxFrame<'_> {
+        TxFrame {
             head: &mut self.bytes,
             rest: None,
             offload: self.offload,
@@ -115,34 +115,34 @@ impl Frame {
 
 /// The sleep of a worker, as the others see it.
 #[derive(Clone)]
-pub struct Sleeper {
+pub struct WorkerWaker {
     pub bell: Arc<Bell>,
     pub wake: Arc<OwnedFd>,
 }
 
-impl Sleeper {
+impl WorkerWaker {
     pub fn wake(&self) {
         let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
     }
 }
 
 /// The way to another worker.
-pub struct Link {
+pub struct PeerQueue {
     pub frames: Sender<Frame>,
-    pub sleeper: Sleeper,
+    pub sleeper: WorkerWaker,
 }
 
 /// The ways to the other workers, by their numbers.
 #[derive(Default)]
 pub struct Peers {
-    links: Vec<Option<Link>>,
+    links: Vec<Option<PeerQueue>>,
     /// Frames handed over, and frames that found a ring full.
     pub handed: u64,
     pub lost: u64,
 }
 
 impl Peers {
-    pub fn new(links: Vec<Option<Link>>) -> Self {
+    pub fn new(links: Vec<Option<PeerQueue>>) -> Self {
         Self {
             links,
             ..Self::default()
@@ -155,7 +155,7 @@ impl Peers {
     }
 
     /// Copies a frame into the ring to a worker. False if it is full.
-    pub fn hand_over(&mut self, worker: usize, envelope: Envelope, out: &Outgoing<'_>) -> bool {
+    pub fn hand_over(&mut self, worker: usize, envelope: Envelope, out: &TxFrame<'_>) -> bool {
         let link = self.links.get_mut(worker).and_then(Option::as_mut);
         let pushed = link.is_some_and(|link| link.frames.push(|frame| frame.fill(envelope, out)));
         self.handed += u64::from(pushed);
@@ -174,9 +174,9 @@ impl Peers {
 }
 
 /// The rings between all workers: the ways out and the ways in of each.
-pub fn mesh(sleepers: &[Sleeper]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
+pub fn mesh(sleepers: &[WorkerWaker]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
     let count = sleepers.len();
-    let mut links: Vec<Vec<Option<Link>>> = (0..count).map(|_| Vec::new()).collect();
+    let mut links: Vec<Vec<Option<PeerQueue>>> = (0..count).map(|_| Vec::new()).collect();
     let mut incoming: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
     for (from, row) in links.iter_mut().enumerate() {
         for (to, sleeper) in sleepers.iter().enumerate() {
@@ -184,7 +184,7 @@ pub fn mesh(sleepers: &[Sleeper]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
                 let (frames, receiver) = vale_handover::ring(SLOTS);
                 incoming[to].push(receiver);
                 let sleeper = sleeper.clone();
-                Link { frames, sleeper }
+                PeerQueue { frames, sleeper }
             }));
         }
     }

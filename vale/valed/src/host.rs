@@ -11,10 +11,10 @@ use vale_netdev::{
 use vale_proto::{Counters, Kind};
 
 use crate::device::{Buffers, Burst, Device};
+use crate::event_limit::EventLimit;
 use crate::offload::Offload;
-use crate::outgoing::Outgoing;
-use crate::rate_limit::RateLimit;
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::tx_frame::TxFrame;
 
 /// Log lines about one interface in a minute.
 const LINES: u32 = 10;
@@ -36,7 +36,7 @@ pub struct HostPort {
 /// The failures of an interface in the log: one line until the next success.
 pub struct Failures {
     /// Bounds the log: the far end can make the interface fail and recover without end.
-    lines: RateLimit,
+    lines: EventLimit,
     /// The log has the last error.
     failing: bool,
 }
@@ -44,7 +44,7 @@ pub struct Failures {
 impl Default for Failures {
     fn default() -> Self {
         Self {
-            lines: RateLimit::new(LINES),
+            lines: EventLimit::new(LINES),
             failing: false,
         }
     }
@@ -165,12 +165,12 @@ impl Device for HostPort {
         }
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         received(burst, n, self.vlan)
     }
 
     /// Without room for the frame, sends the queue first.
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         let (header, frame) = (out.offload.to_header(), out.whole(&mut buffers.whole));
         if !self.queue(&header, frame) {
             self.send_queue(counters);
@@ -188,7 +188,7 @@ impl Device for HostPort {
 }
 
 /// The frame at place `n` of those that a socket received, if it is whole and of the VLAN.
-pub fn received(burst: &mut Burst, n: usize, vlan: Option<u16>) -> Option<Taken<'_>> {
+pub fn received(burst: &mut Burst, n: usize, vlan: Option<u16>) -> Option<RxFrame<'_>> {
     let received = match vlan {
         Some(vlan) => burst.host.frame_of_vlan(n, vlan),
         None => burst.host.frame(n),
@@ -197,7 +197,7 @@ pub fn received(burst: &mut Burst, n: usize, vlan: Option<u16>) -> Option<Taken<
         return None;
     };
     let offload = Offload::parse(&header, bytes.len())?;
-    Some(Taken {
+    Some(RxFrame {
         bytes,
         rest: None,
         offload,

@@ -6,29 +6,29 @@
 //! the path of a frame.
 #![forbid(unsafe_code)]
 
+mod blocked;
 mod capture;
 mod chain;
 pub mod control;
-mod decided;
 mod device;
+pub mod drop_reason;
+mod drr;
+mod event_limit;
 pub mod filter;
 pub mod forwarder;
 pub mod guard;
-pub mod guests;
 mod handover;
 pub mod headers;
-mod held;
 mod host;
+pub mod host_resources;
 pub mod kept;
-mod learned;
-mod limit;
-pub mod links;
 mod lookup;
+mod mac_learning;
 pub mod metrics;
 mod mirror;
 mod nsh;
 mod offload;
-mod outgoing;
+mod offload_rules;
 mod packet;
 mod path_port;
 mod pcap;
@@ -37,13 +37,13 @@ mod port;
 #[cfg(test)]
 mod ports;
 mod queues;
-mod rate_limit;
-pub mod refusal;
+pub mod region_registry;
 mod ring_port;
 mod role;
+mod rx_frame;
 mod switch;
-mod taken;
-mod turns;
+mod token_bucket;
+mod tx_frame;
 #[cfg(test)]
 mod validator_props;
 pub mod vxlan;

@@ -13,10 +13,10 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
 use valed::control::{Control, TOOLSTACK, keep};
 use valed::forwarder::Forwarder;
-use valed::guests::Guests;
+use valed::host_resources::HostResources;
 use valed::kept::Kept;
-use valed::links::Links;
 use valed::metrics::{self, Loopback};
+use valed::region_registry::RegionRegistry;
 use valed::workers::{self, Handle, MAX_WORKERS};
 use valed::xen::Xen;
 
@@ -117,16 +117,16 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
     let stopper = server.stopper();
     let store = config.xenstore.as_deref();
-    let guests = Arc::new(Guests::new(config.copying_rings));
+    let guests = Arc::new(RegionRegistry::new(config.copying_rings));
     let kept = Arc::new(Kept::open(config.state_dir.or_else(state_of_systemd)));
     let xen = store.map(|socket| Xen::start(socket, handle.clone(), Arc::clone(&guests)));
     let control = Arc::new(Control {
         forwarder: handle.clone(),
         xen: xen.transpose().map_err(text)?,
-        links: Links {
+        links: HostResources {
             capture_dir: config.capture_dir,
             guests,
-            ..Links::default()
+            ..HostResources::default()
         },
         kept: Arc::clone(&kept),
     });

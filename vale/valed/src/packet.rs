@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv4 and IPv6 packets for the guard. The parser clips them to their own length, skips their
 //! extension headers, and reads their place among fragments.
+use crate::drop_reason::DropReason;
 use crate::headers::{Ethernet, IPV4, IPV6, be16, octets};
-use crate::refusal::Refusal;
 
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
@@ -23,7 +23,7 @@ const SOURCE_ROUTES: [u8; 2] = [131, 137];
 
 /// Place of a packet among fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum FragmentPart {
     Whole,
     /// It holds the beginning of the body, or is an IPv6 packet in a single fragment.
     First,
@@ -39,7 +39,7 @@ pub struct Packet<'a> {
     pub headers: usize,
     /// Behind all headers of IP, to the packet's own end.
     pub body: &'a [u8],
-    pub part: Part,
+    pub part: FragmentPart,
 }
 
 fn is_extension_v4(protocol: u8) -> bool {
@@ -56,12 +56,12 @@ fn is_extension_v6(protocol: u8) -> bool {
 
 /// Parses an IPv4 packet. Bytes behind its total length are padding.
 #[inline]
-pub fn ipv4(bytes: &[u8]) -> Result<Packet<'_>, Refusal> {
-    let fixed: &[u8; 20] = bytes.first_chunk().ok_or(Refusal::Malformed)?;
+pub fn ipv4(bytes: &[u8]) -> Result<Packet<'_>, DropReason> {
+    let fixed: &[u8; 20] = bytes.first_chunk().ok_or(DropReason::Malformed)?;
     let header = usize::from(fixed[0] & 15) * 4;
     let total = usize::from(u16::from_be_bytes([fixed[2], fixed[3]]));
     if fixed[0] >> 4 != 4 || header < 20 || total < header || total > bytes.len() {
-        return Err(Refusal::Malformed);
+        return Err(DropReason::Malformed);
     }
     let packet = &bytes[..total];
     if header > 20 {
@@ -69,7 +69,7 @@ pub fn ipv4(bytes: &[u8]) -> Result<Packet<'_>, Refusal> {
     }
     let flags = u16::from_be_bytes([fixed[6], fixed[7]]);
     let part = match flags & 0x3fff {
-        0 => Part::Whole,
+        0 => FragmentPart::Whole,
         _ => part(flags & 0x1fff, flags & 0x2000 != 0, total - header)?,
     };
     match is_extension_v4(fixed[9]) {
@@ -80,15 +80,21 @@ pub fn ipv4(bytes: &[u8]) -> Result<Packet<'_>, Refusal> {
 
 /// Parses an IPv6 packet. A jumbogram's length would lie in an option: none fits a frame.
 #[inline]
-pub fn ipv6(bytes: &[u8]) -> Result<Packet<'_>, Refusal> {
-    let fixed: &[u8; 40] = bytes.first_chunk().ok_or(Refusal::Malformed)?;
+pub fn ipv6(bytes: &[u8]) -> Result<Packet<'_>, DropReason> {
+    let fixed: &[u8; 40] = bytes.first_chunk().ok_or(DropReason::Malformed)?;
     let end = 40 + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
     if fixed[0] >> 4 != 6 || end > bytes.len() {
-        return Err(Refusal::Malformed);
+        return Err(DropReason::Malformed);
     }
     match is_extension_v6(fixed[6]) {
-        true => behind(&bytes[..end], 40, fixed[6], Part::Whole, is_extension_v6),
-        false => Ok(packet_of(&bytes[..end], 40, fixed[6], Part::Whole)),
+        true => behind(
+            &bytes[..end],
+            40,
+            fixed[6],
+            FragmentPart::Whole,
+            is_extension_v6,
+        ),
+        false => Ok(packet_of(&bytes[..end], 40, fixed[6], FragmentPart::Whole)),
     }
 }
 
@@ -108,7 +114,7 @@ pub fn transport_end(ethernet: &Ethernet, frame: &[u8]) -> usize {
     ethernet.payload + end
 }
 
-fn packet_of(packet: &[u8], headers: usize, protocol: u8, part: Part) -> Packet<'_> {
+fn packet_of(packet: &[u8], headers: usize, protocol: u8, part: FragmentPart) -> Packet<'_> {
     Packet {
         protocol,
         headers,
@@ -123,61 +129,61 @@ fn behind<'a>(
     packet: &'a [u8],
     mut at: usize,
     mut protocol: u8,
-    mut part: Part,
+    mut part: FragmentPart,
     is_extension: fn(u8) -> bool,
-) -> Result<Packet<'a>, Refusal> {
+) -> Result<Packet<'a>, DropReason> {
     for n in 0..=MAX_EXTENSIONS {
-        if part == Part::Later || !is_extension(protocol) {
+        if part == FragmentPart::Later || !is_extension(protocol) {
             return Ok(packet_of(packet, at, protocol, part));
         }
         let known = !EXPERIMENTS.contains(&protocol) && (protocol != HOP_BY_HOP || n == 0);
-        let header: [u8; 8] = octets(packet, at).ok_or(Refusal::Hidden)?;
-        if part != Part::Whole || !known {
-            return Err(Refusal::Hidden);
+        let header: [u8; 8] = octets(packet, at).ok_or(DropReason::Hidden)?;
+        if part != FragmentPart::Whole || !known {
+            return Err(DropReason::Hidden);
         }
         at += match protocol {
             FRAGMENT => 8,
             AUTHENTICATION => (usize::from(header[1]) + 2) * 4,
             _ => (usize::from(header[1]) + 1) * 8,
         };
-        let left = packet.len().checked_sub(at).ok_or(Refusal::Hidden)?;
+        let left = packet.len().checked_sub(at).ok_or(DropReason::Hidden)?;
         match protocol {
             FRAGMENT => {
                 let field = u16::from_be_bytes([header[2], header[3]]);
                 part = self::part(field >> 3, field & 1 != 0, left)?;
             }
             // With segments left, the sender would choose the route.
-            ROUTING if header[3] != 0 => return Err(Refusal::Role),
+            ROUTING if header[3] != 0 => return Err(DropReason::Role),
             _ => (),
         }
         protocol = header[0];
     }
-    Err(Refusal::Hidden)
+    Err(DropReason::Hidden)
 }
 
 /// The place of a fragment of `len` bytes at `offset`, in units of 8.
-fn part(offset: u16, more: bool, len: usize) -> Result<Part, Refusal> {
+fn part(offset: u16, more: bool, len: usize) -> Result<FragmentPart, DropReason> {
     let begin = usize::from(offset) * 8;
     match begin {
-        0 if !more || len >= TRANSPORT => Ok(Part::First),
-        TRANSPORT.. if begin + len <= usize::from(u16::MAX) => Ok(Part::Later),
-        _ => Err(Refusal::Hidden),
+        0 if !more || len >= TRANSPORT => Ok(FragmentPart::First),
+        TRANSPORT.. if begin + len <= usize::from(u16::MAX) => Ok(FragmentPart::Later),
+        _ => Err(DropReason::Hidden),
     }
 }
 
 /// Options of IPv4 are (type, length, body), but for their end (0) and padding (1).
-fn check_options(mut options: &[u8]) -> Result<(), Refusal> {
+fn check_options(mut options: &[u8]) -> Result<(), DropReason> {
     while let [kind, rest @ ..] = options {
         let length = match kind {
             0 => return Ok(()),
             1 => 1,
-            _ => usize::from(*rest.first().ok_or(Refusal::Malformed)?),
+            _ => usize::from(*rest.first().ok_or(DropReason::Malformed)?),
         };
         if SOURCE_ROUTES.contains(kind) {
-            return Err(Refusal::Role);
+            return Err(DropReason::Role);
         }
         if length == 0 || length > options.len() || (*kind > 1 && length < 2) {
-            return Err(Refusal::Malformed);
+            return Err(DropReason::Malformed);
         }
         options = &options[length..];
     }

@@ -11,8 +11,8 @@ use crate::device::{Buffers, Burst, Device};
 use crate::headers::ETHERNET;
 use crate::nsh::{self, Content, HEADERS, Label, Link, NSH, State};
 use crate::offload::Offload;
-use crate::outgoing::{Outgoing, append};
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::tx_frame::{TxFrame, append};
 use crate::vxlan::{Endpoint, Form, Tunnels, counter_of, lock};
 
 /// The port of VXLAN-GPE.
@@ -121,8 +121,8 @@ impl Device for PathPort {
         frames.len()
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
-        Some(Taken {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
+        Some(RxFrame {
             bytes: burst.frames.get_mut(n)?.0.get_mut(NSH..)?,
             rest: None,
             offload: Offload::default(),
@@ -135,7 +135,7 @@ impl Device for PathPort {
     }
 
     /// Sends packets of the chain only: other frames have no label.
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         let Some((host, label)) = out.label else {
             counters.dropped_unknown += 1;
             return;

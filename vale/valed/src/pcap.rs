@@ -17,9 +17,9 @@ use vale_proto::{Counters, Pcap};
 use crate::capture::Capture;
 use crate::device::{BURST, Buffers, Burst, Device};
 use crate::headers::ETHERNET;
-use crate::limit::Nanoseconds;
-use crate::outgoing::{Outgoing, append};
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::{TxFrame, append};
 
 /// Largest file that a port plays, in bytes of frames.
 const MAX_BYTES: usize = 64 << 20;
@@ -208,19 +208,19 @@ impl Device for PcapPort {
         player.map_or(0, |player| player.advance(burst.now))
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         let player = self.player.as_ref()?;
         let (_, frame) = player.frames.get(player.first + n)?;
         let bytes = &mut burst.whole[..frame.len()];
         bytes.copy_from_slice(frame);
-        Some(Taken {
+        Some(RxFrame {
             bytes,
             rest: None,
             offload: Default::default(),
         })
     }
 
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         let Some(capture) = &self.capture else {
             return counters.dropped_link_down += 1;
         };

@@ -12,14 +12,14 @@ use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{Counters, PipeName, SwitchName};
 
 use crate::device::{BURST, Buffers, Burst, Device};
-use crate::outgoing::{Outgoing, append};
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::tx_frame::{TxFrame, append};
 
 /// Frames that wait for one end.
 const QUEUE: usize = 512;
 
 /// The segment of a switch that an end belongs to.
-pub type Place = (SwitchName, u32);
+pub type PipeEnd = (SwitchName, u32);
 
 /// The pipes of this host by their names.
 #[derive(Default)]
@@ -28,7 +28,7 @@ pub struct Pipes(Arc<Mutex<BTreeMap<PipeName, Pipe>>>);
 #[derive(Default)]
 struct Pipe {
     /// The places of the open ends.
-    places: [Option<Place>; 2],
+    places: [Option<PipeEnd>; 2],
     queues: Arc<Mutex<Queues>>,
 }
 
@@ -48,7 +48,7 @@ impl Pipes {
     ///
     /// # Errors
     /// `AlreadyExists`: the pipe has two ends. `InvalidInput`: it would close a loop.
-    pub fn open(&self, name: &PipeName, place: Place) -> io::Result<PipePort> {
+    pub fn open(&self, name: &PipeName, place: PipeEnd) -> io::Result<PipePort> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let mut pipes = lock(&self.0);
         let places = pipes.get(name).map(|p| p.places.clone());
@@ -76,7 +76,7 @@ impl Pipes {
 }
 
 /// True if frames can pass from one place to another through pipes.
-fn joined(pipes: &BTreeMap<PipeName, Pipe>, from: &Place, to: &Place) -> bool {
+fn joined(pipes: &BTreeMap<PipeName, Pipe>, from: &PipeEnd, to: &PipeEnd) -> bool {
     let mut reached = vec![from];
     let mut n = 0;
     while let Some(here) = reached.get(n).copied() {
@@ -151,21 +151,21 @@ impl Device for PipePort {
         count
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
-        Some(Taken {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
+        Some(RxFrame {
             bytes: &mut burst.frames.get_mut(n)?.0,
             rest: None,
             offload: Default::default(),
         })
     }
 
-    fn has_room(&mut self, out: &Outgoing<'_>) -> bool {
+    fn has_room(&mut self, out: &TxFrame<'_>) -> bool {
         let waiting = lock(&self.queues).inboxes[1 - self.end].len();
         waiting + self.outbox.len() + out.count() <= QUEUE
     }
 
     /// Queues up to [`QUEUE`] frames until the flush.
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         out.finish(&mut buffers.segment, |head, rest| {
             if self.outbox.len() == QUEUE {
                 return counters.dropped_full += 1;

@@ -10,20 +10,20 @@ use vale_proto::{
     Counters, Direction, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName, Uplink,
 };
 
-use crate::decided::{Decided, Decision, Redirection};
+use crate::blocked::BlockedFrames;
 use crate::device::{Absent, BURST, Buffers, Device};
-use crate::filter::{Filter, Seen};
+use crate::drop_reason::DropReason;
+use crate::filter::{Filter, FilterKey};
 use crate::guard::Guard;
-use crate::handover::At;
+use crate::handover::GenIndex;
 use crate::headers::{ETHERNET, Ethernet};
-use crate::held::Held;
 use crate::host::HostPort;
-use crate::limit::{Nanoseconds, PortLimits};
-use crate::links::Links;
-use crate::outgoing::Outgoing;
+use crate::host_resources::HostResources;
+use crate::offload_rules::{OffloadTables, OffloadVerdict, RedirectTarget};
 use crate::pcap::PcapPort;
-use crate::refusal::Refusal;
 use crate::ring_port::RingPort;
+use crate::token_bucket::{Nanoseconds, PortLimits};
+use crate::tx_frame::TxFrame;
 use crate::xdp_port::XdpPort;
 
 /// A packet that a hop of a chain sends.
@@ -61,7 +61,7 @@ pub struct Port {
     pub device: Box<dyn Device>,
     pub filter: Option<Box<Filter>>,
     /// Rules that decide packets for the guest.
-    pub decided: Option<Box<Decided>>,
+    pub decided: Option<Box<OffloadTables>>,
     /// The worker of the port has a filter for it.
     pub is_filtered: bool,
     pub limits: Option<Box<PortLimits>>,
@@ -69,7 +69,7 @@ pub struct Port {
     pub dirty: bool,
     /// Frames from the port wait for a full receiver.
     holds: bool,
-    pub held: Held,
+    pub held: BlockedFrames,
     /// Frames of a port that holds, at other workers.
     pub abroad: Arc<AtomicUsize>,
     /// The port missed its last turn, since too many of its frames are at other workers.
@@ -108,7 +108,7 @@ impl Port {
             limits: None,
             dirty: false,
             holds: add.hold,
-            held: Held::default(),
+            held: BlockedFrames::default(),
             abroad: Arc::default(),
             waits_abroad: false,
             turn: 0,
@@ -149,15 +149,15 @@ impl Port {
             limits: None,
             dirty: false,
             holds: self.holds,
-            held: Held::default(),
+            held: BlockedFrames::default(),
             abroad: Arc::clone(&self.abroad),
             waits_abroad: false,
             turn: 0,
         }
     }
 
-    pub fn at(&self, index: usize) -> At {
-        At { index, id: self.id }
+    pub fn at(&self, index: usize) -> GenIndex {
+        GenIndex { index, id: self.id }
     }
 
     /// True if the port has to wait for its frames at other workers.
@@ -194,7 +194,7 @@ impl Port {
     }
 
     /// The stages of a judged frame that comes from the port: filter, then rates.
-    pub fn enters(&mut self, out: &Outgoing<'_>) -> Result<(), Counter> {
+    pub fn enters(&mut self, out: &TxFrame<'_>) -> Result<(), Counter> {
         if !self.filter_admits(out.seen, Direction::Egress, out.now) {
             return Err(|c| &mut c.dropped_filter);
         }
@@ -208,38 +208,40 @@ impl Port {
         Ok(())
     }
 
-    fn filter_admits(&mut self, seen: &Seen, direction: Direction, now: Nanoseconds) -> bool {
+    fn filter_admits(&mut self, seen: &FilterKey, direction: Direction, now: Nanoseconds) -> bool {
         let filter = self.filter.as_mut();
         filter.is_none_or(|filter| filter.admits(*seen, direction, now))
     }
 
     /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue.
-    pub fn deliver(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) -> Delivery {
+    pub fn deliver(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) -> Delivery {
         let admitted = self
             .takes(out.longest - out.payload)
             .and_then(|()| self.takes_tags(out.payload))
             .and_then(|()| self.leaves(out));
         if let (Ok(()), Some(decided)) = (admitted, &mut self.decided) {
             match decided.decide(out) {
-                Decision::Redirect(found) if !out.redirected => return Delivery::Redirect(found),
-                Decision::Drop => {
+                OffloadVerdict::Redirect(found) if !out.redirected => {
+                    return Delivery::Redirect(found);
+                }
+                OffloadVerdict::Drop => {
                     self.counters.dropped_offload += out.count() as u64;
                     return Delivery::Ended;
                 }
-                Decision::Guest | Decision::Redirect(_) => (),
+                OffloadVerdict::Guest | OffloadVerdict::Redirect(_) => (),
             }
         }
         self.push(admitted, out, buffers)
     }
 
     /// Queues a frame that all stages of [`Self::deliver`] admitted.
-    pub fn deliver_admitted(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers) -> Delivery {
+    pub fn deliver_admitted(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) -> Delivery {
         self.push(Ok(()), out, buffers)
     }
 
     /// Queues a copy of a mirror. The port's filter and rates concern its own traffic only.
     /// True for a copy that the far end's queue got.
-    pub fn deliver_copy(&mut self, copy: &mut Outgoing<'_>, buffers: &mut Buffers) -> bool {
+    pub fn deliver_copy(&mut self, copy: &mut TxFrame<'_>, buffers: &mut Buffers) -> bool {
         let admitted = self
             .takes(copy.longest - copy.payload)
             .and_then(|()| self.takes_tags(copy.payload));
@@ -248,7 +250,7 @@ impl Port {
     }
 
     /// True if a frame to the port has to wait until its queue has room.
-    pub fn is_full_for(&mut self, out: &Outgoing<'_>) -> bool {
+    pub fn is_full_for(&mut self, out: &TxFrame<'_>) -> bool {
         self.link_up && !self.device.has_room(out)
     }
 
@@ -260,7 +262,7 @@ impl Port {
     fn push(
         &mut self,
         admitted: Result<(), Counter>,
-        out: &mut Outgoing<'_>,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) -> Delivery {
         match admitted {
@@ -295,7 +297,7 @@ impl Port {
     }
 
     /// The stages of a frame to the port: filter, then rates.
-    fn leaves(&mut self, out: &Outgoing<'_>) -> Result<(), Counter> {
+    fn leaves(&mut self, out: &TxFrame<'_>) -> Result<(), Counter> {
         if !self.filter_admits(out.seen, Direction::Ingress, out.now) {
             return Err(|c| &mut c.dropped_filter);
         }
@@ -380,25 +382,25 @@ pub enum Delivery {
     /// The port dropped it.
     Ended,
     /// A rule sends it to another station.
-    Redirect(Redirection),
+    Redirect(RedirectTarget),
 }
 
 /// The counter of a drop.
 pub type Counter = fn(&mut Counters) -> &mut u64;
 pub const MALFORMED: Counter = |c| &mut c.dropped_malformed;
 
-fn counter_of(refusal: Refusal) -> Counter {
+fn counter_of(refusal: DropReason) -> Counter {
     match refusal {
-        Refusal::Malformed => MALFORMED,
-        Refusal::Type => |c| &mut c.dropped_type,
-        Refusal::Spoof => |c| &mut c.dropped_spoof,
-        Refusal::Role => |c| &mut c.dropped_role,
-        Refusal::Hidden => |c| &mut c.dropped_hidden,
+        DropReason::Malformed => MALFORMED,
+        DropReason::Type => |c| &mut c.dropped_type,
+        DropReason::Spoof => |c| &mut c.dropped_spoof,
+        DropReason::Role => |c| &mut c.dropped_role,
+        DropReason::Hidden => |c| &mut c.dropped_hidden,
     }
 }
 
 /// Opens the device that `add` names. Returns the descriptors for the caller, if there are any.
-pub fn open(add: &PortAdd, links: &Links) -> io::Result<(Port, Vec<OwnedFd>)> {
+pub fn open(add: &PortAdd, links: &HostResources) -> io::Result<(Port, Vec<OwnedFd>)> {
     if add.kind == Kind::Process {
         let regions = links.guests.regions_in_place(add);
         let made = RingPort::create(add.slots, regions.as_ref());
@@ -409,7 +411,7 @@ pub fn open(add: &PortAdd, links: &Links) -> io::Result<(Port, Vec<OwnedFd>)> {
 }
 
 /// Makes a process port that goes on with the rings of an earlier one.
-pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &Links) -> io::Result<Port> {
+pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &HostResources) -> io::Result<Port> {
     let expected = |fds: Vec<_>| format!("expected 3 descriptors, not {}", fds.len());
     let fds = fds
         .try_into()
@@ -421,7 +423,7 @@ pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &Links) -> io::Result<Por
     Ok(Port::new(add, Box::new(rings)))
 }
 
-fn device(add: &PortAdd, links: &Links) -> io::Result<Box<dyn Device>> {
+fn device(add: &PortAdd, links: &HostResources) -> io::Result<Box<dyn Device>> {
     if let Some(vxlan) = &add.vxlan {
         return Ok(Box::new(links.tunnels.open(vxlan)?));
     }

@@ -8,7 +8,7 @@ use vale_netdev::VNET_HEADER;
 
 use super::*;
 use crate::device::Burst;
-use crate::device::sent::Sent;
+use crate::device::fake_nic::FakeNic;
 use crate::headers::Ethernet;
 use crate::offload::Offload;
 
@@ -20,7 +20,11 @@ fn port(name: &str, security: bool) -> (Port, GuestPort) {
         "mtu": 1900, "port_security": security, "mac": Mac(OWN),
         "allowed": [{"ip": "10.9.0.5/32"}, {"ip": "2001:db8::5/128"}],
     });
-    let (port, fds) = open(&serde_json::from_value(add).unwrap(), &Links::default()).unwrap();
+    let (port, fds) = open(
+        &serde_json::from_value(add).unwrap(),
+        &HostResources::default(),
+    )
+    .unwrap();
     let ring = GuestPort::map(&fds[0]).unwrap();
     (port, ring)
 }
@@ -93,13 +97,13 @@ fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Ve
     };
     let (sender, _) = port("from", security);
     let (mut receiver, mut ring) = port("to", false);
-    let sent = Sent(offload, frame.to_vec());
+    let sent = FakeNic(offload, frame.to_vec());
     let mut burst = Burst::default();
     burst.heads[..frame.len()].copy_from_slice(frame);
     let taken = sent.taken(&mut burst, 0).unwrap();
     let judged = Ethernet::parse(taken.bytes)
         .and_then(|e| Some((e, sender.judge(&e, taken.bytes, None).ok()?)));
-    let out = judged.and_then(|(e, judged)| Outgoing::new(taken, e.payload, judged));
+    let out = judged.and_then(|(e, judged)| TxFrame::new(taken, e.payload, judged));
     if let Some(mut out) = out {
         receiver.deliver(&mut out, &mut Buffers::default());
     }

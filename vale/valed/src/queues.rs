@@ -11,9 +11,9 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use vale_proto::Counters;
 
 use crate::device::{Buffers, Burst, Device};
-use crate::outgoing::Outgoing;
 use crate::ring_port::RingPort;
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::tx_frame::TxFrame;
 
 /// Most queues of a guest's port.
 pub const MOST: usize = 4;
@@ -53,7 +53,7 @@ impl Queues {
     }
 
     /// The queue for a frame. A flow stays in one queue, so its frames keep their order.
-    fn queue_for(&mut self, out: &Outgoing<'_>) -> &mut RingPort {
+    fn queue_for(&mut self, out: &TxFrame<'_>) -> &mut RingPort {
         let flow = flow::hash(out.head, out.payload).unwrap_or(0);
         let index = flow % self.queues.len() as u64;
         &mut self.queues[index as usize]
@@ -88,19 +88,19 @@ impl Device for Queues {
         self.queues[self.current].head(burst, n)
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         self.queues[self.current].taken(burst, n)
     }
 
-    fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         self.queues[self.current].taken_whole(burst, n)
     }
 
-    fn has_room(&mut self, out: &Outgoing<'_>) -> bool {
+    fn has_room(&mut self, out: &TxFrame<'_>) -> bool {
         self.queue_for(out).has_room(out)
     }
 
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         self.queue_for(out).push(out, buffers, counters);
     }
 

@@ -16,8 +16,8 @@ use vale_xen_dev::EventChannel;
 use crate::device::{BURST, Buffers, Burst, Device, HEAD};
 use crate::headers::ETHERNET;
 use crate::offload::{Checksum, Offload};
-use crate::outgoing::Outgoing;
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::tx_frame::TxFrame;
 
 /// The name of an eventfd in /proc (proc_pid_fd(5)).
 const EVENTFD: &str = "anon_inode:[eventfd]";
@@ -112,7 +112,7 @@ impl RingPort {
     }
 
     /// The size of the segments, if the guest can cut them itself.
-    fn unsegmented(&self, out: &Outgoing<'_>) -> Option<u16> {
+    fn unsegmented(&self, out: &TxFrame<'_>) -> Option<u16> {
         let size = out.offload.gso?.size;
         let fits = (LEAST_SEGMENT..=MOST_SEGMENT).contains(&size) && out.len() <= u16::MAX.into();
         (fits && self.ring.takes_segments() && is_of_transport(out)).then_some(size)
@@ -160,38 +160,38 @@ impl Device for RingPort {
         (len > HEAD && segment == 0).then(|| &burst.heads[n * HEAD..][..len])
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         let slot = burst.slots[n];
         let bytes = &mut burst.heads[n * HEAD..][..slot.len().min(HEAD)];
-        Some(Taken {
+        Some(RxFrame {
             offload: offload(slot, bytes)?,
             bytes,
             rest: self.ring.rest(slot, HEAD),
         })
     }
 
-    fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         let slot = burst.slots[n];
         if slot.len() <= HEAD {
             return self.taken(burst, n);
         }
         let bytes = &mut burst.whole[..slot.len()];
         self.ring.read(slot, bytes);
-        Some(Taken {
+        Some(RxFrame {
             offload: offload(slot, bytes)?,
             bytes,
             rest: None,
         })
     }
 
-    fn has_room(&mut self, out: &Outgoing<'_>) -> bool {
+    fn has_room(&mut self, out: &TxFrame<'_>) -> bool {
         match self.unsegmented(out) {
             Some(_) => self.ring.has_room_for(out.len()),
             None => self.ring.room() >= out.count(),
         }
     }
 
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         let unsegmented = self.unsegmented(out);
         let ring = &mut self.ring;
         if let Some(segment) = unsegmented {
@@ -268,7 +268,7 @@ fn offload(slot: Slot, head: &[u8]) -> Option<Offload> {
 
 /// True if a ring's flags can say which checksum is left: that of the TCP or UDP header of a frame
 /// without a VLAN tag.
-fn is_of_transport(out: &Outgoing<'_>) -> bool {
+fn is_of_transport(out: &TxFrame<'_>) -> bool {
     let checksum = out.offload.checksum;
     checksum.is_some() && out.payload == ETHERNET && checksum == Checksum::of(out.head)
 }

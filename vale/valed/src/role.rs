@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages that a guest must not send: its whole segment would believe a router or a server.
 //! The table is in docs/adr/0009-port-security.md.
-use crate::packet::{Packet, Part, udp_ports};
-use crate::refusal::Refusal;
+use crate::drop_reason::DropReason;
+use crate::packet::{FragmentPart, Packet, udp_ports};
 
 const ICMP: u8 = 1;
 const IGMP: u8 = 2;
@@ -25,9 +25,9 @@ const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 /// Returns the number of body bytes on which the verdict rests. A port that `serves_dhcp` may
 /// answer clients.
 #[inline]
-pub fn ipv4(packet: &Packet<'_>, serves_dhcp: bool) -> Result<usize, Refusal> {
+pub fn ipv4(packet: &Packet<'_>, serves_dhcp: bool) -> Result<usize, DropReason> {
     match (packet.part, packet.protocol) {
-        (Part::Later, _) => Ok(0),
+        (FragmentPart::Later, _) => Ok(0),
         (_, UDP) => not_to(DHCP_CLIENT, packet.body, serves_dhcp),
         (_, ICMP) => one_of(&ICMP_TYPES, packet.body),
         (_, IGMP) => one_of(&IGMP_TYPES, packet.body),
@@ -37,11 +37,11 @@ pub fn ipv4(packet: &Packet<'_>, serves_dhcp: bool) -> Result<usize, Refusal> {
 
 /// As [`ipv4`].
 #[inline]
-pub fn ipv6(packet: &Packet<'_>, serves_dhcp: bool) -> Result<usize, Refusal> {
+pub fn ipv6(packet: &Packet<'_>, serves_dhcp: bool) -> Result<usize, DropReason> {
     match (packet.part, packet.protocol) {
-        (Part::Later, _) => Ok(0),
+        (FragmentPart::Later, _) => Ok(0),
         (_, UDP) => not_to(DHCPV6_CLIENT, packet.body, serves_dhcp),
-        (Part::First, ICMPV6) if is_discovery(packet.body) => Err(Refusal::Hidden),
+        (FragmentPart::First, ICMPV6) if is_discovery(packet.body) => Err(DropReason::Hidden),
         (_, ICMPV6) if is_discovery(packet.body) => {
             one_of(&ICMPV6_TYPES, packet.body).map(|_| packet.body.len())
         }
@@ -54,18 +54,18 @@ pub fn is_discovery(message: &[u8]) -> bool {
     message.first().is_some_and(|kind| DISCOVERY.contains(kind))
 }
 
-fn not_to(port: u16, datagram: &[u8], may: bool) -> Result<usize, Refusal> {
+fn not_to(port: u16, datagram: &[u8], may: bool) -> Result<usize, DropReason> {
     match udp_ports(datagram) {
-        None => Err(Refusal::Malformed),
-        Some((_, to)) if to == port && !may => Err(Refusal::Role),
+        None => Err(DropReason::Malformed),
+        Some((_, to)) if to == port && !may => Err(DropReason::Role),
         Some(_) => Ok(4),
     }
 }
 
-fn one_of(types: &[u8], message: &[u8]) -> Result<usize, Refusal> {
-    let kind = message.first().ok_or(Refusal::Malformed)?;
+fn one_of(types: &[u8], message: &[u8]) -> Result<usize, DropReason> {
+    let kind = message.first().ok_or(DropReason::Malformed)?;
     match types.contains(kind) {
         true => Ok(1),
-        false => Err(Refusal::Role),
+        false => Err(DropReason::Role),
     }
 }

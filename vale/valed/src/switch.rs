@@ -2,32 +2,32 @@
 //! One named switch: takes frames from its ports, judges them, and delivers them.
 mod chains;
 mod circles;
-mod decided;
 mod detour;
 mod hold;
 mod limits;
 mod mirrors;
+mod offload_rules;
 pub mod trace;
 
 use std::sync::Arc;
 
 use vale_proto::{Counters, Mac, PortInfo, PortName, Side, SwitchName};
 
-use crate::chain::{Chains, Step};
+use crate::blocked::Patience;
+use crate::chain::{Chains, Steering};
 use crate::device::{Buffers, Burst, Device, HEAD};
-use crate::filter::{Filter, Seen};
-use crate::handover::At;
+use crate::drr::DeficitRoundRobin;
+use crate::filter::{Filter, FilterKey};
+use crate::handover::GenIndex;
 use crate::headers::Ethernet;
-use crate::held::Patience;
-use crate::learned::{Heard, Learned};
-use crate::limit::Nanoseconds;
 use crate::lookup::{Lookup, StaticTable};
+use crate::mac_learning::{MacLearning, SharedLearning};
 use crate::mirror::Mirrors;
 use crate::nsh::Label;
-use crate::outgoing::Outgoing;
 use crate::packet;
 use crate::port::{Counter, Delivery, MALFORMED, Port};
-use crate::turns::Turns;
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::TxFrame;
 use circles::Lines;
 use limits::SegmentLimits;
 
@@ -40,7 +40,7 @@ pub struct Scratch {
     burst: Burst,
     pub buffers: Buffers,
     /// The frame as filters see it.
-    seen: Seen,
+    seen: FilterKey,
     /// The time of the round.
     pub now: Nanoseconds,
     pub patience: Patience,
@@ -57,7 +57,7 @@ pub enum AddError {
 /// The outcome of the stages that judge a frame.
 struct Verdict {
     ethernet: Ethernet,
-    step: Option<Step>,
+    step: Option<Steering>,
     /// Bytes at the start of the frame that no offload may change.
     judged: usize,
     /// Bytes at the start of the frame that decided.
@@ -89,8 +89,8 @@ impl Target {
 pub struct Shared {
     /// Its number, different from those of all other switches and ports.
     pub id: u64,
-    learned: Arc<Learned>,
-    heard: Arc<Heard>,
+    learned: Arc<MacLearning>,
+    heard: Arc<SharedLearning>,
 }
 
 impl Shared {
@@ -106,13 +106,13 @@ impl Shared {
 pub struct Switch {
     pub name: SwitchName,
     /// The place of the switch at all workers.
-    at: At,
+    at: GenIndex,
     ports: Vec<Option<Box<Port>>>,
     lookup: Box<dyn Lookup>,
     /// The stations behind uplinks.
-    learned: Arc<Learned>,
+    learned: Arc<MacLearning>,
     /// Stations that no port has and no uplink leads to, such as those behind a guest with two ports.
-    heard: Arc<Heard>,
+    heard: Arc<SharedLearning>,
     lines: Lines,
     chains: Chains,
     mirrors: Mirrors,
@@ -121,7 +121,7 @@ pub struct Switch {
     filters: bool,
     /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
-    turns: Turns,
+    turns: DeficitRoundRobin,
     /// Index of the port at which the next round begins.
     first: usize,
 }
@@ -131,7 +131,7 @@ impl Switch {
         let Shared { id, learned, heard } = shared;
         Self {
             name,
-            at: At { index, id },
+            at: GenIndex { index, id },
             ports: Vec::new(),
             lookup: Box::new(StaticTable::default()),
             learned,
@@ -142,7 +142,7 @@ impl Switch {
             segment_limits: SegmentLimits::default(),
             filters: false,
             dirty: Vec::new(),
-            turns: Turns::default(),
+            turns: DeficitRoundRobin::default(),
             first: 0,
         }
     }
@@ -408,7 +408,7 @@ impl Switch {
             ..
         } = verdict?;
         let seen = &*seen;
-        let mut out = Outgoing::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
+        let mut out = TxFrame::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
         (out.seen, out.now, out.from) = (seen, *now, source);
         self.enter(source, &ethernet, step, &mut out, buffers)
     }
@@ -418,8 +418,8 @@ impl Switch {
         &mut self,
         source: usize,
         ethernet: &Ethernet,
-        step: Option<Step>,
-        out: &mut Outgoing<'_>,
+        step: Option<Steering>,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) -> Result<(), Counter> {
         let mut is_own = false;
@@ -460,7 +460,7 @@ impl Switch {
         source: usize,
         label: Option<Label>,
         bytes: &[u8],
-        seen: &mut Seen,
+        seen: &mut FilterKey,
     ) -> Result<Verdict, Counter> {
         let port = self.ports[source].as_deref().ok_or(MALFORMED)?;
         let ethernet = Ethernet::parse(bytes).ok_or(MALFORMED)?;
@@ -474,7 +474,7 @@ impl Switch {
         };
         let filtered = match self.filters {
             true => {
-                *seen = Seen::parse(&ethernet, bytes);
+                *seen = FilterKey::parse(&ethernet, bytes);
                 packet::transport_end(&ethernet, bytes)
             }
             false => 0,
@@ -496,8 +496,8 @@ impl Switch {
         &mut self,
         source: usize,
         to: Target,
-        step: Option<Step>,
-        out: &mut Outgoing<'_>,
+        step: Option<Steering>,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) -> Result<(), Counter> {
         let Target {
@@ -531,8 +531,8 @@ impl Switch {
         &mut self,
         source: usize,
         to: Target,
-        step: Option<Step>,
-        out: &mut Outgoing<'_>,
+        step: Option<Steering>,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) -> bool {
         let Target { segment, group, .. } = to;
@@ -566,7 +566,7 @@ impl Switch {
         open && self.ports[index].as_deref().is_some_and(wanted)
     }
 
-    fn deliver(&mut self, index: usize, out: &mut Outgoing<'_>, buffers: &mut Buffers) {
+    fn deliver(&mut self, index: usize, out: &mut TxFrame<'_>, buffers: &mut Buffers) {
         let Some(port) = &mut self.ports[index] else {
             return;
         };

@@ -7,25 +7,25 @@ use vale_proto::{ChainSet, Counters, PortAdd};
 
 use super::*;
 use crate::chain::SetError;
-use crate::device::sent::Sent;
-use crate::limit::PortLimits;
-use crate::links::Links;
+use crate::device::fake_nic::FakeNic;
+use crate::host_resources::HostResources;
 use crate::offload::Offload;
 use crate::port;
 use crate::ring_port::RingPort;
+use crate::token_bucket::PortLimits;
 
 #[path = "chain/tests.rs"]
 mod chains;
 #[path = "switch/checksum_tests.rs"]
 mod checksums;
-#[path = "switch/decided_tests.rs"]
-mod decided;
 #[path = "switch/fair_tests.rs"]
 mod fair;
 #[path = "switch/far_end_tests.rs"]
 mod far_ends;
 #[path = "mirror/tests.rs"]
 mod mirrors;
+#[path = "switch/offload_rules_tests.rs"]
+mod offload_rules;
 #[path = "switch/order_tests.rs"]
 mod order;
 #[path = "switch/queues_tests.rs"]
@@ -62,7 +62,7 @@ impl Guest {
 
 struct Bench {
     switch: Switch,
-    links: Links,
+    links: HostResources,
     scratch: Scratch,
 }
 
@@ -97,7 +97,7 @@ impl Bench {
     fn new() -> Self {
         Self {
             switch: Switch::new("vale0".parse().unwrap(), 0, Shared::default()),
-            links: Links::default(),
+            links: HostResources::default(),
             scratch: Scratch::default(),
         }
     }
@@ -161,7 +161,7 @@ impl Bench {
 
     /// Forwards a frame that comes from the first port, which is an interface for the moment.
     fn send_from_interface(&mut self, frame: &[u8], offload: Offload) {
-        let sent = Box::new(Sent(offload, frame.to_vec()));
+        let sent = Box::new(FakeNic(offload, frame.to_vec()));
         let device = self.switch.ports[0].as_mut().unwrap().replace(sent);
         self.switch.take_burst(0, &mut self.scratch);
         self.switch.ports[0].as_mut().unwrap().replace(device);

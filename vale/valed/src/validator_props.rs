@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use vale_proto::{ChainSet, Mac, PortAdd, PortName, SwitchName};
 
+use crate::drop_reason::DropReason;
 use crate::guard::Guard;
 use crate::headers::Ethernet;
 use crate::offload::{Checksum, Offload, complete};
-use crate::outgoing::Outgoing;
-use crate::packet::{self, Part};
-use crate::refusal::Refusal;
+use crate::packet::{self, FragmentPart};
 use crate::role;
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::tx_frame::TxFrame;
 use crate::vxlan;
 
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -103,9 +103,9 @@ proptest! {
         let padded = [&packet[..], &vec![7; padding]].concat();
         let read = packet::ipv4(&padded).unwrap();
         prop_assert_eq!((read.protocol, read.headers), (protocol, 20 + 4 * options));
-        prop_assert_eq!((read.body, read.part), (&body[..], Part::Whole));
+        prop_assert_eq!((read.body, read.part), (&body[..], FragmentPart::Whole));
         for len in 0..packet.len() {
-            prop_assert_eq!(packet::ipv4(&packet[..len]).err(), Some(Refusal::Malformed));
+            prop_assert_eq!(packet::ipv4(&packet[..len]).err(), Some(DropReason::Malformed));
         }
     }
 
@@ -179,7 +179,7 @@ proptest! {
         let first = mac == 1 && source == [10, 0, 0, 5];
         let second = mac == 2 && third == 1 && fourth < 128;
         prop_assert_eq!(judged.is_ok(), tag.is_none() && (first || second));
-        let refused = judged.err().map(|e| e == Refusal::Spoof || e == Refusal::Type);
+        let refused = judged.err().map(|e| e == DropReason::Spoof || e == DropReason::Type);
         prop_assert!(refused != Some(false));
     }
 
@@ -220,8 +220,8 @@ proptest! {
         let mut header = [1, 1, 54, 0, 0, 0, 34, 0, 16, 0];
         header[4..6].copy_from_slice(&size.to_ne_bytes());
         let offload = Offload::parse(&header, frame.len()).unwrap();
-        let taken = Taken { bytes: &mut frame, rest: None, offload };
-        let mut out = Outgoing::new(taken, 14, 14).unwrap();
+        let taken = RxFrame { bytes: &mut frame, rest: None, offload };
+        let mut out = TxFrame::new(taken, 14, 14).unwrap();
         let (mut gathered, mut buffer, mut count) = (Vec::new(), Vec::new(), 0usize);
         let expected = payload.len().div_ceil(size.into());
         prop_assert_eq!(out.count(), expected);

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{PortId, PortName, SwitchName};
 
-use crate::forwarder::{Command, Forwarder, Post};
+use crate::blocked::Patience;
+use crate::forwarder::{Command, Forwarder, WorkerConfig};
 pub use crate::handover::MAX_WORKERS;
-use crate::handover::{Sleeper, mesh};
-use crate::held::Patience;
+use crate::handover::{WorkerWaker, mesh};
 pub use moves::MoveFailure;
 
 const COMMANDS: usize = 64;
@@ -116,9 +116,9 @@ pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> 
     let sleepers = (0..count).map(|_| {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (bell, wake) = (Arc::default(), Arc::new(wake));
-        Ok(Sleeper { bell, wake })
+        Ok(WorkerWaker { bell, wake })
     });
-    let sleepers: Vec<Sleeper> = sleepers.collect::<io::Result<_>>()?;
+    let sleepers: Vec<WorkerWaker> = sleepers.collect::<io::Result<_>>()?;
     let start = Instant::now();
     let (mut workers, mut channels) = (Vec::new(), Vec::new());
     let ways = mesh(&sleepers).into_iter().zip(sleepers);
@@ -130,7 +130,7 @@ pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> 
             wake,
         };
         channels.push(commands_to);
-        workers.push(Forwarder::new(Post {
+        workers.push(Forwarder::new(WorkerConfig {
             worker,
             start,
             sleeper,

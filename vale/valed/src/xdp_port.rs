@@ -8,8 +8,8 @@ use vale_proto::Counters;
 
 use crate::device::{Buffers, Burst, Device};
 use crate::host::{Failures, counter_of, received};
-use crate::outgoing::Outgoing;
-use crate::taken::{Rest, Taken};
+use crate::rx_frame::{RxFrame, UncopiedTail};
+use crate::tx_frame::TxFrame;
 
 /// Bytes of the addresses, behind which a VLAN tag stands.
 const ADDRESSES: usize = 12;
@@ -46,7 +46,7 @@ impl XdpPort {
     }
 
     /// Queues a frame, with a tag if the port is of a VLAN. False without room.
-    fn queue(&mut self, head: &[u8], rest: Option<Rest<'_>>) -> bool {
+    fn queue(&mut self, head: &[u8], rest: Option<UncopiedTail<'_>>) -> bool {
         let (addresses, behind) = head.split_at(ADDRESSES.min(head.len()));
         let tag = self.vlan.map(|vlan| {
             let [high, low] = vlan.to_be_bytes();
@@ -121,12 +121,12 @@ impl Device for XdpPort {
         count
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         received(burst, n, self.vlan)
     }
 
     /// Without room for the frame, sends the queue first.
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         out.finish(&mut buffers.segment, |head, rest| {
             if !self.queue(head, rest) {
                 self.send(counters);

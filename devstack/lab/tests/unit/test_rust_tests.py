@@ -28,7 +28,7 @@ _PRODUCT = {
     'clickos-image/crates/clickos-process/src/confine/filter.rs',
     'cosmos/cosmosd/src/host/process.rs',
     'cosmos/cosmosd/src/spec.rs',
-    'vale/valed/src/learned.rs'}
+    'vale/valed/src/mac_learning.rs'}
 
 
 def _sources():

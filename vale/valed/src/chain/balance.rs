@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::flows::bucket_of;
 use crate::handover::MAX_WORKERS;
-use crate::limit::{Budget, Nanoseconds};
+use crate::token_bucket::{Budget, Nanoseconds};
 
 /// Parts of the flows. All flows of a part count as one.
 const PARTS: usize = 32;

@@ -7,7 +7,7 @@ use rustc_hash::FxHasher;
 use vale_proto::{Classifier, IpNet};
 
 use crate::headers::{ETHERNET, Ethernet, IPV4, IPV6, be16, octets};
-use crate::packet::{self, Part};
+use crate::packet::{self, FragmentPart};
 
 pub const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -67,7 +67,7 @@ impl Flow {
         };
         let goes_to_many = ethernet.destination.is_multicast();
         (!goes_to_many || !is_group).then_some(())?;
-        let has_ports = packet.part == Part::Whole && matches!(packet.protocol, TCP | UDP);
+        let has_ports = packet.part == FragmentPart::Whole && matches!(packet.protocol, TCP | UDP);
         let ports = be16(packet.body, 0).zip(be16(packet.body, 2));
         let flags = packet.body.get(FLAGS).copied().unwrap_or(0);
         let is_tcp = has_ports && packet.protocol == TCP;

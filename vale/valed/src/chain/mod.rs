@@ -23,9 +23,9 @@ use std::time::Instant;
 use vale_proto::{ChainInfo, ChainName, ChainSet, IpNet, MAX_CHAINS, Mac, PortName};
 
 use crate::headers::Ethernet;
-use crate::limit::Nanoseconds;
 use crate::nsh::{Label, Link, State, TTL};
 use crate::port::{Port, Relayed};
+use crate::token_bucket::Nanoseconds;
 use balance::{Balance, Leaving};
 use exit::{Exit, exits, retire, shares_pair};
 use flow::Flow;
@@ -33,7 +33,7 @@ use flows::Flows;
 use hop::LiveHop;
 use recent::{Stations, Translated};
 use route::Route;
-use version::{Chain, Inside, Phase, Place, Way};
+use version::{Chain, ChainPosition, Inside, Phase, Way};
 
 /// The ports of a switch, by index.
 pub type Ports = [Option<Box<Port>>];
@@ -50,7 +50,7 @@ enum Direction {
 
 /// The step of a packet that belongs to a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct Steering {
     chain: usize,
     /// The packet enters the chain here, and no hop sent it.
     pub enters: bool,
@@ -69,7 +69,7 @@ pub struct Step {
     pub next: Next,
 }
 
-impl Step {
+impl Steering {
     fn new(index: usize, chain: &Chain, way: Way, flow: Flow) -> Self {
         Self {
             chain: index,
@@ -162,7 +162,7 @@ impl Definition {
 }
 
 /// A state that another host told.
-pub struct Heard {
+pub struct ReceivedState {
     link: Arc<Link>,
     from: IpAddr,
     state: State,
@@ -415,7 +415,7 @@ impl Chains {
         label: Option<Label>,
         ethernet: &Ethernet,
         frame: &[u8],
-    ) -> Option<Step> {
+    ) -> Option<Steering> {
         let flow = Flow::parse(ethernet, frame)?;
         let hops = self.roles.get(source).is_some_and(|r| !r.is_empty());
         if flow.evades && (label.is_some() || hops) {
@@ -436,7 +436,7 @@ impl Chains {
         chains.find_map(|(index, chain)| {
             (chain.set.segment == port.segment).then_some(())?;
             let direction = chain.entry(ports, source, ethernet, flow)?;
-            let place = Place {
+            let place = ChainPosition {
                 at: match direction {
                     Direction::Forward => 0,
                     Direction::Reverse => chain.hops.len(),
@@ -449,15 +449,15 @@ impl Chains {
                 true => chain.next(ports, place, direction, flow),
                 false => Way::blocked(0),
             };
-            Some(Step {
+            Some(Steering {
                 enters: true,
-                ..Step::new(index, chain, way, flow)
+                ..Steering::new(index, chain, way, flow)
             })
         })
     }
 
     /// The step of a packet from another host, which never classifies it again.
-    fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Step> {
+    fn arrive(&self, ports: &Ports, label: Label, flow: Flow) -> Option<Steering> {
         let is_it = |chain: &Chain| {
             let route = chain.route.as_ref();
             route.is_some_and(|r| (r.link.number, r.version) == (label.number, label.version))
@@ -465,15 +465,15 @@ impl Chains {
         let index = self.chains.iter().position(is_it)?;
         let chain = &self.chains[index];
         let way = chain.arrive(ports, label, flow)?;
-        Some(Step {
+        Some(Steering {
             arrives: true,
             translated: chain.translated_keys(flow).filter(|_| !label.reverse),
-            ..Step::new(index, chain, way, flow)
+            ..Steering::new(index, chain, way, flow)
         })
     }
 
     /// The step of a packet that a hop sends; it never enters a chain again.
-    fn onward(&self, ports: &Ports, source: usize, role: Role, flow: Flow) -> Option<Step> {
+    fn onward(&self, ports: &Ports, source: usize, role: Role, flow: Flow) -> Option<Steering> {
         let chain = &self.chains[role.chain];
         if role.exit.is_over() {
             return None;
@@ -487,18 +487,18 @@ impl Chains {
                 Direction::Forward => at.checked_sub(1),
                 Direction::Reverse => Some(at),
             };
-            let place = Place {
+            let place = ChainPosition {
                 at,
                 sender,
                 ttl: TTL,
             };
             let way = chain.next(ports, place, direction, flow);
-            Some(Step {
+            Some(Steering {
                 sender: role.exit.hop,
                 translated: chain
                     .translated_keys(flow)
                     .filter(|_| direction == Direction::Forward),
-                ..Step::new(role.chain, chain, way, flow)
+                ..Steering::new(role.chain, chain, way, flow)
             })
         };
         let forward = to(role.exit.forward, Direction::Forward);
@@ -513,24 +513,24 @@ impl Chains {
 
     /// True if a port is one of the hops of a step's chain. A packet that has passed the chain enters
     /// none of them: it would go in a circle.
-    pub fn is_inside(&self, step: Step, port: usize) -> bool {
+    pub fn is_inside(&self, step: Steering, port: usize) -> bool {
         self.chains[step.chain].inside(port).is_some()
     }
 
     /// Counts the frames of a packet that a hop sent. False if the hop sent more than it may.
-    pub fn leaves(&self, step: Step, frames: usize, now: Nanoseconds) -> bool {
+    pub fn leaves(&self, step: Steering, frames: usize, now: Nanoseconds) -> bool {
         let sent = self.sent(step, frames);
         sent.is_none_or(|(hop, leaving)| hop.balance.leave(hop.worker, leaving, now))
     }
 
     /// The same, and counts nothing.
-    pub fn would_leave(&self, step: Step, frames: usize, now: Nanoseconds) -> bool {
+    pub fn would_leave(&self, step: Steering, frames: usize, now: Nanoseconds) -> bool {
         let sent = self.sent(step, frames);
         sent.is_none_or(|(hop, leaving)| hop.balance.would_leave(leaving, now))
     }
 
     /// The hop that sent a packet, and its frames.
-    fn sent(&self, step: Step, frames: usize) -> Option<(&LiveHop, Leaving)> {
+    fn sent(&self, step: Steering, frames: usize) -> Option<(&LiveHop, Leaving)> {
         let hop = &self.chains[step.chain].hops[step.sender?];
         let leaving = Leaving {
             key: step.key,
@@ -544,7 +544,12 @@ impl Chains {
     /// Counts frames that would enter the hop of a port again, or of which their sender sent too many.
     /// Returns the number of the hop.
     #[cold]
-    pub fn count_looped(&mut self, step: Step, to: Option<usize>, frames: usize) -> Option<usize> {
+    pub fn count_looped(
+        &mut self,
+        step: Steering,
+        to: Option<usize>,
+        frames: usize,
+    ) -> Option<usize> {
         let chain = &mut self.chains[step.chain];
         let entered = to.and_then(|port| match chain.inside(port) {
             Some(Inside::Hop(hop)) => Some(hop),
@@ -559,12 +564,12 @@ impl Chains {
     }
 
     /// The name of a step's chain.
-    pub fn name(&self, step: Step) -> &ChainName {
+    pub fn name(&self, step: Steering) -> &ChainName {
         &self.chains[step.chain].set.chain
     }
 
     /// The segment of a step's chain.
-    pub fn segment(&self, step: Step) -> u32 {
+    pub fn segment(&self, step: Steering) -> u32 {
         self.chains[step.chain].set.segment
     }
 
@@ -572,7 +577,7 @@ impl Chains {
     /// host of a path has asked its own guard.
     pub fn relayed(
         &self,
-        step: Step,
+        step: Steering,
         ports: &Ports,
         source: usize,
         ethernet: &Ethernet,
@@ -590,7 +595,7 @@ impl Chains {
     }
 
     /// Notes what the next packets rest on: the station of a packet to a hop, and a translated flow.
-    pub fn note(&self, step: Step, source: Mac) {
+    pub fn note(&self, step: Steering, source: Mac) {
         let chain = &self.chains[step.chain];
         if let Next::Hop { .. } = step.next {
             chain.stations.note(step.station, source);
@@ -608,7 +613,7 @@ impl Chains {
     }
 
     /// Counts a step that was taken.
-    pub fn count(&mut self, step: Step, bytes: usize, frames: usize) {
+    pub fn count(&mut self, step: Steering, bytes: usize, frames: usize) {
         let chain = &mut self.chains[step.chain];
         let add = |counters: &mut vale_proto::ChainCounters| {
             counters.packets += 1;

@@ -8,7 +8,7 @@ use vale_proto::{ChainName, ChainSet, PortName};
 
 use super::route::{Route, SILENCE};
 use super::version::Chain;
-use super::{Chains, Heard, Phase, Ports};
+use super::{Chains, Phase, Ports, ReceivedState};
 use crate::nsh::Link;
 
 /// Packets that are inside of guests when a chain ends may come back for this long.
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Chains {
     /// The states that came since from other hosts. One worker asks, for all.
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<ReceivedState> {
         let links = self
             .chains
             .iter()
@@ -28,17 +28,17 @@ impl Chains {
             let states = link.take().into_iter();
             states.map(move |(from, state)| {
                 let link = Arc::clone(&link);
-                Heard { link, from, state }
+                ReceivedState { link, from, state }
             })
         };
         links.flat_map(of).collect()
     }
 
     /// Takes the states that came, and forgets those of silent hosts.
-    pub fn hear(&mut self, heard: &[Heard], ports: &Ports, now: Instant) {
+    pub fn hear(&mut self, heard: &[ReceivedState], ports: &Ports, now: Instant) {
         let mut differs = false;
         for route in self.chains.iter_mut().filter_map(|c| c.route.as_mut()) {
-            for Heard { link, from, state } in heard {
+            for ReceivedState { link, from, state } in heard {
                 let own = Arc::ptr_eq(link, &route.link);
                 differs |= own && route.take(*from, state, now);
             }

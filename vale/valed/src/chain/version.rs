@@ -89,7 +89,7 @@ impl Way {
 
 /// The packet's place among the hops.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct ChainPosition {
     /// The hops before this one lie behind the packet; for answers, those from this one on.
     pub at: usize,
     /// The hop that sent the packet.
@@ -406,7 +406,13 @@ impl Chain {
     }
 
     /// The next step of a packet at this place.
-    pub fn next(&self, ports: &Ports, place: Place, direction: Direction, flow: Flow) -> Way {
+    pub fn next(
+        &self,
+        ports: &Ports,
+        place: ChainPosition,
+        direction: Direction,
+        flow: Flow,
+    ) -> Way {
         let (seen, key) = self.seen_by_hops(flow, direction == Direction::Forward);
         self.learn(seen, key);
         let next = self.next_of(ports, place, direction, (flow, seen, key));
@@ -417,7 +423,7 @@ impl Chain {
     fn next_of(
         &self,
         ports: &Ports,
-        mut place: Place,
+        mut place: ChainPosition,
         direction: Direction,
         (flow, seen, key): (Flow, Flow, u64),
     ) -> Next {
@@ -489,7 +495,7 @@ impl Chain {
             return Some(Way { next, key });
         }
         let hop = if forward { at } else { at - 1 };
-        let place = Place {
+        let place = ChainPosition {
             at: if forward { hop + 1 } else { hop },
             sender: None,
             ttl: label.ttl,
@@ -509,7 +515,7 @@ impl Chain {
     }
 
     /// The step to another host.
-    fn remote(&self, host: IpAddr, place: Place, forward: bool, hop: usize) -> Next {
+    fn remote(&self, host: IpAddr, place: ChainPosition, forward: bool, hop: usize) -> Next {
         let passed = match forward {
             true => place.at,
             false => self.hops.len() - place.at,

@@ -12,7 +12,7 @@ use vale_proto::{
 };
 
 use super::{Control, NoArgs, stopped};
-use crate::kept::{Place, Refusal, State};
+use crate::kept::{KeepError, Place, State};
 
 /// Time between two tries of requests that are not in force, for example until an interface appears.
 const RETRY: Duration = Duration::from_secs(1);
@@ -179,12 +179,12 @@ fn itself() -> Peer {
     }
 }
 
-fn refused(refusal: Refusal) -> ApiError {
+fn refused(refusal: KeepError) -> ApiError {
     match refusal {
-        Refusal::TooMany => {
+        KeepError::TooMany => {
             let text = format!("keep: there are {MAX_KEPT} requests already; remove some");
             ApiError::new("too-many", text)
         }
-        Refusal::File(text) => ApiError::new("internal", format!("{text}; nothing was changed")),
+        KeepError::File(text) => ApiError::new("internal", format!("{text}; nothing was changed")),
     }
 }

@@ -8,7 +8,7 @@ use vale_proto::{
 };
 
 use super::{Control, no_such_port, stopped};
-use crate::decided::Table;
+use crate::offload_rules::OffloadTable;
 
 impl Control {
     pub(super) fn offload_set(
@@ -16,7 +16,7 @@ impl Control {
         peer: &Peer,
         set: OffloadSet,
     ) -> Result<Json<OffloadChange>, ApiError> {
-        let table = Table::new(set.version, &set.rules);
+        let table = OffloadTable::new(set.version, &set.rules);
         let (OffloadSet { switch, port, .. }, rules) = (&set, set.rules.len());
         // A guest may change its table ten times a second.
         if set.owner == Owner::Operator {
@@ -45,7 +45,7 @@ impl Control {
         &self,
         id: PortId,
         owner: Owner,
-        table: Option<Table>,
+        table: Option<OffloadTable>,
     ) -> Result<Json<OffloadChange>, ApiError> {
         let changed = self.forwarder.set_table(&id, owner, table);
         let changed = changed.ok_or_else(stopped)?;

@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::FxHasher;
 
 use super::key::{Connection, TCP};
-use crate::learned::table_seed;
-use crate::limit::Nanoseconds;
+use crate::mac_learning::table_seed;
+use crate::token_bucket::Nanoseconds;
 
 /// Connections of a port.
 pub const CONNECTIONS: usize = 8192;

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
 use crate::headers::{ARP, Ethernet, IPV4, IPV6, be16, octets};
-use crate::packet::{self, Part};
+use crate::packet::{self, FragmentPart};
 
 pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
@@ -13,10 +13,10 @@ pub const ICMPV6: u8 = 58;
 
 /// A frame as a filter sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Seen {
+pub enum FilterKey {
     /// ARP, which no rule concerns.
     Arp,
-    Packet(Key),
+    Packet(FlowKey),
     /// Neither IP nor ARP, or not a valid packet.
     #[default]
     Other,
@@ -24,7 +24,7 @@ pub enum Seen {
 
 /// An IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct FlowKey {
     pub source: IpAddr,
     pub destination: IpAddr,
     pub protocol: u8,
@@ -36,7 +36,7 @@ pub struct Key {
     pub later: bool,
 }
 
-impl Seen {
+impl FilterKey {
     pub fn parse(ethernet: &Ethernet, frame: &[u8]) -> Self {
         let bytes = frame.get(ethernet.payload..).unwrap_or_default();
         let key = match ethernet.kind {
@@ -49,21 +49,21 @@ impl Seen {
     }
 }
 
-fn v4(bytes: &[u8]) -> Option<Key> {
+fn v4(bytes: &[u8]) -> Option<FlowKey> {
     let packet = packet::ipv4(bytes).ok()?;
     let address = |at| octets::<4>(bytes, at).map(IpAddr::from);
     key(address(12)?, address(16)?, &packet)
 }
 
-fn v6(bytes: &[u8]) -> Option<Key> {
+fn v6(bytes: &[u8]) -> Option<FlowKey> {
     let packet = packet::ipv6(bytes).ok()?;
     let address = |at| octets::<16>(bytes, at).map(IpAddr::from);
     key(address(8)?, address(24)?, &packet)
 }
 
 /// None if the packet is too short for its ports.
-fn key(source: IpAddr, destination: IpAddr, packet: &packet::Packet<'_>) -> Option<Key> {
-    let later = packet.part == Part::Later;
+fn key(source: IpAddr, destination: IpAddr, packet: &packet::Packet<'_>) -> Option<FlowKey> {
+    let later = packet.part == FragmentPart::Later;
     let word = |at| be16(packet.body, at);
     let (ports, icmp) = match packet.protocol {
         _ if later => ((0, 0), 0),
@@ -77,7 +77,7 @@ fn key(source: IpAddr, destination: IpAddr, packet: &packet::Packet<'_>) -> Opti
         }
         _ => ((0, 0), 0),
     };
-    Some(Key {
+    Some(FlowKey {
         source,
         destination,
         protocol: packet.protocol,
@@ -94,7 +94,7 @@ fn is_echo(protocol: u8, kind: u8) -> bool {
     }
 }
 
-impl Key {
+impl FlowKey {
     /// Neighbor discovery and DHCP, without which the guest has no address, pass every filter.
     /// Port security judges what they claim.
     pub fn is_basic(&self, from_guest: bool) -> bool {

@@ -8,10 +8,10 @@ use std::net::IpAddr;
 
 use vale_proto::{Direction, Family, FilterInfo, Rule};
 
-use crate::limit::Nanoseconds;
+use crate::token_bucket::Nanoseconds;
 use connections::Connections;
+pub use key::{FilterKey, FlowKey};
 use key::{ICMP, ICMPV6, TCP, UDP};
-pub use key::{Key, Seen};
 use scan::Scan;
 
 /// The rules of a port and the connections that they admitted.
@@ -63,11 +63,11 @@ impl Filter {
     }
 
     /// True if a rule permits the packet, or if it belongs to a connection that a rule permitted.
-    pub fn admits(&mut self, seen: Seen, direction: Direction, now: Nanoseconds) -> bool {
+    pub fn admits(&mut self, seen: FilterKey, direction: Direction, now: Nanoseconds) -> bool {
         let key = match seen {
-            Seen::Arp => return true,
-            Seen::Other => return false,
-            Seen::Packet(key) => key,
+            FilterKey::Arp => return true,
+            FilterKey::Other => return false,
+            FilterKey::Packet(key) => key,
         };
         if key.is_basic(direction == Direction::Egress) {
             return true;
@@ -86,7 +86,7 @@ impl Filter {
         permitted
     }
 
-    fn permits(&self, key: &Key, direction: Direction) -> bool {
+    fn permits(&self, key: &FlowKey, direction: Direction) -> bool {
         match direction {
             Direction::Ingress => self.ingress_scan.permits(key, key.source),
             Direction::Egress => self.egress_scan.permits(key, key.destination),
@@ -94,11 +94,11 @@ impl Filter {
     }
 
     /// The verdict of [`Self::admits`] and its reason. No connection changes.
-    pub fn explain(&self, seen: Seen, direction: Direction, now: Nanoseconds) -> Why<'_> {
+    pub fn explain(&self, seen: FilterKey, direction: Direction, now: Nanoseconds) -> Why<'_> {
         let key = match seen {
-            Seen::Arp => return Why::Basic,
-            Seen::Other => return Why::NotIp,
-            Seen::Packet(key) => key,
+            FilterKey::Arp => return Why::Basic,
+            FilterKey::Other => return Why::NotIp,
+            FilterKey::Packet(key) => key,
         };
         if key.is_basic(direction == Direction::Egress) {
             return Why::Basic;
@@ -118,7 +118,7 @@ impl Filter {
 
 /// True if a rule permits a packet, as [`Scan`] does for many rules. A later fragment has no ports and matches any. It is of no use without the first one, which has
 /// them.
-fn matches(rule: &Rule, key: &Key, remote: IpAddr) -> bool {
+fn matches(rule: &Rule, key: &FlowKey, remote: IpAddr) -> bool {
     let number = match key.protocol {
         TCP | UDP => Some(key.ports.1),
         ICMP | ICMPV6 => Some(key.icmp.into()),

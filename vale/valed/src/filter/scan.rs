@@ -5,7 +5,7 @@ use std::ops::BitAnd;
 
 use vale_proto::{Family, IpNet, Rule};
 
-use super::key::{ICMP, ICMPV6, Key};
+use super::key::{FlowKey, ICMP, ICMPV6};
 
 /// A rule for addresses that are numbers of one size.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ impl Scan {
     }
 
     /// True if a rule permits the packet, whose other end is `remote`.
-    pub fn permits(&self, key: &Key, remote: IpAddr) -> bool {
+    pub fn permits(&self, key: &FlowKey, remote: IpAddr) -> bool {
         match remote {
             IpAddr::V4(remote) => any_matches(&self.v4, key, remote.into()),
             IpAddr::V6(remote) => any_matches(&self.v6, key, remote.into()),
@@ -69,7 +69,7 @@ fn pattern<A>(rule: &Rule, (net, mask): (A, A)) -> Pattern<A> {
 #[inline(never)]
 fn any_matches<A: Copy + Eq + BitAnd<Output = A>>(
     patterns: &[Pattern<A>],
-    key: &Key,
+    key: &FlowKey,
     remote: A,
 ) -> bool {
     let number = match key.protocol {

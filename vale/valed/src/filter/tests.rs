@@ -14,8 +14,8 @@ fn filter(rules: &[&str]) -> Filter {
     Filter::new(&rules)
 }
 
-fn packet(source: IpAddr, destination: IpAddr, protocol: u8, ports: (u16, u16)) -> Key {
-    Key {
+fn packet(source: IpAddr, destination: IpAddr, protocol: u8, ports: (u16, u16)) -> FlowKey {
+    FlowKey {
         source,
         destination,
         protocol,
@@ -25,12 +25,12 @@ fn packet(source: IpAddr, destination: IpAddr, protocol: u8, ports: (u16, u16)) 
     }
 }
 
-fn to_guest(filter: &mut Filter, key: Key, now: Nanoseconds) -> bool {
-    filter.admits(Seen::Packet(key), Direction::Ingress, now)
+fn to_guest(filter: &mut Filter, key: FlowKey, now: Nanoseconds) -> bool {
+    filter.admits(FilterKey::Packet(key), Direction::Ingress, now)
 }
 
-fn from_guest(filter: &mut Filter, key: Key, now: Nanoseconds) -> bool {
-    filter.admits(Seen::Packet(key), Direction::Egress, now)
+fn from_guest(filter: &mut Filter, key: FlowKey, now: Nanoseconds) -> bool {
+    filter.admits(FilterKey::Packet(key), Direction::Egress, now)
 }
 
 #[test]
@@ -70,8 +70,8 @@ fn what_a_guest_needs_for_an_address_passes_and_no_more() {
     let mut none = filter(&[]);
     let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let all = IpAddr::V4(Ipv4Addr::BROADCAST);
-    assert!(none.admits(Seen::Arp, Direction::Ingress, 0));
-    assert!(!none.admits(Seen::Other, Direction::Ingress, 0));
+    assert!(none.admits(FilterKey::Arp, Direction::Ingress, 0));
+    assert!(!none.admits(FilterKey::Other, Direction::Ingress, 0));
     assert!(from_guest(&mut none, packet(any, all, UDP, (68, 67)), 0));
     assert!(to_guest(&mut none, packet(FRIEND, all, UDP, (67, 68)), 0));
     assert!(!from_guest(&mut none, packet(GUEST, all, UDP, (67, 68)), 0));
@@ -80,7 +80,7 @@ fn what_a_guest_needs_for_an_address_passes_and_no_more() {
         packet(FRIEND, GUEST, UDP, (67, 69)),
         0
     ));
-    let v6 = |icmp| Key {
+    let v6 = |icmp| FlowKey {
         icmp,
         ..packet(
             "fe80::1".parse().unwrap(),
@@ -95,7 +95,7 @@ fn what_a_guest_needs_for_an_address_passes_and_no_more() {
 #[test]
 fn later_fragments_need_a_rule_for_their_addresses() {
     let mut rules = filter(&["ingress,udp,53,10.0.0.0/8"]);
-    let later = |source| Key {
+    let later = |source| FlowKey {
         later: true,
         ..packet(source, GUEST, UDP, (0, 0))
     };
@@ -156,7 +156,7 @@ fn the_scan_and_the_trace_agree() {
     for source in sources {
         for protocol in [TCP, UDP, ICMP, ICMPV6, 0, 47, 255] {
             for (port, later) in [(0, false), (53, false), (91, false), (0, true)] {
-                let key = Key {
+                let key = FlowKey {
                     later,
                     icmp: port as u8,
                     ..packet(source, GUEST, protocol, (1, port))

@@ -11,16 +11,16 @@ use vale_proto::{
 };
 
 use crate::capture::Capture;
-use crate::chain::{Definition, Heard, SetError};
-use crate::decided::Table;
+use crate::chain::{Definition, ReceivedState, SetError};
 use crate::device::{Absent, Device};
 use crate::filter::Filter;
 use crate::guard::Guard;
-use crate::limit::{Budget, PortLimits};
 use crate::mirror::TooManyMirrors;
+use crate::offload_rules::OffloadTable;
 use crate::port::Port;
-use crate::switch::trace::{Part, Remote};
+use crate::switch::trace::{PartialTrace, Remote};
 use crate::switch::{AddError, MAX_PORTS, Shared, Switch};
+use crate::token_bucket::{Budget, PortLimits};
 
 use super::{Forwarder, Load, MAX_SWITCHES};
 
@@ -269,7 +269,12 @@ impl Forwarder {
 
     /// Exchanges the table of an owner at a port for `new`, which gets the old one. False if there is no
     /// such port.
-    pub fn exchange_table(&mut self, id: &PortId, owner: Owner, new: &mut Option<Table>) -> bool {
+    pub fn exchange_table(
+        &mut self,
+        id: &PortId,
+        owner: Owner,
+        new: &mut Option<OffloadTable>,
+    ) -> bool {
         let switch = self.switch_mut(&id.switch);
         switch.is_some_and(|s| s.exchange_table(&id.port, owner, new))
     }
@@ -286,15 +291,17 @@ impl Forwarder {
     }
 
     /// The way of a frame that would come from a port. None if there is no such port.
-    pub fn trace(&self, port: &PortId, frame: &[u8]) -> Option<Part> {
+    pub fn trace(&self, port: &PortId, frame: &[u8]) -> Option<PartialTrace> {
         let switch = self.switches(Some(&port.switch)).next();
         switch.and_then(|s| s.trace(&port.port, frame, self.now))
     }
 
     /// The stages of a traced frame at a port of this worker.
-    pub fn trace_at(&self, switch: &SwitchName, remote: &Remote) -> Part {
+    pub fn trace_at(&self, switch: &SwitchName, remote: &Remote) -> PartialTrace {
         let switch = self.switches(Some(switch)).next();
-        switch.map_or_else(Part::default, |s| s.trace_at(remote.port, &remote.traced))
+        switch.map_or_else(PartialTrace::default, |s| {
+            s.trace_at(remote.port, &remote.traced)
+        })
     }
 
     fn resolve(&mut self, name: &SwitchName) {
@@ -313,7 +320,7 @@ impl Forwarder {
     }
 
     /// The states of chains that came since from other hosts.
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<ReceivedState> {
         self.switches(None).flat_map(Switch::heard).collect()
     }
 
@@ -323,7 +330,7 @@ impl Forwarder {
     }
 
     /// Takes the states of chains at other hosts.
-    pub fn hear(&mut self, heard: &[Heard], now: Instant) {
+    pub fn hear(&mut self, heard: &[ReceivedState], now: Instant) {
         let switches = self.switches.iter_mut().flatten();
         switches.for_each(|switch| switch.hear(heard, now));
     }

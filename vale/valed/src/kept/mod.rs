@@ -90,7 +90,7 @@ fn interface_of(request: &Keep) -> Option<&str> {
 }
 
 /// Why no file was written for a request.
-pub enum Refusal {
+pub enum KeepError {
     TooMany,
     File(String),
 }
@@ -138,18 +138,18 @@ impl Kept {
     }
 
     /// Writes the file that a change needs. None if the file stays as it is.
-    pub fn prepare(&self, state: &State, change: &Change) -> Result<Option<NextFile>, Refusal> {
+    pub fn prepare(&self, state: &State, change: &Change) -> Result<Option<NextFile>, KeepError> {
         let Some(file) = self.file.as_ref().filter(|_| state.differs(change)) else {
             return Ok(None);
         };
         if let Some(text) = &state.locked {
-            return Err(Refusal::File(text.clone()));
+            return Err(KeepError::File(text.clone()));
         }
         let requests = state.after(change);
         if requests.len() > MAX_KEPT {
-            return Err(Refusal::TooMany);
+            return Err(KeepError::TooMany);
         }
-        file.prepare(requests).map(Some).map_err(Refusal::File)
+        file.prepare(requests).map(Some).map_err(KeepError::File)
     }
 
     /// The number of requests that are not in force.

@@ -208,7 +208,7 @@ fn without_room_nothing_is_written() {
     }
     let more = state.change(&port("one-more", json!({})), false).unwrap();
     let refused = kept.prepare(&state, &more);
-    assert!(matches!(refused, Err(Refusal::TooMany)));
+    assert!(matches!(refused, Err(KeepError::TooMany)));
     let again = state
         .change(&port("p1", json!({"segment": 2})), false)
         .unwrap();

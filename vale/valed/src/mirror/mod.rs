@@ -10,8 +10,8 @@ use vale_proto::{
 
 use crate::capture::Capture;
 use crate::chain::Ports;
-use crate::limit::Budget;
-use crate::outgoing::Outgoing;
+use crate::token_bucket::Budget;
+use crate::tx_frame::TxFrame;
 
 /// The place of a frame when the mirrors look at it.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +116,7 @@ impl Mirrors {
     }
 
     /// The place for the copy of mirror `n`; `None` if the mirror takes none of this frame.
-    pub fn target(&mut self, n: usize, at: Sighting, out: &Outgoing<'_>) -> Option<Target> {
+    pub fn target(&mut self, n: usize, at: Sighting, out: &TxFrame<'_>) -> Option<Target> {
         let mirror = &mut self.0[n];
         if !mirror.selects(at) {
             return None;

@@ -6,13 +6,13 @@ use std::time::Instant;
 use vale_proto::{ChainInfo, ChainName, ChainSet, PortName};
 
 use super::{Switch, Target};
-use crate::chain::{Definition, Heard, Next, SetError, Step};
+use crate::chain::{Definition, Next, ReceivedState, SetError, Steering};
 use crate::device::Buffers;
 use crate::guard::Guard;
 use crate::headers::Ethernet;
-use crate::limit::Nanoseconds;
-use crate::outgoing::Outgoing;
 use crate::port::{Counter, Port};
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::TxFrame;
 
 impl Switch {
     /// Makes a chain, or replaces it. A new path has a link, whose port the switch has already.
@@ -45,7 +45,7 @@ impl Switch {
     }
 
     /// The states that came since from the other hosts of chains.
-    pub fn heard(&self) -> Vec<Heard> {
+    pub fn heard(&self) -> Vec<ReceivedState> {
         self.chains.heard()
     }
 
@@ -55,7 +55,7 @@ impl Switch {
     }
 
     /// Takes the states of the other hosts.
-    pub fn hear(&mut self, heard: &[Heard], now: Instant) {
+    pub fn hear(&mut self, heard: &[ReceivedState], now: Instant) {
         self.chains.hear(heard, &self.ports, now);
     }
 
@@ -89,10 +89,10 @@ impl Switch {
 
     pub(super) fn take_step(
         &mut self,
-        step: Step,
+        step: Steering,
         source: usize,
         ethernet: &Ethernet,
-        out: &mut Outgoing<'_>,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) -> Result<(), Counter> {
         self.chains.count(step, out.len(), out.count());
@@ -124,7 +124,7 @@ impl Switch {
     /// be. The hosts there would learn the station at this host.
     pub(super) fn goes_back(
         &self,
-        step: Step,
+        step: Steering,
         source: usize,
         ethernet: &Ethernet,
         now: Nanoseconds,

@@ -6,23 +6,23 @@ use std::time::Instant;
 use vale_proto::{Mac, PortName};
 
 use super::Switch;
-use crate::chain::{Next, Step};
+use crate::chain::{Next, Steering};
+use crate::event_limit::EventLimit;
 use crate::headers::Ethernet;
-use crate::limit::Nanoseconds;
-use crate::outgoing::Outgoing;
 use crate::port::Counter;
-use crate::rate_limit::RateLimit;
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::TxFrame;
 
 /// Log lines about circles of one switch in a minute.
 const LINES: u32 = 10;
 pub(super) const LOOP: Counter = |c| &mut c.dropped_loop;
 
 /// Bounds the log: guests can send frames in circles without end.
-pub(super) struct Lines(RateLimit);
+pub(super) struct Lines(EventLimit);
 
 impl Default for Lines {
     fn default() -> Self {
-        Self(RateLimit::new(LINES))
+        Self(EventLimit::new(LINES))
     }
 }
 
@@ -32,8 +32,8 @@ impl Switch {
         &mut self,
         source: usize,
         ethernet: &Ethernet,
-        step: Option<Step>,
-        out: &Outgoing<'_>,
+        step: Option<Steering>,
+        out: &TxFrame<'_>,
     ) -> Result<(), Counter> {
         match step {
             Some(step) if !step.enters => {
@@ -121,7 +121,7 @@ impl Switch {
     #[cold]
     pub(super) fn cut_step(
         &mut self,
-        step: Step,
+        step: Steering,
         source: usize,
         to: Option<usize>,
         frames: usize,

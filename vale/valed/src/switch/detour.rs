@@ -4,10 +4,10 @@ use std::sync::atomic::Ordering;
 
 use super::Switch;
 use crate::device::Buffers;
-use crate::handover::{At, Envelope, Frame, To};
-use crate::limit::Nanoseconds;
-use crate::outgoing::Outgoing;
+use crate::handover::{Envelope, Frame, GenIndex, HandoffTarget};
 use crate::port::Port;
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::TxFrame;
 
 impl Port {
     /// Forgets the held frames for a port that is gone.
@@ -31,13 +31,13 @@ impl Switch {
     pub(super) fn detour(
         &mut self,
         (to, worker): (usize, usize),
-        out: &mut Outgoing<'_>,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
         let Some(at) = self.ports[to].as_ref().map(|port| port.at(to)) else {
             return;
         };
-        if !self.hand_over(worker, To::Port(at), out, buffers) {
+        if !self.hand_over(worker, HandoffTarget::Port(at), out, buffers) {
             self.lose(to);
         }
     }
@@ -58,8 +58,8 @@ impl Switch {
     pub(super) fn hand_over(
         &mut self,
         worker: usize,
-        to: To,
-        out: &Outgoing<'_>,
+        to: HandoffTarget,
+        out: &TxFrame<'_>,
         buffers: &mut Buffers,
     ) -> bool {
         let Some(source) = self.ports.get(out.from).and_then(Option::as_ref) else {
@@ -71,7 +71,7 @@ impl Switch {
             to,
         };
         let handed = buffers.peers.hand_over(worker, envelope, out);
-        if handed && source.holds() && matches!(to, To::Port(_)) {
+        if handed && source.holds() && matches!(to, HandoffTarget::Port(_)) {
             source.abroad.fetch_add(1, Ordering::Relaxed);
         }
         handed
@@ -83,11 +83,11 @@ impl Switch {
         workers: u64,
         segment: u32,
         group: bool,
-        out: &Outgoing<'_>,
+        out: &TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
         let is_moving = |port: &Option<Box<Port>>| port.as_ref().is_some_and(|p| p.is_moving);
-        let to = To::Segment {
+        let to = HandoffTarget::Segment {
             segment,
             group,
             except: self.ports.iter().position(is_moving),
@@ -110,7 +110,7 @@ impl Switch {
     }
 
     /// True if the switch is the one of a handed-over frame.
-    pub fn is_at(&self, at: At) -> bool {
+    pub fn is_at(&self, at: GenIndex) -> bool {
         self.at == at
     }
 
@@ -122,15 +122,15 @@ impl Switch {
         }
         let out = &mut frame.outgoing(now);
         match to {
-            To::Port(to) => self.take_over_for(from.index, to, out, buffers),
-            To::Copy(to) if self.is_port(to) && self.has(to.index) => {
+            HandoffTarget::Port(to) => self.take_over_for(from.index, to, out, buffers),
+            HandoffTarget::Copy(to) if self.is_port(to) && self.has(to.index) => {
                 if let Some(port) = &mut self.ports[to.index] {
                     port.deliver_copy(out, buffers);
                 }
                 self.mark(to.index);
             }
-            To::Copy(_) => (),
-            To::Segment {
+            HandoffTarget::Copy(_) => (),
+            HandoffTarget::Segment {
                 segment,
                 group,
                 except,
@@ -147,8 +147,8 @@ impl Switch {
     fn take_over_for(
         &mut self,
         from: usize,
-        to: At,
-        out: &mut Outgoing<'_>,
+        to: GenIndex,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
         let held = |this: &Self| this.ports[from].as_ref().map_or(0, |port| port.held.len());
@@ -162,7 +162,7 @@ impl Switch {
         }
     }
 
-    fn is_port(&self, at: At) -> bool {
+    fn is_port(&self, at: GenIndex) -> bool {
         let port = self.ports.get(at.index).and_then(Option::as_ref);
         port.is_some_and(|port| port.id == at.id)
     }

@@ -2,14 +2,14 @@
 //! Frames that wait for a full receiver.
 use super::{Scratch, Switch};
 use crate::device::Buffers;
-use crate::outgoing::Outgoing;
+use crate::tx_frame::TxFrame;
 
 impl Switch {
     /// Delivers a frame to one port. With a full receiver the frame of a port that holds waits.
     pub(super) fn deliver_or_hold(
         &mut self,
         to: usize,
-        out: &mut Outgoing<'_>,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
         match self.has_to_wait(to, out, buffers) {
@@ -24,7 +24,7 @@ impl Switch {
 
     /// Frames of a port that holds wait for a full receiver, and those of any port for a receiver that
     /// moves to another worker.
-    fn has_to_wait(&mut self, to: usize, out: &Outgoing<'_>, buffers: &mut Buffers) -> bool {
+    fn has_to_wait(&mut self, to: usize, out: &TxFrame<'_>, buffers: &mut Buffers) -> bool {
         let Some(source) = self.ports[out.from].as_ref() else {
             return false;
         };
@@ -32,7 +32,7 @@ impl Switch {
         waits || self.meets_a_move(out.from, to) || (holds && self.is_full(to, out, buffers))
     }
 
-    fn is_full(&mut self, to: usize, out: &Outgoing<'_>, buffers: &mut Buffers) -> bool {
+    fn is_full(&mut self, to: usize, out: &TxFrame<'_>, buffers: &mut Buffers) -> bool {
         let Some(port) = &mut self.ports[to] else {
             return false;
         };

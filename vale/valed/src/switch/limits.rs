@@ -6,9 +6,9 @@ use std::sync::Arc;
 use vale_proto::{PortName, SegmentLimit};
 
 use super::{Switch, Target};
-use crate::limit::PortLimits;
-use crate::outgoing::Outgoing;
 use crate::port::Counter;
+use crate::token_bucket::PortLimits;
+use crate::tx_frame::TxFrame;
 
 /// The limits of the segments that have some. All workers share their tokens.
 #[derive(Default)]
@@ -32,13 +32,13 @@ impl SegmentLimits {
     }
 
     /// The rate of all frames from the segment's ports.
-    pub fn enters(&self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
+    pub fn enters(&self, segment: u32, out: &TxFrame<'_>) -> Result<(), Counter> {
         let limits = self.of(segment);
         admitted(limits.is_none_or(|limits| limits.rx.admits(out.count(), out.len(), out.now)))
     }
 
     /// The rate of all frames to the segment's ports.
-    pub fn leaves(&self, segment: u32, out: &Outgoing<'_>) -> Result<(), Counter> {
+    pub fn leaves(&self, segment: u32, out: &TxFrame<'_>) -> Result<(), Counter> {
         let limits = self.of(segment);
         admitted(limits.is_none_or(|limits| limits.tx.admits(out.count(), out.len(), out.now)))
     }
@@ -85,7 +85,7 @@ impl Switch {
         &self,
         source: usize,
         Target { segment, group, .. }: Target,
-        out: &Outgoing<'_>,
+        out: &TxFrame<'_>,
     ) -> bool {
         let port = self.ports[source].as_ref();
         let of_port = port.and_then(|port| port.limits.as_deref());

@@ -7,10 +7,10 @@ use vale_proto::{MirrorInfo, MirrorName, MirrorSet, Side};
 use super::Switch;
 use crate::capture::Capture;
 use crate::device::Buffers;
-use crate::handover::To;
-use crate::limit::Budget;
+use crate::handover::HandoffTarget;
 use crate::mirror::{Sighting, Target, TooManyMirrors};
-use crate::outgoing::Outgoing;
+use crate::token_bucket::Budget;
+use crate::tx_frame::TxFrame;
 
 impl Switch {
     /// Makes a mirror, or replaces it.
@@ -37,7 +37,7 @@ impl Switch {
         &mut self,
         side: Side,
         port: usize,
-        out: &Outgoing<'_>,
+        out: &TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
         let Some(segment) = self.ports[port].as_ref().map(|p| p.segment) else {
@@ -66,13 +66,13 @@ impl Switch {
     }
 
     /// Queues a copy at a port, or hands it to the port's worker.
-    fn copy_to(&mut self, to: usize, copy: &mut Outgoing<'_>, buffers: &mut Buffers) -> bool {
+    fn copy_to(&mut self, to: usize, copy: &mut TxFrame<'_>, buffers: &mut Buffers) -> bool {
         let Some(port) = &mut self.ports[to] else {
             return false;
         };
         if let Some(worker) = port.elsewhere {
             let at = port.at(to);
-            return self.hand_over(worker, To::Copy(at), copy, buffers);
+            return self.hand_over(worker, HandoffTarget::Copy(at), copy, buffers);
         }
         let taken = port.deliver_copy(copy, buffers);
         self.mark(to);

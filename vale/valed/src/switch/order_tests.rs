@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::device::{Buffers, Burst, Device};
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
 
 /// An interface that sends one frame, and notes when the switch ends a round.
-struct Noted(Sent, Arc<Mutex<Vec<&'static str>>>);
+struct Noted(FakeNic, Arc<Mutex<Vec<&'static str>>>);
 
 impl Device for Noted {
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
@@ -22,11 +22,11 @@ impl Device for Noted {
         self.0.fetch(burst)
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         self.0.taken(burst, n)
     }
 
-    fn push(&mut self, _: &mut Outgoing<'_>, _: &mut Buffers, _: &mut Counters) {}
+    fn push(&mut self, _: &mut TxFrame<'_>, _: &mut Buffers, _: &mut Counters) {}
 
     fn release(&mut self) {
         self.1.lock().unwrap().push("release");
@@ -48,7 +48,7 @@ fn all_taken_frames_are_released_before_any_copy_is_published() {
     let log = Arc::default();
     for n in 0..3 {
         let frame = frame(BROADCAST, mac(n + 1), 60);
-        let noted = Noted(Sent(Offload::default(), frame), Arc::clone(&log));
+        let noted = Noted(FakeNic(Offload::default(), frame), Arc::clone(&log));
         let port = bench.switch.ports[usize::from(n)].as_mut();
         port.unwrap().replace(Box::new(noted));
     }

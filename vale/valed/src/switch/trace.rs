@@ -5,11 +5,11 @@ use vale_proto::{Counters, Direction, PortName, Stage, StageKind, Trace};
 
 use super::Switch;
 use super::circles::LOOP;
-use crate::chain::{Next, Step};
-use crate::filter::{Seen, Why};
+use crate::chain::{Next, Steering};
+use crate::filter::{FilterKey, Why};
 use crate::headers::Ethernet;
-use crate::limit::{Nanoseconds, PortLimits};
 use crate::port::{Counter, Port};
+use crate::token_bucket::{Nanoseconds, PortLimits};
 
 const CAME_BACK: &str = "the source address belongs to another port";
 const INSIDE: &str = "the address is that of a hop which the packet has passed";
@@ -19,7 +19,7 @@ const INSIDE: &str = "the address is that of a hop which the packet has passed";
 pub struct Traced {
     source: usize,
     ethernet: Ethernet,
-    seen: Seen,
+    seen: FilterKey,
     len: usize,
     /// The frame as rules see it.
     view: Option<View>,
@@ -37,12 +37,12 @@ pub struct Remote {
 
 /// The stages that one worker knows.
 #[derive(Default)]
-pub struct Part {
+pub struct PartialTrace {
     pub trace: Trace,
     pub remote: Vec<Remote>,
 }
 
-impl Part {
+impl PartialTrace {
     /// Puts the stages of a remote output in, the last output first.
     pub fn insert(&mut self, remote: &Remote, output: Self) {
         let at = remote.at..remote.at;
@@ -53,12 +53,12 @@ impl Part {
 
 impl Switch {
     /// The stages of a frame that would come from the port. None if there is no such port here.
-    pub fn trace(&self, name: &PortName, bytes: &[u8], now: Nanoseconds) -> Option<Part> {
+    pub fn trace(&self, name: &PortName, bytes: &[u8], now: Nanoseconds) -> Option<PartialTrace> {
         let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
         let source = self.ports.iter().position(is_it)?;
         let port = self.ports[source].as_deref()?;
         let mut trace = Way::default();
-        let mut seen = Seen::default();
+        let mut seen = FilterKey::default();
         let (ethernet, step) = match self.verdict(source, None, bytes, &mut seen) {
             Ok(verdict) => (verdict.ethernet, verdict.step),
             Err(dropped) => {
@@ -84,13 +84,13 @@ impl Switch {
     }
 
     /// The stages of a frame at the port at `index`.
-    pub fn trace_at(&self, index: usize, traced: &Traced) -> Part {
+    pub fn trace_at(&self, index: usize, traced: &Traced) -> PartialTrace {
         let mut trace = Way::default();
         self.trace_output(&mut trace, index, traced);
         trace.into()
     }
 
-    fn trace_step(&self, trace: &mut Way, port: &Port, step: Option<Step>, traced: &Traced) {
+    fn trace_step(&self, trace: &mut Way, port: &Port, step: Option<Steering>, traced: &Traced) {
         let Some(step) = step else {
             return self.trace_source(trace, port, traced);
         };
@@ -158,7 +158,7 @@ impl Switch {
         }
     }
 
-    fn trace_lookup(&self, trace: &mut Way, port: &Port, step: Option<Step>, traced: &Traced) {
+    fn trace_lookup(&self, trace: &mut Way, port: &Port, step: Option<Steering>, traced: &Traced) {
         let segment = step.map_or(port.segment, |step| self.chains.segment(step));
         let is_inside = |index| step.is_some_and(|step| self.chains.is_inside(step, index));
         let (to, source) = (traced.ethernet.destination, traced.source);
@@ -232,9 +232,9 @@ impl Switch {
 
 /// The stages so far.
 #[derive(Default)]
-struct Way(Part);
+struct Way(PartialTrace);
 
-impl From<Way> for Part {
+impl From<Way> for PartialTrace {
     fn from(way: Way) -> Self {
         way.0
     }

@@ -12,11 +12,11 @@ use vale_proto::{Counters, Mac, Vxlan};
 
 use crate::device::{Buffers, Burst, Device};
 use crate::headers::octets;
-use crate::learned::Learned;
-use crate::limit::Nanoseconds;
+use crate::mac_learning::MacLearning;
 use crate::offload::Offload;
-use crate::outgoing::{Outgoing, append};
-use crate::taken::Taken;
+use crate::rx_frame::RxFrame;
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::{TxFrame, append};
 pub use endpoint::{Endpoint, Form, Tunnels};
 
 /// VXLAN header, in bytes (RFC 7348).
@@ -36,7 +36,7 @@ pub struct VxlanPort {
     /// A copy of the socket's descriptor: epoll takes each only once.
     event: OwnedFd,
     /// The peer of each station, by its index.
-    stations: Learned,
+    stations: MacLearning,
     /// One datagram.
     datagram: Vec<u8>,
 }
@@ -53,7 +53,7 @@ impl VxlanPort {
             socket,
             endpoint,
             event,
-            stations: Learned::default(),
+            stations: MacLearning::default(),
             datagram: Vec::new(),
         })
     }
@@ -110,15 +110,15 @@ impl Device for VxlanPort {
         burst.frames.len()
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<Taken<'a>> {
-        Some(Taken {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
+        Some(RxFrame {
             bytes: &mut burst.frames.get_mut(n)?.0,
             rest: None,
             offload: Offload::default(),
         })
     }
 
-    fn push(&mut self, out: &mut Outgoing<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+    fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
         let (now, vni) = (out.now, self.vni);
         out.finish(&mut buffers.segment, |head, rest| {
             self.datagram.clear();

@@ -67,12 +67,12 @@ fn fetch(port: &mut VxlanPort, burst: &mut Burst) -> Vec<Vec<u8>> {
 
 fn push(port: &mut VxlanPort, frame: &[u8], counters: &mut Counters, now: Nanoseconds) {
     let mut bytes = frame.to_vec();
-    let taken = Taken {
+    let taken = RxFrame {
         bytes: &mut bytes,
         rest: None,
         offload: Offload::default(),
     };
-    let mut out = Outgoing::new(taken, 14, 14).unwrap();
+    let mut out = TxFrame::new(taken, 14, 14).unwrap();
     out.now = now;
     port.push(&mut out, &mut Buffers::default(), counters);
 }

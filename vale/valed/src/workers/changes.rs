@@ -12,16 +12,16 @@ use vale_proto::{
 use super::{Handle, Places};
 use crate::capture::Capture;
 use crate::chain::{Definition, SetError};
-use crate::decided::Table;
 use crate::device::{Absent, Device};
 use crate::filter::Filter;
 use crate::forwarder::AddFailure;
 use crate::guard::Guard;
-use crate::limit::PortLimits;
 use crate::mirror::{TooManyMirrors, budget};
 use crate::nsh::Link;
+use crate::offload_rules::OffloadTable;
 use crate::port::Port;
 use crate::switch::Shared;
+use crate::token_bucket::PortLimits;
 
 impl Handle {
     /// Adds a port at the worker with the fewest ports. The others know it first, so they know the
@@ -213,12 +213,12 @@ impl Handle {
         &self,
         id: &PortId,
         owner: Owner,
-        table: Option<Table>,
+        table: Option<OffloadTable>,
     ) -> Option<Option<OffloadChange>> {
         let places = self.lock();
         let info = {
             let id = id.clone();
-            move |table: &Table| table.info(&id.switch, &id.port, owner)
+            move |table: &OffloadTable| table.info(&id.switch, &id.port, owner)
         };
         let now = table.as_ref().map(&info);
         let done = self.at_port(&places, id, move |f, id| {

@@ -3,7 +3,7 @@
 use vale_proto::Owner;
 
 use super::*;
-use crate::decided::Table;
+use crate::offload_rules::OffloadTable;
 
 const PORTS: usize = 256;
 
@@ -134,14 +134,14 @@ fn tables_come_and_go_under_load_without_a_lost_packet() {
     let (mut received, mut sent) = (0, 0);
     std::thread::scope(|scope| {
         let changer = scope.spawn(|| {
-            let ended = |now: Option<Table>| {
+            let ended = |now: Option<OffloadTable>| {
                 let change = bench.handle.set_table(&id("g2"), Owner::Guest, now);
                 let before = change.unwrap().unwrap().before;
                 let hits = before.map_or(0, |table| table.rules[0].hits);
                 decided.fetch_add(hits, Ordering::Relaxed);
             };
             while !done.load(Ordering::Relaxed) {
-                ended(Some(Table::new(1, &["drop".parse().unwrap()])));
+                ended(Some(OffloadTable::new(1, &["drop".parse().unwrap()])));
                 ended(None);
                 changes.fetch_add(1, Ordering::Relaxed);
             }

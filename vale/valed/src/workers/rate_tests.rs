@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use vale_proto::Owner;
 
 use super::*;
-use crate::decided::Table;
+use crate::offload_rules::OffloadTable;
 
 /// Lengths of frames, the smallest and the usual largest one.
 const LENGTHS: [usize; 2] = [64, 1500];
@@ -91,7 +91,7 @@ impl Bench {
                 from_json(json!({"switch": "vale0", "port": port, "limits": limits}));
             assert_eq!(self.handle.set_limits(&set), Some(true));
             let rules = ["drop proto 6 dport 22".parse().unwrap()];
-            let table = Table::new(1, &rules);
+            let table = OffloadTable::new(1, &rules);
             self.handle.set_table(&guest.id, Owner::Guest, Some(table));
         }
         self.add("other", json!({"segment": 2, "mac": mac_text(250)}));

@@ -12,7 +12,7 @@ use vale_proto::{ChainSet, Counters, MirrorSet, PortAdd, PortInfo, PortLimit, Se
 
 use super::*;
 use crate::filter::Filter;
-use crate::links::Links;
+use crate::host_resources::HostResources;
 use crate::port;
 
 #[path = "load_tests.rs"]
@@ -32,7 +32,7 @@ const WAITS: Waits = Waits {
 /// Running workers.
 struct Bench {
     handle: Handle,
-    links: Links,
+    links: HostResources,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
@@ -50,7 +50,7 @@ impl Bench {
             .map(|mut worker| std::thread::spawn(move || worker.run()));
         Self {
             handle,
-            links: Links::default(),
+            links: HostResources::default(),
             threads: threads.collect(),
         }
     }

@@ -16,8 +16,8 @@ use super::phase::{Frontend, Phase, Step};
 use super::rings;
 use super::vif::{CHANGES, Vif, port_name};
 use crate::device::{Absent, Device};
-use crate::guests::Guests;
-use crate::rate_limit::RateLimit;
+use crate::event_limit::EventLimit;
+use crate::region_registry::RegionRegistry;
 use crate::workers::Handle;
 
 /// The event of the end of a domain. Only domain 0 gets it: a driver domain learns of the end when the
@@ -52,18 +52,18 @@ pub(super) struct Backend {
     /// The domain in which valed runs.
     pub(super) domain: u16,
     forwarder: Handle,
-    guests: Arc<Guests>,
+    guests: Arc<RegionRegistry>,
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
     pub(super) vifs: Vec<Vif>,
-    lines: RateLimit,
+    lines: EventLimit,
 }
 
 impl Backend {
     pub fn connect(
         store: &Path,
         forwarder: Handle,
-        guests: Arc<Guests>,
+        guests: Arc<RegionRegistry>,
         commands: Receiver<Command>,
         wake: Arc<OwnedFd>,
     ) -> Result<Self, Error> {
@@ -81,7 +81,7 @@ impl Backend {
             commands,
             wake,
             vifs: Vec::new(),
-            lines: RateLimit::new(LINES),
+            lines: EventLimit::new(LINES),
         })
     }
 
@@ -384,7 +384,12 @@ fn read(store: &mut Client, path: &str) -> Result<Option<Vec<u8>>, Error> {
 /// guest makes rings.
 ///
 /// valed makes no backend directory: without one the toolstack has removed the vif.
-fn write_state(store: &mut Client, vif: &Vif, phase: Phase, guests: &Guests) -> Result<(), Error> {
+fn write_state(
+    store: &mut Client,
+    vif: &Vif,
+    phase: Phase,
+    guests: &RegionRegistry,
+) -> Result<(), Error> {
     let Some(state) = phase.state() else {
         return Ok(());
     };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The keys by which a frontend names its rings (docs/rings.md). Those of several queues are Xen's
 //! (`xen/io/netif.h`).
-use crate::guests::Guests;
 use crate::queues;
+use crate::region_registry::RegionRegistry;
 
 /// The key in the backend's directory that allows more than one queue.
 pub const MOST_QUEUES: &str = "multi-queue-max-queues";
@@ -30,7 +30,7 @@ pub struct Queue {
 
 /// Most queues of a guest. netback hands over the keys of one. A valed that makes room for an older one
 /// (`copying_rings`) allows one.
-pub fn most_queues(netback: bool, guests: &Guests) -> usize {
+pub fn most_queues(netback: bool, guests: &RegionRegistry) -> usize {
     match netback || guests.copying {
         true => 1,
         false => queues::MOST,
@@ -213,7 +213,7 @@ mod tests {
             Ok::<_, ()>(found.map(|(_, text)| (*text).to_owned()))
         };
         for (netback, copying, most) in [(false, false, 4), (true, false, 1), (false, true, 1)] {
-            assert_eq!(most_queues(netback, &Guests::new(copying)), most);
+            assert_eq!(most_queues(netback, &RegionRegistry::new(copying)), most);
             match read(most, text).unwrap() {
                 Ok(_) => assert!(most > 1),
                 Err(why) => assert!(why.contains("2 is not from 1 to 1"), "{why}"),

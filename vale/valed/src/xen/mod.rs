@@ -18,7 +18,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{GuestVif, PortId, SilentVif};
 
-use crate::guests::Guests;
+use crate::region_registry::RegionRegistry;
 use crate::workers::Handle;
 use backend::{Backend, Command};
 
@@ -37,7 +37,7 @@ impl Xen {
     ///
     /// # Errors
     /// The store cannot be reached.
-    pub fn start(store: &Path, forwarder: Handle, guests: Arc<Guests>) -> io::Result<Self> {
+    pub fn start(store: &Path, forwarder: Handle, guests: Arc<RegionRegistry>) -> io::Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (commands, receiver) = channel();
         let backend = Backend::connect(store, forwarder, guests, receiver, Arc::clone(&wake))

@@ -2,8 +2,8 @@
 //! Maps the rings that a guest has granted.
 use super::keys::{FrontendRings, Queue};
 use crate::device::Device;
-use crate::guests::Guests;
 use crate::queues;
+use crate::region_registry::RegionRegistry;
 use crate::ring_port::RingPort;
 use ring::layout::{Layout, PAGE};
 use ring::{SwitchPort, directory};
@@ -17,7 +17,7 @@ pub fn open(
     domid: u16,
     frontend: &FrontendRings,
     slots: u32,
-    guests: &Guests,
+    guests: &RegionRegistry,
 ) -> io::Result<Box<dyn Device>> {
     let layout = layout(frontend.version, slots, guests)?;
     let opened = frontend.queues.iter().map(|queue| {
@@ -45,7 +45,7 @@ fn open_queue(domid: u16, queue: Queue, layout: Layout) -> io::Result<RingPort> 
 }
 
 /// The layout of a version that valed accepts.
-fn layout(version: u32, slots: u32, guests: &Guests) -> io::Result<Layout> {
+fn layout(version: u32, slots: u32, guests: &RegionRegistry) -> io::Result<Layout> {
     let most = guests.version();
     if version > most {
         let why = format!("ring-version: {version} is above {most}");
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_guest_gets_no_version_above_what_valed_has() {
         for (copying, most) in [(false, 2), (true, 1)] {
-            let guests = Guests::new(copying);
+            let guests = RegionRegistry::new(copying);
             for version in [1, 2, 3, u32::MAX] {
                 let layout = layout(version, 256, &guests).map(Layout::version);
                 match version <= most {

@@ -4,7 +4,7 @@ use vale_proto::{GuestVif, PortId};
 
 use super::phase::Phase;
 use crate::device::Device;
-use crate::rate_limit::RateLimit;
+use crate::event_limit::EventLimit;
 
 /// Changes of a frontend's state that valed follows in a minute. A start or an end takes two.
 pub(super) const CHANGES: u32 = 80;
@@ -28,8 +28,8 @@ pub(super) struct Vif {
     pub rings: Option<Box<dyn Device>>,
     /// The store reports changes of the frontend's state.
     pub watched: bool,
-    pub changes: RateLimit,
-    pub lines: RateLimit,
+    pub changes: EventLimit,
+    pub lines: EventLimit,
 }
 
 impl Vif {
@@ -50,8 +50,8 @@ impl Vif {
             seen: false,
             rings: None,
             watched: false,
-            changes: RateLimit::new(CHANGES),
-            lines: RateLimit::new(LINES),
+            changes: EventLimit::new(CHANGES),
+            lines: EventLimit::new(LINES),
         }
     }
 
@@ -67,7 +67,7 @@ impl Vif {
     /// Gives a silent vif its port, and its rings to the caller. No count of its time before stays.
     pub fn rehome(&mut self, port: PortId) -> Option<Box<dyn Device>> {
         self.port = Some(port);
-        (self.changes, self.lines) = (RateLimit::new(CHANGES), RateLimit::new(LINES));
+        (self.changes, self.lines) = (EventLimit::new(CHANGES), EventLimit::new(LINES));
         self.rings.take()
     }
 

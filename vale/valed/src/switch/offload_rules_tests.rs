@@ -5,11 +5,11 @@ use vale_proto::Owner;
 
 use super::*;
 use crate::chain::Definition;
-use crate::decided::Table;
+use crate::offload_rules::OffloadTable;
 
-fn table(rules: &[&str]) -> Option<Table> {
+fn table(rules: &[&str]) -> Option<OffloadTable> {
     let rules: Vec<_> = rules.iter().map(|r| r.parse().unwrap()).collect();
-    Some(Table::new(1, &rules))
+    Some(OffloadTable::new(1, &rules))
 }
 
 impl Bench {

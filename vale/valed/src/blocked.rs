@@ -2,11 +2,11 @@
 //! The frames of a port that waits for full receivers.
 use std::net::IpAddr;
 
-use crate::filter::Seen;
-use crate::limit::Nanoseconds;
+use crate::filter::FilterKey;
 use crate::nsh::Label;
 use crate::offload::Offload;
-use crate::outgoing::Outgoing;
+use crate::token_bucket::Nanoseconds;
+use crate::tx_frame::TxFrame;
 
 /// The longest wait without a frame that finds room. Then the frames go on and may be lost.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ struct HeldFrame {
     from: usize,
     bytes: Vec<u8>,
     offload: Offload,
-    seen: Seen,
+    seen: FilterKey,
     redirected: bool,
     label: Option<(IpAddr, Label)>,
     payload: usize,
@@ -33,12 +33,12 @@ struct HeldFrame {
 
 /// The frames of one port, of one burst at most, in their order.
 #[derive(Default)]
-pub struct Held {
+pub struct BlockedFrames {
     frames: Vec<HeldFrame>,
     since: Nanoseconds,
 }
 
-impl Held {
+impl BlockedFrames {
     pub fn len(&self) -> usize {
         self.frames.len()
     }
@@ -60,12 +60,12 @@ impl Held {
         self.frames.iter().any(|frame| frame.to == to)
     }
 
-    pub fn add(&mut self, to: usize, out: &Outgoing<'_>) {
+    pub fn add(&mut self, to: usize, out: &TxFrame<'_>) {
         if self.is_empty() {
             self.since = out.now;
         }
         let mut bytes = Vec::new();
-        let Outgoing {
+        let TxFrame {
             offload,
             payload,
             longest,
@@ -95,7 +95,7 @@ impl Held {
         &mut self,
         now: Nanoseconds,
         patience: Patience,
-        mut deliver: impl FnMut(usize, &mut Outgoing<'_>, bool) -> bool,
+        mut deliver: impl FnMut(usize, &mut TxFrame<'_>, bool) -> bool,
     ) -> bool {
         let may_wait = now.saturating_sub(self.since) < patience.0;
         let (before, mut full) = (self.frames.len(), Vec::new());
@@ -115,8 +115,8 @@ impl Held {
 }
 
 impl HeldFrame {
-    fn outgoing(&mut self, now: Nanoseconds) -> Outgoing<'_> {
-        Outgoing {
+    fn outgoing(&mut self, now: Nanoseconds) -> TxFrame<'_> {
+        TxFrame {
             head: &mut self.bytes,
             rest: None,
             offload: self.offload,

@@ -6,13 +6,13 @@ const PERIOD: Duration = Duration::from_secs(60);
 
 /// Counts events in periods of a minute.
 #[derive(Debug)]
-pub struct RateLimit {
+pub struct EventLimit {
     limit: u32,
     since: Instant,
     count: u32,
 }
 
-impl RateLimit {
+impl EventLimit {
     /// Allows `limit` events a minute.
     pub fn new(limit: u32) -> Self {
         let (since, count) = (Instant::now(), 0);
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn each_period_allows_the_limit() {
-        let mut rate = RateLimit::new(40);
+        let mut rate = EventLimit::new(40);
         let start = rate.since;
         for period in 0..3 {
             let now = start + PERIOD * period;

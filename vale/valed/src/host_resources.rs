@@ -5,25 +5,25 @@ use std::sync::{Arc, OnceLock};
 
 use vale_proto::PortAdd;
 
-use crate::guests::Guests;
 use crate::path_port::Paths;
 use crate::pcap::path_of;
 use crate::pipe::Pipes;
+use crate::region_registry::RegionRegistry;
 use crate::vxlan::Tunnels;
 
 #[derive(Default)]
-pub struct Links {
+pub struct HostResources {
     pub tunnels: Tunnels,
     pub pipes: Pipes,
     pub paths: Paths,
     /// Guards the start of the thread that looks at chains.
     pub chain_ticks: OnceLock<()>,
-    pub guests: Arc<Guests>,
+    pub guests: Arc<RegionRegistry>,
     /// The directory for files of mirrors and ports, if there is one.
     pub capture_dir: Option<PathBuf>,
 }
 
-impl Links {
+impl HostResources {
     /// Removes the file that a refused port has made.
     pub fn discard_file(&self, add: &PortAdd) {
         let name = add.pcap.as_ref().and_then(|pcap| pcap.write.as_ref());

@@ -4,14 +4,14 @@ use std::os::fd::BorrowedFd;
 
 use vale_proto::Counters;
 
-use super::{Buffers, Burst, Device, Taken};
+use super::{Buffers, Burst, Device, RxFrame};
 use crate::offload::Offload;
-use crate::outgoing::Outgoing;
+use crate::tx_frame::TxFrame;
 
 /// The offloads and the frame.
-pub struct Sent(pub Offload, pub Vec<u8>);
+pub struct FakeNic(pub Offload, pub Vec<u8>);
 
-impl Device for Sent {
+impl Device for FakeNic {
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -23,15 +23,15 @@ impl Device for Sent {
         1
     }
 
-    fn taken<'a>(&'a self, burst: &'a mut Burst, _: usize) -> Option<Taken<'a>> {
-        Some(Taken {
+    fn taken<'a>(&'a self, burst: &'a mut Burst, _: usize) -> Option<RxFrame<'a>> {
+        Some(RxFrame {
             bytes: &mut burst.heads[..self.1.len()],
             rest: None,
             offload: self.0,
         })
     }
 
-    fn push(&mut self, _: &mut Outgoing<'_>, _: &mut Buffers, _: &mut Counters) {}
+    fn push(&mut self, _: &mut TxFrame<'_>, _: &mut Buffers, _: &mut Counters) {}
 
     fn flush(&mut self, _: &mut Counters) {}
 

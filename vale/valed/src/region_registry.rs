@@ -11,13 +11,13 @@ type Guest = (Kind, u16);
 
 /// The guests with ports of version 2.
 #[derive(Default)]
-pub struct Guests {
+pub struct RegionRegistry {
     /// Every guest gets rings of version 1.
     pub(crate) copying: bool,
     regions: Mutex<HashMap<Guest, Weak<Regions>>>,
 }
 
-impl Guests {
+impl RegionRegistry {
     /// No guest yet; all of them get rings of version 1 if `copying`.
     pub fn new(copying: bool) -> Self {
         Self {

@@ -4,17 +4,17 @@ use std::net::IpAddr;
 
 use ring::BUFFER_SIZE;
 
-use crate::filter::Seen;
-use crate::limit::Nanoseconds;
+use crate::filter::FilterKey;
 use crate::nsh::Label;
 use crate::offload::{Checksum, Offload, Segments, complete};
-use crate::taken::{Rest, Taken};
+use crate::rx_frame::{RxFrame, UncopiedTail};
+use crate::token_bucket::Nanoseconds;
 
 /// Most segments of one frame: 64 KB in TCP's smallest usual segments.
 const MAX_SEGMENTS: usize = 2048;
 
 /// Appends a frame of two parts to `bytes`.
-pub fn append(bytes: &mut Vec<u8>, head: &[u8], rest: Option<Rest<'_>>) {
+pub fn append(bytes: &mut Vec<u8>, head: &[u8], rest: Option<UncopiedTail<'_>>) {
     bytes.extend_from_slice(head);
     if let Some(rest) = rest {
         let start = bytes.len();
@@ -24,14 +24,14 @@ pub fn append(bytes: &mut Vec<u8>, head: &[u8], rest: Option<Rest<'_>>) {
 }
 
 /// A frame on its way to one or more ports.
-pub struct Outgoing<'a> {
+pub struct TxFrame<'a> {
     /// The judged bytes and more, in private memory.
     pub head: &'a mut [u8],
     /// The bytes behind `head`. The sender may change them at any time; no verdict rests on them.
-    pub rest: Option<Rest<'a>>,
+    pub rest: Option<UncopiedTail<'a>>,
     pub offload: Offload,
     /// The packet as filters see it; only valid while a port has one.
-    pub seen: &'a Seen,
+    pub seen: &'a FilterKey,
     /// The time of the burst.
     pub now: Nanoseconds,
     /// Index of the port that sent the frame.
@@ -46,12 +46,12 @@ pub struct Outgoing<'a> {
     pub longest: usize,
 }
 
-impl<'a> Outgoing<'a> {
+impl<'a> TxFrame<'a> {
     /// None if the frame cannot be segmented as asked, or if an offload would change one of the
     /// `judged` bytes at its start. A frame to be segmented has no `rest`.
-    pub fn new(taken: Taken<'a>, payload: usize, judged: usize) -> Option<Self> {
+    pub fn new(taken: RxFrame<'a>, payload: usize, judged: usize) -> Option<Self> {
         let len = taken.len();
-        let Taken {
+        let RxFrame {
             bytes: head,
             rest,
             offload,
@@ -73,7 +73,7 @@ impl<'a> Outgoing<'a> {
             head,
             rest,
             offload,
-            seen: &Seen::Other,
+            seen: &FilterKey::Other,
             now: 0,
             from: 0,
             redirected: false,
@@ -101,7 +101,7 @@ impl<'a> Outgoing<'a> {
     pub fn finish(
         &mut self,
         segment: &mut Vec<u8>,
-        mut hand_over: impl FnMut(&[u8], Option<Rest<'_>>),
+        mut hand_over: impl FnMut(&[u8], Option<UncopiedTail<'_>>),
     ) {
         let Some(gso) = self.offload.gso else {
             return match self.complete_checksum(segment) {
@@ -135,10 +135,10 @@ impl<'a> Outgoing<'a> {
     }
 
     /// A copy in `bytes`, which no later change of the frame reaches.
-    pub fn copied<'b>(&'b self, bytes: &'b mut Vec<u8>) -> Outgoing<'b> {
+    pub fn copied<'b>(&'b self, bytes: &'b mut Vec<u8>) -> TxFrame<'b> {
         bytes.clear();
         append(bytes, self.head, self.rest);
-        Outgoing {
+        TxFrame {
             head: bytes,
             rest: None,
             label: None,

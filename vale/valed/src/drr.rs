@@ -12,13 +12,13 @@ const QUANTUM: u64 = LEAST * BURST as u64;
 
 /// The clock of a switch.
 #[derive(Debug)]
-pub struct Turns {
+pub struct DeficitRoundRobin {
     clock: u64,
     /// The earliest time of a port that has to wait.
     soonest: u64,
 }
 
-impl Default for Turns {
+impl Default for DeficitRoundRobin {
     fn default() -> Self {
         Self {
             clock: 0,
@@ -27,7 +27,7 @@ impl Default for Turns {
     }
 }
 
-impl Turns {
+impl DeficitRoundRobin {
     /// True if a port of this time has its turn.
     pub fn allows(&mut self, time: u64) -> bool {
         let may = time <= self.clock;
@@ -62,7 +62,7 @@ mod tests {
 
     /// The bytes that each of the busy ports gets, whose bursts have these bytes.
     fn served(bursts: &[u64], rounds: usize) -> Vec<u64> {
-        let mut turns = Turns::default();
+        let mut turns = DeficitRoundRobin::default();
         let (mut times, mut bytes) = (vec![0; bursts.len()], vec![0; bursts.len()]);
         for _ in 0..rounds {
             let before: u64 = bytes.iter().sum();

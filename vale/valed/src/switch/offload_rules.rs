@@ -4,11 +4,11 @@ use clickos_offload::redirect;
 use vale_proto::{Mac, OffloadInfo, Owner, PortName};
 
 use super::{Switch, Verdict};
-use crate::decided::{Decided, Redirection, Table};
 use crate::device::Buffers;
-use crate::filter::Seen;
-use crate::outgoing::Outgoing;
+use crate::filter::FilterKey;
+use crate::offload_rules::{OffloadTable, OffloadTables, RedirectTarget};
 use crate::port::{Delivery, Port};
+use crate::tx_frame::TxFrame;
 
 impl Switch {
     /// Exchanges the table of an owner at a port for `new`, which gets the old one. False if there is no
@@ -17,7 +17,7 @@ impl Switch {
         &mut self,
         name: &PortName,
         owner: Owner,
-        new: &mut Option<Table>,
+        new: &mut Option<OffloadTable>,
     ) -> bool {
         let Some(port) = self.port_mut(name) else {
             return false;
@@ -37,7 +37,7 @@ impl Switch {
 
     /// The tables of this worker's ports.
     pub fn tables(&self) -> impl Iterator<Item = OffloadInfo> {
-        let of = |port: &Port, decided: &Decided| decided.infos(&self.name, &port.name);
+        let of = |port: &Port, decided: &OffloadTables| decided.infos(&self.name, &port.name);
         let ports = self.ports();
         let ports = ports.filter_map(|port| Some((port, port.decided.as_deref()?)));
         ports.flat_map(move |(port, decided)| of(port, decided))
@@ -49,18 +49,18 @@ impl Switch {
     pub(super) fn redirect(
         &mut self,
         index: usize,
-        found: &Redirection,
-        out: &mut Outgoing<'_>,
+        found: &RedirectTarget,
+        out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) -> Delivery {
         if self.rewrite(index, found, out).is_none() {
             let port = self.ports[index].as_mut();
             return port.map_or(Delivery::Ended, |port| port.deliver_admitted(out, buffers));
         }
-        let mut seen = Seen::default();
+        let mut seen = FilterKey::default();
         let verdict = self.verdict(index, None, out.head, &mut seen);
         let sent = verdict.and_then(|Verdict { ethernet, step, .. }| {
-            let mut out = Outgoing {
+            let mut out = TxFrame {
                 head: out.head,
                 seen: &seen,
                 from: index,
@@ -78,7 +78,12 @@ impl Switch {
     }
 
     /// Changes the headers of a packet that the switch can send on, and counts it.
-    fn rewrite(&mut self, index: usize, found: &Redirection, out: &mut Outgoing<'_>) -> Option<()> {
+    fn rewrite(
+        &mut self,
+        index: usize,
+        found: &RedirectTarget,
+        out: &mut TxFrame<'_>,
+    ) -> Option<()> {
         let port = self.ports[index].as_deref()?;
         let mac = port
             .mac

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustc_hash::FxHasher;
 use vale_proto::Mac;
 
-use crate::limit::Nanoseconds;
+use crate::token_bucket::Nanoseconds;
 
 /// Stations of a switch: 48 KiB, which the allocator returns without a system call.
 const STATIONS: usize = 2048;
@@ -19,7 +19,7 @@ const CIRCLE: Nanoseconds = 1_000_000_000;
 
 /// A station, or none. A reader that meets a writer finds no station.
 #[derive(Default)]
-struct Place {
+struct MacEntry {
     /// The address, and the port plus 1; 0 without a station.
     station: AtomicU64,
     segment: AtomicU64,
@@ -28,7 +28,7 @@ struct Place {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Station {
-    /// As in [`Place`].
+    /// As in [`MacEntry`].
     word: u64,
     segment: u32,
     seen: Nanoseconds,
@@ -58,7 +58,7 @@ fn number(mac: Mac) -> u64 {
     u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
 
-impl Place {
+impl MacEntry {
     fn load(&self) -> Option<Station> {
         let word = self.station.load(Ordering::Acquire);
         if word == 0 {
@@ -101,18 +101,18 @@ pub fn table_seed() -> u64 {
 
 /// A new station takes the place of the one that is silent for longest among four, so strangers who
 /// invent addresses cost no memory. All workers of a switch share the table.
-pub struct Learned {
-    stations: Box<[Place]>,
+pub struct MacLearning {
+    stations: Box<[MacEntry]>,
     /// The table forgets a station after this silence.
     age: Nanoseconds,
     /// Keeps strangers from choosing addresses that share their places.
     seed: u64,
 }
 
-impl Default for Learned {
+impl Default for MacLearning {
     fn default() -> Self {
         Self {
-            stations: (0..STATIONS).map(|_| Place::default()).collect(),
+            stations: (0..STATIONS).map(|_| MacEntry::default()).collect(),
             age: AGE,
             seed: table_seed(),
         }
@@ -120,28 +120,28 @@ impl Default for Learned {
 }
 
 /// The stations that sent a moment ago.
-pub struct Heard(Learned);
+pub struct SharedLearning(MacLearning);
 
-impl Default for Heard {
+impl Default for SharedLearning {
     fn default() -> Self {
-        Self(Learned {
+        Self(MacLearning {
             age: CIRCLE,
-            ..Learned::default()
+            ..MacLearning::default()
         })
     }
 }
 
-impl std::ops::Deref for Heard {
-    type Target = Learned;
+impl std::ops::Deref for SharedLearning {
+    type Target = MacLearning;
 
-    fn deref(&self) -> &Learned {
+    fn deref(&self) -> &MacLearning {
         &self.0
     }
 }
 
-impl Learned {
+impl MacLearning {
     pub fn learn(&self, segment: u32, mac: Mac, port: usize, seen: Nanoseconds) {
-        let order = |place: &Place| match place.load() {
+        let order = |place: &MacEntry| match place.load() {
             Some(s) if s.is(segment, mac) => 0,
             Some(s) => s.seen.saturating_add(2),
             None => 1,
@@ -159,7 +159,7 @@ impl Learned {
         let start = self.start(segment, mac);
         let mut places = self.stations[start..start + WAYS]
             .iter()
-            .filter_map(Place::load);
+            .filter_map(MacEntry::load);
         let found = places.find(|s| s.is(segment, mac))?;
         (now.saturating_sub(found.seen) <= self.age).then_some(found.port())
     }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_station_is_found_in_its_segment_until_it_is_silent_or_its_port_is_gone() {
-        let table = Learned::default();
+        let table = MacLearning::default();
         table.learn(1, A, 7, 0);
         assert_eq!(table.find(1, A, AGE), Some(7));
         assert_eq!(table.find(2, A, 0), None);
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn invented_addresses_take_no_more_memory() {
-        let table = Learned::default();
+        let table = MacLearning::default();
         for n in 0..100_000u32 {
             let [a, b, c, d] = n.to_be_bytes();
             table.learn(1, Mac([2, 1, a, b, c, d]), 1, n.into());

@@ -3,7 +3,7 @@
 
 /// Why a guard refuses a frame; each has a counter at the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum DropReason {
     /// Lengths and versions that contradict each other.
     Malformed,
     /// An EtherType or a tag that the port may not send.

@@ -6,12 +6,12 @@ use clickos_offload::{Action, Rule, Target, View, first};
 use vale_proto::{OffloadInfo, OffloadRule, Owner, PortName, RuleHits, SwitchName};
 
 use crate::device::HEAD;
-use crate::outgoing::Outgoing;
+use crate::tx_frame::TxFrame;
 
 const _: () = assert!(HEAD >= clickos_offload::HEAD);
 
 /// The table of one owner.
-pub struct Table {
+pub struct OffloadTable {
     version: u64,
     epoch: u64,
     enabled: bool,
@@ -19,7 +19,7 @@ pub struct Table {
     hits: Vec<u64>,
 }
 
-impl Table {
+impl OffloadTable {
     pub fn new(version: u64, rules: &[OffloadRule]) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -54,37 +54,37 @@ impl Table {
 
 /// A packet that a rule sends to another station.
 #[derive(Clone, Copy)]
-pub struct Redirection {
+pub struct RedirectTarget {
     pub view: View,
     pub target: Target,
     rule: (usize, usize),
 }
 
 /// The verdict on a packet.
-pub enum Decision {
+pub enum OffloadVerdict {
     Guest,
     Drop,
     /// The rule counts it after the packet has changed.
-    Redirect(Redirection),
+    Redirect(RedirectTarget),
 }
 
 /// The tables of a port, in the order of their verdicts.
 #[derive(Default)]
-pub struct Decided {
-    tables: [Option<Table>; 2],
+pub struct OffloadTables {
+    tables: [Option<OffloadTable>; 2],
 }
 
-impl Decided {
+impl OffloadTables {
     pub fn is_empty(&self) -> bool {
         self.tables.iter().all(Option::is_none)
     }
 
-    pub fn table(&mut self, owner: Owner) -> &mut Option<Table> {
+    pub fn table(&mut self, owner: Owner) -> &mut Option<OffloadTable> {
         &mut self.tables[owner as usize]
     }
 
     /// Exchanges the table of an owner for `new`, which gets the old one. A table stays disabled.
-    pub fn exchange(&mut self, owner: Owner, new: &mut Option<Table>) {
+    pub fn exchange(&mut self, owner: Owner, new: &mut Option<OffloadTable>) {
         let place = self.table(owner);
         if let (Some(old), Some(new)) = (&place, &mut *new) {
             new.enabled = old.enabled;
@@ -107,7 +107,7 @@ impl Decided {
     }
 
     /// The first table with a rule for the packet, and the number of the rule.
-    fn find(&self, view: &View) -> Option<(&Table, usize, usize)> {
+    fn find(&self, view: &View) -> Option<(&OffloadTable, usize, usize)> {
         let mut tables = self.tables.iter().enumerate();
         tables.find_map(|(n, table)| {
             let table = table.as_ref().filter(|table| table.enabled)?;
@@ -116,18 +116,18 @@ impl Decided {
     }
 
     /// Decides a packet to the guest, and counts it.
-    pub fn decide(&mut self, out: &Outgoing<'_>) -> Decision {
+    pub fn decide(&mut self, out: &TxFrame<'_>) -> OffloadVerdict {
         let view = View::of(out.head, out.len());
         let found = view.and_then(|view| Some((view, self.find(&view)?)));
         let Some((view, (table, n, rule))) = found else {
-            return Decision::Guest;
+            return OffloadVerdict::Guest;
         };
         let (decision, at) = match table.rules[rule].action {
-            Action::Pass => (Decision::Guest, (n, rule)),
-            Action::Drop => (Decision::Drop, (n, rule)),
+            Action::Pass => (OffloadVerdict::Guest, (n, rule)),
+            Action::Drop => (OffloadVerdict::Drop, (n, rule)),
             Action::Redirect(target) => {
                 let rule = (n, rule);
-                return Decision::Redirect(Redirection { view, target, rule });
+                return OffloadVerdict::Redirect(RedirectTarget { view, target, rule });
             }
         };
         self.count(at, out);
@@ -135,11 +135,11 @@ impl Decided {
     }
 
     /// Counts a redirected packet.
-    pub fn count_redirected(&mut self, redirection: &Redirection, out: &Outgoing<'_>) {
+    pub fn count_redirected(&mut self, redirection: &RedirectTarget, out: &TxFrame<'_>) {
         self.count(redirection.rule, out);
     }
 
-    fn count(&mut self, (table, rule): (usize, usize), out: &Outgoing<'_>) {
+    fn count(&mut self, (table, rule): (usize, usize), out: &TxFrame<'_>) {
         if let Some(table) = &mut self.tables[table] {
             table.hits[rule] += out.count() as u64;
         }

@@ -5,17 +5,17 @@ use ring::Mapping;
 use crate::offload::Offload;
 
 /// The bytes of a frame behind its head, in the sender's ring.
-pub type Rest<'a> = ring::Rest<'a, Mapping>;
+pub type UncopiedTail<'a> = ring::Rest<'a, Mapping>;
 
 /// A frame of a burst.
-pub struct Taken<'a> {
+pub struct RxFrame<'a> {
     /// The frame, or its head, in private memory.
     pub bytes: &'a mut [u8],
-    pub rest: Option<Rest<'a>>,
+    pub rest: Option<UncopiedTail<'a>>,
     pub offload: Offload,
 }
 
-impl Taken<'_> {
+impl RxFrame<'_> {
     /// Length of the frame.
     pub fn len(&self) -> usize {
         self.bytes.len() + self.rest.map_or(0, |r| r.len())
