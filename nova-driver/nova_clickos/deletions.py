@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks again for deletions that Nova lost (docs/adr/0062)."""
+"""Asks again for deletions that Nova lost (docs/adr/0053)."""
 
 import threading
 
