@@ -74,16 +74,9 @@ service asks the agents. 0: never.
 Seconds between two looks for states whose server Nova no longer has. The
 service deletes them. 0: never.
 """),
-    cfg.IntOpt('orphan_grace', default=86400, min=0, help="""
-Seconds that a state survives its server if user_data refers to it. A heal
-makes the next server in this time.
-"""),
     cfg.IntOpt('max_project_bytes', default=64 * 1024 * 1024, min=1, help="""
 Quota: the bytes of configurations and handler values of a project. A state
 that user_data may refer to counts 1,024 bytes more.
-"""),
-    cfg.IntOpt('max_revisions', default=8, min=0, max=1000, help="""
-Revisions of a state that can be restored, the newest.
 """),
     cfg.IntOpt('requests_per_minute', default=6000, min=0, help="""
 Requests of a project in a minute, for each process of the service; more get
