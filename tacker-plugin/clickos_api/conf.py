@@ -33,10 +33,6 @@ Seconds until the service answers 202 to a write without a verdict. The guest's
 verdict then stands at the address in the header Location. Another write to the
 same server waits as long for its turn.
 """),
-    cfg.IntOpt('guest_threads', default=64, min=1, max=1024, help="""
-Threads that wait for agents, beside those of HTTP. More requests to guests at
-a time get 503. One project leaves an eighth of them to others.
-"""),
     cfg.IntOpt('waiting_threads', default=32, min=1, max=1024, help="""
 Threads of HTTP that may wait for guests at a time, or for their turn. A write
 beyond that gets 202 at once, a read 503. Keep it below the WSGI server's
