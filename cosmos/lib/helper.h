@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Helper processes; docs/adr/0025-libxl-helpers.md. */
+/* Helper processes; docs/adr/0012-libcosmos.md. */
 #ifndef COSMOS_HELPER_H
 #define COSMOS_HELPER_H
 

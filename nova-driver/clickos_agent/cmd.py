@@ -29,6 +29,11 @@ from clickos_agent import wiring
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
 
+#: Seconds a guest may take to apply a batch of handler writes.
+_HANDLER_TIMEOUT_S = 5
+#: Seconds to wait for an answer of Neutron; the agent changes no port before.
+_NEUTRON_TIMEOUT_S = 5
+
 
 def main(argv=None):
     """Serve until SIGTERM or SIGINT.
@@ -75,7 +80,7 @@ def make_ports(conf):
     options = conf.clickos_agent
     transport = oslo_messaging.get_rpc_transport(
         conf, url=options.neutron_transport_url)
-    neutron = ports.Neutron(transport, conf.host, options.neutron_timeout)
+    neutron = ports.Neutron(transport, conf.host, _NEUTRON_TIMEOUT_S)
     kept = looks.Looks('chains', chains.Chains(_client(conf), neutron).look,
                        options.port_look_interval)
     interfaces = options.interface_mappings
@@ -137,7 +142,7 @@ def make_server(conf):
     return oslo_messaging.get_rpc_server(
         oslo_messaging.get_rpc_transport(conf),
         oslo_messaging.Target(topic=client_rpc.TOPIC, server=conf.host),
-        [rpc.Endpoint(_client(conf), conf.clickos_agent.handler_timeout)],
+        [rpc.Endpoint(_client(conf), _HANDLER_TIMEOUT_S)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
 
 

@@ -26,10 +26,7 @@ configuration.
 Seconds to wait for an answer of cosmosd.
 
 Related options: ``[clickos_api] rpc_timeout`` of clickos-api must be longer
-than ``cosmosd_timeout`` and ``handler_timeout`` together.
-"""),
-    cfg.IntOpt('handler_timeout', default=5, min=1, max=600, help="""
-Seconds a guest may take to apply a batch of handler writes.
+than ``cosmosd_timeout`` and the 5 s of a guest together.
 """),
     cfg.StrOpt('neutron_transport_url', secret=True, help="""
 URL of Neutron's message queue, as in ``[DEFAULT] transport_url`` of Neutron.
@@ -80,11 +77,6 @@ Address at which the agent answers on ``metrics_port``.
 Port on which the agent answers Prometheus at ``/metrics``. Unset: none.
 
 The figures are the agent's own and those of cosmosd.
-"""),
-    cfg.IntOpt('neutron_timeout', default=5, min=1, max=10, help="""
-Seconds to wait for an answer of Neutron.
-
-The agent changes no port until Neutron answers.
 """),
 ]
 

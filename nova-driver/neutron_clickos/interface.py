@@ -3,7 +3,7 @@
 
 An agent's device is one end of a veth pair, in the agent's namespace. The
 other end stays with the switch; clickos-agent attaches it when it appears
-(docs/adr/0056). The driver asks neutron's own privileged helpers for both.
+(docs/adr/0021). The driver asks neutron's own privileged helpers for both.
 """
 
 from neutron.agent.linux import interface

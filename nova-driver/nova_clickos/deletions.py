@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks again for deletions that Nova lost (docs/adr/0062)."""
+"""Asks again for deletions that Nova lost (docs/adr/0053)."""
 
 import threading
 
@@ -12,6 +12,9 @@ from oslo_log import log as logging
 from nova_clickos.conf import CONF
 
 LOG = logging.getLogger(__name__)
+
+#: Seconds between two looks.
+_INTERVAL_S = 10
 
 
 class Deletions:
@@ -35,7 +38,7 @@ class Deletions:
             self._thread.join()
 
     def _run(self):
-        while not self._stop.wait(CONF.clickos.deletion_interval):
+        while not self._stop.wait(_INTERVAL_S):
             try:
                 self.look()
             except Exception as e:
@@ -58,7 +61,7 @@ class Deletions:
 def _delete(context, server):
     """Ask this host; a deletion that is under way holds the second one."""
     LOG.warning('The deletion has not moved for %d s; asking for it again',
-                CONF.clickos.deletion_interval, instance=server)
+                _INTERVAL_S, instance=server)
     volumes = objects.BlockDeviceMappingList.get_by_instance_uuid(
         context, server.uuid)
     rpcapi.ComputeAPI().terminate_instance(context, server, volumes)

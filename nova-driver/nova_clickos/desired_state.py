@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a tenant has changed since the server's first start.
 
-clickos-api owns them (adr/0002). A guest that starts again without them would
+clickos-api owns them (adr/0072). A guest that starts again without them would
 filter by old rules, so whatever goes wrong here makes the start fail.
 """
 

@@ -25,6 +25,9 @@ _MARGIN_S = 1
 #: A guest that does not exist takes no change of this age. Its next start has
 #: a higher number.
 _LOST_S = 60
+#: A state to which user_data refers survives its server for this time, in
+#: which a heal makes the next server.
+_ORPHAN_GRACE_S = 86400
 #: The agent's words for a server without a guest on its host.
 _NO_GUEST = {'no-such-guest'}
 
@@ -101,8 +104,7 @@ class Background:
                     LOG.info('State %s stays: %s', keys.name(key),
                              exc.message)
             after = page[-1][0]
-        grace_s = self._conf.clickos_api.orphan_grace
-        for key in history.unused(self._operations.store, grace_s):
+        for key in history.unused(self._operations.store, _ORPHAN_GRACE_S):
             self._operations.store.delete(key)
             LOG.info('State %s: no server started with it', keys.name(key))
 
@@ -120,8 +122,7 @@ class Background:
             LOG.info('Server %s is gone, its desired state too', server_id)
 
     def _is_orphan(self, gone_at):
-        grace = datetime.timedelta(
-            seconds=self._conf.clickos_api.orphan_grace)
+        grace = datetime.timedelta(seconds=_ORPHAN_GRACE_S)
         return gone_at is not None \
             and desired_state.now() - gone_at >= grace
 

@@ -33,10 +33,6 @@ Seconds until the service answers 202 to a write without a verdict. The guest's
 verdict then stands at the address in the header Location. Another write to the
 same server waits as long for its turn.
 """),
-    cfg.IntOpt('guest_threads', default=64, min=1, max=1024, help="""
-Threads that wait for agents, beside those of HTTP. More requests to guests at
-a time get 503. One project leaves an eighth of them to others.
-"""),
     cfg.IntOpt('waiting_threads', default=32, min=1, max=1024, help="""
 Threads of HTTP that may wait for guests at a time, or for their turn. A write
 beyond that gets 202 at once, a read 503. Keep it below the WSGI server's
@@ -74,16 +70,9 @@ service asks the agents. 0: never.
 Seconds between two looks for states whose server Nova no longer has. The
 service deletes them. 0: never.
 """),
-    cfg.IntOpt('orphan_grace', default=86400, min=0, help="""
-Seconds that a state survives its server if user_data refers to it. A heal
-makes the next server in this time.
-"""),
     cfg.IntOpt('max_project_bytes', default=64 * 1024 * 1024, min=1, help="""
 Quota: the bytes of configurations and handler values of a project. A state
 that user_data may refer to counts 1,024 bytes more.
-"""),
-    cfg.IntOpt('max_revisions', default=8, min=0, max=1000, help="""
-Revisions of a state that can be restored, the newest.
 """),
     cfg.IntOpt('requests_per_minute', default=6000, min=0, help="""
 Requests of a project in a minute, for each process of the service; more get

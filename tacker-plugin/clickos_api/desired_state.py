@@ -31,6 +31,8 @@ _MARGIN_S = 2
 _PENDING = 8
 #: Bytes of a project's quota for each state that it made, beside its texts.
 _STATE_BYTES = 1024
+#: Revisions of a state that can be restored, the newest.
+MAX_REVISIONS = 8
 #: Verdicts without effect on it that a state keeps, the newest.
 _REFUSALS = 16
 
@@ -60,7 +62,6 @@ class Store:
         self._max_handlers = options.max_handlers
         self._max_bytes = options.max_state_bytes
         self._max_project_bytes = options.max_project_bytes
-        self._max_revisions = options.max_revisions
 
     @contextlib.contextmanager
     def reader(self):
@@ -266,7 +267,7 @@ class Store:
         """Forget the oldest verdicts."""
         session.flush()
         table = models.Change
-        for is_revision, limit in ((True, self._max_revisions),
+        for is_revision, limit in ((True, MAX_REVISIONS),
                                    (False, _REFUSALS)):
             old = session.scalars(
                 sa.select(table.number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heals and scales VNFs whose descriptors ask for it (docs/adr/0077).
+"""Heals and scales VNFs whose descriptors ask for it (docs/adr/0037).
 
 The watcher calls Tacker's own API as the user of the VNF's VIM. So a heal is
 an operation like any other: listed, notified, within the project's rights.

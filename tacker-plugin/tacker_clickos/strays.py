@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Removes what failed operations of VNFs have left (docs/adr/0075).
+"""Removes what failed operations of VNFs have left (docs/adr/0039).
 
 A failed instantiation or termination cleans up at once. If Nova or Neutron
 is away just then, servers and ports stay that no VNF has any more.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Watches the servers of all ClickOS VNFs and shows their states.
 
-See docs/adr/0003-guest-state-in-tacker.md. Between two looks it only asks
+See docs/adr/0039-dead-operations.md. Between two looks it only asks
 Nova which servers of VNFs that heal themselves changed.
 """
 

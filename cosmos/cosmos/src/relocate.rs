@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The command `move` (docs/adr/0015-move.md). It halts a guest, copies its configurations and
+//! The command `move` (docs/adr/0070-live-migration.md). It halts a guest, copies its configurations and
 //! handlers' values to a guest of another host, and lets that one run.
 //!
 //! The two never run at once. Routers run on the target only after the source has settled that

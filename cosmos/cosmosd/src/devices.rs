@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The ports of Neutron's DHCP servers and routers, which are interfaces of this host.
 //!
-//! As with uplinks, valed's list of ports is their only record (docs/adr/0056-neutron-agents.md).
+//! As with uplinks, valed's list of ports is their only record (docs/adr/0021-ports-follow-neutron.md).
 
 use cosmos_proto::answer::Device;
 use vale_proto::{HostDevice, Kind, PortId, PortInfo, is_device_port};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Guests' wishes that the switch decides packets, and the switch's hits (docs/adr/0084-guest-offload.md).
+//! Guests' wishes that the switch decides packets, and the switch's hits (docs/adr/0083-decided-packets.md).
 //!
 //! The guest's node is the wish, and the switch has the tables. This daemon compares both, so that a
 //! restart of either side, and of this daemon, needs no other code.

@@ -48,14 +48,6 @@ ERROR; a hard reboot starts it. 0 means one try for each guest.
 
 Related options: ``[DEFAULT] resume_guests_state_on_host_boot``
 """),
-    cfg.IntOpt('deletion_interval', default=10, min=1, max=3600, help="""
-Seconds between two looks for deletions that Nova lost.
-
-If nova-api loses its database or queue in the middle of a deletion, the
-server stays in the task state ``deleting``. Nova ignores further requests to
-delete it. The driver asks for each deletion again that did not move between
-two looks.
-"""),
     cfg.BoolOpt('allow_process_host', default=False, help="""
 Accept a cosmosd whose guests are confined processes instead of Xen domains.
 

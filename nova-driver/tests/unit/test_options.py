@@ -27,9 +27,8 @@ class OptionsTest(testtools.TestCase):
         self.assertEqual({'switch_mappings', 'tunnel_switch'},
                          found['ml2_vale'])
         self.assertEqual({'cosmosd_socket', 'cosmosd_timeout',
-                          'handler_timeout', 'interface_mappings',
-                          'metrics_host', 'metrics_port',
-                          'neutron_timeout', 'neutron_transport_url',
+                          'interface_mappings', 'metrics_host',
+                          'metrics_port', 'neutron_transport_url',
                           'port_look_interval', 'report_interval',
                           'tunnel_ip'},
                          found['clickos_agent'])

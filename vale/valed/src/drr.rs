@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Deficit round robin between the ports of a switch (docs/adr/0049-fair-turns.md).
+//! Deficit round robin between the ports of a switch (docs/adr/0060-workers.md).
 //!
 //! The bytes that a port has had stand as a time on a clock of bytes. A port waits until the clock
 //! reaches its time.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The port that leads to the other hosts of a chain's path (docs/adr/0065-chains-between-hosts.md).
+//! The port that leads to the other hosts of a chain's path (docs/adr/0032-chains.md).
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The source's side of a migration (docs/adr/0015-move.md). cosmosd halts the guest's routers for
+//! The source's side of a migration (docs/adr/0070-live-migration.md). cosmosd halts the guest's routers for
 //! one client. The halt ends when the client reports that the guest runs on the target, or goes
 //! away.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The target's side of a migration (docs/adr/0015-move.md). cosmosd destroys the guest if the
+//! The target's side of a migration (docs/adr/0070-live-migration.md). cosmosd destroys the guest if the
 //! client goes away before it ends the migration.
 
 use std::time::Duration;

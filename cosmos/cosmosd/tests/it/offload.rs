@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Guests let the switch decide their packets (docs/adr/0084), on the real store, switch and engine.
+//! Guests let the switch decide their packets (docs/adr/0083), on the real store, switch and engine.
 //! Needs root and NOXEN_PREFIX.
 
 use cosmos_testbed::{GuestSpec, TestPort, Testbed, eventually, uuid};

@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+import re
 import statistics
 
 #: Values that are measured for each point; the point is their median.
@@ -38,5 +39,10 @@ class Figure:
 
         :param more: what holds for the whole run, such as its date
         """
-        return json.dumps({**dataclasses.asdict(self), **more},
-                          indent=1) + '\n'
+        members = {**dataclasses.asdict(self), **more}
+        members['lines'] = {
+            line: list(map(json.dumps, points))
+            for line, points in self.lines.items()}
+        text = json.dumps(members, indent=1)
+        # A point is a line, not one line for each of its numbers.
+        return re.sub(r'"(\[.*\])"', r'\1', text) + '\n'

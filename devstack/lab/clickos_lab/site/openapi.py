@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requests of clickos-api, from its OpenAPI description."""
 
-import json
-
+from clickos_api import openapi
 from clickos_lab.site import verbs
 
-DESCRIPTION = 'interfaces/openapi.json'
 _METHODS = ('get', 'put', 'post', 'delete')
 _FAILED = 400
 
 
-def markdown(repository):
+def markdown(_repository):
     """Return a section for each request."""
-    described = json.loads((repository / DESCRIPTION).read_text())
+    described = openapi.description()
     return '\n'.join(['', *(
         _request(method, path, operations[method])
         for path, operations in sorted(described['paths'].items())

@@ -9,17 +9,15 @@ from clickos_lab.vnf import csar
 from clickos_lab.vnf import programs
 from clickos_lab.vnf import rendering
 
-_PICTURE = 'graph.svg'
-_LICENSE = '<!-- SPDX-License-Identifier: Apache-2.0 -->\n'
-
 
 def run(state, _arguments):
     """Build all packages into the state folder, and draw their graphs."""
-    folder = state.root / 'csars'
+    folder, graphs = state.root / 'csars', state.root / 'graphs'
     folder.mkdir(exist_ok=True)
+    graphs.mkdir(exist_ok=True)
     for name in csar.names():
         check(name)
-        picture_file(name).write_text(picture(name))
+        (graphs / f'{name}.svg').write_text(picture(name))
         target = folder / f'{name}.csar'
         csar.build(name, target)
         say.say(f'{target}: {target.stat().st_size} bytes')
@@ -46,12 +44,7 @@ def picture(name):
     """Return the graph of a VNF's configuration as SVG."""
     vdu = rendering.vdu(name)
     path = csar.TEMPLATES / name / 'Files' / vdu.configuration.file_name
-    return _LICENSE + _output('click-pretty', path)
-
-
-def picture_file(name):
-    """Return where the repository has the graph."""
-    return csar.TEMPLATES / name / _PICTURE
+    return _output('click-pretty', path)
 
 
 def _output(program, *arguments):

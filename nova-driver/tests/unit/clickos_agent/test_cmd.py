@@ -102,6 +102,6 @@ class ProgramTest(testtools.TestCase):
         self.assertEqual(0, program.wait(60))
 
     def test_bad_option_is_named(self):
-        program = self.run_program('[clickos_agent]\nhandler_timeout = 0\n')
+        program = self.run_program('[clickos_agent]\nreport_interval = 0\n')
         self.assertNotEqual(0, program.wait(60))
-        self.assertIn('handler_timeout', program.stdout.read())
+        self.assertIn('report_interval', program.stdout.read())

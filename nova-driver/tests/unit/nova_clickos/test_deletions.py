@@ -53,7 +53,6 @@ class DeletionsTest(base.TestCase):
             'host': 'compute1', 'task_state': 'deleting', 'deleted': False})
 
     def test_a_look_that_fails_does_not_end_the_thread(self):
-        self.conf.config(group='clickos', deletion_interval=1)
         self.deletions._stop = mock.create_autospec(
             self.deletions._stop, instance=True)
         self.deletions._stop.wait.side_effect = [False, False, True]

@@ -85,7 +85,7 @@ class StoreTest(base.TestCase):
     def test_commands_take_no_place_of_revisions(self):
         self.write([['fw.config', 'old']])
         self.write([['fw.config', 'new']])
-        for _ in range(self.conf.clickos_api.max_revisions + 20):
+        for _ in range(desired_state.MAX_REVISIONS + 20):
             attempt = self.begin([['c.reset', '']])
             self.assertEqual(2, self.store.accept(
                 SERVER, attempt, (), passing={

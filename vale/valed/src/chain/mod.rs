@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Chains: packets that a classifier selects pass the ports of hops, in order, before they go to
-//! their destination (docs/adr/0032-chains.md, 0065-chains-between-hosts.md).
+//! their destination (docs/adr/0032-chains.md).
 //!
 //! All names and live ports are resolved when the configuration or a link changes. A packet costs
 //! its classification and one look into a table.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counters as text for Prometheus, by HTTP on a loopback address (docs/adr/0045-switch-metrics.md).
+//! Counters as text for Prometheus, by HTTP on a loopback address.
 mod text;
 
 use std::io::{self, ErrorKind, Read, Write};

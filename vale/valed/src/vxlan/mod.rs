@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A VXLAN network as the far end of a port (docs/adr/0046-vxlan.md).
+//! A VXLAN network as the far end of a port (docs/adr/0054-networks.md).
 mod endpoint;
 
 use std::io::{self, ErrorKind};

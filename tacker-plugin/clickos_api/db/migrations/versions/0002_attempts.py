@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number the attempts to write (docs/adr/0034)."""
+"""Number the attempts to write (docs/adr/0071)."""
 
 import sqlalchemy as sa
 
