@@ -30,8 +30,8 @@ from clickos_api import workers
 
 LOG = logging.getLogger(__name__)
 
-#: Threads that wait for agents, beside those of HTTP. More requests to guests
-#: at a time get 503. One project leaves an eighth of them to others.
+#: Threads that wait for agents, in addition to those of HTTP. More requests
+#: to guests at a time get 503. One project leaves an eighth of them to others.
 _GUEST_THREADS = 64
 
 #: The guest may be elsewhere than the service remembers.

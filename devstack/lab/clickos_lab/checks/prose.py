@@ -29,8 +29,8 @@ SINCE = '3d9e331f'
 CALQUES = {re.compile(rf'\b(?:{pattern})\b', re.IGNORECASE): better
            for pattern, better in (
     (r'anew', 'again, from scratch'),
-    (r'beside', 'next to, in addition to, while'),
-    (r'go(?:es)? on|going on|went on', 'continues, resumes'),
+    (r'(?<![-#/])beside(?!-)', 'next to, in addition to, while'),
+    (r'goes on|going on|went on', 'continues, resumes'),
     (r'in the place of', 'instead of, on behalf of'),
     (r'in vain', 'without result, fails'),
     (r'is none|are none', 'is not one, does not exist'),

@@ -313,7 +313,7 @@ class CosmosdTest(base.CosmosTest):
         self._assert_nothing_left()
 
     def test_cosmosd_makes_no_processes(self):
-        """A fork beside threads may never end: its helpers fork (adr/0012)."""
+        """Its helpers fork: a fork with threads may never end (adr/0012)."""
         self.dom0.put_text(_COUNT, '/root/idle.click')
         requests = (*_REQUESTS, 'destroy two')
         out = self.dom0.check(_COUNT_PROCESSES.format(
