@@ -21,7 +21,9 @@ for file in "$daemon" "$prefix/xen/noxen.so"; do
 done
 
 pid=$(cat "$run/xenstored.pid" 2>/dev/null || true)
-if [ -n "$pid" ] && [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = xenstored ]; then
+# A killed process that its parent did not wait for keeps its name, but has no program.
+if [ -n "$pid" ] && [ -e "/proc/$pid/exe" ] &&
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = xenstored ]; then
     echo "xenstored.sh: $run: xenstored runs there already, process $pid" >&2
     exit 1
 fi
