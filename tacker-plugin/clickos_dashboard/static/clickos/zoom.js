@@ -13,8 +13,11 @@
   // box: an element that holds a picture in the course of time.
   function Zoom(box) {
     const behavior = d3.behavior.zoom().scaleExtent(SCALES);
-    let view = null, size = [0, 0], frame = 0, lettered = 0;
+    let view = null, size = [0, 0], frame = 0, lettered = 0, cutAt = 0;
     let fitted = true;
+
+    // Words of earlier pictures at this scale: how they were cut.
+    let cuts = new Map();
 
     function letters() {
       frame = 0;
@@ -22,12 +25,32 @@
       if (!view || lettered === scale) {
         return;
       }
+      if (cutAt !== scale) {
+        cuts = new Map();
+        cutAt = scale;
+      }
       lettered = scale;
-      for (const text of view.querySelectorAll('text[data-room]')) {
+      const texts = [...view.querySelectorAll('text[data-room]')];
+      for (const text of texts) {
         if (text.dataset.whole === undefined) {
           text.dataset.whole = text.textContent;
         }
-        shorten(text, Number(text.dataset.room));
+      }
+      const unknown = texts.filter(function (text) {
+        return !cuts.has(keyOf(text));
+      });
+      // All writes, then all reads: the browser lays out the page once.
+      for (const text of unknown) {
+        write(text, {words: text.dataset.whole});
+      }
+      const lengths = unknown.map(function (text) {
+        return text.getComputedTextLength();
+      });
+      unknown.forEach(function (text, i) {
+        cuts.set(keyOf(text), cut(text, lengths[i]));
+      });
+      for (const text of texts) {
+        write(text, cuts.get(keyOf(text)));
       }
     }
 
@@ -174,20 +197,30 @@
     }).observe(box);
   }
 
-  // Squeezes a text that has too little room, or cuts it.
-  function shorten(text, room) {
-    const signs = [...text.dataset.whole];
-    text.removeAttribute('textLength');
-    text.textContent = text.dataset.whole;
-    let length = text.getComputedTextLength();
-    if (length > room * MOST_SQUEEZED) {
-      text.textContent = signs.slice(0, Math.max(1, Math.floor(
-        signs.length * room / length) - 1)).join('') + '…';
-      length = text.getComputedTextLength();
+  function keyOf(text) {
+    return text.dataset.room + ' ' + text.dataset.whole;
+  }
+
+  // Returns how a text of a length has room: cut, squeezed, or both.
+  function cut(text, length) {
+    const signs = [...text.dataset.whole], room = Number(text.dataset.room);
+    if (length <= room * MOST_SQUEEZED) {
+      return {words: text.dataset.whole, squeezed: length > room && room};
     }
-    if (length > room) {
-      text.setAttribute('textLength', room);
+    const count = Math.max(1, Math.floor(signs.length * room / length) - 1);
+    return {words: signs.slice(0, count).join('') + '…',
+            squeezed: (count + 1) * length / signs.length > room && room};
+  }
+
+  function write(text, found) {
+    if (text.textContent !== found.words) {
+      text.textContent = found.words;
+    }
+    if (found.squeezed) {
+      text.setAttribute('textLength', found.squeezed);
       text.setAttribute('lengthAdjust', 'spacingAndGlyphs');
+    } else {
+      text.removeAttribute('textLength');
     }
   }
 
