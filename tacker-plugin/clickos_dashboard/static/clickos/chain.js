@@ -73,11 +73,12 @@
     [counters, ...counters.hops].forEach(function (each, number) {
       const found = rates(hops[number], number, atMs, each);
       fill(hops[number].row, each, found);
+      // The chain as a whole has no ports, so no line of what comes out.
       plots[number].add(words.in, atMs, found.in);
+      plots[number].add(words.dropped, atMs, found.dropped);
       if (number) {
         plots[number].add(words.out, atMs, found.out);
       }
-      plots[number].add(words.dropped, atMs, found.dropped);
     });
     draw(atMs);
   }

@@ -58,7 +58,7 @@ def networks(names=NETWORKS):
         'admin_state_up': True, 'subnets': []}) for name in names]
 
 
-def counted(server_id, points, packets):
+def counted(server_id, points, packets, dropped=0):
     """Return {request: answer of clickos-api} for a guest's ports.
 
     :param points: MAC addresses
@@ -67,7 +67,7 @@ def counted(server_id, points, packets):
         {'id': each, 'mac_address': each, 'link_up': True, 'counters': {
             'rx_packets': packets, 'rx_bytes': 100 * packets,
             'tx_packets': 2 * packets, 'tx_bytes': 200 * packets,
-            'dropped_full': packets // 100}} for each in points]}}
+            'dropped_full': dropped}} for each in points]}}
 
 
 class Project:
@@ -116,10 +116,17 @@ class Project:
                 self._test.cloud.answers.update(counted(
                     key('server', name, n),
                     [mac(name, n, point) for point, _network in points],
-                    packets * (at + 1)))
+                    packets * (at + 1), packets if name == 'nat' else 0))
 
     def _chain(self, answers):
         answers.update(test_chains.answers(HOPS))
+        answers[f'GET {SFC}port_chains']['port_chains'][0][
+            'flow_classifiers'] = ['flow']
+        answers[f'GET {SFC}flow_classifiers'] = {'flow_classifiers': [{
+            'id': 'flow', 'ethertype': 'IPv4', 'protocol': 'tcp',
+            'source_ip_prefix': '10.0.0.0/24',
+            'destination_port_range_min': 80,
+            'destination_port_range_max': 80}]}
         answers[f'GET {SFC}port_pairs'] = {'port_pairs': [
             {'id': f'pair-{hop}', 'ingress': key('port', hop, 0, 'in'),
              'egress': key('port', hop, 0, 'out')} for hop in HOPS]}
