@@ -145,11 +145,11 @@ def described(network, chain):
         'network': network.get_network(of_port).name if pairs else '',
         'direction': ('both ways: answers take the hops in the opposite order'
                       if symmetric else 'one way: answers go straight'),
-        'classifiers': [_classifier(network.get_sfc_flow_classifier(key))
+        'classifiers': [classifier(network.get_sfc_flow_classifier(key))
                         for key in chain.flow_classifiers]}
 
 
-def _classifier(flow):
+def classifier(flow):
     """Return a flow classifier as --classifier takes it."""
     words = [(key.replace('_', '-'), getattr(flow, key, None))
              for key in _CLASSIFIER]

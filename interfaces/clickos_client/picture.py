@@ -124,14 +124,18 @@ def _place(graph):
 
 def _draw_element(root, box, element):
     x, y, width = box
-    group = ElementTree.SubElement(root, 'g', {'class': 'element'})
+    group = ElementTree.SubElement(root, 'g', {
+        'class': 'element lossy' if element.drops else 'element'})
     ElementTree.SubElement(group, 'title').text = (
         f'{element.name} :: {element.kind}, {element.drops} drops')
     ElementTree.SubElement(group, 'rect', {
         'x': f'{x:.0f}', 'y': f'{y:.0f}', 'width': f'{width:.0f}',
         'height': str(_HEIGHT), 'rx': '4'})
-    _text(group, x + 10, y + 18, element.name)
-    _text(group, x + 10, y + 35, element.kind, 'class')
+    for at, text, kind in ((18, element.name, 'name'),
+                           (35, element.kind, 'class')):
+        # A page that shows the picture smaller cuts what has no room.
+        _text(group, x + 10, y + at, text, kind).set(
+            'data-room', f'{width - 14:.0f}')
     if element.drops:
         _text(group, x, y + _HEIGHT + 13, f'{si(element.drops)} drops',
               'drops')
@@ -158,11 +162,16 @@ def _draw_connection(root, boxes, connection, rate, top):
              f' {end[0] - bend:.0f} {end[1]:.0f}'
              f' {end[0]:.0f} {end[1]:.0f}'})
     if rate:
-        _text(group, start[0] + 6, start[1] - 5, si(rate.packets_s), 'rate')
+        # The words of further outputs stand below the first edge.
+        rise = -5 + 17 * min(connection.origin[1], 3)
+        _text(group, start[0] + 6, start[1] + rise, si(rate.packets_s),
+              'rate')
 
 
 def _text(parent, x, y, text, kind=None):
     attributes = {'x': f'{x:.0f}', 'y': f'{y:.0f}'}
     if kind:
         attributes['class'] = kind
-    ElementTree.SubElement(parent, 'text', attributes).text = text
+    found = ElementTree.SubElement(parent, 'text', attributes)
+    found.text = text
+    return found

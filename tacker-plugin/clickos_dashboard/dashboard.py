@@ -10,7 +10,8 @@ class NetworkFunctions(horizon.Dashboard):
 
     name = _('Network functions')
     slug = 'clickos'
-    panels = ('overview', 'packages', 'vnfs', 'guests', 'chains')
+    panels = ('overview', 'topology', 'packages', 'vnfs', 'guests',
+              'chains')
     default_panel = 'overview'
     permissions = ('openstack.services.nfv-orchestration',)
 

@@ -31,22 +31,31 @@ def _refusals():
 
 @dataclasses.dataclass(frozen=True)
 class Hop:
-    """A hop: the id of its group, its name, its place among the others."""
+    """A hop: the id of its group, its name, its place among the others.
+
+    :ivar ports: ids of the ports of its pairs, if they were asked for
+    """
 
     id: str
     name: str
     first: bool
     last: bool
+    ports: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class Chain:
-    """A chain and its Hops in order."""
+    """A chain and its Hops in order.
+
+    :ivar classifiers: texts that say which packets it steers, if they were
+        asked for
+    """
 
     id: str
     name: str
     symmetric: bool
     hops: tuple
+    classifiers: tuple = ()
 
     @property
     def path(self):
@@ -62,10 +71,39 @@ def all_chains(request):
 
 
 @_refusals()
+def chains_with_ports(request):
+    """List the chains of the project, whose hops have ports."""
+    network = _network(request)
+    project_id = network.get_project_id()
+    return _shown(network, [
+        chain for chain in network.sfc_port_chains()
+        if chain.project_id in (None, project_id)], has_ports=True)
+
+
+@_refusals()
 def chain(request, chain_id):
     """Return a Chain."""
     network = _network(request)
     return _shown(network, [chains.find(network, str(chain_id))])[0]
+
+
+@_refusals()
+def whole_chain(request, chain_id):
+    """Return a Chain with its packets, whose hops have ports."""
+    network = _network(request)
+    found = chains.find(network, str(chain_id))
+    wanted = found.flow_classifiers or ()
+    flows = {flow.id: flow for flow in
+             (network.sfc_flow_classifiers() if wanted else ())}
+    return dataclasses.replace(
+        _shown(network, [found], has_ports=True)[0], classifiers=tuple(
+            chains.classifier(flows[key]) for key in wanted if key in flows))
+
+
+@_refusals()
+def network_name(request, network_id):
+    """Return the name of a network, or its id."""
+    return _network(request).get_network(network_id).name or network_id
 
 
 def counters(request, chain_id):
@@ -164,16 +202,21 @@ def _network(request):
     return network
 
 
-def _shown(network, found):
-    names = {group.id: group.name or group.id
-             for group in network.sfc_port_pair_groups()}
-    return [_chain(each, names) for each in found]
+def _shown(network, found, has_ports=False):
+    groups = {group.id: group for group in network.sfc_port_pair_groups()}
+    names = {key: group.name or key for key, group in groups.items()}
+    ends = {pair.id: (pair.ingress, pair.egress)
+            for pair in network.sfc_port_pairs()} if has_ports else {}
+    ports = {key: tuple(dict.fromkeys(port for pair in group.port_pairs or ()
+                                      for port in ends.get(pair, ())))
+             for key, group in groups.items()}
+    return [_chain(each, names, ports) for each in found]
 
 
-def _chain(found, names):
+def _chain(found, names, ports):
     groups = found.port_pair_groups
     hops = tuple(Hop(group, names.get(group, group), place == 0,
-                     place == len(groups) - 1)
+                     place == len(groups) - 1, ports.get(group, ()))
                  for place, group in enumerate(groups))
     symmetric = (found.chain_parameters or {}).get('symmetric')
     return Chain(found.id, found.name or found.id, bool(symmetric), hops)

@@ -16,9 +16,11 @@ from openstack_dashboard.api import neutron
 
 from clickos_dashboard.api import chains
 from clickos_dashboard.api import tacker
+from clickos_dashboard.chains import detail
 from clickos_dashboard.chains import forms as chain_forms
 from clickos_dashboard.chains import tables as chain_tables
 from clickos_dashboard import exceptions as our_exceptions
+from clickos_dashboard.overview import traffic
 from clickos_dashboard import paging
 
 _INDEX = 'horizon:clickos:chains:index'
@@ -41,21 +43,24 @@ class IndexView(paging.PagedView):
 
 
 class _ChainMixin(object):
-    """A page about one chain."""
+    """A page about one chain; read asks for it."""
+
+    read = staticmethod(chains.chain)
 
     @functools.cached_property
     def chain(self):
         """The chain of the address; one of another project is none."""
         try:
-            return chains.chain(self.request, self.kwargs['chain_id'])
+            return self.read(self.request, self.kwargs['chain_id'])
         except Exception:
             exceptions.handle(self.request, _('There is no such chain.'),
                               redirect=reverse(_INDEX))
 
 
 class DetailView(_ChainMixin, tables.DataTableView):
-    """A chain's page: its hops, and their rates."""
+    """A chain's page: its packets, its hops, and their rates."""
 
+    read = staticmethod(chains.whole_chain)
     table_class = chain_tables.Hops
     template_name = 'clickos/chain.html'
     page_title = '{{ chain.name }}'
@@ -65,10 +70,24 @@ class DetailView(_ChainMixin, tables.DataTableView):
         return list(self.chain.hops)
 
     def get_context_data(self, **kwargs):
-        """Add the chain."""
+        """Add the chain, its network, and whose ports its hops have."""
         context = super().get_context_data(**kwargs)
-        context['chain'] = self.chain
+        found = self._ask(
+            lambda request: detail.read(request, self.chain),
+            detail.unknown(self.chain), _('Neutron does not list ports.'))
+        network = found.network_id and self._ask(
+            lambda request: chains.network_name(request, found.network_id),
+            found.network_id, _('Neutron does not show the network.'))
+        context.update(chain=self.chain, detail=found, network=network,
+                       guests_a_time=traffic.MOST)
         return context
+
+    def _ask(self, question, nothing, complaint):
+        try:
+            return question(self.request)
+        except Exception:
+            exceptions.handle(self.request, complaint)
+            return nothing
 
 
 class _FormView(forms.ModalFormView):

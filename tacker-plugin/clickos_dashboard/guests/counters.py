@@ -5,6 +5,7 @@ The switch counts at the ports, the elements count in their handlers. The
 page makes rates of two answers.
 """
 
+import logging
 import time
 
 from django.core.cache import cache
@@ -12,9 +13,11 @@ from django.http import JsonResponse
 from django.views.decorators import http
 from horizon import decorators
 
+from clickos_dashboard.api import ports as known_ports
 from clickos_dashboard.api import sessions
 from clickos_dashboard import exceptions
 
+LOG = logging.getLogger(__name__)
 #: Last parts of handlers that count up.
 _COUNT = ('count', 'byte_count', 'drops')
 #: Handlers that one answer reads, by one request.
@@ -43,9 +46,34 @@ def ports(client, server_id):
     return [_port(port) for port in client.list_ports(server_id)]
 
 
+def named_ports(request, client, server_id):
+    """Return the ports with the names of their connection points."""
+    key = f'clickos-points-{request.user.id}-{server_id}'
+    names = cache.get(key)
+    if names is None:
+        names = _point_names(request, server_id)
+        cache.set(key, names, _KEPT_S)
+    found, seen = ports(client, server_id), set()
+    for port in found:
+        name = names.get(port['mac'], port['mac'])
+        port['name'] = f'{name} {port["mac"]}' if name in seen else name
+        seen.add(name)
+    return found
+
+
+def _point_names(request, server_id):
+    """Return {MAC: name}; counters need no Neutron."""
+    try:
+        return known_ports.names(request, server_id)
+    except Exception:
+        LOG.warning('Ports of server %s have no names', server_id,
+                    exc_info=True)
+        return {}
+
+
 def _counters(request, server_id):
     client = sessions.clickos(request)
-    return {'ports': ports(client, server_id),
+    return {'ports': named_ports(request, client, server_id),
             'handlers': [{'name': name, 'value': value} for name, value
                          in _handlers(request, client, server_id)],
             'at_ms': round(time.monotonic() * 1000)}

@@ -129,7 +129,7 @@ class Counters(GuestTab):
         context = super().get_context_data(request, **kwargs)
         client = sessions.clickos(request)
         context['ports'] = self.ask(
-            lambda server: counters.ports(client, server),
+            lambda server: counters.named_ports(request, client, server),
             _('The switch does not show the ports.'), [])
         return context
 

@@ -14,6 +14,8 @@ from clickos_dashboard.guests import counters
 
 #: Guests of one answer; each takes clickos-api 0.14 s on an idle machine.
 MOST = 6
+#: What scripts get of each port.
+_PORT = ('mac', 'rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes', 'drops')
 
 
 @http.require_GET
@@ -38,6 +40,8 @@ def _guest(client, server_id):
     except api.ClickOSError as exc:
         return {'id': server_id, 'error': str(exc)}
     return {'id': server_id, 'at_ms': round(time.monotonic() * 1000),
+            'ports': [{name: port[name] for name in _PORT}
+                      for port in ports],
             'sent': sum(port['rx_packets'] for port in ports),
             'received': sum(port['tx_packets'] for port in ports),
             'dropped': sum(port['drops'] for port in ports)}

@@ -87,6 +87,18 @@ class PagesTest(RunTest):
     def test_the_picture_of_a_graph(self):
         self.open(hostile.addresses()['guests:detail'])
         self.see('#clickos-graph svg .element')
+        self.assertIn(hostile.MARK, self.script(
+            'return document.querySelector("#clickos-graph .element title")'
+            '.textContent'))
+        self.check()
+
+    def test_the_picture_of_a_project(self):
+        self.open(hostile.addresses()['topology:index'])
+        for place in ('.lane', '.edge', '.box'):
+            self.see(f'#clickos-topology {place}')
+            self.assertIn(hostile.MARK, self.script(
+                'return document.querySelector(arguments[0] + " title")'
+                '.textContent', f'#clickos-topology {place}'))
         self.check()
 
     def test_rates_of_a_chain(self):
@@ -103,7 +115,9 @@ class PagesTest(RunTest):
         self.cloud.answers[path] = {
             **self.cloud.answers[path],
             'vnfInstanceName': f'second {hostile.EVIL}'}
-        self.until(lambda: self.see(_ROW).text.startswith('second'),
+        self.until(lambda: 'second' in self.script(
+            'const row = document.querySelector(arguments[0]);'
+            ' return row ? row.textContent : "";', _ROW),
                    'the row does not change')
         self.check()
 

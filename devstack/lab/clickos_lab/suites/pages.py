@@ -30,6 +30,7 @@ _TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 #: Page by page: its address, with {vnf} and {package}.
 _PAGES = {
     'overview': '/clickos/',
+    'topology': '/clickos/topology/',
     'packages': '/clickos/packages/',
     'catalog': '/clickos/packages/catalog',
     'package': '/clickos/packages/{package}/',

@@ -26,6 +26,13 @@ _WIDTH = 'return document.documentElement.scrollWidth'
 #: A label of an edge that is not zero.
 _BUSY = ('return [...document.querySelectorAll("#clickos-graph .rate")]'
          '.some(e => e.textContent !== "0")')
+#: Both edges of a VNF of a name have packets.
+_BOTH_EDGES = '''
+const rows = [...document.querySelectorAll('#clickos-points tbody tr')].filter(
+  row => row.cells[0].textContent === arguments[0]);
+return rows.length === 2 && rows.every(
+  row => !['–', '0'].includes(row.cells[5].textContent));
+'''
 
 
 class MainJobTest(unittest.TestCase):
@@ -135,7 +142,8 @@ class MainJobTest(unittest.TestCase):
         window = self.browser
         window.driver.set_window_size(_NARROW, 900)
         for path in ('/clickos/', '/clickos/packages/', '/clickos/chains/',
-                     '/clickos/guests/', '/clickos/vnfs/'):
+                     '/clickos/topology/', '/clickos/guests/',
+                     '/clickos/vnfs/'):
             window.open(path)
             window.see('#content_body h1')
             window.judge()
@@ -161,12 +169,30 @@ class MainJobTest(unittest.TestCase):
             'no edge has a rate')
         self.browser.judge()
         self.browser.picture('graph')
+        self.watch_the_topology()
         self.browser.open('/clickos/')
         self.browser.until(self.busy, 'the overview has no rate')
         self.browser.judge()
         self.browser.picture('overview')
         sent, received, _ = ping.result()
         self.assertEqual(sent, received)
+
+    def watch_the_topology(self):
+        """The packets stand at both edges of the firewall, and are named."""
+        window = self.browser
+        window.open('/clickos/topology/')
+        window.until(lambda: window.driver.execute_script(_BOTH_EDGES, _NAME),
+                     'an edge of the firewall has no rate')
+        window.judge()
+        window.picture('topology')
+        window.open('/clickos/vnfs/')
+        window.link(_NAME)
+        window.link('Counters')
+        for point in _GATEWAYS:
+            window.see('#clickos-plots [data-plot=packets]',
+                       f'{point} from the guest')
+        window.judge()
+        window.picture('counters')
 
     def busy(self):
         """Tell whether the overview counts packets."""
@@ -189,6 +215,9 @@ class MainJobTest(unittest.TestCase):
         window.see(_CHAIN_ROW, _NAME)
         window.link(_CHAIN)
         window.see('#clickos-chain tbody', '1/1')
+        window.see('#clickos-steered', 'protocol=udp,destination-port=9')
+        window.see('#clickos-steered a', 'left')
+        window.see('[data-hop="1"] svg', 'pkt/s')
         window.judge()
         window.picture('chain')
         window.open('/clickos/chains/')

@@ -72,9 +72,8 @@ class GuestPagesTest(unittest.TestCase):
         window = self.browser
         window.link('Counters')
         window.see('#clickos-plots [data-plot=packets] svg')
-        window.see('#clickos-plots [data-plot=handlers]', 'seen.count')
+        window.see('#clickos-plots [data-plot=elements]', 'seen.count')
         window.judge()
-        window.picture('counters')
 
     def check(self):
         """The place of a fault leads into the text."""

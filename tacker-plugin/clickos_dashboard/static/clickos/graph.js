@@ -12,9 +12,24 @@
       return;
     }
     error.textContent = '';
-    const fit = document.getElementById('clickos-fit');
-    box.classList.toggle('clickos-fit', fit.checked);
-    box.replaceChildren(document.importNode(root, true));
+    window.clickos.zoom(box).show(document.importNode(root, true));
+    list(root);
+  }
+
+  // Says the same in words: what there was when the list was opened.
+  function list(root) {
+    const details = document.getElementById('clickos-graph-list');
+    const entries = details.querySelector('ul');
+    if (!details.open) {
+      entries.replaceChildren();
+    } else if (!entries.firstChild) {
+      entries.replaceChildren(
+        ...[...root.querySelectorAll('g > title')].map(function (title) {
+          const entry = document.createElement('li');
+          entry.textContent = title.textContent;
+          return entry;
+        }));
+    }
   }
 
   async function ask(box, error) {
@@ -44,11 +59,5 @@
     setTimeout(turn, box && box.firstChild ? EVERY_MS : EVERY_MS / 4);
   }
 
-  document.addEventListener('change', function (event) {
-    if (event.target.id === 'clickos-fit') {
-      document.getElementById('clickos-graph').classList.toggle(
-        'clickos-fit', event.target.checked);
-    }
-  });
   turn();
 }());

@@ -42,7 +42,8 @@ _WORD = EVIL.replace(' ', '')
 def addresses():
     """Return {name: address} of every page."""
     named = {
-        'overview:index': (), 'packages:index': (), 'packages:upload': (),
+        'overview:index': (), 'topology:index': (),
+        'packages:index': (), 'packages:upload': (),
         'packages:catalog': (), 'packages:detail': (cloud.PACKAGE,),
         'vnfs:index': (), 'vnfs:choose': (), 'vnfs:launch': (cloud.PACKAGE,),
         'vnfs:detail': (cloud.VNF,), 'vnfs:update': (cloud.VNF,),
@@ -126,6 +127,11 @@ class HostileTest(base.PageTest):
                       *api.neutron.network_list_for_tenant.return_value):
             thing._apidict['name'] = EVIL
             thing._apidict['name_or_id'] = EVIL
+        for port in api.neutron.port_list.return_value:
+            port._apidict.update({
+                'description': f'clickos-vnf:{cloud.VNF}',
+                'device_id': cloud.SERVER, 'project_id': self.tenant.id,
+                'mac_address': EVIL, 'fixed_ips': [{'ip_address': EVIL}]})
         for place, name, answer in _horizon():
             self.enterContext(mock.patch.object(
                 place, name, autospec=True, return_value=answer))

@@ -90,6 +90,10 @@ class TrafficTest(base.PageTest):
 
     def test_a_guest_has_the_sum_of_its_ports(self):
         (guest,) = self.ask(cloud.SERVER)['guests']
+        (port,) = guest.pop('ports')
+        self.assertEqual({'mac': 'fa:16:3e:00:00:01', 'rx_packets': 10,
+                          'rx_bytes': 600, 'tx_packets': 20,
+                          'tx_bytes': 1200, 'drops': 3}, port)
         del guest['at_ms']
         self.assertEqual({'id': cloud.SERVER, 'sent': 10, 'received': 20,
                           'dropped': 3}, guest)
