@@ -372,13 +372,15 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_handler_read(self, uuid, rid, name, param=''):
         values = self._guest(uuid).get('values', {})
-        return {'value': values.get(name, name + '=1')}
+        return {'value': values.get(name, name + '=' + (param or '1'))}
 
-    def _do_handlers_read(self, uuid, rid, names):
+    def _do_handlers_read(self, uuid, rid, names, params=()):
+        params = params or [''] * len(names)
         return {'values': [
             {'error': {'code': 'no-such-handler', 'message': name}}
             if name.startswith('none.')
-            else self._do_handler_read(uuid, rid, name) for name in names]}
+            else self._do_handler_read(uuid, rid, name, param)
+            for name, param in zip(names, params)]}
 
     def _do_handler_write(self, uuid, rid, writes, timeout_ms,
                           stamp=None, has_secrets=False):
