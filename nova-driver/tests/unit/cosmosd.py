@@ -53,7 +53,7 @@ class FakeCosmosd(fixtures.Fixture):
     def __init__(self, host_kind='process'):
         self.host_kind = host_kind
         self.host_faults = []
-        #: Of the verb strangers.
+        #: Domains that somebody else made.
         self.strangers = []
         #: How many looks find filtered ports closed.
         self.closed_looks = 0
@@ -264,9 +264,6 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_list(self):
         return {'guests': list(self.guests.values())}
-
-    def _do_strangers(self):
-        return {'strangers': self.strangers}
 
     def _do_info(self, uuid):
         return self._guest(uuid)
