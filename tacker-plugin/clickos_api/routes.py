@@ -182,7 +182,11 @@ def blueprint(handlers, limits):
 
     @routes.get('/catalog/<package>')
     def show_package(package):
-        return {'package': handlers.catalog.package(_context(), package)}
+        found = handlers.catalog.package(_context(), package)
+        answer = flask.Response(found.pieces(), mimetype='application/json')
+        answer.content_length = found.length
+        answer.call_on_close(found.file.close)
+        return answer
 
     @routes.get('/chains/<chain_id>')
     def show_chain(chain_id):
