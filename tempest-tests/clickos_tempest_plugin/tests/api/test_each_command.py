@@ -26,8 +26,8 @@ FromDevice(1) -> left :: Counter -> Queue -> ToDevice(0);
 """
 #: Not one packet has a source of this network.
 NOWHERE = 'protocol=udp,source-ip-prefix=192.0.2.0/24'
-#: Neutron refuses two that have packets in common, even during a change.
-ELSEWHERE = 'protocol=udp,source-ip-prefix=198.51.100.0/24'
+#: The same packets and others, so it can only replace the one above.
+WIDER = 'protocol=udp,source-ip-prefix=192.0.0.0/22'
 
 
 class EachCommandTest(typed.CommandLine):
@@ -147,7 +147,7 @@ class EachCommandTest(typed.CommandLine):
         shown, *_ = self.run_all(
             f'chain show {name} -f value',
             f'chain unfuse {name}', f'chain remove {name} {second}',
-            f'chain set {name} --classifier {ELSEWHERE}',
+            f'chain set {name} --classifier {WIDER}',
             f'chain delete {name}')
         self.assertIn('fused in', shown)
 

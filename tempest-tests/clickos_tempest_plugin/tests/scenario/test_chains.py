@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of networking-sfc steer packets through guests."""
 
+from clickos_client import pings
 from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
@@ -153,6 +154,36 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         self.sfc.delete('port_chain', chain)
         waiters.until(lambda: self._is_passed_by(first), bool,
                       'packets go straight')
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e5c')
+    def test_an_overlapping_classifier_replaces_another_without_a_gap(self):
+        first, one = self.make_hop()
+        chain = self.make_chain([one])
+        self.assertHops(chain, 1)
+        self.assertFalse(self._is_passed_by(first))
+        before = [self.passed(first, name) for name in ('right', 'left')]
+        ping = self.client.ping(self.server)
+        # The first one is wider, the second one narrower, the last the same.
+        for values in ({'source_ip_prefix': f'{self.client.ip}/32'},
+                       {'protocol': 'icmp'}, {'protocol': 'icmp'}):
+            flow = self.make('flow_classifier', **{
+                'source_ip_prefix': f'{self.client.ip}/32', **values})
+            self.sfc.update('port_chain', chain, flow_classifiers=[flow])
+            self.assertEqual([flow], self.sfc.show(
+                'port_chain', chain)['flow_classifiers'])
+            ping.wait(max(pings.answered(ping.text()), default=0) + 5)
+        found = ping.result()
+        bounds.hold('max_chain_change_lost_pings', len(found.lost))
+        # Each request and its answer took the hop: no packet went past it.
+        after = [self.passed(first, name) for name in ('right', 'left')]
+        self.assertGreaterEqual(
+            min(now - then for now, then in zip(after, before)),
+            len(pings.answered(ping.text())))
+        other = self.make('flow_classifier', protocol='icmp')
+        self.assertRaises(
+            exceptions.BadRequest, self.sfc.create, 'port_chain',
+            port_pair_groups=[one], flow_classifiers=[other])
 
     def _is_passed_by(self, server_id):
         """Ping, and tell if a wire counted no frame."""
