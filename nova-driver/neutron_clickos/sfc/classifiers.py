@@ -2,8 +2,8 @@
 """The service plugin ``vale_flow_classifier``: networking-sfc's, less strict.
 
 networking-sfc refuses a new flow classifier that has packets in common with
-any other one. So a chain could get no classifier that overlaps its own: the
-old one has to stay until the chain has the new one, or packets pass by.
+any other one. So a chain could get no classifier that overlaps its own. The
+old one stays until the chain has the new one, or packets pass by.
 """
 
 from networking_sfc.services.flowclassifier import plugin
@@ -12,8 +12,8 @@ from networking_sfc.services.flowclassifier import plugin
 class FlowClassifierPlugin(plugin.FlowClassifierPlugin):
     """Lets classifiers of a project overlap while they are in no chain.
 
-    networking-sfc compares the classifiers of a chain with those of all other
-    chains when the chain gets them. That comparison stays.
+    networking-sfc still compares the classifiers of a chain with those of all
+    other chains when the chain gets them.
     """
 
     @classmethod
