@@ -6,7 +6,7 @@
 //! the path of a frame.
 #![forbid(unsafe_code)]
 
-mod capture;
+pub mod capture;
 mod chain;
 pub mod control;
 mod decided;
