@@ -4,6 +4,7 @@
 import base64
 import dataclasses
 import json
+import typing
 
 from clickos_client import catalog
 
@@ -24,7 +25,7 @@ class Package:
     """
 
     name: str
-    file: object
+    file: typing.BinaryIO
     size: int
 
     @property
