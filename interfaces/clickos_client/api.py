@@ -190,24 +190,28 @@ class Client:
         """List ports as [{'id', 'mac_address', 'link_up', 'counters'}]."""
         return self._call('ports', 'GET', guest, '/ports')
 
-    def read(self, guest, name, max_age=None):
+    def read(self, guest, name, max_age=None, parameter=None):
         """Return the value of a handler.
 
         :param max_age: seconds that the value may be old; None for a new one
+        :param parameter: for a handler that takes one; its answer is new
         """
+        more = {'parameter': parameter} if parameter else {}
         return self._call('value', 'GET', guest, _handler(name),
-                          query=_age(max_age))
+                          query={**more, **_age(max_age)})
 
     def read_many(self, guest, names, max_age=None):
         """Return {name: value or ClickOSError}, read with few requests.
 
+        :param names: each a name or a tuple (name, parameter)
         :param max_age: as of read()
         """
         names, found = list(dict.fromkeys(names)), {}
         for at in range(0, len(names), limits.READS):
+            some = names[at:at + limits.READS]
             answer = self._call('values', 'POST', guest, '/reads', {
-                'names': names[at:at + limits.READS], **_age(max_age)})
-            found |= _values(answer)
+                'names': some, **_age(max_age)})
+            found |= _values(some, answer)
         return found
 
     def write(self, guest, name, value):
@@ -446,14 +450,14 @@ def _age(max_age):
     return {} if max_age is None else {'max_age': max_age}
 
 
-def _values(answer):
+def _values(names, answer):
     """Return {name: value or ClickOSError} of the answer to several reads."""
     try:
-        return {each['name']: each['value'] if 'value' in each
+        return {name: each['value'] if 'value' in each
                 else ClickOSError(int(each['error']['status']),
                                   str(each['error']['code']),
                                   str(each['error']['message']))
-                for each in answer}
+                for name, each in zip(names, answer, strict=True)}
     except (KeyError, TypeError, ValueError):
         raise ks_exc.ClientException('clickos-api gave an answer that cannot'
                                      ' be understood')

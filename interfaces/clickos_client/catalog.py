@@ -8,6 +8,7 @@ published gets an id of its own.
 import dataclasses
 import functools
 import io
+import os
 import pathlib
 import re
 import stat
@@ -49,14 +50,29 @@ def content(folder, name):
 
     :raises CatalogError: if there is no such package, or it is too large
     """
+    file, size = opened(folder, name)
+    with file:
+        return file.read(size)
+
+
+def opened(folder, name):
+    """Open a package; return the file and its size in bytes.
+
+    :raises CatalogError: as content()
+    """
     path = next((each for each in _paths(folder)
                  if each.stem == name and _look(each)), None)
     if path is None:
         raise CatalogError(f'{name[:64]}: no such package in the catalog')
     try:
-        return _bytes(path)
+        file = open(path, 'rb')
     except OSError as exc:
         raise CatalogError(f'{path.name}: {exc.strerror}')
+    size = os.fstat(file.fileno()).st_size
+    if size > MAX_BYTES:
+        file.close()
+        raise CatalogError(_too_large(path))
+    return file, size
 
 
 def with_fresh_id(csar):
@@ -111,5 +127,9 @@ def _bytes(path):
     with open(path, 'rb') as file:
         found = file.read(MAX_BYTES + 1)
     if len(found) > MAX_BYTES:
-        raise CatalogError(f'{path.name}: more than {MAX_BYTES} bytes')
+        raise CatalogError(_too_large(path))
     return found
+
+
+def _too_large(path):
+    return f'{path.name}: more than {MAX_BYTES} bytes'

@@ -12,6 +12,8 @@ READ_BYTES = 256 * 1024
 MAX_AGE_S = 60
 #: Characters of a handler's name, with its element: NAME_MAX there.
 HANDLER_NAME = 255
+#: Bytes of the parameter of a read: MAX_PARAM of cosmos-proto.
+PARAMETER_BYTES = 255
 #: Bytes of all values of one request. JSON may write a byte in six, and
 #: cosmosd takes a line of 4 MiB.
 VALUES_BYTES = 512 * 1024

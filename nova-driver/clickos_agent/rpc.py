@@ -79,22 +79,30 @@ class Endpoint:
         return self._client.handler_list(_uuid(server_id))
 
     @_plain
-    def handler_read(self, server_id=None, name=None):
-        """:returns: ``value``, the text the handler gave"""
-        return self._client.handler_read(_uuid(server_id), _name(name))
+    def handler_read(self, server_id=None, name=None, param=None):
+        """Read a handler.
+
+        :param param: for a handler that takes a parameter
+        :returns: ``value``, the text the handler gave
+        """
+        more = {} if param is None else {'param': _param(param, 'param')}
+        return self._client.handler_read(_uuid(server_id), _name(name),
+                                         **more)
 
     @_plain
-    def handlers_read(self, server_id=None, names=None):
+    def handlers_read(self, server_id=None, names=None, params=None):
         """Read handlers in one request to the guest's host.
 
         :param names: list of at most 64 names.
+        :param params: list of a parameter for each name, '' without one.
         :returns: ``values`` in this order, each {'value': text} or
             {'error': {'code', 'message'}}
         """
         if not isinstance(names, list) or not 1 <= len(names) <= limits.READS:
             raise BadRequest('names: expected 1 to %d names' % limits.READS)
-        return self._client.handlers_read(_uuid(server_id),
-                                          [_name(name) for name in names])
+        more = {} if params is None else {'params': _params(params, names)}
+        return self._client.handlers_read(
+            _uuid(server_id), [_name(name) for name in names], **more)
 
     @_plain
     def handler_write(self, server_id=None, attempt=None, writes=None,
@@ -207,6 +215,23 @@ def _name(value):
         raise BadRequest('name: expected 1 to %d characters'
                          % limits.HANDLER_NAME)
     return value
+
+
+def _param(value, place):
+    if not isinstance(value, str):
+        raise BadRequest(f'{place}: expected a text')
+    size = len(value.encode(errors='surrogatepass'))
+    if size > limits.PARAMETER_BYTES:
+        raise BadRequest(f'{place}: has {size} bytes, the limit is'
+                         f' {limits.PARAMETER_BYTES}')
+    return value
+
+
+def _params(values, names):
+    if not isinstance(values, list) or len(values) != len(names):
+        raise BadRequest(f'params: expected a list of {len(names)} texts')
+    return [_param(value, f'params[{index}]')
+            for index, value in enumerate(values)]
 
 
 def _pairs(writes):

@@ -16,6 +16,8 @@ from nova_clickos.conf import CONF
 from nova_clickos import exception
 
 _GROUP = 'clickos'
+#: Codes of clickos-api that tell of one guest's state, not of the service.
+_OF_A_GUEST = ('no-secret-key', 'internal')
 
 
 class DesiredState:
@@ -80,12 +82,22 @@ class DesiredState:
             raise _failed('clickos-api cannot be asked: %s' % e,
                           exception.ServiceUnavailable)
         if answer.status_code not in expected:
-            kind = (exception.ServiceUnavailable
-                    if _may_pass(answer.status_code)
-                    else exception.GuestNotStarted)
             raise _failed('clickos-api answered %d: %s'
-                          % (answer.status_code, answer.text[:120]), kind)
+                          % (answer.status_code, answer.text[:120]),
+                          _kind(answer))
         return answer
+
+
+def _kind(answer):
+    """Return the exception for an answer that was not expected."""
+    if not _may_pass(answer.status_code):
+        return exception.GuestNotStarted
+    try:
+        code = answer.json()['error']['code']
+    except (ValueError, KeyError, TypeError):   # of the front before it
+        return exception.ServiceUnavailable
+    return (exception.StateUnavailable if code in _OF_A_GUEST
+            else exception.ServiceUnavailable)
 
 
 def _may_pass(status):

@@ -49,6 +49,10 @@ class ServiceUnavailable(GuestNotStarted):
     """A service of the cloud that a start needs does not answer now."""
 
 
+class StateUnavailable(ServiceUnavailable):
+    """A service answers, but not for this guest: it may do so for others."""
+
+
 class UnacceptableServer(exception.InstanceUnacceptable):
     """A server asks for what no ClickOS host has.
 

@@ -13,8 +13,8 @@ from nova_clickos.conf import CONF
 AWAY = 'unavailable'
 #: Verbs that may arrive twice.
 _REPEATABLE = frozenset((
-    'hello', 'host', 'list', 'find', 'info', 'strangers', 'destroy',
-    'console', 'image-list', 'pause', 'unpause', 'vif-list', 'vif-set'))
+    'hello', 'host', 'list', 'info', 'destroy', 'console', 'image-list',
+    'pause', 'unpause', 'vif-list'))
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1
 
 

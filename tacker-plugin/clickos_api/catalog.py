@@ -3,11 +3,52 @@
 
 import base64
 import dataclasses
+import json
+import typing
 
 from clickos_client import catalog
 
 from clickos_api import errors
 from clickos_api import policy
+
+
+#: Bytes that become base64 at a time, a multiple of three.
+_PIECE = 48 * 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class Package:
+    """A package as a JSON text that is made while it is sent.
+
+    :param file: open, for its owner to close
+    :param size: bytes of the package
+    """
+
+    name: str
+    file: typing.BinaryIO
+    size: int
+
+    @property
+    def length(self):
+        """The bytes of the text."""
+        return sum(map(len, self._around())) + (self.size + 2) // 3 * 4
+
+    def pieces(self):
+        """Generate the text in pieces of a bounded size."""
+        before, after = self._around()
+        with self.file:
+            yield before
+            for at in range(0, self.size, _PIECE):
+                piece = self.file.read(min(self.size - at, _PIECE))
+                yield base64.b64encode(piece)
+                if not piece:   # it became shorter: the text ends early
+                    return
+            yield after
+
+    def _around(self):
+        name = json.dumps(self.name)
+        return (f'{{"package": {{"name": {name}, "content": "'.encode(),
+                b'"}}\n')
 
 
 class Catalog:
@@ -28,14 +69,13 @@ class Catalog:
         return [_shown(each) for each in catalog.entries(self._folder)]
 
     def package(self, context, name):
-        """Return a package with its bytes as base64."""
+        """Return a Package, whose caller closes its file."""
         self._policy.require(context, policy.CATALOG_SHOW,
                              context.project_id)
         try:
-            content = catalog.content(self._folder, name)
+            return Package(name, *catalog.opened(self._folder, name))
         except catalog.CatalogError as exc:
             raise errors.NotFound(str(exc), code='no-such-package')
-        return {'name': name, 'content': base64.b64encode(content).decode()}
 
 
 def _shown(entry):

@@ -113,20 +113,21 @@ class Handlers:
                 raise
         return work(self.owned(context, target, rule))
 
-    def read(self, context, target, name, max_age_s=None):
+    def read(self, context, target, read, max_age_s=None):
         """Return the value of one handler, and its age in seconds.
 
+        :param read: states.Read
         :param max_age_s: how old the value may be; None for a new one
         """
         return self._of_guest(
             context, target, policy.READ,
-            lambda server: self._reading.one(server, name, max_age_s))
+            lambda server: self._reading.one(server, read, max_age_s))
 
-    def read_many(self, context, target, names, max_age_s=None):
-        """Return [(name, (value, age) or errors.ApiError)]; see read()."""
+    def read_many(self, context, target, reads, max_age_s=None):
+        """Return [(read, (value, age) or errors.ApiError)]; see read()."""
         return self._of_guest(
             context, target, policy.READ,
-            lambda server: self._reading.several(server, names, max_age_s))
+            lambda server: self._reading.several(server, reads, max_age_s))
 
     def give_flows(self, context, target, to):
         """Let guests go on with the flows of the target's; return how many.

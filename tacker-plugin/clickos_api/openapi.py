@@ -12,7 +12,7 @@ from clickos_client import port_roles
 from clickos_api import states
 from clickos_api import validation
 
-VERSION = '1.9'
+VERSION = '1.10'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -68,6 +68,12 @@ _FUSION = _object(['fusion'], fusion=_object(
         ['name', 'group'], name=_HOP, group=_UUID)}))
 _HANDLER = {'type': 'string', 'maxLength': limits.HANDLER_NAME,
             'pattern': '^([A-Za-z0-9_@/]+[.])?[A-Za-z0-9_]+$'}
+#: Without control characters; the service counts bytes.
+_PARAM = {'type': 'string', 'maxLength': limits.PARAMETER_BYTES,
+          'pattern': r'^[^\x00-\x1f\x7f-\x9f]*$'}
+_READ = {'oneOf': [_HANDLER, {
+    'type': 'array', 'minItems': 2, 'maxItems': 2,
+    'prefixItems': [_HANDLER, _PARAM]}]}
 #: Seconds since the request to the guest for a value.
 _AGE = {'type': 'number', 'minimum': 0}
 _MAX_AGE = {'type': 'number', 'minimum': 0, 'maximum': limits.MAX_AGE_S}
@@ -134,19 +140,21 @@ _OF_A_GUEST = {
             ['writes'], writes={**_WRITES, 'minItems': 1}))},
     '/handlers/{name}': {
         'get': _operation('Read a handler', {200: _object(
-            ['name', 'value'], name=_TEXT, value=_TEXT, age=_AGE)},
-            query=('max_age',)),
+            ['name', 'value'], name=_TEXT, parameter=_TEXT, value=_TEXT,
+            age=_AGE)}, query=('parameter', 'max_age')),
         'put': _operation('Write a handler', _CHANGED,
                           _body(['value'], value=_VALUE))},
     '/reads': {'post': _operation(
         'Read several handlers', {200: _list('values', {'oneOf': [
-            _object(['name', 'value'], name=_TEXT, value=_TEXT, age=_AGE),
-            _object(['name', 'error'], name=_TEXT, error=_object(
+            _object(['name', 'value'], name=_TEXT, parameter=_TEXT,
+                    value=_TEXT, age=_AGE),
+            _object(['name', 'error'], name=_TEXT, parameter=_TEXT,
+                    error=_object(
                 ['code', 'message', 'status'], code=_TEXT, message=_TEXT,
                 status={'type': 'integer'}))]})},
         _body(['names'], max_age=_MAX_AGE, names={
             'type': 'array', 'minItems': 1, 'maxItems': limits.READS,
-            'items': _HANDLER}))},
+            'items': _READ}))},
     '/ports': {'get': _operation('List ports', {200: _list('ports', _object(
         ['id', 'mac_address', 'link_up', 'counters'],
         id={'type': ['string', 'null']}, mac_address=_TEXT,
@@ -253,6 +261,9 @@ _PARAMETERS = {
         'type': 'string', 'minLength': 1,
         'maxLength': validation.PROJECT_LENGTH},
         'description': 'Whose state it has to be, if a service asks'},
+    'parameter': {'name': 'parameter', 'in': 'query', 'schema': _PARAM,
+                  'description': 'For a handler that takes one, such as'
+                                 ' lookup; the answer is always new'},
     'max_age': {'name': 'max_age', 'in': 'query', 'schema': _MAX_AGE,
                 'description': 'Seconds that the value may be old; without'
                                ' it, the guest answers'},

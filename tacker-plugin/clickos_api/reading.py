@@ -17,26 +17,28 @@ class Reading:
         self._operations = operations
         self.values = values.Values()
 
-    def one(self, server, name, max_age_s=None):
+    def one(self, server, read, max_age_s=None):
         """Return (value, age in seconds) of a handler; see several()."""
-        return self._read(server, [name], max_age_s, self._ask_one)[name]
+        return self._read(server, [read], max_age_s, self._ask_one)[read]
 
-    def several(self, server, names, max_age_s=None):
-        """Return [(name, (value, age in seconds) or errors.ApiError)].
+    def several(self, server, reads, max_age_s=None):
+        """Return [(read, (value, age in seconds) or errors.ApiError)].
 
-        :param max_age_s: how old a value may be; None for new ones
+        :param reads: list of states.Read
+        :param max_age_s: how old a value may be; None for new ones. An
+            answer for a parameter is always new
         """
-        found = self._read(server, list(dict.fromkeys(names)), max_age_s,
+        found = self._read(server, list(dict.fromkeys(reads)), max_age_s,
                            self._ask_several)
-        return [(name, found[name]) for name in names]
+        return [(read, found[read]) for read in reads]
 
-    def _read(self, server, names, max_age_s, ask):
-        """Return {name: (value, age) or errors.ApiError}."""
+    def _read(self, server, reads, max_age_s, ask):
+        """Return {read: (value, age) or errors.ApiError}."""
         found = {}
-        for where, inner in self._places(server, names):
+        for where, inner in self._places(server, reads):
             found |= self._kept(where, inner, max_age_s)
-            rest = {name: there for name, there in inner.items()
-                    if name not in found}
+            rest = {read: there for read, there in inner.items()
+                    if read not in found}
             if rest:
                 found |= self._in_turn(where, rest, max_age_s, ask)
         return found
@@ -46,17 +48,19 @@ class Reading:
 
         The same handler has another guest when a chain is fused.
         """
+        names = {read: there.name for read, there in inner.items()
+                 if not read.parameter}
         kept = {} if max_age_s is None else self.values.get(
-            where.id, list(inner.values()), max_age_s)
-        return {name: kept[there] for name, there in inner.items()
-                if there in kept}
+            where.id, list(names.values()), max_age_s)
+        return {read: kept[name] for read, name in names.items()
+                if name in kept}
 
-    def _places(self, server, names):
-        """Return [(Server, {name: name there})]: of a fused chain's hop."""
+    def _places(self, server, reads):
+        """Return [(Server, {read: read there})]: of a fused chain's hop."""
         fused, hop = self._operations.fusing.of_hop(server) or (None, None)
-        there = {name: hop.in_fused(name) for name in names
-                 if hop and hop.in_fused(name)}
-        here = {name: name for name in names if name not in there}
+        there = {read: read._replace(name=hop.in_fused(read.name))
+                 for read in reads if hop and hop.in_fused(read.name)}
+        here = {read: read for read in reads if read not in there}
         return [pair for pair in ((fused, there), (server, here)) if pair[1]]
 
     def _in_turn(self, where, inner, max_age_s, ask):
@@ -66,8 +70,8 @@ class Reading:
         """
         def read():
             kept = self._kept(where, inner, max_age_s)
-            rest = {name: there for name, there in inner.items()
-                    if name not in kept}
+            rest = {read: there for read, there in inner.items()
+                    if read not in kept}
             return kept | (self._asked(where, rest, max_age_s, ask)
                            if rest else {})
         return self._operations.read_waiting(where, read)
@@ -75,19 +79,19 @@ class Reading:
     def _asked(self, where, inner, max_age_s, ask):
         asked_s = time.monotonic()
         answers = dict(zip(inner, ask(where, list(inner.values()))))
-        values_now = {name: answer for name, answer in answers.items()
+        values_now = {read: answer for read, answer in answers.items()
                       if not isinstance(answer, errors.ApiError)}
         if max_age_s is not None:
             self.values.keep(where.id, {
-                inner[name]: value for name, value in values_now.items()},
-                asked_s)
-        return answers | {name: (value, 0)
-                          for name, value in values_now.items()}
+                inner[read].name: value for read, value in values_now.items()
+                if not read.parameter}, asked_s)
+        return answers | {read: (value, 0)
+                          for read, value in values_now.items()}
 
-    def _ask_one(self, server, names):
+    def _ask_one(self, server, reads):
         agent = self._operations.agent
-        return [self._operations.ask(server, agent.handler_read, names[0])]
+        return [self._operations.ask(server, agent.handler_read, reads[0])]
 
-    def _ask_several(self, server, names):
+    def _ask_several(self, server, reads):
         agent = self._operations.agent
-        return self._operations.ask(server, agent.handlers_read, names)
+        return self._operations.ask(server, agent.handlers_read, reads)

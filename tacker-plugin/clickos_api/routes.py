@@ -50,17 +50,19 @@ def blueprint(handlers, limits):
     @routes.get(f'{base}/handlers/<path:name>')
     def read_handler(kind, target_id, name):
         max_age_s = validation.max_age(flask.request.args.get('max_age'))
-        return _read(name, handlers.read(
-            _context(), _target(kind, target_id), validation.handler(name),
-            max_age_s), max_age_s)
+        read = states.Read(validation.handler(name), validation.parameter(
+            flask.request.args.get('parameter', '')))
+        return _read(read, handlers.read(
+            _context(), _target(kind, target_id), read, max_age_s),
+            max_age_s)
 
     @routes.post(f'{base}/reads')
     def read_handlers(kind, target_id):
-        names, max_age_s = validation.reads_body(flask.request.get_data())
+        reads, max_age_s = validation.reads_body(flask.request.get_data())
         found = handlers.read_many(_context(), _target(kind, target_id),
-                                   names, max_age_s)
-        return {'values': [_read(name, each, max_age_s)
-                           for name, each in found]}
+                                   reads, max_age_s)
+        return {'values': [_read(read, each, max_age_s)
+                           for read, each in found]}
 
     @routes.put(f'{base}/handlers/<path:name>')
     def write_handler(kind, target_id, name):
@@ -180,7 +182,11 @@ def blueprint(handlers, limits):
 
     @routes.get('/catalog/<package>')
     def show_package(package):
-        return {'package': handlers.catalog.package(_context(), package)}
+        found = handlers.catalog.package(_context(), package)
+        answer = flask.Response(found.pieces(), mimetype='application/json')
+        answer.content_length = found.length
+        answer.call_on_close(found.file.close)
+        return answer
 
     @routes.get('/chains/<chain_id>')
     def show_chain(chain_id):
@@ -207,13 +213,15 @@ def blueprint(handlers, limits):
     return routes
 
 
-def _read(name, found, max_age_s):
+def _read(read, found, max_age_s):
     """Return what a read of a handler brought."""
+    shown = {'name': read.name, **(
+        {'parameter': read.parameter} if read.parameter else {})}
     if isinstance(found, errors.ApiError):
-        return {'name': name, 'error': {
+        return {**shown, 'error': {
             **errors.body(found)['error'], 'status': found.status}}
     value, age_s = found
-    shown = {'name': name, 'value': value}
+    shown['value'] = value
     if max_age_s is not None:
         shown['age'] = round(age_s, 3)
     return shown

@@ -51,18 +51,27 @@ class Agent:
         return [_handler(host, each)
                 for each in _field(host, answer, 'handlers', list)]
 
-    def handler_read(self, host, server_id, name):
-        """Return the value of a handler as text."""
+    def handler_read(self, host, server_id, read):
+        """Return the value of a handler as text.
+
+        :param read: states.Read
+        """
+        more = {'param': read.parameter} if read.parameter else {}
         answer = self._call(host, 'handler_read', server_id=server_id,
-                            name=name)
+                            name=read.name, **more)
         return _field(host, answer, 'value', str)
 
-    def handlers_read(self, host, server_id, names):
-        """Return texts or errors.ApiError, one for each name, in order."""
+    def handlers_read(self, host, server_id, reads):
+        """Return texts or errors.ApiError, one for each read, in order.
+
+        :param reads: list of states.Read
+        """
+        params = [read.parameter for read in reads]
         answer = self._call(host, 'handlers_read', server_id=server_id,
-                            names=names)
+                            names=[read.name for read in reads],
+                            **({'params': params} if any(params) else {}))
         values = _field(host, answer, 'values', list)
-        if len(values) != len(names):
+        if len(values) != len(reads):
             raise _nonsense(host, values)
         return [_value(host, each) for each in values]
 
@@ -148,8 +157,7 @@ class Agent:
 
     def _call(self, host, method, **arguments):
         has_secrets = 'has_secrets' in arguments
-        version = (rpc.HAS_SECRETS if has_secrets
-                   else rpc.SINCE.get(method, rpc.OLDEST))
+        version = rpc.needed(method, arguments)
         try:
             answer = self._connected(host).prepare(
                 server=host, version=version).call({}, method, **arguments)

@@ -2,9 +2,17 @@
 """Values of desired state, and how changes lead from one to the next."""
 
 import dataclasses
+import typing
 
 #: Words for the status of a change, beside those of outcomes.
 PENDING, APPLIED = 'pending', 'applied'
+
+
+class Read(typing.NamedTuple):
+    """A read of a handler; with a parameter, the answer is no state."""
+
+    name: str
+    parameter: str = ''
 
 
 @dataclasses.dataclass(frozen=True)

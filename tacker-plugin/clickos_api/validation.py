@@ -12,6 +12,7 @@ from clickos_client import limits
 from clickos_client import port_roles
 
 from clickos_api import errors
+from clickos_api import states
 
 ID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 #: [element.]handler; a compound element's parts are joined by '/'.
@@ -25,6 +26,7 @@ SECRET_BYTES = 4096
 #: limits.WRITES, and as many handlers whose writes stay.
 MAX_TOKENS = 16384
 _TOKEN = re.compile(rb'[\[{,:]|"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f]')
 #: A hop of a fused chain: a component of click-combine.
 HOP = re.compile(r'[A-Za-z_][A-Za-z0-9_]{0,31}')
 
@@ -59,6 +61,15 @@ def handler(name, place='handler'):
         raise errors.BadRequest(f'{place}: expected ELEMENT.HANDLER, got'
                                 f' {_shown(name)}')
     return name
+
+
+def parameter(text, place='parameter'):
+    """Return the parameter of a read as it is; '' if it has none."""
+    text = value(text, limits.PARAMETER_BYTES, place)
+    if _CONTROL.search(text):
+        raise errors.BadRequest(f'{place}: expected no control characters,'
+                                f' got {_shown(text)}')
+    return text
 
 
 def value(text, limit_bytes, place='value'):
@@ -101,14 +112,25 @@ def max_age(text):
 
 
 def reads_body(raw):
-    """Return handlers and max_age of the body of a read of several."""
+    """Return a states.Read each and max_age of a read of several."""
     body = _object(raw, ('names',), ('max_age',))
     names = body['names']
     if not isinstance(names, list) or not 1 <= len(names) <= limits.READS:
         raise errors.BadRequest('names: expected a list of 1 to'
                                 f' {limits.READS} handlers')
-    return ([handler(name, f'names[{i}]') for i, name in enumerate(names)],
+    return ([_read(each, f'names[{i}]') for i, each in enumerate(names)],
             max_age(body.get('max_age')))
+
+
+def _read(each, place):
+    """Return the states.Read of NAME or [NAME, PARAMETER]."""
+    if not isinstance(each, list):
+        return states.Read(handler(each, place))
+    if len(each) != 2:
+        raise errors.BadRequest(f'{place}: expected HANDLER or [HANDLER,'
+                                f' PARAMETER], got {_shown(each)}')
+    return states.Read(handler(each[0], f'{place}[0]'),
+                       parameter(each[1], f'{place}[1]'))
 
 
 def writes_body(raw, limit_bytes, max_writes):

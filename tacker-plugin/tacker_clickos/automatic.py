@@ -5,7 +5,6 @@ The watcher calls Tacker's own API as the user of the VNF's VIM. So a heal is
 an operation like any other: listed, notified, within the project's rights.
 """
 
-import collections
 import re
 import time
 
@@ -31,6 +30,8 @@ UNREACHABLE = 'UNREACHABLE'
 #: Most heals of a VNF in a time, so that a broken one does not heal for ever.
 _MOST_HEALS = 5
 _WINDOW_S = 600
+#: vnfd.automatic takes no longer ones.
+_LONGEST_COOLDOWN_S = 86400
 #: A parameter of a heal.
 _ASKED = 'clickos_reboots'
 #: Nova's name of a request, which becomes a part of a path.
@@ -87,6 +88,7 @@ class Healer:
     """Asks for heals, at most _MOST_HEALS of a VNF in _WINDOW_S."""
 
     def __init__(self):
+        #: Of the heals within the window, by VNF.
         self._times = {}
 
     def heal(self, connection, vnf_id, sick, server_ids):
@@ -107,15 +109,16 @@ class Healer:
         cause = ', '.join('%s is %.60s' % each for each in sick.items())
         begun = Tacker(connection).heal(vnf_id, sick, cause[:255], asked)
         if begun or asked:
-            self._times[vnf_id].append(time.monotonic())
+            self._times.setdefault(vnf_id, []).append(time.monotonic())
             LOG.warning('VNF %s heals itself: %s', vnf_id, cause)
         return begun
 
     def _may(self, vnf_id):
-        times = self._times.setdefault(vnf_id, collections.deque())
-        while times and times[0] < time.monotonic() - _WINDOW_S:
-            times.popleft()
-        return len(times) < _MOST_HEALS
+        since = time.monotonic() - _WINDOW_S
+        recent = {each: [at for at in times if at >= since]
+                  for each, times in self._times.items()}
+        self._times = {each: times for each, times in recent.items() if times}
+        return len(self._times.get(vnf_id, ())) < _MOST_HEALS
 
 
 def _reboot(connection, server_ids):
@@ -178,6 +181,17 @@ class Scaler:
 
     def __init__(self):
         self._samples, self._last = {}, {}
+
+    def keep(self, vnf_ids):
+        """Forget all other VNFs; one in an operation may be among them.
+
+        Its last step counts on, as long as any cooldown lasts.
+        """
+        since = time.monotonic() - _LONGEST_COOLDOWN_S
+        self._samples = {key: sample for key, sample in self._samples.items()
+                         if key[0] in vnf_ids}
+        self._last = {vnf_id: last for vnf_id, last in self._last.items()
+                      if vnf_id in vnf_ids or last >= since}
 
     def look(self, connection, vnf_instance):
         """Read the guests of a VNF, and scale it by a step if need be."""

@@ -106,6 +106,7 @@ class Watcher(object):
         vnf_ids = {each.id for group in by_vim.values() for each in group}
         found.keep('vnf', vnf_ids)
         self._silence.keep(vnf_ids)
+        self._scaler.keep(vnf_ids)
         for vim_id, vnf_instances in by_vim.items():
             with found.tried('vim', vim_id):
                 self._look_at(context, vim_id, vnf_instances)

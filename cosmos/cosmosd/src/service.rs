@@ -13,7 +13,9 @@ use crate::devices;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
-use crate::spec::{Spec, check_config, check_handler, check_param, check_timeout, check_writes};
+use crate::spec::{
+    Spec, check_config, check_handler, check_param, check_reads, check_timeout, check_writes,
+};
 use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{
@@ -371,12 +373,11 @@ impl CosmosService {
     }
 
     fn read_many(&self, _: &Peer, args: Reads) -> Answer<HandlerValues> {
-        let names = &args.names;
-        names.iter().try_for_each(|name| check_handler(name))?;
+        let reads = check_reads(&args.names, &args.params)?;
         let limit = MAX_READ_BYTES;
         let read = self
             .0
-            .read_many((&args.uuid, args.rid), names, limit, HANDLER_TIMEOUT)?;
+            .read_many((&args.uuid, args.rid), &reads, limit, HANDLER_TIMEOUT)?;
         let values = read.into_iter().map(outcome).collect();
         Ok(Json(HandlerValues { values }))
     }
@@ -584,12 +585,13 @@ mod tests {
         let mut names = vec!["version"; MAX_READS - 2];
         names.insert(5, "fw.nothing");
         names.push("fw.config");
-        let read = |names: &[&str]| {
-            let args = json!({"uuid": uuid(1), "rid": 0, "names": names});
+        let read_with = |names: &[&str], params: &[&str]| {
+            let args = json!({"uuid": uuid(1), "rid": 0, "names": names, "params": params});
             bench
                 .call("handlers-read", args)
                 .map(|answer| answer["values"].clone())
         };
+        let read = |names: &[&str]| read_with(names, &[]);
         let values = read(&names).unwrap();
         let values = values.as_array().unwrap();
         assert_eq!(values.len(), MAX_READS);
@@ -613,6 +615,15 @@ mod tests {
                 .unwrap_err()
                 .message
                 .starts_with("handler name")
+        );
+        let error = read_with(&["version"], &["", ""]).unwrap_err();
+        assert_eq!(error.message, "params: 2 parameters for 1 names");
+        let error = read_with(&["version"], &["a\nb"]).unwrap_err();
+        assert!(error.message.contains("control characters"), "{error}");
+        let values = read_with(&["fw.lookup", "fw.config"], &["192.0.2.1 7", ""]).unwrap();
+        assert_eq!(
+            values,
+            json!([{"value": "192.0.2.1 7"}, {"value": "allow all"}])
         );
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
+use cosmos_proto::MAX_PARAM;
 use vale_proto::Kind;
 
 use crate::error::{Error, Result};
@@ -119,7 +120,37 @@ pub fn check_handler(name: &str) -> Result<()> {
 
 /// Checks what a handler shall read.
 pub fn check_param(param: &str) -> Result<()> {
-    limit("handler parameter", param.len(), 255)
+    limit("handler parameter", param.len(), MAX_PARAM)?;
+    if param.chars().any(char::is_control) {
+        return Err(Error::bad_request(format!(
+            "handler parameter: expected no control characters, got {param:?}"
+        )));
+    }
+    Ok(())
+}
+
+/// Checks several reads and returns the name and the parameter of each.
+pub fn check_reads<'a>(
+    names: &'a [String],
+    params: &'a [String],
+) -> Result<Vec<(&'a str, &'a str)>> {
+    if !params.is_empty() && params.len() != names.len() {
+        let (names, params) = (names.len(), params.len());
+        return Err(Error::bad_request(format!(
+            "params: {params} parameters for {names} names"
+        )));
+    }
+    let params = params
+        .iter()
+        .map(String::as_str)
+        .chain(std::iter::repeat(""));
+    let reads = names.iter().map(String::as_str).zip(params);
+    let check = |(name, param)| {
+        check_handler(name)?;
+        check_param(param)?;
+        Ok((name, param))
+    };
+    reads.map(check).collect()
 }
 
 /// Checks a deadline and converts it.

@@ -191,18 +191,18 @@ impl Toolstack {
         })
     }
 
-    /// Reads handlers by their names, several at a time. Values beyond `limit` bytes in all become
+    /// Reads handlers by their names and parameters, several at a time. Values beyond `limit` bytes in all become
     /// errors.
     pub fn read_many(
         &self,
         (uuid, rid): (&Uuid, u8),
-        names: &[String],
+        reads: &[(&str, &str)],
         limit: usize,
         timeout: Duration,
     ) -> Result<Vec<Result<String>>> {
         let guest = self.table.get(uuid)?;
         self.ask(&guest, rid, timeout, |router| {
-            control::read_many(router, names, limit)
+            control::read_many(router, reads, limit)
         })
     }
 

@@ -307,15 +307,18 @@ class CosmosClient:
         return self._call('handler-read', uuid=uuid, rid=rid, name=name,
                           **more)
 
-    def handlers_read(self, uuid, names, rid=FIRST_ROUTER):
+    def handlers_read(self, uuid, names, rid=FIRST_ROUTER, params=()):
         """Read handlers in one request, each for itself.
 
         :param names: at most 64
+        :param params: a parameter for each name, or none at all; '' for a
+            handler that takes none
         :returns: ``values`` in this order, each {'value': text} or
             {'error': {'code', 'message'}}
         """
+        more = {'params': list(params)} if params else {}
         return self._call('handlers-read', uuid=uuid, rid=rid,
-                          names=list(names))
+                          names=list(names), **more)
 
     def handler_write(self, uuid, writes, rid=FIRST_ROUTER, timeout_ms=10000,
                       stamp=None, has_secrets=False):

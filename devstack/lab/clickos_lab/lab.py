@@ -128,10 +128,14 @@ class Lab:
             if machine.host in self._hosts:
                 with say.step(f'Xen host {machine.host.name}'):
                     machine.start()
+                    self._plug(machine)
                     self._hand_over_keys(settings, machine)
-        if hosts.SECOND_XEN in self._hosts:
-            self._cable.join(self._xens)
         self._start(catalog.tunnels())
+
+    def _plug(self, machine):
+        """Connect a Xen host that has just started with all others."""
+        self._cable.plug(machine, [self._underlay.address(hosts.PROCESS)]
+                         if self._underlay.exists() else [])
 
     def _hand_over_keys(self, settings, machine):
         for user in keys.USERS:
@@ -223,6 +227,7 @@ class Lab:
         if host.is_xen:
             machine = compute.XenCompute(self.state, host)
             machine.power_cut()
+            self._plug(machine)
             settings = _settings.Settings.load(self.state)
             self._hand_over_keys(settings, machine)
         else:
@@ -256,7 +261,7 @@ class Lab:
         self.processes.stop([n for n in names if n in _LAST], timeout_s=30)
         for machine in self._xens:
             self._try(f'Xen host {machine.host.name}', machine.stop)
-        self._try('network between Xen hosts', self._cable.remove)
+        self._try('network of the Xen hosts', self._cable.remove)
         self._try('network between hosts', self._underlay.remove)
         self.processes.kill_strays(self.state.binary('clickos-process'))
         if self.state.settings.exists():

@@ -11,6 +11,8 @@ use crate::guest::{Cpu, Sha256Text, Uuid, Vif, Write, writes};
 pub const VERDICTS: usize = 16;
 /// Handlers of one `handlers-read`.
 pub const MAX_READS: usize = 64;
+/// Bytes of the parameter of a read.
+pub const MAX_PARAM: usize = 255;
 /// Bytes of all values of one `handlers-read`: any value that `handler-read` returns fits alone.
 pub const MAX_READ_BYTES: usize = clickos_protocol::ANSWER_MAX;
 
@@ -233,6 +235,13 @@ pub struct Reads {
     pub rid: u8,
     #[serde(deserialize_with = "names")]
     pub names: Vec<String>,
+    /// A parameter for each of the names, or none at all; it is empty for a handler without one.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "params"
+    )]
+    pub params: Vec<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -276,6 +285,10 @@ fn applied<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
 
 fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
     control_socket::at_most(input, "names", MAX_READS)
+}
+
+fn params<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+    control_socket::at_most(input, "params", MAX_READS)
 }
 
 fn passing<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Passing>, D::Error> {

@@ -34,6 +34,10 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(limits.READ_BYTES, _number(
             'interfaces/clickos-protocol/src/lib.rs', 'ANSWER_MAX.*='))
 
+    def test_parameters_of_reads(self):
+        self.assertEqual(limits.PARAMETER_BYTES, _number(
+            'interfaces/cosmos-proto/src/request.rs', 'MAX_PARAM: usize ='))
+
     def test_names_of_handlers(self):
         self.assertEqual(limits.HANDLER_NAME, _number(
             'cosmos/cosmosd/src/spec.rs', r'"handler name", name.len\(\),'))

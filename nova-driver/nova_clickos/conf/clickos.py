@@ -42,7 +42,9 @@ Seconds after the boot of a host in which the driver repeats starts of guests.
 It repeats a start while clickos-api, Glance or a daemon of the host does not
 answer.
 
-All guests share this time, and nova-compute serves no requests in it. A guest
+All guests share this time, and nova-compute serves no requests in it. If
+clickos-api answers but has no key for a guest's secrets, that guest waits for
+30 s at most. All such guests together wait for half of the time. A guest
 that does not start for another reason, or in this time, makes its server
 ERROR; a hard reboot starts it. 0 means one try for each guest.
 

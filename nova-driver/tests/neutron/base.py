@@ -28,11 +28,13 @@ _TABLES = [model.__table__ for model in (
     allowed_address_pair.AllowedAddressPair, external_net.ExternalNetwork,
     security_models.PortSecurityBinding, flavor.Flavor, l3.FloatingIP,
     l3.Router,
-    models.PortBinding, agent_model.Agent, sfc_db.PortPairGroup,
+    models.PortBinding, agent_model.Agent,
+    flowclassifier_db.FlowClassifier, flowclassifier_db.L7Parameter,
+    sfc_db.PortPairGroup,
     sfc_db.PortPair,
     sfc_db.PortChain, sfc_db.ChainGroupAssoc, sfc_db.ChainClassifierAssoc,
     sfc_db.ChainParameter, sfc_db.ServiceFunctionParam,
-    sfc_db.PortPairGroupParam, flowclassifier_db.FlowClassifier)]
+    sfc_db.PortPairGroupParam)]
 
 
 class MemoryCase(testtools.TestCase):

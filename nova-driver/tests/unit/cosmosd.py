@@ -53,7 +53,7 @@ class FakeCosmosd(fixtures.Fixture):
     def __init__(self, host_kind='process'):
         self.host_kind = host_kind
         self.host_faults = []
-        #: Of the verb strangers.
+        #: Domains that somebody else made.
         self.strangers = []
         #: How many looks find filtered ports closed.
         self.closed_looks = 0
@@ -265,9 +265,6 @@ class FakeCosmosd(fixtures.Fixture):
     def _do_list(self):
         return {'guests': list(self.guests.values())}
 
-    def _do_strangers(self):
-        return {'strangers': self.strangers}
-
     def _do_info(self, uuid):
         return self._guest(uuid)
 
@@ -372,13 +369,15 @@ class FakeCosmosd(fixtures.Fixture):
 
     def _do_handler_read(self, uuid, rid, name, param=''):
         values = self._guest(uuid).get('values', {})
-        return {'value': values.get(name, name + '=1')}
+        return {'value': values.get(name, name + '=' + (param or '1'))}
 
-    def _do_handlers_read(self, uuid, rid, names):
+    def _do_handlers_read(self, uuid, rid, names, params=()):
+        params = params or [''] * len(names)
         return {'values': [
             {'error': {'code': 'no-such-handler', 'message': name}}
             if name.startswith('none.')
-            else self._do_handler_read(uuid, rid, name) for name in names]}
+            else self._do_handler_read(uuid, rid, name, param)
+            for name, param in zip(names, params)]}
 
     def _do_handler_write(self, uuid, rid, writes, timeout_ms,
                           stamp=None, has_secrets=False):

@@ -159,8 +159,8 @@ class ShowChain(_ChainCommand, command.ShowOne):
 class SetChain(_ChainCommand, command.ShowOne):
     """Change the name of a chain, or which packets enter it.
 
-    New classifiers replace the old ones, by one request. Neutron refuses
-    those that have packets in common with the old ones.
+    New classifiers replace the old ones, by one request. They may have
+    packets in common, which pass the hops all the time.
 
     Example: openstack clickos chain set web
     --classifier protocol=tcp,destination-port=443
@@ -183,8 +183,9 @@ class SetChain(_ChainCommand, command.ShowOne):
                 f'chain {shown.line(chain.name)}: nothing to change; give'
                 ' --name or --classifier')
         manager = self.app.client_manager
-        chains.change(network, chain, args.name, [
-            hops.classifier(manager, text) for text in args.classifier])
+        wanted = [hops.classifier(manager, text) for text in args.classifier]
+        with _overlaps(chain):
+            chains.change(network, chain, args.name, wanted)
         return _view(network, chains.find(network, chain.id))
 
 
@@ -391,6 +392,22 @@ def _cloud(manager):
     connection = manager.sdk_connection
     return fusion.Cloud(connection.network, connection.compute,
                         manager.clickos)
+
+
+@contextlib.contextmanager
+def _overlaps(chain):
+    """Say what helps if Neutron refuses classifiers beside the chain's own.
+    """
+    try:
+        yield
+    except sdk_exc.HttpException as exc:
+        text = str(getattr(exc, 'details', None) or exc)
+        if not any(key in text for key in chain.flow_classifiers):
+            raise
+        raise exceptions.CommandError(shown.text(
+            f'{text}; that one is of the chain itself. Neutron accepts both'
+            ' if the operator sets the service plugin vale_flow_classifier'
+            ' instead of flow_classifier'))
 
 
 @contextlib.contextmanager

@@ -23,19 +23,23 @@ _TROUBLE = 2
 _NAME_LENGTH = 64
 
 
-class ShowConfig(guest.GuestCommand):
+class ShowConfig(guest.EachGuestCommand):
     """Print the Click configuration that a guest runs.
 
     The text has no handler writes, which state show lists.
 
-    Example: openstack clickos config show my-firewall > fw.click
+    Examples:
+      openstack clickos config show my-firewall > fw.click
+      openstack clickos config show --vnf edge-firewall --all
     """
 
     def take_action(self, parsed_args):
-        """Ask and print."""
+        """Ask and print; of several guests under their names."""
         manager = self.app.client_manager
-        text = _running(manager, guest.find(manager, parsed_args))
-        self.app.stdout.write(shown.text(text).rstrip('\n') + '\n')
+        for short, target in self.each(parsed_args):
+            text = shown.text(_running(manager, target)).rstrip('\n')
+            self.app.stdout.write(
+                (f'==> {short} <==\n' if short else '') + text + '\n')
 
 
 class CheckConfig(command.Lister):

@@ -89,10 +89,10 @@ class ListEvent(guest.GuestCommand, command.Lister):
             vnf = source.vnf(vnf_id)
             found = [_operation(each)
                      for each in reversed(source.operations(vnf_id))]
-            servers = [(each.server_id, each.vdu) for each in vnf.guests
-                       if each.server_id
-                       and args.vnfc in (None, each.id, each.vdu,
-                                         each.name)]
+            guests = (guest.named(vnf, args.vnfc) if args.vnfc
+                      else vnf.guests)
+            servers = [(each.server_id, each.vdu) for each in guests
+                       if each.server_id]
         else:
             servers = [(guest.server_id(manager, args), args.guest)]
         compute = manager.sdk_connection.compute

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands on a guest, and which one it is."""
 
+import re
+
 from osc_lib import exceptions
 
 from clickos_osc import command
@@ -10,6 +12,14 @@ from clickos_osc import shown
 api = lazy.module('clickos_client.api')
 tacker = lazy.module('clickos_osc.tacker')
 outcomes = lazy.module('clickos_client.outcomes')
+
+
+#: A word that can be a handler's name; an address and a number cannot.
+_NAME = re.compile(r'([A-Za-z0-9_@/]+\.)?[A-Za-z0-9_]*[A-Za-z_][A-Za-z0-9_]*')
+PARAMETER_HELP = (
+    'ELEMENT.HANDLER, such as fw.config. A handler such as lookup takes a'
+    ' parameter: quote both as one word, "routes.lookup 192.0.2.1". Addresses'
+    ' and numbers need no quotes')
 
 
 class GuestCommand(command.Command):
@@ -34,6 +44,32 @@ class GuestCommand(command.Command):
         return parser
 
 
+class EachGuestCommand(GuestCommand):
+    """A command on one guest, or with --all on each guest of a VNF."""
+
+    def get_parser(self, prog_name):
+        """Add --all."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument('--all', action='store_true',
+                            help='All guests of the VNF, by their short'
+                                 ' names')
+        return parser
+
+    def each(self, parsed_args):
+        """List (short name, guest); the name is '' without --all."""
+        return targets(self.app.client_manager, parsed_args)
+
+    def table(self, parsed_args, columns, rows_of):
+        """Return columns and rows; of --all the first column is the guest.
+
+        :param rows_of: returns the rows of a guest
+        """
+        rows = [(name, *row) if name else row
+                for name, target in self.each(parsed_args)
+                for row in rows_of(target)]
+        return ('Guest', *columns) if parsed_args.all else columns, rows
+
+
 def find(manager, args):
     """Return the api.Server or api.Vnf that the arguments name.
 
@@ -49,16 +85,49 @@ def find(manager, args):
 
 
 def targets(manager, args):
-    """List (lead of a name, guest); of --all each guest of the VNF."""
+    """List (short name, guest); of --all each guest of the VNF."""
     if not args.all:
         return [('', find(manager, args))]
+    return [(shown.line(each.name), api.Vnf(vnf_id, each.id))
+            for vnf_id, each in guests(manager, args)]
+
+
+def guests(manager, args):
+    """List (id of the VNF, guest) of the VNF that --all is about."""
     if args.kind != 'vnf' or args.vnfc:
         raise exceptions.CommandError('--all goes with --vnf, and without'
                                       ' --vnfc')
     source = tacker.Tacker(manager)
     vnf = source.vnf(only_vnf(source.ids(args.guest), args.guest))
-    return [(f'{each.name} ', api.Vnf(vnf.id, each.id))
-            for each in vnf.guests]
+    if not vnf.guests:
+        raise exceptions.CommandError(outcomes.no_guest(vnf.id, vnf.launched))
+    return [(vnf.id, each) for each in vnf.guests]
+
+
+def led(name, text):
+    """Put the short name of a guest before a text, if there is one."""
+    return f'{name} {text}' if name else text
+
+
+def reads(words):
+    """Return the handlers that words name: a name, or (name, parameter).
+
+    A parameter follows its name in the same word. A word that cannot be a
+    name is a further part of the parameter before it.
+    """
+    found = []
+    for word in words:
+        name, _, parameter = word.partition(' ')
+        if found and not _NAME.fullmatch(name):
+            found[-1][1].append(word)
+        else:
+            found.append((name, [parameter.strip()] if parameter else []))
+    return [(name, ' '.join(rest)) if rest else name for name, rest in found]
+
+
+def label(read):
+    """Return a read as its user wrote it."""
+    return read if isinstance(read, str) else ' '.join(read)
 
 
 def _vnfc(manager, vnf_id, name):
@@ -126,18 +195,25 @@ def _names(vnf):
                      for each in vnf.guests) or 'none'
 
 
-def values(manager, found, names, max_age=None):
-    """Return {name: value} of handlers of a guest that was found.
+def values(manager, found, words, max_age=None):
+    """Return {name and parameter: value} of handlers of a guest.
 
+    :param words: of the command line; see reads()
     :raises api.ClickOSError: if a handler has no value
     """
-    if len(names) == 1:
-        return {names[0]: manager.clickos.read(found, names[0], max_age)}
-    read = manager.clickos.read_many(found, names, max_age)
+    asked = reads(words)
+    if len(asked) == 1:
+        return {label(asked[0]): _value(manager, found, asked[0], max_age)}
+    read = manager.clickos.read_many(found, asked, max_age)
     for value in read.values():
         if isinstance(value, api.ClickOSError):
             raise value
-    return read
+    return {label(each): value for each, value in read.items()}
+
+
+def _value(manager, found, read, max_age):
+    name, parameter = (read, None) if isinstance(read, str) else read
+    return manager.clickos.read(found, name, max_age, parameter)
 
 
 def find_server(manager, name):

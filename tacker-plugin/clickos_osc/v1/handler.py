@@ -18,13 +18,19 @@ graph = lazy.module('clickos_client.graph')
 limits = lazy.module('clickos_client.limits')
 
 
-class ListHandler(guest.GuestCommand, command.Lister):
+class ListHandler(guest.EachGuestCommand, command.Lister):
     """List the handlers of a guest.
 
-    Examples:
-      openstack clickos handler list --vnf edge-firewall
-      openstack clickos handler list --vnf edge-firewall --element fw
-      openstack clickos handler list --vnf edge-firewall --class Counter
+    Example: openstack clickos handler list --vnf edge-firewall
+
+    Example: openstack clickos handler list --vnf edge-firewall --element
+    fw
+
+    Example: openstack clickos handler list --vnf edge-firewall --class
+    Counter
+
+    Example: openstack clickos handler list --vnf edge-firewall --all
+    --element fw
     """
 
     def get_parser(self, prog_name):
@@ -40,20 +46,24 @@ class ListHandler(guest.GuestCommand, command.Lister):
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
-        manager = self.app.client_manager
-        target = guest.find(manager, parsed_args)
-        with shown.refusals():
-            found = manager.clickos.list_handlers(target)
-        if parsed_args.element:
-            found = [each for each in found
-                     if _element(each) == parsed_args.element]
-        if parsed_args.element_class:
-            names = _of_class(manager.clickos, target,
-                              parsed_args.element_class)
-            found = [each for each in found if _element(each) in names]
-        return (('Handler', 'Read', 'Write'),
-                [(shown.line(each['name']), each['read'], each['write'])
-                 for each in found])
+        clickos = self.app.client_manager.clickos
+
+        def rows_of(target):
+            return [(shown.line(each['name']), each['read'], each['write'])
+                    for each in _handlers(clickos, target, parsed_args)]
+        return self.table(parsed_args, ('Handler', 'Read', 'Write'), rows_of)
+
+
+def _handlers(clickos, target, args):
+    """List the handlers of a guest that the arguments ask for."""
+    with shown.refusals():
+        found = clickos.list_handlers(target)
+    if args.element:
+        found = [each for each in found if _element(each) == args.element]
+    if args.element_class:
+        names = _of_class(clickos, target, args.element_class)
+        found = [each for each in found if _element(each) in names]
+    return found
 
 
 def _element(handler):
@@ -72,15 +82,22 @@ def _of_class(clickos, target, pattern):
             if fnmatch.fnmatchcase(element.kind, pattern)}
 
 
-class ReadHandler(guest.GuestCommand, command.ShowOne):
+class ReadHandler(guest.EachGuestCommand, command.ShowOne):
     """Read handlers of a guest and print their values.
 
     By default the values are printed as they are. With --all each guest of a
     VNF is read, and its short name stands before each handler.
 
-    Examples:
-      openstack clickos handler read --vnf edge fw.config
-      openstack clickos handler read --vnf edge --all -f json passed.count
+    Example: openstack clickos handler read --vnf edge fw.config
+
+    Example: openstack clickos handler read --vnf edge --all -f json
+    passed.count
+
+    Example: openstack clickos handler read --vnf edge-nat blocks.lookup
+    203.0.113.7 4000
+
+    Example: openstack clickos handler read --vnf edge-router
+    "routes.lookup 192.0.2.1" "routes.lookup 198.51.100.1"
     """
 
     @property
@@ -92,9 +109,7 @@ class ReadHandler(guest.GuestCommand, command.ShowOne):
         """Add the arguments."""
         parser = super().get_parser(prog_name)
         parser.add_argument('handler', metavar='<handler>', nargs='+',
-                            help='ELEMENT.HANDLER, such as fw.config')
-        parser.add_argument('--all', action='store_true',
-                            help='Read all guests of the VNF')
+                            help=guest.PARAMETER_HELP)
         parser.add_argument(
             '--max-age', metavar='<seconds>', type=float,
             help='Take values that are at most this old, 0 to'
@@ -104,11 +119,11 @@ class ReadHandler(guest.GuestCommand, command.ShowOne):
     def take_action(self, parsed_args):
         """Ask; return handlers and values."""
         manager, found = self.app.client_manager, {}
-        for lead, target in guest.targets(manager, parsed_args):
+        for short, target in self.each(parsed_args):
             with shown.refusals():
                 values = guest.values(manager, target, parsed_args.handler,
                                       parsed_args.max_age)
-            found.update((lead + name, value)
+            found.update((guest.led(short, name), value)
                          for name, value in values.items())
         return zip(*((shown.line(name), Value(value))
                      for name, value in found.items()))
@@ -139,14 +154,18 @@ def _as_text(values):
     return ''.join(texts)
 
 
-class WriteHandler(guest.GuestCommand):
+class WriteHandler(guest.EachGuestCommand):
     """Write a handler of a guest; it keeps a value over a restart.
 
     A restart does not repeat commands, such as reset, and edits of tables,
-    such as add and remove. The command says so.
+    such as add and remove. The command says so. With --all each guest of a
+    VNF gets the value, one after the other. The command goes on after a
+    refusal, and ends with exit status 1 then.
 
-    Example: openstack clickos handler write --vnf edge-firewall fw.config
-    "allow icmp, deny all"
+    Examples:
+      openstack clickos handler write --vnf edge-firewall fw.config
+      "allow icmp, deny all"
+      openstack clickos handler write --vnf edge --all passed.reset ""
     """
 
     def get_parser(self, prog_name):
@@ -168,18 +187,31 @@ class WriteHandler(guest.GuestCommand):
 
     def take_action(self, parsed_args):
         """Write and say so."""
-        manager = self.app.client_manager
         value = _value(parsed_args)
+        found = self.each(parsed_args)
         if not parsed_args.yes:
             _ask_before_stop(parsed_args.handler)
+        refused = []
+        for short, target in found:
+            try:
+                self._write(parsed_args, short, target, value)
+            except exceptions.CommandError as exc:
+                if not short:
+                    raise
+                refused.append(f'{short}: {exc}')
+        if refused:
+            raise exceptions.CommandError('\n'.join(refused))
+
+    def _write(self, args, short, target, value):
+        """Write to one guest and say so."""
         with shown.refusals():
-            revision = manager.clickos.write(
-                guest.find(manager, parsed_args), parsed_args.handler, value)
-        text = f'{parsed_args.handler}: {_said(revision)}'
-        if parsed_args.format == 'json':
+            revision = self.app.client_manager.clickos.write(
+                target, args.handler, value)
+        text = f'{guest.led(short, args.handler)}: {_said(revision)}'
+        if args.format == 'json':
             text = json.dumps({
-                'revision': revision, 'kept': not (
-                    revision.commands or revision.edits)})
+                **({'guest': short} if short else {}), 'revision': revision,
+                'kept': not (revision.commands or revision.edits)})
         self.app.stdout.write(text + '\n')
 
 

@@ -12,7 +12,7 @@ _COLUMNS = ('Port', 'MAC Address', 'Link', 'Sent Packets', 'Sent Bytes',
             'Received Packets', 'Received Bytes', 'Dropped')
 
 
-class ShowPortStats(guest.GuestCommand, command.Lister):
+class ShowPortStats(guest.EachGuestCommand, command.Lister):
     """List what the switch counted at the ports of a guest.
 
     Sent counts the frames of the guest. Dropped counts by reason.
@@ -21,16 +21,19 @@ class ShowPortStats(guest.GuestCommand, command.Lister):
     A slow receiver makes drops of the reason full.
     A frame to an address of no port is unknown.
 
-    Example: openstack clickos port stats --vnf edge-firewall
+    Examples:
+      openstack clickos port stats --vnf edge-firewall
+      openstack clickos port stats --vnf edge-firewall --all
     """
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
-        manager = self.app.client_manager
-        with shown.refusals():
-            ports = manager.clickos.list_ports(
-                guest.find(manager, parsed_args))
-        return _COLUMNS, [_row(port) for port in ports]
+        clickos = self.app.client_manager.clickos
+
+        def rows_of(target):
+            with shown.refusals():
+                return [_row(port) for port in clickos.list_ports(target)]
+        return self.table(parsed_args, _COLUMNS, rows_of)
 
 
 def _row(port):

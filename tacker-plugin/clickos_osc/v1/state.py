@@ -9,67 +9,88 @@ from clickos_osc.v1 import guest
 _CONFIGURATION = '(configuration)'
 
 
-class ShowState(guest.GuestCommand, command.Lister):
+class ShowState(guest.EachGuestCommand, command.Lister):
     """List what a guest gets again when it starts.
 
     This is the desired state: the configuration of config replace, then the
     last accepted value of each handler, the last written last.
 
-    Example: openstack clickos state show --vnf edge-firewall
+    Examples:
+      openstack clickos state show --vnf edge-firewall
+      openstack clickos state show --vnf edge-firewall --all
     """
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
-        manager = self.app.client_manager
-        with shown.refusals():
-            state = manager.clickos.show_state(
-                guest.find(manager, parsed_args))
-        replaced = state.get('configuration')
-        first = [(_CONFIGURATION, replaced['config_name'])] if replaced else []
-        return ('Handler', 'Value'), [
-            (shown.line(name), shown.text(value))
+        clickos = self.app.client_manager.clickos
+
+        def rows_of(target):
+            with shown.refusals():
+                return _kept(clickos.show_state(target))
+        return self.table(parsed_args, ('Handler', 'Value'), rows_of)
+
+
+def _kept(state):
+    """Return a row for the configuration, if any, and for each write."""
+    replaced = state.get('configuration')
+    first = [(_CONFIGURATION, replaced['config_name'])] if replaced else []
+    return [(shown.line(name), shown.text(value))
             for name, value in [*first, *state['writes']]]
 
 
-class ClearState(guest.GuestCommand):
+class ClearState(guest.EachGuestCommand):
     """Forget what a guest gets again when it starts.
 
     The running guest keeps its configuration and values. When it starts
     again, it has those of its user data or its VNF.
 
-    Example: openstack clickos state clear --vnf edge-firewall
+    Examples:
+      openstack clickos state clear --vnf edge-firewall
+      openstack clickos state clear --vnf edge-firewall --all
     """
 
     def take_action(self, parsed_args):
         """Forget, and say how much."""
-        manager = self.app.client_manager
-        target = guest.find(manager, parsed_args)
+        for short, target in self.each(parsed_args):
+            self._clear(guest.led(shown.line(parsed_args.guest), short)
+                        .rstrip(), target)
+
+    def _clear(self, label, target):
+        """Forget the state of one guest, and say how much."""
+        clickos = self.app.client_manager.clickos
         with shown.refusals():
-            state = manager.clickos.show_state(target)
-            manager.clickos.delete_desired_state(target)
+            state = clickos.show_state(target)
+            clickos.delete_desired_state(target)
         self.app.stdout.write(
-            f'{shown.line(parsed_args.guest)}:'
+            f'{label}:'
             f'{" configuration and" if state.get("configuration") else ""}'
             f' {len(state["writes"])} handler writes forgotten; the running'
             ' guest keeps its values until it starts again\n')
 
 
-class ListState(guest.GuestCommand, command.Lister):
+class ListState(guest.EachGuestCommand, command.Lister):
     """List the latest changes of a guest, with the guest's verdicts.
 
-    Example: openstack clickos state list --vnf edge-firewall
+    Examples:
+      openstack clickos state list --vnf edge-firewall
+      openstack clickos state list --vnf edge-firewall --all
     """
 
     def take_action(self, parsed_args):
         """Ask and return columns and rows."""
-        manager = self.app.client_manager
-        with shown.refusals():
-            found = manager.clickos.changes(guest.find(manager, parsed_args))
-        return ('Number', 'Time', 'Status', 'Revision', 'Error'), [
-            (each['number'], each['created_at'], each['status'],
-             each.get('revision', ''),
-             shown.line((each.get('error') or {}).get('message', '')))
-            for each in found]
+        clickos = self.app.client_manager.clickos
+
+        def rows_of(target):
+            with shown.refusals():
+                return [_change(each) for each in clickos.changes(target)]
+        return self.table(parsed_args, ('Number', 'Time', 'Status',
+                                        'Revision', 'Error'), rows_of)
+
+
+def _change(each):
+    return (each['number'], each['created_at'], each['status'],
+            each.get('revision', ''),
+            shown.line((each.get('error') or {}).get('message', '')))
 
 
 class RestoreState(guest.GuestCommand):

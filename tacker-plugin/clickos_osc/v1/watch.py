@@ -13,15 +13,22 @@ from clickos_osc.v1 import guest
 _INTERVAL_S = (0.2, 3600.0)
 
 
-class WatchHandler(guest.GuestCommand):
+class WatchHandler(guest.EachGuestCommand):
     """Read handlers again and again, and print each change.
 
     A line has the time in UTC, the handler and its new value; with -f json
     it is an object. The command ends with Ctrl-C, or after --count rounds.
 
-    Examples:
-      openstack clickos handler watch --vnf edge-firewall passed.count
-      openstack clickos handler watch -f json --count 60 SERVER a.count b.count
+    Example: openstack clickos handler watch --vnf edge-firewall
+    passed.count
+
+    Example: openstack clickos handler watch -f json --count 60 SERVER
+    a.count b.count
+
+    Example: openstack clickos handler watch --vnf edge --all passed.count
+
+    Example: openstack clickos handler watch --vnf edge-router
+    "routes.lookup ::1"
     """
 
     def get_parser(self, prog_name):
@@ -36,7 +43,7 @@ class WatchHandler(guest.GuestCommand):
         parser.add_argument('--count', metavar='<rounds>', type=int,
                             help='End after this number of rounds')
         parser.add_argument('handler', metavar='<handler>', nargs='+',
-                            help='ELEMENT.HANDLER, such as passed.count')
+                            help=guest.PARAMETER_HELP)
         return parser
 
     def run(self, parsed_args):
@@ -49,12 +56,10 @@ class WatchHandler(guest.GuestCommand):
     def take_action(self, parsed_args):
         """Ask each round, and print what changed."""
         _check(parsed_args)
-        manager = self.app.client_manager
-        target = guest.find(manager, parsed_args)
+        targets = self.each(parsed_args)
         known, rounds = {}, 0
         while True:
-            with shown.refusals():
-                values = guest.values(manager, target, parsed_args.handler)
+            values = self._values(targets, parsed_args.handler)
             for name, value in values.items():
                 if known.get(name) != value:
                     known[name] = value
@@ -65,6 +70,16 @@ class WatchHandler(guest.GuestCommand):
             if rounds == parsed_args.count:
                 return
             _pause(parsed_args.interval)
+
+    def _values(self, targets, words):
+        """Return {name: value} of all guests."""
+        found = {}
+        for short, target in targets:
+            with shown.refusals():
+                values = guest.values(self.app.client_manager, target, words)
+            found.update((guest.led(short, name), value)
+                         for name, value in values.items())
+        return found
 
 
 def _check(args):

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the ports of a host share: pipes, sockets to other hosts, and the directory of files.
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use vale_proto::PortAdd;
 
+use crate::capture::CaptureDir;
 use crate::path_port::Paths;
-use crate::pcap::path_of;
 use crate::pipe::Pipes;
 use crate::region_registry::RegionRegistry;
 use crate::vxlan::Tunnels;
@@ -20,7 +19,7 @@ pub struct HostResources {
     pub chain_ticks: OnceLock<()>,
     pub guests: Arc<RegionRegistry>,
     /// The directory for files of mirrors and ports, if there is one.
-    pub capture_dir: Option<PathBuf>,
+    pub capture_dir: Option<CaptureDir>,
 }
 
 impl HostResources {
@@ -28,7 +27,7 @@ impl HostResources {
     pub fn discard_file(&self, add: &PortAdd) {
         let name = add.pcap.as_ref().and_then(|pcap| pcap.write.as_ref());
         if let (Some(directory), Some(name)) = (&self.capture_dir, name) {
-            let _ = std::fs::remove_file(path_of(directory, name));
+            let _ = std::fs::remove_file(directory.file(name));
         }
     }
 }

@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod blocked;
-mod capture;
+pub mod capture;
 mod chain;
 pub mod control;
 mod device;

@@ -11,6 +11,7 @@ use control_socket::{Roles, Server};
 use log::{LevelFilter, error, info};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
+use valed::capture::CaptureDir;
 use valed::control::{Control, TOOLSTACK, keep};
 use valed::forwarder::Forwarder;
 use valed::host_resources::HostResources;
@@ -45,8 +46,11 @@ struct Config {
     /// guest has one queue.
     #[serde(default)]
     copying_rings: bool,
-    /// The directory for files of mirrors; without it there are none.
+    /// The directory for files of mirrors and ports; without it there are none.
     capture_dir: Option<PathBuf>,
+    /// MiB that its files may have together.
+    #[serde(default = "capture_mib")]
+    capture_mib: u32,
     /// The directory for an operator's requests, which are repeated at the start; systemd's by default.
     /// Without one they are not kept.
     state_dir: Option<PathBuf>,
@@ -63,6 +67,10 @@ struct Config {
     cpus: Vec<usize>,
     #[serde(default)]
     roles: Roles,
+}
+
+fn capture_mib() -> u32 {
+    1024
 }
 
 fn yes() -> bool {
@@ -120,11 +128,14 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let guests = Arc::new(RegionRegistry::new(config.copying_rings));
     let kept = Arc::new(Kept::open(config.state_dir.or_else(state_of_systemd)));
     let xen = store.map(|socket| Xen::start(socket, handle.clone(), Arc::clone(&guests)));
+    let capture_bytes = u64::from(config.capture_mib) << 20;
+    let capture_dir = config.capture_dir;
+    let capture_dir = capture_dir.map(|path| CaptureDir::new(path, capture_bytes));
     let control = Arc::new(Control {
         forwarder: handle.clone(),
         xen: xen.transpose().map_err(text)?,
         links: HostResources {
-            capture_dir: config.capture_dir,
+            capture_dir,
             guests,
             ..HostResources::default()
         },

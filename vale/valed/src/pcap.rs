@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
@@ -14,7 +14,7 @@ use rustix::time::{
 };
 use vale_proto::{Counters, Pcap};
 
-use crate::capture::Capture;
+use crate::capture::{Capture, CaptureDir};
 use crate::device::{BURST, Buffers, Burst, Device};
 use crate::headers::ETHERNET;
 use crate::rx_frame::RxFrame;
@@ -27,11 +27,6 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_FRAMES: usize = 1 << 20;
 const SECOND: Nanoseconds = 1_000_000_000;
 
-/// The file of a name in a directory.
-pub fn path_of(directory: &Path, name: impl std::fmt::Display) -> PathBuf {
-    directory.join(format!("{name}.pcap"))
-}
-
 pub struct PcapPort {
     player: Option<Player>,
     capture: Option<Capture>,
@@ -42,16 +37,16 @@ pub struct PcapPort {
 impl PcapPort {
     /// # Errors
     /// A file cannot be read or made; the text names it.
-    pub fn open(of: &Pcap, directory: &Path) -> io::Result<Self> {
+    pub fn open(of: &Pcap, directory: &CaptureDir) -> io::Result<Self> {
         let player = of.read.as_ref().map(|name| {
-            let path = path_of(directory, name);
+            let path = directory.file(name);
             let played = read(&path).and_then(|frames| Player::new(frames, of));
             played.map_err(|e| named("read", &path, &e))
         });
         let player = player.transpose()?;
         let capture = of.write.as_ref().map(|name| {
-            let path = path_of(directory, name);
-            Capture::create(&path).map_err(|e| named("write", &path, &e))
+            let created = directory.create(name);
+            created.map_err(|e| named("write", &directory.file(name), &e))
         });
         Ok(Self {
             player,
@@ -256,10 +251,18 @@ mod tests {
 
     use super::*;
 
+    fn captures(dir: &tempfile::TempDir) -> CaptureDir {
+        CaptureDir::new(dir.path(), 1 << 20)
+    }
+
+    fn file_in(dir: &tempfile::TempDir, name: &str) -> std::path::PathBuf {
+        captures(dir).file(name)
+    }
+
     /// A directory with the file `in`, which has frames of 60 bytes at these milliseconds.
     fn directory(times: &[u64]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
-        let file = File::create(path_of(dir.path(), "in")).unwrap();
+        let file = File::create(file_in(&dir, "in")).unwrap();
         let mut writer = PcapWriter::new(file).unwrap();
         for (n, time) in times.iter().enumerate() {
             let frame = [n as u8; 60];
@@ -270,7 +273,7 @@ mod tests {
     }
 
     fn open(dir: &tempfile::TempDir, args: Value) -> io::Result<PcapPort> {
-        PcapPort::open(&serde_json::from_value(args).unwrap(), dir.path())
+        PcapPort::open(&serde_json::from_value(args).unwrap(), &captures(dir))
     }
 
     /// The numbers of the frames that are due at a time in microseconds.
@@ -323,13 +326,13 @@ mod tests {
         }
         let error = open(&dir, json!({"write": "in"})).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::AlreadyExists);
-        std::fs::write(path_of(dir.path(), "text"), "text").unwrap();
+        std::fs::write(file_in(&dir, "text"), "text").unwrap();
         assert!(open(&dir, json!({"read": "text"})).is_err());
-        std::fs::create_dir(path_of(dir.path(), "dir")).unwrap();
+        std::fs::create_dir(file_in(&dir, "dir")).unwrap();
         assert!(open(&dir, json!({"read": "dir"})).is_err());
-        let (path, mut bytes) = (path_of(dir.path(), "cut"), Vec::new());
+        let (path, mut bytes) = (file_in(&dir, "cut"), Vec::new());
         let whole = directory(&[1, 2]);
-        bytes.extend(std::fs::read(path_of(whole.path(), "in")).unwrap());
+        bytes.extend(std::fs::read(file_in(&whole, "in")).unwrap());
         std::fs::write(path, &bytes[..bytes.len() - 1]).unwrap();
         let error = open(&dir, json!({"read": "cut"})).err().unwrap();
         assert!(error.to_string().contains("frame 2"), "{error}");

@@ -432,7 +432,7 @@ fn device(add: &PortAdd, links: &HostResources) -> io::Result<Box<dyn Device>> {
         return Ok(Box::new(links.pipes.open(pipe, place)?));
     }
     if let Some(pcap) = &add.pcap {
-        let directory = links.capture_dir.as_deref();
+        let directory = links.capture_dir.as_ref();
         let directory = directory.ok_or_else(|| io::Error::other(NO_DIRECTORY))?;
         return Ok(Box::new(PcapPort::open(pcap, directory)?));
     }

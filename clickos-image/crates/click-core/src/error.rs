@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What can go wrong with a handler.
+use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt;
 
@@ -48,6 +49,12 @@ impl HandlerError {
         }
     }
 
+    /// The refusal of a read with a parameter by a handler that takes none.
+    pub fn takes_no_parameter(param: &str) -> Self {
+        let shown = param.escape_debug();
+        Self::rejected(format!("the handler takes no parameter, got \"{shown}\""))
+    }
+
     /// The code in answers of a guest (`docs/control-protocol.md`). The codes are those of Click's
     /// ControlSocket except that of `Syntax`, which there also means an unknown request.
     pub fn code(&self) -> u16 {
@@ -81,7 +88,9 @@ impl HandlerError {
         }
     }
 
-    pub(crate) fn named(mut self, full: &str) -> Self {
+    /// The error with the full name of the handler.
+    #[must_use]
+    pub fn named(mut self, full: &str) -> Self {
         if let Self::Rejected { name, .. } = &mut self {
             *name = full.to_string();
         }

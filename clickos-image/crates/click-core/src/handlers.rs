@@ -290,6 +290,9 @@ impl Engine {
     pub(crate) fn read(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
         self.reads += 1;
         match self.find(name)? {
+            Target::Global(_) | Target::Host(_) if !param.is_empty() => {
+                Err(HandlerError::takes_no_parameter(param).named(name))
+            }
             Target::Global(global) => global.read(self).ok_or_else(|| not_permitted(name, "read")),
             Target::Host(handler) if handler.read => {
                 let host = self.environment.host.as_ref();
@@ -305,11 +308,19 @@ impl Engine {
 
     fn read_of(&mut self, own: &Own<'_>, param: &str) -> Result<String, HandlerError> {
         let (table, place) = match own.place {
+            Place::Engine(_) if !param.is_empty() => {
+                return Err(HandlerError::takes_no_parameter(param));
+            }
             Place::Engine(common) => return Ok((common.get)(self, own.index)),
             Place::Class(table, place) => (table, place),
         };
         let value = self.with(own.index, |element, ctx| {
-            table.read(place, element, &mut own.view(ctx, param))
+            let mut view = own.view(ctx, param);
+            let text = table.read(place, element, &mut view)?;
+            if param.is_empty() || view.takes_param.get() {
+                return Ok(text);
+            }
+            Err(HandlerError::takes_no_parameter(param))
         });
         value.unwrap_or_else(|| Err(busy()))
     }

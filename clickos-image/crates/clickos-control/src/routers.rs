@@ -33,6 +33,7 @@ struct Slot {
 impl Slot {
     fn read(&mut self, name: &str, param: &str, now_ns: u64) -> Result<Vec<u8>, HandlerError> {
         match name {
+            FILES if !param.is_empty() => Err(HandlerError::takes_no_parameter(param).named(FILES)),
             FILES => Ok(self.files.list().into_bytes()),
             FILE => self.files.piece(param).map_err(|message| {
                 let name = FILE.to_string();

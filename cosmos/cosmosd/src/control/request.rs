@@ -24,20 +24,20 @@ const WINDOW: usize = 8;
 /// Characters that an error of one of several reads keeps: a guest may say 256 KiB in each.
 const ERROR_CHARS: usize = 600;
 
-/// Reads handlers, each for itself. Several requests are on their way at a time, so that they
+/// Reads handlers by their names and parameters, each for itself. Several requests are on their way at a time, so that they
 /// wait for the guest together. Values beyond `limit` bytes in all become errors.
 ///
 /// # Errors
 /// Those after which the guest answers nothing more in time: `timeout`, `dead-guest`, `store`.
 pub fn read_many(
     router: Router<'_>,
-    names: &[String],
+    reads: &[(&str, &str)],
     limit: usize,
 ) -> Result<Vec<Result<String>>> {
-    let mut values = Vec::with_capacity(names.len());
+    let mut values = Vec::with_capacity(reads.len());
     let mut room = Room { limit, bytes: 0 };
-    while values.len() < names.len() {
-        let left = &names[values.len()..];
+    while values.len() < reads.len() {
+        let left = &reads[values.len()..];
         let places = enter_some(&router, left.len().min(WINDOW))?;
         let read = read_at_once(&router, &left[..places.len()])?;
         values.extend(read.into_iter().map(|value| room.take(value)));
@@ -84,10 +84,10 @@ fn enter_some<'a>(router: &Router<'a>, limit: usize) -> Result<Vec<Slot<'a>>> {
     Ok(places)
 }
 
-fn read_at_once(router: &Router<'_>, names: &[String]) -> Result<Vec<Result<String>>> {
-    let mut requests = Vec::with_capacity(names.len());
-    for name in names {
-        let request = encode(&Command::Read { name, param: "" })?;
+fn read_at_once(router: &Router<'_>, reads: &[(&str, &str)]) -> Result<Vec<Result<String>>> {
+    let mut requests = Vec::with_capacity(reads.len());
+    for (name, param) in reads {
+        let request = encode(&Command::Read { name, param })?;
         requests.push((router.requests.seq(), request));
     }
     let seen = router.signals.seen();
@@ -384,8 +384,8 @@ mod tests {
         assert_eq!([first.len(), second.len(), third.len()], [8, 7, 1]);
         drop((first, second, third));
         // The simulated guest leaves this handler unanswered.
-        let names = ["version", "c.count", "version"].map(str::to_owned);
-        let error = read_many(router(Instant::now()), &names, 1000).unwrap_err();
+        let reads = ["version", "c.count", "version"].map(|name| (name, ""));
+        let error = read_many(router(Instant::now()), &reads, 1000).unwrap_err();
         assert_eq!(error.code, Code::Timeout);
         let left: Vec<_> = store
             .keys()

@@ -161,6 +161,9 @@ impl SimStore {
             "handlers" => "200 fw.config rw\nc.count r\n".to_owned(),
             "read fw.config" => format!("200 {rule}"),
             "read c.count" => return,
+            lookup if lookup.starts_with("read fw.lookup ") => {
+                format!("200 {}", &lookup["read fw.lookup ".len()..])
+            }
             "read version" if root.ends_with("/0") => "200 0".to_owned(),
             "read version" => "540 router is not installed".to_owned(),
             read if read.starts_with("read ") => "510 no such element".to_owned(),

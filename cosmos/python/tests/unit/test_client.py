@@ -247,6 +247,12 @@ class TestVerbs(ClientCase):
                                'names': ['a.b', 'c.d']}),
             self.sent(self.client.handlers_read, UUID, ('a.b', 'c.d')))
         self.assertEqual(
+            ('handlers-read', {'uuid': UUID, 'rid': 0,
+                               'names': ['r.lookup', 'c.d'],
+                               'params': ['192.0.2.1', '']}),
+            self.sent(self.client.handlers_read, UUID, ('r.lookup', 'c.d'),
+                      params=('192.0.2.1', '')))
+        self.assertEqual(
             ('handler-write', {'uuid': UUID, 'rid': 0,
                                'writes': [['a.b', '1'], ['c.d', 'é']],
                                'timeout_ms': 500}),

@@ -17,17 +17,25 @@ _THREADS = 40
 
 
 def _tunnel(site, host):
-    """Return the options of a host that another one of its kind reaches."""
-    other = hosts.SECOND_XEN if host.is_xen else hosts.SECOND
-    if other not in site.compute_hosts:
+    """Return the options of a host that another one reaches.
+
+    The networks that this machine and a Xen host share have cables of their
+    own (host/uplinks.py), so only hosts of one kind have mappings.
+    """
+    if len(site.compute_hosts) < 2:
         return {}
-    between = underlay.Underlay(site.state)
-    address, interface = (cable.address(host), cable.INTERFACE) \
-        if host.is_xen else (between.address(host), between.interface(host))
+    other = hosts.SECOND_XEN if host.is_xen else hosts.SECOND
+    has_other = other in site.compute_hosts
+    if not host.is_xen and has_other:
+        between = underlay.Underlay(site.state)
+        address, interface = between.address(host), between.interface(host)
+    else:
+        address = cable.Cable(site.state).address(host)
+        interface = cable.INTERFACE
     network = options.DEFAULTS['CLICKOS_PHYSICAL_NETWORK']
+    mappings = {'interface_mappings': f'{network}:{interface}'}
     return {'clickos_agent': {
-        'tunnel_ip': address,
-        'interface_mappings': f'{network}:{interface}'}}
+        'tunnel_ip': address, **(mappings if has_other else {})}}
 
 
 def _key(site):

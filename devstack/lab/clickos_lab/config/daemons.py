@@ -29,6 +29,7 @@ def _write(site, host):
     data.mkdir(exist_ok=True, mode=0o700)
     kept = state.data / valed
     kept.mkdir(exist_ok=True, mode=0o700)
+    (kept / 'captures').mkdir(exist_ok=True, mode=0o700)
     accounts.own_tree(kept, settings.ids[valed])
     values = {
         'CLICKOS_COSMOSD_SOCKET': state.run / cosmosd / 'cosmosd.sock',

@@ -3,7 +3,7 @@
 
 The second process host has daemons, users and guests of its own. Its switch
 runs in a network namespace (host/underlay.py). A cable joins the Xen hosts
-(xen/cable.py).
+with each other and with this machine (xen/cable.py).
 """
 
 import dataclasses

@@ -5,8 +5,8 @@
 
     valed [address 0] u... === veth === eth0 [address 1] namespace, valed-2
 
-The addresses come from the range for benchmarks (RFC 2544). Two labs on one
-machine have different ones.
+The addresses come from the range for benchmarks (RFC 2544), of which
+xen/cable.py has the other half. Two labs on one machine have different ones.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import os
 
 from clickos_lab import shell
 
-_RANGE = ipaddress.ip_network('198.18.0.0/15')
+_RANGE = ipaddress.ip_network('198.18.0.0/16')
 _PREFIX = 30
 #: Room for a tenant's frame of 1,900 bytes in a VXLAN datagram.
 _MTU = 2000
@@ -41,6 +41,10 @@ class Underlay:
         """Return the interface that carries the VLANs of a process host."""
         return 'eth0' if host.place else self._outer
 
+    def exists(self):
+        """Tell whether the lab has a second process host."""
+        return os.path.exists(f'/sys/class/net/{self._outer}')
+
     def make(self):
         """Make the namespace and the two ends; what is there is removed."""
         self.remove()
@@ -57,7 +61,7 @@ class Underlay:
 
     def remove(self):
         """Remove everything; may be called twice."""
-        if os.path.exists(f'/sys/class/net/{self._outer}'):
+        if self.exists():
             _ip('link', 'delete', self._outer)
         if os.path.exists(f'/run/netns/{self.namespace}'):
             _ip('netns', 'delete', self.namespace)

@@ -7,7 +7,8 @@
 
 A cable carries one network, a segment of both switches, and no two cables
 meet. A network gets its cable with the first machine attached here. When all
-cables are in use, a network without machines gives its cable up.
+cables are in use, a network without machines gives its cable up. The last
+card of a Xen host is for tunnels (xen/cable.py).
 """
 
 import json
@@ -48,7 +49,7 @@ class Uplinks:
         needed = {p['segment'] for p in ports
                   if not _is_uplink(p) and not p.get('uplink')}
         carried = {p['port']: p['segment'] for p in ports if _is_uplink(p)}
-        numbers = range(len(self._xen.taps()))
+        numbers = range(len(self._xen.taps()) - 1)
         for number in sorted(numbers, key=lambda n: _name(n) in carried):
             if carried.get(_name(number)) not in needed:
                 return number

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network between two Xen hosts: their last cards, on one bridge.
+"""The network between the Xen hosts and this machine: their last cards.
 
 ::
 
-    valed [address 1] eth4 of dom0 === tap, bridge, tap === eth4 [address 2]
+    valed [address 2] eth5 of dom0 === tap, bridge === valed [address 1]
+    valed [address 3] eth5 of dom0 === tap, same bridge
 
-It leads nowhere else, so all labs have the same addresses.
+The addresses come from the range for benchmarks (RFC 2544), of which
+host/underlay.py has the other half. Two labs on one machine have different
+ones.
 """
 
 import hashlib
+import ipaddress
 import os
 
 from clickos_lab.config import hosts
@@ -17,51 +21,65 @@ from clickos_lab.xen import qemu
 
 #: The last card of a Xen host.
 INTERFACE = f'eth{qemu.Machine().uplinks}'
-#: Of a range for documentation (RFC 5737): the process hosts have others.
-_ADDRESS, _PREFIX = '192.0.2.{}', 24
-#: Both hosts come from one snapshot, and with the same addresses.
+_RANGE = ipaddress.ip_network('198.19.0.0/16')
+_PREFIX = 28
+#: All hosts come from one snapshot, and with the same addresses.
 _MAC = '02:00:00:00:00:{:02x}'
 
 
-def address(host):
-    """Return the address of a Xen host between the hosts."""
-    return _ADDRESS.format(_number(host))
-
-
-def _number(host):
-    return hosts.XENS.index(host) + 1
-
-
 class Cable:
-    """One lab's network between its Xen hosts."""
+    """One lab's network between its Xen hosts and this machine."""
 
     def __init__(self, state):
-        lab = hashlib.sha256(str(state.root).encode()).hexdigest()[:8]
-        self._bridge = f'x{lab}'
+        digest = hashlib.sha256(str(state.root).encode()).hexdigest()
+        self._bridge = f'x{digest[:8]}'
+        count = 1 << (_PREFIX - _RANGE.prefixlen)
+        subnets = list(_RANGE.subnets(new_prefix=_PREFIX))
+        self._addresses = list(subnets[int(digest, 16) % count].hosts())
 
-    def join(self, machines):
-        """Join the Xen hosts; what is there is removed.
+    def address(self, host):
+        """Return the address of a host on this network.
 
-        :param machines: :class:`compute.XenCompute` of both
+        :param host: a Xen host; any other is this machine
         """
-        self.remove()
+        number = _number(host) if host.is_xen else 0
+        return str(self._addresses[number])
+
+    def plug(self, machine, others=()):
+        """Connect a Xen host that has just started, and make the network.
+
+        :param machine: :class:`compute.XenCompute`
+        :param others: further addresses of this machine for tunnels
+        """
+        self._make()
+        _ip('link', 'set', machine.taps()[-1], 'master', self._bridge)
+        number, own = _number(machine.host), self.address(hosts.PROCESS)
+        routes = ''.join(f' && ip route add {address}/32 via {own} dev'
+                         f' {INTERFACE}' for address in others)
+        machine.dom0.check(
+            f'ip link set {INTERFACE} down && '
+            f'ip link set {INTERFACE} address {_MAC.format(number)} && '
+            f'ip link set {INTERFACE} up && '
+            f'ip address add {self.address(machine.host)}/{_PREFIX} '
+            f'dev {INTERFACE}{routes}')
+
+    def _make(self):
+        if os.path.exists(f'/sys/class/net/{self._bridge}'):
+            return
         _ip('link', 'add', self._bridge, 'type', 'bridge', 'mcast_snooping',
             '0')
         _ip('link', 'set', self._bridge, 'addrgenmode', 'none', 'up')
-        for machine in machines:
-            _ip('link', 'set', machine.taps()[-1], 'master', self._bridge)
-            machine.dom0.check(
-                f'ip link set {INTERFACE} down && '
-                f'ip link set {INTERFACE} address '
-                f'{_MAC.format(_number(machine.host))} && '
-                f'ip link set {INTERFACE} up && '
-                f'ip address add {address(machine.host)}/{_PREFIX} '
-                f'dev {INTERFACE}')
+        _ip('address', 'add', f'{self.address(hosts.PROCESS)}/{_PREFIX}',
+            'dev', self._bridge)
 
     def remove(self):
         """Remove the bridge; may be called twice."""
         if os.path.exists(f'/sys/class/net/{self._bridge}'):
             _ip('link', 'delete', self._bridge)
+
+
+def _number(host):
+    return hosts.XENS.index(host) + 1
 
 
 def _ip(*arguments):

@@ -26,7 +26,7 @@ class Machine:
     memory_mib: int = 2048
     dom0_memory_mib: int = 512
     #: network cards beside that of SSH, ``eth1`` and so on in dom0
-    uplinks: int = 4
+    uplinks: int = 5
     #: the daemon that keeps the Xen store: oxenstored or xenstored (adr/0018)
     store: str = 'oxenstored'
     #: the archive of dom0's root, if not that of :mod:`root`; it lies beside

@@ -28,11 +28,14 @@ export COSMOSD_SOCKET={FOLDER}/cosmosd.sock VALED_SOCKET={FOLDER}/valed.sock
 #: The programs of the switch, and all.
 SWITCH = ('valed', 'vale-ctl')
 PROGRAMS = ('cosmosd', 'cosmos', *SWITCH)
+#: The root of dom0 is in memory, so captures are small.
 _CONFIGS = {
     'valed': """\
 socket = "{folder}/valed.sock"
 xenstore = "/run/xenstored/socket"
 {keeps}
+capture_dir = "{folder}/captures"
+capture_mib = 32
 """,
     'cosmosd': """\
 socket = "{folder}/cosmosd.sock"
@@ -130,7 +133,7 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
         memory_mib=memory_mib, max_guests=max_guests, **keys.USERS),
         f'{FOLDER}/{daemon}.toml')
     host.dom0.check(
-        f'cd {FOLDER}; rm -f {daemon}.sock; '
+        f'cd {FOLDER}; rm -f {daemon}.sock; mkdir -p -m 700 captures; '
         f'setsid ./{daemon} --config {daemon}.toml </dev/null '
         f'>>/var/log/{daemon}.log 2>&1 & '
         f'for i in $(seq 300); do [ -S {FOLDER}/{daemon}.sock ] && exit 0; '

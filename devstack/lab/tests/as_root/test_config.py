@@ -12,6 +12,7 @@ from clickos_lab import config
 from clickos_lab.config import hosts
 from clickos_lab import settings
 from clickos_lab import shell
+from clickos_lab.xen import cable
 from tests.unit import base
 
 _PASTE = '[composite:nova]\n'
@@ -118,6 +119,31 @@ class ConfigTest(base.TestCase):
                          len({each['tunnel_ip'] for each in found}))
         for each in found:
             self.assertTrue(each['interface_mappings'])
+
+    def test_hosts_of_two_kinds_reach_each_other_on_the_cable(self):
+        """Their networks have uplinks of their own, so they map none."""
+        config.write(self.state, self.settings, (hosts.PROCESS, hosts.XEN))
+        between = cable.Cable(self.state)
+        for host in (hosts.PROCESS, hosts.XEN):
+            found = self.ini(f'clickos/clickos-agent{host.suffix}.conf')[
+                'clickos_agent']
+            self.assertEqual(between.address(host), found['tunnel_ip'])
+            self.assertNotIn('interface_mappings', found)
+
+    def test_switches_may_write_captures(self):
+        for host in hosts.PROCESSES:
+            valed = tomllib.loads((
+                self.state.etc / f'{host.daemon("valed")}.toml').read_text())
+            found = os.stat(valed['capture_dir'])
+            self.assertEqual(
+                (0o700, self.settings.ids[host.daemon('valed')]),
+                (stat.S_IMODE(found.st_mode), found.st_uid))
+            self.assertLessEqual(valed['capture_mib'], 256)
+
+    def test_a_single_host_has_no_tunnels(self):
+        config.write(self.state, self.settings, (hosts.PROCESS,))
+        self.assertNotIn('tunnel_ip', self.ini(
+            'clickos/clickos-agent.conf')['clickos_agent'])
 
     def test_agent_and_compute_service_of_a_host_have_its_name(self):
         for host in hosts.ALL:

@@ -362,9 +362,13 @@ class StackedTest(unittest.TestCase):
     def test_the_switchs_state_belongs_to_its_user(self):
         valed = tomllib.loads(
             (self.case.root / 'etc/clickos/valed.toml').read_text())
-        folder = valed['state_dir']
-        self.assertIn(f'chown clickos-valed:clickos-valed {folder}',
-                      self.case.calls('chown'))
+        for folder in (valed['state_dir'], valed['capture_dir']):
+            self.assertIn(f'chown clickos-valed:clickos-valed {folder}',
+                          self.case.calls('chown'))
+
+    def test_the_host_has_an_address_for_tunnels(self):
+        agent = self.case.ini('etc/clickos/clickos-agent.conf')
+        self.assertEqual('192.0.2.7', agent['clickos_agent']['tunnel_ip'])
 
     def test_the_labs_crates_are_built(self):
         (build,) = [line for line in self.case.calls('cargo')

@@ -13,6 +13,7 @@ DATA_DIR=$ROOT/opt/stack/data
 SYSTEMD_DIR=$ROOT/etc/systemd/system
 SERVICE_PROTOCOL=http
 SERVICE_HOST=192.0.2.1
+HOST_IP=192.0.2.7
 REGION_NAME=RegionOne
 RABBIT_USERID=stackrabbit
 RABBIT_PASSWORD=secret

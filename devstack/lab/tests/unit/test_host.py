@@ -8,6 +8,7 @@ from clickos_lab import errors
 from clickos_lab.host import domains
 from clickos_lab.host import uplinks
 from clickos_lab import shell
+from clickos_lab.xen import cable
 from clickos_lab.xen import compute
 from tests.unit import base
 
@@ -55,6 +56,13 @@ class UplinksTest(base.TestCase):
                          self.carried(self.outside))
         self.assertEqual({'101': 'eth1', '102': 'eth2'},
                          self.carried(self.inside))
+
+    def test_the_last_card_is_for_tunnels(self):
+        for segment in (101, 102, 103, 104):
+            self.machine(segment)
+        taps = compute.XenCompute(self.state).taps()
+        self.assertNotIn(taps[-1], self.carried(self.outside).values())
+        self.assertNotIn(cable.INTERFACE, self.carried(self.inside).values())
 
     def test_a_cable_goes_over_from_a_network_without_machines(self):
         for segment in (101, 102, 103, 104):

@@ -7,6 +7,7 @@ import unittest
 import yaml
 
 from clickos_lab import accounts
+from clickos_lab.config import options
 from clickos_lab import debs
 from clickos_lab import paths
 
@@ -31,6 +32,13 @@ class UnitTest(unittest.TestCase):
                   for name in accounts.ALL['valed'].capabilities}
         for option in ('AmbientCapabilities', 'CapabilityBoundingSet'):
             self.assertEqual(wanted, set(_unit('valed')[option].split()))
+
+    def test_the_switch_may_write_its_captures(self):
+        text = options.file('valed.toml', **debs._VALUES)
+        folders = [f'/var/lib/{name}'
+                   for name in _unit('valed')['StateDirectory'].split()]
+        for option, folder in zip(('state_dir', 'capture_dir'), folders):
+            self.assertIn(f'{option} = "{folder}"\n', text)
 
     def test_the_agent_has_no_capability(self):
         self.assertEqual('', _unit('agent')['CapabilityBoundingSet'])

@@ -13,8 +13,10 @@ from unittest import mock
 from clickos_lab.config import hosts
 from clickos_lab import errors
 from clickos_lab import paths
+from clickos_lab import shell
 from clickos_lab.suites import xen
 from clickos_lab.xen import archive as _archive
+from clickos_lab.xen import cable
 from clickos_lab.xen import command
 from clickos_lab.xen import compute
 from clickos_lab.xen import files
@@ -242,6 +244,50 @@ class FilesTest(XenTestCase):
         contents.add_text(bytes((files.SIZE_MIB << 20) + 1), '/big')
         with self.assertRaisesRegex(errors.LabError, 'at most 128 MiB'):
             contents.write(self.folder / 'disk')
+
+
+class CableTest(XenTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cable = cable.Cable(self.state)
+        patch = mock.patch.object(shell, 'output', autospec=True)
+        self.output = patch.start()
+        self.addCleanup(patch.stop)
+
+    def plug(self, host, *others):
+        """Plug a host in; return what ran here and in dom0."""
+        machine = compute.XenCompute(self.state, host)
+        machine.dom0 = mock.create_autospec(remote.Remote, instance=True)
+        self.output.reset_mock()
+        self.cable.plug(machine, others)
+        (inside,), _ = machine.dom0.check.call_args
+        return [' '.join(call.args[0])
+                for call in self.output.call_args_list], inside
+
+    def test_each_host_has_an_address_in_the_network_of_its_lab(self):
+        other = cable.Cable(paths.State(self.folder / 'other'))
+        found = {between.address(host) for between in (self.cable, other)
+                 for host in (hosts.PROCESS, *hosts.XENS)}
+        self.assertEqual(6, len(found))
+
+    def test_this_machine_and_dom0_get_their_addresses(self):
+        outside, inside = self.plug(hosts.XEN)
+        own, its = map(self.cable.address, (hosts.PROCESS, hosts.XEN))
+        tap = compute.XenCompute(self.state).taps()[-1]
+        self.assertTrue(any(f'address add {own}/28' in each
+                            for each in outside), outside)
+        self.assertTrue(any(f'link set {tap} master' in each
+                            for each in outside), outside)
+        self.assertIn(f'ip address add {its}/28 dev eth5', inside)
+        self.assertNotIn('route', inside)
+        second = self.plug(hosts.SECOND_XEN)[1]
+        self.assertNotIn(its, second)
+
+    def test_dom0_finds_the_address_between_process_hosts(self):
+        _, inside = self.plug(hosts.XEN, '198.18.0.1')
+        self.assertIn('ip route add 198.18.0.1/32 via '
+                      f'{self.cable.address(hosts.PROCESS)} dev eth5', inside)
 
 
 class ComputeTest(XenTestCase):

@@ -25,7 +25,7 @@ IDS = {'server_id': OWN, 'chain_id': CHAIN}
 VALUES = {'name': 'fw.config', 'names': ['fw.config'], 'element': 'fw',
           'part': 0, 'attempt': 7, 'config': 'Idle;',
           'config_name': 'a.click', 'incarnation': None,
-          'has_secrets': False}
+          'has_secrets': False, 'param': '1', 'params': ['1']}
 REFUSED = ('no-such-guest', 'not-active', 'bad-request')
 
 

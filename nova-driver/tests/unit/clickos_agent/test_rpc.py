@@ -55,6 +55,31 @@ class EndpointTest(testtools.TestCase):
             self.refused('bad-request', 'name', 'handlers_read',
                          server_id=UUID, names=names)
 
+    def test_a_read_with_a_parameter(self):
+        self.assertEqual({'value': 'r.lookup=192.0.2.1'}, self.call(
+            'handler_read', server_id=UUID, name='r.lookup',
+            param='192.0.2.1'))
+        self.assertEqual('192.0.2.1',
+                         self.cosmosd.args('handler-read')['param'])
+        for param, part in ((7, 'expected a text'),
+                            ('é' * 128, 'has 256 bytes, the limit is 255')):
+            self.refused('bad-request', part, 'handler_read',
+                         server_id=UUID, name='r.lookup', param=param)
+
+    def test_several_reads_with_parameters(self):
+        self.assertEqual(
+            {'values': [{'value': 'r.lookup=::1'}, {'value': 'a.x=1'}]},
+            self.call('handlers_read', server_id=UUID,
+                      names=['r.lookup', 'a.x'], params=['::1', '']))
+        self.assertEqual(['::1', ''],
+                         self.cosmosd.args('handlers-read')['params'])
+        for params, part in ((['a'], 'a list of 2'), ('ab', 'a list of 2'),
+                             (['', None], 'params[1]: expected a text'),
+                             (['a' * 256, ''], 'params[0]: has 256 bytes')):
+            self.refused('bad-request', part, 'handlers_read',
+                         server_id=UUID, names=['r.lookup', 'a.x'],
+                         params=params)
+
     def test_write(self):
         writes = [['fw.config', 'deny all'], ['fw.log', '']]
         self.assertEqual(cosmosd.taken(7), self.call(
@@ -97,7 +122,7 @@ class EndpointTest(testtools.TestCase):
         self.assertEqual({'uuid': UUID}, self.cosmosd.args('vif-list'))
 
     def test_flows(self):
-        self.assertEqual({'value': 'nat.state=1'}, self.call(
+        self.assertEqual({'value': 'nat.state=3'}, self.call(
             'flows_read', server_id=UUID, element='nat', part=3))
         self.assertEqual({'uuid': UUID, 'rid': 0, 'name': 'nat.state',
                           'param': '3'}, self.cosmosd.args('handler-read'))

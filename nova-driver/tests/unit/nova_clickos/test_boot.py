@@ -54,3 +54,15 @@ class PatienceTest(unittest.TestCase):
         self.starts = 0
         self.assertRaises(exception.ServiceUnavailable, self.repeat, _AWAY[0])
         self.assertEqual((1, limit_s), (self.starts, self.now_s))
+
+    def test_a_guest_without_its_state_leaves_time_to_others(self):
+        own = exception.StateUnavailable(reason='no-secret-key')
+        limit_s = boot.CONF.clickos.resume_timeout
+        self.assertRaises(exception.StateUnavailable, self.repeat, own)
+        self.assertEqual(30, self.now_s)
+        self.assertEqual('started', self.repeat(own, _AWAY[0], 'started'))
+        for _guest in range(100):
+            self.assertRaises(exception.StateUnavailable, self.repeat, own)
+        self.assertLessEqual(self.now_s, limit_s / 2 + 2)
+        self.assertRaises(exception.ServiceUnavailable, self.repeat, _AWAY[0])
+        self.assertEqual(limit_s, self.now_s)

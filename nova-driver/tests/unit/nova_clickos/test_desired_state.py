@@ -148,6 +148,25 @@ class DesiredStateTest(base.TestCase):
                               self.desired_state.confirm, base.UUID,
                               base.instance(), document.Desired(), 'abc')
 
+    def test_a_state_that_is_unavailable_while_others_are_not(self):
+        for status, code, kind in (
+                (503, 'no-secret-key', exception.StateUnavailable),
+                (500, 'internal', exception.StateUnavailable),
+                (503, 'busy', exception.ServiceUnavailable),
+                (429, 'too-many-requests', exception.ServiceUnavailable)):
+            self.server.status = status
+            self.server.body = json.dumps({'error': {
+                'code': code, 'message': 'why'}})
+            error = self.assertRaises(
+                kind, self.desired_state.fetch, base.UUID, base.PROJECT)
+            self.assertIs(kind, type(error))
+        self.server.status = 502
+        for self.server.body in ('<html>', '[]', '{"error": 7}'):
+            error = self.assertRaises(
+                exception.ServiceUnavailable, self.desired_state.fetch,
+                base.UUID, base.PROJECT)
+            self.assertIs(exception.ServiceUnavailable, type(error))
+
     def test_refusal(self):
         self.server.status, self.server.body = 403, 'not allowed'
         self.refused('403', 'not allowed')

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations while cosmosd restarts."""
 
+import pathlib
 from unittest import mock
 
 import tenacity
 
 from nova_clickos import exception
+from nova_clickos import patience
 from tests.unit.nova_clickos import base
 
 
@@ -15,6 +17,14 @@ class PatienceTest(base.DriverTestCase):
         super().setUp()
         self.conf.config(group='clickos', cosmosd_patience=20)
         self.pauses = 0
+
+    def test_the_driver_uses_each_verb_that_is_repeated(self):
+        package = pathlib.Path(patience.__file__).parent
+        text = ''.join(path.read_text() for path in package.rglob('*.py')
+                       if path.name != 'patience.py')
+        unused = [verb for verb in patience._REPEATABLE
+                  if f'client.{verb.replace("-", "_")}(' not in text]
+        self.assertEqual([], unused)
 
     def at_first_pause(self, act):
         """Do something instead of the first pause of a call."""

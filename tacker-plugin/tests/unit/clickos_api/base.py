@@ -89,8 +89,8 @@ class FakeAgent:
             {'name': name, 'read': True, 'write': True}
             for name in self.guests[server_id]]}
 
-    def handler_read(self, ctxt, server_id, name):
-        """Read one handler."""
+    def handler_read(self, ctxt, server_id, name, param=''):
+        """Read one handler; 'lookup' takes a parameter, as in a guest."""
         if self.broken:
             return self.broken
         if server_id not in self.guests:
@@ -99,14 +99,19 @@ class FakeAgent:
         if name not in self.guests[server_id]:
             return {'error': {'code': 'no-such-handler',
                               'message': f'{name}: no such handler'}}
-        return {'value': self.guests[server_id][name]}
+        if param and not name.endswith('.lookup'):
+            return {'error': {
+                'code': 'handler-error',
+                'message': f'{name}: the handler takes no parameter, got'
+                           f' "{param}"'}}
+        return {'value': self.guests[server_id][name] + param}
 
-    def handlers_read(self, ctxt, server_id, names):
+    def handlers_read(self, ctxt, server_id, names, params=None):
         """Read handlers, each for itself."""
         self.reads = getattr(self, 'reads', 0) + 1
         return self.broken or {'values': [
-            FakeAgent.handler_read(self, ctxt, server_id, name)
-            for name in names]}
+            FakeAgent.handler_read(self, ctxt, server_id, name, param)
+            for name, param in zip(names, params or [''] * len(names))]}
 
     def flows_read(self, ctxt, server_id, element, part):
         """Read a part of an element's flows; there is one part."""

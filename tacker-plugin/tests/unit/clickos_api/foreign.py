@@ -23,7 +23,8 @@ PATHS = {'servers': 'server', 'vnfs': 'vnf', 'states': 'state',
 #: no object: a guest's incarnation is a number that it made.
 NAMES = {'server': 'server', 'server_id': 'server', 'to': 'server',
          'group': 'group', 'vnfc': 'vnfc', 'project_id': 'project',
-         'incarnation': None, 'secrets': None, 'max_age': None}
+         'incarnation': None, 'secrets': None, 'max_age': None,
+         'parameter': None}
 #: Kinds of further objects of the test.
 KINDS = {'taker': 'server', 'hop': 'server', 'fused': 'server',
          'of_vnf': 'server', 'group2': 'group'}

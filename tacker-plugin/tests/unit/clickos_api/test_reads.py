@@ -37,6 +37,69 @@ class ReadsTest(base.TestCase):
             self.read('b.count', 'x.y', 'a.count', 'b.count'))
         self.assertEqual(1, self.agent.reads)
 
+    def test_a_parameter(self):
+        self.agent.guests[self.server_id]['r.lookup'] = 'to '
+        path = self.handlers('/r.lookup?parameter=192.0.2.1%204000')
+        self.assertEqual(
+            (200, {'name': 'r.lookup', 'parameter': '192.0.2.1 4000',
+                   'value': 'to 192.0.2.1 4000'}), self.call('GET', path))
+        self.assertError(
+            400, 'handler-error', 'takes no parameter',
+            self.call('GET', self.handlers('/a.count?parameter=x')))
+        self.assertEqual(
+            (200, {'name': 'a.count', 'value': '7'}),
+            self.call('GET', self.handlers('/a.count?parameter=')))
+
+    def test_parameters_of_several_reads(self):
+        self.agent.guests[self.server_id]['r.lookup'] = ''
+        self.assertEqual((200, {'values': [
+            {'name': 'r.lookup', 'parameter': '::1', 'value': '::1'},
+            {'name': 'a.count', 'value': '7'},
+            {'name': 'r.lookup', 'parameter': '::2', 'value': '::2'},
+            {'name': 'a.count', 'parameter': 'x', 'error': {
+                'code': 'handler-error', 'status': 400, 'message':
+                'a.count: the handler takes no parameter, got "x"'}}]}),
+            self.read(['r.lookup', '::1'], 'a.count', ['r.lookup', '::2'],
+                      ['a.count', 'x']))
+        self.assertEqual(1, self.agent.reads)
+
+    def test_answers_for_parameters_are_always_new(self):
+        """Each has another answer, and the memory is for values."""
+        path = self.handlers('/r.lookup?max_age=60&parameter=')
+        for table in ('old ', 'new '):
+            self.agent.guests[self.server_id]['r.lookup'] = table
+            for address in ('::1', '::2'):
+                self.assertEqual(
+                    (200, {'name': 'r.lookup', 'parameter': address,
+                           'value': table + address, 'age': 0}),
+                    self.call('GET', path + address))
+        self.assertEqual([(table + '::1', 0)], [
+            (each['value'], each['age']) for each in self.read(
+                ['r.lookup', '::1'], max_age=60)[1]['values']])
+        self.agent.guests[self.server_id]['r.lookup'] = 'whole'
+        self.assertEqual('whole', self.read('r.lookup', max_age=60)[1][
+            'values'][0]['value'])
+
+    def test_bad_parameters_are_refused(self):
+        for parameter, words in (
+                ('a' * 256, 'has 256 bytes, the limit is 255'),
+                ('%C3%A9' * 128, 'has 256 bytes, the limit is 255'),
+                ('a%0Ab', 'control characters'),
+                ('a%C2%9Bb', 'control characters'), ('%00', 'NUL')):
+            self.assertError(400, 'bad-request', words, self.call(
+                'GET', self.handlers(f'/a.count?parameter={parameter}')))
+        for entry, words in (
+                (['a.count'], 'names[0]: expected HANDLER or [HANDLER'),
+                (['a.count', 'b', 'c'], 'names[0]'),
+                (['a b', 'c'], 'names[0][0]'), (['a.b', 7], 'names[0][1]'),
+                (['a.b', 'x' * 256], 'names[0][1]: has 256 bytes'),
+                (['a.b', 'x\x1b'], 'names[0][1]: expected no control'),
+                ({'a.b': 'x'}, 'names[0]')):
+            self.assertError(400, 'bad-request', words, self.call(
+                'POST', f'/v1/servers/{self.server_id}/reads',
+                json={'names': [entry]}))
+        self.assertEqual(0, self.agent.reads)
+
     def test_a_vnf(self):
         vnf_id = str(uuid.uuid4())
         self.cloud.add_vnf(vnf_id, self.project_id,

@@ -5,9 +5,12 @@ from unittest import mock
 
 from clickos_api import errors
 from clickos_api import rpc
+from clickos_api import states
 import oslo_messaging
 
 from tests.unit.clickos_api import base
+
+_READ = states.Read('h')
 
 
 class BusTest(base.TestCase):
@@ -32,9 +35,9 @@ class BusTest(base.TestCase):
     def test_each_agent_is_called_on_its_own_bus(self):
         agent = rpc.Agent(self.conf)
         self.agent.guests['s'] = {'h': 'v'}
-        self.assertEqual('v', agent.handler_read('host1', 's', 'h'))
+        self.assertEqual('v', agent.handler_read('host1', 's', _READ))
         with self.assertRaises(errors.Silent):
-            agent.handler_read('host2', 's', 'h')
+            agent.handler_read('host2', 's', _READ)
         self.assertEqual(['rabbit://u:p@queue/clickos-host1',
                           'rabbit://u:p@queue/clickos-host2'], self.buses())
 
@@ -42,7 +45,7 @@ class BusTest(base.TestCase):
         agent = rpc.Agent(self.conf)
         self.agent.guests['s'] = {'h': 'v'}
         for _call in range(2):
-            agent.handler_read('host1', 's', 'h')
+            agent.handler_read('host1', 's', _READ)
         self.assertEqual(['rabbit://u:p@queue/clickos-host1'], self.buses())
 
     def test_a_name_cannot_leave_its_place_in_the_url(self):

@@ -5,6 +5,7 @@ import tempfile
 import types
 
 from clickos_client import chains
+from openstack import exceptions as sdk_exceptions
 from osc_lib import exceptions
 import yaml
 
@@ -119,6 +120,20 @@ class ChainTest(base.CommandTestCase):
         self.refused('no', chain.SetChain, 'web', '--classifier',
                      'protocol=udp')
         self.assertEqual(before, list(self.network.sfc_flow_classifiers()))
+
+    def test_a_neutron_that_lets_no_classifiers_overlap(self):
+        self.create()
+        own, = self.network.sfc_flow_classifiers()
+
+        def refuse(**values):
+            raise sdk_exceptions.BadRequestException(
+                f'in conflict with {found}')
+        self.network.create_sfc_flow_classifier = refuse
+        for found, words in ((own.id, 'is of the chain itself'),
+                             ('that of others', 'conflict with that of')):
+            self.refused(words, chain.SetChain, 'web', '--classifier',
+                         'protocol=tcp')
+        self.assertEqual([own], list(self.network.sfc_flow_classifiers()))
 
     def test_create_from_a_descriptor(self):
         for side, point in (('in', 'left'), ('out', 'right')):

@@ -11,9 +11,12 @@ from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
 from clickos_osc import shown
+from clickos_osc.v1 import config
+from clickos_osc.v1 import console
 from clickos_osc.v1 import flow
 from clickos_osc.v1 import handler
 from clickos_osc.v1 import port
+from clickos_osc.v1 import state
 from tests.unit.clickos_osc import base
 
 
@@ -50,13 +53,96 @@ class CommandTest(base.CommandTestCase):
         self.assertEqual({'fw.config': 'deny all', 'c.count': '7\n'},
                          json.loads(out))
 
-    def test_read_all_guests_of_a_vnf(self):
+    def two_guests(self):
+        """Let the VNF have a second guest; return its server's id."""
         other_id = str(uuid.uuid4())
         self.cloud.add_server(other_id, self.project_id)
         self.agent.guests[other_id] = {'fw.config': 'allow\x1b all'}
         self.cloud.add_vnf(self.vnf_id, self.project_id, [
             (self.server_id, 'VDU1', 'vnfc-1'),
             (other_id, 'VDU1', 'vnfc-2')])
+        return other_id
+
+    def test_read_with_a_parameter(self):
+        self.agent.guests[self.server_id]['b.lookup'] = 'owner of '
+        for words in (['b.lookup', '203.0.113.7', '4000'],
+                      ['b.lookup 203.0.113.7 4000'],
+                      ['b.lookup 203.0.113.7', '4000']):
+            self.assertEqual('owner of 203.0.113.7 4000\n', self.run_whole(
+                handler.ReadHandler, 'my-fw', *words)[1])
+        self.assertEqual(
+            '==> b.lookup ::1 <==\nowner of ::1\n'
+            '==> b.lookup ::2 <==\nowner of ::2\n'
+            '==> fw.config <==\ndeny all\n',
+            self.run_whole(handler.ReadHandler, 'my-fw', 'b.lookup', '::1',
+                           'b.lookup ::2', 'fw.config')[1])
+
+    def test_refused_parameters(self):
+        for words, part in ((['fw.config', '7'], 'takes no parameter'),
+                            (['fw.config ' + 'x' * 256], 'limit is 255'),
+                            (['fw.config a\nb'], 'control characters')):
+            with self.assertRaisesRegex(exceptions.CommandError, part):
+                self.run_whole(handler.ReadHandler, 'my-fw', *words)
+
+    def test_tables_of_all_guests(self):
+        other_id = self.two_guests()
+        self.put('x', 'fw.config')
+        names = ('--vnf', '--all', self.vnf_id)
+        for kind, first in ((handler.ListHandler, 'Handler'),
+                            (port.ShowPortStats, 'Port'),
+                            (state.ShowState, 'Handler'),
+                            (state.ListState, 'Number')):
+            (columns, rows), _ = self.run_command(kind, *names)
+            self.assertEqual(('Guest', first), columns[:2])
+            self.assertEqual('VDU1-0', rows[0][0])
+            self.assertEqual({len(columns)}, {len(row) for row in rows})
+        self.agent.guests[other_id]['c.count'] = '1'
+        (_, rows), _ = self.run_command(handler.ListHandler, '--element', 'c',
+                                        *names)
+        self.assertEqual([('VDU1-1', 'c.count', True, True)], rows)
+
+    def test_texts_of_all_guests(self):
+        other_id = self.two_guests()
+        for server_id in (self.server_id, other_id):
+            self.agent.guests[server_id]['config'] = 'Idle;\n'
+        names = ('--vnf', '--all', self.vnf_id)
+        self.assertEqual(
+            '==> VDU1-0 <==\nIdle;\n==> VDU1-1 <==\nIdle;\n',
+            self.run_command(config.ShowConfig, *names)[1])
+        self.manager.sdk_connection.compute.console = 'up\n'
+        self.assertEqual('==> VDU1-0 <==\nup\n==> VDU1-1 <==\nup\n',
+                         self.run_command(console.ShowConsole, *names)[1])
+        out = self.run_command(state.ClearState, *names)[1]
+        self.assertEqual([f'{self.vnf_id} VDU1-0', f'{self.vnf_id} VDU1-1'],
+                         [line.partition(':')[0]
+                          for line in out.splitlines()])
+
+    def test_write_all_guests_of_a_vnf(self):
+        other_id = self.two_guests()
+        names = ('--vnf', '--all', self.vnf_id)
+        self.assertEqual('VDU1-0 fw.config: accepted, revision 1\n'
+                         'VDU1-1 fw.config: accepted, revision 1\n',
+                         self.run_command(handler.WriteHandler, *names,
+                                          'fw.config', 'x')[1])
+        self.assertEqual('x', self.agent.guests[other_id]['fw.config'])
+        self.assertEqual(['VDU1-0', 'VDU1-1'], [
+            json.loads(line)['guest'] for line in self.run_command(
+                handler.WriteHandler, '-f', 'json', *names, 'fw.config',
+                'y')[1].splitlines()])
+        del self.agent.guests[self.server_id]
+        with self.assertRaisesRegex(exceptions.CommandError, 'VDU1-0: ') as e:
+            self.run_command(handler.WriteHandler, *names, 'fw.config', 'z')
+        self.assertNotIn('VDU1-1', str(e.exception))
+        self.assertEqual('z', self.agent.guests[other_id]['fw.config'])
+
+    def test_all_of_a_vnf_without_guests(self):
+        self.cloud.add_vnf(self.vnf_id, self.project_id, [])
+        with self.assertRaisesRegex(exceptions.CommandError, 'no guest'):
+            self.run_whole(handler.ReadHandler, '--vnf', '--all', self.vnf_id,
+                           'fw.config')
+
+    def test_read_all_guests_of_a_vnf(self):
+        self.two_guests()
         names = ('--vnf', self.vnf_id, 'fw.config')
         self.assertEqual(
             '==> VDU1-0 fw.config <==\ndeny all\n'

@@ -41,6 +41,15 @@ class WatchHandlerTest(base.CommandTestCase):
             [line.split('\t')[1:] for line in lines])
         self.assertRegex(lines[0], r'\A\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\t')
 
+    def test_all_guests_and_a_parameter(self):
+        self.values['r.lookup'] = 'to '
+        self.assertEqual(
+            [['VDU1-0 r.lookup ::1', 'to ::1'],
+             ['VDU1-0 r.lookup ::1', 'by ::1']],
+            [line.split('\t')[1:] for line in self.watch(
+                '--vnf', '--all', self.vnf_id, 'r.lookup', '::1',
+                rounds=({'r.lookup': 'by '},))])
+
     def test_json(self):
         (first, second) = self.watch('-f', 'json', *NAMES[:2],
                                      rounds=({'c.count': '8'},))

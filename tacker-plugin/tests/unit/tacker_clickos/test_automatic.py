@@ -71,6 +71,17 @@ class HealTest(TackerCase):
                          (what, body['vnfcInstanceId']))
         self.assertIn('is SHUTOFF', body['cause'])
 
+    def test_heals_of_the_past_are_forgotten(self):
+        healer = self.watcher._healer
+        for number in range(100):
+            self.assertTrue(healer.heal(self.cloud, f'vnf{number}',
+                                        {'c': 'ERROR: x'}, {}))
+        self.assertEqual(100, len(healer._times))
+        self.now += automatic._WINDOW_S + 1
+        self.assertTrue(healer.heal(self.cloud, 'another',
+                                    {'c': 'ERROR: x'}, {}))
+        self.assertEqual(['another'], list(healer._times))
+
     def test_nova_begins_with_a_guest_that_ended_before_tacker_does(self):
         self.alive()
         self.watcher.look()
@@ -263,6 +274,19 @@ class ScaleTest(TackerCase):
         for _time in range(3):
             self.grow(9000, 9000)
         self.assertEqual(2, len(self.posted()))
+
+    def test_vnfs_of_the_past_are_forgotten(self):
+        """An operation hides a VNF from a look; its cooldown goes on."""
+        scaler = self.watcher._scaler
+        self.grow(0, 0)
+        self.grow(1500, 600)
+        self.assertEqual(['SCALE_OUT'], self.directions())
+        self.grow(0, 0)
+        scaler.keep(())
+        self.assertEqual(({}, 1), (scaler._samples, len(scaler._last)))
+        self.now += automatic._LONGEST_COOLDOWN_S + 1
+        scaler.keep(())
+        self.assertEqual({}, scaler._last)
 
     def test_a_guest_that_began_again_or_fails_decides_nothing(self):
         self.grow(0, 0)

@@ -24,10 +24,15 @@ CONF = config.CONF
 CONFIG = """FromDevice(0) -> right :: Counter -> Queue -> ToDevice(1);
 FromDevice(1) -> left :: Counter -> Queue -> ToDevice(0);
 """
+#: A table that can be asked.
+ROUTES = """routes :: RadixIPLookup(0.0.0.0/0 0, 192.0.2.0/24 1);
+Idle -> routes -> Discard;
+routes[1] -> Discard;
+"""
 #: Not one packet has a source of this network.
 NOWHERE = 'protocol=udp,source-ip-prefix=192.0.2.0/24'
-#: Neutron refuses two that have packets in common, even during a change.
-ELSEWHERE = 'protocol=udp,source-ip-prefix=198.51.100.0/24'
+#: The same packets and others, so it can only replace the one above.
+WIDER = 'protocol=udp,source-ip-prefix=192.0.0.0/22'
 
 
 class EachCommandTest(typed.CommandLine):
@@ -106,13 +111,31 @@ class EachCommandTest(typed.CommandLine):
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c013')
     def test_of_a_server(self):
         name = self.wires[0]
-        new = self.file('new.click', CONFIG + '// another line\n')
+        old, new = (self.file(f'{kind}.click', CONFIG + more)
+                    for kind, more in (('old', ''), ('new', ROUTES)))
+        self.addCleanup(self.run_all, f'config replace {name} {old}')
         shown, _, differs, console = self.run_all(
             f'config show {name}', f'config replace {name} {new}',
             f'config diff {name} {new}', f'console {name}')
         self.assertEqual(CONFIG, shown)
         self.assertEqual('', differs)
         self.assertNotEqual('', console)
+        one, several = self.run_all(
+            f'handler read {name} routes.lookup 192.0.2.9',
+            f'handler read {name} -f json "routes.lookup 198.51.100.9"'
+            ' routes.lookup 192.0.2.9 right.count')
+        self.assertEqual('1', one.strip())
+        found = json.loads(several)
+        self.assertEqual(
+            ('0', '1'), (found['routes.lookup 198.51.100.9'],
+                         found['routes.lookup 192.0.2.9']))
+        refused = self.openstack('handler', 'read', name, 'right.count 7')
+        self.assertEndsWith(1, 'takes no parameter', refused)
+
+    def assertEndsWith(self, status, words, done):
+        """Check the exit status and the error of a command."""
+        self.assertEnds(status, done)
+        self.assertIn(words, done.stderr)
 
     @decorators.attr(type='gate')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c014')
@@ -147,7 +170,7 @@ class EachCommandTest(typed.CommandLine):
         shown, *_ = self.run_all(
             f'chain show {name} -f value',
             f'chain unfuse {name}', f'chain remove {name} {second}',
-            f'chain set {name} --classifier {ELSEWHERE}',
+            f'chain set {name} --classifier {WIDER}',
             f'chain delete {name}')
         self.assertIn('fused in', shown)
 

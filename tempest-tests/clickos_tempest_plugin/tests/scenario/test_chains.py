@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains of networking-sfc steer packets through guests."""
 
+from clickos_client import pings
 from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib.common.utils import test_utils
@@ -10,6 +11,7 @@ from tempest.lib import exceptions
 from clickos_tempest_plugin.common import bounds
 from clickos_tempest_plugin.common import cli
 from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
@@ -153,6 +155,35 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         self.sfc.delete('port_chain', chain)
         waiters.until(lambda: self._is_passed_by(first), bool,
                       'packets go straight')
+
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e5c')
+    def test_an_overlapping_classifier_replaces_another_without_a_gap(self):
+        first, one = self.make_hop()
+        chain = self.make_chain([one])
+        self.assertHops(chain, 1)
+        self.assertFalse(self._is_passed_by(first))
+        before = [self.passed(first, name) for name in ('right', 'left')]
+        ping = self.client.ping(self.server)
+        # The first one is wider, the second one narrower, the last the same.
+        for values in ({'source_ip_prefix': f'{self.client.ip}/32'},
+                       {'protocol': 'icmp'}, {'protocol': 'icmp'}):
+            flow = self.make('flow_classifier', **{
+                'source_ip_prefix': f'{self.client.ip}/32', **values})
+            self.sfc.update('port_chain', chain, flow_classifiers=[flow])
+            self.assertEqual([flow], self.sfc.show(
+                'port_chain', chain)['flow_classifiers'])
+            ping.wait(max(pings.answered(ping.text()), default=0) + 5)
+        found = ping.result()
+        bounds.hold('max_chain_change_lost_pings', len(found.lost))
+        # Each request and its answer took the hop: no packet went past it.
+        after = [self.passed(first, name) for name in ('right', 'left')]
+        self.assertGreaterEqual(
+            min(now - then for now, then in zip(after, before)),
+            len(pings.answered(ping.text())))
+        other = self.make('flow_classifier', protocol='icmp')
+        self.assertRaises(
+            exceptions.BadRequest, self.sfc.create, 'port_chain',
+            port_pair_groups=[one], flow_classifiers=[other])
 
     def _is_passed_by(self, server_id):
         """Ping, and tell if a wire counted no frame."""
@@ -398,7 +429,7 @@ class FusedChainTest(SfcMixin, base.OnHostTest):
         self.assertEqual(2, len(servers.list_servers()['servers']))
 
 
-class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):
+class OverHostsMixin(SfcMixin):
     """A sender on one host, its receiver and hops on two."""
 
     def setUp(self):
@@ -410,11 +441,15 @@ class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):
         """Make a port on the project's network."""
         return self.tenant.make_port('left', self.addCleanup, **wanted)
 
-    def boot(self, host, text, *ports):
+    def elsewhere(self):
+        """Return what a server of the other host asks Nova for."""
+        raise NotImplementedError
+
+    def boot(self, place, text, *ports):
         """Start a guest on the first host or the second one."""
-        zone = {'availability_zone': CONF.clickos.second_zone} if host else {}
         return self.tenant.boot(data_utils.rand_name('guest'), list(ports),
-                                text, self.addCleanup, **zone)
+                                text, self.addCleanup,
+                                **(self.elsewhere() if place else {}))
 
     def boot_ends(self):
         """Start the sender and, on the other host, its receiver."""
@@ -428,11 +463,11 @@ class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):
             ip=ip, peer_ip=peer_ip, mac=mac, peer_mac=peer_mac),
             self.sending), receiver
 
-    def boot_wire(self, host, weight=1):
+    def boot_wire(self, place, weight=1):
         """Start a wire on a host; return its server and its port pair."""
         ports = [self.make_port(port_security_enabled=False)
                  for _ in range(2)]
-        server_id = self.boot(host, WIRE, *ports)
+        server_id = self.boot(place, WIRE, *ports)
         return server_id, self.make(
             'port_pair', ingress=ports[0]['id'], egress=ports[1]['id'],
             service_function_parameters={'weight': weight})
@@ -458,9 +493,8 @@ class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):
             lambda seen: all(now > then for now, then in zip(seen, before)),
             'packets pass the hops')
 
-    @decorators.attr(type='slow')
-    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e33')
-    def test_flows_pass_hops_on_both_hosts_without_loss(self):
+    def pass_hops_on_both_hosts(self):
+        """Let flows pass chains of changing hops, and lose no packet."""
         sender, receiver = self.boot_ends()
         waiters.until(lambda: self.passed(receiver, 'heard'), bool,
                       'the receiver hears the sender')
@@ -498,3 +532,39 @@ class ChainsBetweenHostsTest(SfcMixin, base.TwoHostsMixin, base.ClickOSTest):
                   for server, then in zip((near, far), before)]
         self.assertGreater(passed[0], 0)
         self.assertGreater(passed[1], passed[0])
+
+
+class ChainsBetweenHostsTest(OverHostsMixin, base.TwoHostsMixin,
+                             base.ClickOSTest):
+    """Both hosts have guests that are processes."""
+
+    def elsewhere(self):
+        """Name the zone of the second process host."""
+        return {'availability_zone': CONF.clickos.second_zone}
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e33')
+    def test_flows_pass_hops_on_both_hosts_without_loss(self):
+        self.pass_hops_on_both_hosts()
+
+
+class ChainsWithXenTest(OverHostsMixin, base.OnHostTest):
+    """One host has processes, the other one domains of Xen."""
+
+    host = host.Host('xen_host_command')
+
+    def setUp(self):
+        super().setUp()
+        # The first machine of a network lets it reach the Xen host.
+        traffic.Endpoint(self.tenant, self.os_admin, 'left', self.addCleanup)
+
+    def elsewhere(self):
+        """Name the image of Xen hosts."""
+        image, = self.os_primary.image_client_v2.list_images(
+            params={'name': CONF.clickos.xen_image})['images']
+        return {'imageRef': image['id']}
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e5d')
+    def test_flows_pass_hops_on_a_process_host_and_a_xen_host(self):
+        self.pass_hops_on_both_hosts()

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs about mirrors.
 use std::io;
-use std::path::PathBuf;
 
 use control_socket::{ApiError, Json, Peer, Reply};
 use log::info;
 use serde_json::json;
-use vale_proto::{MAX_MIRRORS, MirrorId, MirrorList, MirrorSet, Mirrors};
+use vale_proto::{MAX_MIRRORS, MirrorId, MirrorList, MirrorName, MirrorSet, Mirrors};
 
 use super::{Control, stopped};
-use crate::capture::Capture;
+use crate::capture::CaptureDir;
 use crate::mirror::TooManyMirrors;
-use crate::pcap::path_of;
 
 impl Control {
     pub(super) fn mirror_set(&self, peer: &Peer, set: MirrorSet) -> Result<Reply, ApiError> {
         set.check()
             .map_err(|e| ApiError::bad_request(format!("mirror-set: {e}")))?;
-        let path = self.capture_path(&set)?;
-        let capture = path.as_deref().map(Capture::create).transpose();
+        let file = self.capture_file(&set)?;
+        let capture = file.map(|(directory, name)| directory.create(name));
+        let capture = capture.transpose();
         let capture = capture.map_err(|e| capture_error(&set, &e))?;
         let (name, switch) = (format!("{}:{}", set.switch, set.mirror), set.switch.clone());
         let done = self.forwarder.set_mirror(&set, capture.as_ref());
@@ -36,14 +35,17 @@ impl Control {
                 format!("{switch}: there is no such switch; add a port first"),
             ),
         };
-        if let Some(path) = path {
-            let _ = std::fs::remove_file(path);
+        if let Some((directory, name)) = file {
+            let _ = std::fs::remove_file(directory.file(name));
         }
         Err(refused)
     }
 
-    /// The file of a mirror, if it has one.
-    fn capture_path(&self, set: &MirrorSet) -> Result<Option<PathBuf>, ApiError> {
+    /// The directory and the name of a mirror's file, if it has one.
+    fn capture_file<'a>(
+        &'a self,
+        set: &'a MirrorSet,
+    ) -> Result<Option<(&'a CaptureDir, &'a MirrorName)>, ApiError> {
         let Some(file) = &set.to_file else {
             return Ok(None);
         };
@@ -52,7 +54,7 @@ impl Control {
                 "mirror-set: to_file: valed has no capture_dir in its configuration",
             )
         })?;
-        Ok(Some(path_of(directory, file)))
+        Ok(Some((directory, file)))
     }
 
     pub(super) fn mirror_remove(&self, peer: &Peer, id: MirrorId) -> Result<Reply, ApiError> {

@@ -4,7 +4,7 @@ use pcap_file::pcap::PcapReader;
 use vale_proto::{MirrorCounters, MirrorSet};
 
 use super::*;
-use crate::capture::Capture;
+use crate::capture::CaptureDir;
 
 fn mirror(bench: &mut Bench, extra: Value) {
     let mut args = json!({"switch": "vale0", "mirror": "m"});
@@ -142,8 +142,9 @@ fn a_file_gets_the_frames_and_is_never_overwritten() {
     let path = directory.path().join("x.pcap");
     let mut bench = Bench::new();
     let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
-    let capture = Capture::create(&path).unwrap();
-    assert!(Capture::create(&path).is_err());
+    let captures = CaptureDir::new(directory.path(), 1 << 20);
+    let capture = captures.create("x").unwrap();
+    assert!(captures.create("x").is_err());
     let set = json!({"switch": "vale0", "mirror": "m", "segment": 1, "to_file": "x"});
     let set = serde_json::from_value(set).unwrap();
     let budget = crate::mirror::budget(&set);

@@ -5,7 +5,7 @@ use std::fs::File;
 use pcap_file::pcap::{PcapReader, PcapWriter};
 
 use super::*;
-use crate::pcap::path_of;
+use crate::capture::CaptureDir;
 
 /// A port without a guest.
 fn attach(bench: &mut Bench, name: &str, extra: Value) {
@@ -72,8 +72,9 @@ fn a_full_pipe_loses_frames_and_their_count_is_right() {
 fn a_file_is_played_into_a_segment_and_another_gets_the_answers() {
     let dir = tempfile::tempdir().unwrap();
     let mut bench = Bench::new();
-    bench.links.capture_dir = Some(dir.path().to_owned());
-    let mut writer = PcapWriter::new(File::create(path_of(dir.path(), "in")).unwrap()).unwrap();
+    let captures = CaptureDir::new(dir.path(), 1 << 20);
+    bench.links.capture_dir = Some(captures.clone());
+    let mut writer = PcapWriter::new(File::create(captures.file("in")).unwrap()).unwrap();
     let to_a = frame(mac(1), mac(9), 1000);
     let packet = pcap_file::pcap::PcapPacket::new(Default::default(), 1000, &to_a);
     writer.write_packet(&packet).unwrap();
@@ -89,7 +90,7 @@ fn a_file_is_played_into_a_segment_and_another_gets_the_answers() {
     bench.round();
     assert_eq!(counters(&bench, "tape").tx_bytes, 700);
     let written = loop {
-        let mut reader = PcapReader::new(File::open(path_of(dir.path(), "out")).unwrap());
+        let mut reader = PcapReader::new(File::open(captures.file("out")).unwrap());
         let packet = reader.as_mut().ok().and_then(PcapReader::next_packet);
         if let Some(Ok(packet)) = packet {
             break packet.data.into_owned();

@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 
 use crate::config::args::Surroundings;
 use crate::config::environment::{Host, Limits};
@@ -308,6 +308,7 @@ impl<'a> Context<'a> {
             handler,
             port: 0,
             param,
+            takes_param: Cell::new(false),
             engine: self.engine,
             me: self.me,
         }

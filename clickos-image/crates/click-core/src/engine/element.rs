@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::Any;
+use core::cell::Cell;
 
 use crate::config::args::Surroundings;
 use crate::config::value::FromArg;
@@ -121,10 +122,20 @@ pub struct View<'a> {
     pub handler: &'a str,
     /// The port, of a handler that exists once per port; 0 otherwise.
     pub port: usize,
-    /// The parameter of a read; empty for most.
-    pub param: &'a str,
+    pub(crate) param: &'a str,
+    /// True once the getter asked for the parameter.
+    pub(crate) takes_param: Cell<bool>,
     pub(crate) engine: &'a mut Engine,
     pub(crate) me: usize,
+}
+
+impl<'a> View<'a> {
+    /// The parameter of a read; empty for most. A read whose getter does not ask for a parameter
+    /// that came is refused.
+    pub fn param(&self) -> &'a str {
+        self.takes_param.set(true);
+        self.param
+    }
 }
 
 impl View<'_> {

@@ -33,7 +33,7 @@ impl Rewriter {
     /// The handler `state`.
     pub const STATE: Handler<Self> = read_command(
         "state",
-        |me, view| match view.param {
+        |me, view| match view.param() {
             "" => Ok(me.state_text(view)),
             part => me.part_text(view, part),
         },

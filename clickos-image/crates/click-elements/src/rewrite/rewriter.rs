@@ -279,7 +279,7 @@ pub const fn udp_table(name: &'static str) -> Handler<Rewriter> {
 
 /// A handler that looks up a mapping.
 pub const fn lookup(name: &'static str) -> Handler<Rewriter> {
-    read(name, |me, view| me.lookup_text(view, view.param))
+    read(name, |me, view| me.lookup_text(view, view.param()))
 }
 
 impl Rewriter {

@@ -30,7 +30,7 @@ pub const CLASS: Class = Class {
 /// The handler `table`.
 pub const TABLE: Handler<LookUp> = read("table", |me, _| Ok(me.table()));
 /// The handler `lookup`.
-pub const LOOKUP: Handler<LookUp> = read("lookup", |me, view| me.routes.answer(view, view.param));
+pub const LOOKUP: Handler<LookUp> = read("lookup", |me, view| me.routes.answer(view, view.param()));
 /// The handler `ctrl`.
 const CTRL: Handler<LookUp> = edit("ctrl", |me, view, value| {
     let (ports, at) = (view.ports().1, view.surroundings());

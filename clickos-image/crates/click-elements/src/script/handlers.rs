@@ -47,9 +47,9 @@ const OWN: [Handler<Script>; 15] = [
         })
     }),
     read("get", |me, view| {
-        let value = me.variable(view.param.trim());
+        let value = me.variable(view.param().trim());
         value.map(String::from).ok_or_else(|| {
-            let name = view.param.escape_debug();
+            let name = view.param().escape_debug();
             HandlerError::rejected(format!("get: there is no variable \"{name}\""))
         })
     }),
@@ -58,7 +58,7 @@ const OWN: [Handler<Script>; 15] = [
         Ok(variables.map(|(n, v)| format!("{n} {v}\n")).collect())
     }),
     read("status", |me, _| text(me.status)),
-    read("shift", |me, view| Ok(me.shift(view.param.trim()))),
+    read("shift", |me, view| Ok(me.shift(view.param().trim()))),
     read("random", |_, view| checked(random(view))),
     read("now", |_, view| {
         let now = view.now_ns();
@@ -95,7 +95,7 @@ impl Script {
     fn function(&mut self, view: &mut View<'_>) -> Text {
         match self.exported(view.handler) {
             Some(value) => Ok(value),
-            None => checked(functions::call(view.handler, view.param)),
+            None => checked(functions::call(view.handler, view.param())),
         }
     }
 
@@ -137,7 +137,7 @@ impl Script {
     }
 
     fn run_on_read(&mut self, view: &mut View<'_>) -> Text {
-        let (handler, param) = (view.handler, view.param);
+        let (handler, param) = (view.handler, view.param());
         self.run_handler(&mut view.ctx(), handler, param, false)
     }
 

@@ -35,7 +35,7 @@ pub(super) fn is_own(name: &str) -> bool {
 
 pub(super) fn random(view: &mut View<'_>) -> Result<String, String> {
     let number = |word: &String| u32::try_from(click_core::value::number(word)?).ok();
-    let words = text::split_words(view.param);
+    let words = text::split_words(view.param());
     let mut ctx = view.ctx();
     let numbers: Option<Vec<u32>> = words.iter().map(number).collect();
     let (low, high) = match numbers.as_deref() {
@@ -48,7 +48,7 @@ pub(super) fn random(view: &mut View<'_>) -> Result<String, String> {
 }
 
 pub(super) fn accessible(view: &mut View<'_>, read: bool) -> bool {
-    let names = text::split_words(view.param);
+    let names = text::split_words(view.param());
     let ctx = &view.ctx();
     names.iter().all(|n| match local(ctx, n) {
         Some(own) => {
@@ -64,7 +64,7 @@ pub(super) fn accessible(view: &mut View<'_>, read: bool) -> bool {
 pub(super) fn cat(view: &mut View<'_>, quote: bool) -> Result<String, String> {
     let host = view.ctx().host().ok_or("cat: there are no files here")?;
     let bytes = host
-        .read_file(&text::unquote(view.param))
+        .read_file(&text::unquote(view.param()))
         .map_err(|e| format!("cat: {e}"))?;
     let content = String::from_utf8_lossy(&bytes).into_owned();
     Ok(if quote {
@@ -80,7 +80,7 @@ pub(super) fn kill(view: &mut View<'_>) -> Result<String, String> {
         .ctx()
         .host()
         .ok_or("kill: there are no processes here")?;
-    let words = text::split_words(view.param);
+    let words = text::split_words(view.param());
     let Some((signal, processes @ [_, ..])) = words.split_first() else {
         return Err("kill: expected a signal and processes".to_string());
     };

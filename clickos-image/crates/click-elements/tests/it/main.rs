@@ -11,6 +11,7 @@ mod garbage_ip6;
 mod graph;
 mod how_to;
 mod merge;
+mod parameters;
 mod pppoe;
 mod registry;
 mod task_batching;

@@ -60,7 +60,7 @@ impl Cell {
     }
 
     fn big(&mut self, view: &mut View<'_>) -> Text {
-        let given = Some(view.param).filter(|param| !param.is_empty());
+        let given = Some(view.param()).filter(|param| !param.is_empty());
         let size = given.unwrap_or(&self.value).parse();
         Ok("x".repeat(size.map_err(HandlerError::rejected)?))
     }

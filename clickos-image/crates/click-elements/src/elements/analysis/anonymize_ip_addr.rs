@@ -27,7 +27,7 @@ pub static ELEMENT: Class = Class {
     processing: "a/ah",
     args: &[keyword("CLASS"), keyword("PRESERVE_8"), keyword("SEED")],
     handlers: &[read("map", |me: &mut AnonymizeIPAddr, view| {
-        text(me.map(view.parse(view.param)?))
+        text(me.map(view.parse(view.param())?))
     })],
     build: |a| {
         let (class, kept) = (a.or("CLASS", 0u32), a.or("PRESERVE_8", Networks::default()));

@@ -253,7 +253,7 @@ impl PPPoEServer {
     }
 
     fn sessions(&mut self, view: &mut View<'_>) -> Text {
-        let first: u16 = match view.param.trim() {
+        let first: u16 = match view.param().trim() {
             "" => 0,
             number => view.parse(number)?,
         };

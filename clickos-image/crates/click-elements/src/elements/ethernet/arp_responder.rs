@@ -28,7 +28,7 @@ pub static ELEMENT: Class = Class {
     handlers: &[
         read("table", |me: &mut ARPResponder, _| Ok(me.table.text())),
         read("lookup", |me, view| {
-            let address = view.parse::<Ipv4Addr>(view.param.trim())?;
+            let address = view.parse::<Ipv4Addr>(view.param().trim())?;
             let mac = me.lookup(address);
             Ok(mac.map_or_else(String::new, |mac| mac.to_string()))
         }),

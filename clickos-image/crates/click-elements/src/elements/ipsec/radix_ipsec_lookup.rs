@@ -35,7 +35,7 @@ pub static ELEMENT: Class = Class {
     name: "RadixIPsecLookup",
     handlers: &[
         read("table", |me: &mut RadixIPsecLookup, _| Ok(me.table())),
-        read("lookup", |me, view| me.routes.answer(view, view.param)),
+        read("lookup", |me, view| me.routes.answer(view, view.param())),
         change("add"),
         change("set"),
         change("remove"),

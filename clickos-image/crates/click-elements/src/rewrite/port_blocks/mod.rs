@@ -75,7 +75,7 @@ impl PortBlockMapper {
     }
 
     pub fn lookup_text(&self, view: &View<'_>) -> Text {
-        let words = split_words(view.param);
+        let words = split_words(view.param());
         let [address, port] = words.as_slice() else {
             return Err(HandlerError::rejected("expected ADDRESS PORT"));
         };
