@@ -126,6 +126,7 @@ class HostileTest(base.PageTest):
                       *api.neutron.network_list_for_tenant.return_value):
             thing._apidict['name'] = EVIL
             thing._apidict['name_or_id'] = EVIL
+            thing._apidict['description'] = f'clickos-vnf:{cloud.VNF}'
         for place, name, answer in _horizon():
             self.enterContext(mock.patch.object(
                 place, name, autospec=True, return_value=answer))

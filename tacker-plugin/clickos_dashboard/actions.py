@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actions on rows: each asks first, and says why a service refuses.
+
+Horizon's question names the rows. Horizon itself shows no reason.
+"""
+
+from django.utils.translation import gettext as _
+from horizon import exceptions
+from horizon import messages
+from horizon import tables
+
+from clickos_dashboard import exceptions as our_exceptions
+
+
+class _Reasons(object):
+    """Shows the reason of a refusal beside the name of the row."""
+
+    def action(self, request, datum_id):
+        """Act on one row."""
+        try:
+            super().action(request, datum_id)
+        except our_exceptions.RECOVERABLE as exc:
+            row = self.table.get_object_by_id(datum_id)
+            messages.error(request, _('%(action)s, %(name)s: %(reason)s') % {
+                'action': self._get_action_name(),
+                'name': self.table.get_object_display(row) or datum_id,
+                'reason': exc})
+            raise exceptions.HandledException(
+                (type(exc), exc, exc.__traceback__))
+
+
+class _Act(tables.BatchAction):
+
+    def act(self, request, datum_id):
+        """Act on one row."""
+        raise NotImplementedError
+
+    def action(self, request, datum_id):
+        """Act on one row."""
+        self.act(request, datum_id)
+
+
+class Batch(_Reasons, _Act):
+    """An action on rows; ``act`` does it for one."""
+
+
+class Delete(_Reasons, tables.DeleteAction):
+    """Deletes rows; ``delete`` deletes one."""
