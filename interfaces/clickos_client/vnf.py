@@ -83,7 +83,7 @@ class Vnf:
     #: the aspects that scale: (name, level)
     scale: tuple
     operation: Operation | None
-    #: connections.Connection of each port, if Neutron was asked
+    #: connections.Connection of each port, if a caller added them
     connections: tuple = ()
 
     @classmethod

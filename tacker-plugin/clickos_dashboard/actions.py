@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions on rows: each asks first, and says why a service refuses.
+"""Actions on rows: they say why a service refuses, and may ask before.
 
-Horizon's question names the rows. Horizon itself shows no reason.
+Horizon itself shows no reason. Its question names the rows, and comes before
+actions of the type "danger"; asks.js brings it before others that ask.
 """
 
 from django.utils.translation import gettext as _
@@ -30,6 +31,14 @@ class _Reasons(object):
 
 
 class _Act(tables.BatchAction):
+
+    #: the action ends something, but is not red
+    asks = False
+
+    def get_default_attrs(self):
+        """Mark an action that asks, for asks.js."""
+        mark = {'data-clickos-asks': 'true'} if self.asks else {}
+        return {**super().get_default_attrs(), **mark}
 
     def act(self, request, datum_id):
         """Act on one row."""

@@ -17,7 +17,7 @@ _KEPT = ('guest',)
 
 
 class Search(object):
-    """What is looked for in a table.
+    """The search of one table.
 
     :ivar text: the words as one typed them
     :ivar state: the value of the table's column of states, or nothing

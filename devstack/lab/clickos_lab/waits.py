@@ -14,8 +14,8 @@ _REPLACED = ('does not belong to the document', 'node with given id',
 def until(driver, condition, what, patience_s, pause_s=0.1):
     """Wait until a condition about the page is true; return its value.
 
-    The condition is asked again if the page was replaced under it. So it
-    looks its elements up itself, and an action in it comes last.
+    A page that was replaced under the condition makes it false. So the
+    condition looks its elements up itself, and an action in it comes last.
 
     :param condition: a function without parameters
     :param what: what the error says if the condition stays false

@@ -31,7 +31,9 @@ def connected(request, vnfs):
         return vnfs
     marked = {}
     for port in ports:
-        marked.setdefault(port.description, []).append(port)
+        # On a network of the project others have ports, with any description.
+        if port.project_id == request.user.tenant_id:
+            marked.setdefault(port.description, []).append(port)
     return [dataclasses.replace(vnf, connections=connections.of_vnf(
         vnf.id, [guest.name for guest in vnf.guests],
         marked.get(chains.VNF_MARK + vnf.id, ()), names)) for vnf in vnfs]

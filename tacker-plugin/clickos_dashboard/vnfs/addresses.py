@@ -120,23 +120,16 @@ def check(address, subnets):
         raise forms.ValidationError(
             _('%(address)s: ports in %(cidr)s have automatic addresses only'),
             params={'address': address, 'cidr': home.cidr})
-    check_in_prefix(address, home.cidr, home.gateway_ip)
-
-
-def check_in_prefix(address, cidr, gateway=None):
-    """Refuse an address of a subnet that is not for ports.
-
-    :raises ValidationError: that names the address
-    """
-    found, network = ipaddress.ip_address(address), ipaddress.ip_network(cidr)
-    if gateway and found == ipaddress.ip_address(gateway):
-        raise forms.ValidationError(
-            _('%(address)s is the gateway of %(cidr)s'),
-            params={'address': address, 'cidr': cidr})
-    reserved = {network.network_address}
-    if found.version == 4:
-        reserved.add(network.broadcast_address)
-    if found in reserved and network.num_addresses > 2:
+    if found in _reserved(ipaddress.ip_network(home.cidr)):
         raise forms.ValidationError(
             _('%(address)s is no address for a port of %(cidr)s'),
-            params={'address': address, 'cidr': cidr})
+            params={'address': address, 'cidr': home.cidr})
+
+
+def _reserved(network):
+    """Return the addresses that no port has; a VNF may be the gateway."""
+    if network.num_addresses <= 2:
+        return ()
+    if network.version == 6:
+        return (network.network_address,)
+    return network.network_address, network.broadcast_address

@@ -64,6 +64,7 @@ class Heal(actions.Batch):
     """Replaces the guests of VNFs."""
 
     name = 'heal'
+    asks = True
     policy_rules = _rules('heal')
     help_text = _('Each guest is replaced by a new one. It keeps its'
                   ' addresses and the handler values that it accepted.')
@@ -151,6 +152,7 @@ class Retry(_Decision):
     """Begins failed operations again."""
 
     name = 'retry'
+    asks = True
     policy_rules = _rules('retry')
     effect = _('Tacker begins the failed operation again, with the same'
                ' request.')
@@ -274,7 +276,7 @@ class Vnfs(searching.Searched, tables.DataTable):
         row_class = UpdatingRow
         status_columns = ('status',)
         table_actions = (Launch, Delete)
-        row_actions = (Update, Heal, Scale, Retry, GiveUp, Terminate,
+        row_actions = (Retry, GiveUp, Update, Heal, Scale, Terminate,
                        Delete)
 
     def get_object_display(self, datum):

@@ -117,7 +117,6 @@ class _Subnet:
     """A subnet that the launch will make."""
 
     cidr: str
-    gateway_ip: str | None = None
 
 
 class Networks(workflows.Step):

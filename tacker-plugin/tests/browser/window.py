@@ -4,6 +4,7 @@
 import os
 import sys
 
+from clickos_lab import axe
 from clickos_lab import waits
 from django.contrib.staticfiles import handlers
 from django.test import override_settings
@@ -30,6 +31,19 @@ _CLICK = '''
 const found = document.querySelector(arguments[0]);
 if (found) { found.click(); }
 return found !== null;
+'''
+#: The pages have no styles of Horizon. Without this one a table has boxes
+#: that have no name and that no user sees.
+_DRESS = '''
+const sheet = new CSSStyleSheet();
+sheet.replaceSync('.themable-checkbox input[type=checkbox] {display: none}');
+document.adoptedStyleSheets = [sheet];
+'''
+#: As typing does; a field of another tab cannot be typed into.
+_FILL = '''
+const field = document.querySelector(arguments[0]);
+field.value = arguments[1];
+field.dispatchEvent(new Event('input', {bubbles: true}));
 '''
 
 
@@ -112,6 +126,22 @@ class BrowserTest(hostile.HostileTest):
         """
         return [entry['message'] for entry in self.driver.get_log('browser')
                 if entry['level'] == 'SEVERE']
+
+    def text(self, selector):
+        """Return the text of an element; nothing if there is none."""
+        return self.script(
+            'const e = document.querySelector(arguments[0]);'
+            ' return e ? e.textContent : ""', selector)
+
+    def fill(self, selector, text):
+        """Type a text in place of what a field holds."""
+        self.see(selector)
+        self.script(_FILL, selector, text)
+
+    def audit(self):
+        """Return what axe-core finds on the page: [(rule, place)]."""
+        self.script(_DRESS)
+        return axe.audit(self.driver)
 
     def _found(self, selector):
         return self.driver.find_elements(by.By.CSS_SELECTOR, selector)

@@ -9,14 +9,17 @@ import os
 import sys
 
 from clickos_lab import apt
+from clickos_lab import axe
 from clickos_lab import paths
 from clickos_lab.suites import stestr_tests
 
 
 def main():
-    """Install the browser if need be, run the tests; 0 when all passed."""
+    """Fetch browser and axe-core if need be, run the tests; 0 if all passed.
+    """
     state = paths.State()
     apt.ensure(state, apt.BROWSER_PACKAGES)
+    axe.ensure(state)
     return stestr_tests.main(state.tool('stestr'),
                              state.root / 'stestr/browser', 'tacker-plugin',
                              'browser')

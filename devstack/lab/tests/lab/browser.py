@@ -27,21 +27,6 @@ _PATIENCE_S = 90
 _MODAL = '.modal.in'
 _FOCUSED = ('return document.activeElement'
             ' === document.querySelector(arguments[0])')
-#: Judges our part of the page: WCAG 2.1, levels A and AA. A color that is
-#: just changing is not judged: transitions end first.
-_AUDIT = '''
-const done = arguments[arguments.length - 1];
-const parts = ['#content_body', '.modal.in'].filter(
-  part => document.querySelector(part)).map(part => [part]);
-const changes = document.getAnimations().filter(
-  each => each.effect.getComputedTiming().endTime < Infinity).map(
-  each => each.finished.catch(() => null));
-Promise.all(changes).then(() => axe.run({include: parts}, {runOnly: [
-  'wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})).then(found => done(
-    found.violations.flatMap(fault => fault.nodes.map(
-      node => [fault.id, node.target.join(' ') + ': ' +
-               node.failureSummary]))));
-'''
 
 
 def _pin(settings):
@@ -145,9 +130,15 @@ class Browser:
                   lambda field: field.send_keys(str(path)), selector)
 
     def choose(self, selector, text):
-        """Choose an entry of a list by its text."""
-        self._act(lambda: self._shown(selector), lambda field: select.Select(
-            field).select_by_visible_text(text), selector)
+        """Choose an entry of a list by its text, or by what begins it."""
+        def chosen(field):
+            found = select.Select(field)
+            texts = [each.text for each in found.options]
+            # A network stands there with its subnets.
+            found.select_by_visible_text(next(
+                (each for each in texts if each.startswith(f'{text} (')),
+                text))
+        self._act(lambda: self._shown(selector), chosen, selector)
 
     def submit(self):
         """Send the form in the modal window."""
@@ -175,18 +166,12 @@ class Browser:
             self._pictures.mkdir(parents=True, exist_ok=True)
             self.driver.save_screenshot(str(self._pictures / f'{name}.png'))
 
-    def audit(self):
-        """Return what axe-core finds on the page: [(rule, place)]."""
-        self.driver.execute_script(axe.script())
-        return [tuple(fault) for fault in
-                self.driver.execute_async_script(_AUDIT)]
-
     def judge(self):
         """Note what axe-core finds on the page at each width."""
         for width in self._widths:
             self.driver.set_window_size(width, _HEIGHT)
             self.faults += [(self.driver.current_url, width, *fault)
-                            for fault in self.audit()]
+                            for fault in axe.audit(self.driver)]
 
     def errors(self):
         """Return the errors that scripts of the pages have logged."""

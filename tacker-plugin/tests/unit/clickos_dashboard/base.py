@@ -34,6 +34,7 @@ class PageTest(helpers.TestCase):
         self.cloud = cloud.Cloud()
         port, network = self.ports.first(), self.networks.first()
         port._apidict.update(description=f'clickos-vnf:{cloud.VNF}',
+                             project_id=self.tenant.id,
                              name='VDU1-0-left', network_id=network.id)
         patches = (
             self.cloud.in_place(),

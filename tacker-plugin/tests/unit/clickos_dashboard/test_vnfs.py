@@ -98,7 +98,7 @@ class ListTest(base.PageTest):
         self.assertEqual([], self.cloud.changes)
 
     def test_each_action_that_ends_something_asks(self):
-        """Horizon asks before actions with this attribute."""
+        """Horizon asks before red actions, asks.js before the others."""
         self.cloud.answers[_OPERATIONS] = [cloud.operation(
             operationState='FAILED_TEMP')]
         for page in (INDEX, DETAIL):
@@ -107,7 +107,7 @@ class ListTest(base.PageTest):
                 button = text[:text.index(
                     f'value="vnfs__{name}__{cloud.VNF}"')].rpartition(
                         '<button')[2]
-                self.assertIn('data-batch-action="true"', button)
+                self.assertRegex(button, 'btn-danger|data-clickos-asks')
             # By it the question knows what it is about.
             self.shows(text, 'data-display="edge"')
 
@@ -130,6 +130,10 @@ class ListTest(base.PageTest):
         port = self.ports.first()
         api.neutron.port_list.return_value = [port] * 9
         self.shows(self.page(INDEX), 'and 3 more')
+
+    def test_a_port_of_another_project_is_left_out(self):
+        self.ports.first()._apidict['project_id'] = 'other'
+        self.hides(self.page(INDEX), 'left: ')
 
     def test_neutron_that_does_not_answer_is_told(self):
         api.neutron.port_list.side_effect = ValueError('down')
@@ -452,12 +456,16 @@ class LaunchTest(base.PageTest):
             left['extCps'][0]['cpConfig'][0]['cpProtocolData'][0][
                 'ipOverEthernet']['ipAddresses'])
 
+    def test_a_vnf_may_be_the_gateway_of_a_network(self):
+        gateway = self.networks.first().subnets[0].gateway_ip
+        self.client.post(LAUNCH, {**self.data, 'address_left': gateway})
+        self.assertIn(gateway, str(self.cloud.changes[-1]))
+
     def test_an_address_that_the_network_cannot_give_is_refused(self):
         for typed, wanted in (
                 ('10.0.1.5', 'is in no subnet of the network'),
                 ('2001:db8::5', 'is in no subnet of the network'),
                 ('fdb6:b88a:488e::5', 'have automatic addresses only'),
-                ('10.0.0.1', 'is the gateway of 10.0.0.0/24'),
                 ('10.0.0.0', 'is no address for a port'),
                 ('10.0.0.255', 'is no address for a port'),
                 ('10.0.0.5 10.0.0.5', '10.0.0.5 is given twice'),
