@@ -13,24 +13,22 @@ from horizon import tables
 from clickos_dashboard import exceptions as our_exceptions
 
 
-class _Reasons(object):
-    """Shows the reason of a refusal beside the name of the row."""
-
-    def action(self, request, datum_id):
-        """Act on one row."""
-        try:
-            super().action(request, datum_id)
-        except our_exceptions.RECOVERABLE as exc:
-            row = self.table.get_object_by_id(datum_id)
-            messages.error(request, _('%(action)s, %(name)s: %(reason)s') % {
-                'action': self._get_action_name(),
-                'name': self.table.get_object_display(row) or datum_id,
-                'reason': exc})
-            raise exceptions.HandledException(
-                (type(exc), exc, exc.__traceback__))
+def _told(action, request, datum_id, act):
+    """Act on one row; show the reason of a refusal beside its name."""
+    try:
+        act(request, datum_id)
+    except our_exceptions.RECOVERABLE as exc:
+        row = action.table.get_object_by_id(datum_id)
+        messages.error(request, _('%(action)s, %(name)s: %(reason)s') % {
+            'action': action.action_present(1),
+            'name': action.table.get_object_display(row) or datum_id,
+            'reason': exc})
+        raise exceptions.HandledException(
+            (type(exc), exc, exc.__traceback__))
 
 
-class _Act(tables.BatchAction):
+class Batch(tables.BatchAction):
+    """An action on rows; ``act`` does it for one."""
 
     #: the action ends something, but is not red
     asks = False
@@ -45,13 +43,13 @@ class _Act(tables.BatchAction):
         raise NotImplementedError
 
     def action(self, request, datum_id):
-        """Act on one row."""
-        self.act(request, datum_id)
+        """Act on one row, and tell of a refusal."""
+        _told(self, request, datum_id, self.act)
 
 
-class Batch(_Reasons, _Act):
-    """An action on rows; ``act`` does it for one."""
-
-
-class Delete(_Reasons, tables.DeleteAction):
+class Delete(tables.DeleteAction):
     """Deletes rows; ``delete`` deletes one."""
+
+    def action(self, request, obj_id):
+        """Delete one row, and tell of a refusal."""
+        _told(self, request, obj_id, self.delete)

@@ -9,6 +9,7 @@ import functools
 
 from django.utils import http
 from django.utils.translation import gettext_lazy as _
+from horizon import tables
 
 #: Of what one types: characters, and words that all have to be there.
 MAX_CHARACTERS, MAX_WORDS = 255, 16
@@ -81,7 +82,7 @@ class Search(object):
         return all(word in shown for word in words)
 
 
-class Searched(object):
+class Searched(tables.DataTable):
     """A table with a search.
 
     :ivar states_of: name of the column whose values one can choose, or None

@@ -55,7 +55,7 @@ class Delete(actions.Delete):
         chains.delete(request, obj_id)
 
 
-class Chains(searching.Searched, tables.DataTable):
+class Chains(searching.Searched):
     """One chain a row."""
 
     nothing = _('There is no chain yet. Launch the VNFs of its hops on one'

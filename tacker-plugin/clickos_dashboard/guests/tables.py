@@ -8,7 +8,7 @@ from clickos_dashboard import rows
 from clickos_dashboard import searching
 
 
-class Guests(searching.Searched, tables.DataTable):
+class Guests(searching.Searched):
     """One guest a row."""
 
     states_of = 'status'
@@ -31,7 +31,7 @@ class Guests(searching.Searched, tables.DataTable):
         return datum.name
 
 
-class Events(searching.Searched, tables.DataTable):
+class Events(searching.Searched):
     """One event a row."""
 
     nothing = _('Nova has no event of the guest.')

@@ -87,7 +87,7 @@ class Delete(actions.Delete):
         return datum is None or datum.get('usageState') != 'IN_USE'
 
 
-class Packages(searching.Searched, tables.DataTable):
+class Packages(searching.Searched):
     """One package a row."""
 
     states_of = 'state'
@@ -143,7 +143,7 @@ class Publish(tables.Action):
         return shortcuts.redirect('horizon:clickos:packages:catalog')
 
 
-class Catalog(searching.Searched, tables.DataTable):
+class Catalog(searching.Searched):
     """One package of the catalog a row."""
 
     nothing = _('The folder of the catalog has no package. An operator puts'

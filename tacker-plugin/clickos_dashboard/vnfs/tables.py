@@ -246,7 +246,7 @@ def _addresses(vnf):
         [_('and %d more') % more] if more > 0 else []))
 
 
-class Vnfs(searching.Searched, tables.DataTable):
+class Vnfs(searching.Searched):
     """One VNF a row."""
 
     name = tables.WrappingColumn('name', verbose_name=_('Name'),
@@ -284,7 +284,7 @@ class Vnfs(searching.Searched, tables.DataTable):
         return datum.name
 
 
-class Operations(searching.Searched, tables.DataTable):
+class Operations(searching.Searched):
     """One operation a row."""
 
     states_of = 'state'
@@ -315,7 +315,7 @@ def _handler_page(handler):
         *owner, handler['server_id'], handler['name']))
 
 
-class Handlers(searching.Searched, tables.DataTable):
+class Handlers(searching.Searched):
     """One handler a row."""
 
     nothing = _('The guest has no handler.')
