@@ -83,6 +83,8 @@ class Vnf:
     #: the aspects that scale: (name, level)
     scale: tuple
     operation: Operation | None
+    #: connections.Connection of each port, if a caller added them
+    connections: tuple = ()
 
     @classmethod
     def of(cls, body, operation):

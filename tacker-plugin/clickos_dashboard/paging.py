@@ -10,16 +10,17 @@ MOST_ROWS = 100
 
 
 class PagedView(tables.PagedTableMixin, tables.DataTableView):
-    """A table that shows as many rows as the user's settings say."""
+    """A searched table, with as many rows as the user's settings say."""
 
     template_name = 'clickos/table.html'
 
     def page(self, rows):
-        """Return the rows from the query's marker on.
+        """Return the rows that are looked for, from the query's marker on.
 
         :param rows: all, each with an id as the table's get_object_id tells
         """
         table, size = self.get_table(), functions.get_page_size(self.request)
+        rows = table.search.found(rows)
         at = {str(table.get_object_id(row)): i for i, row in enumerate(rows)}
         query, meta = self.request.GET, table._meta
         after = at.get(query.get(meta.pagination_param), -1) + 1

@@ -9,6 +9,7 @@ from clickos_osc import lazy
 from clickos_osc import shown
 
 chains = lazy.module('clickos_client.chains')
+connections = lazy.module('clickos_client.connections')
 
 HELP = ('Network of a connection point, by name or ID, and maybe addresses of'
         ' its port; may be repeated')
@@ -42,12 +43,8 @@ def links(manager, points, texts, is_complete=True):
 def _link(manager, point, text):
     network, *addresses = text.split(',ip=')
     found = _find(manager, point, network)
-    config = {'layerProtocol': 'IP_OVER_ETHERNET'}
-    if addresses:
-        config['ipOverEthernet'] = {'ipAddresses': [
-            _address(point, each) for each in addresses]}
-    return {'id': point, 'resourceId': found, 'extCps': [
-        {'cpdId': point, 'cpConfig': [{'cpProtocolData': [config]}]}]}
+    return connections.link(point, found,
+                            [_address(point, each) for each in addresses])
 
 
 def _find(manager, point, name):
@@ -59,10 +56,9 @@ def _find(manager, point, name):
 
 def _address(point, text):
     try:
-        found = ipaddress.ip_address(text)
+        return str(ipaddress.ip_address(text))
     except ValueError:
         raise _bad(point, f'ip: expected an address, got {text[:64]}')
-    return {'type': f'IPV{found.version}', 'fixedAddresses': [str(found)]}
 
 
 def _bad(point, reason):

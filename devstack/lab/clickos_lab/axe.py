@@ -16,6 +16,21 @@ from clickos_lab import venv
 #: Has axe-core 4.12.1.
 _PACKAGE = 'axe-playwright-python==0.1.8'
 _SCRIPT = 'axe_playwright_python/axe.min.js'
+#: Judges our part of the page: WCAG 2.1, levels A and AA. A color that is
+#: just changing is not judged: transitions end first.
+_AUDIT = '''
+const done = arguments[arguments.length - 1];
+const parts = ['#content_body', '.modal.in'].filter(
+  part => document.querySelector(part)).map(part => [part]);
+const changes = document.getAnimations().filter(
+  each => each.effect.getComputedTiming().endTime < Infinity).map(
+  each => each.finished.catch(() => null));
+Promise.all(changes).then(() => axe.run({include: parts}, {runOnly: [
+  'wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})).then(found => done(
+    found.violations.flatMap(fault => fault.nodes.map(
+      node => [fault.id, node.target.join(' ') + ': ' +
+               node.failureSummary]))));
+'''
 
 
 def ensure(state):
@@ -33,6 +48,12 @@ def ensure(state):
 def script(state=None):
     """Return the text of the script."""
     return (_folder(state or paths.State()) / _SCRIPT).read_text()
+
+
+def audit(driver):
+    """Return what axe-core finds on a browser's page: [(rule, place)]."""
+    driver.execute_script(script())
+    return [tuple(fault) for fault in driver.execute_async_script(_AUDIT)]
 
 
 def _folder(state):

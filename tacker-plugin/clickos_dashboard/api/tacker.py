@@ -133,6 +133,11 @@ def fail_operation(request, operation_id):
     _call(request, 'POST', _path(_OPERATIONS, operation_id) + '/fail')
 
 
+def retry_operation(request, operation_id):
+    """Begin such an operation again."""
+    _call(request, 'POST', _path(_OPERATIONS, operation_id) + '/retry')
+
+
 def _path(collection, object_id):
     """Return an object's path; an id with other characters is none."""
     text = str(object_id)

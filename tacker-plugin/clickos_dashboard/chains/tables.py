@@ -6,8 +6,20 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 from horizon import tables
 
+from clickos_dashboard import actions
 from clickos_dashboard.api import chains
+from clickos_dashboard import policies
 from clickos_dashboard import rows
+from clickos_dashboard import searching
+
+
+def _rules(*names):
+    """Return rules of Neutron, all of which have to allow an action."""
+    return tuple((policies.CHAINS, name) for name in names)
+
+
+#: A hop is a group of pairs of ports.
+_HOP = ('create_port_pair_group', 'create_port_pair')
 
 
 class Create(tables.LinkAction):
@@ -18,10 +30,15 @@ class Create(tables.LinkAction):
     url = 'horizon:clickos:chains:create'
     classes = ('ajax-modal',)
     icon = 'plus'
+    policy_rules = _rules('create_port_chain', 'create_flow_classifier',
+                          *_HOP)
 
 
-class Delete(tables.DeleteAction):
+class Delete(actions.Delete):
     """Deletes chains."""
+
+    policy_rules = _rules('delete_port_chain')
+    help_text = _('Its packets take the direct way again. The VNFs stay.')
 
     @staticmethod
     def action_present(count):
@@ -38,8 +55,11 @@ class Delete(tables.DeleteAction):
         chains.delete(request, obj_id)
 
 
-class Chains(tables.DataTable):
+class Chains(searching.Searched):
     """One chain a row."""
+
+    nothing = _('There is no chain yet. Launch the VNFs of its hops on one'
+                ' network first, then create it.')
 
     name = tables.WrappingColumn('name', verbose_name=_('Name'),
                                  link='horizon:clickos:chains:detail')
@@ -62,11 +82,6 @@ class Chains(tables.DataTable):
         """Return a chain's name."""
         return datum.name
 
-    def get_empty_message(self):
-        """Say what to do next."""
-        return _('There is no chain yet. Launch the VNFs of its hops on one'
-                 ' network first, then create it.')
-
 
 class Insert(tables.LinkAction):
     """Opens the form that inserts a hop."""
@@ -75,6 +90,7 @@ class Insert(tables.LinkAction):
     verbose_name = _('Insert hop')
     classes = ('ajax-modal',)
     icon = 'plus'
+    policy_rules = _rules('update_port_chain', *_HOP)
 
     def get_link_url(self, datum=None):
         """Return the form's address."""
@@ -82,14 +98,16 @@ class Insert(tables.LinkAction):
                        args=(self.table.kwargs['chain_id'],))
 
 
-class _HopAction(tables.BatchAction):
+class _HopAction(actions.Batch):
     """An action on hops of the chain of the address."""
+
+    policy_rules = _rules('update_port_chain')
 
     def change(self, request, chain_id, group_id):
         """Change the chain."""
         raise NotImplementedError
 
-    def action(self, request, obj_id):
+    def act(self, request, obj_id):
         """Change the chain for one hop."""
         self.change(request, self.table.kwargs['chain_id'], obj_id)
 
@@ -99,6 +117,7 @@ class Remove(_HopAction):
 
     name = 'remove'
     action_type = 'danger'
+    help_text = _('Packets of the chain pass it no more. The VNF stays.')
 
     @staticmethod
     def action_present(count):

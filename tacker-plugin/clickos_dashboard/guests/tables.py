@@ -5,10 +5,15 @@ from django.utils.translation import gettext_lazy as _
 from horizon import tables
 
 from clickos_dashboard import rows
+from clickos_dashboard import searching
 
 
-class Guests(tables.DataTable):
+class Guests(searching.Searched):
     """One guest a row."""
+
+    states_of = 'status'
+    nothing = _('There is no guest without a VNF. Launch an instance from a'
+                ' ClickOS image, with the Click configuration as user data.')
 
     name = tables.WrappingColumn('name', verbose_name=_('Name'),
                                  link='horizon:clickos:guests:detail')
@@ -25,14 +30,11 @@ class Guests(tables.DataTable):
         """Return a guest's name."""
         return datum.name
 
-    def get_empty_message(self):
-        """Say what to do next."""
-        return _('There is no guest without a VNF. Launch an instance from a'
-                 ' ClickOS image, with the Click configuration as user data.')
 
-
-class Events(tables.DataTable):
+class Events(searching.Searched):
     """One event a row."""
+
+    nothing = _('Nova has no event of the guest.')
 
     name = tables.Column('action', verbose_name=_('Event'))
     began = tables.Column('start_time', verbose_name=_('Began'))

@@ -79,8 +79,9 @@ class Handlers(GuestTab, tabs.TableTab):
         """Ask the guest."""
         found = self.ask(sessions.clickos(self.request).list_handlers,
                          _('The guest does not list its handlers.'), [])
-        return [{**each, 'vnf_id': self.vnf and self.vnf.id,
-                 'server_id': self.guest.server_id} for each in found]
+        return self._tables['handlers'].search.found(
+            [{**each, 'vnf_id': self.vnf and self.vnf.id,
+              'server_id': self.guest.server_id} for each in found])
 
 
 class Configuration(GuestTab):
@@ -144,10 +145,11 @@ class Events(GuestTab, tabs.TableTab):
 
     def get_events_data(self):
         """Ask Nova, which gives the newest ones first."""
-        return self.ask(
+        found = self.ask(
             lambda server: api.nova.instance_action_list(
-                self.request, server)[:paging.MOST_ROWS],
+                self.request, server),
             _('Nova does not list events.'), [])
+        return self._tables['events'].search.found(found)[:paging.MOST_ROWS]
 
 
 ALL = (Graph, Counters, Handlers, Configuration, Events, Console)

@@ -8,11 +8,13 @@ from django.utils.translation import ngettext_lazy
 from horizon import exceptions
 from horizon import tables
 
+from clickos_dashboard import actions
 from clickos_dashboard.api import tacker
 from clickos_dashboard import exceptions as our_exceptions
 from clickos_dashboard.packages import catalog
 from clickos_dashboard.packages import onboarding
 from clickos_dashboard import rows
+from clickos_dashboard import searching
 
 _CREATE = (('nfv-orchestration', 'os_nfv_orchestration_api:vnf_packages:'
                                  'upload_package_content'),)
@@ -61,7 +63,7 @@ class Launch(tables.LinkAction):
         return datum is not None and datum['onboardingState'] == 'ONBOARDED'
 
 
-class Delete(tables.DeleteAction):
+class Delete(actions.Delete):
     """Deletes packages."""
 
     policy_rules = _DELETE
@@ -85,8 +87,11 @@ class Delete(tables.DeleteAction):
         return datum is None or datum.get('usageState') != 'IN_USE'
 
 
-class Packages(tables.DataTable):
+class Packages(searching.Searched):
     """One package a row."""
+
+    states_of = 'state'
+    nothing = _('There is no package yet. Upload a CSAR to begin.')
 
     name = tables.WrappingColumn(
         'title', verbose_name=_('Package'),
@@ -115,10 +120,6 @@ class Packages(tables.DataTable):
         """Return a package's name."""
         return datum['title']
 
-    def get_empty_message(self):
-        """Say what to do next."""
-        return _('There is no package yet. Upload a CSAR to begin.')
-
 
 class Publish(tables.Action):
     """Uploads a package of the catalog, with one click."""
@@ -142,8 +143,11 @@ class Publish(tables.Action):
         return shortcuts.redirect('horizon:clickos:packages:catalog')
 
 
-class Catalog(tables.DataTable):
+class Catalog(searching.Searched):
     """One package of the catalog a row."""
+
+    nothing = _('The folder of the catalog has no package. An operator puts'
+                ' CSARs there.')
 
     name = tables.WrappingColumn('title', verbose_name=_('Package'))
     version = tables.Column('version', verbose_name=_('Version'))
@@ -168,8 +172,3 @@ class Catalog(tables.DataTable):
     def get_object_display(self, datum):
         """Return a package's name."""
         return datum['title']
-
-    def get_empty_message(self):
-        """Say what to do next."""
-        return _('The folder of the catalog has no package. An operator puts'
-                 ' CSARs there.')

@@ -72,7 +72,8 @@ class CatalogView(tables.DataTableView):
             exceptions.handle(self.request,
                               _('Tacker does not list packages.'))
             return []
-        return [_offer(entry, present) for entry in catalog.entries()]
+        return self.get_table().search.found(
+            [_offer(entry, present) for entry in catalog.entries()])
 
 
 def _offer(entry, present):

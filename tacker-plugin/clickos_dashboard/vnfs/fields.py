@@ -13,6 +13,8 @@ from django.utils import html
 from django.utils.translation import gettext_lazy as _
 
 PREFIX = 'property_'
+#: How the driver begins the refusal of a value.
+_REFUSED = 'property %s: '
 
 
 def of(prop, value=None):
@@ -44,6 +46,20 @@ def values(properties, data):
         if value not in (None, ''):
             found[prop.name] = value
     return found
+
+
+def refused(properties, exc):
+    """Return the field that a refusal is about, and the reason; or None.
+
+    :param exc: Tacker's refusal, whose text begins with the property
+    """
+    if getattr(exc, 'status', None) != 400:
+        return None
+    for prop in sorted(properties, key=lambda each: -len(each.name)):
+        lead = _REFUSED % prop.name
+        if str(exc).startswith(lead):
+            return PREFIX + prop.name, str(exc).removeprefix(lead)
+    return None
 
 
 class Prefix(forms.CharField):

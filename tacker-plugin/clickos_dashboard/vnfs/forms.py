@@ -12,6 +12,7 @@ from keystoneauth1 import exceptions as ks_exc
 from clickos_dashboard.api import sessions
 from clickos_dashboard.api import tacker
 from clickos_dashboard import code
+from clickos_dashboard import exceptions as our_exceptions
 from clickos_dashboard.vnfs import fields
 
 
@@ -42,25 +43,37 @@ class UpdateForm(forms.SelfHandlingForm):
             return True
         try:
             verdict = tacker.update_properties(request, vnf, wanted)
-        except Exception as exc:
-            exceptions.handle(request,
-                              _('The update was not accepted: %s') % exc)
+        except our_exceptions.RECOVERABLE as exc:
+            self._refuse(_('The update was not accepted: %s'), wanted, exc)
             return False
-        return _tell(request, vnf, verdict)
+        if verdict and verdict.get('verdict') != 'accepted':
+            self._refuse(_('The update is not in force: %s'), wanted,
+                         our_exceptions.TackerError(
+                             400, str(verdict.get('message') or '')))
+            return False
+        _tell(request, vnf, verdict)
+        return True
+
+    def _refuse(self, text, wanted, exc):
+        """Show a reason at the field that it is about.
+
+        :param text: for a reason that names no property
+        :param wanted: the values that were sent
+        """
+        place = fields.refused(self._live, exc)
+        if place is None and len(wanted) == 1 and getattr(
+                exc, 'status', None) == 400:
+            place = fields.PREFIX + next(iter(wanted)), text % exc
+        self.add_error(*(place or (None, text % exc)))
 
 
 def _tell(request, vnf, verdict):
-    """Show the verdict on an update; return False if it is not in force."""
+    """Say whether an update is in force already."""
     if verdict is None:
         messages.info(request, _('Updating "%s"; there is no verdict yet.')
                       % vnf.name)
-    elif verdict.get('verdict') != 'accepted':
-        messages.error(request, _('The update is not in force: %s')
-                       % verdict.get('message'))
-        return False
     else:
         messages.success(request, _('Updated "%s".') % vnf.name)
-    return True
 
 
 class ScaleForm(forms.SelfHandlingForm):
@@ -71,6 +84,7 @@ class ScaleForm(forms.SelfHandlingForm):
         ('SCALE_OUT', _('More guests')), ('SCALE_IN', _('Fewer guests'))))
     steps = django_forms.IntegerField(label=_('Steps'), min_value=1,
                                       initial=1)
+    sure = django_forms.BooleanField(required=False)
 
     def __init__(self, request, *args, **kwargs):
         super().__init__(request, *args, **kwargs)
@@ -78,6 +92,16 @@ class ScaleForm(forms.SelfHandlingForm):
             (aspect, _('%(aspect)s, now at level %(level)s')
              % {'aspect': aspect, 'level': level})
             for aspect, level in self.initial['vnf'].scale]
+        self.fields['sure'].label = _(
+            'Fewer guests: end guests of "%s". Their connections end too.'
+        ) % self.initial['vnf'].name
+
+    def clean(self):
+        """Fewer guests need a tick."""
+        data = super().clean()
+        if data.get('kind') == 'SCALE_IN' and not data.get('sure'):
+            self.add_error('sure', _('Guests end only if you tick this.'))
+        return data
 
     def handle(self, request, data):
         """Start to scale."""
@@ -107,8 +131,8 @@ class HandlerForm(forms.SelfHandlingForm):
             self.fields['value'].widget.attrs['readonly'] = True
         elif self.initial['name'].rpartition('.')[2] == _STOP:
             self.fields['sure'] = django_forms.BooleanField(label=_(
-                'End the router. It forwards nothing until its server is'
-                ' rebooted.'))
+                'End the router of "%s". It forwards nothing until its server'
+                ' is rebooted.') % self.initial['guest'])
 
     def handle(self, request, data):
         """Write; the guest takes the value or keeps its own."""

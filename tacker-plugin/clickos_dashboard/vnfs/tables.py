@@ -6,9 +6,15 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 from horizon import tables
 
+from clickos_dashboard import actions
+from clickos_dashboard.api import networks
 from clickos_dashboard.api import tacker
+from clickos_dashboard import exceptions
 from clickos_dashboard import rows
+from clickos_dashboard import searching
 
+#: Lines of a VNF in the list; its page has all of them.
+_MAX_LINES = 6
 _LCM = 'os_nfv_orchestration_api:vnf_instances:'
 
 
@@ -54,10 +60,11 @@ class Scale(tables.LinkAction):
         return bool(vnf.launched and vnf.scale and vnf.status != 'working')
 
 
-class Heal(tables.BatchAction):
+class Heal(actions.Batch):
     """Replaces the guests of VNFs."""
 
     name = 'heal'
+    asks = True
     policy_rules = _rules('heal')
     help_text = _('Each guest is replaced by a new one. It keeps its'
                   ' addresses and the handler values that it accepted.')
@@ -76,12 +83,12 @@ class Heal(tables.BatchAction):
         """Only a launched VNF has guests."""
         return vnf.launched and vnf.status != 'working'
 
-    def action(self, request, obj_id):
+    def act(self, request, obj_id):
         """Start to heal all guests of one."""
         tacker.start(request, obj_id, 'heal', cause='asked in Horizon')
 
 
-class Terminate(tables.BatchAction):
+class Terminate(actions.Batch):
     """Removes the guests of VNFs."""
 
     name = 'terminate'
@@ -103,19 +110,77 @@ class Terminate(tables.BatchAction):
         """Only a launched VNF has guests."""
         return vnf.launched and vnf.status != 'working'
 
-    def action(self, request, obj_id):
+    def act(self, request, obj_id):
         """Start to terminate one."""
         tacker.start(request, obj_id, 'terminate',
                      terminationType='FORCEFUL')
 
 
-class GiveUp(tables.BatchAction):
+class _Decision(actions.Batch):
+    """Decides about failed operations, which Tacker holds for that."""
+
+    #: what happens; the question names the operation after it
+    effect = ''
+
+    def allowed(self, request, vnf=None):
+        """Only about an operation that waits."""
+        return bool(vnf and vnf.operation
+                    and vnf.operation.state == 'FAILED_TEMP')
+
+    def update(self, request, datum):
+        """Let the question name the operation."""
+        super().update(request, datum)
+        if datum and datum.operation:
+            self.help_text = _('%(effect)s It is %(name)s of %(began)s.') % {
+                'effect': self.effect, 'name': datum.operation.name,
+                'began': datum.operation.began}
+
+    def decide(self, request, operation_id):
+        """Tell Tacker what is decided."""
+        raise NotImplementedError
+
+    def act(self, request, obj_id):
+        """Decide about the last operation of one."""
+        operation = tacker.vnf(request, obj_id).operation
+        if operation is None or operation.state != 'FAILED_TEMP':
+            raise exceptions.TackerError(409, _(
+                'no operation waits for a decision any more'))
+        self.decide(request, operation.id)
+
+
+class Retry(_Decision):
+    """Begins failed operations again."""
+
+    name = 'retry'
+    asks = True
+    policy_rules = _rules('retry')
+    effect = _('Tacker begins the failed operation again, with the same'
+               ' request.')
+
+    @staticmethod
+    def action_present(count):
+        """Name the action."""
+        return ngettext_lazy('Retry operation', 'Retry operations', count)
+
+    @staticmethod
+    def action_past(count):
+        """Name what was done."""
+        return ngettext_lazy('Retrying operation', 'Retrying operations',
+                             count)
+
+    def decide(self, request, operation_id):
+        """Begin it again."""
+        tacker.retry_operation(request, operation_id)
+
+
+class GiveUp(_Decision):
     """Ends failed operations, so that others can start."""
 
     name = 'give_up'
     policy_rules = _rules('fail')
-    help_text = _('Tacker holds a failed operation for a decision. No other'
-                  ' operation starts before that.')
+    action_type = 'danger'
+    effect = _('The failed operation ends, and cannot be retried. Other'
+               ' operations can start then.')
 
     @staticmethod
     def action_present(count):
@@ -127,17 +192,12 @@ class GiveUp(tables.BatchAction):
         """Name what was done."""
         return ngettext_lazy('Gave up operation', 'Gave up operations', count)
 
-    def allowed(self, request, vnf=None):
-        """Only an operation that waits can be given up."""
-        return bool(vnf.operation and vnf.operation.state == 'FAILED_TEMP')
-
-    def action(self, request, obj_id):
-        """Give up the last operation of one."""
-        tacker.fail_operation(request,
-                              tacker.vnf(request, obj_id).operation.id)
+    def decide(self, request, operation_id):
+        """Give it up."""
+        tacker.fail_operation(request, operation_id)
 
 
-class Delete(tables.DeleteAction):
+class Delete(actions.Delete):
     """Deletes VNFs that are not launched."""
 
     policy_rules = _rules('delete')
@@ -168,8 +228,8 @@ class UpdatingRow(rows.Row):
     ajax = True
 
     def get_data(self, request, vnf_id):
-        """Return the VNF."""
-        return tacker.vnf(request, vnf_id)
+        """Return the VNF with its connections."""
+        return networks.connected(request, [tacker.vnf(request, vnf_id)])[0]
 
 
 STATUS = (('new', _('Not launched')), ('working', _('Working')),
@@ -177,7 +237,16 @@ STATUS = (('new', _('Not launched')), ('working', _('Working')),
           ('failed', _('Failed')))
 
 
-class Vnfs(tables.DataTable):
+def _addresses(vnf):
+    """Return a line for each port: point, addresses, network."""
+    lines = [f'{each.point}: {each.shown_addresses} ({each.network})'
+             for each in vnf.connections]
+    more = len(lines) - _MAX_LINES
+    return '\n'.join(lines[:_MAX_LINES] + (
+        [_('and %d more') % more] if more > 0 else []))
+
+
+class Vnfs(searching.Searched):
     """One VNF a row."""
 
     name = tables.WrappingColumn('name', verbose_name=_('Name'),
@@ -187,11 +256,16 @@ class Vnfs(tables.DataTable):
     guests = tables.Column(lambda vnf: len(vnf.guests),
                            verbose_name=_('Guests'),
                            classes=('clickos-wide',))
+    addresses = tables.WrappingColumn(
+        _addresses, verbose_name=_('Connection points'), empty_value='–',
+        classes=('clickos-lines',))
     status = tables.Column(
         'status', verbose_name=_('Status'), status=True,
         display_choices=STATUS, status_choices=(
             ('new', True), ('active', True), ('degraded', False),
             ('failed', False)))
+    states_of = 'status'
+    nothing = _('There is no VNF yet. Launch one from a package.')
     reason = tables.WrappingColumn('reason', verbose_name=_('Reason'))
 
     class Meta(object):
@@ -202,19 +276,19 @@ class Vnfs(tables.DataTable):
         row_class = UpdatingRow
         status_columns = ('status',)
         table_actions = (Launch, Delete)
-        row_actions = (Update, Heal, Scale, GiveUp, Terminate, Delete)
+        row_actions = (Retry, GiveUp, Update, Heal, Scale, Terminate,
+                       Delete)
 
     def get_object_display(self, datum):
         """Return a VNF's name."""
         return datum.name
 
-    def get_empty_message(self):
-        """Say what to do next."""
-        return _('There is no VNF yet. Launch one from a package.')
 
-
-class Operations(tables.DataTable):
+class Operations(searching.Searched):
     """One operation a row."""
+
+    states_of = 'state'
+    nothing = _('There was no operation on the VNF yet.')
 
     name = tables.Column('name', verbose_name=_('Operation'))
     state = tables.Column('state', verbose_name=_('State'))
@@ -241,8 +315,10 @@ def _handler_page(handler):
         *owner, handler['server_id'], handler['name']))
 
 
-class Handlers(tables.DataTable):
+class Handlers(searching.Searched):
     """One handler a row."""
+
+    nothing = _('The guest has no handler.')
 
     name = tables.Column('name', verbose_name=_('Handler'))
     read = tables.Column('read', verbose_name=_('Read'))
@@ -253,13 +329,12 @@ class Handlers(tables.DataTable):
 
         name = 'handlers'
         verbose_name = _('Handlers')
-        table_actions = (tables.FilterAction,)
         template = 'clickos/_handlers_table.html'
 
     def get_rows(self):
         """Return plain rows: Horizon's own take 5 ms each, of 300 or more."""
         return [{**each, 'page': _handler_page(each)}
-                for each in self.filtered_data]
+                for each in self.data]
 
     def get_object_id(self, datum):
         """Return what tells one from the others."""

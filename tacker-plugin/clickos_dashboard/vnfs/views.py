@@ -13,6 +13,7 @@ from horizon import workflows
 from openstack_dashboard import policy
 
 from clickos_dashboard.api import descriptor
+from clickos_dashboard.api import networks
 from clickos_dashboard.api import sessions
 from clickos_dashboard.api import tacker
 from clickos_dashboard.packages import views as package_views
@@ -36,7 +37,8 @@ class IndexView(paging.PagedView):
     def get_data(self):
         """Ask Tacker."""
         try:
-            return self.page(tacker.vnfs(self.request))
+            return self.page(networks.connected(
+                self.request, tacker.vnfs(self.request)))
         except Exception:
             exceptions.handle(self.request, _('Tacker does not list VNFs.'))
             return []
@@ -136,8 +138,9 @@ class _VnfFormView(_VnfMixin, forms.ModalFormView):
         return {'vnf': self.vnf}
 
     def get_context_data(self, **kwargs):
-        """Add the form's own address."""
+        """Add the VNF and the form's own address."""
         context = super().get_context_data(**kwargs)
+        context['vnf'] = self.vnf
         context['submit_url'] = self.request.path
         return context
 
@@ -147,7 +150,7 @@ class UpdateView(_VnfFormView):
 
     form_class = vnf_forms.UpdateForm
     form_id = 'update_vnf'
-    page_title = _('Update properties')
+    page_title = _('Update properties of {{ vnf.name }}')
     submit_label = _('Update')
 
     def get_initial(self):
@@ -171,7 +174,7 @@ class ScaleView(_VnfFormView):
 
     form_class = vnf_forms.ScaleForm
     form_id = 'scale_vnf'
-    page_title = _('Scale')
+    page_title = _('Scale {{ vnf.name }}')
     submit_label = _('Scale')
 
 
@@ -206,13 +209,21 @@ class HandlerView(_VnfFormView):
                 redirect=self.get_success_url())
         return found or {'name': name, 'read': False, 'write': False}
 
+    def _guest(self):
+        """Return the name of VNF and guest, or the server's id."""
+        server_id = str(self.kwargs['server_id'])
+        guests = self.vnf.guests if self.vnf else ()
+        return next((f'{self.vnf.name} {each.name}' for each in guests
+                     if each.server_id == server_id), server_id)
+
     def get_initial(self):
         """Give the present value to the form."""
         writable = self.handler['write'] and policy.check(_WRITE,
                                                           self.request)
         return {**super().get_initial(), 'name': self.handler['name'],
                 'server_id': str(self.kwargs['server_id']),
-                'writable': writable, 'value': self.handler.get('value', '')}
+                'guest': self._guest(), 'writable': writable,
+                'value': self.handler.get('value', '')}
 
     def get_context_data(self, **kwargs):
         """Add the handler."""

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wizard that launches a VNF."""
 
+import dataclasses
+
+from clickos_client import connections
 from django import forms as django_forms
 from django.utils.translation import gettext_lazy as _
 from horizon import exceptions
@@ -9,6 +12,7 @@ from openstack_dashboard import api
 
 from clickos_dashboard.api import networks
 from clickos_dashboard.api import tacker
+from clickos_dashboard.vnfs import addresses
 from clickos_dashboard.vnfs import fields
 
 _NETWORK, _ADDRESS, _PREFIX = 'network_', 'address_', 'prefix_'
@@ -49,7 +53,7 @@ class Details(workflows.Step):
 
 
 class NetworksAction(workflows.Action):
-    """A network, and perhaps an address, for each connection point."""
+    """A network, and perhaps addresses, for each connection point."""
 
     class Meta(object):
         """Settings for Horizon."""
@@ -57,34 +61,62 @@ class NetworksAction(workflows.Action):
         name = _('Networks')
         slug = 'networks'
         help_text = _('Each connection point gets a port in a network.'
-                      ' Without an address Neutron chooses one. A new'
+                      ' Without an address Neutron chooses one of each'
+                      ' family. Commas or spaces stand between several. A new'
                       ' network gets the name of its connection point.')
 
     def __init__(self, request, context, *args, **kwargs):
         super().__init__(request, context, *args, **kwargs)
-        choices = [*_networks(request), (_NEW, _('A new network'))]
+        self._known = {network.id: network for network in _networks(request)}
+        choices = [(network.id, addresses.of_network(network))
+                   for network in self._known.values()]
+        choices.append((_NEW, _('A new network')))
         for point in context['descriptor'].connection_points:
             self.fields[_NETWORK + point.name] = django_forms.ChoiceField(
                 label=_('Network of %s') % point.name, choices=choices)
-            self.fields[_ADDRESS + point.name] = \
-                django_forms.GenericIPAddressField(
-                    label=_('Address of %s') % point.name, protocol='IPv4',
-                    required=False)
-            self.fields[_PREFIX + point.name] = fields.Prefix(
-                label=_('Addresses of a new network of %s') % point.name,
-                required=False, help_text=_('Such as 10.20.0.0/24; only for'
-                                            ' a new network.'))
+            self.fields[_ADDRESS + point.name] = addresses.Addresses(
+                label=_('Addresses of %s') % point.name, required=False,
+                help_text=_('IPv4, IPv6 or both, such as 10.0.0.5,'
+                            ' 2001:db8::5.'))
+            self.fields[_PREFIX + point.name] = addresses.Prefixes(
+                label=_('Subnets of a new network of %s') % point.name,
+                required=False, help_text=_(
+                    'IPv4, IPv6 or both, such as 10.20.0.0/24,'
+                    ' 2001:db8::/64. Only for a new network.'))
 
     def clean(self):
-        """A new network needs its addresses."""
+        """A new network needs subnets, and addresses are of a subnet."""
         data = super().clean()
-        for name in [each for each in self.fields
+        for name in [each.removeprefix(_NETWORK) for each in self.fields
                      if each.startswith(_NETWORK)]:
-            prefix = _PREFIX + name.removeprefix(_NETWORK)
-            if data.get(name) == _NEW and not data.get(prefix) \
-                    and prefix not in self.errors:
-                self.add_error(prefix, _('A new network needs addresses.'))
+            self._clean_point(data, name)
         return data
+
+    def _clean_point(self, data, name):
+        chosen, prefixes = data.get(_NETWORK + name), data.get(_PREFIX + name)
+        if chosen == _NEW and prefixes == []:
+            self.add_error(_PREFIX + name, _('A new network needs subnets.'))
+        if chosen != _NEW and prefixes:
+            self.add_error(_PREFIX + name, _('Only for a new network.'))
+        try:
+            for address in data.get(_ADDRESS + name) or ():
+                self._check(address, chosen, prefixes or ())
+        except django_forms.ValidationError as exc:
+            self.add_error(_ADDRESS + name, exc)
+
+    def _check(self, address, chosen, prefixes):
+        """Refuse an address that the chosen network cannot give."""
+        if chosen == _NEW and prefixes:
+            addresses.check(address, [_Subnet(each) for each in prefixes])
+        elif chosen in self._known:
+            addresses.check(address, self._known[chosen].subnets)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Subnet:
+    """A subnet that the launch will make."""
+
+    cidr: str
 
 
 class Networks(workflows.Step):
@@ -95,11 +127,11 @@ class Networks(workflows.Step):
     contributes = ('links', 'prefixes')
 
     def contribute(self, data, context):
-        """Turn the fields into SOL003's extVirtualLinks."""
-        if data:
+        """Turn the fields into SOL003's extVirtualLinks, if all are right."""
+        if self.action.is_bound and self.action.is_valid():
             context['links'] = [
-                _link(point.name, data[_NETWORK + point.name],
-                      data.get(_ADDRESS + point.name))
+                connections.link(point.name, data[_NETWORK + point.name],
+                                 data.get(_ADDRESS + point.name) or ())
                 for point in context['descriptor'].connection_points]
             context['prefixes'] = {
                 point.name: data.get(_PREFIX + point.name)
@@ -165,12 +197,28 @@ class Launch(workflows.Workflow):
             tacker.start(request, vnf_id, 'instantiate', **body(context))
             return True
         except Exception as exc:
-            self.add_error_to_step(str(exc), 'details')
+            self._show(exc)
             if vnf_id:
                 tacker.delete_vnf(request, vnf_id)
             networks.remove(request, made)
             # Horizon then shows the form again, with the error.
             raise django_forms.ValidationError(str(exc))
+
+    def _show(self, exc):
+        """Show why the launch failed, at the field that it is about."""
+        place = fields.refused(self.context['descriptor'].properties, exc)
+        if isinstance(exc, _NetworkRefused):
+            self._at_field('networks', _PREFIX + exc.point, str(exc))
+        elif place:
+            self._at_field('properties', *place)
+        else:
+            self.add_error_to_step(str(exc), 'details')
+
+    def _at_field(self, slug, name, reason):
+        step = self.get_step(slug)
+        step.action.add_error(name, reason)
+        # The form opens at the step.
+        step.has_errors = True
 
     def _make_networks(self, request, context, made):
         """Make the new networks, and name them in the links.
@@ -178,10 +226,22 @@ class Launch(workflows.Workflow):
         :param made: is filled with the ids
         """
         for link in context['links']:
-            if link['resourceId'] == _NEW:
+            if link['resourceId'] != _NEW:
+                continue
+            try:
                 link['resourceId'] = networks.make(
                     request, f'{context["name"]}-{link["id"]}',
                     context['prefixes'][link['id']], made)
+            except Exception as exc:
+                raise _NetworkRefused(link['id'], str(exc))
+
+
+class _NetworkRefused(Exception):
+    """Neutron does not make the new network of a connection point."""
+
+    def __init__(self, point, reason):
+        super().__init__(reason)
+        self.point = point
 
 
 def body(context):
@@ -199,18 +259,8 @@ def body(context):
 
 def _networks(request):
     try:
-        found = api.neutron.network_list_for_tenant(
+        return api.neutron.network_list_for_tenant(
             request, request.user.tenant_id)
-        return [(network.id, network.name_or_id) for network in found]
     except Exception:
         exceptions.handle(request, _('Neutron does not list networks.'))
         return []
-
-
-def _link(point, network_id, address):
-    link = {'id': point, 'resourceId': network_id}
-    config = {'cpProtocolData': [{'layerProtocol': 'IP_OVER_ETHERNET'}]}
-    if address:
-        config['cpProtocolData'][0]['ipOverEthernet'] = {'ipAddresses': [
-            {'type': 'IPV4', 'fixedAddresses': [address]}]}
-    return {**link, 'extCps': [{'cpdId': point, 'cpConfig': [config]}]}

@@ -2,6 +2,7 @@
 """openstack clickos vnf list | show | set."""
 
 import contextlib
+import dataclasses
 
 from osc_lib.cli import format_columns
 from osc_lib import exceptions
@@ -15,6 +16,7 @@ from clickos_osc import waiting
 
 api = lazy.module('clickos_client.api')
 chains = lazy.module('clickos_client.chains')
+connections = lazy.module('clickos_client.connections')
 networks = lazy.module('clickos_osc.networks')
 packages = lazy.module('clickos_osc.packages')
 properties = lazy.module('clickos_osc.properties')
@@ -40,7 +42,10 @@ class ListVnf(command.Lister):
         return ('ID', 'Name', 'Status', 'Product', 'Guests', 'Addresses'), [
             (each.id, shown.line(each.name), each.status,
              shown.line(each.product), len(each.guests),
-             format_columns.ListColumn(_addresses(ports, each.id)))
+             format_columns.ListColumn([
+                 address for port in connections.of_vnf(each.id, (), ports,
+                                                        {})
+                 for address in port.addresses]))
             for each in vnfs]
 
 
@@ -156,9 +161,9 @@ def _onboarded(source, package, undo):
 def view(manager, source, vnf_id):
     """Return columns and values of a VNF."""
     found = source.vnf(vnf_id)
-    neutron = _neutron_ports(manager, found)
+    connected = _connected(manager, found)
     ports = [row for each in found.guests
-             for row in _ports(manager.clickos, found, each, neutron)]
+             for row in _ports(manager.clickos, found, each, connected)]
     outputs = [row for each in found.guests
                for row in _outputs(manager.clickos, found, each)]
     operation = found.operation
@@ -173,7 +178,8 @@ def view(manager, source, vnf_id):
         ('levels', format_columns.DictColumn(dict(found.scale))),
         ('guests', format_columns.ListDictColumn(
             [_guest(manager, each) for each in found.guests])),
-        ('addresses', format_columns.DictListColumn(_by_point(neutron))),
+        ('addresses', format_columns.DictListColumn(
+            connections.by_point(connected))),
         ('ports', format_columns.ListDictColumn(ports)),
         ('outputs', format_columns.ListDictColumn(outputs)),
         ('properties', format_columns.DictColumn(
@@ -208,47 +214,17 @@ def _changes(manager, source, found, args):
     return body, links, package
 
 
-def _neutron_ports(manager, found):
-    """Return the VNF's ports by id: connection point, network, addresses."""
+def _connected(manager, found):
+    """Return the VNF's connections; their texts are fit for a terminal."""
     network = manager.sdk_connection.network
-    names, ports = {}, {}
-    prefixes = tuple(f'{each.name}-' for each in found.guests)
-    for port in chains.ports(network, chains.VNF_MARK + found.id):
-        if port.network_id not in names:
-            names[port.network_id] = shown.line(
-                network.get_network(port.network_id).name)
-        ports[port.id] = {
-            'connection_point': shown.line(_point(port.name, prefixes)),
-            'network': names[port.network_id],
-            'addresses': _fixed(port)}
-    return ports
-
-
-def _point(name, prefixes):
-    """Return the connection point in a port's name: GUEST-POINT."""
-    for prefix in prefixes:
-        if name.startswith(prefix):
-            return name.removeprefix(prefix)
-    return name
-
-
-def _fixed(port):
-    return [each['ip_address'] for each in port.fixed_ips or ()]
-
-
-def _by_point(ports):
-    found = {}
-    for port in ports.values():
-        found.setdefault(port['connection_point'], []).extend(
-            f'{port["network"]}={address}' for address in port['addresses'])
-    return found
-
-
-def _addresses(ports, vnf_id):
-    """List the addresses of a VNF among those of the project."""
-    return [address for port in ports
-            if port.description == chains.VNF_MARK + vnf_id
-            for address in _fixed(port)]
+    ports = chains.ports(network, chains.VNF_MARK + found.id)
+    names = {each: network.get_network(each).name
+             for each in {port.network_id for port in ports}}
+    return [dataclasses.replace(each, point=shown.line(each.point),
+                                network=shown.line(each.network))
+            for each in connections.of_vnf(
+                found.id, [guest.name for guest in found.guests], ports,
+                names)]
 
 
 def _guest(manager, each):
@@ -263,7 +239,7 @@ def _guest(manager, each):
     return row
 
 
-def _ports(clickos, found, each, neutron):
+def _ports(clickos, found, each, connected):
     """Return a row for each port of a guest, or one that says why not."""
     try:
         ports = clickos.list_ports(api.Vnf(found.id, each.id))
@@ -271,13 +247,22 @@ def _ports(clickos, found, each, neutron):
         return [{'guest': shown.line(each.name),
                  'error': shown.line(exc.message)}]
     return [{'guest': shown.line(each.name), 'port': port['id'],
-             **neutron.get(port['id'], {}),
+             **_connection(connected, port['id']),
              'mac': shown.line(port['mac_address']),
              'link': 'up' if port['link_up'] else 'down',
              **{name: port['counters'].get(name, 0) for name in _COUNTERS},
              'dropped': sum(count for name, count in port['counters'].items()
                             if name.startswith('dropped_'))}
             for port in ports]
+
+
+def _connection(connected, port_id):
+    """Return what Neutron says of a port, if it does."""
+    found = next((each for each in connected if each.port_id == port_id),
+                 None)
+    return {} if found is None else {
+        'connection_point': found.point, 'network': found.network,
+        'addresses': list(found.addresses)}
 
 
 def _outputs(clickos, found, each):

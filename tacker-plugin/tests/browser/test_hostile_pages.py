@@ -147,6 +147,8 @@ class PolicyTest(RunTest):
         self.click(f'{_ROW} .dropdown-toggle')
         self.click(f'{_ROW} [id$=action_terminate]')
         self.assertIn(hostile.MARK, self.see('.modal.in .modal-body').text)
+        self.assertEqual([], self.driver.find_elements(
+            'css selector', '.modal.in .modal-body *'))
         self.check()
 
     def test_the_launch_form(self):

@@ -4,13 +4,14 @@
 import os
 import sys
 
+from clickos_lab import axe
+from clickos_lab import waits
 from django.contrib.staticfiles import handlers
 from django.test import override_settings
 from django.test import testcases
 from selenium import webdriver
 from selenium.webdriver.chrome import service
 from selenium.webdriver.common import by
-from selenium.webdriver.support import wait
 
 from tests.unit.clickos_dashboard import hostile
 
@@ -24,6 +25,25 @@ _READY = '''
 return document.readyState === 'complete' && window.angular !== undefined
   && angular.element(document.body).injector() !== undefined
   && jQuery.active === 0;
+'''
+#: All at once, since the page may replace an element that was found.
+_CLICK = '''
+const found = document.querySelector(arguments[0]);
+if (found) { found.click(); }
+return found !== null;
+'''
+#: The pages have no styles of Horizon. Without this one a table has boxes
+#: that have no name and that no user sees.
+_DRESS = '''
+const sheet = new CSSStyleSheet();
+sheet.replaceSync('.themable-checkbox input[type=checkbox] {display: none}');
+document.adoptedStyleSheets = [sheet];
+'''
+#: As typing does; a field of another tab cannot be typed into.
+_FILL = '''
+const field = document.querySelector(arguments[0]);
+field.value = arguments[1];
+field.dispatchEvent(new Event('input', {bubbles: true}));
 '''
 
 
@@ -89,17 +109,15 @@ class BrowserTest(hostile.HostileTest):
 
         The pages have no styles of Horizon, so symbols have no size.
         """
-        self.script('arguments[0].click()', self.see(selector))
+        self.until(lambda: self.script(_CLICK, selector), f'no {selector}')
 
     def see(self, selector):
         """Wait for an element; return it."""
-        self.until(lambda: self._found(selector), f'no {selector}')
-        return self._found(selector)[0]
+        return self.until(lambda: self._found(selector), f'no {selector}')[0]
 
     def until(self, condition, what):
-        """Wait for a condition about the page."""
-        wait.WebDriverWait(self.driver, _PATIENCE_S, 0.05).until(
-            lambda driver: condition(), what)
+        """Wait for a condition about the page, and return its value."""
+        return waits.until(self.driver, condition, what, _PATIENCE_S, 0.05)
 
     def errors(self):
         """Return the errors that the browser has logged since the last call.
@@ -108,6 +126,22 @@ class BrowserTest(hostile.HostileTest):
         """
         return [entry['message'] for entry in self.driver.get_log('browser')
                 if entry['level'] == 'SEVERE']
+
+    def text(self, selector):
+        """Return the text of an element; nothing if there is none."""
+        return self.script(
+            'const e = document.querySelector(arguments[0]);'
+            ' return e ? e.textContent : ""', selector)
+
+    def fill(self, selector, text):
+        """Type a text in place of what a field holds."""
+        self.see(selector)
+        self.script(_FILL, selector, text)
+
+    def audit(self):
+        """Return what axe-core finds on the page: [(rule, place)]."""
+        self.script(_DRESS)
+        return axe.audit(self.driver)
 
     def _found(self, selector):
         return self.driver.find_elements(by.By.CSS_SELECTOR, selector)

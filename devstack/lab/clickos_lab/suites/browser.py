@@ -15,7 +15,8 @@ from clickos_lab.suites import stestr_tests
 
 
 def main():
-    """Install the browser if need be, run the tests; 0 when all passed."""
+    """Fetch browser and axe-core if need be, run the tests; 0 if all passed.
+    """
     state = paths.State()
     apt.ensure(state, apt.BROWSER_PACKAGES)
     axe.ensure(state)

@@ -7,13 +7,13 @@ import pathlib
 from clickos_lab import axe
 from clickos_lab.config import tls
 from clickos_lab import paths
+from clickos_lab import waits
 from selenium import webdriver
 from selenium.webdriver.chrome import service
+from selenium.webdriver.common import action_chains
 from selenium.webdriver.common import by
 from selenium.webdriver.common import keys
-from selenium.webdriver.support import expected_conditions as wanted
 from selenium.webdriver.support import select
-from selenium.webdriver.support import wait
 
 WIDE, _NARROW, _HEIGHT = 1280, 800, 900
 #: At which pages are judged, the usual one last.
@@ -25,21 +25,8 @@ _OPTIONS = ('--headless=new', '--no-sandbox', '--no-proxy-server',
 #: A busy machine takes 40 s for the first launch.
 _PATIENCE_S = 90
 _MODAL = '.modal.in'
-#: Judges our part of the page: WCAG 2.1, levels A and AA. A color that is
-#: just changing is not judged: transitions end first.
-_AUDIT = '''
-const done = arguments[arguments.length - 1];
-const parts = ['#content_body', '.modal.in'].filter(
-  part => document.querySelector(part)).map(part => [part]);
-const changes = document.getAnimations().filter(
-  each => each.effect.getComputedTiming().endTime < Infinity).map(
-  each => each.finished.catch(() => null));
-Promise.all(changes).then(() => axe.run({include: parts}, {runOnly: [
-  'wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})).then(found => done(
-    found.violations.flatMap(fault => fault.nodes.map(
-      node => [fault.id, node.target.join(' ') + ': ' +
-               node.failureSummary]))));
-'''
+_FOCUSED = ('return document.activeElement'
+            ' === document.querySelector(arguments[0])')
 
 
 def _pin(settings):
@@ -92,13 +79,10 @@ class Browser:
 
     def see(self, selector, text=None):
         """Wait for an element that is shown, and perhaps for its text."""
-        place = (by.By.CSS_SELECTOR, selector)
-        found = self._wait(wanted.visibility_of_element_located(place),
-                           f'no {selector}')
+        self.until(lambda: self._shown(selector), f'no {selector}')
         if text is not None:
-            self._wait(lambda driver: text in self.text(selector),
+            self.until(lambda: text in self.text(selector),
                        f'{selector} without {text!r}')
-        return found
 
     def text(self, selector):
         """Return the text of an element; nothing if there is none."""
@@ -108,52 +92,53 @@ class Browser:
 
     def click(self, selector):
         """Click an element as soon as it can be clicked."""
-        place = (by.By.CSS_SELECTOR, selector)
-        self._wait(wanted.element_to_be_clickable(place),
-                   f'no {selector} to click').click()
+        self._act(lambda: self._shown(selector), _click, selector)
 
     def unfold(self, selector, menu):
         """Open the menu around an element, if it is not shown."""
-        def shown():
-            found = self.driver.find_elements(by.By.CSS_SELECTOR, selector)
-            return found and found[0].is_displayed()
         self.until(lambda: self.text(selector), f'no {selector}')
-        if not shown():
+        if not self._is_shown(selector):
             self.click(menu)
-        self.until(shown, f'{menu} does not show {selector}')
+        self.until(lambda: self._is_shown(selector),
+                   f'{menu} does not show {selector}')
 
     def press_on(self, selector, most=60):
         """Walk with the tab key to an element, and press Enter."""
-        target = self.see(selector)
+        self.see(selector)
         for _ in range(most):
-            here = self.driver.switch_to.active_element
-            if here == target:
-                here.send_keys(keys.Keys.ENTER)
+            if self.driver.execute_script(_FOCUSED, selector):
+                self._press(keys.Keys.ENTER)
                 return
-            here.send_keys(keys.Keys.TAB)
+            self._press(keys.Keys.TAB)
         raise AssertionError(f'{most} tabs do not lead to {selector}')
 
     def link(self, text):
         """Follow a link by its text."""
-        place = (by.By.LINK_TEXT, text)
-        self._wait(wanted.element_to_be_clickable(place),
-                   f'no link {text}').click()
+        self._act(lambda: self._shown(text, by.By.LINK_TEXT), _click,
+                  f'link {text}')
 
     def type(self, selector, text):
         """Type into a field in place of what it holds."""
-        field = self.see(selector)
-        field.clear()
-        field.send_keys(text)
+        def fill(field):
+            field.clear()
+            field.send_keys(text)
+        self._act(lambda: self._shown(selector), fill, selector)
 
     def attach(self, selector, path):
         """Choose a file."""
-        self._wait(wanted.presence_of_element_located(
-            (by.By.CSS_SELECTOR, selector)), f'no {selector}'
-        ).send_keys(str(path))
+        self._act(lambda: self._first(selector),
+                  lambda field: field.send_keys(str(path)), selector)
 
     def choose(self, selector, text):
-        """Choose an entry of a list by its text."""
-        select.Select(self.see(selector)).select_by_visible_text(text)
+        """Choose an entry of a list by its text, or by what begins it."""
+        def chosen(field):
+            found = select.Select(field)
+            texts = [each.text for each in found.options]
+            # A network stands there with its subnets.
+            found.select_by_visible_text(next(
+                (each for each in texts if each.startswith(f'{text} (')),
+                text))
+        self._act(lambda: self._shown(selector), chosen, selector)
 
     def submit(self):
         """Send the form in the modal window."""
@@ -169,12 +154,11 @@ class Browser:
 
     def gone(self, selector=_MODAL):
         """Wait until an element is gone."""
-        self._wait(wanted.invisibility_of_element_located(
-            (by.By.CSS_SELECTOR, selector)), f'{selector} stays')
+        self.until(lambda: not self._shown(selector), f'{selector} stays')
 
     def until(self, condition, what):
-        """Wait for a condition about the page."""
-        self._wait(lambda driver: condition(), what)
+        """Wait for a condition about the page, and return its value."""
+        return waits.until(self.driver, condition, what, _PATIENCE_S)
 
     def picture(self, name):
         """Save a picture of the window."""
@@ -182,24 +166,48 @@ class Browser:
             self._pictures.mkdir(parents=True, exist_ok=True)
             self.driver.save_screenshot(str(self._pictures / f'{name}.png'))
 
-    def audit(self):
-        """Return what axe-core finds on the page: [(rule, place)]."""
-        self.driver.execute_script(axe.script())
-        return [tuple(fault) for fault in
-                self.driver.execute_async_script(_AUDIT)]
-
     def judge(self):
         """Note what axe-core finds on the page at each width."""
         for width in self._widths:
             self.driver.set_window_size(width, _HEIGHT)
             self.faults += [(self.driver.current_url, width, *fault)
-                            for fault in self.audit()]
+                            for fault in axe.audit(self.driver)]
 
     def errors(self):
         """Return the errors that scripts of the pages have logged."""
         return [entry['message'] for entry in self.driver.get_log('browser')
                 if entry['level'] == 'SEVERE']
 
-    def _wait(self, condition, what):
-        return wait.WebDriverWait(self.driver, _PATIENCE_S, 0.1).until(
-            condition, what)
+    def _first(self, selector, how=by.By.CSS_SELECTOR):
+        return next(iter(self.driver.find_elements(how, selector)), None)
+
+    def _shown(self, selector, how=by.By.CSS_SELECTOR):
+        """Return the first such element, if it is shown; else None."""
+        found = self._first(selector, how)
+        return found if found and found.is_displayed() else None
+
+    def _is_shown(self, selector):
+        """Tell whether an element is shown, once the page can say so."""
+        return self.until(lambda: [bool(self._shown(selector))],
+                          f'{selector} cannot be looked for')[0]
+
+    def _act(self, find, act, what):
+        """Do something to an element; again if it was replaced before that.
+
+        :param find: returns the element, or None
+        :param act: a function of the element
+        """
+        def acted():
+            element = find()
+            if element is None or not element.is_enabled():
+                return False
+            act(element)
+            return True
+        self.until(acted, f'no {what}')
+
+    def _press(self, key):
+        action_chains.ActionChains(self.driver).send_keys(key).perform()
+
+
+def _click(element):
+    element.click()

@@ -25,6 +25,14 @@
                    'a rule such as "allow tcp dst port 80"']
   };
 
+  // Kinds with several values, each of either family.
+  const EITHER = {
+    addresses: [['ipv4', 'ipv6'],
+                'an address such as 10.0.0.5 or 2001:db8::5'],
+    prefixes: [['ipv4_prefix', 'ipv6_prefix'],
+               'a network such as 10.20.0.0/24 or 2001:db8::/64']
+  };
+
   // Says what is wrong with a text; nothing if it is right.
   function fault(kind, text) {
     const form = FORMS[kind];
@@ -34,8 +42,21 @@
     return 'expected ' + form[1];
   }
 
+  function ofSeveral(kind, text) {
+    const [kinds, expected] = EITHER[kind];
+    for (const part of text.split(/[\s,]+/).filter(Boolean)) {
+      if (kinds.every(function (each) { return fault(each, part); })) {
+        return part.slice(0, 64) + ': expected ' + expected;
+      }
+    }
+    return '';
+  }
+
   function ofField(field) {
     const kind = field.dataset.clickosType;
+    if (Object.hasOwn(EITHER, kind)) {
+      return ofSeveral(kind, field.value);
+    }
     if (kind.startsWith('lines ')) {
       const lines = field.value.split('\n');
       for (let i = 0; i < lines.length; i += 1) {

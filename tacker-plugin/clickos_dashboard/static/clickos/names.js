@@ -3,7 +3,9 @@
 (function () {
   'use strict';
   const NAMES = [['.modal .close', gettext('Close')],
-                 ['.dropdown-toggle', gettext('More actions')]];
+                 ['.dropdown-toggle', gettext('More actions')],
+                 ['.spinner-up', gettext('Increase')],
+                 ['.spinner-down', gettext('Decrease')]];
 
   function name() {
     for (const [selector, text] of NAMES) {

@@ -32,10 +32,16 @@ class PageTest(helpers.TestCase):
     def setUp(self):
         super().setUp()
         self.cloud = cloud.Cloud()
+        port, network = self.ports.first(), self.networks.first()
+        port._apidict.update(description=f'clickos-vnf:{cloud.VNF}',
+                             project_id=self.tenant.id,
+                             name='VDU1-0-left', network_id=network.id)
         patches = (
             self.cloud.in_place(),
             mock.patch.object(api.neutron, 'port_list', autospec=True,
-                              return_value=self.ports.list()[:1]),
+                              return_value=[port]),
+            mock.patch.object(api.neutron, 'network_list', autospec=True,
+                              return_value=self.networks.list()[:2]),
             mock.patch.object(api.neutron, 'network_list_for_tenant',
                               autospec=True,
                               return_value=self.networks.list()[:2]))

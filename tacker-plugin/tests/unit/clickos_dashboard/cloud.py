@@ -105,6 +105,8 @@ class Cloud(adapters.BaseAdapter):
         answer = requests.Response()
         answer.status_code, answer.request = status, request
         answer.url = request.url
+        if not isinstance(body, bytes):
+            answer.headers['Content-Type'] = 'application/json'
         answer.raw = io.BytesIO(body if isinstance(body, bytes)
                                 else json.dumps(body).encode())
         return answer

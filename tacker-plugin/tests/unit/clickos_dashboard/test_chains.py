@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of chains, on networking-sfc's HTTP."""
 
+import pathlib
+import tempfile
 import types
 from unittest import mock
 import uuid
 
 from django.urls import reverse
+from openstack_auth import policy
 from openstack_dashboard import api
 
 from tests.unit.clickos_dashboard import base
@@ -125,6 +128,51 @@ class ChainsTest(base.PageTest):
     def test_the_only_hop_stays(self):
         self.cloud.answers.update(answers(('fw',)))
         self.hides(self.page(DETAIL), 'Move up', 'Move down', 'Remove hop')
+
+    def test_actions_that_neutron_refuses_are_not_shown(self):
+        self.shows(self.page(INDEX), 'Create chain', 'Delete chain')
+        real = policy.check
+        actions = {'create_port_chain': ('Create chain',),
+                   'delete_port_chain': ('Delete chain',),
+                   'create_port_pair': ('Create chain', 'Insert hop'),
+                   'update_port_chain': ('Insert hop', 'Remove hop',
+                                         'Move up', 'Move down')}
+        for refused, hidden in actions.items():
+            with self.subTest(refused), mock.patch.object(
+                    policy, 'check', autospec=True,
+                    side_effect=lambda rules, request, target=None: all(
+                        name != refused for _service, name in rules)
+                    and real(rules, request, target)):
+                self.hides(self.page(INDEX) + self.page(DETAIL), *hidden)
+
+    def test_a_reader_of_strict_rules_changes_nothing(self):
+        """The operator's file tightens what Neutron lets any role do."""
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        (pathlib.Path(folder) / 'neutron_policy.yaml').write_text(''.join(
+            f'{verb}_port_chain: role:member\n'
+            for verb in ('create', 'update', 'delete')))
+        with mock.patch.object(policy, '_BASE_PATH', folder):
+            policy.reset()
+            self.addCleanup(policy.reset)
+            self._setup_user(roles=[{'id': '3', 'name': 'reader'}])
+            self.hides(self.page(INDEX) + self.page(DETAIL), 'Create chain',
+                       'Delete chain', 'Insert hop', 'Remove hop', 'Move')
+            self.client.post(INDEX, {'action': f'chains__delete__{CHAIN}'})
+            self.assertEqual([], self.cloud.changes)
+
+    def test_a_refusal_of_neutron_is_told_in_words(self):
+        self.cloud.answers[f'PUT {_SFC}port_chains/{CHAIN}'] = (403, {
+            'NeutronError': {'type': 'x', 'detail': '',
+                             'message': 'disallowed by policy'}})
+        answer = self.client.post(DETAIL, {
+            'action': f'hops__remove__{group("fw")}'}, follow=True)
+        self.shows(answer.content.decode(),
+                   'Remove hop, fw: disallowed by policy')
+
+    def test_a_chain_is_found_by_its_hops(self):
+        self.shows(self.page(INDEX + '?chains_search=NAT'), 'web')
+        self.shows(self.page(INDEX + '?chains_search=ips'),
+                   'Nothing in the list has this')
 
     def test_a_chain_is_deleted(self):
         self.client.post(INDEX, {'action': f'chains__delete__{CHAIN}'})

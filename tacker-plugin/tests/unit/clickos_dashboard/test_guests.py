@@ -82,8 +82,32 @@ class ListTest(GuestTest):
         del self.servers[:]
         self.shows(self.page(INDEX), 'Launch an instance from a ClickOS')
 
+    def test_guests_are_found_by_word_and_state(self):
+        self.servers.append(server(id='2', name='other', status='ERROR'))
+        text = self.page(INDEX + '?guests_state=ERROR')
+        self.shows(text, 'other', '<option value="ACTIVE">')
+        self.hides(text, 'data-display="plain"')
+        text = self.page(INDEX + '?guests_search=PLAIN')
+        self.shows(text, 'data-display="plain"')
+        self.hides(text, 'data-display="other"')
+
 
 class DetailTest(GuestTest):
+
+    def test_events_are_found_among_all(self):
+        """Also behind the newest ones, which a tab shows."""
+        api.nova.instance_action_list.return_value = [
+            types.SimpleNamespace(
+                action='reboot', start_time='2026-01-01', message=None,
+                request_id=f'req-{i}') for i in range(paging.MOST_ROWS)] + [
+            types.SimpleNamespace(
+                action='create', start_time='2025-01-01', message=None,
+                request_id='req-first')]
+        path = DETAIL + '?tab=guest__events'
+        self.hides(self.page(path), 'req-first')
+        text = self.page(path + '&events_search=create')
+        self.shows(text, 'req-first', 'name="tab" value="guest__events"')
+        self.hides(text, 'req-1<')
 
     def test_each_tab_shows_its_part(self):
         for tab, wanted in (('graph', ('clickos-graph', cloud.SERVER)),

@@ -4,11 +4,14 @@
 import unittest
 
 from clickos_api import policy as clickos_policy
+from networking_sfc import policies as sfc_policies
+from neutron.conf.policies import base as neutron_base
 from tacker.policies import base as tacker_base
 from tacker.policies import vnf_lcm
 from tacker.policies import vnf_package
 import yaml
 
+from clickos_dashboard.chains import tables as chain_tables
 from clickos_dashboard.packages import tables as package_tables
 from clickos_dashboard import policies
 from clickos_dashboard.vnfs import tables as vnf_tables
@@ -17,7 +20,9 @@ from clickos_dashboard.vnfs import views
 _RULES = {
     'clickos': clickos_policy.list_rules(),
     'nfv-orchestration': [*tacker_base.list_rules(), *vnf_lcm.list_rules(),
-                          *vnf_package.list_rules()]}
+                          *vnf_package.list_rules()],
+    policies.CHAINS: [*neutron_base.list_rules(),
+                      *sfc_policies.list_rules()]}
 
 
 class PoliciesTest(unittest.TestCase):
@@ -36,13 +41,16 @@ class PoliciesTest(unittest.TestCase):
                              shipped)
 
     def test_each_action_names_a_rule(self):
-        tables = (package_tables.Packages, vnf_tables.Vnfs)
+        tables = (package_tables.Packages, package_tables.Catalog,
+                  vnf_tables.Vnfs, chain_tables.Chains, chain_tables.Hops)
         # Horizon's metaclass makes _meta.
         options = [table._meta  # pylint: disable=no-member
                    for table in tables]
         actions = [action for each in options for action in (
             *each.table_actions, *each.row_actions)]
         self.assertGreater(len(actions), 9)
+        self.assertEqual([], [a.name for a in actions
+                              if not a.policy_rules])
         for rules in (*(a.policy_rules for a in actions), views._WRITE):
             for service, name in rules:
                 self.assertIn(name, self.shipped(service))

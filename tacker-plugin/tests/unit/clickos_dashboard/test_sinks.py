@@ -18,7 +18,8 @@ _GUARDS = {'clickos/base.html', 'clickos/tab.html', 'clickos/_form.html'}
 #: Templates that extend none of these: guards, parts that others include,
 #: rows, and Horizon's page without content.
 _OTHERS = {'base.html', 'tab.html', '_form.html', '_launch.html',
-           '_guests.html', '_handlers_table.html', '_zoom.html', 'frame.html'}
+           '_guests.html', '_handlers_table.html', '_search.html',
+           '_zoom.html', 'frame.html'}
 _EXTENDS = re.compile(r"{% extends '([^']+)' %}")
 _SINKS = {
     '.js': re.compile(

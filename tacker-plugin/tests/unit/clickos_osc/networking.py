@@ -42,7 +42,8 @@ class Network:
         """Make a port of a server."""
         self.known_ports[key] = types.SimpleNamespace(
             id=key, name=f'VDU1-0-{key}', device_id=server_id,
-            mac_address=mac, description=description, network_id='net',
+            mac_address=mac, status='ACTIVE', description=description,
+            network_id='net',
             fixed_ips=[{'ip_address': '10.0.0.9'}],
             is_port_security_enabled=False, project_id=project_id)
 
@@ -50,8 +51,8 @@ class Network:
         """Make a port."""
         key = str(uuid.uuid4())
         self.known_ports[key] = types.SimpleNamespace(
-            id=key, device_id='', mac_address=key, project_id=PROJECT,
-            **values)
+            id=key, device_id='', mac_address=key, status='DOWN',
+            project_id=PROJECT, **values)
         return self.known_ports[key]
 
     def delete_port(self, key):
