@@ -23,6 +23,7 @@ from clickos_lab.vnf import programs
 WORKERS = 2
 #: for each test; the set-up of a class has more
 _LIMIT_S = 600
+_PASSED = re.compile(r'^ - Passed: (\d+)$')
 
 
 def run(state, arguments, configure=None):
@@ -47,18 +48,31 @@ def run(state, arguments, configure=None):
     where = {'cwd': workspace, 'env': limited(state, _LIMIT_S)}
     return stestr_tests.follow(
         [*command, str(WORKERS), *arguments],
-        lambda name: _passes([*command, '1', '--regex', _of(name)], where),
+        lambda name: passes([*command, '1', '--regex', of(name)], where),
         **where)
 
 
-def _of(name):
-    """Return an expression for a test, or for those of a class."""
-    return '^' + re.escape(name) + (r'$' if name.endswith(']') else r'\.')
+def of(name):
+    """Return an expression for a test, or for those of a class.
+
+    Tempest's lines have the name without the attributes in brackets that
+    follow it in the list of tests.
+    """
+    return '^' + re.escape(name) + r'(\[|\.|$)'
 
 
-def _passes(command, where):
-    return subprocess.run(
-        command, stdin=subprocess.DEVNULL, **where).returncode == 0
+def passes(command, where):
+    """Run tests alone; they pass only if one ran: no match is no success."""
+    with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, text=True, errors='replace',
+            **where) as process:
+        passed = 0
+        for line in process.stdout:
+            print(line, end='', flush=True)
+            if found := _PASSED.match(line):
+                passed = int(found[1])
+    return process.returncode == 0 and passed > 0
 
 
 def limited(state, seconds, *folders):

@@ -15,6 +15,7 @@ from clickos_lab import paths
 from clickos_lab.suites import again
 from clickos_lab.suites import cargo_tests
 from clickos_lab.suites import results
+from clickos_lab.suites import tempest_run
 from clickos_lab.suites import unittests
 from tests.unit import base
 
@@ -148,6 +149,26 @@ class StestrTest(base.TestCase):
         status, text = self.stestr(False)
         self.assertNotEqual(0, status, text)
         self.assertNotIn(again.MARK, text)
+
+
+class TempestTest(base.TestCase):
+
+    def test_names_with_and_without_attributes(self):
+        listed = 'a.b.CTest.test_d[id-2d0c2f7e-5a37,slow]'
+        for name in listed, 'a.b.CTest.test_d', 'a.b.CTest':
+            self.assertRegex(listed, tempest_run.of(name))
+        for name in 'a.b.CTest.test', 'a.b.C', 'b.CTest.test_d':
+            self.assertNotRegex(listed, tempest_run.of(name))
+
+    def test_a_run_of_no_test_has_not_passed(self):
+        """Tempest's exit status is 0 if its expression matches no test."""
+        for text, status, passes in (
+                (' - Passed: 2', 0, True), (' - Passed: 0', 0, False),
+                ("The specified regex doesn't match with anything", 0, False),
+                (' - Passed: 1', 1, False)):
+            code = f'print({text!r}); raise SystemExit({status})'
+            self.assertEqual(passes, quietly(lambda: tempest_run.passes(
+                [sys.executable, '-c', code], {}))[0], text)
 
 
 class UnittestTest(base.TestCase):
