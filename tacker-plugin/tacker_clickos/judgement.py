@@ -23,6 +23,8 @@ from tacker_clickos.vnfd import values as vnfd_values
 
 LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 30, wall_s=30)
 #: As for uploads (package/bounded_review.py).
+#: Bytes of the configurations that an answer has, as JSON.
+MAX_TEXTS = 1 << 20
 PLACES, OF_PROJECT, OF_ALL = 2, 4, 64
 _FUNCTION = 'tacker_clickos.judgement:answer'
 
@@ -46,11 +48,12 @@ class Question:
 
 
 def require(project_id, question):
-    """Refuse a request that cannot succeed.
+    """Refuse a request that cannot succeed; return what a judge found.
 
     A package that cannot be read here is the drivers' to judge.
 
     :param project_id: whose turn it takes
+    :returns: of kind 'values' see _values(), or None
     :raises: RequestRefused, TooManyRequests or Busy
     """
     with tempfile.TemporaryFile() as file:
@@ -58,7 +61,7 @@ def require(project_id, question):
         file.seek(0)
         try:
             with _queue.entry(project_id) as place, place:
-                reason = bounded.call(_FUNCTION, file, LIMITS)
+                reason, found = bounded.call(_FUNCTION, file, LIMITS)
         except fair_queue.Full as full:
             raise (exception.TooManyRequests if full.of_owner
                    else exception.Busy)(reason='requests whose values are '
@@ -67,10 +70,11 @@ def require(project_id, question):
             reason = 'the values: judging them %s' % exceeded
     if reason is not None:
         raise exception.RequestRefused(reason=reason)
+    return found
 
 
 def answer(raw):
-    """Return why a request cannot succeed, or None.
+    """Return why a request cannot succeed or None, and what a judge found.
 
     :param raw: the JSON of a Question
     """
@@ -78,18 +82,28 @@ def answer(raw):
     try:
         flavour = loader.load(question.package, question.flavour)
     except (exception.ClickOSError, OSError):
-        return None
+        return None, None
     try:
-        _JUDGES[question.kind](flavour, **question.about)
+        return None, _JUDGES[question.kind](flavour, **question.about)
     except exception.ClickOSError as refused:
-        return str(refused)
-    return None
+        return str(refused), None
 
 
 def _values(flavour, wanted):
-    """Refuse values of properties out of their bounds."""
+    """Refuse values of properties out of their bounds.
+
+    :returns: [image, {group of elements: class} that the package names or
+        None, text that has to be asked for them or None] of each VDU
+    """
     update.check_size(flavour.vdus, vnfd_values.merge(
         model.properties(flavour.vdus), {}, wanted))
+    found, left = [], MAX_TEXTS
+    for vdu in flavour.vdus.values():
+        named, text = vdu.configuration.groups, vdu.configuration.text
+        left -= 0 if named is not None else len(json.dumps(text))
+        found.append([vdu.image, named,
+                      text if named is None and left >= 0 else None])
+    return found
 
 
 def _update(flavour, guests, in_force, wanted):

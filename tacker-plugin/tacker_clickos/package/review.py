@@ -8,6 +8,7 @@ later costs them no more than it costs here.
 """
 
 import io
+import json
 import logging
 import pathlib
 import re
@@ -23,6 +24,8 @@ from tacker_clickos.package import lines
 from tacker_clickos.vnfd import loader
 
 MAX_FAULTS = 20
+#: Bytes of the configurations that an answer has, as JSON.
+MAX_CONFIGURATIONS = 1 << 20
 _MAX_TEXT = 400
 #: A fault of tosca-parser; the lines of its traceback have two tabs.
 _OF_PARSER = re.compile(r"^\t(\S.*)$", re.MULTILINE)
@@ -37,21 +40,39 @@ def faults(content):
 
 
 def judge(content):
-    """Return the faults, and the VNFD's id if there are none."""
+    """Return the faults; without any also the VNFD's id, and configurations.
+
+    :returns: faults, VNFD id, [file name, text, {group: class} that the
+        package names or None] of each configuration; long ones are left out
+    """
     try:
         package.check(io.BytesIO(content))
     except exception.PackageRefused as fault:
-        return [str(fault)], None
-    vnfd_id = None
+        return [str(fault)], None, []
+    vnfd_id, texts = None, []
     with tempfile.TemporaryDirectory(prefix='clickos-') as folder:
         files = archive.extract(io.BytesIO(content), folder)
         found = [str(fault) for fault in loader.review(folder)]
         if not found:
             found, vnfd_id = _of_tacker(content, folder)
+        if not found:
+            texts = _configurations(folder)
     shown = [lines.located(text[:_MAX_TEXT], files)
              for text in found[:MAX_FAULTS]]
     more = len(found) - len(shown)
-    return shown + (['and %d more' % more] if more else []), vnfd_id
+    return shown + (['and %d more' % more] if more else []), vnfd_id, texts
+
+
+def _configurations(folder):
+    found, left = [], MAX_CONFIGURATIONS
+    for flavour in loader.flavours(folder):
+        for vdu in flavour.vdus.values():
+            each = vdu.configuration
+            entry = [each.file_name, each.text, each.groups]
+            if entry not in found:
+                left -= len(json.dumps(entry))
+                found += [entry] if left >= 0 else []
+    return found
 
 
 def _of_tacker(content, folder):

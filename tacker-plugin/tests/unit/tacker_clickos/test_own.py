@@ -9,6 +9,7 @@ from openstack.image.v2 import _proxy as image_proxy
 from openstack.network.v2 import _proxy as network_proxy
 
 from tacker_clickos import exception
+from tacker_clickos import images
 from tacker_clickos import guests
 from tacker_clickos import networks
 from tacker_clickos import own
@@ -93,11 +94,10 @@ class LookAlikeTest(test_infra_driver.DriverTestCase):
         self.cloud.images[:] = self.cloud.images[1:]
         with self.assertRaisesRegex(exception.ResourceNotUsable,
                                     'image clickos: is neither a public'):
-            servers._image(self.cloud, 'clickos')
-        self.cloud.images.append(base.resource(
-            id='z', name='clickos', visibility='private',
-            owner=base.PROJECT))
-        self.assertEqual('z', servers._image(self.cloud, 'clickos'))
+            images.choose(self.cloud, 'clickos', None)
+        self.cloud.images.append(base.image(
+            'z', 'clickos', visibility='private', owner=base.PROJECT))
+        self.assertEqual('z', images.choose(self.cloud, 'clickos', None))
 
     def test_server_groups(self):
         self.assertEqual([], own.server_groups(self.cloud))
