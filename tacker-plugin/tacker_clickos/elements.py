@@ -61,15 +61,14 @@ def faults(configurations):
             found += str(error).replace('<stdin>', name).splitlines()
             found.append(_CURE)
             continue
-        lacking = (named is not None and groups
-                   and sorted(set(groups) - set(named)))
+        lacking = {} if named is None or groups is None else {
+            group: groups[group] for group in groups.keys() - named.keys()}
         if lacking:
             found.append(
                 '%s: the policy does not name the groups of elements %s, '
                 'which the configuration needs; build the package again with '
-                'build_csar.py, or remove groups from the policy' % (
-                    name, shown({group: groups[group]
-                                  for group in lacking})))
+                'build_csar.py, or remove groups from the policy'
+                % (name, shown(lacking)))
     return found[:MAX_FAULTS]
 
 

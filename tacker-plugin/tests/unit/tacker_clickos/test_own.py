@@ -9,12 +9,11 @@ from openstack.image.v2 import _proxy as image_proxy
 from openstack.network.v2 import _proxy as network_proxy
 
 from tacker_clickos import exception
-from tacker_clickos import images
 from tacker_clickos import guests
+from tacker_clickos import images
 from tacker_clickos import networks
 from tacker_clickos import own
 from tacker_clickos import ports
-from tacker_clickos import servers
 from tacker_clickos import state
 from tacker_clickos.vnfd import model
 from tests.unit.tacker_clickos import base
