@@ -6,11 +6,12 @@ of the family have the name as a tag. An image's property tells which groups
 of elements are in it; an image without the property passes for one with all.
 """
 
+from clickos_client import vnf
+
 from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import own
 
-GROUPS = 'clickos_groups'
 _CURE = ('ask the operator for the image of the profile full '
          '(docs/operator/images.md), or name another image in sw_image_data')
 
@@ -41,7 +42,7 @@ def choose(connection, family, needed):
 
 def _lacking(image, needed):
     """Return {group: class} that an image does not have."""
-    groups = (image.properties or {}).get(GROUPS)
+    groups = (image.properties or {}).get(vnf.IMAGE_GROUPS)
     if groups is None:
         return {}
     has = {group.strip() for group in groups.split(',')}
