@@ -13,6 +13,8 @@ import hashlib
 import os
 import uuid
 
+from clickos_client import checker
+from clickos_lab import rust
 from clickos_lab.vnf import bench
 from clickos_lab.xen import image
 from cosmos_client import CosmosClient
@@ -47,14 +49,26 @@ class Host:
         :param config: the first profile that has its elements is taken
         :param name: or an image of that name
         """
-        fitting = image.that_has(self._state, config)
-        name = name or fitting
+        name = name or self._fitting(config)
+        image.build_profile(self._state, name)
         if name not in self._images:
             content = (image.folder(self._state) / name).read_bytes()
             digest = hashlib.sha256(content).hexdigest()
             self.client.image_add(digest, len(content), [content])
             self._images[name] = digest
         return self._images[name]
+
+    def _fitting(self, config):
+        """Return the first image of a profile that has all that is needed.
+        """
+        rust.build_checker(self._state)
+        needed = checker.groups(str(self._state.binary(rust.CHECKER)), config)
+        for name in image.OF_PROFILES:
+            image.build_profile(self._state, name)
+            if needed.keys() <= set(
+                    image.groups(self._state, name).split(',')):
+                break
+        return name
 
 
 class XenBench(bench.Bench):

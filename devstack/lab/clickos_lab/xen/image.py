@@ -3,8 +3,6 @@
 
 import sys
 
-from clickos_client import checker
-
 from clickos_lab import paths
 from clickos_lab import rust
 from clickos_lab import say
@@ -14,11 +12,11 @@ from clickos_lab import stamps
 #: Where dom0 has them.
 FOLDER = '/root'
 CLICKOS, PKT_GEN = 'clickos', 'pkt-gen'
-#: The profile with every group of elements, and its image.
-_FULL = 'full'
-FULL = f'{CLICKOS}-{_FULL}'
-#: The images that guests of a cloud may have, the small one first.
-OF_PROFILES = (CLICKOS, FULL)
+#: The image of the profile with every group of elements.
+FULL = f'{CLICKOS}-full'
+#: The images that guests of a cloud may have, the small one first, and what
+#: of them is built.
+OF_PROFILES = {CLICKOS: (), FULL: ('--profile', 'full')}
 KINDS = ('pv', 'pvh')
 
 _PROGRAM = paths.REPO / 'clickos-image/image/image.py'
@@ -68,25 +66,18 @@ def build(state, programs=()):
 
 def build_profiles(state):
     """Build the image of each profile."""
-    build(state)
-    build(state, ['--profile', _FULL])
+    for name in OF_PROFILES:
+        build_profile(state, name)
+
+
+def build_profile(state, name):
+    """Build one of OF_PROFILES."""
+    build(state, OF_PROFILES[name])
 
 
 def groups(state, name):
     """Return the groups of elements in an image, commas between."""
     return (folder(state) / f'{name}.groups').read_text().strip()
-
-
-def that_has(state, config):
-    """Return the first image of a profile that has a configuration's groups.
-
-    The images are built first, and the program that knows the groups.
-    """
-    build_profiles(state)
-    rust.build_checker(state)
-    needed = set(checker.groups(str(state.binary(rust.CHECKER)), config))
-    return next(name for name in OF_PROFILES
-                if needed <= set(groups(state, name).split(',')))
 
 
 def _build(state, words):

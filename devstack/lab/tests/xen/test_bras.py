@@ -31,7 +31,7 @@ class BrasTest(base.XenTest):
 
     @classmethod
     def add_files(cls, contents):
-        image.build_profiles(cls.state)
+        image.build_profile(cls.state, image.FULL)
         contents.add(image.folder(cls.state) / image.FULL,
                      f'{image.FOLDER}/{image.FULL}')
 
