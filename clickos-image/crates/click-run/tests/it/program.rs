@@ -314,3 +314,26 @@ fn a_guests_configuration_reads_no_library_of_the_machine() {
     assert!(of_machine.contains("secret"), "{of_machine}");
     assert!(!of_guest.contains("secret"), "{of_guest}");
 }
+
+#[test]
+fn every_vnf_of_the_catalog_has_groups_that_guests_have() {
+    let catalog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../vnfd-templates");
+    let mut count = 0;
+    for folder in std::fs::read_dir(catalog).unwrap() {
+        let folder = folder.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let file = folder.join(format!("Files/{name}.click"));
+        if !file.exists() {
+            continue;
+        }
+        let (code, groups, error) = click(&["--groups", "--guest", file.to_str().unwrap()], "");
+        assert_eq!((code, error), (0, String::new()), "{name}");
+        assert!(groups.contains("device "), "{name}: {groups}");
+        assert_eq!(
+            groups.contains("wireguard WireGuard"),
+            name == "vpn-gateway"
+        );
+        count += 1;
+    }
+    assert!(count >= 19, "{count}");
+}
