@@ -5,6 +5,8 @@ The program click-check has the one list of classes and groups. A package may
 name its groups, for a Tacker without the program.
 """
 
+import json
+
 from clickos_client import bounded
 from clickos_client import checker
 from oslo_config import cfg
@@ -15,6 +17,9 @@ from tacker_clickos import conf
 LOG = logging.getLogger(__name__)
 
 MAX_FAULTS = 20
+#: Configurations of a package that the program reads, and their bytes as JSON.
+#: The guests judge further ones.
+MAX_CONFIGURATIONS, MAX_BYTES = 16, 1 << 20
 _CURE = 'docs/reference/elements.md has the element classes of guests'
 #: click-check reads a tenant's text.
 LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 30, wall_s=10)
@@ -59,7 +64,8 @@ def faults(configurations):
             groups = find(text)
         except checker.ConfigurationError as error:
             found += str(error).replace('<stdin>', name).splitlines()
-            found.append(_CURE)
+            if 'class' in str(error) or 'in a guest' in str(error):
+                found.append(_CURE)
             continue
         lacking = {} if named is None or groups is None else {
             group: groups[group] for group in groups.keys() - named.keys()}
@@ -70,6 +76,19 @@ def faults(configurations):
                 'build_csar.py, or remove groups from the policy'
                 % (name, shown(lacking)))
     return found[:MAX_FAULTS]
+
+
+class Budget:
+    """Which configurations of a package the program reads."""
+
+    def __init__(self):
+        self._count, self._bytes = MAX_CONFIGURATIONS, MAX_BYTES
+
+    def takes(self, text):
+        """Tell whether a configuration is one of them."""
+        self._count -= 1
+        self._bytes -= len(json.dumps(text))
+        return min(self._count, self._bytes) >= 0
 
 
 def shown(groups):

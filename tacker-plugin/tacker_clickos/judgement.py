@@ -13,6 +13,7 @@ import tempfile
 
 from clickos_client import bounded
 
+from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos.package import fair_queue
 from tacker_clickos import state
@@ -23,8 +24,6 @@ from tacker_clickos.vnfd import values as vnfd_values
 
 LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 30, wall_s=30)
 #: As for uploads (package/bounded_review.py).
-#: Bytes of the configurations that an answer has, as JSON.
-MAX_TEXTS = 1 << 20
 PLACES, OF_PROJECT, OF_ALL = 2, 4, 64
 _FUNCTION = 'tacker_clickos.judgement:answer'
 
@@ -97,12 +96,11 @@ def _values(flavour, wanted):
     """
     update.check_size(flavour.vdus, vnfd_values.merge(
         model.properties(flavour.vdus), {}, wanted))
-    found, left = [], MAX_TEXTS
+    found, budget = [], elements.Budget()
     for vdu in flavour.vdus.values():
         named, text = vdu.configuration.groups, vdu.configuration.text
-        left -= 0 if named is not None else len(json.dumps(text))
-        found.append([vdu.image, named,
-                      text if named is None and left >= 0 else None])
+        asked = named is None and budget.takes(text)
+        found.append([vdu.image, named, text if asked else None])
     return found
 
 

@@ -8,7 +8,6 @@ later costs them no more than it costs here.
 """
 
 import io
-import json
 import logging
 import pathlib
 import re
@@ -17,6 +16,7 @@ import uuid
 
 from clickos_client import bounded
 
+from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import package
 from tacker_clickos.package import archive
@@ -24,8 +24,6 @@ from tacker_clickos.package import lines
 from tacker_clickos.vnfd import loader
 
 MAX_FAULTS = 20
-#: Bytes of the configurations that an answer has, as JSON.
-MAX_CONFIGURATIONS = 1 << 20
 _MAX_TEXT = 400
 #: A fault of tosca-parser; the lines of its traceback have two tabs.
 _OF_PARSER = re.compile(r"^\t(\S.*)$", re.MULTILINE)
@@ -43,7 +41,7 @@ def judge(content):
     """Return the faults; without any also the VNFD's id, and configurations.
 
     :returns: faults, VNFD id, [file name, text, {group: class} that the
-        package names or None] of each configuration; long ones are left out
+        package names or None] of the first configurations
     """
     try:
         package.check(io.BytesIO(content))
@@ -64,14 +62,13 @@ def judge(content):
 
 
 def _configurations(folder):
-    found, left = [], MAX_CONFIGURATIONS
+    found, budget = [], elements.Budget()
     for flavour in loader.flavours(folder):
         for vdu in flavour.vdus.values():
             each = vdu.configuration
             entry = [each.file_name, each.text, each.groups]
-            if entry not in found:
-                left -= len(json.dumps(entry))
-                found += [entry] if left >= 0 else []
+            if entry not in found and budget.takes(each.text):
+                found.append(entry)
     return found
 
 

@@ -124,6 +124,15 @@ class ElementsTest(base.TestCase):
             elements.find('Idle -> NoSuch;')
         self.assertIsNone(elements.needed('Idle -> NoSuch;', _NEEDED))
 
+    def test_a_package_has_a_bounded_number_of_checks(self):
+        budget = elements.Budget()
+        self.assertEqual([True] * 16 + [False] * 4,
+                         [budget.takes('x') for _ in range(20)])
+        budget = elements.Budget()
+        self.assertEqual([True, False, False], [
+            budget.takes(text) for text in (
+                'x' * 900_000, '\x01' * 100_000, 'x')])
+
     def test_faults_of_a_package(self):
         base.use_checker(self)
         self.assertEqual([], elements.faults([
