@@ -42,7 +42,7 @@ help:
 	@echo 'Build a part'
 	@echo '  make build        install what is needed and build what make demo starts'
 	@echo '  make click        click, click-check and others, about 6 minutes; an openrc has them on the path'
-	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|ids|vpn|wan|bras or'
+	@echo '  make image        the guests of Xen; sizes by part; PROFILE=core|full or'
 	@echo '                    CONFIG=FILE builds one with fewer elements'
 	@echo '  make packages     Debian packages of a compute host: cosmosd, valed, guests, agent'
 	@echo '  make release      wheel, source archives, Debian packages and site of HEAD in dist/VERSION,'

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the CSAR of a template.
 
-The same template and VNFD id give the same bytes, whenever and wherever it is
-built. A package needs an id of its own in Tacker; --fresh-id makes one.
+The same template, VNFD id and click-check give the same bytes, whenever and
+wherever it is built. A package needs an id of its own in Tacker; --fresh-id
+makes one. With the program click-check the package names the groups of
+elements that each configuration needs in its guest's image.
 """
 
 import argparse
 import hashlib
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 import uuid
 import zipfile
@@ -19,15 +23,17 @@ TYPES = HERE / 'clickos_types' / 'clickos_types.yaml'
 #: A copy of tacker_clickos/mgmt_driver.py, which never changes.
 SHIM = HERE / 'clickos_types' / 'mgmt_driver.py'
 _IMAGE = re.compile(r'(?m)^(\s*sw_image_data:\n\s*name: )(\S+)$')
+_POLICY = re.compile(r'(?m)^( *)artifact: (\w+)$')
 _ID = re.compile(r'(?m)^(\s*descriptor_id: )(\S+)$')
 
 
-def collect(template, vnfd_id=None, image=None):
+def collect(template, vnfd_id=None, image=None, checker=None):
     """Return {name in the CSAR: bytes}.
 
     :param template: folder with Definitions/ and Files/
     :param vnfd_id: takes the place of the template's descriptor_id
     :param image: takes the place of the names of its images in Glance
+    :param checker: the program click-check, if the package is to name groups
     """
     files = {}
     for path in sorted(template.rglob('*')):
@@ -43,6 +49,8 @@ def collect(template, vnfd_id=None, image=None):
         files[entry] = _with_id(entry, files[entry], vnfd_id)
     if image:
         files[entry] = _with_image(entry, files[entry], image)
+    if checker:
+        files[entry] = _with_groups(entry, files, checker)
     files['TOSCA-Metadata/TOSCA.meta'] = _meta(entry, files)
     return files
 
@@ -61,6 +69,33 @@ def _with_image(entry, content, image):
     if count == 0:
         raise SystemExit('%s: no sw_image_data with a name' % entry)
     return text.encode()
+
+
+def _with_groups(entry, files, checker):
+    """Name in each policy the groups that its configuration needs."""
+    text = files[entry].decode()
+
+    def named(policy):
+        artifact = re.search(
+            r'(?m)^ *%s:\n *type: clickos\.artifacts\.Configuration\n'
+            r' *file: \.\./(\S+)$' % policy[2], text)
+        if not artifact or artifact[1] not in files:
+            return policy[0]
+        return '%s\n%sgroups: {%s}' % (policy[0], policy[1], ', '.join(
+            _groups(checker, artifact[1], files[artifact[1]])))
+    return _POLICY.sub(named, text).encode()
+
+
+def _groups(checker, name, configuration):
+    """Return the groups of elements of a configuration, "GROUP: 'CLASS'"."""
+    done = subprocess.run(
+        [checker, '--groups', '--guest', '--no-warnings', '--file', '-'],
+        input=configuration, capture_output=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr.decode().replace(
+            '<stdin>', name).strip())
+    return ["%s: '%s'" % tuple(line.split(' ', 1))
+            for line in done.stdout.decode().splitlines()]
 
 
 def _meta(entry, files):
@@ -107,13 +142,17 @@ def main(arguments=None):
                      help='make a new UUID for the VNFD')
     parser.add_argument('--image', type=_image_name,
                         help='name in Glance of the guests\' image')
+    parser.add_argument('--click-check', metavar='PROGRAM',
+                        default=shutil.which('click-check'),
+                        help='names the groups of elements (the default is '
+                        'that of the path, if it is there)')
     options = parser.parse_args(arguments)
     template = options.template
     if not template.is_dir():
         template = HERE / options.template
     vnfd_id = str(uuid.uuid4()) if options.fresh_id else options.vnfd_id
     write(options.output, collect(template.resolve(), vnfd_id,
-                                  options.image))
+                                  options.image, options.click_check))
     return 0
 
 

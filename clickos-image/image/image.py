@@ -4,11 +4,12 @@
 
 Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos and
 DIR/pkt-gen. Each is one ELF that boots as PV and as PVH. The file
-docs/bounds.toml limits its size, and the classes without a choice.
-Without a choice all groups of elements are built in but those that only
-profiles have. The option ``--groups standard,device,control`` chooses groups,
-and ``--profile ids`` those of a profile. ``--config FILE`` chooses the classes
-of a configuration. Such an image is DIR/clickos-NAME. ``--twice`` builds all
+docs/bounds.toml has the largest size and the fewest classes of each profile.
+Without a choice clickos is of the profile core. ``--profile full`` writes
+DIR/clickos-full, with all groups of elements. The option ``--groups
+standard,device,control`` chooses groups. ``--config FILE`` chooses the classes
+of a configuration, and the image is DIR/clickos-NAME. DIR/IMAGE.groups names
+the groups of an image, for its property in Glance. ``--twice`` builds all
 again, from nothing, and fails if a byte differs.
 """
 import argparse
@@ -29,6 +30,11 @@ ROOT = selection.ROOT
 TARGET = 'x86_64-unknown-linux-gnu'
 PROGRAMS = ('clickos', 'pkt-gen')
 BOUNDS = selection.ROOT / 'docs/bounds.toml'
+#: The bounds of each profile: KiB, element classes.
+PROFILE_BOUNDS = {
+    selection.CORE: ('max_default_image_kib', 'min_default_image_classes'),
+    selection.FULL: ('max_full_image_kib', 'min_full_image_classes'),
+}
 #: Built only when named: the conformance corpus as a guest, one that lies in
 #: its rings, one that lies to the store, and one that does nothing, for
 #: measuring.
@@ -57,9 +63,10 @@ def main():
         if not args.quiet:
             report(linked, image)
         if program in PROGRAMS:
-            check_size(image)
+            check_size(image, args.profile)
     if CLICKOS in args.programs:
         report_classes(args)
+        write_groups(args)
     if args.twice:
         check_same(args)
 
@@ -69,7 +76,7 @@ def parse_arguments():
     parser.add_argument('--out', type=pathlib.Path, required=True)
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument('--groups', help='groups of elements, commas between')
-    choice.add_argument('--profile', choices=sorted(selection.PROFILES),
+    choice.add_argument('--profile', choices=selection.PROFILES,
                         help='builds clickos with the groups of a profile')
     choice.add_argument('--config', type=pathlib.Path, metavar='FILE',
                         help='builds clickos for one configuration')
@@ -85,8 +92,10 @@ def parse_arguments():
     check_names(parser, 'group', asked, selection.groups())
     one = (CLICKOS,) if args.profile or args.config else PROGRAMS
     args.programs = args.programs or one
+    if not (args.groups or args.profile or args.config):
+        args.profile = selection.CORE
+    args.element_groups = chosen_groups(args)
     args.elements = chosen_elements(args)
-    args.is_default = not (args.groups or args.profile or args.config)
     return args
 
 
@@ -99,15 +108,20 @@ def chosen_elements(args):
             sys.exit(f'{args.config}: no image of a wrong configuration')
         except selection.UnknownClass as e:
             sys.exit(f'{args.config}: {e}')
-    groups = selection.PROFILES.get(args.profile) or (
-        args.groups.split(',') if args.groups
-        else selection.default_groups())
-    return selection.of_groups(groups)
+    return selection.of_groups(args.element_groups)
+
+
+def chosen_groups(args):
+    """Return the groups that the image has whole."""
+    if args.profile:
+        return selection.of_profile(args.profile)
+    return args.groups.split(',') if args.groups else []
 
 
 def image_name(program, args):
     """Return the name of an image's file."""
-    choice = args.profile or args.config and args.config.stem
+    choice = (args.config.stem if args.config
+              else args.profile if args.profile != selection.CORE else None)
     return f'{program}-{choice}' if choice else program
 
 
@@ -130,22 +144,30 @@ def broken(key, measured):
     return None
 
 
-def check_size(image):
-    wrong = broken('max_default_image_kib', image.stat().st_size / 1024)
+def check_size(image, profile):
+    """Fail if an image is larger than its profile may be."""
+    key, _classes = PROFILE_BOUNDS[profile or selection.FULL]
+    wrong = broken(key, image.stat().st_size / 1024)
     if wrong:
         sys.exit(f'{image.name}: {wrong}')
 
 
 def report_classes(args):
-    """Print how many classes the image has; fail if a default one lacks some.
-    """
+    """Print how many classes the image has; fail if a profile lacks some."""
     count = len(selection.class_names(args.elements))
     of = len(selection.class_names(selection.of_groups(selection.groups())))
     if not args.quiet:
         print(f'{image_name(CLICKOS, args)}: {count} of {of} element classes')
-    wrong = broken('min_default_image_classes', count)
-    if args.is_default and wrong:
+    wrong = args.profile and broken(PROFILE_BOUNDS[args.profile][1], count)
+    if wrong:
         sys.exit(wrong)
+
+
+def write_groups(args):
+    """Write the groups of the image, as its property in Glance has them."""
+    if args.element_groups:
+        (args.out / f'{image_name(CLICKOS, args)}.groups').write_text(
+            ','.join(sorted(args.element_groups)) + '\n')
 
 
 def check_same(args):

@@ -11,18 +11,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
 #: Groups that need a feature of the crate: ``os`` is never in a guest.
 OS, REGEX = 'os', 'regex'
-_LEAST = ('control', 'device', 'ethernet', 'ip', 'standard')
-_BASE = (*_LEAST, 'icmp', 'tcpudp')
-#: The groups of each profile; every image is below 2 MiB.
-PROFILES = {
-    'core': (*_BASE, 'aqm', 'ip6', 'offload'),
-    'ids': (*_LEAST, 'ids', 'regex'),
-    'vpn': (*_BASE, 'ip6', 'ipsec', 'wireguard'),
-    'wan': (*_BASE, 'ip6', 'compress'),
-    'bras': (*_BASE, 'aqm', 'bras'),
-}
-#: Groups that the image without a choice has no room for.
-_PROFILES_ONLY = ('bras', 'compress', 'offload', REGEX, 'test', 'wireguard')
+#: Groups that only the full image has; the others fill 2 MiB.
+_FULL_ONLY = ('bras', 'compress', 'offload', REGEX, 'test', 'wireguard')
+#: The profile of an image without a choice, and the one with every group.
+CORE, FULL = 'core', 'full'
+PROFILES = (CORE, FULL)
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')
@@ -40,9 +33,10 @@ def groups():
                   if folder.name != OS)
 
 
-def default_groups():
-    """Return the names of the groups of an image without a choice."""
-    return [name for name in groups() if name not in _PROFILES_ONLY]
+def of_profile(profile):
+    """Return the names of the groups of a profile's image."""
+    return [name for name in groups()
+            if profile == FULL or name not in _FULL_ONLY]
 
 
 def corpus_groups():

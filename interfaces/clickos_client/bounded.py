@@ -13,6 +13,7 @@ import contextlib
 import dataclasses
 import importlib
 import json
+import math
 import os
 import resource
 import signal
@@ -57,12 +58,10 @@ def call(function, file, limits=Limits()):
     """
     command = [_python(), '-P', '-m', 'clickos_client.bounded', function,
                repr(limits.cpu_s), str(limits.memory_bytes)]
-    environment = {name: os.environ[name] for name in _ENVIRONMENT
-                   if name in os.environ}
     with _unchangeable(file) as given, tempfile.TemporaryFile() as answer:
         process = subprocess.Popen(
             command, stdin=given, stdout=answer, stderr=subprocess.DEVNULL,
-            env=environment, start_new_session=True)
+            env=_environment(), start_new_session=True)
         try:
             _wait(process, limits.wall_s)
         finally:
@@ -78,6 +77,50 @@ def call_on_bytes(function, content, limits=Limits()):
         file.write(content)
         file.seek(0)
         return call(function, file, limits)
+
+
+def run(command, text, error, limits=Limits()):
+    """Run a program on a tenant's text, as programs.run() does.
+
+    :returns: subprocess.CompletedProcess with text
+    :param error: the exception for a program that does not run or end
+    """
+    with tempfile.TemporaryFile() as given, \
+            tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(text.encode(errors='replace'))
+        given.seek(0)
+        try:
+            process = subprocess.Popen(
+                [*_bounds(limits), *command], stdin=given, stdout=out,
+                stderr=err, env=_environment(), start_new_session=True)
+        except OSError as exc:
+            raise error(f'{command[0]}: {exc.strerror}')
+        try:
+            _wait(process, limits.wall_s)
+        except Exceeded as exceeded:
+            raise error(f'{command[0]}: {exceeded}')
+        finally:
+            _end(process)
+        return subprocess.CompletedProcess(
+            command, process.returncode, *map(_text, (out, err)))
+
+
+def _environment():
+    return {name: os.environ[name] for name in _ENVIRONMENT
+            if name in os.environ}
+
+
+def _bounds(limits):
+    """Return the command that runs another one within limits."""
+    return ('nice', '-n', str(_NICE), 'prlimit',
+            f'--as={limits.memory_bytes}',
+            f'--cpu={math.ceil(limits.cpu_s)}', f'--fsize={_FILE_BYTES}',
+            '--core=0', '--nproc=0', '--')
+
+
+def _text(file):
+    file.seek(0)
+    return file.read(_ANSWER_BYTES).decode(errors='replace')
 
 
 @contextlib.contextmanager

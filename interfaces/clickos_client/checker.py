@@ -16,6 +16,28 @@ class CheckerError(Exception):
     """The program cannot be used: its name and the reason."""
 
 
+class ConfigurationError(Exception):
+    """The configuration is wrong: the program's lines."""
+
+
+def groups(program, text, run=programs.run):
+    """Return {group of elements: a class of it that a configuration has}.
+
+    :param program: name or path of click-check
+    :param run: runs it, as programs.run() does
+    :raises ConfigurationError: if no guest has a class, or the text is wrong
+    :raises CheckerError: if the program cannot be used
+    """
+    done = run([program, '--groups', '--guest', '--no-warnings', '--file',
+                '-'], text, CheckerError)
+    if done.returncode == 1 and done.stderr:
+        raise ConfigurationError(done.stderr.strip())
+    if done.returncode:
+        raise CheckerError(f'{program}: ended with status {done.returncode}:'
+                           f' {done.stderr[:400].strip()}')
+    return dict(line.split(' ', 1) for line in done.stdout.splitlines())
+
+
 def faults(program, text, vifs, variables=(), before=()):
     """Return what is wrong with a configuration, one line each.
 

@@ -7,6 +7,7 @@ Each step has its undoing, so a failure leaves the chain as it was.
 import contextlib
 import dataclasses
 import logging
+import math
 import re
 import time
 import uuid
@@ -15,6 +16,7 @@ from clickos_client import api
 from clickos_client import chains
 from clickos_client import combiner
 from clickos_client import document
+from clickos_client import vnf
 
 LOG = logging.getLogger(__name__)
 
@@ -32,11 +34,13 @@ class Cloud:
 
     :param network: openstacksdk's proxy of Neutron
     :param compute: openstacksdk's proxy of Nova
+    :param image: openstacksdk's proxy of Glance
     :param clickos: api.Client
     """
 
     network: object
     compute: object
+    image: object
     clickos: api.Client
 
 
@@ -172,7 +176,7 @@ def _boot(cloud, chain, found, config, flavor, undo):
         undo.callback(cloud.network.delete_port, port.id)
         ports.append(port.id)
     server = cloud.compute.create_server(
-        name=name, image_id=found[0].server.image.id,
+        name=name, image_id=_image(cloud, found),
         flavor_id=flavor or _flavor(cloud, found),
         networks=[{'port': port} for port in ports],
         user_data=document.referring(state_id),
@@ -194,6 +198,22 @@ def _state_id(chain, server):
     """
     return (server and (server.metadata or {}).get(_STATE_KEY)
             or str(uuid.uuid5(uuid.UUID(chain.id), 'fused')))
+
+
+def _image(cloud, found):
+    """Return the id of the hops' image with most groups of elements.
+
+    An image without the property has all.
+    """
+    ids = list(dict.fromkeys(hop.server.image.id for hop in found))
+    if len(ids) == 1:
+        return ids[0]
+
+    def size(key):
+        groups = (cloud.image.get_image(key).properties or {}).get(
+            vnf.IMAGE_GROUPS)
+        return math.inf if groups is None else len(groups.split(','))
+    return max(ids, key=size)
 
 
 def _flavor(cloud, found):

@@ -10,6 +10,8 @@ from clickos_client import outcomes
 SERVER_KEY = 'clickos_vnf'
 #: The same for its name, which people read.
 SERVER_NAME_KEY = 'clickos_vnf_name'
+#: The property of an image that names the groups of elements in it.
+IMAGE_GROUPS = 'clickos_groups'
 _UNDER_WAY = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
 _FAILED = ('FAILED_TEMP', 'FAILED')
 #: Tacker 16 puts the text of an object where the reason belongs.

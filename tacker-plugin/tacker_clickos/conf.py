@@ -40,6 +40,12 @@ Seconds after which an ``AutoHeal`` replaces an ``UNREACHABLE`` guest. It
 forwards, but hears of no change. cosmosd brings most of them back within
 seconds. 0 leaves them alone.
 """),
+    cfg.StrOpt('check_program', default='click-check', help="""
+Name or path of the program click-check. It finds the element groups that a
+configuration needs, by which Tacker chooses the guest's image. Without it the
+groups count that a package names. If it names none either, the guest gets the
+image of the name in ``sw_image_data``.
+"""),
     cfg.IntOpt('orphan_timeout', default=60, min=5, max=86400, help="""
 Seconds after which an operation counts as dead if no conductor holds the lock
 of its VNF. The watcher removes the guests that a dead operation left, and

@@ -17,7 +17,9 @@ from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import chained
+from tacker_clickos import elements
 from tacker_clickos import exception
+from tacker_clickos import images
 from tacker_clickos import judgement
 from tacker_clickos import outages
 from tacker_clickos import ports
@@ -76,24 +78,60 @@ def _vnf(context, vnf_id):
 
 
 def _ask(context, vnf_instance, kind, flavour_id, about):
-    """Refuse what the package of a VNF does not allow, if it is here."""
+    """Refuse what the package of a VNF does not allow, if it is here.
+
+    :returns: what judgement.require() does
+    """
     try:
         package = vnflcm_utils.get_vnf_package_path(context,
                                                     vnf_instance.vnfd_id)
     except tacker_exceptions.TackerException as error:
         LOG.debug('VNF %s: %s', vnf_instance.id, error)
-        return
+        return None
     rows.release(context)    # the judgement may wait for its turn
-    judgement.require(context.project_id, judgement.Question(
+    return judgement.require(context.project_id, judgement.Question(
         kind, package, flavour_id, about))
 
 
 def _instantiate(context, vnf_instance, body):
-    """Refuse property values out of their bounds."""
+    """Refuse property values out of their bounds, and guests without image.
+    """
     parameters = body.get('additionalParams')
     if isinstance(parameters, (dict, type(None))):
-        _ask(context, vnf_instance, 'values', body.get('flavourId'), {
+        guests = _ask(context, vnf_instance, 'values', body.get('flavourId'), {
             'wanted': (parameters or {}).get(state.PROPERTIES) or {}})
+        if guests:
+            _require_images(context, vnf_instance, body, guests)
+
+
+def _vims(vnf_instance, body):
+    """Return the VIMs of a request, or else those of the VNF."""
+    asked = body.get('vimConnectionInfo')
+    if not isinstance(asked, list) or not asked:
+        return vnf_instance.vim_connection_info
+    return [objects.VimConnectionInfo(
+        vim_id=asked[0].get('vimId'),
+        access_info=asked[0].get('accessInfo') or {}, extra={})]
+
+
+def _require_images(context, vnf_instance, body, guests):
+    """Refuse a guest with elements that no image has.
+
+    :param guests: see judgement._values()
+    """
+    try:
+        access_info = vnflcm_utils.get_vim(
+            context, _vims(vnf_instance, body))['access_info']
+        rows.release(context)
+        with outages.ignored():
+            connection = vim.connect(access_info)
+            for image, named, text in guests:
+                images.choose(connection, image, named if text is None
+                              else elements.needed(text))
+    except exception.NoImage:
+        raise
+    except Exception as error:   # Tacker or the driver asks again
+        LOG.info('the images of a VNF are not known: %s', error)
 
 
 def _scale(context, vnf_instance, body):

@@ -36,6 +36,12 @@ class ResourceNotUsable(ClickOSError):
     message = "%(kind)s %(name)s: %(reason)s"
 
 
+class NoImage(ResourceNotUsable):
+    """No image has the groups of elements of a configuration."""
+
+    http_status = 409
+
+
 class PortInChain(ResourceNotUsable):
     """A port has to go that a hop of a chain has."""
 

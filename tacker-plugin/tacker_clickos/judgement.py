@@ -13,6 +13,7 @@ import tempfile
 
 from clickos_client import bounded
 
+from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos.package import fair_queue
 from tacker_clickos import state
@@ -46,11 +47,12 @@ class Question:
 
 
 def require(project_id, question):
-    """Refuse a request that cannot succeed.
+    """Refuse a request that cannot succeed; return what a judge found.
 
     A package that cannot be read here is the drivers' to judge.
 
     :param project_id: whose turn it takes
+    :returns: of kind 'values' see _values(), or None
     :raises: RequestRefused, TooManyRequests or Busy
     """
     with tempfile.TemporaryFile() as file:
@@ -58,7 +60,7 @@ def require(project_id, question):
         file.seek(0)
         try:
             with _queue.entry(project_id) as place, place:
-                reason = bounded.call(_FUNCTION, file, LIMITS)
+                reason, found = bounded.call(_FUNCTION, file, LIMITS)
         except fair_queue.Full as full:
             raise (exception.TooManyRequests if full.of_owner
                    else exception.Busy)(reason='requests whose values are '
@@ -67,10 +69,11 @@ def require(project_id, question):
             reason = 'the values: judging them %s' % exceeded
     if reason is not None:
         raise exception.RequestRefused(reason=reason)
+    return found
 
 
 def answer(raw):
-    """Return why a request cannot succeed, or None.
+    """Return why a request cannot succeed or None, and what a judge found.
 
     :param raw: the JSON of a Question
     """
@@ -78,18 +81,27 @@ def answer(raw):
     try:
         flavour = loader.load(question.package, question.flavour)
     except (exception.ClickOSError, OSError):
-        return None
+        return None, None
     try:
-        _JUDGES[question.kind](flavour, **question.about)
+        return None, _JUDGES[question.kind](flavour, **question.about)
     except exception.ClickOSError as refused:
-        return str(refused)
-    return None
+        return str(refused), None
 
 
 def _values(flavour, wanted):
-    """Refuse values of properties out of their bounds."""
+    """Refuse values of properties out of their bounds.
+
+    :returns: [image, {group of elements: class} that the package names or
+        None, text that has to be asked for them or None] of each VDU
+    """
     update.check_size(flavour.vdus, vnfd_values.merge(
         model.properties(flavour.vdus), {}, wanted))
+    found, budget = [], elements.Budget()
+    for vdu in flavour.vdus.values():
+        named, text = vdu.configuration.groups, vdu.configuration.text
+        asked = named is None and budget.takes(text)
+        found.append([vdu.image, named, text if asked else None])
+    return found
 
 
 def _update(flavour, guests, in_force, wanted):

@@ -86,6 +86,17 @@ def images(connection, name):
                                             image.id))
 
 
+def tagged_images(connection, tag):
+    """Return images with a tag, as images() does, small ones first."""
+    project_id = _project(connection)
+    found = [image for image in connection.image.images(tag=tag,
+                                                        status='active')
+             if tag in (image.tags or ()) and (image.visibility == 'public'
+                                               or image.owner == project_id)]
+    return sorted(found, key=lambda image: (image.visibility != 'public',
+                                            image.size or 0, image.id))
+
+
 def _by_id(connection, get, key):
     if key is None:
         return None

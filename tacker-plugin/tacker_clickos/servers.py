@@ -9,7 +9,9 @@ from openstack import exceptions as sdk_exceptions
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from tacker_clickos import elements
 from tacker_clickos import exception
+from tacker_clickos import images
 from tacker_clickos import outages
 from tacker_clickos import own
 
@@ -54,7 +56,7 @@ def create(connection, marks, name, vdu, ports, user_data, hints=None):
     :param hints: Nova's scheduler hints
     """
     wanted = dict(
-        name=name, image_id=_image(connection, vdu.image),
+        name=name, image_id=_image(connection, vdu),
         flavor_id=_flavor(connection, vdu).id,
         networks=[{'port': port.id} for port in ports], user_data=user_data,
         config_drive=False, metadata=marks)
@@ -95,7 +97,7 @@ def is_as_wanted(connection, server, vdu):
     """
     flavor, copy = _flavor(connection, vdu), server.flavor
     return (getattr(server.image, 'id', None)
-            == _image(connection, vdu.image)
+            == _image(connection, vdu)
             and (copy.original_name, copy.ram, copy.vcpus)
             == (flavor.name, flavor.ram, flavor.vcpus)
             and _has_specs(copy, vdu.specs))
@@ -215,13 +217,10 @@ def _unusable(kind, name, reason):
     return exception.ResourceNotUsable(kind=kind, name=name, reason=reason)
 
 
-def _image(connection, name):
-    """Return the image's id; the operator's public one before a tenant's."""
-    found = own.images(connection, name)
-    if not found:
-        raise _unusable('image', name, 'is neither a public image of Glance '
-                        'nor one of the project')
-    return found[0].id
+def _image(connection, vdu):
+    """Return the id of the image that has the VDU's elements."""
+    return images.choose(connection, vdu.image, elements.needed(
+        vdu.configuration.text, vdu.configuration.groups))
 
 
 def _flavor(connection, vdu):

@@ -12,6 +12,7 @@ import sys
 
 from clickos_lab import entry_points
 from clickos_lab import errors
+from clickos_lab import rust
 from clickos_lab import shell
 
 _ENTER = pathlib.Path(__file__).with_name('enter.sh')
@@ -170,7 +171,9 @@ def open_programs(state):
     state.log.chmod(0o700)
     shell.output(['chmod', '-R', 'go+rX', state.venv, state.noxen,
                   state.static])
-    state.binary('valed').chmod(0o755)
+    for name in ('valed', rust.CHECKER):
+        if state.binary(name).exists():
+            state.binary(name).chmod(0o755)
     python = pathlib.Path(sys.base_prefix).resolve()
     if python.stat().st_mode & 0o005 != 0o005:
         raise errors.LabError(

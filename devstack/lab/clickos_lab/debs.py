@@ -76,7 +76,10 @@ def contents(state):
             'vale'),
         'guest': Contents(
             {f'{_LIBRARY}/clickos-process': built('clickos-process'),
-             f'{_LIBRARY}/clickos': image.folder(state) / image.CLICKOS}),
+             **{f'{_LIBRARY}/{name}': image.folder(state) / name
+                for name in image.OF_PROFILES}},
+            {f'{_LIBRARY}/{name}.groups': image.groups(state, name) + '\n'
+             for name in image.OF_PROFILES}),
         'agent': Contents(
             {}, {f'{_SHARE}/clickos-agent.conf': _agent_conf()},
             'nova-driver')}

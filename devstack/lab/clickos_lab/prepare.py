@@ -61,6 +61,7 @@ def tools(state):
 def xen(state):
     """Install and build what a Xen compute host needs, too."""
     command.prepare(state)
+    image.build_profiles(state)
     toolstack.build(state, places.Places(state))
 
 
@@ -68,7 +69,7 @@ def packages(state):
     """Build what the Debian packages hold."""
     places_ = places.Places(state)
     xen_packages.ensure(places_)
-    image.build(state)
+    image.build_profiles(state)
     toolstack.build(state, places_)
 
 

@@ -25,7 +25,7 @@ _PACKAGES = tuple(options.DEFAULTS['CLICKOS_CRATES'].split())
 _PROCESS_HOST = ('clickos-process', 'cosmosd', 'cosmos', 'valed', 'vale-ctl')
 #: The ``click`` programs take longer than all of these; the lab runs none.
 _CLICK = ('click-run', 'click-doc')
-#: What Horizon calls to check a configuration.
+#: What Horizon and Tacker call to check a configuration.
 CHECKER = 'click-check'
 #: What people call.
 _TOOLS = ('cosmos', 'vale-ctl', 'vale-tc', 'pkt-gen', 'click',
@@ -36,6 +36,11 @@ _TOOLS = ('cosmos', 'vale-ctl', 'vale-tc', 'pkt-gen', 'click',
 def build(state):
     """Build the programs of a compute host and Horizon's, optimized."""
     _build(state, 'Rust programs', _PACKAGES)
+    build_checker(state)
+
+
+def build_checker(state):
+    """Build what finds the faults and element groups of configurations."""
     _build(state, 'the checker of configurations', ('click-run',),
            ('--bin', CHECKER))
 

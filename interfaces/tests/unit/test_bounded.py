@@ -117,6 +117,33 @@ def _processes():
     return groups
 
 
+class ProgramTest(unittest.TestCase):
+
+    def run_(self, script, text='', **limits):
+        return bounded.run(['sh', '-c', script], text, ValueError,
+                           bounded.Limits(**limits))
+
+    def test_a_program_reads_the_text_and_answers(self):
+        done = self.run_('cat; echo wrong >&2; exit 3', 'gr\xfc\xdfe')
+        self.assertEqual((3, 'gr\xfc\xdfe', 'wrong\n'),
+                         (done.returncode, done.stdout, done.stderr))
+
+    def test_a_program_that_is_missing(self):
+        done = bounded.run(['/no/such'], '', ValueError)
+        self.assertEqual(127, done.returncode)
+
+    def test_a_program_ends_at_its_limits(self):
+        self.assertNotEqual(0, self.run_('while :; do :; done',
+                                         cpu_s=1).returncode)
+        with self.assertRaisesRegex(ValueError, 'sh: took more than 0.1 s'):
+            self.run_('kill -STOP $$', wall_s=0.1)
+
+    def test_a_program_has_no_secret_of_ours(self):
+        os.environ['SECRET'] = 'x'
+        self.addCleanup(os.environ.pop, 'SECRET')
+        self.assertEqual('', self.run_('printf "%s" "$SECRET"').stdout)
+
+
 class BoundedTest(unittest.TestCase):
 
     def refused(self, name, **limits):

@@ -391,7 +391,7 @@ def _fuse(manager, chain, args):
 def _cloud(manager):
     connection = manager.sdk_connection
     return fusion.Cloud(connection.network, connection.compute,
-                        manager.clickos)
+                        connection.image, manager.clickos)
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import contextlib
 
 from clickos_client import bounded
 
+from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos.package import fair_queue
 
@@ -50,7 +51,8 @@ def require(file, place):
     """
     try:
         with place:
-            found, vnfd_id = bounded.call(_FUNCTION, file, LIMITS)
+            found, vnfd_id, texts = bounded.call(_FUNCTION, file, LIMITS)
+            found = found or elements.faults(texts)
     except bounded.Exceeded as exceeded:
         found = ['the package: its review %s' % exceeded]
     if found:

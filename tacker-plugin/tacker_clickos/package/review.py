@@ -16,6 +16,7 @@ import uuid
 
 from clickos_client import bounded
 
+from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import package
 from tacker_clickos.package import archive
@@ -37,21 +38,38 @@ def faults(content):
 
 
 def judge(content):
-    """Return the faults, and the VNFD's id if there are none."""
+    """Return the faults; without any also the VNFD's id, and configurations.
+
+    :returns: faults, VNFD id, [file name, text, {group: class} that the
+        package names or None] of the first configurations
+    """
     try:
         package.check(io.BytesIO(content))
     except exception.PackageRefused as fault:
-        return [str(fault)], None
-    vnfd_id = None
+        return [str(fault)], None, []
+    vnfd_id, texts = None, []
     with tempfile.TemporaryDirectory(prefix='clickos-') as folder:
         files = archive.extract(io.BytesIO(content), folder)
         found = [str(fault) for fault in loader.review(folder)]
         if not found:
             found, vnfd_id = _of_tacker(content, folder)
+        if not found:
+            texts = _configurations(folder)
     shown = [lines.located(text[:_MAX_TEXT], files)
              for text in found[:MAX_FAULTS]]
     more = len(found) - len(shown)
-    return shown + (['and %d more' % more] if more else []), vnfd_id
+    return shown + (['and %d more' % more] if more else []), vnfd_id, texts
+
+
+def _configurations(folder):
+    found, budget = [], elements.Budget()
+    for flavour in loader.flavours(folder):
+        for vdu in flavour.vdus.values():
+            each = vdu.configuration
+            entry = [each.file_name, each.text, each.groups]
+            if entry not in found and budget.takes(each.text):
+                found.append(entry)
+    return found
 
 
 def _of_tacker(content, folder):

@@ -28,8 +28,11 @@ ARTIFACT = 'clickos.artifacts.Configuration'
 #: clickos-api keeps 1 MiB; our own lines before it take the rest.
 MAX_CONFIGURATION = 960 * 1024
 MAX_CPS = 8
+#: Groups of elements of one configuration.
+MAX_GROUPS = 64
 _LINK_LEVELS = 'tosca.policies.nfv.VirtualLinkInstantiationLevels'
 
+_GROUP = re.compile(r'[A-Za-z0-9_]{1,64}\Z')
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_-]{0,31}\Z')
 _FILE_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z')
 _FOLDERS = ('Definitions', '.')
@@ -374,7 +377,8 @@ def _configuration(place, node, policy, package_dir, path, faults):
         properties=mapping.properties(
             place, settings.get('properties', {}), faults),
         outputs=mapping.outputs(place, settings.get('outputs', {}), faults),
-        copies=_copies(place, settings), **_reach(place, settings))
+        copies=_copies(place, settings), groups=_groups(place, settings),
+        **_reach(place, settings))
 
 
 def _only_artifact(place, node):
@@ -407,6 +411,19 @@ def _copies(place, settings):
     if type(found) is not int or not 1 <= found <= hop_tags.MAX_COPIES:
         raise _invalid(place, 'copies: expected a whole number of 1 to %d, '
                        'got %r' % (hop_tags.MAX_COPIES, str(found)[:32]))
+    return found
+
+
+def _groups(place, settings):
+    """Return {group of elements: class} that a policy names, or None."""
+    found = settings.get('groups')
+    if found is None:
+        return None
+    if not isinstance(found, dict) or len(found) > MAX_GROUPS or not all(
+            isinstance(word, str) and _GROUP.match(word)
+            for each in found.items() for word in each):
+        raise _invalid(place, 'groups: expected at most %d groups, each with '
+                       'a class, got %r' % (MAX_GROUPS, str(found)[:64]))
     return found
 
 

@@ -67,6 +67,8 @@ class Configuration:
     properties: dict
     whole_frames: bool = False
     copies: int = 1
+    #: {group of elements: a class of it} that the package names, or None
+    groups: typing.Optional[dict] = None
     #: {name: Output}
     outputs: dict = dataclasses.field(default_factory=dict)
 

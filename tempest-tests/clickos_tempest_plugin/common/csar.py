@@ -16,6 +16,8 @@ META = 'TOSCA-Metadata/TOSCA.meta'
 VNFD = 'Definitions/firewall.yaml'
 CLICK = 'Files/firewall.click'
 _IMAGE = re.compile(r'(sw_image_data:\n\s*name: )\S+')
+#: What build_csar.py names of the configuration.
+_GROUPS = re.compile(r'\n *groups: \{[^}]*\}')
 _ID = re.compile(r'(descriptor_id: )\S+')
 _HASH = r'(Name: {}\n(?:[^\n]+\n)*?Hash: )[0-9a-f]+'
 
@@ -34,6 +36,7 @@ def firewall(click=None, vnfd=None, meta=None, without=(), more=None):
         files[VNFD] = _changed(vnfd, files[VNFD])
     if click:
         files[CLICK] = _changed(click, files[CLICK])
+        files[VNFD] = _GROUPS.sub('', files[VNFD])
         files[META] = re.sub(
             _HASH.format(re.escape(CLICK)),
             rf'\g<1>{hashlib.sha256(files[CLICK].encode()).hexdigest()}',
@@ -75,6 +78,13 @@ def _fresh(path, vnfd):
 def with_image(text, name):
     """Return a VNFD's text with another name of the guests' image."""
     return _IMAGE.sub(rf'\g<1>{name}', text)
+
+
+def with_groups(text, groups):
+    """Return a VNFD's text with other groups of elements in its policies."""
+    return re.sub(r'\n( *)artifact: (\w+)',
+                  rf'\n\g<1>artifact: \g<2>\n\g<1>groups: {groups}',
+                  _GROUPS.sub('', text))
 
 
 def _changed(change, text):

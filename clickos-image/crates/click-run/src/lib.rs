@@ -8,6 +8,7 @@ mod clock;
 pub mod combine;
 pub mod control;
 pub mod files;
+mod groups;
 mod host;
 mod interfaces;
 mod kernel_filter;

@@ -26,6 +26,8 @@ pub struct Reader {
     /// Folders as in CLICKPATH.
     clickpath: OsString,
     own: String,
+    /// Files of this machine are no libraries, as for a guest.
+    without_libraries: bool,
 }
 
 impl Reader {
@@ -34,7 +36,16 @@ impl Reader {
         let given = clickpath.map(|p| p.as_os_str().to_os_string());
         let clickpath = given.or_else(|| env::var_os("CLICKPATH"));
         let clickpath = clickpath.unwrap_or_default();
-        Self { clickpath, own }
+        Self {
+            clickpath,
+            own,
+            without_libraries: false,
+        }
+    }
+
+    /// Reads no library from now on: a guest has none, and a configuration of others could name any file.
+    pub fn forget_libraries(&mut self) {
+        self.without_libraries = true;
     }
 
     /// Reads a configuration: the text if there is one, else the file; "-" or none is standard
@@ -67,7 +78,9 @@ impl Reader {
         if !self.own.is_empty() {
             sources.append("command line", self.own.clone());
         }
-        sources.load_libraries(&|name, from| self.find(name, from), &limits());
+        if !self.without_libraries {
+            sources.load_libraries(&|name, from| self.find(name, from), &limits());
+        }
         sources
     }
 

@@ -101,6 +101,10 @@ pub struct Options {
     #[arg(long)]
     pub check: bool,
 
+    /// Only print the groups of the elements, each with a class of it
+    #[arg(long)]
+    pub groups: bool,
+
     /// Know the element classes of a guest only
     #[arg(long)]
     pub guest: bool,

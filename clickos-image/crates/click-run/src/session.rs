@@ -17,6 +17,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
 use crate::control::Control;
+use crate::groups::groups;
 use crate::host::Machine;
 use crate::library::{Given, Reader, limits};
 use crate::options::Options;
@@ -38,12 +39,15 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
 fn run_once(options: &Options) -> Result<ExitCode, String> {
     let file = options.source()?;
     take_thread_options(options);
-    let reader = Reader::new(options.clickpath.as_deref(), options.own_elements());
+    let mut reader = Reader::new(options.clickpath.as_deref(), options.own_elements());
+    if options.guest {
+        reader.forget_libraries();
+    }
     let given = reader.read(options.expression.as_deref(), file.as_deref())?;
     let clock = Clock::new(options.simulated_from()?);
     let machine = Machine::new(clock, options.allow_reconfigure, !options.no_warnings);
     let machine = Rc::new(machine);
-    if options.check {
+    if options.check || options.groups {
         return check(options, given, &machine);
     }
     let router = build(options, given, &machine)?;
@@ -198,6 +202,10 @@ fn build(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<Route
 /// All errors in full. A guest's elements are started too: they reach nothing here.
 fn check(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<ExitCode, String> {
     let (registry, variables) = (registry(options), options.variables());
+    if options.groups {
+        let found = groups(&given.sources, &registry)?;
+        return write_to(Path::new(STANDARD), &found).map(|()| ExitCode::SUCCESS);
+    }
     let environment = environment(options, host(options, given.files, machine)?, machine)?;
     let sources = given.sources;
     let checked = if options.guest {

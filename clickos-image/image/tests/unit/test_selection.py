@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """An image has the elements that its configuration needs."""
 
+import shutil
+import sys
+import tempfile
 import unittest
+from unittest import mock
 
 import image
 import selection
@@ -25,12 +29,18 @@ class SelectionTest(unittest.TestCase):
             ['control/clickos_control', 'device/from_device',
              'standard/counter', 'standard/tee'], selection.of_flat(flat))
 
-    def test_the_default_image_has_the_promised_classes(self):
-        names = selection.class_names(
-            selection.of_groups(selection.default_groups()))
-        self.assertLess(names, set(selection.classes()))
-        self.assertIsNone(
-            image.broken('min_default_image_classes', len(names)))
+    def test_each_profile_has_the_promised_classes(self):
+        for profile, key in (('core', 'min_default_image_classes'),
+                             ('full', 'min_full_image_classes')):
+            names = selection.class_names(selection.of_groups(
+                selection.of_profile(profile)))
+            self.assertIsNone(image.broken(key, len(names)))
+
+    def test_the_full_image_lacks_no_class_and_core_has_no_other(self):
+        core, full = map(selection.of_profile, selection.PROFILES)
+        self.assertLess(set(core), set(full))
+        self.assertEqual(set(selection.classes().values()),
+                         set(selection.of_groups(full)))
 
     def test_a_broken_bound_is_told(self):
         for key, value, words in (
@@ -43,9 +53,44 @@ class SelectionTest(unittest.TestCase):
                                     'no guest has the class KernelTap, Nope'):
             selection.of_flat('a :: Nope;\nb :: KernelTap;\n')
 
-    def test_profiles_name_groups_and_features_follow_them(self):
-        for profile, groups in selection.PROFILES.items():
-            self.assertLessEqual(set(groups), set(selection.groups()),
-                                 profile)
-            features = selection.features(selection.of_groups(groups))
-            self.assertEqual('regex' in groups, bool(features), profile)
+    def test_features_follow_the_groups(self):
+        for profile in selection.PROFILES:
+            features = selection.features(selection.of_groups(
+                selection.of_profile(profile)))
+            self.assertEqual(profile == selection.FULL, bool(features))
+
+
+class ImageTest(unittest.TestCase):
+
+    def arguments(self, *words):
+        """Return the parsed arguments of a build."""
+        folder = tempfile.mkdtemp(prefix='clickos-image-')
+        self.addCleanup(shutil.rmtree, folder)
+        with mock.patch.object(sys, 'argv', ['image.py', '--out', folder,
+                                             *words]):
+            return image.parse_arguments()
+
+    def test_an_image_has_a_file_with_its_groups(self):
+        for words, name in (((), 'clickos'),
+                            (('--profile', 'core'), 'clickos'),
+                            (('--profile', 'full'), 'clickos-full')):
+            args = self.arguments(*words)
+            image.write_groups(args)
+            groups = (args.out / f'{name}.groups').read_text().strip()
+            self.assertEqual(selection.of_profile(args.profile),
+                             groups.split(','))
+
+    def test_groups_of_ones_own_have_one_too(self):
+        args = self.arguments('--groups', 'standard,device,control')
+        image.write_groups(args)
+        self.assertEqual('control,device,standard\n',
+                         (args.out / 'clickos.groups').read_text())
+
+    def test_an_image_larger_than_its_profile_ends_the_build(self):
+        args = self.arguments()
+        large = args.out / 'clickos'
+        with large.open('wb') as file:
+            file.truncate((2048 << 10) + 1)
+        image.check_size(large, 'full')
+        with self.assertRaisesRegex(SystemExit, 'max_default_image_kib'):
+            image.check_size(large, 'core')

@@ -6,6 +6,7 @@ import sys
 from clickos_lab.config import options
 from clickos_lab.config import rabbit
 from clickos_lab import paths
+from clickos_lab import rust
 from clickos_lab import shell
 
 _PASTE = paths.REPO / 'tacker-plugin/tacker_clickos/paste.py'
@@ -19,6 +20,7 @@ def write(site):
     site.write('tacker/server.py', _SERVER.read_text(), 'tacker')
     shared = options.of(
         'tacker', CLICKOS_TACKER_PASTE=str(_write_paste(site)),
+        CLICKOS_CHECKER=str(site.state.binary(rust.CHECKER)),
         CLICKOS_KEYSTONE_URL=site.settings.url('keystone', '/v3'),
         CLICKOS_VIM_KEYS=str(site.folder('tacker', 'vim-keys')))
     site.write_ini('tacker/tacker.conf', options.merged(shared, {

@@ -17,7 +17,6 @@ import time
 from clickos_client import api as clickos_client
 from cosmos_client import CosmosClient
 
-from clickos_lab.cloud import image
 from clickos_lab.cloud import sessions
 from clickos_lab.cloud import vim
 from clickos_lab.config import neutron
@@ -29,8 +28,6 @@ from clickos_lab import shell
 from clickos_lab.vnf import bench
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import rendering
-from clickos_lab.vnf import xen_bench
-from clickos_lab.xen import image as guest_image
 
 #: begins the names of VNFs and networks
 _MARK = 'deployed'
@@ -47,7 +44,7 @@ _POOL = {4: ('200', '250'), 6: ('200', '2ff')}
 class Cloud:
     """A lab that is up, and the compute host on which guests are to run.
 
-    :param host: hosts.ComputeHost; its image chooses it
+    :param host: hosts.ComputeHost; its family of images chooses it
     """
 
     def __init__(self, state, host):
@@ -59,20 +56,8 @@ class Cloud:
         self.clickos = clickos_client.Client(self.demo.session)
         self.cosmosd = CosmosClient(str(state.run / host.agent_socket),
                                     timeout_s=_ANSWER_S)
+        self.image = host.image
         self._host = host
-
-    def image(self, name):
-        """Return the name in Glance of the image for a VNF."""
-        profile = xen_bench.PROFILES.get(name) if self._host.is_xen else None
-        if profile is None:
-            return self._host.image
-        wanted = f'{self._host.image}-{profile}'
-        if not self.admin.image.find_image(wanted):
-            guest_image.build(self.state, ['--profile', profile])
-            path = guest_image.folder(self.state) / \
-                f'{guest_image.CLICKOS}-{profile}'
-            image.upload(self.admin, wanted, path, 'XEN')
-        return wanted
 
     def vale_ctl(self, *arguments):
         """Run the switch's command line on this machine."""
@@ -148,7 +133,7 @@ class CloudBench(bench.Bench):
         """Upload the package; return its VNFD's id."""
         path, ask = self.folder / 'vnf.csar', self._cloud.tacker.ask
         csar.build(self.name, path, '--fresh-id', '--image',
-                   self._cloud.image(self.name))
+                   self._cloud.image)
         place = f'{tacker.PACKAGES}/%s' % ask(
             'POST', tacker.PACKAGES, json={'userDefinedData': {}})['id']
         undo.callback(lambda: self._cloud.tacker.remove_package(

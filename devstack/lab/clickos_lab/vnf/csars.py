@@ -19,7 +19,8 @@ def run(state, _arguments):
         check(name)
         (graphs / f'{name}.svg').write_text(picture(name))
         target = folder / f'{name}.csar'
-        csar.build(name, target)
+        csar.build(name, target, '--click-check',
+                   programs.path('click-check'))
         say.say(f'{target}: {target.stat().st_size} bytes')
 
 

@@ -6,19 +6,19 @@
     host [eth0] === tap, QEMU === eth1 of dom0, valed === [0] guest
 
 The hosts are those of :mod:`bench`, so the scenarios run unchanged. cosmosd
-makes the guest, whose image has the elements of the VNF's profile.
+makes the guest, of the first profile whose image has the VNF's elements.
 """
 
 import hashlib
 import os
 import uuid
 
+from clickos_client import checker
+from clickos_lab import rust
 from clickos_lab.vnf import bench
 from clickos_lab.xen import image
 from cosmos_client import CosmosClient
 
-#: VNFs with elements that the image without a choice has no room for.
-PROFILES = {'bras': 'bras', 'compressor': 'wan', 'vpn-gateway': 'vpn'}
 _SWITCH = 'vale0'
 _ANSWER_S, _START_MS = 60, 60000
 _SLOTS = 256
@@ -43,32 +43,44 @@ class Host:
             self.client.uplink_set(_SWITCH, number,
                                    {'ifname': f'eth{number}'})
 
-    def image(self, profile):
-        """Hand over the image of a profile, once; return its sum.
+    def image(self, config, name=None):
+        """Hand over an image, once; return its sum.
 
-        :param profile: its image is built first; without one it is there
+        :param config: the first profile that has its elements is taken
+        :param name: or an image of that name
         """
-        if profile not in self._images:
-            if profile:
-                image.build(self._state, ['--profile', profile])
-            name = '-'.join(filter(None, (image.CLICKOS, profile)))
+        name = name or self._fitting(config)
+        image.build_profile(self._state, name)
+        if name not in self._images:
             content = (image.folder(self._state) / name).read_bytes()
             digest = hashlib.sha256(content).hexdigest()
             self.client.image_add(digest, len(content), [content])
-            self._images[profile] = digest
-        return self._images[profile]
+            self._images[name] = digest
+        return self._images[name]
+
+    def _fitting(self, config):
+        """Return the first image of a profile that has all that is needed.
+        """
+        rust.build_checker(self._state)
+        needed = checker.groups(str(self._state.binary(rust.CHECKER)), config)
+        for name in image.OF_PROFILES:
+            image.build_profile(self._state, name)
+            if needed.keys() <= set(
+                    image.groups(self._state, name).split(',')):
+                break
+        return name
 
 
 class XenBench(bench.Bench):
     """A VNF under test on a :class:`Host`.
 
-    :param profile: of its image, by default the one that it needs
+    :param image_name: by default that of the profile that it needs
     """
 
-    def __init__(self, name, host, profile=None):
+    def __init__(self, name, host, image_name=None):
         super().__init__(name)
         self._host = host
-        self._profile = profile or PROFILES.get(name, '')
+        self._image = image_name
         self.uuid = str(uuid.uuid4())
 
     def _connect(self, undo):
@@ -87,7 +99,7 @@ class XenBench(bench.Bench):
         self._text = made.config
         undo.callback(client.destroy, self.uuid)
         client.create(
-            self.uuid, self.name, self._host.image(self._profile),
+            self.uuid, self.name, self._host.image(made.config, self._image),
             self.vdu.memory_mib, list(map(self._vif, self.interfaces)),
             made.config, self._file, made.writes, timeout_ms=_START_MS)
         return Handlers(client, self.uuid)

@@ -12,6 +12,11 @@ from clickos_lab import stamps
 #: Where dom0 has them.
 FOLDER = '/root'
 CLICKOS, PKT_GEN = 'clickos', 'pkt-gen'
+#: The image of the profile with every group of elements.
+FULL = f'{CLICKOS}-full'
+#: The images that guests of a cloud may have, the small one first, and what
+#: of them is built.
+OF_PROFILES = {CLICKOS: (), FULL: ('--profile', 'full')}
 KINDS = ('pv', 'pvh')
 
 _PROGRAM = paths.REPO / 'clickos-image/image/image.py'
@@ -57,6 +62,22 @@ def build(state, programs=()):
         report.write_text(_build(state, words))
         stamp.write_text(wanted)
     return report.read_text()
+
+
+def build_profiles(state):
+    """Build the image of each profile."""
+    for name in OF_PROFILES:
+        build_profile(state, name)
+
+
+def build_profile(state, name):
+    """Build one of OF_PROFILES."""
+    build(state, OF_PROFILES[name])
+
+
+def groups(state, name):
+    """Return the groups of elements in an image, commas between."""
+    return (folder(state) / f'{name}.groups').read_text().strip()
 
 
 def _build(state, words):

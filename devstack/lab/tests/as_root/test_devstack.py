@@ -169,7 +169,9 @@ class PhasesTest(Root):
         self.stack(_CONTROLLER)
         self.assertEqual({'clickos-api'}, self.running())
         self.assertFalse((self.root / 'etc/clickos/cosmosd.toml').exists())
-        self.assertEqual([], self.calls('cargo'))
+        self.assertEqual(['cargo --version', 'cargo build --release --locked'
+                          ' --bin click-check -p click-run'],
+                         self.calls('cargo'))
         self.assertNotIn('clickos', self.ini('etc/nova/nova.conf'))
 
     def test_a_host_has_no_service_of_a_controller(self):
@@ -182,7 +184,10 @@ class PhasesTest(Root):
     def test_the_store_of_a_xen_host_is_xens(self):
         image = self.root / 'opt/stack/data/clickos/image/clickos'
         image.parent.mkdir(parents=True)
-        image.write_text('guest')
+        for name in (image, image.with_name('clickos-full')):
+            name.write_text('guest')
+            name.with_name(f'{name.name}.groups').write_text(
+                f'standard,of {name.name}\n')
         self._record('bin/python3', _IMAGE)
         self.stack(_HOST, CLICKOS_HOST_KIND='xen')
         self.assertNotIn('clickos-store', self.running())
@@ -191,10 +196,16 @@ class PhasesTest(Root):
         self.assertEqual('/run/xenstored/socket', valed['xenstore'])
         nova = self.ini('etc/nova/nova.conf')['clickos']
         self.assertNotIn('allow_process_host', nova)
-        (upload,) = [line for line in self.calls('openstack')
-                     if 'image create' in line]
-        self.assertIn('trait:CUSTOM_CLICKOS_XEN=required', upload)
-        self.assertIn('create clickos-xen ', upload)
+        core, full = [line for line in self.calls('openstack')
+                      if 'image create' in line]
+        for upload, name, file in ((core, 'clickos-xen', 'clickos'),
+                                   (full, 'clickos-xen-full',
+                                    'clickos-full')):
+            self.assertIn('trait:CUSTOM_CLICKOS_XEN=required', upload)
+            self.assertIn(f'create {name} ', upload)
+            self.assertIn(f'clickos_groups=standard,of {file} ', upload)
+        self.assertIn('--tag clickos-xen ', full)
+        self.assertNotIn('--tag', core)
 
     def test_debian_gets_tackers_mysql_client(self):
         installed = self.root / 'etc/installed'
@@ -269,6 +280,7 @@ class StackedTest(unittest.TestCase):
             'CLICKOS_COSMOSD_SOCKET': f'{root}/run/clickos/cosmosd/'
                                       'cosmosd.sock',
             'CLICKOS_TACKER_PASTE': f'{root}/etc/tacker/api-paste.ini',
+            'CLICKOS_CHECKER': f'{data}/target/release/click-check',
             'CLICKOS_KEYSTONE_URL': 'http://192.0.2.1/identity',
             'CLICKOS_VIM_KEYS': f'{data}/data/vim-keys',
             'CLICKOS_CSARS': f'{data}/data',
@@ -372,7 +384,7 @@ class StackedTest(unittest.TestCase):
 
     def test_the_labs_crates_are_built(self):
         (build,) = [line for line in self.case.calls('cargo')
-                    if 'build' in line]
+                    if '--bins' in line]
         for crate in options.DEFAULTS['CLICKOS_CRATES'].split():
             self.assertIn(f'-p {crate} ', build + ' ')
 

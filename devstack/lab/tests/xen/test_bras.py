@@ -8,7 +8,6 @@ from clickos_lab.xen import image
 from tests.xen import base
 from tests.xen import guest
 
-_IMAGE = 'clickos-bras'
 _AMY, _BOB, _DNS = '10.9.2.100', '10.9.2.101', '10.9.2.53'
 _SERVER = '10.9.2.9'
 _WANTED = {
@@ -32,9 +31,9 @@ class BrasTest(base.XenTest):
 
     @classmethod
     def add_files(cls, contents):
-        image.build(cls.state, ['--profile', 'bras'])
-        contents.add(image.folder(cls.state) / _IMAGE,
-                     f'{image.FOLDER}/{_IMAGE}')
+        image.build_profile(cls.state, image.FULL)
+        contents.add(image.folder(cls.state) / image.FULL,
+                     f'{image.FOLDER}/{image.FULL}')
 
     @classmethod
     def setUpClass(cls):
@@ -51,7 +50,7 @@ class BrasTest(base.XenTest):
                          for n, i in enumerate(interfaces))
         cls.bras = guest.Guest(
             cls.dom0, 'bras', 'pvh',
-            f'vif = [{vifs}]\nkernel = "{image.FOLDER}/{_IMAGE}"').create()
+            f'vif = [{vifs}]\nkernel = "{image.FOLDER}/{image.FULL}"').create()
         cls.text = made.config
         cls.writes = [*made.writes, ('server.passwords', 'amy one, bob two')]
 

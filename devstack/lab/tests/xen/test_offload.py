@@ -5,11 +5,11 @@ import dataclasses
 import json
 
 from clickos_lab.vnf import xen_bench
+from clickos_lab.xen import image
 from clickos_lab.xen import toolstack
 from tests.xen import base
 from tests.xen import outside
 
-_PROFILE = 'core'
 _COUNT = 20
 #: Sends datagrams to a port of a server.
 _SEND = f'for n in $(seq {_COUNT}); do ' \
@@ -71,7 +71,7 @@ class OffloadTest(outside.OutsideTest):
             f'{count}\tdeny'))
 
     def test_a_firewall_lets_the_switch_drop(self):
-        with xen_bench.XenBench('firewall', self.bench, _PROFILE) as vnf:
+        with xen_bench.XenBench('firewall', self.bench, image.FULL) as vnf:
             server = vnf.address('right')
             self._firewall(vnf)
             self.assertEqual(3, vnf.ping('left', server, 3))
@@ -109,7 +109,7 @@ class OffloadTest(outside.OutsideTest):
         self.assertEqual([_COUNT], self._hits('vif0'))
 
     def test_packets_of_ip6_are_decided(self):
-        with _Router6('router', self.bench, _PROFILE) as vnf:
+        with _Router6('router', self.bench, image.FULL) as vnf:
             for host, number in (('left', 1), ('right', 2)):
                 network = f'2001:db8:{number}::'
                 vnf.run(host, 'ip', 'address', 'add', f'{network}9/64', 'dev',
@@ -130,7 +130,7 @@ class OffloadTest(outside.OutsideTest):
             self.assertLess(vnf.count('left_in.count'), before + 2 * _COUNT)
 
     def test_hostile_wishes_are_refused_by_name(self):
-        with xen_bench.XenBench('firewall', self.bench, _PROFILE) as vnf:
+        with xen_bench.XenBench('firewall', self.bench, image.FULL) as vnf:
             self._firewall(vnf)
             domid = self.bench.client.info(vnf.uuid)['domid']
             node = f'/local/domain/{domid}/data/clickos/offload'

@@ -93,6 +93,10 @@ class FusionTest(base.CommandTestCase):
         self.compute = Compute(self)
         self.manager.sdk_connection.network = self.network
         self.manager.sdk_connection.compute = self.compute
+        self.groups = {}
+        self.manager.sdk_connection.image = types.SimpleNamespace(
+            get_image=lambda key: types.SimpleNamespace(properties={
+                'clickos_groups': self.groups[key]}))
         self.ids = [self.server_id, str(uuid.uuid4())]
         self.cloud.add_server(self.ids[1], self.project_id)
         for name, key in zip(('my-fw', 'my fw'), self.ids):
@@ -167,6 +171,18 @@ class FusionTest(base.CommandTestCase):
         """Check that the chain cannot be fused."""
         self.refused(words, chain.FuseChain, 'web', '--program',
                      self.program)
+
+    def test_the_image_with_most_groups_of_elements(self):
+        self.groups.update(image='ip,standard', full='ip,regex,standard')
+        self.compute.servers[self.ids[1]].image.id = 'full'
+        self.fuse()
+        self.assertEqual('full', self.compute.created['image_id'])
+
+    def test_an_image_whose_groups_are_not_known_has_all(self):
+        self.groups.update(image=None, full='ip,regex,standard')
+        self.compute.servers[self.ids[1]].image.id = 'full'
+        self.fuse()
+        self.assertEqual('image', self.compute.created['image_id'])
 
     def test_there_and_back(self):
         before = self.things()

@@ -96,6 +96,42 @@ def resource(**values):
     return types.SimpleNamespace(**{'project_id': PROJECT, **values})
 
 
+def image(image_id, name, groups=None, **values):
+    """Return an operator's image.
+
+    :param groups: of elements, as the image's property has them
+    """
+    return resource(**{
+        'id': image_id, 'name': name, 'visibility': 'public', 'size': 1,
+        'owner': 'operator', 'status': 'active', 'tags': [],
+        'properties': {} if groups is None else {'clickos_groups': groups},
+        **values})
+
+
+#: Stands for click-check, whose tests show that it answers so.
+_CHECKER = '''#!/bin/sh
+text=$(cat)
+case "$*" in --groups\\ --guest*) ;; *) exit 2;; esac
+case "$text" in
+*NoSuch*) echo "<stdin>:1:9: unknown class 'NoSuch'" >&2; exit 1;;
+*WireGuard*) echo 'wireguard WireGuard';;
+esac
+echo 'device ToDevice'
+echo 'standard Queue'
+'''
+
+
+def use_checker(case):
+    """Let Tacker find a program that answers as click-check."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix='clickos-'))
+    case.addCleanup(shutil.rmtree, folder)
+    program = folder / 'click-check'
+    program.write_text(_CHECKER)
+    program.chmod(0o755)
+    cfg.CONF.set_override('check_program', str(program), 'clickos')
+    case.addCleanup(cfg.CONF.clear_override, 'check_program', 'clickos')
+
+
 def _like(found, query):
     """Return an iterator of those that have the values of a query."""
     return iter([each for each in found
@@ -125,10 +161,12 @@ class Cloud:
         self.compute = self._compute()
         self.network = self._network()
         self.image = _proxy(image_proxy)
-        self.images = [resource(id='image', visibility='public',
-                                name='clickos', owner='operator')]
-        self.image.images.side_effect = lambda **query: _like(self.images,
-                                                              query)
+        self.images = [image('image', 'clickos')]
+        self.image.images.side_effect = self._images
+
+    def _images(self, tag=None, **query):
+        return _like([each for each in self.images
+                      if tag is None or tag in each.tags], query)
 
     def _compute(self):
         proxy = _proxy(compute_proxy)

@@ -21,7 +21,9 @@ from tacker_clickos import owned
 from tacker_clickos.package import bounded_review
 from tacker_clickos.package import fair_queue
 from tests.unit import corpus
+from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import test_api_filter
+from tests.unit.tacker_clickos import test_csar
 from tests.unit.tacker_clickos import test_package
 
 #: One text of each class; interfaces/tests tries all.
@@ -84,6 +86,34 @@ class CostTest(test_package.PackageTestCase):
                      'a: {0x' + 'f' * 6000 + ': {b: x}}'):
             self.assertPutRefused(self.added(text), 'more.yaml:1',
                                   'a number of 6002 characters')
+
+
+class ElementsTest(test_package.PackageTestCase):
+
+    def setUp(self):
+        super().setUp()
+        base.use_checker(self)
+
+    def test_a_class_that_no_guest_has(self):
+        folder = self.package / 'firewall'
+        base.build_package(folder)
+        path = folder / 'Files/firewall.click'
+        path.write_text(path.read_text() + 'Idle -> NoSuch -> Discard;')
+        self.assertPutRefused(
+            test_package.csar(test_csar.build_csar.collect(folder)),
+            'firewall.click:1:9', "class 'NoSuch'")
+
+    def test_a_package_without_the_name_of_a_group(self):
+        for named, status in (('{device: ToDevice}', 400),
+                              ("{device: ToDevice, standard: 'Null'}", 200)):
+            answer = self.put(self.changed(
+                test_package.VNFD, 'artifact: click',
+                'artifact: click\n          groups: %s' % named))
+            self.assertEqual(status, answer.status_int)
+        self.assertPutRefused(
+            self.changed(test_package.VNFD, 'artifact: click',
+                         'artifact: click\n          groups: [device]'),
+            'firewall.yaml', 'groups: expected at most 64 groups')
 
 
 class QueueTest(test_package.PackageTestCase):

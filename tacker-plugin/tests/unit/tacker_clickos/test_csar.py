@@ -17,6 +17,7 @@ import tacker.conf
 import yaml
 
 from tacker_clickos import mgmt_driver
+from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
 
 _SPEC = importlib.util.spec_from_file_location(
@@ -69,6 +70,26 @@ class CsarTest(base.TestCase):
                          vdu['properties']['sw_image_data']['name'])
         with self.assertRaises(SystemExit):
             self.build('--image', 'x\ninputs: {}')
+
+    def test_it_names_the_groups_of_elements(self):
+        checker = self.work / 'click-check'
+        checker.write_text('#!/bin/sh\ngrep -q IPFilter || exit 1\n'
+                           'echo ip IPFilter\necho standard Null\n')
+        checker.chmod(0o755)
+        path = self.build('--click-check', str(checker))
+        self.onboard(path)
+        flavour = loader.load(self.extract(path), 'simple')
+        self.assertEqual({'ip': 'IPFilter', 'standard': 'Null'},
+                         flavour.vdus['VDU1'].configuration.groups)
+        checker.write_text("#!/bin/sh\necho '<stdin>:1:2: wrong' >&2; exit 1")
+        with self.assertRaisesRegex(SystemExit,
+                                    'Files/firewall.click:1:2: wrong'):
+            self.build('--click-check', str(checker))
+
+    def extract(self, path):
+        with zipfile.ZipFile(path) as csar:
+            csar.extractall(self.work / 'extracted')
+        return self.work / 'extracted'
 
     def test_a_fresh_id_is_a_fresh_package(self):
         first, _flavours, _artifacts = self.onboard(self.build('--fresh-id'))

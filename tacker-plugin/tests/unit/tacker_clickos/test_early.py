@@ -102,6 +102,44 @@ class InstantiateTest(EarlyTestCase):
         self.assertPasses(_VNF + '/instantiate', self.body(
             rules=['allow icmp']))
 
+    def use_images(self, *groups):
+        """Let Glance have an image for each text of groups."""
+        base.use_checker(self)
+        path = self.package / 'Files/firewall.click'
+        path.write_text(path.read_text() + 'Idle -> WireGuard -> Discard;')
+        self.cloud.images[:] = [
+            base.image('i%d' % number, 'clickos' if not number else 'more',
+                       text, tags=['clickos'])
+            for number, text in enumerate(groups)]
+
+    def test_a_class_that_no_image_has(self):
+        self.use_images('device,standard')
+        self.assertRefused(409, 'missing: wireguard (class WireGuard); ask '
+                           'the operator', _VNF + '/instantiate',
+                           self.body())
+
+    def test_a_package_that_names_its_groups(self):
+        path = self.package / 'Definitions' / 'firewall.yaml'
+        path.write_text(path.read_text().replace(
+            'artifact: click', "artifact: click\n          groups: "
+            "{wireguard: 'Named'}"))
+        self.use_images('device,standard')
+        self.assertRefused(409, 'missing: wireguard (class Named); ask',
+                           _VNF + '/instantiate', self.body())
+
+    def test_another_image_of_the_family_has_it(self):
+        self.use_images('device,standard', 'device,standard,wireguard')
+        for more in ({}, {'vimConnectionInfo': [{'vimId': base.VIM_ID}]}):
+            self.assertPasses(_VNF + '/instantiate', {**self.body(), **more})
+            self.reached.clear()
+
+    def test_a_vim_that_does_not_answer_is_tackers(self):
+        self.use_images('device,standard')
+        vnflcm_utils.get_vim.side_effect = ValueError
+        for more in ({}, {'vimConnectionInfo': ['odd']}):
+            self.assertPasses(_VNF + '/instantiate', {**self.body(), **more})
+            self.reached.clear()
+
     def test_a_package_on_another_host_is_tackers(self):
         vnflcm_utils.get_vnf_package_path.return_value = str(
             self.package / 'nowhere')

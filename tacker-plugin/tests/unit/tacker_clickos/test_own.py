@@ -10,10 +10,10 @@ from openstack.network.v2 import _proxy as network_proxy
 
 from tacker_clickos import exception
 from tacker_clickos import guests
+from tacker_clickos import images
 from tacker_clickos import networks
 from tacker_clickos import own
 from tacker_clickos import ports
-from tacker_clickos import servers
 from tacker_clickos import state
 from tacker_clickos.vnfd import model
 from tests.unit.tacker_clickos import base
@@ -93,11 +93,10 @@ class LookAlikeTest(test_infra_driver.DriverTestCase):
         self.cloud.images[:] = self.cloud.images[1:]
         with self.assertRaisesRegex(exception.ResourceNotUsable,
                                     'image clickos: is neither a public'):
-            servers._image(self.cloud, 'clickos')
-        self.cloud.images.append(base.resource(
-            id='z', name='clickos', visibility='private',
-            owner=base.PROJECT))
-        self.assertEqual('z', servers._image(self.cloud, 'clickos'))
+            images.choose(self.cloud, 'clickos', None)
+        self.cloud.images.append(base.image(
+            'z', 'clickos', visibility='private', owner=base.PROJECT))
+        self.assertEqual('z', images.choose(self.cloud, 'clickos', None))
 
     def test_server_groups(self):
         self.assertEqual([], own.server_groups(self.cloud))

@@ -46,7 +46,7 @@ class PackageTestCase(test_api_filter.FilterTestCase):
 
     def assertPackageRefused(self, package, place, reason):
         """Ask what the filter asks, without its process."""
-        faults, vnfd_id = review.judge(package)
+        faults, vnfd_id, _texts = review.judge(package)
         self.assertIsNone(vnfd_id)
         self.assertIn(reason, faults[0])
         self.assertIn(place, faults[0])
@@ -174,7 +174,7 @@ class LayoutTest(PackageTestCase):
                          ('../Files/', 'Files/')):
             self.assertIn(old, vnfd)
             vnfd = vnfd.replace(old, new)
-        faults, vnfd_id = review.judge(
+        faults, vnfd_id, _texts = review.judge(
             csar({'firewall.yaml': vnfd.encode(), **content}))
         self.assertEqual([], faults)
         self.assertIn(vnfd_id, vnfd)

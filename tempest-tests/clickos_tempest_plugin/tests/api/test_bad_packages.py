@@ -15,6 +15,18 @@ from clickos_tempest_plugin.tests import base
 CONF = config.CONF
 
 
+def _line_of(words):
+    """Return the number a line of the original configuration has."""
+    found = []
+
+    def look(text):
+        found.extend(number for number, line
+                     in enumerate(text.split('\n'), 1) if words in line)
+        return text + '\n'
+    csar.firewall(click=look)
+    return found[0]
+
+
 def _add(line):
     """Return a change that puts a line at the end of a configuration."""
     return lambda text: text + line + '\n'
@@ -47,43 +59,11 @@ class BadPackageTest(base.ClickOSTest):
         self.assertNothingLeft(vnf_id)
         return done['error']['detail']
 
-    def line_of(self, words):
-        """Return the number a line of the original configuration has."""
-        found = []
-
-        def look(text):
-            found.extend(number for number, line
-                         in enumerate(text.split('\n'), 1) if words in line)
-            return text + '\n'
-        csar.firewall(click=look)
-        return found[0]
-
-    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b01')
-    def test_configuration_that_does_not_parse(self):
-        line = self.line_of('fw -> passed')
-        detail = self.instantiate(click=lambda text: text.replace(
-            'fw -> passed', 'fw -> -> passed'))
-        self.assertRegex(detail, rf'firewall\.click:{line}:\d+: ')
-
-    @decorators.attr(type='slow')
-    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b02')
-    def test_unknown_element(self):
-        detail = self.instantiate(
-            click=_add('Idle -> NoSuchElement -> Discard;'))
-        self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*NoSuchElement')
-
     @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b03')
     def test_forbidden_element_todump(self):
         detail = self.instantiate(click=_add('Idle -> ToDump(/etc/passwd);'))
         self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*ToDump')
-
-    @decorators.attr(type='slow')
-    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b04')
-    def test_forbidden_element_kerneltun(self):
-        detail = self.instantiate(
-            click=_add('KernelTun(1.0.0.1/8) -> Discard;'))
-        self.assertRegex(detail, r'firewall\.click:\d+:\d+: .*KernelTun')
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b05')
@@ -135,8 +115,19 @@ class BadPackageTest(base.ClickOSTest):
             raise self.skipException('[clickos] xen_host_command is not set')
         self.assertIn('it is no ELF file', self.instantiate_own_image('XEN'))
 
-    def instantiate_own_image(self, kind):
-        """Instantiate with a tenant's image; return why it is refused.
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b12')
+    def test_class_that_no_image_has(self):
+        """The request is refused: nothing begins that would fail."""
+        name = self.own_image('XEN', clickos_groups='device,standard')
+        caught = str(self.assertRaises(
+            exceptions.Conflict, self.instantiate,
+            vnfd=lambda text: csar.with_image(text, name)))
+        self.assertIn(f'image {name}: ', caught)
+        self.assertIn('ip (class ', caught)
+        self.assertIn('ask the operator', caught)
+
+    def own_image(self, kind, **properties):
+        """Make an image of the tenant; return its name.
 
         :param kind: of the hosts the image asks for
         """
@@ -145,10 +136,15 @@ class BadPackageTest(base.ClickOSTest):
         image = images.create_image(
             name=name, disk_format='raw', container_format='bare',
             visibility='private',
-            **{f'trait:CUSTOM_CLICKOS_{kind}': 'required'})
+            **{f'trait:CUSTOM_CLICKOS_{kind}': 'required'}, **properties)
         self.addCleanup(images.delete_image, image['id'])
         images.store_image_file(image['id'],
                                 io.BytesIO(b'#!/bin/sh\nexec id\n'))
+        return name
+
+    def instantiate_own_image(self, kind):
+        """Instantiate with a tenant's image; return why it is refused."""
+        name = self.own_image(kind)
         return self.instantiate(
             vnfd=lambda text: csar.with_image(text, name))
 
@@ -186,6 +182,32 @@ class BadUploadTest(base.ClickOSTest):
             self.refusal(csar.firewall(vnfd=lambda text: text.replace(
                 '../Files/firewall.click', '../Files/absent.click'))),
             r'firewall\.yaml:\d+: .*artifact Files/absent.click is missing')
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b01')
+    def test_configuration_that_does_not_parse(self):
+        line = _line_of('fw -> passed')
+        reason = self.refusal(csar.firewall(click=lambda text: text.replace(
+            'fw -> passed', 'fw -> -> passed')))
+        self.assertRegex(reason, rf'firewall\.click:{line}:\d+: ')
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b02')
+    def test_unknown_element(self):
+        reason = self.refusal(csar.firewall(
+            click=_add('Idle -> NoSuchElement -> Discard;')))
+        self.assertRegex(reason, r'firewall\.click:\d+:\d+: .*NoSuchElement')
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b04')
+    def test_forbidden_element_kerneltun(self):
+        reason = self.refusal(csar.firewall(
+            click=_add('KernelTun(1.0.0.1/8) -> Discard;')))
+        self.assertRegex(reason, r'firewall\.click:\d+:\d+: .*KernelTun')
+
+    @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b13')
+    def test_group_that_the_package_does_not_name(self):
+        reason = self.refusal(csar.firewall(
+            vnfd=lambda text: csar.with_groups(text, '{device: ToDevice}')))
+        self.assertIn('does not name the groups of elements ', reason)
+        self.assertIn('ip (class ', reason)
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0d')
     def test_file_that_the_manifest_names_is_missing(self):

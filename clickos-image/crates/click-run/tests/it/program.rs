@@ -272,3 +272,68 @@ fn a_check_for_guests_refuses_what_is_too_much_for_them() {
     assert!(error.contains("more than 4096 elements"), "{error}");
     assert_eq!(click(&["--check", "-e", &many], "").2, "");
 }
+
+#[test]
+fn tells_the_groups_of_a_configuration() {
+    let config = "elementclass Sealed { input -> w :: WireGuard($KEY) -> output }\n\
+                  FromDevice($IN) -> Sealed -> c :: Counter -> Queue -> ToDevice($OUT);";
+    assert_eq!(
+        click(&["--groups", "--guest"], config),
+        (
+            0,
+            "device FromDevice\nstandard Counter\nwireguard WireGuard\n".to_string(),
+            String::new()
+        )
+    );
+    for (wrong, reason) in [
+        (
+            "Idle -> Nope;",
+            "<stdin>:1:9: undeclared element or unknown class 'Nope'\n",
+        ),
+        (
+            "Idle -> RawSocket(x);",
+            "<stdin>:1:9: RawSocket@2 :: RawSocket: reaches the operating system and is not available in a guest\n",
+        ),
+    ] {
+        assert_eq!(
+            click(&["--groups", "--guest"], wrong),
+            (1, String::new(), reason.to_string())
+        );
+    }
+}
+
+#[test]
+fn a_guests_configuration_reads_no_library_of_the_machine() {
+    let path = std::env::temp_dir().join(format!("click-library-{}", std::process::id()));
+    std::fs::write(&path, "secret words").unwrap();
+    let config = format!("require(library {}); Idle -> Discard;", path.display());
+    let (_, out, of_machine) = click(&["--check", "-e", &config], "");
+    let (_, _, of_guest) = click(&["--check", "--guest", "-e", &config], "");
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(out, "");
+    assert!(of_machine.contains("secret"), "{of_machine}");
+    assert!(!of_guest.contains("secret"), "{of_guest}");
+}
+
+#[test]
+fn every_vnf_of_the_catalog_has_groups_that_guests_have() {
+    let catalog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../vnfd-templates");
+    let mut count = 0;
+    for folder in std::fs::read_dir(catalog).unwrap() {
+        let folder = folder.unwrap().path();
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        let file = folder.join(format!("Files/{name}.click"));
+        if !file.exists() {
+            continue;
+        }
+        let (code, groups, error) = click(&["--groups", "--guest", file.to_str().unwrap()], "");
+        assert_eq!((code, error), (0, String::new()), "{name}");
+        assert!(groups.contains("device "), "{name}: {groups}");
+        assert_eq!(
+            groups.contains("wireguard WireGuard"),
+            name == "vpn-gateway"
+        );
+        count += 1;
+    }
+    assert!(count >= 19, "{count}");
+}

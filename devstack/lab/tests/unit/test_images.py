@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The images that the lab uploads for its hosts."""
+
+import dataclasses
+import types
+
+from clickos_lab.cloud import image
+from clickos_lab.config import hosts
+from clickos_lab import paths
+from clickos_lab.xen import image as guest_image
+from tests.unit import base
+
+
+@dataclasses.dataclass
+class _Glance:
+    """The calls of openstacksdk's proxy in use."""
+
+    found: list = dataclasses.field(default_factory=list)
+
+    def images(self, name):
+        return [each for each in self.found if each.name == name]
+
+    def delete_image(self, each):
+        self.found.remove(each)
+
+    def create_image(self, name, filename, disk_format, container_format,
+                     visibility, wait, tags, **properties):
+        self.found.append(types.SimpleNamespace(
+            name=name, status='active', tags=tags, properties=properties))
+
+
+class ImagesTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.state = paths.State(self.folder / 'state')
+        folder = guest_image.folder(self.state)
+        folder.mkdir(parents=True)
+        for name in guest_image.OF_PROFILES:
+            (folder / name).write_text(name)
+            (folder / f'{name}.groups').write_text(f'standard,{name}\n')
+        self.glance = _Glance()
+
+    def ensure(self):
+        """Upload the images of the Xen host; return {name: image}."""
+        image.ensure(self.state, types.SimpleNamespace(image=self.glance),
+                     hosts.XEN)
+        return {each.name: each for each in self.glance.found}
+
+    def test_a_xen_host_has_an_image_for_each_profile(self):
+        found = self.ensure()
+        self.assertEqual(['clickos-xen', 'clickos-xen-full'], sorted(found))
+        for name, tags, groups in (
+                ('clickos-xen', [], 'standard,clickos'),
+                ('clickos-xen-full', ['clickos-xen'],
+                 'standard,clickos-full')):
+            self.assertEqual(tags, found[name].tags)
+            self.assertEqual(groups,
+                             found[name].properties['clickos_groups'])
+            self.assertEqual('required', found[name].properties[
+                'trait:CUSTOM_CLICKOS_XEN'])
+
+    def test_images_stay_until_their_bytes_groups_or_tags_change(self):
+        before = self.ensure()
+        self.assertEqual(before, self.ensure())
+        before['clickos-xen-full'].tags = []
+        groups = guest_image.folder(self.state) / 'clickos.groups'
+        groups.write_text('standard\n')
+        after = self.ensure()
+        self.assertEqual(['clickos-xen'], after['clickos-xen-full'].tags)
+        self.assertEqual('standard',
+                         after['clickos-xen'].properties['clickos_groups'])
+        self.assertEqual(2, len(self.glance.found))

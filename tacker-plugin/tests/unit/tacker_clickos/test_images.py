@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest gets an image that has the elements of its configuration."""
+
+from clickos_client import checker
+
+from tacker_clickos import elements
+from tacker_clickos import exception
+from tacker_clickos import images
+from tacker_clickos import servers
+from tacker_clickos.vnfd import loader
+from tests.unit.tacker_clickos import base
+
+_CORE = 'device,standard'
+_NEEDED = {'standard': 'Queue', 'wireguard': 'WireGuard'}
+
+
+class ChoiceTest(base.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.images[:] = [base.image('core', 'xen', _CORE)]
+
+    def add(self, image_id, groups, **values):
+        self.cloud.images.append(base.image(
+            image_id, image_id, groups, **{'tags': ['xen'], **values}))
+
+    def choose(self, needed=_NEEDED):
+        return images.choose(self.cloud, 'xen', needed)
+
+    def test_the_named_image_if_it_has_all(self):
+        self.add('full', 'device,standard,wireguard')
+        self.assertEqual('core', self.choose({'standard': 'Queue'}))
+        self.assertEqual('core', self.choose({}))
+        self.assertEqual('core', self.choose(None))
+
+    def test_else_the_smallest_with_the_tag(self):
+        self.add('full', 'device,regex,standard,wireguard', size=3)
+        self.add('vpn', 'device, standard, wireguard', size=2)
+        self.add('ids', 'device,regex,standard', size=1)
+        self.assertEqual('vpn', self.choose())
+        self.assertEqual('full', self.choose({**_NEEDED, 'regex': 'X'}))
+
+    def test_an_image_without_the_property_passes_for_one_with_all(self):
+        self.cloud.images[:] = [base.image('old', 'xen')]
+        self.assertEqual('old', self.choose())
+
+    def test_images_of_others_do_not_count(self):
+        self.add('theirs', 'standard,wireguard', visibility='shared')
+        self.add('queued', 'standard,wireguard', status='queued')
+        self.add('of another family', 'standard,wireguard', tags=['xen2'])
+        self.assertRaises(exception.NoImage, self.choose)
+        self.add('own', 'standard,wireguard', visibility='private',
+                 owner=base.PROJECT)
+        self.assertEqual('own', self.choose())
+
+    def test_a_class_of_no_image_is_named_with_group_and_cure(self):
+        self.add('ids', 'device,regex')
+        with self.assertRaises(exception.NoImage) as refused:
+            self.choose({**_NEEDED, 'ids': 'StringMatcher'})
+        self.assertEqual(409, refused.exception.http_status)
+        self.assertEqual(
+            'image xen: no image of this name or tag has all groups of '
+            'elements that the configuration needs; missing: ids (class '
+            'StringMatcher), wireguard (class WireGuard); ask the operator '
+            'for the image of the profile full (docs/operator/images.md), or '
+            'name another image in sw_image_data', str(refused.exception))
+
+    def test_the_image_that_lacks_least_decides_the_words(self):
+        self.add('vpn', 'device,standard,wireguard')
+        with self.assertRaisesRegex(exception.NoImage,
+                                    'missing: x [(]class X[)];'):
+            self.choose({**_NEEDED, 'x': 'X'})
+
+
+class ServerTest(base.CloudTestCase):
+
+    def setUp(self):
+        super().setUp()
+        base.use_checker(self)
+        self.cloud.images[:] = [
+            base.image('core', 'clickos', _CORE),
+            base.image('full', 'full', _CORE + ',wireguard',
+                       tags=['clickos'])]
+
+    def vdu(self, more=''):
+        """Return the firewall's VDU with more in its configuration."""
+        path = self.package / 'Files/firewall.click'
+        path.write_text(path.read_text() + more)
+        return loader.load(self.package, 'simple').vdus['VDU1']
+
+    def image_of(self, vdu):
+        server = servers.create(
+            self.cloud, {servers.VNF_KEY: base.VNF_ID}, 'VDU1-0', vdu, (),
+            'user data')
+        return server, server.image.id
+
+    def test_a_server_has_the_image_of_its_elements(self):
+        server, image = self.image_of(self.vdu())
+        self.assertEqual('core', image)
+        vdu = self.vdu('Idle -> WireGuard -> Discard;')
+        self.assertFalse(servers.is_as_wanted(self.cloud, server, vdu))
+        server, image = self.image_of(vdu)
+        self.assertEqual('full', image)
+        self.assertTrue(servers.is_as_wanted(self.cloud, server, vdu))
+
+    def test_nothing_is_made_without_an_image(self):
+        del self.cloud.images[1]
+        with self.assertRaisesRegex(exception.NoImage, 'WireGuard'):
+            self.image_of(self.vdu('Idle -> WireGuard -> Discard;'))
+        self.assertEqual({}, self.cloud.servers)
+
+
+class ElementsTest(base.TestCase):
+
+    def test_without_the_program_the_groups_of_the_package_count(self):
+        self.assertEqual(_NEEDED, elements.needed('x', _NEEDED))
+        self.assertIsNone(elements.needed('x'))
+
+    def test_the_program_knows_better(self):
+        base.use_checker(self)
+        self.assertEqual({'device': 'ToDevice', 'standard': 'Queue'},
+                         elements.needed('x', _NEEDED))
+        with self.assertRaises(checker.ConfigurationError):
+            elements.find('Idle -> NoSuch;')
+        self.assertIsNone(elements.needed('Idle -> NoSuch;', _NEEDED))
+
+    def test_a_package_has_a_bounded_number_of_checks(self):
+        budget = elements.Budget()
+        self.assertEqual([True] * 16 + [False] * 4,
+                         [budget.takes('x') for _ in range(20)])
+        budget = elements.Budget()
+        self.assertEqual([True, False, False], [
+            budget.takes(text) for text in (
+                'x' * 900_000, '\x01' * 100_000, 'x')])
+
+    def test_faults_of_a_package(self):
+        base.use_checker(self)
+        self.assertEqual([], elements.faults([
+            ['a.click', 'x', None],
+            ['b.click', 'x', {'device': 'X', 'standard': 'X', 'y': 'Y'}]]))
+        found = elements.faults([['a.click', 'Idle -> NoSuch;', None],
+                                 ['b.click', 'x', {'device': 'X'}]])
+        self.assertEqual("a.click:1:9: unknown class 'NoSuch'", found[0])
+        self.assertIn('docs/reference/elements.md', found[1])
+        self.assertIn('b.click: the policy does not name the groups of '
+                      'elements standard (class Queue)', found[2])
