@@ -3,7 +3,9 @@
 // right, the network. Users and passwords come by handlers. Sessions survive
 // a hot swap.
 
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 right_arp -> right_out;
@@ -50,8 +52,8 @@ FromDevice(0) -> left_in :: Counter
 left_type[0] -> [0]server;
 left_type[1] -> [0]server;
 
-FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $SUBSCRIBERS $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> from_right;
+FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $SUBSCRIBERS);
+right[0] -> from_right;
+right[1] -> from_right;
+right[2] -> right_out;
+right[3] -> [1]right_arp;

@@ -4,8 +4,10 @@
 // Neutron ports. The rules are set by the handler fw.config; until that is
 // written nothing passes.
 
-left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC, ANNOUNCE $LEFT_IP);
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
@@ -33,14 +35,14 @@ back[0] -> left_arp;
 back[1] -> right_arp;
 
 // Arriving: answer and learn ARP, take IPv4, drop the rest.
-FromDevice(0) -> left_in :: Counter
-    -> left_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
-left_type[1] -> [1]left_arp;
-left_type[2] -> Strip(14) -> forward;
+FromDevice(0) -> left_in :: Counter -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+left[0] -> forward;
+left[1] -> forward;
+left[2] -> left_out;
+left[3] -> [1]left_arp;
 
-FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> forward;
+FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+right[0] -> forward;
+right[1] -> forward;
+right[2] -> right_out;
+right[3] -> [1]right_arp;

@@ -3,8 +3,10 @@
 // The rules judge what left begins; from right only answers pass, and the
 // ICMP errors about known flows. State survives a hot swap.
 
-left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC, ANNOUNCE $LEFT_IP);
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
@@ -42,14 +44,14 @@ side[1] -> to_right;
 to_right[1] -> ICMPError($LEFT_IP, timeexceeded) -> left_arp;
 to_left[1] -> ICMPError($RIGHT_IP, timeexceeded) -> right_arp;
 
-FromDevice(0) -> left_in :: Counter
-    -> left_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
-left_type[1] -> [1]left_arp;
-left_type[2] -> Strip(14) -> from_left;
+FromDevice(0) -> left_in :: Counter -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+left[0] -> from_left;
+left[1] -> from_left;
+left[2] -> left_out;
+left[3] -> [1]left_arp;
 
-FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> from_right;
+FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+right[0] -> from_right;
+right[1] -> from_right;
+right[2] -> right_out;
+right[3] -> [1]right_arp;

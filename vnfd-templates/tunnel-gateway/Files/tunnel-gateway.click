@@ -2,7 +2,9 @@
 // VXLAN tunnel end point (RFC 7348). vif 0 is left, a network whose frames
 // travel to PEER. vif 1 is right, the network that carries the tunnel.
 
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 right_arp -> right_out;

@@ -44,9 +44,10 @@ def check(name):
 
 def picture(name):
     """Return the graph of a VNF's configuration as SVG."""
-    vdu = rendering.vdu(name)
-    path = csar.TEMPLATES / name / 'Files' / vdu.configuration.file_name
-    return _LICENSE + _output('click-pretty', path)
+    with tempfile.NamedTemporaryFile('w', suffix='.click') as file:
+        file.write(csar.configuration(name))
+        file.flush()
+        return _LICENSE + _output('click-pretty', file.name)
 
 
 def picture_file(name):

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 
 use super::chunks::Chunks;
 use super::delta::Delta;
+use super::endpoints::Endpoints;
 use super::id::FlowId;
 use super::index::{At, Index};
 use super::keys::Keys;
@@ -90,6 +91,8 @@ pub struct FlowTable {
     counts: Vec<u32>,
     /// How sequence numbers of some flows have moved, in both directions.
     shifts: BTreeMap<u32, [Shift; 2]>,
+    /// The endpoints of flows whose mapping does not depend on the other side.
+    pub endpoints: Endpoints,
 }
 
 impl FlowTable {
@@ -106,6 +109,7 @@ impl FlowTable {
             maps: 0,
             counts: Vec::new(),
             shifts: BTreeMap::new(),
+            endpoints: Endpoints::default(),
         }
     }
 
@@ -233,6 +237,9 @@ impl FlowTable {
         if let Some(old) = self.find_id(&flow.ids[1], flow.map) {
             self.remove(old.slot());
         }
+        if !self.endpoints.has_room(flow.map) {
+            return None;
+        }
         let slot = match self.take_slot() {
             Some(slot) => slot,
             None if self.make_room(times, now_ns) => self.free.pop()?,
@@ -243,6 +250,7 @@ impl FlowTable {
             ..flow
         };
         self.counts[usize::from(flow.owner)] += 1;
+        self.endpoints.add(flow.map, &flow.ids);
         let at = At::new(slot, false);
         self.touch(at, times, now_ns);
         if flow.ids[0] != flow.ids[1] {
@@ -283,6 +291,7 @@ impl FlowTable {
         let flow = &mut self.flows[slot];
         let list = core::mem::replace(&mut flow.list, ListId::NONE);
         self.counts[usize::from(flow.owner)] -= 1;
+        self.endpoints.remove(flow.map, &flow.ids);
         self.order.unlink(list, slot);
         self.free.push(slot);
         if !self.shifts.is_empty() {
