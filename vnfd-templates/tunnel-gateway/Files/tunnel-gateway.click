@@ -18,15 +18,16 @@ FromDevice(0) -> left_in :: Counter -> size :: CheckLength(1464)
 size[1] -> too_long :: Counter -> Discard;
 
 FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> CheckIPHeader
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+right[1] -> right_out;
+right[2] -> [1]right_arp;
+right[0] -> right_sound :: Sound
     -> kind :: IPClassifier(src host $PEER and dst host $RIGHT_IP and udp
                             and dst port 4789,
-                            dst host $RIGHT_IP and icmp type echo, -);
+                            dst host $RIGHT_IP and icmp, -);
+right_sound[1] -> kind;
 kind[0] -> CheckUDPHeader -> StripIPHeader -> Strip(8)
     -> tunnel :: VXLANDecap($VNI) -> left_out;
-kind[1] -> ICMPPingResponder -> to_right;
+kind[1] -> Own -> to_right;
 kind[2] -> unknown :: Counter -> Discard;
 tunnel[1] -> other :: Counter -> Discard;
