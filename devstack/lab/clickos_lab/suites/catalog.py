@@ -67,6 +67,8 @@ def integration(state):
         _rust_tests(state), _python_tests(state, 'devstack/lab', 'as_root'),
         _program('vnfs', timeout_s=900, places=(
             'devstack/lab', 'tacker-plugin', 'interfaces')),
+        _program('duties', timeout_s=900, places=(
+            'devstack/lab', 'tacker-plugin', 'interfaces')),
         _program('xen', timeout_s=7200), _cloud('--everything')]
 
 

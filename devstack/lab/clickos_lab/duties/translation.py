@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Duties of NAT and carrier-grade NAT."""
+
+from scapy import all as scapy
+
+from clickos_lab.duties.duty import TRANSLATORS, duty
+from clickos_lab.duties import place as places
+
+_SECOND = '10.9.2.78'
+
+
+@duty('one public port for all targets', 'RFC 4787, REQ-1', TRANSLATORS)
+def maps_by_endpoint(case, place):
+    ports = {place.open(f'to {target}'.encode(), sport=5100,
+                        dst=target).dport
+             for target in (places.RIGHT_IP, _SECOND)}
+    case.assertEqual(1, len(ports), ports)
+
+
+@duty('hairpin by the public address, UDP', 'RFC 4787, REQ-9', TRANSLATORS)
+def hairpin_udp(case, place):
+    first = place.open(sport=5110)
+    second = place.open(sport=5111, station=place.other, src=places.OTHER_IP)
+    since = place.left.mark()
+    words = scapy.Raw(b'hairpin')
+    place.send(scapy.IP(src=places.OTHER_IP, dst=first.dst) / scapy.UDP(
+        sport=5111, dport=first.dport) / words, place.other)
+    found = place.left.expect(_udp(places.LEFT_IP, 5110), 'hairpin', since)
+    case.assertEqual((second.dst, second.dport),
+                     (found[scapy.IP].src, found[scapy.UDP].sport))
+    since = place.other.mark()
+    place.send(scapy.IP(src=places.LEFT_IP, dst=second.dst) / scapy.UDP(
+        sport=5110, dport=second.dport) / words)
+    found = place.other.expect(_udp(places.OTHER_IP, 5111), 'answer', since)
+    case.assertEqual((first.dst, first.dport),
+                     (found[scapy.IP].src, found[scapy.UDP].sport))
+
+
+def _udp(ip, port):
+    return lambda f: scapy.UDP in f and (
+        f[scapy.IP].dst, f[scapy.UDP].dport) == (ip, port) and f
+
+
+def _tcp(ip, port, flags):
+    return lambda f: scapy.TCP in f and (
+        f[scapy.IP].dst, f[scapy.TCP].dport,
+        str(f[scapy.TCP].flags)) == (ip, port, flags) and f
+
+
+def _syn(place, source, port, to, station):
+    """Open a connection to a host; return the SYN as it arrives."""
+    since = place.right.mark()
+    place.send(scapy.IP(src=source, dst=to) / scapy.TCP(
+        sport=port, dport=80, flags='S'), station)
+    return place.right.expect(_tcp(to, 80, 'S'), 'SYN', since)
+
+
+@duty('hairpin by the public address, TCP', 'RFC 5382, REQ-8', TRANSLATORS)
+def hairpin_tcp(case, place):
+    first = _syn(place, places.LEFT_IP, 5120, places.RIGHT_IP, place.left)
+    public, port = first[scapy.IP].src, first[scapy.TCP].sport
+    since = place.left.mark()
+    place.send(scapy.IP(src=places.OTHER_IP, dst=public) / scapy.TCP(
+        sport=5121, dport=port, flags='S'), place.other)
+    found = place.left.expect(_tcp(places.LEFT_IP, 5120, 'S'), 'SYN', since)
+    case.assertEqual(public, found[scapy.IP].src)
+    since = place.other.mark()
+    place.send(scapy.IP(src=places.LEFT_IP, dst=public) / scapy.TCP(
+        sport=5120, dport=found[scapy.TCP].sport, flags='SA'))
+    answer = place.other.expect(_tcp(places.OTHER_IP, 5121, 'SA'), 'SYN ACK',
+                                since)
+    case.assertEqual((public, port),
+                     (answer[scapy.IP].src, answer[scapy.TCP].sport))
+
+
+@duty('others reach no port in use', 'RFC 4787, REQ-8', TRANSLATORS)
+def filters(case, place):
+    answer = place.open(sport=5130)
+    since = place.left.mark()
+    stranger = answer.copy()
+    stranger.src = _SECOND
+    place.back(stranger / scapy.Raw(b'stranger'))
+    place.back(answer / scapy.Raw(b'answer'))
+    place.left.expect(_udp(places.LEFT_IP, 5130), 'answer', since)
+    case.assertEqual([], place.left.found(
+        lambda f: scapy.Raw in f and f[scapy.Raw].load == b'stranger',
+        since))
+
+
+@duty('others reach a port in use, if asked for', 'RFC 4787, REQ-8',
+      TRANSLATORS)
+def admits(_case, place):
+    with places.opened(place.name,
+                       filtering='endpoint-independent') as more:
+        answer = more.open(sport=5131)
+        answer.src = _SECOND
+        since = more.left.mark()
+        more.back(answer / scapy.Raw(b'stranger'))
+        more.left.expect(_udp(places.LEFT_IP, 5131), 'stranger', since)
+
+
+@duty('errors from outside reach the inside', 'RFC 5508, REQ-4', TRANSLATORS)
+def errors_from_outside(case, place):
+    since = place.right.mark()
+    place.send(place.packet(b'unreachable', sport=5140))
+    sent = place.right.expect(place.passed(b'unreachable'), 'packet', since)
+    since = place.left.mark()
+    place.right.send_ip(scapy.IP(src=places.RIGHT_IP, dst=sent.src)
+                        / scapy.ICMP(type=3, code=3)
+                        / scapy.Raw(bytes(sent)[:48]), place.right_mac)
+    found = place.left.expect(
+        lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 3
+        and f[scapy.ICMP].code == 3 and f, 'error', since)
+    quoted = scapy.IP(bytes(found[scapy.ICMP].payload))
+    case.assertEqual((places.LEFT_IP, 5140),
+                     (quoted.src, quoted[scapy.UDP].sport))
