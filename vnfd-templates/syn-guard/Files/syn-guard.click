@@ -8,19 +8,7 @@
 
 require(library payload.click);
 
-// Frames with a source address at byte SOURCE. Outputs 0 to 7: connection
-// attempts, by class of the source. Output 8: others.
-elementclass Attempts {
-    $source |
-    input -> kind :: IPClassifier(syn and not ack, -);
-    kind[0] -> class :: HashSwitch($source, 4);
-    class[0] -> [0]output; class[1] -> [1]output; class[2] -> [2]output;
-    class[3] -> [3]output; class[4] -> [4]output; class[5] -> [5]output;
-    class[6] -> [6]output; class[7] -> [7]output; kind[1] -> [8]output;
-}
-
-// A limit for each class. Output 0: within it; output 1: beyond; output 2: no
-// attempts.
+// A limit for each class. Output 0: within it; output 1: beyond.
 elementclass Limits {
     $rate |
     input[0] -> s0 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
@@ -31,7 +19,6 @@ elementclass Limits {
     input[5] -> s5 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
     input[6] -> s6 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
     input[7] -> s7 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
-    input[8] -> [2]output;
     s0[1] -> [1]output; s1[1] -> [1]output; s2[1] -> [1]output;
     s3[1] -> [1]output; s4[1] -> [1]output; s5[1] -> [1]output;
     s6[1] -> [1]output; s7[1] -> [1]output;
@@ -40,17 +27,26 @@ elementclass Limits {
 right_out :: Queue(1024) -> ToDevice(1);
 FromDevice(1) -> to_left :: Counter -> Queue(1024) -> ToDevice(0);
 
+// The color tells the place of the IPv4 header, and so of the source address.
+kind :: IPClassifier(syn and not ack, -);
 FromDevice(0) -> to_right :: Counter -> places :: HeaderPlaces;
-sources :: Limits($SOURCE_ATTEMPTS);
-places[0] -> MarkIPHeader(14) -> plain :: Attempts(26);
-places[1] -> MarkIPHeader(18) -> tagged :: Attempts(30);
-places[2] -> MarkIPHeader(22) -> deep :: Attempts(34);
-places[3] -> MarkIPHeader(26) -> deepest :: Attempts(38);
+places[0] -> MarkIPHeader(14) -> kind;
+places[1] -> MarkIPHeader(18) -> Paint(1) -> kind;
+places[2] -> MarkIPHeader(22) -> Paint(2) -> kind;
+places[3] -> MarkIPHeader(26) -> Paint(3) -> kind;
 places[4] -> right_out;
-plain[0,1,2,3,4,5,6,7,8] => [0,1,2,3,4,5,6,7,8]sources;
-tagged[0,1,2,3,4,5,6,7,8] => [0,1,2,3,4,5,6,7,8]sources;
-deep[0,1,2,3,4,5,6,7,8] => [0,1,2,3,4,5,6,7,8]sources;
-deepest[0,1,2,3,4,5,6,7,8] => [0,1,2,3,4,5,6,7,8]sources;
+kind[1] -> right_out;
+kind[0] -> attempts :: Counter -> color :: PaintSwitch;
+
+color[0] -> plain :: HashSwitch(26, 4);
+color[1] -> tagged :: HashSwitch(30, 4);
+color[2] -> deep :: HashSwitch(34, 4);
+color[3] -> deepest :: HashSwitch(38, 4);
+sources :: Limits($SOURCE_ATTEMPTS);
+plain[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+tagged[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+deep[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+deepest[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
 
 limit :: RatedSplitter(100, BURST_DURATION 1s) -> passed :: Counter
     -> right_out;
@@ -58,4 +54,3 @@ dropped :: Counter -> Discard;
 limit[1] -> limited :: Counter -> dropped;
 sources[0] -> limit;
 sources[1] -> dropped;
-sources[2] -> right_out;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A duty: its name, its RFC, its check, and the VNFs that have it."""
 
+from collections import abc
 import dataclasses
-from collections.abc import Callable
 
 #: Routed functions through which a packet of left gets to right as it is, or
 #: nearly so.
@@ -33,7 +33,7 @@ class Duty:
     name: str
     rfc: str
     vnfs: tuple
-    check: Callable
+    check: abc.Callable
 
     def reason(self, vnf):
         """Return why a VNF does not have this duty, None if it has."""

@@ -5,7 +5,7 @@ import random
 
 from scapy import all as scapy
 
-from clickos_lab.duties.duty import ROUTED, STATEFUL, THROUGH, duty
+from clickos_lab.duties import duty
 from clickos_lab.duties import place as places
 
 _TOO_MANY, _MOST_ERRORS, _LEAST_ERRORS = 300, 150, 10
@@ -13,7 +13,7 @@ _NEED_FRAGMENTS, _TIME_EXCEEDED, _UNREACHABLE = 4, 11, 3
 #: A payload of fragments; the first of a fragment of a ping.
 _LONG = bytes(random.Random(36).randbytes(4000))
 #: Routed by left's TTL, too.
-_TTL_LEFT = (*THROUGH, 'vpn-gateway')
+_TTL_LEFT = (*duty.THROUGH, 'vpn-gateway')
 
 
 def _icmp(kind, source, code=None):
@@ -31,7 +31,7 @@ def _quoted(found):
     return scapy.IP(bytes(found.payload))
 
 
-@duty('TTL 1 from left', 'RFC 1812, 5.3.1', _TTL_LEFT)
+@duty.duty('TTL 1 from left', 'RFC 1812, 5.3.1', _TTL_LEFT)
 def ttl_from_left(case, place):
     since = place.left.mark()
     place.send(place.packet(ttl=1, id=11))
@@ -41,7 +41,7 @@ def ttl_from_left(case, place):
                      (_quoted(found).src, _quoted(found).id))
 
 
-@duty('TTL 1 from right', 'RFC 1812, 5.3.1', (*THROUGH, 'bras'))
+@duty.duty('TTL 1 from right', 'RFC 1812, 5.3.1', (*duty.THROUGH, 'bras'))
 def ttl_from_right(case, place):
     source = place.right_ip
     if place.name == 'bras':
@@ -63,7 +63,8 @@ def ttl_from_right(case, place):
                      (_quoted(found).dst, _quoted(found).id))
 
 
-@duty('ICMP errors are limited, with a burst', 'RFC 1812, 4.3.2.8', _TTL_LEFT)
+@duty.duty('ICMP errors are limited, with a burst', 'RFC 1812, 4.3.2.8',
+           _TTL_LEFT)
 def limits_errors(case, place):
     since = place.left.mark()
     frame = bytes(scapy.Ether(src=place.left.mac, dst=place.left_mac)
@@ -118,7 +119,7 @@ def shuffled(packet):
     return scapy.fragment(packet, 1400)[::-1]
 
 
-@duty('answers pings, also long ones', 'RFC 1812, 4.3.3.6', ROUTED)
+@duty.duty('answers pings, also long ones', 'RFC 1812, 4.3.3.6', duty.ROUTED)
 def own_pings(_case, place):
     for station, mac, ip in place.sides():
         ping(place, station, mac, ip)
@@ -129,7 +130,7 @@ def own_pings(_case, place):
         ping(place, place.left, place.left_mac, places.PUBLIC)
 
 
-@duty('too long, must not be fragmented', 'RFC 1191', THROUGH)
+@duty.duty('too long, must not be fragmented', 'RFC 1191', duty.THROUGH)
 def path_mtu(case, place):
     since = place.left.mark()
     place.send(place.packet(_LONG[:2000], flags='DF', id=13))
@@ -143,7 +144,7 @@ def path_mtu(case, place):
                      (found.nexthopmtu, quoted.src, quoted.dst, quoted.id))
 
 
-@duty('too long, may be fragmented', 'RFC 1812, 5.2.6', THROUGH)
+@duty.duty('too long, may be fragmented', 'RFC 1812, 5.2.6', duty.THROUGH)
 def cuts(_case, place):
     since = place.right.mark()
     place.send(place.packet(_LONG, id=14))
@@ -164,7 +165,7 @@ def expect_whole(place, since, words):
     place.right.expect(wanted, 'all fragments', since)
 
 
-@duty('fragments, in order and not', 'RFC 791', THROUGH)
+@duty.duty('fragments, in order and not', 'RFC 791', duty.THROUGH)
 def fragments(_case, place):
     for number, order in enumerate((list, reversed)):
         words = _LONG[number:]
@@ -175,7 +176,7 @@ def fragments(_case, place):
         expect_whole(place, since, words)
 
 
-@duty('fragments of answers', 'RFC 4787, REQ-14', STATEFUL)
+@duty.duty('fragments of answers', 'RFC 4787, REQ-14', duty.STATEFUL)
 def fragments_of_answers(_case, place):
     answer = place.open(sport=5020) / scapy.Raw(_LONG)
     answer.id = 30
@@ -201,7 +202,7 @@ def _stays(case, place, packets, words, wrap=None):
     case.assertEqual([], place.right.found(place.passed(words), since))
 
 
-@duty('drops impossible addresses', 'RFC 1812, 5.3.7', THROUGH)
+@duty.duty('drops impossible addresses', 'RFC 1812, 5.3.7', duty.THROUGH)
 def martians(case, place):
     _stays(case, place, [
         place.packet(b'martian', src=source)
@@ -212,7 +213,7 @@ def martians(case, place):
                        '255.255.255.255')], b'martian')
 
 
-@duty('forwards no link broadcasts', 'RFC 1812, 5.3.4', THROUGH)
+@duty.duty('forwards no link broadcasts', 'RFC 1812, 5.3.4', duty.THROUGH)
 def link_broadcasts(case, place):
     def broadcast(frame):
         frame.dst = 'ff:ff:ff:ff:ff:ff'
@@ -220,19 +221,19 @@ def link_broadcasts(case, place):
     _stays(case, place, [place.packet(b'to all')], b'to all', broadcast)
 
 
-@duty('drops wrong header checksums', 'RFC 1812, 5.2.2', THROUGH)
+@duty.duty('drops wrong header checksums', 'RFC 1812, 5.2.2', duty.THROUGH)
 def checksums(case, place):
     _stays(case, place, [place.packet(b'wrong', chksum=1)], b'wrong')
 
 
-@duty('packets with options', 'RFC 1812, 5.2.4', THROUGH)
+@duty.duty('packets with options', 'RFC 1812, 5.2.4', duty.THROUGH)
 def options(_case, place):
     nothing = scapy.IPOption_NOP()
     place.through(place.packet(b'options', options=[nothing] * 4),
                   b'options')
 
 
-@duty('priority tags', 'IEEE 802.1Q, 6.9', THROUGH)
+@duty.duty('priority tags', 'IEEE 802.1Q, 6.9', duty.THROUGH)
 def priority_tags(_case, place):
     since = place.right.mark()
     place.left.send(scapy.Ether(src=place.left.mac, dst=place.left_mac)

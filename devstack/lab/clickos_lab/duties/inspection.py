@@ -3,7 +3,7 @@
 
 from scapy import all as scapy
 
-from clickos_lab.duties.duty import duty
+from clickos_lab.duties import duty
 from clickos_lab.duties import place as places
 
 _SNAP = scapy.LLC(dsap=0xaa, ssap=0xaa, ctrl=3) / scapy.SNAP(
@@ -49,8 +49,8 @@ def _sentinel(place, number):
     place.right.expect(lambda f: words in bytes(f), 'sentinel')
 
 
-@duty('judges IPv4 behind tags and in SNAP', 'IEEE 802.1Q, RFC 1042',
-      ('dns-filter', 'ips'))
+@duty.duty('judges IPv4 behind tags and in SNAP',
+           'IEEE 802.1Q, RFC 1042', ('dns-filter', 'ips'))
 def judges(case, place):
     packet = _judged()[place.name]
     for number, (name, frame) in enumerate(_frames(place, packet).items()):
@@ -62,8 +62,8 @@ def judges(case, place):
             lambda f: secret in bytes(f), since), name)
 
 
-@duty('limits attempts behind tags and in SNAP', 'IEEE 802.1Q, RFC 1042',
-      ('syn-guard',))
+@duty.duty('limits attempts behind tags and in SNAP', 'IEEE 802.1Q, RFC 1042',
+           ('syn-guard',))
 def limits(case, place):
     most = place.vnf.scenario.SOURCE_ATTEMPTS
     for number, name in enumerate(_DISGUISES):
@@ -79,7 +79,7 @@ def limits(case, place):
         case.assertLess(len(passed), 2 * most, name)
 
 
-@duty('blocks names in any case', 'RFC 4343', ('dns-filter',))
+@duty.duty('blocks names in any case', 'RFC 4343', ('dns-filter',))
 def any_case(case, place):
     for number, name in enumerate(
             ('www.BLOCKED.invalid', 'Blocked.Invalid', 'bLoCkEd.iNvAlId')):
@@ -94,7 +94,7 @@ def any_case(case, place):
             lambda f: b'locked' in bytes(f).lower(), since), name)
 
 
-@duty('ten clients that boot together', 'RFC 2131, 4.1', ('dhcp-relay',))
+@duty.duty('ten clients that boot together', 'RFC 2131, 4.1', ('dhcp-relay',))
 def bursts(_case, place):
     since = place.right.mark()
     macs = [bytes([2, 0, 0, 0, 9, number]) for number in range(_CLIENTS)]

@@ -3,11 +3,9 @@
 
 from scapy import all as scapy
 
+from clickos_lab.duties import duty
 from clickos_lab.duties import forwarding
 from clickos_lab.duties import place as places
-from clickos_lab.duties.duty import duty
-from clickos_lab.duties.duty import ROUTED
-from clickos_lab.duties.duty import THROUGH
 
 _BROADCAST = 'ff:ff:ff:ff:ff:ff'
 
@@ -27,7 +25,7 @@ def _own(place):
             'bras': [places.SUBSCRIBER]}.get(place.name, [])
 
 
-@duty('answers ARP probes', 'RFC 5227, 2.4', ROUTED)
+@duty.duty('answers ARP probes', 'RFC 5227, 2.4', duty.ROUTED)
 def answers_probes(_case, place):
     for station, mac, ip in place.sides():
         for address in (ip, *(_own(place) if station is place.right else ())):
@@ -39,7 +37,8 @@ def answers_probes(_case, place):
                            f'answer for {address}', since)
 
 
-@duty('announces its addresses', 'RFC 5227, 2.3', (*ROUTED, 'mirror'))
+@duty.duty('announces its addresses', 'RFC 5227, 2.3',
+           (*duty.ROUTED, 'mirror'))
 def announces(_case, place):
     sides = place.sides() if place.name != 'mirror' else [
         (place.left, place.left_mac, place.left_ip)]
@@ -50,7 +49,7 @@ def announces(_case, place):
                            f'announcement of {address}')
 
 
-@duty('learns from a gratuitous request', 'RFC 826', THROUGH)
+@duty.duty('learns from a gratuitous request', 'RFC 826', duty.THROUGH)
 def learns(case, place):
     place.open()
     mac = '02:00:00:00:0b:99'
@@ -74,7 +73,7 @@ def learns(case, place):
                                      pdst=place.right.ip))
 
 
-@duty('learns from a request for its address', 'RFC 826', THROUGH)
+@duty.duty('learns from a request for its address', 'RFC 826', duty.THROUGH)
 def learns_from_question(_case, place):
     answer = place.open(sport=5001)
     mac = '02:00:00:00:0a:99'

@@ -3,22 +3,15 @@
 
 from clickos_lab.duties import rows
 
-_HEAD = '| standard | duties, each tested by the suite `duties` |'
+_HEAD = '| duty, which the suite `duties` tests | standard |'
 _RULE = '|---|---|'
 
 
 def table(vnf):
     """Return the lines of a VNF's table; none without duties."""
-    found = {}
-    for row in rows.DUTIES:
-        if vnf in row.vnfs:
-            standard, _, clause = row.rfc.partition(', ')
-            words = f'{row.name} ({clause})' if clause else row.name
-            found.setdefault(standard, []).append(words)
-    if not found:
-        return []
-    return [_HEAD, _RULE, *(f'| {standard} | {"; ".join(duties)} |'
-                            for standard, duties in sorted(found.items()))]
+    found = [f'| {row.name} | {row.rfc} |' for row in rows.DUTIES
+             if vnf in row.vnfs]
+    return [_HEAD, _RULE, *found] if found else []
 
 
 def updated(text, vnf):

@@ -3,13 +3,14 @@
 
 from scapy import all as scapy
 
-from clickos_lab.duties.duty import TRANSLATORS, duty
+from clickos_lab.duties import duty
 from clickos_lab.duties import place as places
 
 _SECOND = '10.9.2.78'
 
 
-@duty('one public port for all targets', 'RFC 4787, REQ-1', TRANSLATORS)
+@duty.duty('one public port for all targets', 'RFC 4787, REQ-1',
+           duty.TRANSLATORS)
 def maps_by_endpoint(case, place):
     ports = {place.open(f'to {target}'.encode(), sport=5100,
                         dst=target).dport
@@ -17,7 +18,8 @@ def maps_by_endpoint(case, place):
     case.assertEqual(1, len(ports), ports)
 
 
-@duty('hairpin by the public address, UDP', 'RFC 4787, REQ-9', TRANSLATORS)
+@duty.duty('hairpin by the public address, UDP', 'RFC 4787, REQ-9',
+           duty.TRANSLATORS)
 def hairpin_udp(case, place):
     first = place.open(sport=5110)
     second = place.open(sport=5111, station=place.other, src=places.OTHER_IP)
@@ -55,7 +57,8 @@ def _syn(place, source, port, to, station):
     return place.right.expect(_tcp(to, 80, 'S'), 'SYN', since)
 
 
-@duty('hairpin by the public address, TCP', 'RFC 5382, REQ-8', TRANSLATORS)
+@duty.duty('hairpin by the public address, TCP', 'RFC 5382, REQ-8',
+           duty.TRANSLATORS)
 def hairpin_tcp(case, place):
     first = _syn(place, places.LEFT_IP, 5120, places.RIGHT_IP, place.left)
     public, port = first[scapy.IP].src, first[scapy.TCP].sport
@@ -73,7 +76,7 @@ def hairpin_tcp(case, place):
                      (answer[scapy.IP].src, answer[scapy.TCP].sport))
 
 
-@duty('others reach no port in use', 'RFC 4787, REQ-8', TRANSLATORS)
+@duty.duty('others reach no port in use', 'RFC 4787, REQ-8', duty.TRANSLATORS)
 def filters(case, place):
     answer = place.open(sport=5130)
     since = place.left.mark()
@@ -87,8 +90,8 @@ def filters(case, place):
         since))
 
 
-@duty('others reach a port in use, if asked for', 'RFC 4787, REQ-8',
-      TRANSLATORS)
+@duty.duty('others reach a port in use, if asked for', 'RFC 4787, REQ-8',
+           duty.TRANSLATORS)
 def admits(_case, place):
     with places.opened(place.name,
                        filtering='endpoint-independent') as more:
@@ -99,7 +102,8 @@ def admits(_case, place):
         more.left.expect(_udp(places.LEFT_IP, 5131), 'stranger', since)
 
 
-@duty('errors from outside reach the inside', 'RFC 5508, REQ-4', TRANSLATORS)
+@duty.duty('errors from outside reach the inside', 'RFC 5508, REQ-4',
+           duty.TRANSLATORS)
 def errors_from_outside(case, place):
     since = place.right.mark()
     place.send(place.packet(b'unreachable', sport=5140))

@@ -5,7 +5,7 @@ import random
 
 from scapy import all as scapy
 
-from clickos_lab.duties.duty import duty
+from clickos_lab.duties import duty
 from clickos_lab.duties import place as places
 
 _DUAL = ('router',)
@@ -38,7 +38,7 @@ def _solicit(station, target, source, **ether):
     station.send(scapy.Ether(src=station.mac, **ether) / packet)
 
 
-@duty('answers duplicate address detection', 'RFC 4861, 7.2.4', _DUAL)
+@duty.duty('answers duplicate address detection', 'RFC 4861, 7.2.4', _DUAL)
 def answers_detection(case, place):
     own, _ = _own(place)
     since = place.left.mark()
@@ -49,7 +49,7 @@ def answers_detection(case, place):
                      (frame.dst, frame[scapy.IPv6].dst))
 
 
-@duty('announces its IPv6 addresses', 'RFC 4861, 7.2.6', _DUAL)
+@duty.duty('announces its IPv6 addresses', 'RFC 4861, 7.2.6', _DUAL)
 def announces(_case, place):
     for station, own in zip((place.left, place.right), _own(place)):
         station.expect(
@@ -84,8 +84,8 @@ def _through(place, words):
     return place.right.expect(_passed(words), 'packet', since)
 
 
-@duty('learns from solicitations and announcements',
-      'RFC 4861, 7.2.3, 7.2.5', _DUAL)
+@duty.duty('learns from solicitations and announcements',
+           'RFC 4861, 7.2.3, 7.2.5', _DUAL)
 def learns(case, place):
     _teach(place)
     case.assertEqual(places.RIGHT_MAC, _through(place, b'learned').dst)
@@ -109,7 +109,7 @@ def _ping6(place, station, own, mac, mine):
             lambda f: scapy.ICMPv6EchoReply in f, since), f'{own}: no answer')
 
 
-@duty('answers pings by IPv6', 'RFC 4443, 4.2', _DUAL)
+@duty.duty('answers pings by IPv6', 'RFC 4443, 4.2', _DUAL)
 def own_pings(_case, place):
     _teach(place)
     left, right = _own(place)
@@ -117,7 +117,7 @@ def own_pings(_case, place):
     _ping6(place, place.right, right, place.right_mac, _RIGHT)
 
 
-@duty('hop limit 1, from the right side', 'RFC 4443, 3.3', _DUAL)
+@duty.duty('hop limit 1, from the right side', 'RFC 4443, 3.3', _DUAL)
 def hop_limit(case, place):
     _teach(place)
     for station, source, target, own, mac in (
@@ -131,7 +131,7 @@ def hop_limit(case, place):
         case.assertEqual(own, found[scapy.IPv6].src)
 
 
-@duty('packet too big', 'RFC 4443, 3.2', _DUAL)
+@duty.duty('packet too big', 'RFC 4443, 3.2', _DUAL)
 def too_big(case, place):
     _teach(place)
     since = place.left.mark()
@@ -142,7 +142,8 @@ def too_big(case, place):
         found[scapy.ICMPv6PacketTooBig].mtu, found[scapy.IPv6].src))
 
 
-@duty('ICMPv6 errors are limited, with a burst', 'RFC 4443, 2.4 (f)', _DUAL)
+@duty.duty('ICMPv6 errors are limited, with a burst', 'RFC 4443, 2.4 (f)',
+           _DUAL)
 def limits_errors(case, place):
     _teach(place)
     since = place.left.mark()
@@ -157,7 +158,7 @@ def limits_errors(case, place):
     case.assertLess(count, 150)
 
 
-@duty('drops impossible IPv6 addresses', 'RFC 4291, 2.7', _DUAL)
+@duty.duty('drops impossible IPv6 addresses', 'RFC 4291, 2.7', _DUAL)
 def martians(case, place):
     _teach(place)
     since = place.right.mark()
@@ -169,7 +170,7 @@ def martians(case, place):
     case.assertEqual([], place.right.found(_passed(b'martian'), since))
 
 
-@duty('priority tags with IPv6', 'IEEE 802.1Q, 6.9', _DUAL)
+@duty.duty('priority tags with IPv6', 'IEEE 802.1Q, 6.9', _DUAL)
 def priority_tags(_case, place):
     _teach(place)
     since = place.right.mark()

@@ -62,7 +62,7 @@ class Station:
             return len(self._frames)
 
     def expect(self, wanted, what, since=0):
-        """Wait for a frame; return what ``wanted`` says of it if true.
+        """Wait for a frame; return what ``wanted`` makes from it if true.
 
         :raises LabError: if none comes
         """

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The suite ``duties``: what RFCs ask of every network function.
 
-Each row runs on every VNF of the catalogue that it applies to; the last lines
-are a table with the reasons where it does not. It runs as root: the stations
-are in network namespaces. Arguments name VNFs, by default all.
+Each row runs on every VNF of the catalogue that it applies to. The last lines
+are a table, with the reason where a row does not apply. It runs as root: the
+stations are in network namespaces. Arguments name VNFs, by default all.
 """
 
 import sys
 import unittest
 
 from clickos_lab import apt
-from clickos_lab import paths
 from clickos_lab.duties import place
 from clickos_lab.duties import rows
+from clickos_lab import paths
 from clickos_lab.suites import unittests
 from clickos_lab.vnf import csar
 

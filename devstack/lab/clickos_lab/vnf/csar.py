@@ -16,7 +16,7 @@ def files(name):
 
 
 def configuration(name):
-    """Return the text of a VNF's Click configuration, as its package has it."""
+    """Return a VNF's Click configuration, as its package has it."""
     return files(name)[f'Files/{name}.click'].decode()
 
 

@@ -20,7 +20,7 @@ class DutiesTest(unittest.TestCase):
     def test_a_table_is_replaced(self):
         text = 'NAT.\n\nLimits: none.\n'
         made = readme.updated(text, 'nat')
-        self.assertIn('hairpin by the public address, UDP (REQ-9)', made)
+        self.assertIn('| hairpin by the public address, UDP |', made)
         self.assertEqual(made, readme.updated(made, 'nat'))
         router = readme.updated(made, 'router')
         self.assertNotIn('hairpin', router)

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 
 use super::chunks::Chunks;
 use super::delta::Delta;
-use super::endpoints::Endpoints;
+use super::endpoints::{Endpoint, Endpoints};
 use super::id::FlowId;
 use super::index::{At, Index};
 use super::keys::Keys;
@@ -92,7 +92,7 @@ pub struct FlowTable {
     /// How sequence numbers of some flows have moved, in both directions.
     shifts: BTreeMap<u32, [Shift; 2]>,
     /// The endpoints of flows whose mapping does not depend on the other side.
-    pub endpoints: Endpoints,
+    endpoints: Option<Box<Endpoints>>,
 }
 
 impl FlowTable {
@@ -109,7 +109,7 @@ impl FlowTable {
             maps: 0,
             counts: Vec::new(),
             shifts: BTreeMap::new(),
-            endpoints: Endpoints::default(),
+            endpoints: None,
         }
     }
 
@@ -131,6 +131,21 @@ impl FlowTable {
         u16::try_from(self.counts.len() + count).ok()?;
         self.counts.resize(self.counts.len() + count, 0);
         Some(first)
+    }
+
+    /// From now on, endpoints of flows of these maps are known.
+    pub fn track_endpoints(&mut self, maps: core::ops::Range<u16>) {
+        self.endpoints = Some(Box::new(Endpoints::new(self.keys, maps)));
+    }
+
+    /// The public address and port of an inside one, if they are tracked.
+    pub fn public_of(&self, map: u16, inside: Endpoint) -> Option<Endpoint> {
+        self.endpoints.as_ref()?.public_of(map, inside)
+    }
+
+    /// The inside address and port of a public one, if they are tracked.
+    pub fn inside_of(&self, map: u16, public: Endpoint) -> Option<Endpoint> {
+        self.endpoints.as_ref()?.inside_of(map, public)
     }
 
     /// How many flows an owner has.
@@ -237,20 +252,21 @@ impl FlowTable {
         if let Some(old) = self.find_id(&flow.ids[1], flow.map) {
             self.remove(old.slot());
         }
-        if !self.endpoints.has_room(flow.map) {
-            return None;
-        }
         let slot = match self.take_slot() {
             Some(slot) => slot,
             None if self.make_room(times, now_ns) => self.free.pop()?,
             None => return None,
         };
+        let endpoints = self.endpoints.as_mut();
+        if endpoints.is_some_and(|ends| ends.add(flow.map, &flow.ids).is_none()) {
+            self.free.push(slot);
+            return None;
+        }
         self.flows[slot] = Flow {
             list: ListId::NONE,
             ..flow
         };
         self.counts[usize::from(flow.owner)] += 1;
-        self.endpoints.add(flow.map, &flow.ids);
         let at = At::new(slot, false);
         self.touch(at, times, now_ns);
         if flow.ids[0] != flow.ids[1] {
@@ -291,7 +307,9 @@ impl FlowTable {
         let flow = &mut self.flows[slot];
         let list = core::mem::replace(&mut flow.list, ListId::NONE);
         self.counts[usize::from(flow.owner)] -= 1;
-        self.endpoints.remove(flow.map, &flow.ids);
+        if let Some(endpoints) = &mut self.endpoints {
+            endpoints.remove(flow.map, &flow.ids);
+        }
         self.order.unlink(list, slot);
         self.free.push(slot);
         if !self.shifts.is_empty() {
@@ -423,6 +441,8 @@ impl FlowTable {
     pub fn set_keys(&mut self, keys: Keys) {
         if self.used == 0 {
             self.keys = keys;
+            let endpoints = self.endpoints.as_ref();
+            self.endpoints = endpoints.map(|ends| Box::new(ends.rekeyed(keys)));
         }
     }
 

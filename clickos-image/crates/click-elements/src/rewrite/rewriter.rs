@@ -97,10 +97,9 @@ impl Rewriter {
         let taken = |id: &FlowId| {
             let is_taken = |id: FlowId| table.find_id(&id.reverse(), map).is_some();
             let public = (id.source, id.sport);
-            table.endpoints.inside_of(map, public).is_some()
-                || kind.settle(*id).is_none_or(is_taken)
+            table.inside_of(map, public).is_some() || kind.settle(*id).is_none_or(is_taken)
         };
-        let public = table.endpoints.public_of(map, (id.source, id.sport));
+        let public = table.public_of(map, (id.source, id.sport));
         let as_before = public.map(|(source, sport)| FlowId {
             source,
             sport,
@@ -111,7 +110,7 @@ impl Rewriter {
             Spec::Pass(port) => return Err(*port),
             Spec::Keep(outputs) => Some((id, *outputs)),
             Spec::Bound(outputs) => {
-                let inside = table.endpoints.inside_of(map, (id.destination, id.dport));
+                let inside = table.inside_of(map, (id.destination, id.dport));
                 inside.map(|(destination, dport)| {
                     let new = FlowId {
                         destination,

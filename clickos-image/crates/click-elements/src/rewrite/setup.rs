@@ -50,6 +50,11 @@ impl Rewriter {
             Some(None) => return Err(format!("input spec {input}: element is not an IPMapper")),
             Some(Some(mapper)) => mapper,
         };
+        if self.endpoints && outputs.is_none() {
+            return Err(format!(
+                "input spec {input}: with ENDPOINTS a mapper needs FOUTPUT ROUTPUT"
+            ));
+        }
         let beyond = mapper.borrow().beyond(ctx.outputs());
         if let Some(port) = beyond.filter(|_| outputs.is_none()) {
             return Err(format!("input spec {input}: there is no output {port}"));
@@ -64,7 +69,7 @@ impl Rewriter {
         let mut table = flows.borrow_mut();
         self.first_map = table.add_maps(2)?;
         if self.endpoints {
-            table.endpoints.track(self.first_map..self.first_map + 2);
+            table.track_endpoints(self.first_map..self.first_map + 2);
         }
         self.first_owner = table.add_owners(self.inputs.len())?;
         self.clocks = Clocks::register(&self.timeouts, &mut table)?;

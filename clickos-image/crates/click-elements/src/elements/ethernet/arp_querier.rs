@@ -9,8 +9,8 @@
 //! ENTRY_PACKET_CAPACITY may wait for one address (default 0: no limit of its own). There are ENTRY_CAPACITY entries
 //! (default 0: the router's limit of table entries), good for TIMEOUT (default 5 min, 0: forever). TABLE names an
 //! `ARPTable` that is used instead, with its limits. A known address is asked for again after POLL_TIMEOUT (default 1 min,
-//! 0: never), by broadcast with BROADCAST_POLL (default false). ANNOUNCE is a list of prefixes, whose addresses (the first 1,024)
-//! are announced as this host's (RFC 5227) at the start, after 2 and 4 s, and then each minute.
+//! 0: never), by broadcast with BROADCAST_POLL (default false). ANNOUNCE is a list of prefixes. The
+//! element announces their first 1,024 addresses as this host's (RFC 5227): at the start, after 2 and 4 s, and then each minute.
 //! # Ports
 //! 2/1-2, push. Input 0 takes IP packets with their destination annotation set, input 1 frames with ARP replies and requests.
 //! A request updates the sender's entry, and makes one if it asks for IP (RFC 826).

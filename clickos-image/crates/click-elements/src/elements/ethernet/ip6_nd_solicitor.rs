@@ -2,11 +2,11 @@
 //! Puts Ethernet headers in front of IPv6 packets; finds the addresses with neighbor discovery.
 //!
 //! # Synopsis
-//! `IP6NDSolicitor(IP, ETH [, ANNOUNCE])`: this host's addresses, mandatory. With ANNOUNCE (default false) they are announced
-//! to all nodes (RFC 4861, section 7.2.6) at the start, after 2 and 4 s, and then each minute.
+//! `IP6NDSolicitor(IP, ETH [, ANNOUNCE])`: this host's addresses, mandatory. With ANNOUNCE (default false) the
+//! element announces them to all nodes (RFC 4861, section 7.2.6). It does so at the start, after 2 and 4 s, and then each minute.
 //! # Ports
 //! 2/1-2, push. Input 0 takes IPv6 packets with their destination annotation set, input 1
-//! frames with neighbor advertisements and solicitations, which say the sender's addresses (RFC 4861, section 7.2.3). Output 0 sends frames; questions go to output 1 if it is
+//! frames with neighbor advertisements and solicitations. A solicitation says its sender's addresses (RFC 4861, section 7.2.3). Output 0 sends frames; questions go to output 1 if it is
 //! connected. One packet waits for an address that is not known; the next one takes its place and
 //! asks again. The element solicits a known address again after a minute and forgets it after two.
 //! At most as many addresses as the router's limit of table entries are known.

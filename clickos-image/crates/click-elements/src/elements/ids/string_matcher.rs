@@ -11,7 +11,10 @@
 //! * `matches` (read): packets with a pattern. `reset_count` (write): sets it to 0.
 //! # Example
 //! `... -> ids :: StringMatcher("/etc/passwd", "cmd.exe") -> Queue -> ...; ids[1] -> Print(ALERT) -> Discard;`
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+use aho_corasick::automaton::Automaton;
+use aho_corasick::dfa::{self, DFA};
+use aho_corasick::nfa::{contiguous, noncontiguous};
+use aho_corasick::{BuildError, Input};
 use click_core::text::{split_args, unquote_bytes};
 
 use crate::prelude::*;
@@ -54,7 +57,7 @@ fn compile(
     patterns: &[String],
     no_case: bool,
     most: usize,
-) -> Result<AhoCorasick, Vec<String>> {
+) -> Result<Patterns, Vec<String>> {
     if patterns.len() > most {
         let count = patterns.len();
         return Err(vec![format!("{count} patterns, the limit is {most}")]);
@@ -73,13 +76,45 @@ fn compile(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut builder = AhoCorasickBuilder::new();
-    builder.ascii_case_insensitive(no_case);
-    builder.build(bytes).map_err(|e| vec![e.to_string()])
+    Patterns::new(&bytes, no_case).map_err(|e| vec![e.to_string()])
+}
+
+/// Patterns up to this number get the fastest automaton, which takes most memory.
+const MOST_FAST: usize = 100;
+
+/// The automaton: of the kinds of `aho_corasick::AhoCorasick`, without the code of those that nothing needs.
+enum Patterns {
+    Fast(DFA),
+    Small(contiguous::NFA),
+}
+
+impl Patterns {
+    fn new(bytes: &[Vec<u8>], no_case: bool) -> Result<Self, BuildError> {
+        let mut builder = noncontiguous::Builder::new();
+        let nfa = builder.ascii_case_insensitive(no_case).build(bytes)?;
+        if bytes.len() <= MOST_FAST {
+            return dfa::Builder::new()
+                .build_from_noncontiguous(&nfa)
+                .map(Self::Fast);
+        }
+        contiguous::Builder::new()
+            .build_from_noncontiguous(&nfa)
+            .map(Self::Small)
+    }
+
+    fn is_match(&self, data: &[u8]) -> bool {
+        let input = Input::new(data).earliest(true);
+        let found = match self {
+            Self::Fast(dfa) => dfa.try_find(&input),
+            Self::Small(nfa) => nfa.try_find(&input),
+        };
+        // the search is not anchored, which both can do
+        found.is_ok_and(|found| found.is_some())
+    }
 }
 
 struct StringMatcher {
-    patterns: AhoCorasick,
+    patterns: Patterns,
     no_case: bool,
     matches: u64,
 }

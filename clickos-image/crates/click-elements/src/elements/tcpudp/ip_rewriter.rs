@@ -19,8 +19,8 @@
 //! (default: what the router allows): the most flows there may be, or the name of a rewriter whose capacity is shared.
 //! When it is reached the flow goes that would time out first; if all are guaranteed, the new flow is refused.
 //! DST_ANNO (default true): the destination annotation becomes the new destination. REPLY_ANNO: answers get this one-byte
-//! annotation of the flow's first packet. ENDPOINTS (default false): as long as an inside address and port have a flow, their further
-//! flows get the same public address and port, and no others do (endpoint-independent mapping, RFC 4787).
+//! annotation of the flow's first packet. With ENDPOINTS (default false), all flows of an inside
+//! address and port get the same public address and port (endpoint-independent mapping, RFC 4787). No others get it.
 //! # Ports
 //! 1 or more/1 or more, push. Packets need a marked IP header. Others than TCP and UDP, and later fragments, are
 //! dropped unless the INPUTSPEC is `pass`.
