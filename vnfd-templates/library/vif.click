@@ -54,10 +54,12 @@ elementclass Fit {
         -> ICMPError($from, unreachable, needfrag, PMTU $mtu) -> [1]output;
 }
 
-// Packets for the function itself: it answers pings, of any length.
+// Packets for the function itself: it answers pings of any length, in
+// fragments of at most MTU bytes.
 elementclass Own {
+    $mtu |
     input -> IPReassembler(HIMEM 65536)
         -> kind :: IPClassifier(icmp type echo, -);
-    kind[0] -> ICMPPingResponder -> output;
+    kind[0] -> ICMPPingResponder -> IPFragmenter($mtu) -> output;
     kind[1] -> Discard;
 }

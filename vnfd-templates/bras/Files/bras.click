@@ -27,7 +27,7 @@ server[1] -> CheckIPHeader -> left_sound :: Sound
         dst host $LEFT_IP and icmp, dst host $LEFT_IP,
         dst net $SUBSCRIBERS, -);
 left_sound[1] -> from_left;
-from_left[0] -> left_own :: Own -> between;
+from_left[0] -> left_own :: Own(1492) -> between;
 from_left[1] -> unknown :: Counter -> Discard;
 from_left[2] -> left_ttl :: Hop($LEFT_IP) -> between;
 from_left[3] -> right_ttl :: Hop($LEFT_IP) -> size :: Fit($RIGHT_MTU, $LEFT_IP)
@@ -40,7 +40,7 @@ from_right :: IPClassifier(
     src net $SUBSCRIBERS, dst host $RIGHT_IP and icmp,
     dst net $SUBSCRIBERS, -);
 from_right[0] -> foreign :: Counter -> Discard;
-from_right[1] -> right_own :: Own -> size;
+from_right[1] -> right_own :: Own($RIGHT_MTU) -> size;
 from_right[2] -> ttl :: Hop($RIGHT_IP) -> between;
 from_right[3] -> unknown;
 ttl[1] -> to_right;

@@ -18,7 +18,7 @@ to_right :: StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
 // A packet is compressed before it is fragmented (RFC 3173, section 2.1).
 from_left :: IPClassifier(
     dst host $LEFT_IP and icmp, dst host $LEFT_IP, dst net $REMOTE, -);
-from_left[0] -> left_own :: Own -> to_left;
+from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
 from_left[1] -> unknown :: Counter -> Discard;
 from_left[2] -> left_ttl :: Hop($LEFT_IP) -> compress :: IPCompress
     -> size :: Fit($RIGHT_MTU, $LEFT_IP) -> to_right;
@@ -31,7 +31,7 @@ size[1] -> to_left;
 from_right :: IPClassifier(
     dst host $RIGHT_IP and icmp, dst host $RIGHT_IP,
     src net $REMOTE and dst net $LEFT_NET, dst net $LEFT_NET, -);
-from_right[0] -> right_own :: Own -> to_right;
+from_right[0] -> right_own :: Own($RIGHT_MTU) -> to_right;
 from_right[1] -> unknown;
 from_right[2] -> IPReassembler -> decompress :: IPDecompress
     -> right_ttl :: Hop($RIGHT_IP) -> whole :: Fit($LEFT_MTU, $RIGHT_IP)

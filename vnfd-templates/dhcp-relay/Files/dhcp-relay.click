@@ -40,4 +40,4 @@ kind[0] -> CheckUDPHeader -> StripIPHeader -> Strip(8)
     -> UDPIPEncap($LEFT_IP, 67, 255.255.255.255, 68)
     -> EtherEncap(0x0800, $LEFT_MAC, ff:ff:ff:ff:ff:ff) -> left_out;
 // a server looks for the address before it leases from this network
-kind[1] -> Own -> to_server;
+kind[1] -> Own($RIGHT_MTU) -> to_server;

@@ -36,7 +36,7 @@ route :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP,
                       dst net $LEFT_NET, dst net $RIGHT_NET, -);
 received -> fw -> passed :: Counter -> sound :: Sound -> route;
 sound[1] -> route;
-route[0] -> for_us :: Counter -> Own -> back;
+route[0] -> for_us :: Counter -> Own($LEFT_MTU) -> back;
 route[3] -> no_route :: Counter -> Discard;
 
 // Leaving. The TTL is over, or a packet is too long: an ICMP error goes back.

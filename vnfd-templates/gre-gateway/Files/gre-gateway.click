@@ -21,7 +21,7 @@ from_left :: IPClassifier(
 from_left[0] -> left_ttl :: Hop($LEFT_IP) -> size :: Fit(1476, $LEFT_IP)
     -> Unstrip(4) -> StoreData(0, \<00000800>)
     -> IPEncap(47, $RIGHT_IP, $PEER) -> tunnel_tx :: Counter -> to_right;
-from_left[1] -> left_own :: Own -> to_left;
+from_left[1] -> left_own :: Own($LEFT_MTU) -> to_left;
 from_left[2] -> unknown :: Counter -> Discard;
 left_ttl[1] -> errors :: Counter -> to_left;
 size[1] -> errors;
@@ -31,7 +31,7 @@ from_right :: IPClassifier(
     src host $PEER and dst host $RIGHT_IP and ip proto 47,
     dst host $RIGHT_IP and icmp, -);
 from_right[0] -> StripIPHeader -> gre :: Classifier(0/00000800, -);
-from_right[1] -> right_own :: Own -> to_right;
+from_right[1] -> right_own :: Own($RIGHT_MTU) -> to_right;
 from_right[2] -> unknown;
 gre[0] -> tunnel_rx :: Counter -> Strip(4) -> inner :: CheckIPHeader
     -> inner_kind :: IPClassifier(src net $REMOTE and dst net $LEFT_NET, -);

@@ -32,7 +32,7 @@ from_left :: IPClassifier(
     dst host $LEFT_IP and icmp type echo, dst host $LEFT_IP and icmp, -);
 from_left[0] -> requests :: Counter -> request_hop :: Hop($LEFT_IP)
     -> [0]flows;
-from_left[1] -> left_own :: Own -> to_left;
+from_left[1] -> left_own :: Own($LEFT_MTU) -> to_left;
 from_left[2] -> left_error_hop :: Hop($LEFT_IP) -> errors;
 from_left[3] -> unknown :: Counter -> Discard;
 request_hop[1] -> to_left;
@@ -42,7 +42,7 @@ from_right :: IPClassifier(
     dst host $RIGHT_IP and icmp type echo,
     dst host $RIGHT_IP and (tcp or icmp type echo-reply),
     tcp or udp, icmp, -);
-from_right[0] -> right_own :: Own -> to_right;
+from_right[0] -> right_own :: Own($RIGHT_MTU) -> to_right;
 from_right[1] -> pool;
 from_right[2] -> answer_hop :: Hop($RIGHT_IP) -> [1]flows;
 from_right[3] -> right_error_hop :: Hop($RIGHT_IP) -> errors;

@@ -41,7 +41,7 @@ to_left[1] -> errors;
 from_left :: IPClassifier(
     dst host $LEFT_IP or dst host $RIGHT_IP,
     dst host $PUBLIC and (tcp or udp), dst host $PUBLIC, -);
-from_left[0] -> left_own :: Own -> to_left;
+from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
 from_left[1] -> hairpin_hop :: Hop($LEFT_IP) -> [2]flows;
 from_left[2] -> left_own;
 from_left[3] -> left_hop_count :: Hop($LEFT_IP)
@@ -62,7 +62,7 @@ from_right :: IPClassifier(
     dst host $PUBLIC and icmp, -);
 from_right[0] -> right_hop :: Hop($RIGHT_IP) -> [1]flows;
 from_right[1] -> ping_hop :: Hop($RIGHT_IP) -> [1]pings;
-from_right[2] -> right_own :: Own -> to_right;
+from_right[2] -> right_own :: Own($RIGHT_MTU) -> to_right;
 from_right[3] -> error_hop :: Hop($RIGHT_IP) -> errors;
 from_right[4] -> unknown;
 right_hop[1] -> to_right;

@@ -21,7 +21,7 @@ routes :: RadixIPLookup($LEFT_IP/32 0, $RIGHT_IP/32 0,
 // Errors of all kinds: at most 100 a second, 50 at once.
 error_limit :: RatedSplitter(100, BURST_SIZE 50) -> errors :: Counter -> routes;
 routes[0] -> own :: IPClassifier(icmp, -);
-own[0] -> Own -> routes;
+own[0] -> Own($LEFT_MTU) -> routes;
 own[1] -> ICMPError($LEFT_IP, unreachable, port) -> error_limit;
 routes[3] -> no_route :: Counter
     -> ICMPError($LEFT_IP, unreachable, net) -> error_limit;

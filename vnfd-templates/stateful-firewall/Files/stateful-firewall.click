@@ -35,7 +35,7 @@ errors :: ICMPRewriter(flows pings);
 from_left :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP, -);
 left[0] -> left_sound :: Sound -> from_left;
 left_sound[1] -> left_whole :: IPReassembler -> from_left;
-from_left[0] -> left_own :: Own -> to_left;
+from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
 from_left[1] -> fw -> passed :: Counter -> left_hop :: Hop($LEFT_IP)
     -> left_kind :: IPClassifier(tcp or udp, icmp type echo, icmp, -);
 left_hop[1] -> to_left;
@@ -47,7 +47,7 @@ left_kind[3] -> Discard;
 from_right :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP, -);
 right[0] -> right_sound :: Sound -> from_right;
 right_sound[1] -> right_whole :: IPReassembler -> from_right;
-from_right[0] -> right_own :: Own -> to_right;
+from_right[0] -> right_own :: Own($RIGHT_MTU) -> to_right;
 from_right[1] -> answers :: Counter -> right_hop :: Hop($RIGHT_IP)
     -> right_kind :: IPClassifier(tcp or udp, icmp type echo-reply, icmp, -);
 right_hop[1] -> to_right;

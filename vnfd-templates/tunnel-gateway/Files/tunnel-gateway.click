@@ -28,6 +28,6 @@ right[0] -> right_sound :: Sound
 right_sound[1] -> kind;
 kind[0] -> CheckUDPHeader -> StripIPHeader -> Strip(8)
     -> tunnel :: VXLANDecap($VNI) -> left_out;
-kind[1] -> Own -> to_right;
+kind[1] -> Own($RIGHT_MTU) -> to_right;
 kind[2] -> unknown :: Counter -> Discard;
 tunnel[1] -> other :: Counter -> Discard;

@@ -20,7 +20,7 @@ wg :: WireGuard($RIGHT_IP, 51820);
 // less an IP, a UDP and WireGuard's header, its tag, and room for IPv6.
 from_left :: IPClassifier(
     dst host $LEFT_IP and icmp, dst host $LEFT_IP, src net $LEFT_NET, -);
-from_left[0] -> left_own :: Own -> to_left;
+from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
 from_left[1] -> unknown :: Counter -> Discard;
 from_left[2] -> left_ttl :: Hop($LEFT_IP) -> size :: Fit(1420, $LEFT_IP)
     -> tunnel_tx :: Counter -> [0]wg;
@@ -32,7 +32,7 @@ from_right :: IPClassifier(
     dst host $RIGHT_IP and udp and dst port 51820,
     dst host $RIGHT_IP and icmp, -);
 from_right[0] -> [1]wg;
-from_right[1] -> right_own :: Own -> to_right;
+from_right[1] -> right_own :: Own($RIGHT_MTU) -> to_right;
 from_right[2] -> unknown;
 
 wg[0] -> to_right;

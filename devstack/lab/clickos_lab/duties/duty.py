@@ -34,20 +34,24 @@ class Duty:
     rfc: str
     vnfs: tuple
     check: abc.Callable
+    #: False if the frames do not reach a guest.
+    in_guest: bool = True
 
-    def reason(self, vnf):
+    def reason(self, vnf, is_guest=False):
         """Return why a VNF does not have this duty, None if it has."""
-        if vnf in self.vnfs:
-            return None
-        return _REASONS.get(vnf, 'other task')
+        if vnf not in self.vnfs:
+            return _REASONS.get(vnf, 'other task')
+        if is_guest and not self.in_guest:
+            return 'the switch drops tagged frames of an uplink'
+        return None
 
 
 DUTIES = []
 
 
-def duty(name, rfc, vnfs):
+def duty(name, rfc, vnfs, in_guest=True):
     """Register a check ``check(case, place)`` as the duty of VNFs."""
     def register(check):
-        DUTIES.append(Duty(name, rfc, tuple(vnfs), check))
+        DUTIES.append(Duty(name, rfc, tuple(vnfs), check, in_guest))
         return check
     return register

@@ -50,7 +50,8 @@ def _sentinel(place, number):
 
 
 @duty.duty('judges IPv4 behind tags and in SNAP',
-           'IEEE 802.1Q, RFC 1042', ('dns-filter', 'ips'))
+           'IEEE 802.1Q, RFC 1042', ('dns-filter', 'ips'),
+           in_guest=False)
 def judges(case, place):
     packet = _judged()[place.name]
     for number, (name, frame) in enumerate(_frames(place, packet).items()):
@@ -63,7 +64,8 @@ def judges(case, place):
 
 
 @duty.duty('limits attempts behind tags and in SNAP', 'IEEE 802.1Q, RFC 1042',
-           ('syn-guard',))
+           ('syn-guard',),
+           in_guest=False)
 def limits(case, place):
     most = place.vnf.scenario.SOURCE_ATTEMPTS
     for number, name in enumerate(_DISGUISES):

@@ -9,6 +9,7 @@ from scapy import all as scapy
 from clickos_lab.duties import wire
 from clickos_lab.vnf import bench
 from clickos_lab.vnf import rendering
+from clickos_lab.vnf import xen_bench
 
 LEFT_MAC, LEFT_IP = '02:00:00:00:0a:77', '10.9.1.77'
 OTHER_MAC, OTHER_IP = '02:00:00:00:0a:78', '10.9.1.78'
@@ -18,8 +19,8 @@ PUBLIC = '10.9.2.64'
 REMOTE, FAR_IP = '10.8.0.0/24', '10.8.0.5'
 #: A subscriber of the BRAS without a session.
 SUBSCRIBER = '10.9.2.97'
-#: Beyond the MTU of a vif, which is 1,500: links take such frames.
-LINK_MTU = 9000
+#: Beyond the MTU of a configuration, which is 1,500: a vif takes at most this.
+LINK_MTU = 1900
 
 #: Values of properties, where those of the scenario do not fit.
 _PROPERTIES = {
@@ -36,11 +37,11 @@ _PROPERTIES = {
 _NUMBERS = itertools.count()
 
 
-class _Bench(bench.Bench):
-    """A bench with the values of properties that the duties need."""
+class _Values(bench.Bench):
+    """The values of properties that the duties need, and long links."""
 
-    def __init__(self, name, more):
-        super().__init__(name)
+    def __init__(self, name, more, *host):
+        super().__init__(name, *host)
         self._prefix += f'-{next(_NUMBERS)}'
         self.values = _PROPERTIES.get(name) or rendering.wanted(
             self.scenario)
@@ -52,10 +53,26 @@ class _Bench(bench.Bench):
 
     def _add_hosts(self, undo):
         super()._add_hosts(undo)
-        for index, interface in enumerate(self.interfaces):
-            for place, device in ((self.namespace(interface.cp), 'eth0'),
-                                  (self.namespace('vnf'), str(index))):
-                bench.ip('-n', place, 'link', 'set', device, 'mtu', LINK_MTU)
+        for interface in self.interfaces:
+            bench.ip('-n', self.namespace(interface.cp), 'link', 'set',
+                     'eth0', 'mtu', LINK_MTU)
+
+
+class _Program(_Values):
+    """A VNF in the program ``click``."""
+
+    def _connect(self, undo):
+        super()._connect(undo)
+        for index in range(len(self.interfaces)):
+            bench.ip('-n', self.namespace('vnf'), 'link', 'set', str(index),
+                     'mtu', LINK_MTU)
+
+
+class _Guest(_Values, xen_bench.XenBench):
+    """A VNF in a guest."""
+
+    def _vif(self, interface):
+        return {**super()._vif(interface), 'mtu': LINK_MTU}
 
 
 class Place:
@@ -65,9 +82,11 @@ class Place:
     :ivar right: a station at vif 1
     """
 
-    def __init__(self, name, undo, more=()):
+    def __init__(self, name, undo, more=(), host=None):
         self.name = name
-        self.vnf = undo.enter_context(_Bench(name, dict(more)))
+        made = _Guest(name, dict(more), host) if host \
+            else _Program(name, dict(more))
+        self.vnf = undo.enter_context(made)
         self._undo = undo
         ips = [i.ip for i in self.vnf.interfaces]
         macs = [i.mac for i in self.vnf.interfaces]
@@ -159,7 +178,11 @@ class Place:
 
 
 @contextlib.contextmanager
-def opened(name, **more):
-    """Start a VNF and its stations; remove everything."""
+def opened(name, host=None, **more):
+    """Start a VNF and its stations; remove everything.
+
+    :param host: of a guest; without one the program runs the VNF
+    :param more: values of properties
+    """
     with contextlib.ExitStack() as undo:
-        yield Place(name, undo, more)
+        yield Place(name, undo, more, host)

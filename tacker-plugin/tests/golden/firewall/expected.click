@@ -72,11 +72,13 @@ elementclass Fit {
         -> ICMPError($from, unreachable, needfrag, PMTU $mtu) -> [1]output;
 }
 
-// Packets for the function itself: it answers pings, of any length.
+// Packets for the function itself: it answers pings of any length, in
+// fragments of at most MTU bytes.
 elementclass Own {
+    $mtu |
     input -> IPReassembler(HIMEM 65536)
         -> kind :: IPClassifier(icmp type echo, -);
-    kind[0] -> ICMPPingResponder -> output;
+    kind[0] -> ICMPPingResponder -> IPFragmenter($mtu) -> output;
     kind[1] -> Discard;
 }
 
@@ -110,7 +112,7 @@ route :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP,
                       dst net $LEFT_NET, dst net $RIGHT_NET, -);
 received -> fw -> passed :: Counter -> sound :: Sound -> route;
 sound[1] -> route;
-route[0] -> for_us :: Counter -> Own -> back;
+route[0] -> for_us :: Counter -> Own($LEFT_MTU) -> back;
 route[3] -> no_route :: Counter -> Discard;
 
 // Leaving. The TTL is over, or a packet is too long: an ICMP error goes back.
