@@ -4,6 +4,7 @@
 from scapy import all as scapy
 
 from clickos_lab.duties import duty
+from clickos_lab.duties import forwarding
 from clickos_lab.duties import place as places
 
 _SECOND = '10.9.2.78'
@@ -118,3 +119,65 @@ def errors_from_outside(case, place):
     quoted = scapy.IP(bytes(found[scapy.ICMP].payload))
     case.assertEqual((places.LEFT_IP, 5140),
                      (quoted.src, quoted[scapy.UDP].sport))
+
+
+@duty.duty('errors from inside reach the outside', 'RFC 5508, REQ-5',
+           duty.TRANSLATORS)
+def errors_from_inside(case, place):
+    sent = place.open(sport=5141)
+    since = place.left.mark()
+    place.back(sent / scapy.Raw(b'no port'))
+    got = place.left.expect(_udp(places.LEFT_IP, 5141), 'answer', since)
+    since = place.right.mark()
+    place.send(scapy.IP(src=places.LEFT_IP, dst=places.RIGHT_IP)
+               / scapy.ICMP(type=3, code=3)
+               / scapy.Raw(bytes(got[scapy.IP])[:48]))
+    found = place.right.expect(
+        lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 3 and f, 'error',
+        since)
+    quoted = scapy.IP(bytes(found[scapy.ICMP].payload))
+    case.assertEqual(
+        (sent.dst, sent.dst, sent.dport),
+        (found[scapy.IP].src, quoted.dst, quoted[scapy.UDP].dport))
+
+
+@duty.duty('an ICMP error ends no mapping', 'RFC 4787, REQ-10',
+           duty.TRANSLATORS)
+def errors_end_nothing(case, place):
+    first = place.open(sport=5142)
+    errors_from_outside(case, place)
+    place.right.send_ip(
+        scapy.IP(src=places.RIGHT_IP, dst=first.dst)
+        / scapy.ICMP(type=3, code=3)
+        / scapy.Raw(bytes(scapy.IP(src=first.dst, dst=places.RIGHT_IP)
+                          / scapy.UDP(sport=first.dport,
+                                      dport=first.sport))), place.right_mac)
+    case.assertEqual(first.dport, place.open(sport=5142).dport)
+
+
+@duty.duty('TCP opened by both sides at once', 'RFC 5382, REQ-2',
+           duty.TRANSLATORS)
+def opens_from_both_sides(case, place):
+    sent = _syn(place, places.LEFT_IP, 5143, places.RIGHT_IP, place.left)
+    public, port = sent[scapy.IP].src, sent[scapy.TCP].sport
+    since = place.left.mark()
+    place.right.send_ip(
+        scapy.IP(src=places.RIGHT_IP, dst=public)
+        / scapy.TCP(sport=80, dport=port, flags='S'), place.right_mac)
+    found = place.left.expect(_tcp(places.LEFT_IP, 5143, 'S'), 'SYN', since)
+    case.assertEqual(80, found[scapy.TCP].sport)
+
+
+@duty.duty('a free port is kept', 'RFC 4787, REQ-3', ('nat',))
+def keeps_ports(case, place):
+    case.assertEqual(20042, place.open(sport=20042).dport)
+
+
+@duty.duty('pings through it, also long ones', 'RFC 5508, REQ-1',
+           duty.TRANSLATORS)
+def pings_through(_case, place):
+    for length, parts in ((8, None), (4000, scapy.fragment)):
+        words = bytes(length)
+        # the kernel's host puts fragments together
+        forwarding.ping(place, place.left, place.left_mac,
+                        place.vnf.address('right'), words, parts)
