@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a routed function does with frames of IPv6 at a vif.
 
-// Output 0: frames that are no IPv6. Output 1: IPv6; its priority tag (IEEE
-// 802.1Q, VLAN 0) is removed.
-elementclass Versions {
-    input -> type :: Classifier(12/86dd, 12/8100 14/0000%0fff 16/86dd, -);
-    type[0] -> [1]output;
-    type[1] -> VLANDecap -> [1]output;
-    type[2] -> output;
+// Frames that arrive, as FromVif of vif.click. Output 3: IPv6, for FromVif6.
+// A priority tag (IEEE 802.1Q, VLAN 0) is removed.
+elementclass FromDualVif {
+    $mac, $own |
+    input -> type :: Classifier(12/0800, 12/86dd, 12/0806,
+                                12/8100 14/0000%0fff);
+    type[0] -> Strip(14) -> CheckIPHeader -> output;
+    type[1] -> [3]output;
+    type[2] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
+    arp[1] -> [2]output;
+    type[3] -> VLANDecap -> type;
 }
 
 // Output 0: IPv6 packets with good headers, for this station alone, from

@@ -71,24 +71,24 @@ right_hops[1] -> ICMP6Error($LEFT_IP6, 3, 0) -> error_limit6;
 right_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0) -> error_limit6;
 
 // Arriving: answer and learn neighbors, take IPv4 and IPv6, drop the rest.
-FromDevice(0) -> left_in :: Counter -> left_type :: Versions;
-left_type[0] -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+FromDevice(0) -> left_in :: Counter
+    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP);
 left[0] -> left_sound :: Sound -> left_paint :: Paint(1) -> routes;
 left_sound[1] -> left_paint;
 left[1] -> left_out;
 left[2] -> [1]left_arp;
-left_type[1] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6);
+left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6);
 left6[0] -> routes6;
 left6[1] -> left_out;
 left6[2] -> [1]left_nd;
 
-FromDevice(1) -> right_in :: Counter -> right_type :: Versions;
-right_type[0] -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+FromDevice(1) -> right_in :: Counter
+    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP);
 right[0] -> right_sound :: Sound -> right_paint :: Paint(2) -> routes;
 right_sound[1] -> right_paint;
 right[1] -> right_out;
 right[2] -> [1]right_arp;
-right_type[1] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6);
+right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6);
 right6[0] -> routes6;
 right6[1] -> right_out;
 right6[2] -> [1]right_nd;
