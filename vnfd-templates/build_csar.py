@@ -22,6 +22,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 TYPES = HERE / 'clickos_types' / 'clickos_types.yaml'
 #: A copy of tacker_clickos/mgmt_driver.py, which never changes.
 SHIM = HERE / 'clickos_types' / 'mgmt_driver.py'
+#: Compound elements that configurations share.
+LIBRARY = HERE / 'library'
+_REQUIRE = re.compile(r'(?m)^require\(library ([a-z0-9-]+\.click)\);\n')
+_LICENSE = re.compile(r'// SPDX-License-Identifier: .*\n')
 _IMAGE = re.compile(r'(?m)^(\s*sw_image_data:\n\s*name: )(\S+)$')
 _POLICY = re.compile(r'(?m)^( *)artifact: (\w+)$')
 _ID = re.compile(r'(?m)^(\s*descriptor_id: )(\S+)$')
@@ -39,7 +43,9 @@ def collect(template, vnfd_id=None, image=None, checker=None):
     for path in sorted(template.rglob('*')):
         folder = path.relative_to(template).parts[0]
         if path.is_file() and folder in ('Definitions', 'Files'):
-            files[path.relative_to(template).as_posix()] = path.read_bytes()
+            files[path.relative_to(template).as_posix()] = (
+                configuration(path).encode() if path.suffix == '.click'
+                else path.read_bytes())
     files['Definitions/' + TYPES.name] = TYPES.read_bytes()
     files['Scripts/' + SHIM.name] = SHIM.read_bytes()
     entry = 'Definitions/%s.yaml' % template.name
@@ -53,6 +59,21 @@ def collect(template, vnfd_id=None, image=None, checker=None):
         files[entry] = _with_groups(entry, files, checker)
     files['TOSCA-Metadata/TOSCA.meta'] = _meta(entry, files)
     return files
+
+
+def configuration(path):
+    """Return a Click configuration with its libraries in their places.
+
+    A package holds all that its guests need.
+    """
+    def library(match):
+        found = LIBRARY / match[1]
+        if not found.is_file():
+            raise SystemExit('%s: %s: no such library, expected one of %s' % (
+                path, match[1],
+                ', '.join(sorted(f.name for f in LIBRARY.iterdir()))))
+        return _LICENSE.sub('', found.read_text(), count=1)
+    return _REQUIRE.sub(library, path.read_text())
 
 
 def _with_id(entry, content, vnfd_id):

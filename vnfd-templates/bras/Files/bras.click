@@ -3,7 +3,9 @@
 // right, the network. Users and passwords come by handlers. Sessions survive
 // a hot swap.
 
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP $SUBSCRIBERS);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 right_arp -> right_out;
@@ -18,30 +20,31 @@ server[0] -> left_out;
 to_left :: Null -> [1]server;
 
 // A session carries 1,492 bytes; longer packets are fragmented or refused.
-between :: IPFragmenter(1492) -> to_left;
+between :: Fit(1492, $RIGHT_IP) -> to_left;
 
-server[1] -> from_left :: CheckIPHeader
-    -> left_kind :: IPClassifier(
-        dst host $LEFT_IP and icmp type echo, dst host $LEFT_IP,
+server[1] -> CheckIPHeader -> left_sound :: Sound
+    -> from_left :: IPClassifier(
+        dst host $LEFT_IP and icmp, dst host $LEFT_IP,
         dst net $SUBSCRIBERS, -);
-left_kind[0] -> ICMPPingResponder -> to_left;
-left_kind[1] -> unknown :: Counter -> Discard;
-left_kind[2] -> left_ttl :: DecIPTTL -> between;
-left_kind[3] -> right_ttl :: DecIPTTL -> to_right;
-left_ttl[1] -> left_error :: ICMPError($LEFT_IP, timeexceeded) -> to_left;
-right_ttl[1] -> left_error;
+left_sound[1] -> from_left;
+from_left[0] -> left_own :: Own(1492) -> between;
+from_left[1] -> unknown :: Counter -> Discard;
+from_left[2] -> left_ttl :: Hop($LEFT_IP) -> between;
+from_left[3] -> right_ttl :: Hop($LEFT_IP) -> size :: Fit($RIGHT_MTU, $LEFT_IP)
+    -> to_right;
+left_ttl[1] -> to_left;
+right_ttl[1] -> to_left;
+size[1] -> to_left;
 
-from_right :: CheckIPHeader
-    -> right_kind :: IPClassifier(
-        src net $SUBSCRIBERS, dst host $RIGHT_IP and icmp type echo,
-        dst net $SUBSCRIBERS, -);
-right_kind[0] -> foreign :: Counter -> Discard;
-right_kind[1] -> ICMPPingResponder -> to_right;
-right_kind[2] -> ttl :: DecIPTTL -> between;
-right_kind[3] -> unknown;
-ttl[1] -> ICMPError($RIGHT_IP, timeexceeded) -> to_right;
-between[1] -> ICMPError($RIGHT_IP, unreachable, needfrag, PMTU 1492)
-    -> back :: IPClassifier(dst net $SUBSCRIBERS, -);
+from_right :: IPClassifier(
+    src net $SUBSCRIBERS, dst host $RIGHT_IP and icmp,
+    dst net $SUBSCRIBERS, -);
+from_right[0] -> foreign :: Counter -> Discard;
+from_right[1] -> right_own :: Own($RIGHT_MTU) -> size;
+from_right[2] -> ttl :: Hop($RIGHT_IP) -> between;
+from_right[3] -> unknown;
+ttl[1] -> to_right;
+between[1] -> back :: IPClassifier(dst net $SUBSCRIBERS, -);
 back[0] -> to_left;
 back[1] -> to_right;
 
@@ -50,8 +53,8 @@ FromDevice(0) -> left_in :: Counter
 left_type[0] -> [0]server;
 left_type[1] -> [0]server;
 
-FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $SUBSCRIBERS $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> from_right;
+FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $SUBSCRIBERS);
+right[0] -> right_sound :: Sound -> from_right;
+right_sound[1] -> from_right;
+right[1] -> right_out;
+right[2] -> [1]right_arp;

@@ -4,8 +4,10 @@
 // comes from there (IPComp with DEFLATE, RFC 3173 and RFC 2394). A second
 // compressor, or a machine with IPComp, is the other end.
 
-left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC, ANNOUNCE $LEFT_IP);
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
@@ -14,45 +16,41 @@ to_left :: GetIPAddress(16) -> left_arp;
 to_right :: StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
 
 // A packet is compressed before it is fragmented (RFC 3173, section 2.1).
-from_left :: CheckIPHeader
-    -> left_kind :: IPClassifier(
-        dst host $LEFT_IP and icmp type echo, dst host $LEFT_IP,
-        dst net $REMOTE, -);
-left_kind[0] -> ICMPPingResponder -> to_left;
-left_kind[1] -> unknown :: Counter -> Discard;
-left_kind[2] -> left_ttl :: DecIPTTL -> compress :: IPCompress
-    -> size :: IPFragmenter(1500) -> to_right;
-left_kind[3] -> left_ttl_plain :: DecIPTTL -> to_right;
-left_late :: ICMPError($LEFT_IP, timeexceeded) -> to_left;
-left_ttl[1] -> left_late;
-left_ttl_plain[1] -> left_late;
-size[1] -> ICMPError($LEFT_IP, unreachable, needfrag, PMTU 1500) -> to_left;
+from_left :: IPClassifier(
+    dst host $LEFT_IP and icmp, dst host $LEFT_IP, dst net $REMOTE, -);
+from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
+from_left[1] -> unknown :: Counter -> Discard;
+from_left[2] -> left_ttl :: Hop($LEFT_IP) -> compress :: IPCompress
+    -> size :: Fit($RIGHT_MTU, $LEFT_IP) -> to_right;
+from_left[3] -> left_ttl_plain :: Hop($LEFT_IP) -> size;
+left_ttl[1] -> to_left;
+left_ttl_plain[1] -> to_left;
+size[1] -> to_left;
 
 // Whole packets have at most 1,480 bytes of payload again, as left sent them.
-from_right :: CheckIPHeader
-    -> right_kind :: IPClassifier(
-        dst host $RIGHT_IP and icmp type echo, dst host $RIGHT_IP,
-        src net $REMOTE and dst net $LEFT_NET, dst net $LEFT_NET, -);
-right_kind[0] -> ICMPPingResponder -> to_right;
-right_kind[1] -> unknown;
-right_kind[2] -> IPReassembler -> decompress :: IPDecompress
-    -> right_ttl :: DecIPTTL -> whole :: IPFragmenter(1500) -> to_left;
-right_kind[3] -> right_ttl_plain :: DecIPTTL -> to_left;
-right_kind[4] -> unknown;
+from_right :: IPClassifier(
+    dst host $RIGHT_IP and icmp, dst host $RIGHT_IP,
+    src net $REMOTE and dst net $LEFT_NET, dst net $LEFT_NET, -);
+from_right[0] -> right_own :: Own($RIGHT_MTU) -> to_right;
+from_right[1] -> unknown;
+from_right[2] -> IPReassembler -> decompress :: IPDecompress
+    -> right_ttl :: Hop($RIGHT_IP) -> whole :: Fit($LEFT_MTU, $RIGHT_IP)
+    -> to_left;
+from_right[3] -> right_ttl_plain :: Hop($RIGHT_IP) -> whole;
+from_right[4] -> unknown;
 decompress[1] -> broken :: Counter -> Discard;
-right_late :: ICMPError($RIGHT_IP, timeexceeded) -> to_right;
-right_ttl[1] -> right_late;
-right_ttl_plain[1] -> right_late;
-whole[1] -> Discard;
+right_ttl[1] -> to_right;
+right_ttl_plain[1] -> to_right;
+whole[1] -> to_right;
 
-FromDevice(0) -> left_in :: Counter
-    -> left_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
-left_type[1] -> [1]left_arp;
-left_type[2] -> Strip(14) -> from_left;
+FromDevice(0) -> left_in :: Counter -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+left[0] -> left_sound :: Sound -> from_left;
+left_sound[1] -> from_left;
+left[1] -> left_out;
+left[2] -> [1]left_arp;
 
-FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> from_right;
+FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+right[0] -> right_sound :: Sound -> from_right;
+right_sound[1] -> from_right;
+right[1] -> right_out;
+right[2] -> [1]right_arp;

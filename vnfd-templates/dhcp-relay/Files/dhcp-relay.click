@@ -3,7 +3,9 @@
 // right (server). A request gets the address of left as giaddr and goes to
 // the server; an answer goes to the clients by broadcast.
 
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP $LEFT_IP);
 left_out :: Queue(256) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(256) -> right_tx :: Counter -> ToDevice(1);
 right_arp -> right_out;
@@ -16,25 +18,26 @@ left_type[1] -> Strip(14) -> CheckIPHeader
     -> StripIPHeader -> Strip(8)
     // a request of an Ethernet host that no other agent has relayed
     -> asks :: Classifier(0/01 1/0106 24/00000000) -> CheckLength(1400)
-    // 20 requests a second at most: broadcasts cost a server more
-    -> rate :: RatedSplitter(20) -> requests :: Counter
+    // 20 requests a second at most: broadcasts cost a server more. 400 at
+    // once, so that a hundred clients may boot together.
+    -> rate :: RatedSplitter(20, BURST_SIZE 400) -> requests :: Counter
     -> StoreIPAddress($LEFT_IP, 24) -> StoreData(3, \<01>)
     -> UDPIPEncap($RIGHT_IP, 67, $SERVER, 67) -> to_server ::
     StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
 rate[1] -> too_many :: Counter -> Discard;
 
 FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC, $LEFT_IP $RIGHT_MAC)
-    -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> CheckIPHeader
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $LEFT_IP);
+right[1] -> right_out;
+right[2] -> [1]right_arp;
+right[0] -> right_sound :: Sound
     -> kind :: IPClassifier(src host $SERVER and dst host $LEFT_IP and udp
                             and src port 67 and dst port 67,
-                            dst host $LEFT_IP and icmp type echo);
+                            icmp and (dst host $LEFT_IP or dst host $RIGHT_IP));
+right_sound[1] -> kind;
 kind[0] -> CheckUDPHeader -> StripIPHeader -> Strip(8)
     -> Classifier(0/02 1/0106) -> answers :: Counter
     -> UDPIPEncap($LEFT_IP, 67, 255.255.255.255, 68)
     -> EtherEncap(0x0800, $LEFT_MAC, ff:ff:ff:ff:ff:ff) -> left_out;
 // a server looks for the address before it leases from this network
-kind[1] -> ICMPPingResponder -> to_server;
+kind[1] -> Own($RIGHT_MTU) -> to_server;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transparent DNS filter. vif 0 is left (clients), vif 1 is right. Questions
 // that contain a blocked name are dropped. A name is given as DNS writes it:
-// a byte with the length in front of each label. Write the list to
-// blocked.config.
+// a byte with the length in front of each label, in upper or lower case (RFC
+// 4343). Write the list to blocked.config.
+
+require(library payload.click);
 
 right_out :: Queue(1024) -> ToDevice(1);
 FromDevice(1) -> to_left :: Counter -> Queue(1024) -> ToDevice(0);
 
-FromDevice(0) -> to_right :: Counter -> type :: Classifier(12/0800, -);
+FromDevice(0) -> to_right :: Counter -> type :: Payload;
 type[1] -> right_out;
-type[0] -> MarkIPHeader(14)
-    -> kind :: IPClassifier(dst port 53 and (tcp or udp), -);
+type[0] -> kind :: IPClassifier(dst port 53 and (tcp or udp), -);
 kind[1] -> right_out;
 kind[0] -> questions :: Counter
-    -> blocked :: StringMatcher("\<07>blocked\<07>invalid") -> right_out;
+    -> blocked :: StringMatcher("\<07>blocked\<07>invalid", NOCASE true)
+    -> right_out;
 blocked[1] -> dropped :: Counter -> Discard;

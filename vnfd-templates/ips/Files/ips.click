@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Intrusion detection and prevention, transparent. vif 0 is left, vif 1 is
-// right. A packet of either direction that contains a signature is an alert:
+// right. A frame of either direction that contains a signature is an alert:
 // it is logged, at most ten a second, and dropped or passed. Write the
 // signatures to signatures.config.
+
+require(library payload.click);
 
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
@@ -17,10 +19,8 @@ action[0] -> Discard;
 action[1] -> clean;
 
 FromDevice(0) -> left_in :: Counter -> Paint(0)
-    -> left_type :: Classifier(12/0800, -);
-left_type[0] -> MarkIPHeader(14) -> signatures;
-left_type[1] -> right_out;
+    -> left_type :: Payload -> signatures;
+left_type[1] -> signatures;
 FromDevice(1) -> right_in :: Counter -> Paint(1)
-    -> right_type :: Classifier(12/0800, -);
-right_type[0] -> MarkIPHeader(14) -> signatures;
-right_type[1] -> left_out;
+    -> right_type :: Payload -> signatures;
+right_type[1] -> signatures;

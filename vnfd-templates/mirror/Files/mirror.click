@@ -6,6 +6,12 @@ out :: Queue(1024) -> sent :: Counter -> ToDevice(0);
 FromDevice(0) -> received :: Counter
     -> type :: Classifier(12/0806 20/0001, 12/0800);
 type[0] -> ARPResponder($PORT_IP $PORT_MAC) -> out;
+
+// It announces its address, and asks no neighbor.
+announced :: ARPQuerier($PORT_IP, $PORT_MAC, ANNOUNCE $PORT_IP) -> out;
+Idle -> announced;
+Idle -> [1]announced;
+
 type[1] -> MarkIPHeader(14) -> CheckIPHeader(OFFSET 14)
     -> kind :: IPClassifier(icmp type echo, tcp or udp);
 kind[0] -> ICMPPingResponder -> EtherMirror -> out;

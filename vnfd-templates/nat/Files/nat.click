@@ -3,16 +3,21 @@
 // is right. Flows of left get the address PUBLIC, which all guests share, and
 // a port of this guest's PORTS. State survives a hot swap.
 
-left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC, ANNOUNCE $LEFT_IP);
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP $PUBLIC);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
 right_arp -> right_out;
 
-// Output 0 is to right, output 1 is to left.
+// Output 0 is to right, output 1 is to left. An inside address and port has
+// one public port, whatever it talks to. FILTERING says who reaches it.
 public :: IPRewriterPatterns(public $PUBLIC $PORTS - -);
-flows :: IPRewriter(pattern public 0 1, drop, MAPPING_CAPACITY $FLOWS);
+flows :: IPRewriter(pattern public 0 1, bound 1 0 $FILTERING,
+                    pattern public 2 1, bound 1 2,
+                    MAPPING_CAPACITY $FLOWS, ENDPOINTS true);
 pings :: ICMPPingRewriter(pattern public 0 1, drop, MAPPING_CAPACITY 1024);
 errors :: ICMPRewriter(flows pings);
 
@@ -20,32 +25,50 @@ errors :: ICMPRewriter(flows pings);
 // opens the data connection's flow.
 ftp :: FTPPortMapper(flows, flows, 0);
 
-from_left :: CheckIPHeader
-    -> left_own :: IPClassifier(dst host $LEFT_IP and icmp type echo,
-                                dst host $LEFT_IP or dst host $RIGHT_IP
-                                    or dst host $PUBLIC, -);
-left_own[0] -> ICMPPingResponder -> left_arp;
-left_own[1] -> Discard;
-left_own[2] -> left_kind :: IPClassifier(tcp dst port ftp, tcp or udp,
-                                         icmp type echo, icmp, -);
+// Packets that leave. An error about one of them quotes its new addresses, so
+// it goes through the flows, too.
+to_right :: Fit($RIGHT_MTU, $LEFT_IP) -> GetIPAddress(16)
+    -> hop :: StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
+to_left :: Fit($LEFT_MTU, $RIGHT_IP) -> GetIPAddress(16)
+    -> left_hop :: StaticIPLookup($LEFT_NET 0, 0.0.0.0/0 $LEFT_GW 0)
+    -> left_arp;
+to_right[1] -> errors;
+to_left[1] -> errors;
+
+// Fragments are put together first, since only the first has ports (RFC 4787,
+// REQ-14). An inside host reaches another one by its public port (REQ-9): the
+// packet goes through the flows twice.
+from_left :: IPClassifier(
+    dst host $LEFT_IP or dst host $RIGHT_IP,
+    dst host $PUBLIC and (tcp or udp), dst host $PUBLIC, -);
+from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
+from_left[1] -> hairpin_hop :: Hop($LEFT_IP) -> [2]flows;
+from_left[2] -> left_own;
+from_left[3] -> left_hop_count :: Hop($LEFT_IP)
+    -> left_kind :: IPClassifier(tcp dst port ftp, tcp or udp,
+                                 icmp type echo, icmp, -);
+hairpin_hop[1] -> to_left;
+left_hop_count[1] -> to_left;
 left_kind[0] -> ftp -> [0]flows;
 left_kind[1] -> [0]flows;
 left_kind[2] -> [0]pings;
 left_kind[3] -> errors;
 left_kind[4] -> unknown :: Counter -> Discard;
+flows[2] -> [3]flows;
 
-from_right :: CheckIPHeader
-    -> right_kind :: IPClassifier(dst host $PUBLIC and (tcp or udp),
-                                  dst host $PUBLIC and icmp type echo-reply,
-                                  dst host $PUBLIC and icmp, -);
-right_kind[0] -> [1]flows;
-right_kind[1] -> [1]pings;
-right_kind[2] -> errors;
-right_kind[3] -> unknown;
+from_right :: IPClassifier(
+    dst host $PUBLIC and (tcp or udp), dst host $PUBLIC and icmp type echo-reply,
+    dst host $RIGHT_IP or dst host $PUBLIC and icmp type echo,
+    dst host $PUBLIC and icmp, -);
+from_right[0] -> right_hop :: Hop($RIGHT_IP) -> [1]flows;
+from_right[1] -> ping_hop :: Hop($RIGHT_IP) -> [1]pings;
+from_right[2] -> right_own :: Own($RIGHT_MTU) -> to_right;
+from_right[3] -> error_hop :: Hop($RIGHT_IP) -> errors;
+from_right[4] -> unknown;
+right_hop[1] -> to_right;
+ping_hop[1] -> to_right;
+error_hop[1] -> to_right;
 
-to_right :: DecIPTTL -> GetIPAddress(16)
-    -> hop :: StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
-to_left :: DecIPTTL -> left_arp;
 flows[0] -> to_right;
 flows[1] -> to_left;
 pings[0] -> to_right;
@@ -53,17 +76,16 @@ pings[1] -> to_left;
 errors -> side :: IPClassifier(dst net $LEFT_NET, -);
 side[0] -> to_left;
 side[1] -> to_right;
-to_left[1] -> Discard;
-to_right[1] -> Discard;
 
-FromDevice(0) -> left_in :: Counter
-    -> left_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
-left_type[1] -> [1]left_arp;
-left_type[2] -> Strip(14) -> from_left;
+FromDevice(0) -> left_in :: Counter -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+left[0] -> left_sound :: Sound -> from_left;
+left_sound[1] -> left_whole :: IPReassembler -> from_left;
+left[1] -> left_out;
+left[2] -> [1]left_arp;
 
 FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $PUBLIC $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> from_right;
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $PUBLIC);
+right[0] -> right_sound :: Sound -> from_right;
+right_sound[1] -> right_whole :: IPReassembler -> from_right;
+right[1] -> right_out;
+right[2] -> [1]right_arp;

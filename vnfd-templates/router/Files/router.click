@@ -4,8 +4,11 @@
 // Write further routes to routes.extra: NETWORK/LENGTH GATEWAY OUTPUT, where
 // output 1 is left and output 2 is right; routes6.add takes those of IPv6.
 
-left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+require(library vif6.click);
+
+left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC, ANNOUNCE $LEFT_IP);
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
@@ -15,13 +18,13 @@ routes :: RadixIPLookup($LEFT_IP/32 0, $RIGHT_IP/32 0,
                         $LEFT_NET 1, $RIGHT_NET 2, 0.0.0.0/0 3);
 
 // For the router itself: it answers pings, and nothing else is open.
-routes[0] -> own :: IPClassifier(icmp type echo, icmp, -);
-own[0] -> ICMPPingResponder -> routes;
-own[1] -> Discard;
-own[2] -> ICMPError($LEFT_IP, unreachable, port) -> errors :: Counter
-    -> routes;
+// Errors of all kinds: at most 100 a second, 50 at once.
+error_limit :: RatedSplitter(100, BURST_SIZE 50) -> errors :: Counter -> routes;
+routes[0] -> own :: IPClassifier(icmp, -);
+own[0] -> Own($LEFT_MTU) -> routes;
+own[1] -> ICMPError($LEFT_IP, unreachable, port) -> error_limit;
 routes[3] -> no_route :: Counter
-    -> ICMPError($LEFT_IP, unreachable, net) -> errors;
+    -> ICMPError($LEFT_IP, unreachable, net) -> error_limit;
 
 // Leaving. A color tells the vif that a packet came by: one that leaves by
 // the same vif gets its sender a redirect.
@@ -29,61 +32,63 @@ routes[1] -> DropBroadcasts -> left_same :: PaintTee(1)
     -> left_options :: IPGWOptions($LEFT_IP) -> FixIPSrc($LEFT_IP)
     -> left_ttl :: DecIPTTL -> left_size :: IPFragmenter($LEFT_MTU)
     -> left_arp;
-left_same[1] -> ICMPError($LEFT_IP, redirect, host) -> errors;
-left_options[1] -> ICMPError($LEFT_IP, parameterproblem) -> errors;
-left_ttl[1] -> left_expired :: ICMPError($LEFT_IP, timeexceeded) -> errors;
+left_same[1] -> ICMPError($LEFT_IP, redirect, host) -> error_limit;
+left_options[1] -> ICMPError($LEFT_IP, parameterproblem) -> error_limit;
+left_ttl[1] -> left_expired :: ICMPError($LEFT_IP, timeexceeded) -> error_limit;
 left_size[1] -> ICMPError($LEFT_IP, unreachable, needfrag,
-                          PMTU $LEFT_MTU) -> errors;
+                          PMTU $LEFT_MTU) -> error_limit;
 
 routes[2] -> DropBroadcasts -> right_same :: PaintTee(2)
     -> right_options :: IPGWOptions($RIGHT_IP) -> FixIPSrc($RIGHT_IP)
     -> right_ttl :: DecIPTTL -> right_size :: IPFragmenter($RIGHT_MTU)
     -> right_arp;
-right_same[1] -> ICMPError($RIGHT_IP, redirect, host) -> errors;
-right_options[1] -> ICMPError($RIGHT_IP, parameterproblem) -> errors;
-right_ttl[1] -> ICMPError($LEFT_IP, timeexceeded) -> errors;
+right_same[1] -> ICMPError($RIGHT_IP, redirect, host) -> error_limit;
+right_options[1] -> ICMPError($RIGHT_IP, parameterproblem) -> error_limit;
+right_ttl[1] -> ICMPError($LEFT_IP, timeexceeded) -> error_limit;
 right_size[1] -> ICMPError($LEFT_IP, unreachable, needfrag,
-                           PMTU $RIGHT_MTU) -> errors;
+                           PMTU $RIGHT_MTU) -> error_limit;
 
 // IPv6: neighbors instead of ARP, and no fragments. Without addresses of its
 // own (::) nothing has a route.
-left_nd :: IP6NDSolicitor($LEFT_IP6, $LEFT_MAC) -> left_out;
-right_nd :: IP6NDSolicitor($RIGHT_IP6, $RIGHT_MAC) -> right_out;
+left_nd :: IP6NDSolicitor($LEFT_IP6, $LEFT_MAC, ANNOUNCE true) -> left_out;
+right_nd :: IP6NDSolicitor($RIGHT_IP6, $RIGHT_MAC, ANNOUNCE true) -> right_out;
 routes6 :: LookupIP6Route($LEFT_IP6/128 0, $RIGHT_IP6/128 0,
                           $LEFT_NET6 1, $RIGHT_NET6 2, ::/0 3, ::/128 3);
 routes6[0] -> own6 :: ICMP6PingResponder -> routes6;
-own6[1] -> ICMP6Error($LEFT_IP6, 1, 4) -> errors6 :: Counter -> routes6;
-routes6[3] -> no_route6 :: Counter -> ICMP6Error($LEFT_IP6, 1, 0) -> errors6;
+error_limit6 :: RatedSplitter(100, BURST_SIZE 50) -> errors6 :: Counter
+    -> routes6;
+own6[1] -> ICMP6Error($LEFT_IP6, 1, 4) -> error_limit6;
+routes6[3] -> no_route6 :: Counter -> ICMP6Error($LEFT_IP6, 1, 0) -> error_limit6;
 
 routes6[1] -> left_hops :: DecIP6HLIM -> left_size6 :: IP6Fragmenter($LEFT_MTU)
     -> left_nd;
-left_hops[1] -> ICMP6Error($LEFT_IP6, 3, 0) -> errors6;
-left_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0) -> errors6;
+left_hops[1] -> ICMP6Error($RIGHT_IP6, 3, 0) -> error_limit6;
+left_size6[1] -> ICMP6Error($RIGHT_IP6, 2, 0) -> error_limit6;
 
 routes6[2] -> right_hops :: DecIP6HLIM
     -> right_size6 :: IP6Fragmenter($RIGHT_MTU) -> right_nd;
-right_hops[1] -> ICMP6Error($LEFT_IP6, 3, 0) -> errors6;
-right_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0) -> errors6;
+right_hops[1] -> ICMP6Error($LEFT_IP6, 3, 0) -> error_limit6;
+right_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0) -> error_limit6;
 
-// Arriving: answer and learn ARP, take IPv4, drop the rest.
+// Arriving: answer and learn neighbors, take IPv4 and IPv6, drop the rest.
 FromDevice(0) -> left_in :: Counter
-    -> left_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800,
-                               12/86dd 20/3a 54/87, 12/86dd 20/3a 54/88,
-                               12/86dd);
-left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
-left_type[1] -> [1]left_arp;
-left_type[2] -> Strip(14) -> CheckIPHeader -> Paint(1) -> routes;
-left_type[3] -> IP6NDAdvertiser($LEFT_IP6/128 $LEFT_MAC) -> left_out;
-left_type[4] -> [1]left_nd;
-left_type[5] -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> routes6;
+    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP);
+left[0] -> left_sound :: Sound -> left_paint :: Paint(1) -> routes;
+left_sound[1] -> left_paint;
+left[1] -> left_out;
+left[2] -> [1]left_arp;
+left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6);
+left6[0] -> routes6;
+left6[1] -> left_out;
+left6[2] -> [1]left_nd;
 
 FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800,
-                               12/86dd 20/3a 54/87, 12/86dd 20/3a 54/88,
-                               12/86dd);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> CheckIPHeader -> Paint(2) -> routes;
-right_type[3] -> IP6NDAdvertiser($RIGHT_IP6/128 $RIGHT_MAC) -> right_out;
-right_type[4] -> [1]right_nd;
-right_type[5] -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> routes6;
+    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP);
+right[0] -> right_sound :: Sound -> right_paint :: Paint(2) -> routes;
+right_sound[1] -> right_paint;
+right[1] -> right_out;
+right[2] -> [1]right_arp;
+right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6);
+right6[0] -> routes6;
+right6[1] -> right_out;
+right6[2] -> [1]right_nd;

@@ -6,41 +6,51 @@
 // admits the attempts of a second at once: a client that opens connections
 // together, or just after a foreign attempt, waits for no retransmission.
 
+require(library payload.click);
+
+// A limit for each class. Output 0: within it; output 1: beyond.
+elementclass Limits {
+    $rate |
+    input[0] -> s0 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
+    input[1] -> s1 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
+    input[2] -> s2 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
+    input[3] -> s3 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
+    input[4] -> s4 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
+    input[5] -> s5 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
+    input[6] -> s6 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
+    input[7] -> s7 :: RatedSplitter($rate, BURST_DURATION 1s) -> output;
+    s0[1] -> [1]output; s1[1] -> [1]output; s2[1] -> [1]output;
+    s3[1] -> [1]output; s4[1] -> [1]output; s5[1] -> [1]output;
+    s6[1] -> [1]output; s7[1] -> [1]output;
+}
+
 right_out :: Queue(1024) -> ToDevice(1);
 FromDevice(1) -> to_left :: Counter -> Queue(1024) -> ToDevice(0);
 
-FromDevice(0) -> to_right :: Counter -> type :: Classifier(12/0800, -);
-type[1] -> right_out;
-type[0] -> MarkIPHeader(14) -> kind :: IPClassifier(syn and not ack, -);
+// The color tells the place of the IPv4 header, and so of the source address.
+kind :: IPClassifier(syn and not ack, -);
+FromDevice(0) -> to_right :: Counter -> places :: HeaderPlaces;
+places[0] -> MarkIPHeader(14) -> kind;
+places[1] -> MarkIPHeader(18) -> Paint(1) -> kind;
+places[2] -> MarkIPHeader(22) -> Paint(2) -> kind;
+places[3] -> MarkIPHeader(26) -> Paint(3) -> kind;
+places[4] -> right_out;
 kind[1] -> right_out;
-kind[0] -> attempts :: Counter -> source :: HashSwitch(26, 4);
+kind[0] -> attempts :: Counter -> color :: PaintSwitch;
+
+color[0] -> plain :: HashSwitch(26, 4);
+color[1] -> tagged :: HashSwitch(30, 4);
+color[2] -> deep :: HashSwitch(34, 4);
+color[3] -> deepest :: HashSwitch(38, 4);
+sources :: Limits($SOURCE_ATTEMPTS);
+plain[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+tagged[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+deep[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+deepest[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
 
 limit :: RatedSplitter(100, BURST_DURATION 1s) -> passed :: Counter
     -> right_out;
 dropped :: Counter -> Discard;
 limit[1] -> limited :: Counter -> dropped;
-
-source[0] -> s0 :: RatedSplitter($SOURCE_ATTEMPTS, BURST_DURATION 1s)
-    -> limit;
-s0[1] -> dropped;
-source[1] -> s1 :: RatedSplitter($SOURCE_ATTEMPTS, BURST_DURATION 1s)
-    -> limit;
-s1[1] -> dropped;
-source[2] -> s2 :: RatedSplitter($SOURCE_ATTEMPTS, BURST_DURATION 1s)
-    -> limit;
-s2[1] -> dropped;
-source[3] -> s3 :: RatedSplitter($SOURCE_ATTEMPTS, BURST_DURATION 1s)
-    -> limit;
-s3[1] -> dropped;
-source[4] -> s4 :: RatedSplitter($SOURCE_ATTEMPTS, BURST_DURATION 1s)
-    -> limit;
-s4[1] -> dropped;
-source[5] -> s5 :: RatedSplitter($SOURCE_ATTEMPTS, BURST_DURATION 1s)
-    -> limit;
-s5[1] -> dropped;
-source[6] -> s6 :: RatedSplitter($SOURCE_ATTEMPTS, BURST_DURATION 1s)
-    -> limit;
-s6[1] -> dropped;
-source[7] -> s7 :: RatedSplitter($SOURCE_ATTEMPTS, BURST_DURATION 1s)
-    -> limit;
-s7[1] -> dropped;
+sources[0] -> limit;
+sources[1] -> dropped;

@@ -2,7 +2,9 @@
 // VXLAN tunnel end point (RFC 7348). vif 0 is left, a network whose frames
 // travel to PEER. vif 1 is right, the network that carries the tunnel.
 
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 right_arp -> right_out;
@@ -16,15 +18,16 @@ FromDevice(0) -> left_in :: Counter -> size :: CheckLength(1464)
 size[1] -> too_long :: Counter -> Discard;
 
 FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> CheckIPHeader
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+right[1] -> right_out;
+right[2] -> [1]right_arp;
+right[0] -> right_sound :: Sound
     -> kind :: IPClassifier(src host $PEER and dst host $RIGHT_IP and udp
                             and dst port 4789,
-                            dst host $RIGHT_IP and icmp type echo, -);
+                            dst host $RIGHT_IP and icmp, -);
+right_sound[1] -> kind;
 kind[0] -> CheckUDPHeader -> StripIPHeader -> Strip(8)
     -> tunnel :: VXLANDecap($VNI) -> left_out;
-kind[1] -> ICMPPingResponder -> to_right;
+kind[1] -> Own($RIGHT_MTU) -> to_right;
 kind[2] -> unknown :: Counter -> Discard;
 tunnel[1] -> other :: Counter -> Discard;

@@ -3,8 +3,10 @@
 // gateway to the networks of the peers. vif 1 is right, the network that
 // carries the tunnel. Peers and the private key come by handlers.
 
-left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC);
-right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC);
+require(library vif.click);
+
+left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC, ANNOUNCE $LEFT_IP);
+right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
@@ -16,43 +18,42 @@ wg :: WireGuard($RIGHT_IP, 51820);
 
 // The tunnel carries 1,420 bytes, as other ends of WireGuard expect: 1,500
 // less an IP, a UDP and WireGuard's header, its tag, and room for IPv6.
-from_left :: CheckIPHeader
-    -> left_kind :: IPClassifier(
-        dst host $LEFT_IP and icmp type echo, dst host $LEFT_IP,
-        src net $LEFT_NET, -);
-left_kind[0] -> ICMPPingResponder -> to_left;
-left_kind[1] -> unknown :: Counter -> Discard;
-left_kind[2] -> left_ttl :: DecIPTTL -> size :: IPFragmenter(1420)
+from_left :: IPClassifier(
+    dst host $LEFT_IP and icmp, dst host $LEFT_IP, src net $LEFT_NET, -);
+from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
+from_left[1] -> unknown :: Counter -> Discard;
+from_left[2] -> left_ttl :: Hop($LEFT_IP) -> size :: Fit(1420, $LEFT_IP)
     -> tunnel_tx :: Counter -> [0]wg;
-left_kind[3] -> unknown;
-left_ttl[1] -> ICMPError($LEFT_IP, timeexceeded) -> errors :: Counter
-    -> to_left;
-size[1] -> ICMPError($LEFT_IP, unreachable, needfrag, PMTU 1420) -> errors;
+from_left[3] -> unknown;
+left_ttl[1] -> errors :: Counter -> to_left;
+size[1] -> errors;
 
-from_right :: CheckIPHeader
-    -> right_kind :: IPClassifier(
-        dst host $RIGHT_IP and udp and dst port 51820,
-        dst host $RIGHT_IP and icmp type echo, -);
-right_kind[0] -> [1]wg;
-right_kind[1] -> ICMPPingResponder -> to_right;
-right_kind[2] -> unknown;
+from_right :: IPClassifier(
+    dst host $RIGHT_IP and udp and dst port 51820,
+    dst host $RIGHT_IP and icmp, -);
+from_right[0] -> [1]wg;
+from_right[1] -> right_own :: Own($RIGHT_MTU) -> to_right;
+from_right[2] -> unknown;
 
 wg[0] -> to_right;
 wg[1] -> tunnel_rx :: Counter -> inner :: CheckIPHeader
     -> inner_kind :: IPClassifier(dst net $LEFT_NET, -);
 inner[1] -> other :: Counter -> Discard;
-inner_kind[0] -> right_ttl :: DecIPTTL -> to_left;
+inner_kind[0] -> right_ttl :: Hop($LEFT_IP)
+    -> left_fit :: Fit($LEFT_MTU, $LEFT_IP) -> to_left;
 inner_kind[1] -> other;
-right_ttl[1] -> Discard;
+// Errors go back through the tunnel.
+right_ttl[1] -> size;
+left_fit[1] -> size;
 
-FromDevice(0) -> left_in :: Counter
-    -> left_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
-left_type[1] -> [1]left_arp;
-left_type[2] -> Strip(14) -> from_left;
+FromDevice(0) -> left_in :: Counter -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+left[0] -> left_sound :: Sound -> from_left;
+left_sound[1] -> from_left;
+left[1] -> left_out;
+left[2] -> [1]left_arp;
 
-FromDevice(1) -> right_in :: Counter
-    -> right_type :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800);
-right_type[0] -> ARPResponder($RIGHT_IP $RIGHT_MAC) -> right_out;
-right_type[1] -> [1]right_arp;
-right_type[2] -> Strip(14) -> from_right;
+FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+right[0] -> right_sound :: Sound -> from_right;
+right_sound[1] -> from_right;
+right[1] -> right_out;
+right[2] -> [1]right_arp;

@@ -136,6 +136,11 @@ impl Table {
         entry.mac.filter(|_| fresh).map(|mac| (mac, entry.live_ns))
     }
 
+    /// True if there is an entry for `ip`.
+    pub fn contains(&self, ip: Ipv4Addr) -> bool {
+        self.by_ip.contains_key(&ip)
+    }
+
     fn is_expired(&self, live_ns: u64, now: u64) -> bool {
         let timeout = self.bounds.timeout_ns;
         timeout > 0 && live_ns.saturating_add(timeout) < now

@@ -11,6 +11,7 @@ extern crate alloc;
 #[cfg(any(test, feature = "os"))]
 extern crate std;
 
+mod announcements;
 mod arp_table;
 mod carried;
 mod classify;

@@ -67,6 +67,11 @@ def integration(state):
         _rust_tests(state), _python_tests(state, 'devstack/lab', 'as_root'),
         _program('vnfs', timeout_s=900, places=(
             'devstack/lab', 'tacker-plugin', 'interfaces')),
+        *(_program('duties', *more, name='-'.join(['duties', *kind]),
+                   timeout_s=1800, places=(
+                       'devstack/lab', 'tacker-plugin', 'interfaces',
+                       'cosmos/python'))
+          for kind, more in (([], []), (['guest'], ['--guest']))),
         _program('xen', timeout_s=7200), _cloud('--everything')]
 
 

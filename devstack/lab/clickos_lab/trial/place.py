@@ -19,11 +19,11 @@ import time
 
 from clickos_lab import bare_host
 from clickos_lab import errors
-from clickos_lab import paths
 from clickos_lab import pings
 from clickos_lab import processes
 from clickos_lab import say
 from clickos_lab import shell
+from clickos_lab.vnf import csar
 from clickos_lab.vnf import http_server
 
 GUEST = 'firewall'
@@ -31,7 +31,6 @@ GUEST = 'firewall'
 _SIDES = (('left', '10.9.1', 1, 'client'), ('right', '10.9.2', 2, 'server'))
 SERVER_IP = '10.9.2.9'
 OPEN = 'allow all'
-_TEMPLATE = paths.REPO / 'vnfd-templates/firewall/Files/firewall.click'
 _PATIENCE_S = 20
 #: Seconds after which a request without an answer counts as blocked.
 _REFUSED_S = 1
@@ -212,8 +211,8 @@ def configuration():
         f'${side.upper()}_{name} {value}'
         for side, network, segment, _ in _SIDES
         for name, value in (('IP', f'{network}.1'), ('MAC', _mac(segment)),
-                            ('NET', f'{network}.0/24')))
-    return f'define({values});\n{_TEMPLATE.read_text()}'
+                            ('NET', f'{network}.0/24'), ('MTU', '1500')))
+    return f'define({values});\n{csar.configuration(GUEST)}'
 
 
 def guest_file():

@@ -1,12 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """The catalogue's folders, and the packages that are built of them."""
 
+import importlib.util
 import sys
 
 from clickos_lab import paths
 from clickos_lab import shell
 
 TEMPLATES = paths.REPO / 'vnfd-templates'
+
+
+def files(name):
+    """Return {name in the package: bytes} of a VNF."""
+    return _builder().collect(TEMPLATES / name)
+
+
+def configuration(name):
+    """Return a VNF's Click configuration, as its package has it."""
+    return files(name)[f'Files/{name}.click'].decode()
+
+
+def _builder():
+    """Return the module ``build_csar.py``, which is a program."""
+    path = TEMPLATES / 'build_csar.py'
+    spec = importlib.util.spec_from_file_location('build_csar', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def names():

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make csars``: builds the package of every VNF and checks what is in it."""
+"""``make csars``: builds the package of every VNF and checks what is in it.
+
+It also draws the graph of each, and writes the table of its duties.
+"""
 
 import tempfile
 
+from clickos_lab.duties import readme
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.vnf import csar
@@ -18,6 +22,8 @@ def run(state, _arguments):
     for name in csar.names():
         check(name)
         (graphs / f'{name}.svg').write_text(picture(name))
+        manual = csar.TEMPLATES / name / 'README.md'
+        manual.write_text(readme.updated(manual.read_text(), name))
         target = folder / f'{name}.csar'
         csar.build(name, target, '--click-check',
                    programs.path('click-check'))
@@ -43,9 +49,10 @@ def check(name):
 
 def picture(name):
     """Return the graph of a VNF's configuration as SVG."""
-    vdu = rendering.vdu(name)
-    path = csar.TEMPLATES / name / 'Files' / vdu.configuration.file_name
-    return _output('click-pretty', path)
+    with tempfile.NamedTemporaryFile('w', suffix='.click') as file:
+        file.write(csar.configuration(name))
+        file.flush()
+        return _output('click-pretty', file.name)
 
 
 def _output(program, *arguments):

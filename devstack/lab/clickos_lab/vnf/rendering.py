@@ -3,12 +3,10 @@
 
 import importlib.util
 import pathlib
-import shutil
 import tempfile
 
 from tacker_clickos.clickgen import document
 from tacker_clickos.clickgen import prelude
-from tacker_clickos import mgmt_driver
 from tacker_clickos.vnfd import loader
 from tacker_clickos.vnfd import values
 
@@ -20,10 +18,10 @@ FLAVOUR = 'simple'
 def vdu(name):
     """Return the model.Vdu of a VNF with one VDU."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(csar.TEMPLATES / name, folder, dirs_exist_ok=True)
-        scripts = pathlib.Path(folder, 'Scripts')
-        scripts.mkdir()
-        shutil.copy(mgmt_driver.__file__, scripts)
+        for path, content in csar.files(name).items():
+            target = pathlib.Path(folder, path)
+            target.parent.mkdir(exist_ok=True)
+            target.write_bytes(content)
         (found,) = loader.load(folder, FLAVOUR).vdus.values()
     return found
 

@@ -7,6 +7,7 @@ the keystoneauth adapter are replaced, with their signatures.
 
 import base64
 import functools
+import importlib.util
 import json as json_module
 import pathlib
 import shutil
@@ -25,7 +26,6 @@ from oslo_utils import uuidutils
 from tacker import objects
 
 from tacker_clickos import conf
-from tacker_clickos import mgmt_driver
 from tacker_clickos import vim
 
 ROOT = pathlib.Path(__file__).resolve().parents[4]
@@ -42,11 +42,20 @@ PROJECT = '0d4f6b9ec1a84d0fa0f6c8b0c31d5b11'
 
 def build_package(target, template='firewall'):
     """Lay out a package as Tacker extracts it."""
-    shutil.copytree(TEMPLATES / template, target, dirs_exist_ok=True)
-    shutil.copy(TEMPLATES / 'clickos_types' / 'clickos_types.yaml',
-                target / 'Definitions')
-    (target / 'Scripts').mkdir(exist_ok=True)
-    shutil.copy(mgmt_driver.__file__, target / 'Scripts')
+    for name, content in build_csar().collect(TEMPLATES / template).items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+@functools.cache
+def build_csar():
+    """Return the module ``build_csar.py``, which is a program."""
+    spec = importlib.util.spec_from_file_location(
+        'build_csar', TEMPLATES / 'build_csar.py')
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class TestCase(unittest.TestCase):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package builder, and what Tacker's own reader says of its packages."""
 
-import importlib.util
 import logging
 import pathlib
 import shutil
@@ -20,10 +19,7 @@ from tacker_clickos import mgmt_driver
 from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
 
-_SPEC = importlib.util.spec_from_file_location(
-    'build_csar', base.TEMPLATES / 'build_csar.py')
-build_csar = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(build_csar)
+build_csar = base.build_csar()
 
 
 class CsarTest(base.TestCase):
@@ -114,6 +110,21 @@ class CsarTest(base.TestCase):
             csar = self.work / 'each.csar'
             build_csar.main([str(path), str(csar), '--fresh-id'])
             self.assertTrue(self.onboard(csar)[0]['descriptor_id'])
+
+    def test_configurations_have_their_libraries(self):
+        text = build_csar.collect(base.TEMPLATES / 'nat')[
+            'Files/nat.click'].decode()
+        self.assertNotIn('require', text)
+        self.assertLess(text.index('elementclass FromVif'),
+                        text.index(':: FromVif'))
+        self.assertEqual(1, text.count('SPDX'))
+
+    def test_a_library_that_is_missing_is_named(self):
+        path = self.work / 'wrong.click'
+        path.write_text('require(library nothing.click);\nIdle;\n')
+        with self.assertRaisesRegex(SystemExit,
+                                    'nothing.click: no such library.*vif'):
+            build_csar.configuration(path)
 
     def test_the_mgmt_driver_is_the_installed_one(self):
         with zipfile.ZipFile(self.build()) as csar:

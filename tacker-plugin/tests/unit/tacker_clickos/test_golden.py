@@ -62,8 +62,8 @@ class GoldenTest(base.TestCase):
             self.assertRegex(text, r'\btype: %s\b' % type_)
 
     def test_the_template_keeps_its_line_numbers(self):
-        template = (base.TEMPLATES / 'firewall' / 'Files' /
-                    'firewall.click').read_text()
+        template = base.build_csar().configuration(
+            base.TEMPLATES / 'firewall' / 'Files' / 'firewall.click')
         config = self.render(GOLDEN / 'firewall').config
         self.assertTrue(config.endswith('\n# 1 "firewall.click"\n'
                                         + template))

@@ -4,6 +4,7 @@
 mod chunks;
 mod counts;
 mod delta;
+mod endpoints;
 mod id;
 mod index;
 mod keys;

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 
 use super::chunks::Chunks;
 use super::delta::Delta;
+use super::endpoints::{Endpoint, Endpoints};
 use super::id::FlowId;
 use super::index::{At, Index};
 use super::keys::Keys;
@@ -90,6 +91,8 @@ pub struct FlowTable {
     counts: Vec<u32>,
     /// How sequence numbers of some flows have moved, in both directions.
     shifts: BTreeMap<u32, [Shift; 2]>,
+    /// The endpoints of flows whose mapping does not depend on the other side.
+    endpoints: Option<Box<Endpoints>>,
 }
 
 impl FlowTable {
@@ -106,6 +109,7 @@ impl FlowTable {
             maps: 0,
             counts: Vec::new(),
             shifts: BTreeMap::new(),
+            endpoints: None,
         }
     }
 
@@ -127,6 +131,21 @@ impl FlowTable {
         u16::try_from(self.counts.len() + count).ok()?;
         self.counts.resize(self.counts.len() + count, 0);
         Some(first)
+    }
+
+    /// From now on, endpoints of flows of these maps are known.
+    pub fn track_endpoints(&mut self, maps: core::ops::Range<u16>) {
+        self.endpoints = Some(Box::new(Endpoints::new(self.keys, maps)));
+    }
+
+    /// The public address and port of an inside one, if they are tracked.
+    pub fn public_of(&self, map: u16, inside: Endpoint) -> Option<Endpoint> {
+        self.endpoints.as_ref()?.public_of(map, inside)
+    }
+
+    /// The inside address and port of a public one, if they are tracked.
+    pub fn inside_of(&self, map: u16, public: Endpoint) -> Option<Endpoint> {
+        self.endpoints.as_ref()?.inside_of(map, public)
     }
 
     /// How many flows an owner has.
@@ -238,6 +257,11 @@ impl FlowTable {
             None if self.make_room(times, now_ns) => self.free.pop()?,
             None => return None,
         };
+        let endpoints = self.endpoints.as_mut();
+        if endpoints.is_some_and(|ends| ends.add(flow.map, &flow.ids).is_none()) {
+            self.free.push(slot);
+            return None;
+        }
         self.flows[slot] = Flow {
             list: ListId::NONE,
             ..flow
@@ -283,6 +307,9 @@ impl FlowTable {
         let flow = &mut self.flows[slot];
         let list = core::mem::replace(&mut flow.list, ListId::NONE);
         self.counts[usize::from(flow.owner)] -= 1;
+        if let Some(endpoints) = &mut self.endpoints {
+            endpoints.remove(flow.map, &flow.ids);
+        }
         self.order.unlink(list, slot);
         self.free.push(slot);
         if !self.shifts.is_empty() {
@@ -414,6 +441,8 @@ impl FlowTable {
     pub fn set_keys(&mut self, keys: Keys) {
         if self.used == 0 {
             self.keys = keys;
+            let endpoints = self.endpoints.as_ref();
+            self.endpoints = endpoints.map(|ends| Box::new(ends.rekeyed(keys)));
         }
     }
 

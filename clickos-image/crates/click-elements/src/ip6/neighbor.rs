@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of neighbor discovery (RFC 4861).
+use core::net::Ipv6Addr;
+
 use click_wire::ether;
 
 use super::{Address, ETHERTYPE, HEADER, HOP_LIMIT, ICMP6, emit, transport_checksum};
@@ -19,8 +21,15 @@ pub struct Neighbor {
 
 pub const SOLICITATION: u8 = 135;
 pub const ADVERTISEMENT: u8 = 136;
-/// From a router, and asked for.
-pub const ROUTER_SOLICITED: u8 = 0xc0;
+/// Flags of advertisements: from a router, asked for, replaces a known address.
+pub const ROUTER: u8 = 0x80;
+pub const SOLICITED: u8 = 0x40;
+pub const OVERRIDE: u8 = 0x20;
+/// The group of all nodes, and its Ethernet address.
+pub const ALL_NODES: (Address, [u8; 6]) = (
+    Address(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1)),
+    [0x33, 0x33, 0, 0, 0, 1],
+);
 /// Type, code, checksum, flags, target.
 const FIXED: usize = 24;
 /// With the option for one Ethernet address.
@@ -50,6 +59,18 @@ impl Neighbor {
             target: Address::at(&message[8..])?,
             link: link_option(&message[FIXED..], message[0]),
         })
+    }
+
+    /// The advertisement of a router's own address that nothing asked for (RFC 4861, section 7.2.6).
+    pub fn announcement(ip: Address, mac: [u8; 6]) -> Self {
+        Self {
+            kind: ADVERTISEMENT,
+            flags: ROUTER | OVERRIDE,
+            source: ip,
+            destination: ALL_NODES.0,
+            target: ip,
+            link: Some(mac),
+        }
     }
 
     /// Writes the frame, of `FRAME` bytes.

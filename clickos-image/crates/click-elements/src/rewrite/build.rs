@@ -192,6 +192,10 @@ pub fn build(a: &mut Args<'_>, kind: Kind) -> Built {
         Some(true)
     };
     let reply = a.opt::<ByteAnno>("REPLY_ANNO");
+    let endpoints = match kind {
+        Kind::Ip => a.or("ENDPOINTS", false),
+        _ => Some(false),
+    };
     let reap_ns = either(a, ["REAP_TIME", "REAP_INTERVAL"], REAP_NS);
     let (flows, capacity) = capacity?;
     // the keys become random when the element is initialized
@@ -207,6 +211,7 @@ pub fn build(a: &mut Args<'_>, kind: Kind) -> Built {
             destination: destination?,
             reply: reply?.map(|anno| anno.0),
         },
+        endpoints: endpoints?,
         reap_ns: reap_ns?,
         first_owner: 0,
         first_map: 0,

@@ -55,6 +55,8 @@ pub struct Rewriter {
     pub(super) timeouts: AllTimeouts,
     pub(super) clocks: Clocks,
     pub(super) annos: Annos,
+    /// Mappings do not depend on the other side (RFC 4787, REQ-1).
+    pub(super) endpoints: bool,
     pub(super) reap_ns: u64,
     pub(super) first_owner: u16,
     pub(super) first_map: u16,
@@ -93,18 +95,42 @@ impl Rewriter {
     ) -> Result<(FlowId, Outputs), u16> {
         let kind = self.kind;
         let taken = |id: &FlowId| {
-            kind.settle(*id)
-                .is_none_or(|id| table.find_id(&id.reverse(), map).is_some())
+            let is_taken = |id: FlowId| table.find_id(&id.reverse(), map).is_some();
+            let public = (id.source, id.sport);
+            table.inside_of(map, public).is_some() || kind.settle(*id).is_none_or(is_taken)
         };
+        let public = table.public_of(map, (id.source, id.sport));
+        let as_before = public.map(|(source, sport)| FlowId {
+            source,
+            sport,
+            ..id
+        });
         let decided = match &mut self.inputs[input].spec {
-            Spec::Drop | Spec::Named(_) => return Err(DROP),
+            Spec::Drop | Spec::Named(..) => return Err(DROP),
             Spec::Pass(port) => return Err(*port),
             Spec::Keep(outputs) => Some((id, *outputs)),
+            Spec::Bound(outputs) => {
+                let inside = table.inside_of(map, (id.destination, id.dport));
+                inside.map(|(destination, dport)| {
+                    let new = FlowId {
+                        destination,
+                        dport,
+                        ..id
+                    };
+                    (new, *outputs)
+                })
+            }
+            Spec::Pattern(_, outputs) | Spec::Mapper(_, Some(outputs)) if as_before.is_some() => {
+                as_before.map(|new| (new, *outputs))
+            }
             Spec::Pattern(pattern, outputs) => {
                 let new = pattern.rewrite(id, draw, taken);
                 new.map(|new| (new, *outputs))
             }
-            Spec::Mapper(mapper) => mapper.borrow_mut().rewrite(id, map, draw, &taken),
+            Spec::Mapper(mapper, outputs) => {
+                let new = mapper.borrow_mut().rewrite(id, map, draw, &taken);
+                new.map(|(new, own)| (new, outputs.unwrap_or(own)))
+            }
         };
         decided.ok_or(DROP)
     }
@@ -131,7 +157,7 @@ impl Rewriter {
                 table.insert(flow, self.clocks.of(self.kind, &flow), now_ns)
             }),
         };
-        let drops = matches!(self.inputs[input].spec, Spec::Drop);
+        let drops = matches!(self.inputs[input].spec, Spec::Drop | Spec::Bound(_));
         self.inputs[input].failures += u64::from(opened.is_none() && !drops);
         opened.ok_or(DROP)
     }
@@ -318,7 +344,7 @@ impl Rewriter {
         }
         let spec = Spec::parse(value, view.ports().1, view.surroundings());
         match spec.map_err(HandlerError::rejected)? {
-            Spec::Named(_) => Err(HandlerError::rejected(
+            Spec::Named(..) => Err(HandlerError::rejected(
                 "a mapper cannot be set while the router runs",
             )),
             spec => on_write(self, move |me, _| me.set_spec(input, spec)),

@@ -41,18 +41,25 @@ impl Rewriter {
 
     /// Puts the element of its name into a specification.
     pub(super) fn resolve(&mut self, ctx: &mut Context<'_>, input: usize) -> Result<(), String> {
-        let Spec::Named(name) = &self.inputs[input].spec else {
+        let Spec::Named(name, outputs) = &self.inputs[input].spec else {
             return Ok(());
         };
+        let outputs = *outputs;
         let mapper = match ctx.peer(name, mapper::of) {
             None => return Err(format!("input spec {input}: unknown specification")),
             Some(None) => return Err(format!("input spec {input}: element is not an IPMapper")),
             Some(Some(mapper)) => mapper,
         };
-        if let Some(port) = mapper.borrow().beyond(ctx.outputs()) {
+        if self.endpoints && outputs.is_none() {
+            return Err(format!(
+                "input spec {input}: with ENDPOINTS a mapper needs FOUTPUT ROUTPUT"
+            ));
+        }
+        let beyond = mapper.borrow().beyond(ctx.outputs());
+        if let Some(port) = beyond.filter(|_| outputs.is_none()) {
             return Err(format!("input spec {input}: there is no output {port}"));
         }
-        self.inputs[input].spec = Spec::Mapper(mapper);
+        self.inputs[input].spec = Spec::Mapper(mapper, outputs);
         Ok(())
     }
 
@@ -61,6 +68,9 @@ impl Rewriter {
         let flows = Rc::clone(&self.flows);
         let mut table = flows.borrow_mut();
         self.first_map = table.add_maps(2)?;
+        if self.endpoints {
+            table.track_endpoints(self.first_map..self.first_map + 2);
+        }
         self.first_owner = table.add_owners(self.inputs.len())?;
         self.clocks = Clocks::register(&self.timeouts, &mut table)?;
         Some(())

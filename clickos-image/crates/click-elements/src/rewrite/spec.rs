@@ -17,9 +17,11 @@ pub enum Spec {
     /// It is remembered as it is.
     Keep(Outputs),
     Pattern(Pattern, Outputs),
-    /// An element decides, which has this name.
-    Named(String),
-    Mapper(Shared),
+    /// It goes to the inside endpoint of its destination, if there is one; else it is dropped.
+    Bound(Outputs),
+    /// An element decides, which has this name; the outputs are its own unless they are given.
+    Named(String, Option<Outputs>),
+    Mapper(Shared, Option<Outputs>),
 }
 
 impl Spec {
@@ -34,10 +36,15 @@ impl Spec {
         match kind.as_str() {
             "pass" | "passthrough" | "nochange" => pass(rest, ports),
             "keep" => outputs(rest, ports).map(Self::Keep),
+            "bound" => bound(rest, ports),
             "drop" | "discard" if rest.is_empty() => Ok(Self::Drop),
             "drop" | "discard" => Err(format!("syntax error, expected \"{kind}\"")),
             "pattern" | "xpattern" => pattern(rest, ports, at),
-            name if rest.is_empty() => Ok(Self::Named(name.to_string())),
+            name if rest.is_empty() => Ok(Self::Named(name.to_string(), None)),
+            name if rest.len() == 2 => {
+                let outputs = outputs(rest, ports).map_err(|_| "unknown specification")?;
+                Ok(Self::Named(name.to_string(), Some(outputs)))
+            }
             _ => Err("unknown specification".into()),
         }
     }
@@ -53,6 +60,20 @@ fn pass(rest: &[String], ports: usize) -> Result<Spec, String> {
     match u16::try_from(output) {
         Ok(port) if usize::from(port) < ports => Ok(Spec::Pass(port)),
         _ => Err(no_output(output, ports)),
+    }
+}
+
+/// Outputs, and how packets of unknown flows are filtered (RFC 4787, section 5).
+fn bound(rest: &[String], ports: usize) -> Result<Spec, String> {
+    let (ends, filter) = rest.split_at(rest.len().min(2));
+    let outputs = outputs(ends, ports)?;
+    match filter {
+        [] => Ok(Spec::Bound(outputs)),
+        [word] if word == "endpoint-independent" => Ok(Spec::Bound(outputs)),
+        [word] if word == "address-and-port-dependent" => Ok(Spec::Drop),
+        _ => Err("bad filtering, expected endpoint-independent or \
+                  address-and-port-dependent"
+            .into()),
     }
 }
 
@@ -82,8 +103,9 @@ impl core::fmt::Display for Spec {
             Self::Drop => f.write_str("<drop>"),
             Self::Pass(_) => f.write_str("<nochange>"),
             Self::Keep(_) => f.write_str("<keep>"),
+            Self::Bound(_) => f.write_str("<bound>"),
             Self::Pattern(pattern, _) => pattern.fmt(f),
-            Self::Named(_) | Self::Mapper(_) => f.write_str("<mapper>"),
+            Self::Named(..) | Self::Mapper(..) => f.write_str("<mapper>"),
         }
     }
 }

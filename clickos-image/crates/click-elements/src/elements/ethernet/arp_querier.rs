@@ -3,15 +3,17 @@
 //!
 //! # Synopsis
 //! `ARPQuerier(IP, ETH [, CAPACITY, ENTRY_CAPACITY, ENTRY_PACKET_CAPACITY, CAPACITY_SLIM_FACTOR, TIMEOUT, TABLE,
-//! POLL_TIMEOUT, BROADCAST, BROADCAST_POLL])` or `ARPQuerier(NAME, ...)` with a name that stands for both. IP and ETH are
+//! POLL_TIMEOUT, BROADCAST, BROADCAST_POLL, ANNOUNCE])` or `ARPQuerier(NAME, ...)` with a name that stands for both. IP and ETH are
 //! this host's; `IP/PREFIX` also gives the broadcast address, as BROADCAST does. At most CAPACITY packets (default 2048)
 //! wait; when there are more, one in CAPACITY_SLIM_FACTOR (default 2), the oldest entries' first, is dropped.
 //! ENTRY_PACKET_CAPACITY may wait for one address (default 0: no limit of its own). There are ENTRY_CAPACITY entries
 //! (default 0: the router's limit of table entries), good for TIMEOUT (default 5 min, 0: forever). TABLE names an
 //! `ARPTable` that is used instead, with its limits. A known address is asked for again after POLL_TIMEOUT (default 1 min,
-//! 0: never), by broadcast with BROADCAST_POLL (default false).
+//! 0: never), by broadcast with BROADCAST_POLL (default false). ANNOUNCE is a list of prefixes. The
+//! element announces their first 1,024 addresses as this host's (RFC 5227): at the start, after 2 and 4 s, and then each minute.
 //! # Ports
-//! 2/1-2, push. Input 0 takes IP packets with their destination annotation set, input 1 frames with ARP replies.
+//! 2/1-2, push. Input 0 takes IP packets with their destination annotation set, input 1 frames with ARP replies and requests.
+//! A request updates the sender's entry, and makes one if it asks for IP (RFC 826).
 //! Output 0 sends frames; queries go to output 1 if it is connected. Packets for an unknown address wait until it
 //! is known; ten queries a second are sent for it at first, then one every two seconds.
 //! # Handlers
@@ -26,9 +28,11 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 
 use click_core::anno;
+use click_core::text::{split_words, unquote};
 use click_core::value::Verbatim;
 use click_wire::{arp, ether};
 
+use crate::announcements::Addresses;
 use crate::arp_table::{self, ARPTable, Bounds, Shared, Table};
 use crate::prelude::*;
 
@@ -49,6 +53,7 @@ pub static ELEMENT: Class = Class {
         keyword("POLL_TIMEOUT"),
         keyword("BROADCAST"),
         keyword("BROADCAST_POLL"),
+        keyword("ANNOUNCE"),
     ],
     handlers: &[
         arp_table::table::<ARPQuerier>(),
@@ -102,6 +107,7 @@ fn build(a: &mut Args<'_>) -> Built {
         a.opt::<Ipv4Addr>("BROADCAST"),
         a.or("BROADCAST_POLL", false),
     );
+    let announced = announced(a);
     let prefix = prefix?;
     Some(Box::new(ARPQuerier {
         ip: prefix.address,
@@ -111,10 +117,19 @@ fn build(a: &mut Args<'_>) -> Built {
         poll_ns: poll?.ns,
         table: Rc::new(RefCell::new(Table::new(bounds?))),
         shared: shared?,
+        announced: announced?,
         queries: 0,
         responses: 0,
         drops: 0,
     }))
+}
+
+/// The addresses of ANNOUNCE.
+fn announced(a: &mut Args<'_>) -> Option<Addresses> {
+    let text = a.or("ANNOUNCE", String::new())?;
+    let words = split_words(&unquote(&text));
+    let prefixes = words.iter().map(|word| a.parse("ANNOUNCE", word));
+    prefixes.collect::<Option<_>>().map(Addresses::new)
 }
 
 fn broadcast_of(prefix: Prefix) -> Option<Ipv4Addr> {
@@ -131,6 +146,7 @@ struct ARPQuerier {
     table: Shared,
     /// The element whose table it is, if it is not its own.
     shared: Option<String>,
+    announced: Addresses,
     queries: u64,
     responses: u64,
     drops: u64,
@@ -149,23 +165,43 @@ enum Way {
 impl ARPQuerier {
     /// Asks for the address of `packet`'s destination.
     fn query(&mut self, ctx: &mut Context<'_>, about: &Asked, to: [u8; 6]) {
-        let Some(mut packet) = ctx.pool().alloc(ether::HEADER + arp::LENGTH) else {
+        let Some(mut packet) = self.request(ctx, self.ip, about.ip, to) else {
             return;
         };
-        let request = arp::Repr {
-            operation: arp::REQUEST,
-            sender_mac: self.mac,
-            sender_ip: self.ip,
-            target_mac: [0; 6],
-            target_ip: about.ip,
-        };
-        request.emit_frame(self.mac, to, packet.data_mut());
-        packet.set_mac_offset(0);
-        packet.set_network(ether::HEADER, arp::LENGTH);
         packet.set_timestamp_ns(about.timestamp_ns);
         packet.anno_mut().set_u16(anno::VLAN_TCI, about.vlan);
         self.queries += 1;
         ctx.push_one(ctx.outputs() - 1, packet);
+    }
+
+    fn request(
+        &self,
+        ctx: &mut Context<'_>,
+        sender_ip: Ipv4Addr,
+        target_ip: Ipv4Addr,
+        to: [u8; 6],
+    ) -> Option<Packet> {
+        let mut packet = ctx.pool().alloc(ether::HEADER + arp::LENGTH)?;
+        let request = arp::Repr {
+            operation: arp::REQUEST,
+            sender_mac: self.mac,
+            sender_ip,
+            target_mac: [0; 6],
+            target_ip,
+        };
+        request.emit_frame(self.mac, to, packet.data_mut());
+        packet.set_mac_offset(0);
+        packet.set_network(ether::HEADER, arp::LENGTH);
+        Some(packet)
+    }
+
+    /// Announces what is due.
+    fn announce(&mut self, ctx: &mut Context<'_>) {
+        for ip in self.announced.due(ctx.now_ns()) {
+            if let Some(packet) = self.request(ctx, ip, ip, ether::BROADCAST) {
+                ctx.push_one(ctx.outputs() - 1, packet);
+            }
+        }
     }
 
     fn output_port(&self, ip: Ipv4Addr, now: u64) -> Way {
@@ -254,10 +290,25 @@ impl ARPQuerier {
         let Some(Ok(reply)) = is_arp.then(|| arp::Repr::parse(&frame[ether::HEADER..])) else {
             return;
         };
-        self.responses += 1;
-        if reply.operation == arp::REPLY && !ether::is_group(reply.sender_mac) {
+        let learns = match reply.operation {
+            arp::REPLY => {
+                self.responses += 1;
+                true
+            }
+            arp::REQUEST => self.learns_of(&reply),
+            _ => false,
+        };
+        if learns && !ether::is_group(reply.sender_mac) {
             self.learn(ctx, reply.sender_ip, reply.sender_mac);
         }
+    }
+
+    /// True if a request tells the address of its sender: of a known one, or of one that asks for us (RFC 826).
+    fn learns_of(&self, request: &arp::Repr) -> bool {
+        let sender = request.sender_ip;
+        let is_host = !(sender.is_unspecified() || sender.is_broadcast() || sender.is_multicast());
+        let asks = request.target_ip == self.ip || self.table.borrow().contains(sender);
+        is_host && sender != self.ip && asks
     }
 
     fn learn(&mut self, ctx: &mut Context<'_>, ip: Ipv4Addr, mac: [u8; 6]) {
@@ -287,6 +338,16 @@ impl Asked {
 part!(ARPQuerier, table: Shared);
 
 impl ARPQuerier {
+    /// The timer is for what is due first: old entries of its own table, or announcements.
+    fn set_timer(&self, ctx: &mut Context<'_>) {
+        let table = self.table.borrow();
+        let expiry = self.shared.is_none().then(|| table.next_expiry(ctx.now_ns()));
+        let due = [expiry.flatten(), self.announced.due_ns()];
+        if let Some(at) = due.into_iter().flatten().min() {
+            ctx.set_timer(at.max(ctx.now_ns()));
+        }
+    }
+
     /// Packets that were dropped here or while they waited.
     fn all_drops(&self) -> u64 {
         self.drops + self.table.borrow().drops()
@@ -301,7 +362,7 @@ impl ARPQuerier {
 impl Element for ARPQuerier {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let Some(name) = &self.shared else {
-            self.run_timer(ctx);
+            self.set_timer(ctx);
             return Ok(());
         };
         let table = ctx.peer(name, |e| {
@@ -310,16 +371,17 @@ impl Element for ARPQuerier {
         });
         let missing = || format!("TABLE: \"{name}\" is not an ARPTable");
         self.table = table.flatten().ok_or_else(missing)?;
+        self.set_timer(ctx);
         Ok(())
     }
 
-    /// Old entries of its own table go.
+    /// Old entries of its own table go, and its addresses are announced.
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
-        let mut table = self.table.borrow_mut();
-        table.expire(ctx.now_ns());
-        if let Some(at) = table.next_expiry(ctx.now_ns()) {
-            ctx.set_timer(at);
+        self.announce(ctx);
+        if self.shared.is_none() {
+            self.table.borrow_mut().expire(ctx.now_ns());
         }
+        self.set_timer(ctx);
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, port: usize, mut batch: Batch) {
@@ -341,6 +403,7 @@ impl Element for ARPQuerier {
             return;
         }
         (self.queries, self.responses, self.drops) = (old.queries, old.responses, old.drops);
+        self.announced.take_from(&old.announced);
         let own = self.shared.is_none() && old.shared.is_none();
         if own && self.table.borrow().is_empty() {
             self.table

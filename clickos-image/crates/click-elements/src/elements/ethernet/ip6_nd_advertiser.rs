@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `IP6NDAdvertiser(PREFIX [PREFIX ...] ETH, ...)`: questions for an address in a PREFIX are answered with ETH; the longest
-//! prefix wins.
+//! prefix wins. A question of a host that has no address yet (duplicate address detection) is answered to all nodes.
 //! # Ports
 //! 1/1, agnostic. Takes whole frames; those it has no answer for are dropped, as are wrong and routed ones.
 //! # Handlers
@@ -14,7 +14,7 @@ use click_core::Surroundings;
 use click_core::text::split_words;
 use click_wire::ether;
 
-use crate::ip6::neighbor::{ADVERTISEMENT, FRAME, Neighbor, ROUTER_SOLICITED, SOLICITATION};
+use crate::ip6::neighbor::{ALL_NODES, FRAME, Neighbor, SOLICITATION, SOLICITED};
 use crate::ip6::{Address, Prefix6};
 use crate::prelude::*;
 
@@ -76,16 +76,16 @@ impl IP6NDAdvertiser {
         let question = Neighbor::parse(frame).filter(|n| n.kind == SOLICITATION)?;
         let mac = self.lookup(question.target)?;
         let asker = ether::Repr::parse(frame).ok()?.source;
-        let answer = Neighbor {
-            kind: ADVERTISEMENT,
-            flags: ROUTER_SOLICITED,
-            source: question.target,
-            destination: question.source,
-            target: question.target,
-            link: Some(mac),
+        let mut answer = Neighbor::announcement(question.target, mac);
+        // RFC 4861, section 7.2.4
+        let to = if question.source.0.is_unspecified() {
+            ALL_NODES.1
+        } else {
+            (answer.flags, answer.destination) = (answer.flags | SOLICITED, question.source);
+            asker
         };
         let mut packet = ctx.pool().alloc(FRAME)?;
-        answer.emit(mac, asker, packet.data_mut());
+        answer.emit(mac, to, packet.data_mut());
         packet.set_mac_offset(0);
         Some(packet)
     }

@@ -2,10 +2,11 @@
 //! Puts Ethernet headers in front of IPv6 packets; finds the addresses with neighbor discovery.
 //!
 //! # Synopsis
-//! `IP6NDSolicitor(IP, ETH)`: this host's addresses, mandatory.
+//! `IP6NDSolicitor(IP, ETH [, ANNOUNCE])`: this host's addresses, mandatory. With ANNOUNCE (default false) the
+//! element announces them to all nodes (RFC 4861, section 7.2.6). It does so at the start, after 2 and 4 s, and then each minute.
 //! # Ports
 //! 2/1-2, push. Input 0 takes IPv6 packets with their destination annotation set, input 1
-//! frames with neighbor advertisements. Output 0 sends frames; questions go to output 1 if it is
+//! frames with neighbor advertisements and solicitations. A solicitation says its sender's addresses (RFC 4861, section 7.2.3). Output 0 sends frames; questions go to output 1 if it is
 //! connected. One packet waits for an address that is not known; the next one takes its place and
 //! asks again. The element solicits a known address again after a minute and forgets it after two.
 //! At most as many addresses as the router's limit of table entries are known.
@@ -19,7 +20,8 @@ use core::net::Ipv6Addr;
 use click_core::memory::Growth;
 use click_wire::ether;
 
-use crate::ip6::neighbor::{ADVERTISEMENT, FRAME, Neighbor, SOLICITATION};
+use crate::announcements::Schedule;
+use crate::ip6::neighbor::{ADVERTISEMENT, ALL_NODES, FRAME, Neighbor, OVERRIDE, SOLICITATION};
 use crate::ip6::{Address, ETHERTYPE};
 use crate::prelude::*;
 
@@ -28,7 +30,7 @@ pub static ELEMENT: Class = Class {
     ports: "2/1-2",
     processing: "h/h",
     flow: "xy/x",
-    args: &[mandatory("IP"), mandatory("ETH")],
+    args: &[mandatory("IP"), mandatory("ETH"), keyword("ANNOUNCE")],
     handlers: &[
         read("table", |me: &mut IP6NDSolicitor, _| Ok(me.table_text())),
         read("stats", |me, _| {
@@ -39,9 +41,11 @@ pub static ELEMENT: Class = Class {
         }),
     ],
     build: |a| {
-        let (ip, mac) = (a.need("IP"), a.need::<EtherAddr>("ETH"));
+        let (ip, mac) = (a.need::<Address>("IP"), a.need::<EtherAddr>("ETH"));
+        let announces = a.or("ANNOUNCE", false)?;
         Some(Box::new(IP6NDSolicitor {
             ip: ip?,
+            announced: (announces && !ip?.0.is_unspecified()).then(Schedule::default),
             mac: mac?.0,
             limit: a.environment().limits.table_entries,
             growth: Growth::default(),
@@ -69,6 +73,7 @@ struct Entry {
 
 struct IP6NDSolicitor {
     ip: Address,
+    announced: Option<Schedule>,
     mac: [u8; 6],
     limit: usize,
     growth: Growth,
@@ -105,6 +110,24 @@ impl IP6NDSolicitor {
         ctx.push_one(ctx.outputs() - 1, packet);
     }
 
+    /// Announces the address if that is due; returns when it is due next.
+    fn announce(&mut self, ctx: &mut Context<'_>) -> Option<u64> {
+        let now = ctx.now_ns();
+        let schedule = self.announced.as_mut()?;
+        if !schedule.is_due(now) {
+            return Some(schedule.due_ns());
+        }
+        schedule.end_round(now);
+        let due = schedule.due_ns();
+        if let Some(mut packet) = ctx.pool().alloc(FRAME) {
+            let words = Neighbor::announcement(self.ip, self.mac);
+            words.emit(self.mac, ALL_NODES.1, packet.data_mut());
+            packet.set_mac_offset(0);
+            ctx.push_one(ctx.outputs() - 1, packet);
+        }
+        Some(due)
+    }
+
     fn send(&mut self, ctx: &mut Context<'_>, mut packet: Packet, destination: [u8; 6]) {
         let header = ether::Repr {
             destination,
@@ -120,8 +143,7 @@ impl IP6NDSolicitor {
 
     fn ip_packet(&mut self, ctx: &mut Context<'_>, packet: Packet) {
         let (target, now) = (Address::of(&packet), ctx.now_ns());
-        let fits = |me: &mut Self| me.table.len() < me.limit && me.growth.takes_entry();
-        if !self.table.contains_key(&target) && !fits(self) {
+        if !self.has_room(target) {
             self.drops += 1;
             return;
         }
@@ -138,17 +160,48 @@ impl IP6NDSolicitor {
         self.send(ctx, packet, mac);
     }
 
-    fn reply(&mut self, ctx: &mut Context<'_>, frame: &[u8]) {
-        let answer = Neighbor::parse(frame).filter(|n| n.kind == ADVERTISEMENT);
-        let known = answer.and_then(|n| Some((self.table.get_mut(&n.target)?, n.link?)));
-        let Some((entry, mac)) = known.filter(|(_, mac)| !ether::is_group(*mac)) else {
+    fn has_room(&mut self, target: Address) -> bool {
+        let is_known = self.table.contains_key(&target);
+        is_known || (self.table.len() < self.limit && self.growth.takes_entry())
+    }
+
+    fn heard(&mut self, ctx: &mut Context<'_>, frame: &[u8]) {
+        let Some(message) = Neighbor::parse(frame) else {
             return;
         };
+        let Some(mac) = message.link.filter(|mac| !ether::is_group(*mac)) else {
+            return;
+        };
+        match message.kind {
+            ADVERTISEMENT => {
+                let known = self.table.get(&message.target).map(|entry| entry.mac);
+                // without OVERRIDE a known address stays (RFC 4861, section 7.2.5)
+                let replaces = message.flags & OVERRIDE != 0;
+                if known.is_some_and(|old| replaces || old.is_none_or(|old| old == mac)) {
+                    self.learn(ctx, message.target, mac);
+                }
+            }
+            SOLICITATION if is_host(message.source) && message.source != self.ip => {
+                let asks = message.target == self.ip && self.has_room(message.source);
+                if asks || self.table.contains_key(&message.source) {
+                    self.learn(ctx, message.source, mac);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn(&mut self, ctx: &mut Context<'_>, ip: Address, mac: [u8; 6]) {
+        let entry = self.table.entry(ip).or_default();
         (entry.mac, entry.live_ns, entry.polled) = (Some(mac), ctx.now_ns(), false);
         if let Some(packet) = entry.waiting.take() {
             self.send(ctx, packet, mac);
         }
     }
+}
+
+fn is_host(address: Address) -> bool {
+    !address.0.is_unspecified() && !address.0.is_multicast()
 }
 
 impl IP6NDSolicitor {
@@ -163,7 +216,7 @@ impl IP6NDSolicitor {
 
 impl Element for IP6NDSolicitor {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        ctx.set_timer(ctx.now_ns().saturating_add(EXPIRY_NS));
+        self.run_timer(ctx);
         Ok(())
     }
 
@@ -171,13 +224,13 @@ impl Element for IP6NDSolicitor {
         for packet in batch.drain_front(usize::MAX) {
             match port {
                 0 => self.ip_packet(ctx, packet),
-                _ => self.reply(ctx, packet.data()),
+                _ => self.heard(ctx, packet.data()),
             }
         }
         ctx.recycle(batch);
     }
 
-    /// Removes old entries, and packets for addresses that no station has.
+    /// Removes old entries, and packets for addresses that no station has; announces.
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         let now = ctx.now_ns();
         let mut drops = 0;
@@ -187,7 +240,9 @@ impl Element for IP6NDSolicitor {
             good
         });
         self.drops += drops;
-        ctx.set_timer(now.saturating_add(EXPIRY_NS));
+        let expiry = now.saturating_add(EXPIRY_NS);
+        let due = self.announce(ctx).unwrap_or(expiry);
+        ctx.set_timer(due.min(expiry).max(now));
     }
 
     /// The table keeps its entries, and packets go on waiting.
@@ -198,6 +253,9 @@ impl Element for IP6NDSolicitor {
         if (old.ip, old.mac) == (self.ip, self.mac) {
             self.table = core::mem::take(&mut old.table);
             (self.drops, self.queries) = (old.drops, old.queries);
+            if self.announced.is_some() && old.announced.is_some() {
+                self.announced = old.announced;
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 //! `ICMPRewriter(MAPS [, DST_ANNO, REPLY_ANNO])`: MAPS are names of rewriters, whose flows are looked through in this order for the packet
 //! that an error quotes. Behind a name there may be `:PORT`: errors about flows of this rewriter then leave by output PORT plus
 //! the output of the flow's answers instead of output 0. DST_ANNO (default true): the destination annotation becomes the new
-//! destination. REPLY_ANNO: errors get this one-byte annotation of the flow's first packet.
+//! destination. An error that the destination of the quoted packet sent itself gets its new address as source. REPLY_ANNO: errors get this one-byte annotation of the flow's first packet.
 //! # Ports
 //! 1/1 or more, push. Packets need a marked IP header. What is no error about a known flow leaves by output 1 if there is one and no
 //! name has a PORT; otherwise it is dropped.
@@ -208,6 +208,13 @@ impl ICMPRewriter {
                 u32::from(to.destination).into(),
             );
             let checksum = delta.apply(word(bytes, 10));
+            bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        // an error of the host itself comes from its address (RFC 5508, REQ-5)
+        if address(bytes, 12) == quoted.id.source {
+            bytes[12..16].copy_from_slice(&to.source.octets());
+            let (old, new) = (u32::from(quoted.id.source), u32::from(to.source));
+            let checksum = Delta::between(old.into(), new.into()).apply(word(bytes, 10));
             bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
         }
         restore(bytes, &quoted, &to);

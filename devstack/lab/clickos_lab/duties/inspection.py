@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Duties of functions that judge packets, and of the DHCP relay."""
+
+from scapy import all as scapy
+
+from clickos_lab.duties import duty
+from clickos_lab.duties import place as places
+
+_SNAP = scapy.LLC(dsap=0xaa, ssap=0xaa, ctrl=3) / scapy.SNAP(
+    OUI=0, code=0x0800)
+#: What may be between the Ethernet addresses and an IPv4 packet.
+_DISGUISES = {
+    'plain': lambda packet: packet,
+    'priority tag': lambda packet: scapy.Dot1Q(prio=3, vlan=0) / packet,
+    'VLAN tag': lambda packet: scapy.Dot1Q(vlan=7) / packet,
+    'two tags': lambda packet: scapy.Dot1AD(vlan=7) / scapy.Dot1Q(
+        vlan=8) / packet,
+    'SNAP': lambda packet: _SNAP.copy() / packet}
+_CLIENTS = 10
+
+
+def _judged():
+    """Return for each VNF a packet that it does not pass."""
+    ends = {'src': '10.9.1.50', 'dst': '10.9.1.60'}
+    return {
+        'ips': scapy.IP(**ends) / scapy.TCP(dport=80, flags='PA')
+        / scapy.Raw(b'GET /etc/passwd'),
+        'dns-filter': scapy.IP(**ends) / scapy.UDP(sport=999, dport=53)
+        / scapy.DNS(qd=scapy.DNSQR(qname='www.blocked.invalid'))}
+
+
+def _frames(place, packet):
+    """Return a packet in each disguise, by its name."""
+    made = {}
+    for name, wrap in _DISGUISES.items():
+        head = scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+        if name == 'SNAP':
+            head = scapy.Dot3(src=place.left.mac, dst=places.RIGHT_MAC)
+        made[name] = head / wrap(packet)
+    return made
+
+
+def _sentinel(place, number):
+    """Send a frame that passes; wait until it comes."""
+    words = f'sentinel {number}'.encode()
+    place.left.send(scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+                    / scapy.IP(src='10.9.1.50', dst='10.9.1.60')
+                    / scapy.UDP(sport=1, dport=2) / scapy.Raw(words))
+    place.right.expect(lambda f: words in bytes(f), 'sentinel')
+
+
+@duty.duty('judges IPv4 behind tags and in SNAP',
+           'IEEE 802.1Q, RFC 1042', ('dns-filter', 'ips'),
+           in_guest=False)
+def judges(case, place):
+    packet = _judged()[place.name]
+    for number, (name, frame) in enumerate(_frames(place, packet).items()):
+        since = place.right.mark()
+        place.left.send(frame)
+        _sentinel(place, number)
+        secret = bytes(packet.payload.payload)[-12:]
+        case.assertEqual([], place.right.found(
+            lambda f: secret in bytes(f), since), name)
+
+
+@duty.duty('limits attempts behind tags and in SNAP', 'IEEE 802.1Q, RFC 1042',
+           ('syn-guard',),
+           in_guest=False)
+def limits(case, place):
+    most = place.vnf.scenario.SOURCE_ATTEMPTS
+    for number, name in enumerate(_DISGUISES):
+        packet = scapy.IP(src=f'10.9.1.{80 + number}', dst='10.9.1.60') \
+            / scapy.TCP(sport=9, dport=80, flags='S', seq=number)
+        frame = bytes(_frames(place, packet)[name])
+        since = place.right.mark()
+        for _ in range(3 * most):
+            place.left.send(frame)
+        _sentinel(place, number)
+        passed = place.right.found(lambda f: bytes(f)[:40] == frame[:40],
+                                   since)
+        case.assertLess(len(passed), 2 * most, name)
+
+
+@duty.duty('blocks names in any case', 'RFC 4343', ('dns-filter',))
+def any_case(case, place):
+    for number, name in enumerate(
+            ('www.BLOCKED.invalid', 'Blocked.Invalid', 'bLoCkEd.iNvAlId')):
+        since = place.right.mark()
+        place.left.send(
+            scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+            / scapy.IP(src='10.9.1.50', dst='10.9.1.60')
+            / scapy.UDP(sport=999, dport=53)
+            / scapy.DNS(qd=scapy.DNSQR(qname=name)))
+        _sentinel(place, 10 + number)
+        case.assertEqual([], place.right.found(
+            lambda f: b'locked' in bytes(f).lower(), since), name)
+
+
+@duty.duty('ten clients that boot together', 'RFC 2131, 4.1', ('dhcp-relay',))
+def bursts(_case, place):
+    since = place.right.mark()
+    macs = [bytes([2, 0, 0, 0, 9, number]) for number in range(_CLIENTS)]
+    for kind in ('discover', 'request'):
+        for number, mac in enumerate(macs):
+            place.left.send(
+                scapy.Ether(src=mac, dst='ff:ff:ff:ff:ff:ff')
+                / scapy.IP(src='0.0.0.0', dst='255.255.255.255')
+                / scapy.UDP(sport=68, dport=67)
+                / scapy.BOOTP(chaddr=mac, xid=number)
+                / scapy.DHCP(options=[('message-type', kind), 'end']))
+
+    def wanted(_frame):
+        found = place.right.found(
+            lambda f: scapy.DHCP in f and (
+                f[scapy.BOOTP].xid, f[scapy.DHCP].options[0][1]), since)
+        return len(set(found)) == 2 * _CLIENTS
+    place.right.expect(wanted, 'the requests of all clients', since)

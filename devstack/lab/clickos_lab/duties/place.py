@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A VNF under test, a station at each vif, and how packets get through it."""
+
+import contextlib
+import itertools
+
+from scapy import all as scapy
+
+from clickos_lab.duties import wire
+from clickos_lab.vnf import bench
+from clickos_lab.vnf import rendering
+from clickos_lab.vnf import xen_bench
+
+LEFT_MAC, LEFT_IP = '02:00:00:00:0a:77', '10.9.1.77'
+OTHER_MAC, OTHER_IP = '02:00:00:00:0a:78', '10.9.1.78'
+RIGHT_MAC, RIGHT_IP = '02:00:00:00:0b:77', '10.9.2.77'
+PUBLIC = '10.9.2.64'
+#: Networks behind a tunnel, and an address there.
+REMOTE, FAR_IP = '10.8.0.0/24', '10.8.0.5'
+#: A subscriber of the BRAS without a session.
+SUBSCRIBER = '10.9.2.97'
+#: Beyond the MTU of a configuration, which is 1,500: a vif takes at most this.
+LINK_MTU = 1900
+
+#: Values of properties, where those of the scenario do not fit.
+_PROPERTIES = {
+    'firewall': {'rules': ['allow all']},
+    'stateful-firewall': {'rules': ['allow all']},
+    'nat': {'public': PUBLIC, 'ports': '20000-20399'},
+    'load-balancer': {'service_port': 8080, 'health_port': 0,
+                      'servers': [RIGHT_IP]},
+    'gre-gateway': {'peer': RIGHT_IP, 'remote': REMOTE},
+}
+
+
+#: Two VNFs may run at once.
+_NUMBERS = itertools.count()
+
+
+class _Values(bench.Bench):
+    """The values of properties that the duties need, and long links."""
+
+    def __init__(self, name, more, *host):
+        super().__init__(name, *host)
+        self._prefix += f'-{next(_NUMBERS)}'
+        self.values = _PROPERTIES.get(name) or rendering.wanted(
+            self.scenario)
+        self.values = {**self.values, **more}
+
+    def configuration(self):
+        return rendering.configuration(self.vdu, self.interfaces,
+                                       self.values)
+
+    def _add_hosts(self, undo):
+        super()._add_hosts(undo)
+        for interface in self.interfaces:
+            bench.ip('-n', self.namespace(interface.cp), 'link', 'set',
+                     'eth0', 'mtu', LINK_MTU)
+
+
+class _Program(_Values):
+    """A VNF in the program ``click``."""
+
+    def _connect(self, undo):
+        super()._connect(undo)
+        for index in range(len(self.interfaces)):
+            bench.ip('-n', self.namespace('vnf'), 'link', 'set', str(index),
+                     'mtu', LINK_MTU)
+
+
+class _Guest(_Values, xen_bench.XenBench):
+    """A VNF in a guest."""
+
+    def _vif(self, interface):
+        return {**super()._vif(interface), 'mtu': LINK_MTU}
+
+
+class Place:
+    """A running VNF with stations.
+
+    :ivar left: a station at vif 0, :ivar other: a second one there
+    :ivar right: a station at vif 1
+    """
+
+    def __init__(self, name, undo, more=(), host=None):
+        self.name = name
+        made = _Guest(name, dict(more), host) if host \
+            else _Program(name, dict(more))
+        self.vnf = undo.enter_context(made)
+        self._undo = undo
+        ips = [i.ip for i in self.vnf.interfaces]
+        macs = [i.mac for i in self.vnf.interfaces]
+        self.left_ip, self.right_ip = ips[0], ips[-1]
+        self.left_mac, self.right_mac = macs[0], macs[-1]
+        left, right = (self.vnf.interfaces[n].cp for n in (0, -1))
+        self.left = self.station(left, LEFT_MAC, LEFT_IP)
+        self.other = self.station(left, OTHER_MAC, OTHER_IP)
+        self.right = self.station(right, RIGHT_MAC, RIGHT_IP, '10.9.2.78')
+        if name == 'load-balancer':
+            self.vnf.until(lambda: ' up ' in self._status(), 'server is down')
+
+    def _status(self):
+        return f'{self.vnf.control.read("pool.status")} '.replace('\n', ' ')
+
+    def station(self, host, mac, *ips):
+        """Return a further station at a host's link."""
+        made = wire.Station(self.vnf.namespace(host), mac, *ips)
+        self._undo.callback(made.close)
+        return made
+
+    def sides(self):
+        """Return the station, Ethernet and IP address of each IPv4 vif."""
+        left = (self.left, self.left_mac, self.left_ip)
+        right = (self.right, self.right_mac, self.right_ip)
+        if self.name in ('bras', 'tunnel-gateway', 'dhcp-relay'):
+            return [right]
+        return [left, right]
+
+    def target(self):
+        """Return the address and port that packets of left go to."""
+        return {'load-balancer': (self.left_ip, 8080),
+                'gre-gateway': (FAR_IP, 6000),
+                'vpn-gateway': (FAR_IP, 6000)}.get(
+                    self.name, (RIGHT_IP, 6000))
+
+    def packet(self, words=b'words', sport=5000, **ip):
+        """Return a UDP packet of left that goes through the VNF."""
+        address, port = self.target()
+        ip.setdefault('dst', address)
+        ip.setdefault('src', LEFT_IP)
+        return scapy.IP(**ip) / scapy.UDP(sport=sport, dport=port) \
+            / scapy.Raw(words)
+
+    def arrived(self, frame):
+        """Return the IP packet of left in a frame at right, if one is."""
+        packet = frame.getlayer(scapy.IP)
+        if packet is None or packet.src == self.right_ip \
+                and self.name != 'gre-gateway':
+            return None
+        if self.name == 'gre-gateway':
+            packet = packet.payload.payload if scapy.GRE in packet else None
+        return packet
+
+    def passed(self, words):
+        """Return a condition: a whole UDP packet with these words."""
+        def wanted(frame):
+            packet = self.arrived(frame)
+            udp = packet and packet.getlayer(scapy.UDP)
+            return packet if udp and bytes(udp.payload) == words else None
+        return wanted
+
+    def send(self, packet, station=None):
+        """Let a station of left send a packet to the VNF."""
+        (station or self.left).send_ip(packet, self.left_mac)
+
+    def through(self, packet, words, station=None):
+        """Send a packet of left; return it as right gets it."""
+        since = self.right.mark()
+        self.send(packet, station)
+        return self.right.expect(self.passed(words), f'{words} at right',
+                                 since)
+
+    def open(self, words=b'opens', station=None, **more):
+        """Send a packet of left; return the answer that right would send."""
+        found = self.through(self.packet(words, **more), words, station)
+        udp = found[scapy.UDP]
+        return scapy.IP(src=found.dst, dst=found.src) / scapy.UDP(
+            sport=udp.dport, dport=udp.sport)
+
+    def back(self, answer, **ip):
+        """Let right send an answer of :meth:`open`, with other fields."""
+        for name, value in ip.items():
+            setattr(answer, name, value)
+        if self.name == 'gre-gateway':
+            answer = scapy.IP(src=RIGHT_IP, dst=self.right_ip) \
+                / scapy.GRE() / answer
+        self.right.send_ip(answer, self.right_mac)
+
+
+@contextlib.contextmanager
+def opened(name, host=None, **more):
+    """Start a VNF and its stations; remove everything.
+
+    :param host: of a guest; without one the program runs the VNF
+    :param more: values of properties
+    """
+    with contextlib.ExitStack() as undo:
+        yield Place(name, undo, more, host)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Duties of NAT and carrier-grade NAT."""
+
+from scapy import all as scapy
+
+from clickos_lab.duties import duty
+from clickos_lab.duties import forwarding
+from clickos_lab.duties import place as places
+
+_SECOND = '10.9.2.78'
+
+
+@duty.duty('one public port for all targets', 'RFC 4787, REQ-1',
+           duty.TRANSLATORS)
+def maps_by_endpoint(case, place):
+    ports = {place.open(f'to {target}'.encode(), sport=5100,
+                        dst=target).dport
+             for target in (places.RIGHT_IP, _SECOND)}
+    case.assertEqual(1, len(ports), ports)
+
+
+@duty.duty('hairpin by the public address, UDP', 'RFC 4787, REQ-9',
+           duty.TRANSLATORS)
+def hairpin_udp(case, place):
+    first = place.open(sport=5110)
+    second = place.open(sport=5111, station=place.other, src=places.OTHER_IP)
+    since = place.left.mark()
+    words = scapy.Raw(b'hairpin')
+    place.send(scapy.IP(src=places.OTHER_IP, dst=first.dst) / scapy.UDP(
+        sport=5111, dport=first.dport) / words, place.other)
+    found = place.left.expect(_udp(places.LEFT_IP, 5110), 'hairpin', since)
+    case.assertEqual((second.dst, second.dport),
+                     (found[scapy.IP].src, found[scapy.UDP].sport))
+    since = place.other.mark()
+    place.send(scapy.IP(src=places.LEFT_IP, dst=second.dst) / scapy.UDP(
+        sport=5110, dport=second.dport) / words)
+    found = place.other.expect(_udp(places.OTHER_IP, 5111), 'answer', since)
+    case.assertEqual((first.dst, first.dport),
+                     (found[scapy.IP].src, found[scapy.UDP].sport))
+
+
+def _udp(ip, port):
+    return lambda f: scapy.UDP in f and (
+        f[scapy.IP].dst, f[scapy.UDP].dport) == (ip, port) and f
+
+
+def _tcp(ip, port, flags):
+    return lambda f: scapy.TCP in f and (
+        f[scapy.IP].dst, f[scapy.TCP].dport,
+        str(f[scapy.TCP].flags)) == (ip, port, flags) and f
+
+
+def _syn(place, source, port, to, station):
+    """Open a connection to a host; return the SYN as it arrives."""
+    since = place.right.mark()
+    place.send(scapy.IP(src=source, dst=to) / scapy.TCP(
+        sport=port, dport=80, flags='S'), station)
+    return place.right.expect(_tcp(to, 80, 'S'), 'SYN', since)
+
+
+@duty.duty('hairpin by the public address, TCP', 'RFC 5382, REQ-8',
+           duty.TRANSLATORS)
+def hairpin_tcp(case, place):
+    first = _syn(place, places.LEFT_IP, 5120, places.RIGHT_IP, place.left)
+    public, port = first[scapy.IP].src, first[scapy.TCP].sport
+    since = place.left.mark()
+    place.send(scapy.IP(src=places.OTHER_IP, dst=public) / scapy.TCP(
+        sport=5121, dport=port, flags='S'), place.other)
+    found = place.left.expect(_tcp(places.LEFT_IP, 5120, 'S'), 'SYN', since)
+    case.assertEqual(public, found[scapy.IP].src)
+    since = place.other.mark()
+    place.send(scapy.IP(src=places.LEFT_IP, dst=public) / scapy.TCP(
+        sport=5120, dport=found[scapy.TCP].sport, flags='SA'))
+    answer = place.other.expect(_tcp(places.OTHER_IP, 5121, 'SA'), 'SYN ACK',
+                                since)
+    case.assertEqual((public, port),
+                     (answer[scapy.IP].src, answer[scapy.TCP].sport))
+
+
+@duty.duty('others reach no port in use', 'RFC 4787, REQ-8', duty.TRANSLATORS)
+def filters(case, place):
+    answer = place.open(sport=5130)
+    since = place.left.mark()
+    stranger = answer.copy()
+    stranger.src = _SECOND
+    place.back(stranger / scapy.Raw(b'stranger'))
+    place.back(answer / scapy.Raw(b'answer'))
+    place.left.expect(_udp(places.LEFT_IP, 5130), 'answer', since)
+    case.assertEqual([], place.left.found(
+        lambda f: scapy.Raw in f and f[scapy.Raw].load == b'stranger',
+        since))
+
+
+@duty.duty('others reach a port in use, if asked for', 'RFC 4787, REQ-8',
+           duty.TRANSLATORS)
+def admits(_case, place):
+    with places.opened(place.name,
+                       filtering='endpoint-independent') as more:
+        answer = more.open(sport=5131)
+        answer.src = _SECOND
+        since = more.left.mark()
+        more.back(answer / scapy.Raw(b'stranger'))
+        more.left.expect(_udp(places.LEFT_IP, 5131), 'stranger', since)
+
+
+@duty.duty('errors from outside reach the inside', 'RFC 5508, REQ-4',
+           duty.TRANSLATORS)
+def errors_from_outside(case, place):
+    since = place.right.mark()
+    place.send(place.packet(b'unreachable', sport=5140))
+    sent = place.right.expect(place.passed(b'unreachable'), 'packet', since)
+    since = place.left.mark()
+    place.right.send_ip(scapy.IP(src=places.RIGHT_IP, dst=sent.src)
+                        / scapy.ICMP(type=3, code=3)
+                        / scapy.Raw(bytes(sent)[:48]), place.right_mac)
+    found = place.left.expect(
+        lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 3
+        and f[scapy.ICMP].code == 3 and f, 'error', since)
+    quoted = scapy.IP(bytes(found[scapy.ICMP].payload))
+    case.assertEqual((places.LEFT_IP, 5140),
+                     (quoted.src, quoted[scapy.UDP].sport))
+
+
+@duty.duty('errors from inside reach the outside', 'RFC 5508, REQ-5',
+           duty.TRANSLATORS)
+def errors_from_inside(case, place):
+    sent = place.open(sport=5141)
+    since = place.left.mark()
+    place.back(sent / scapy.Raw(b'no port'))
+    got = place.left.expect(_udp(places.LEFT_IP, 5141), 'answer', since)
+    since = place.right.mark()
+    place.send(scapy.IP(src=places.LEFT_IP, dst=places.RIGHT_IP)
+               / scapy.ICMP(type=3, code=3)
+               / scapy.Raw(bytes(got[scapy.IP])[:48]))
+    found = place.right.expect(
+        lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 3 and f, 'error',
+        since)
+    quoted = scapy.IP(bytes(found[scapy.ICMP].payload))
+    case.assertEqual(
+        (sent.dst, sent.dst, sent.dport),
+        (found[scapy.IP].src, quoted.dst, quoted[scapy.UDP].dport))
+
+
+@duty.duty('an ICMP error ends no mapping', 'RFC 4787, REQ-10',
+           duty.TRANSLATORS)
+def errors_end_nothing(case, place):
+    first = place.open(sport=5142)
+    errors_from_outside(case, place)
+    place.right.send_ip(
+        scapy.IP(src=places.RIGHT_IP, dst=first.dst)
+        / scapy.ICMP(type=3, code=3)
+        / scapy.Raw(bytes(scapy.IP(src=first.dst, dst=places.RIGHT_IP)
+                          / scapy.UDP(sport=first.dport,
+                                      dport=first.sport))), place.right_mac)
+    case.assertEqual(first.dport, place.open(sport=5142).dport)
+
+
+@duty.duty('TCP opened by both sides at once', 'RFC 5382, REQ-2',
+           duty.TRANSLATORS)
+def opens_from_both_sides(case, place):
+    sent = _syn(place, places.LEFT_IP, 5143, places.RIGHT_IP, place.left)
+    public, port = sent[scapy.IP].src, sent[scapy.TCP].sport
+    since = place.left.mark()
+    place.right.send_ip(
+        scapy.IP(src=places.RIGHT_IP, dst=public)
+        / scapy.TCP(sport=80, dport=port, flags='S'), place.right_mac)
+    found = place.left.expect(_tcp(places.LEFT_IP, 5143, 'S'), 'SYN', since)
+    case.assertEqual(80, found[scapy.TCP].sport)
+
+
+@duty.duty('a free port is kept', 'RFC 4787, REQ-3', ('nat',))
+def keeps_ports(case, place):
+    case.assertEqual(20042, place.open(sport=20042).dport)
+
+
+@duty.duty('pings through it, also long ones', 'RFC 5508, REQ-1',
+           duty.TRANSLATORS)
+def pings_through(_case, place):
+    for length, parts in ((8, None), (4000, scapy.fragment)):
+        words = bytes(length)
+        # the kernel's host puts fragments together
+        forwarding.ping(place, place.left, place.left_mac,
+                        place.vnf.address('right'), words, parts)
