@@ -164,8 +164,10 @@ class OneModuleTest(base.TestCase):
         'interfaces/clickos_client/fusion.py': {
             'sfc_port_chains', 'sfc_port_pair_groups', 'find_flavor',
             'find_server'},
+        # Classifiers, groups and pairs are matched by ids of the chains.
         'tacker-plugin/clickos_dashboard/api/chains.py': {
-            'sfc_port_chains', 'sfc_port_pair_groups'},
+            'sfc_port_chains', 'sfc_port_pair_groups', 'sfc_port_pairs',
+            'sfc_flow_classifiers'},
         'tacker-plugin/clickos_osc/v1/chain.py': {
             'sfc_port_chains', 'find_flavor'},
         'tacker-plugin/clickos_osc/v1/event.py': {'server_actions'},
