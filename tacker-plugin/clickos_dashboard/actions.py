@@ -14,7 +14,7 @@ from clickos_dashboard import exceptions as our_exceptions
 
 
 def _told(action, request, datum_id, act):
-    """Act on one row; show the reason of a refusal beside its name."""
+    """Act on one row; show the reason of a refusal next to its name."""
     try:
         act(request, datum_id)
     except our_exceptions.RECOVERABLE as exc:

@@ -396,7 +396,7 @@ def _cloud(manager):
 
 @contextlib.contextmanager
 def _overlaps(chain):
-    """Say what helps if Neutron refuses classifiers beside the chain's own.
+    """Say what helps if Neutron refuses classifiers next to the chain's own.
     """
     try:
         yield

@@ -159,7 +159,7 @@ class WriteHandler(guest.EachGuestCommand):
 
     A restart does not repeat commands, such as reset, and edits of tables,
     such as add and remove. The command says so. With --all each guest of a
-    VNF gets the value, one after the other. The command goes on after a
+    VNF gets the value, one after the other. The command continues after a
     refusal, and ends with exit status 1 then.
 
     Examples:

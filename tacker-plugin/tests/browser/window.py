@@ -128,7 +128,7 @@ class BrowserTest(hostile.HostileTest):
                 if entry['level'] == 'SEVERE']
 
     def text(self, selector):
-        """Return the text of an element; nothing if there is none."""
+        """Return the text of an element; nothing if it does not exist."""
         return self.script(
             'const e = document.querySelector(arguments[0]);'
             ' return e ? e.textContent : ""', selector)

@@ -46,7 +46,7 @@ struct Config {
     /// guest has one queue.
     #[serde(default)]
     copying_rings: bool,
-    /// The directory for files of mirrors and ports; without it there are none.
+    /// The directory for files of mirrors and ports; without it they are refused.
     capture_dir: Option<PathBuf>,
     /// MiB that its files may have together.
     #[serde(default = "capture_mib")]

@@ -64,7 +64,7 @@ impl Addresses {
         }
     }
 
-    /// Goes on where `old` is, if that announces the same addresses.
+    /// Continues where `old` is, if that announces the same addresses.
     pub fn take_from(&mut self, old: &Self) {
         if self.prefixes == old.prefixes {
             (self.schedule, self.done) = (old.schedule, old.done);

@@ -67,9 +67,9 @@ RULES = (
     _rule("Horizon's and the SDK's getters",
           'tacker-plugin/clickos_dashboard',
           r'(openstack_dashboard\.api|openstack\.connection)\b',
-          'api/chains api/networks api/sessions chains/views guests/editor'
-          ' guests/tabs guests/views overview/hosts vnfs/tabs'
-          ' vnfs/workflows'))
+          'api/chains api/networks api/ports api/sessions chains/views'
+          ' guests/editor guests/tabs guests/views overview/hosts'
+          ' topology/views vnfs/workflows'))
 
 
 def names(source):

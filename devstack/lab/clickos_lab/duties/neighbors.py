@@ -20,7 +20,7 @@ def _is_arp(op, **fields):
 
 
 def _own(place):
-    """Return all own addresses at right beside the vif's."""
+    """Return all own addresses at right but the vif's."""
     return {'nat': [places.PUBLIC], 'cgn': [places.PUBLIC],
             'bras': [places.SUBSCRIBER]}.get(place.name, [])
 

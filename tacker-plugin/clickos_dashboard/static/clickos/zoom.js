@@ -133,7 +133,7 @@
       acts[name]();
     };
 
-    // Shows an <svg> in the place of the last one, at the same zoom.
+    // Shows an <svg> instead of the last one, at the same zoom.
     this.show = function (svg) {
       size = [Number(svg.getAttribute('width')),
               Number(svg.getAttribute('height'))];

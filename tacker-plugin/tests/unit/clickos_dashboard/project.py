@@ -110,7 +110,7 @@ class Project:
         self.count(packets)
 
     def count(self, packets):
-        """Let each port have counted so many packets."""
+        """Let each port have counted this number of packets."""
         for at, (name, points) in enumerate(self.points.items()):
             for n in range(self.guests.get(name, 1)):
                 self._test.cloud.answers.update(counted(

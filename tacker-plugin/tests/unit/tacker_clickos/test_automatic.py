@@ -276,7 +276,7 @@ class ScaleTest(TackerCase):
         self.assertEqual(2, len(self.posted()))
 
     def test_vnfs_of_the_past_are_forgotten(self):
-        """An operation hides a VNF from a look; its cooldown goes on."""
+        """An operation hides a VNF from a look; its cooldown continues."""
         scaler = self.watcher._scaler
         self.grow(0, 0)
         self.grow(1500, 600)
