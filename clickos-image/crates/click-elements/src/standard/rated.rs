@@ -122,6 +122,11 @@ impl Rated {
             .assign(rate, capacity(self.unit, self.burst, rate));
     }
 
+    /// Takes over how full another bucket is.
+    pub fn take_level(&mut self, old: &Self) {
+        self.bucket.take_level(&old.bucket);
+    }
+
     /// True if a packet may pass; then its tokens are taken.
     pub fn admit(&mut self, packet: &Packet) -> bool {
         let may = self.bucket.tokens() >= u64::from(self.unit.threshold());

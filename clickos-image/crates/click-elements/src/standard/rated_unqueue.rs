@@ -128,4 +128,12 @@ impl Element for RatedUnqueue {
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         ctx.schedule();
     }
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.rated.take_level(&old.rated);
+            self.active = old.active;
+            core::mem::swap(&mut self.calls, &mut old.calls);
+        }
+    }
 }

@@ -52,6 +52,11 @@ impl TokenBucket {
         };
     }
 
+    /// Is as full as `old`.
+    pub fn take_level(&mut self, old: &Self) {
+        (self.level, self.filled_at) = (old.level, old.filled_at);
+    }
+
     /// Adds what has come in until now.
     pub fn refill(&mut self, now_ns: u64) {
         let now = now_ns / TICK_NS;

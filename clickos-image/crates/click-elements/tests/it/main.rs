@@ -10,6 +10,7 @@ mod garbage_flows;
 mod garbage_ip6;
 mod graph;
 mod how_to;
+mod live;
 mod merge;
 mod pppoe;
 mod registry;
