@@ -14,4 +14,5 @@ mod live;
 mod merge;
 mod pppoe;
 mod registry;
+mod shapes;
 mod task_batching;
