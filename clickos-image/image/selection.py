@@ -15,14 +15,15 @@ _LEAST = ('control', 'device', 'ethernet', 'ip', 'standard')
 _BASE = (*_LEAST, 'icmp', 'tcpudp')
 #: The groups of each profile; every image is below 2 MiB.
 PROFILES = {
-    'core': (*_BASE, 'aqm', 'ip6', 'offload'),
+    'core': (*_BASE, 'aqm', 'fastclick', 'ip6', 'offload'),
     'ids': (*_LEAST, 'ids', 'regex'),
     'vpn': (*_BASE, 'ip6', 'ipsec', 'wireguard'),
     'wan': (*_BASE, 'ip6', 'compress'),
     'bras': (*_BASE, 'aqm', 'bras'),
 }
 #: Groups that the image without a choice has no room for.
-_PROFILES_ONLY = ('bras', 'compress', 'offload', REGEX, 'test', 'wireguard')
+_PROFILES_ONLY = ('bras', 'compress', 'fastclick', 'offload', REGEX, 'test',
+                  'wireguard')
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')

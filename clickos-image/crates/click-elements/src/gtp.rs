@@ -82,7 +82,8 @@ mod tests {
         let optional = [0x32, 255, 0, 5, 0, 0, 0, 9, 0, 1, 0, 0, b'x'];
         assert_eq!(Carried::find(&optional).unwrap().begin, 12);
         let extended = [
-            0x34, 255, 0, 17, 0, 0, 0, 9, 0, 0, 0, 0x85, 1, 7, 7, 0x40, 2, 1, 2, 3, 4, 5, 6, 0, b'x',
+            0x34, 255, 0, 17, 0, 0, 0, 9, 0, 0, 0, 0x85, 1, 7, 7, 0x40, 2, 1, 2, 3, 4, 5, 6, 0,
+            b'x',
         ];
         assert_eq!(Carried::find(&extended).unwrap().begin, 24);
     }
@@ -94,7 +95,16 @@ mod tests {
         for length in 0..right.len() {
             assert_eq!(Carried::find(&right[..length]), None, "{length}");
         }
-        for (at, value) in [(0, 0x54), (0, 0x24), (1, 1), (3, 10), (3, 3), (12, 0), (12, 2), (15, 9)] {
+        for (at, value) in [
+            (0, 0x54),
+            (0, 0x24),
+            (1, 1),
+            (3, 10),
+            (3, 3),
+            (12, 0),
+            (12, 2),
+            (15, 9),
+        ] {
             let mut wrong = right;
             wrong[at] = value;
             assert_eq!(Carried::find(&wrong), None, "{at}: {value}");

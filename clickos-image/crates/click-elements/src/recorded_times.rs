@@ -24,7 +24,6 @@ pub struct RecordedTimes {
     pub net_order: bool,
 }
 
-
 /// The times of one element, which others read.
 pub type Shared = Rc<RefCell<RecordedTimes>>;
 
@@ -175,8 +174,14 @@ mod tests {
         let mut times = RecordedTimes::new(4, 2, false);
         assert!(times.record(0, 5) && times.record(6, 7) && times.record(3, 9));
         assert!(!times.record(8, 9) && !times.record(u64::MAX - 1, 9));
-        assert_eq!([times.take(0), times.take(0), times.take(2)], [Some(5), None, None]);
-        assert_eq!([times.take(6), times.take(8), times.take(u64::MAX)], [Some(7), None, None]);
+        assert_eq!(
+            [times.take(0), times.take(0), times.take(2)],
+            [Some(5), None, None]
+        );
+        assert_eq!(
+            [times.take(6), times.take(8), times.take(u64::MAX)],
+            [Some(7), None, None]
+        );
         let mut less = RecordedTimes::new(1, 2, false);
         times.record(0, 1);
         less.take_from(&mut times);

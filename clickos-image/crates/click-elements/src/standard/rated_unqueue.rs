@@ -53,7 +53,7 @@ impl RatedUnqueue {
     /// Packets that may be pulled at once.
     fn allowance(&self) -> usize {
         let tokens = self.rated.bucket.tokens();
-        if tokens < u64::from(self.rated.unit.threshold()) {
+        if tokens < self.rated.unit.threshold() {
             return 0;
         }
         match self.rated.unit {

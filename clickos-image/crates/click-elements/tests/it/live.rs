@@ -128,7 +128,8 @@ fn each_class_takes_a_new_configuration_whole_or_not_at_all() {
         around,
     } in ROWS
     {
-        let config = |own| format!("x :: {class}({own}); p :: Paint(1); {around}; Idle -> p -> Idle");
+        let config =
+            |own| format!("x :: {class}({own}); p :: Paint(1); {around}; Idle -> p -> Idle");
         let mut router = router(&config(old));
         write(&mut router, "x.config", new).unwrap_or_else(|e| panic!("{class}: {e}"));
         assert_eq!(read(&mut router, "x.config"), *new, "{class}");
@@ -171,7 +172,10 @@ fn the_classes_are_those_of_click() {
     let further = BTreeSet::from(["RegexClassifier", "StringMatcher"]);
     let missing: Vec<_> = rows.difference(&ours).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    let untested: Vec<_> = ours.difference(&rows).filter(|c| !further.contains(*c)).collect();
+    let untested: Vec<_> = ours
+        .difference(&rows)
+        .filter(|c| !further.contains(*c))
+        .collect();
     assert!(untested.is_empty(), "{untested:?}");
 }
 
@@ -233,7 +237,10 @@ fn what_starting_an_element_changed_is_undone_with_the_list() {
         ("i.config", b"END_CALL nothing.there 5"),
     ];
     let error = router.write_handlers(&writes, 1).unwrap_err().to_string();
-    assert!(error.contains("i.config") && error.contains("nothing.there"), "{error}");
+    assert!(
+        error.contains("i.config") && error.contains("nothing.there"),
+        "{error}"
+    );
     assert_eq!(draw(&mut router), expected[1]);
     assert_eq!(read(&mut router, "s.seed"), "7");
     assert_eq!(read(&mut router, "p.switch"), "0");
@@ -264,7 +271,12 @@ fn queriers_keep_the_table_that_they_share() {
     assert!(read(&mut router, "q.table").contains("10.0.0.8"));
     // as Click: an own table is kept unless the addresses change
     write(&mut router, "own.insert", "10.0.0.7 2:0:0:0:0:7").unwrap();
-    write(&mut router, "own.config", "10.0.0.1, 2:0:0:0:0:1, TIMEOUT 9").unwrap();
+    write(
+        &mut router,
+        "own.config",
+        "10.0.0.1, 2:0:0:0:0:1, TIMEOUT 9",
+    )
+    .unwrap();
     assert!(read(&mut router, "own.table").contains("10.0.0.7"));
     write(&mut router, "own.config", "10.0.0.2, 2:0:0:0:0:1").unwrap();
     assert_eq!(read(&mut router, "own.table"), "");

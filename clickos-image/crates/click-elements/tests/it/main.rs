@@ -15,4 +15,5 @@ mod merge;
 mod pppoe;
 mod registry;
 mod shapes;
+mod system_names;
 mod task_batching;

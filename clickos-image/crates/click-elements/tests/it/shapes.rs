@@ -203,20 +203,72 @@ fn shapes() -> Vec<Shape> {
 
 /// Classes that differ, what they have, and why.
 const OTHERS: &[(&str, [&str; 3], &str)] = &[
-    ("AddressTranslator", ["2/2", "a/a", "#/#"], "packets leave by the output with the number of their input"),
-    ("AggregateFilter", ["1/-", "h/h", "x/x"], "no limit of outputs"),
-    ("AggregateLength", ["1/1-2", "a/ah", "x/x"], "packets without the length may leave by output 1"),
-    ("AnonymizeIPAddr", ["1/1-2", "a/ah", "x/x"], "output 1 is pushed to, also where packets are pulled"),
-    ("Block", ["1/2", "a/ah", "x/x"], "output 1 is pushed to, also where packets are pulled"),
-    ("CompareBlock", ["1/2", "a/ah", "x/x"], "output 1 is pushed to, also where packets are pulled"),
-    ("EtherSwitch", ["-/=", "h/h", "#/[^#]"], "it may have one port"),
+    (
+        "AddressTranslator",
+        ["2/2", "a/a", "#/#"],
+        "packets leave by the output with the number of their input",
+    ),
+    (
+        "AggregateFilter",
+        ["1/-", "h/h", "x/x"],
+        "no limit of outputs",
+    ),
+    (
+        "AggregateLength",
+        ["1/1-2", "a/ah", "x/x"],
+        "packets without the length may leave by output 1",
+    ),
+    (
+        "AnonymizeIPAddr",
+        ["1/1-2", "a/ah", "x/x"],
+        "output 1 is pushed to, also where packets are pulled",
+    ),
+    (
+        "Block",
+        ["1/2", "a/ah", "x/x"],
+        "output 1 is pushed to, also where packets are pulled",
+    ),
+    (
+        "CompareBlock",
+        ["1/2", "a/ah", "x/x"],
+        "output 1 is pushed to, also where packets are pulled",
+    ),
+    (
+        "EtherSwitch",
+        ["-/=", "h/h", "#/[^#]"],
+        "it may have one port",
+    ),
     ("FromTcpdump", ["0/1-2", "a/ah", "x/x"], "it has FORCE_IP"),
-    ("GetEtherAddress", ["1/1-2", "a/ah", "x/x"], "output 1 is pushed to, also where packets are pulled"),
-    ("ICMPPingSource", ["0-1/1", "h/a", "x/y"], "answers end at the input"),
-    ("IPRateMonitor", ["1-2/1-2", "a/a", "#/#"], "packets leave by the output with the number of their input"),
-    ("IPsecAuthHMACSHA1", ["1/1-2", "a/ah", "x/x"], "output 1 is pushed to, also where packets are pulled"),
-    ("LookupIPRouteMP", ["1/-", "h/h", "x/x"], "as the other look-ups, which push"),
-    ("RecordTimestamp", ["1/1", "h/h", "x/x"], "without ports FastClick has it for DPDK only"),
+    (
+        "GetEtherAddress",
+        ["1/1-2", "a/ah", "x/x"],
+        "output 1 is pushed to, also where packets are pulled",
+    ),
+    (
+        "ICMPPingSource",
+        ["0-1/1", "h/a", "x/y"],
+        "answers end at the input",
+    ),
+    (
+        "IPRateMonitor",
+        ["1-2/1-2", "a/a", "#/#"],
+        "packets leave by the output with the number of their input",
+    ),
+    (
+        "IPsecAuthHMACSHA1",
+        ["1/1-2", "a/ah", "x/x"],
+        "output 1 is pushed to, also where packets are pulled",
+    ),
+    (
+        "LookupIPRouteMP",
+        ["1/-", "h/h", "x/x"],
+        "as the other look-ups, which push",
+    ),
+    (
+        "RecordTimestamp",
+        ["1/1", "h/h", "x/x"],
+        "without ports FastClick has it for DPDK only",
+    ),
     ("ToDevice", ["1/0-2", "a/h", "x/x"], "it may be pushed to"),
 ];
 
@@ -248,6 +300,10 @@ fn each_difference_is_one() {
         let mut shapes = shapes().into_iter();
         let theirs = shapes.find(|s| s.classes.split_whitespace().any(|c| c == *class));
         let theirs = theirs.unwrap_or_else(|| panic!("{class} is not listed"));
-        assert_ne!(*codes, [theirs.ports, theirs.processing, theirs.flow], "{class}: {why}");
+        assert_ne!(
+            *codes,
+            [theirs.ports, theirs.processing, theirs.flow],
+            "{class}: {why}"
+        );
     }
 }

@@ -66,11 +66,9 @@ fn the_manager_prints_its_report_when_a_signal_comes() {
 
 #[test]
 fn the_second_signal_ends_the_program_at_once() {
-    let config = "DriverManager(print \"start\", wait, print \"first\", wait, print \"second\", wait)";
-    for (first, second) in [
-        (Signal::INT, Signal::INT),
-        (Signal::TERM, Signal::TERM),
-    ] {
+    let config =
+        "DriverManager(print \"start\", wait, print \"first\", wait, print \"second\", wait)";
+    for (first, second) in [(Signal::INT, Signal::INT), (Signal::TERM, Signal::TERM)] {
         let mut click = Click::start(config);
         assert_eq!(click.line(), "start\n");
         click.signal(first);
