@@ -60,7 +60,8 @@ fn read(config: &str, handler: &str) -> Result<String, String> {
 
 /// The pattern of one rule as the element understands it.
 fn rule(pattern: &str) -> Result<String, String> {
-    let config = format!("PortInfo(mine 77, sip 78/tcp); Idle -> f :: IPFilter(allow {pattern}) -> Discard");
+    let config =
+        format!("PortInfo(mine 77, sip 78/tcp); Idle -> f :: IPFilter(allow {pattern}) -> Discard");
     let rules = read(&config, "f.rules")?;
     Ok(rules.rsplit('\t').next().unwrap().to_string())
 }
@@ -81,7 +82,12 @@ fn patterns_know_the_names_of_the_system() {
     ] {
         assert_eq!(rule(pattern).as_deref(), Ok(expected), "{pattern}");
     }
-    for pattern in ["src port twice", "src port nothing", "ip proto sip", "src udp port shell"] {
+    for pattern in [
+        "src port twice",
+        "src port nothing",
+        "ip proto sip",
+        "src udp port shell",
+    ] {
         assert!(rule(pattern).is_err(), "{pattern}");
     }
 }
@@ -92,7 +98,11 @@ fn arguments_know_them_and_a_guest_does_not() {
     assert_eq!(read(encap, "e.sport").as_deref(), Ok("514"));
     assert_eq!(read(encap, "e.dport").as_deref(), Ok("5060"));
     let error = built(encap, None).err().unwrap();
-    for expected in ["a UDP port, got \"syslog\"", "got \"sip\"", "an IP protocol, got \"ospf\""] {
+    for expected in [
+        "a UDP port, got \"syslog\"",
+        "got \"sip\"",
+        "an IP protocol, got \"ospf\"",
+    ] {
         assert!(error.contains(expected), "{error}");
     }
 }

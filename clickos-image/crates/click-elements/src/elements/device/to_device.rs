@@ -90,28 +90,20 @@ impl ToDevice {
         sent
     }
 
-    /// As `transmit`; what was sent leaves by output 0.
+    /// As `transmit`; what was sent leaves by output 0, if the pool has room for copies.
     #[cold]
     fn transmit_copies(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) -> usize {
         let Some(device) = self.interface.device() else {
             return 0;
         };
-        let (mut sent, mut one, mut count) = (ctx.batch(), ctx.batch(), 0);
-        while let Some(mut packet) = batch.pop_front() {
-            let copy = ctx.pool().duplicate(&mut packet);
-            one.push_back(packet);
-            if device.borrow_mut().transmit(&mut one, ctx.pool()) == 0 {
-                one.append(batch);
-                core::mem::swap(&mut one, batch);
-                break;
-            }
-            count += 1;
-            sent.extend(copy);
-        }
-        self.count += count as u64;
-        ctx.push(0, sent);
-        ctx.recycle(one);
-        count
+        let (mut copies, mut gone) = (ctx.batch(), ctx.batch());
+        ctx.pool().duplicate_all(batch, &mut copies);
+        let sent = device.borrow_mut().transmit(batch, ctx.pool());
+        self.count += sent as u64;
+        gone.append_front(&mut copies, sent);
+        ctx.recycle(copies);
+        ctx.push(0, gone);
+        sent
     }
 
     fn flush(&self) {

@@ -101,7 +101,12 @@ impl CheckNumberPacket {
     }
 
     fn least(&self) -> Text {
-        shown(self.times.iter().enumerate().min_by_key(|(_, times)| **times))
+        shown(
+            self.times
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, times)| **times),
+        )
     }
 
     fn dump(&self) -> Text {

@@ -51,7 +51,8 @@ fn strip(packet: &mut Packet) -> Option<()> {
     }
     let behind = |offset: isize| offset.checked_add_unsigned(stripped)?.try_into().ok();
     let offsets = behind(network).zip(behind(transport));
-    let begin = offsets.and_then(|(network, transport)| data_begin(packet.data(), network, transport));
+    let begin =
+        offsets.and_then(|(network, transport)| data_begin(packet.data(), network, transport));
     packet.pull(begin.unwrap_or(stripped).max(stripped));
     Some(())
 }

@@ -44,7 +44,9 @@ pub static ELEMENT: Class = Class {
         keyword("TC_MASK"),
     ],
     handlers: &[
-        read("average", |me: &mut TimestampDiff, v| me.average(v, v.param)),
+        read("average", |me: &mut TimestampDiff, v| {
+            me.average(v, v.param)
+        }),
         read("avg", |me, v| me.average(v, v.param)),
         read("avg_tc", |me, v| me.average_of_class(v)),
         read("min", |me, v| me.percentile(v, 0.0, v.param)),
@@ -133,7 +135,10 @@ impl TimestampDiff {
         if number % self.sample != 0 {
             return Ok(());
         }
-        let then = self.times.as_ref().and_then(|t| t.borrow_mut().take(number));
+        let then = self
+            .times
+            .as_ref()
+            .and_then(|t| t.borrow_mut().take(number));
         let ns = now_ns.saturating_sub(then.ok_or(Fault::Unknown)?);
         if ns > self.max_ns {
             let ms = ns / 1_000_000;

@@ -125,7 +125,9 @@ impl Counter {
         self.note(ctx, batch);
         let after = self.left();
         if before.0.is_some() && after.0.is_none() {
-            self.count_call.iter().for_each(|c| c.call().make_later(ctx));
+            self.count_call
+                .iter()
+                .for_each(|c| c.call().make_later(ctx));
         }
         if before.1.is_some() && after.1.is_none() {
             let calls = self.byte_count_call.iter();
