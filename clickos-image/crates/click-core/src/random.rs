@@ -105,7 +105,7 @@ impl Random {
         }
     }
 
-    /// What the numbers that are drawn follow from. Keys are no part of it, so none is made twice.
+    /// The state that drawn numbers follow from. It excludes keys, so no key is made twice.
     pub fn seeded(&self) -> Seeded {
         Seeded(self.foreseen.clone())
     }

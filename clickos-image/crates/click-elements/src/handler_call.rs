@@ -81,7 +81,7 @@ pub struct CountCall {
 }
 
 impl CountCall {
-    /// What is missing until the count is N; `None` behind it.
+    /// The rest until the count is N; `None` behind N.
     pub fn left(&self, count: u64) -> Option<u64> {
         self.at.checked_sub(count).filter(|left| *left > 0)
     }

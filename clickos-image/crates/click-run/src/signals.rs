@@ -56,7 +56,7 @@ struct Caught {
     raised: Arc<AtomicBool>,
     /// It does what it did before.
     ignored: Arc<AtomicBool>,
-    /// Of a signal that asks for the end and that no element watches: has it do next time what it did before.
+    /// The action that gives an unwatched stop signal its old effect from the second one on.
     last: Option<SigId>,
 }
 

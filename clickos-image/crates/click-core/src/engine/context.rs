@@ -303,7 +303,7 @@ impl<'a> Context<'a> {
     }
 
     /// True while this element takes over from the one that it replaces under a new configuration.
-    /// That keeps more than a hot swap: what Click's own elements keep then.
+    /// An element then keeps all state that Click's element keeps, which is more than after a hot swap.
     pub fn is_reconfigured(&self) -> bool {
         self.engine.reconfiguring
     }

@@ -23,7 +23,7 @@ const PRISM: u32 = 119;
 const AIRONET: u32 = 120;
 const SUNATM: u32 = 123;
 const RADIO: u32 = 127;
-/// What `tcpdump -i any` writes at present.
+/// The type that `tcpdump -i any` writes at present.
 const SLL2: u32 = 276;
 
 /// Names of link types; the first of a number is shown.

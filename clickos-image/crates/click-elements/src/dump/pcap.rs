@@ -61,7 +61,7 @@ impl Pcap {
         self.swapped = variant(magic).is_none();
         let known = variant(self.number(header, 0));
         (self.ns_per_unit, self.more_header) = known.ok_or_else(|| match magic {
-            PCAPNG => "a pcapng file; make a pcap file of it: editcap -F pcap FILE NEW".to_string(),
+            PCAPNG => "a pcapng file; convert it: editcap -F pcap FILE NEW".to_string(),
             _ => format!("not a pcap file (magic {magic:#010x})"),
         })?;
         self.link = Link::of_header(self.number(header, 20));

@@ -139,7 +139,7 @@ fn each_class_takes_a_new_configuration_whole_or_not_at_all() {
         let writes: [(&str, &[u8]); 2] = [("p.config", b"7"), ("x.config", wrong.as_bytes())];
         assert!(router.write_handlers(&writes, 1).is_err(), "{class}");
         assert_eq!(read(&mut router, "p.color"), "1", "{class}");
-        // what it is then is what a new router would make of it
+        // its handlers show the values that a new router would show
         let mut fresh = self::router(&config(new));
         for handler in handlers(&fresh) {
             if let Ok(value) = fresh.read_handler(&handler, "", 1) {

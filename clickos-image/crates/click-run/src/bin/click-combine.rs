@@ -71,9 +71,12 @@ enum Word<'a> {
     Rest(&'a str),
 }
 
+/// An option's name, its values, and the words that they are.
+type List<'a> = (&'static str, &'a [String], fn(&'a str) -> Word<'a>);
+
 /// These words in their order.
 fn words<'a>(options: &'a Options, matches: &ArgMatches) -> Vec<Word<'a>> {
-    let lists: [(&str, &'a [String], fn(&'a str) -> Word<'a>); 4] = [
+    let lists: [List<'a>; 4] = [
         ("names", &options.names, Word::Name),
         ("files", &options.files, Word::File),
         ("expressions", &options.expressions, Word::Expression),

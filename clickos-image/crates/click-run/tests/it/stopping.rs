@@ -34,7 +34,7 @@ impl Click {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// What else it prints, and how it ends.
+    /// The rest of its output, and its exit status.
     fn rest(&mut self) -> (String, ExitStatus) {
         let mut text = String::new();
         self.out.read_to_string(&mut text).unwrap();

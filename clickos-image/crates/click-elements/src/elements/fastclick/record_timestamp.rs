@@ -5,8 +5,8 @@
 //! `RecordTimestamp([COUNTER, N, OFFSET, DYNAMIC, NET_ORDER, SAMPLE])`: notes the router's time for the number of each
 //! packet. The number is at OFFSET, as NumberPacket writes it; without OFFSET, or with -1, packets count from 0 as
 //! they come. COUNTER is a NumberPacket whose NET_ORDER is taken; otherwise it is NET_ORDER (default false). There is
-//! room for N packets (default 65536), with DYNAMIC (default false) for as many as the router's limit of flows. With
-//! SAMPLE only packets whose number is a multiple of it are noted (default 1: all).
+//! room for N packets (default 65536), with DYNAMIC (default false) for as many as the router's limit of flows. It
+//! notes packets whose number is a multiple of SAMPLE (default 1: all).
 //! # Ports
 //! 1/1, push. Packets that are not noted pass, too; the first one without a number or room is reported.
 //! # Handlers

@@ -3,11 +3,11 @@
 //!
 //! # Synopsis
 //! `TimestampDiff(RECORDER [, OFFSET, N, MAXDELAY, NANO, SAMPLE, VERBOSE, TC_OFFSET, TC_MASK])`: reads a packet's number
-//! at OFFSET (default 40), and keeps the time since RECORDER, a RecordTimestamp, noted it: in microseconds, with NANO
-//! (default false) in nanoseconds. It keeps N delays; the default 0 means the router's limit of flows. A delay above
-//! MAXDELAY milliseconds (default 1000) is not kept, and with VERBOSE (default false) reported. With SAMPLE (default 1)
-//! only packets whose number is a multiple of it count. The byte at TC_OFFSET (default -1: none), masked with TC_MASK
-//! (default 255), is a packet's class for `avg_tc`.
+//! at OFFSET (default 40). It keeps the time since RECORDER, a RecordTimestamp, noted that number: in microseconds, with
+//! NANO (default false) in nanoseconds. It keeps N delays; the default 0 means the router's limit of flows. A delay above
+//! MAXDELAY milliseconds (default 1000) is not kept, and with VERBOSE (default false) reported. Packets whose number is no
+//! multiple of SAMPLE (default 1) do not count. The byte at TC_OFFSET (default -1: none), masked with TC_MASK (default
+//! 255), is a packet's class for `avg_tc`.
 //! # Ports
 //! 1/1-2, push. Output 1 gets packets whose time is not known.
 //! # Handlers
