@@ -22,8 +22,8 @@ PROFILES = {
     'bras': (*_BASE, 'aqm', 'bras'),
 }
 #: Groups that the image without a choice has no room for.
-_PROFILES_ONLY = ('bras', 'compress', 'fastclick', 'offload', REGEX, 'test',
-                  'wireguard')
+_PROFILES_ONLY = ('bras', 'compress', 'fastclick', 'offload', REGEX,
+                  'summaries', 'test', 'wireguard')
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')

@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn roots_are_exact() {
-        for number in [0.0, 1.0, 9.0, 1e18] {
+        for number in [0.0, 1.0, 9.0, 4e9] {
             assert!((root(number * number) - number).abs() <= number * 1e-12 + 1e-9);
         }
     }
