@@ -13,7 +13,7 @@ use crate::engine::handler::{Change, Table};
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
 use crate::listed::{HandlerInfo, Kind, Listed};
-use crate::live::Undo;
+use crate::live::{Undo, busy};
 use crate::reconfigure::with_argument;
 
 /// A handler that the engine answers for an element.
@@ -478,11 +478,6 @@ fn of_port(table: &dyn Table, ports: usize, name: &str) -> Option<(usize, Listed
         let exists = port < ports && name == format!("{}{port}", h.name);
         exists.then_some((place, h, port))
     })
-}
-
-/// An element cannot be called by what it has called itself.
-pub(crate) fn busy() -> HandlerError {
-    HandlerError::rejected("the element is running: its handlers cannot be called now")
 }
 
 fn not_permitted(name: &str, what: &str) -> HandlerError {

@@ -18,7 +18,6 @@ use crate::engine::Engine;
 use crate::engine::context::Context;
 use crate::engine::element::Element;
 use crate::error::HandlerError;
-use crate::handlers::busy;
 use crate::random::Seeded;
 
 /// The state of the router that starting an element may change.
@@ -115,4 +114,9 @@ impl Engine {
         self.with(index, |element, ctx| element.take_state(ctx, &mut *old));
         self.reconfiguring = false;
     }
+}
+
+/// An element cannot be called by what it has called itself.
+pub(crate) fn busy() -> HandlerError {
+    HandlerError::rejected("the element is running: its handlers cannot be called now")
 }

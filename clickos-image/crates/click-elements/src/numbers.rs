@@ -26,10 +26,6 @@ pub struct UdpPort(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpPort(pub u16);
 
-/// Kinds of names that PortInfo defines.
-pub const TCP_PORTS: &str = "TCP port";
-pub const UDP_PORTS: &str = "UDP port";
-
 /// A number, or a name of `kind`.
 fn named<T: TryFrom<u64>>(
     at: Surroundings<'_>,

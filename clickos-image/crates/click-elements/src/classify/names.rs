@@ -4,7 +4,9 @@ use click_core::Surroundings;
 use click_core::value::number;
 use click_wire::{icmp, tcp};
 
-use crate::numbers::{TCP_PORTS, UDP_PORTS};
+/// Kinds of names that PortInfo defines.
+pub const TCP_PORTS: &str = "TCP port";
+pub const UDP_PORTS: &str = "UDP port";
 
 /// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
