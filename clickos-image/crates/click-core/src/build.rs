@@ -26,7 +26,7 @@ use click_packet::memory::has_room;
 /// Bytes that the graph and the engine take for a port.
 const PORT_BYTES: usize = 256;
 /// Bytes that an element takes without arguments, such as a table of hosts.
-const ELEMENT_BYTES: usize = 128 << 10;
+pub const ELEMENT_BYTES: usize = 128 << 10;
 
 /// The packages a configuration may `require`.
 const PACKAGES: [&str; 2] = ["click", "clickos"];

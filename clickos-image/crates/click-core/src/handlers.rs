@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Handlers of elements: finding, reading, writing all or none.
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -7,11 +8,12 @@ use alloc::vec::Vec;
 use crate::engine::Engine;
 use crate::engine::class::Family;
 use crate::engine::context::Context;
-use crate::engine::element::View;
+use crate::engine::element::{Element, View};
 use crate::engine::handler::{Change, Table};
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
 use crate::listed::{HandlerInfo, Kind, Listed};
+use crate::live::{Undo, busy};
 use crate::reconfigure::with_argument;
 
 /// A handler that the engine answers for an element.
@@ -26,16 +28,15 @@ const fn common(listed: Listed, get: fn(&Engine, usize) -> String) -> Common {
 }
 
 /// Handlers of every element.
-static COMMON: [Common; 5] = [
+static COMMON: [Common; 6] = [
     common(Listed::read("class"), |engine, index| {
         engine.plan.flat.elements[index].class.to_string()
     }),
     common(Listed::read("name"), |engine, index| {
         engine.slots[index].name.clone()
     }),
-    common(Listed::read("config"), |engine, index| {
-        engine.slots[index].config.clone()
-    }),
+    common(Listed::read("config"), Engine::config_text),
+    common(LIVE_CONFIG, Engine::config_text),
     common(Listed::read("ports"), Engine::ports_text),
     common(Listed::read("handlers"), Engine::handlers_text),
 ];
@@ -50,6 +51,9 @@ static OF_TASKS: [Common; 3] = [
     }),
     common(Listed::read("home_thread"), |_, _| "0".to_string()),
 ];
+
+/// `config` of an element that takes a new configuration.
+const LIVE_CONFIG: Listed = Listed::read_write("config");
 
 /// The one handler of `OF_TASKS` that programs can write.
 const TICKETS: Listed = Listed::read_write("tickets");
@@ -91,6 +95,12 @@ enum Prepared {
         index: usize,
         change: Change,
         config: Option<String>,
+    },
+    /// The element under its new configuration, not yet in its place.
+    Rebuilt {
+        index: usize,
+        element: Box<dyn Element>,
+        config: String,
     },
     Tickets {
         index: usize,
@@ -142,7 +152,8 @@ impl Engine {
         let class = self.plan.classes[index];
         let of_task: &[Common] = if class.task { &OF_TASKS } else { &[] };
         let all = COMMON.iter().chain(of_task);
-        all.filter(|c| class.handlers.find(c.listed.name).is_none())
+        all.filter(|c| c.listed.name != LIVE_CONFIG.name || c.listed.write == class.live)
+            .filter(|c| class.handlers.find(c.listed.name).is_none())
     }
 
     /// The tables of handlers that exist once per port, and the number of ports.
@@ -331,7 +342,9 @@ impl Engine {
             .iter()
             .map(|(name, value)| self.prepare(name, value))
             .collect();
-        for write in prepared? {
+        let mut prepared = prepared?;
+        self.start_rebuilt(&mut prepared, writes)?;
+        for write in prepared {
             self.writes += 1;
             self.commit(write);
         }
@@ -379,6 +392,14 @@ impl Engine {
     ) -> Result<Prepared, HandlerError> {
         let index = own.index;
         let Place::Class(table, place) = own.place else {
+            if handler == LIVE_CONFIG.name {
+                let (element, config) = (self.rebuilt(index, value)?, value.to_string());
+                return Ok(Prepared::Rebuilt {
+                    index,
+                    element,
+                    config,
+                });
+            }
             let tickets = own.view(&mut Context::new(self, index), "").parse(value)?;
             return Ok(Prepared::Tickets { index, tickets });
         };
@@ -398,6 +419,28 @@ impl Engine {
         })
     }
 
+    /// Starts the elements with new configurations.
+    ///
+    /// # Errors
+    /// One cannot run. Nothing has changed then.
+    fn start_rebuilt(
+        &mut self,
+        prepared: &mut [Prepared],
+        writes: &[(&str, &[u8])],
+    ) -> Result<(), HandlerError> {
+        let mut undo = Undo::default();
+        for (write, (name, _)) in prepared.iter_mut().zip(writes) {
+            if let Prepared::Rebuilt { index, element, .. } = write {
+                let started = self.start_one(*index, &mut **element, &mut undo);
+                if let Err(message) = started {
+                    self.undo(undo);
+                    return Err(HandlerError::rejected(message).named(name));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn commit(&mut self, write: Prepared) {
         match write {
             Prepared::Global(global) => global.write(self),
@@ -406,6 +449,11 @@ impl Engine {
                     host.write_handler(name, &value);
                 }
             }
+            Prepared::Rebuilt {
+                index,
+                element,
+                config,
+            } => self.put_in_place(index, element, config),
             Prepared::Tickets { index, tickets } => self.tasks.set_tickets(index, tickets),
             Prepared::Element {
                 index,
@@ -441,11 +489,6 @@ fn of_port(table: &dyn Table, ports: usize, name: &str) -> Option<(usize, Listed
         let exists = port < ports && name == format!("{}{port}", h.name);
         exists.then_some((place, h, port))
     })
-}
-
-/// An element cannot be called by what it has called itself.
-fn busy() -> HandlerError {
-    HandlerError::rejected("the element is running: its handlers cannot be called now")
 }
 
 fn not_permitted(name: &str, what: &str) -> HandlerError {

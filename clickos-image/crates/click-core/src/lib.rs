@@ -21,6 +21,7 @@ mod globals;
 mod handlers;
 mod independence;
 mod listed;
+mod live;
 pub mod offload;
 mod ports;
 mod random;

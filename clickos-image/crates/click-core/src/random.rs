@@ -87,6 +87,9 @@ const MINIMAL: (i64, i64) = (2_147_483_647, 16_807);
 /// The largest number that is drawn.
 pub const MOST: u32 = 0x7fff_ffff;
 
+/// The state of the numbers that follow from a seed; none without a seed.
+pub struct Seeded(Option<Box<Additive>>);
+
 /// The source of a router's random numbers.
 pub struct Random {
     stream: Stream,
@@ -100,6 +103,16 @@ impl Random {
             stream: Stream::new(key),
             foreseen: None,
         }
+    }
+
+    /// The state that drawn numbers follow from. It excludes keys, so no key is made twice.
+    pub fn seeded(&self) -> Seeded {
+        Seeded(self.foreseen.clone())
+    }
+
+    /// Lets what is drawn follow from `seeded` again.
+    pub fn restore(&mut self, seeded: Seeded) {
+        self.foreseen = seeded.0;
     }
 
     /// 64 bits, for keys and the like: no seed of a configuration leads to them.
@@ -158,6 +171,7 @@ impl Random {
 
 /// The additive generator of the C library that Click is built with, so that a configuration with
 /// RandomSeed does the same here.
+#[derive(Clone)]
 struct Additive {
     numbers: [u32; LAGS.0],
     at: usize,

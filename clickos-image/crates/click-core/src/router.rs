@@ -249,6 +249,11 @@ impl Router {
         asked
     }
 
+    /// Asks the router to stop, as its handler `stop` does: an element may manage such requests.
+    pub fn request_stop(&mut self) {
+        self.engine.stops = self.engine.stops.saturating_add(1);
+    }
+
     /// True if an element or the `stop` handler stopped the router, and no element manages stops.
     pub fn is_stopped(&self) -> bool {
         self.engine.stops > 0 && self.engine.manager.is_none()

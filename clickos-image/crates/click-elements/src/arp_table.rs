@@ -427,8 +427,15 @@ impl Element for ARPTable {
         }
     }
 
-    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            if ctx.is_reconfigured() {
+                // ARPQueriers share it
+                let bounds = self.table.borrow().bounds;
+                self.table = Rc::clone(&old.table);
+                self.table.borrow_mut().bounds = bounds;
+                return;
+            }
             self.table
                 .borrow_mut()
                 .take_from(&mut old.table.borrow_mut());

@@ -12,17 +12,21 @@ pub struct HandlerCall {
 }
 
 impl HandlerCall {
-    /// Does the write; an error goes to the console.
-    pub fn make(&self, ctx: &mut Context<'_>) {
-        if let Err(error) = ctx.write_handler(&self.name, &self.value) {
-            let line = format!("{}: {error}", ctx.name());
-            ctx.print(&line);
-        }
+    /// Does the write behind the work of the element, and of those that called it, before the packets
+    /// that it sends after this. So the write may call the handlers of all of them.
+    pub fn make_later(&self, ctx: &mut Context<'_>) {
+        ctx.call_later(&self.name, &self.value);
     }
 
-    /// Like `make`, for an element whose own handlers may be called by what is called.
+    /// Does the write now, for an element that decides by what the write changes. The caller is in its
+    /// place, so the write may call its handlers. An error goes to the console.
     pub fn make_from<T: Element + Default>(&self, ctx: &mut Context<'_>, caller: &mut T) {
-        ctx.with_me(caller, |ctx| self.make(ctx));
+        ctx.with_me(caller, |ctx| {
+            if let Err(error) = ctx.write_handler(&self.name, &self.value) {
+                let line = format!("{}: {error}", ctx.name());
+                ctx.print(&line);
+            }
+        });
     }
 
     /// The call with `value` in the place of the variable `$name` or `${name}`.
@@ -77,9 +81,9 @@ pub struct CountCall {
 }
 
 impl CountCall {
-    /// True if the count passes N between `before` and `after`.
-    pub fn is_due(&self, before: u64, after: u64) -> bool {
-        before < self.at && self.at <= after
+    /// The rest until the count is N; `None` behind N.
+    pub fn left(&self, count: u64) -> Option<u64> {
+        self.at.checked_sub(count).filter(|left| *left > 0)
     }
 
     /// The call.

@@ -3,7 +3,7 @@
 use click_core::Surroundings;
 use click_core::value::{ByteAnno, number};
 
-use crate::classify::names::{Kind, Lookup, lookup};
+use crate::classify::names::{Kind, Lookup, lookup_at};
 use crate::prelude::*;
 
 /// A protocol such as `udp` or `17`.
@@ -26,18 +26,15 @@ pub struct UdpPort(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpPort(pub u16);
 
-/// Kinds of names that PortInfo defines.
-pub const TCP_PORTS: &str = "TCP port";
-pub const UDP_PORTS: &str = "UDP port";
-
 /// A number, or a name of `kind`.
 fn named<T: TryFrom<u64>>(
+    at: Surroundings<'_>,
     text: &str,
     what: &str,
     kind: Kind,
     protocol: Option<u32>,
 ) -> Result<T, String> {
-    let by_name = || match lookup(text, Some(kind), protocol) {
+    let by_name = || match lookup_at(at, text, Some(kind), protocol) {
         Lookup::Value(_, value) => Some(value.into()),
         _ => None,
     };
@@ -48,8 +45,8 @@ fn named<T: TryFrom<u64>>(
 }
 
 impl FromArg for Protocol {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
-        named(text, "an IP protocol", Kind::Protocol, None).map(Self)
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        named(at, text, "an IP protocol", Kind::Protocol, None).map(Self)
     }
 }
 
@@ -63,41 +60,21 @@ impl FromArg for Dscp {
 }
 
 impl FromArg for IcmpType {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
-        named(text, "an ICMP type", Kind::IcmpType, Some(1)).map(Self)
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        named(at, text, "an ICMP type", Kind::IcmpType, Some(1)).map(Self)
     }
 }
 
 impl FromArg for UdpPort {
     fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
-        named(
-            own_port(text, UDP_PORTS, at),
-            "a UDP port",
-            Kind::Port,
-            Some(17),
-        )
-        .map(Self)
+        named(at, text, "a UDP port", Kind::Port, Some(17)).map(Self)
     }
 }
 
 impl FromArg for TcpPort {
     fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
-        named(
-            own_port(text, TCP_PORTS, at),
-            "a TCP port",
-            Kind::Port,
-            Some(6),
-        )
-        .map(Self)
+        named(at, text, "a TCP port", Kind::Port, Some(6)).map(Self)
     }
-}
-
-/// The value of a name by PortInfo, or the name.
-fn own_port<'a>(text: &'a str, kind: &str, at: Surroundings<'a>) -> &'a str {
-    let named = at.names.find(at.element, text);
-    named
-        .and_then(|n| n.meanings.get(kind))
-        .map_or(text, String::as_str)
 }
 
 /// Where an annotation of two bytes is.

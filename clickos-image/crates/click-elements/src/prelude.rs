@@ -63,6 +63,13 @@ macro_rules! run {
 }
 pub(crate) use run;
 
+/// The element whose place this one takes under a new configuration; `None` in a hot swap, which keeps less.
+#[inline(never)]
+pub fn replaced<'o, T: Element>(ctx: &Context<'_>, old: &'o mut dyn Element) -> Option<&'o mut T> {
+    let old = old.as_any_mut().downcast_mut();
+    old.filter(|_| ctx.is_reconfigured())
+}
+
 /// An element with a part `P`, whose handlers it has in common with other elements.
 pub trait Part<P>: Element {
     /// The part.

@@ -20,6 +20,7 @@ use crate::output::{self, Output};
 use crate::packet_socket::PacketSocket;
 use crate::report::report_notice;
 use crate::signals::{Signals, kill};
+use crate::system_names::SystemNames;
 
 /// Something that is open and may have news.
 pub trait Watched {
@@ -37,6 +38,8 @@ pub struct Machine {
     pub chatter: RefCell<Chatter>,
     /// The signals its elements wait for.
     pub signals: RefCell<Signals>,
+    /// The names of services and protocols.
+    system_names: SystemNames,
     /// The network interfaces they opened.
     devices: RefCell<Vec<Weak<RefCell<dyn Watched>>>>,
     /// A configuration that a handler asks for.
@@ -55,6 +58,7 @@ impl Machine {
             listeners: RefCell::default(),
             chatter: RefCell::default(),
             signals: RefCell::default(),
+            system_names: SystemNames::default(),
             devices: RefCell::default(),
             wanted: RefCell::default(),
             reconfigurable,
@@ -113,6 +117,14 @@ impl Host for Machine {
 
     fn create_file(&self, path: &str, append: bool) -> Result<Box<dyn WriteFile>, String> {
         files::create(path, append)
+    }
+
+    fn service(&self, name: &str, protocol: &str) -> Option<u16> {
+        self.system_names.service(name, protocol)
+    }
+
+    fn protocol(&self, name: &str) -> Option<u8> {
+        self.system_names.protocol(name)
     }
 
     fn notice(&self, notice: &ConfigError) -> bool {

@@ -24,5 +24,6 @@ mod run_time;
 mod service;
 pub mod session;
 pub mod signals;
+mod system_names;
 pub mod tool;
 mod vif;

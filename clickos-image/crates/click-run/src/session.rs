@@ -239,7 +239,11 @@ impl Session {
     /// simulated time.
     fn drive(&mut self) {
         let mut slices = 0u32;
-        while !self.router.is_stopped() && !self.take_signals() {
+        loop {
+            self.take_signals();
+            if self.router.is_stopped() {
+                return;
+            }
             let progress = self.router.run(self.machine.clock.now_ns());
             slices = slices.wrapping_add(1);
             let idle = progress != Progress::Worked;
@@ -286,8 +290,8 @@ impl Session {
         control.poll(&mut handlers) || any
     }
 
-    /// Runs elements that wait for signals; returns whether one asks for the end.
-    fn take_signals(&mut self) -> bool {
+    /// Runs elements that wait for signals; others ask the router to stop.
+    fn take_signals(&mut self) {
         let raised = self.machine.signals.borrow().take();
         for element in &raised.elements {
             let run = format!("{element}.run");
@@ -296,7 +300,9 @@ impl Session {
                 eprintln!("{error}");
             }
         }
-        raised.stop
+        if raised.stop {
+            self.router.request_stop();
+        }
     }
 
     /// A script wrote hotconfig.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Signals: SIGINT and SIGTERM end the run, and elements can watch for any that can be caught.
+//! Signals: SIGINT and SIGTERM ask the router to stop, the second one ends the program at once. Elements
+//! can watch for any that can be caught.
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +10,8 @@ use signal_hook::consts::{
     FORBIDDEN, SIGALRM, SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1,
     SIGUSR2, SIGWINCH,
 };
-use signal_hook::flag;
+use signal_hook::low_level::unregister;
+use signal_hook::{SigId, flag};
 
 const NAMES: [(&str, i32); 11] = [
     ("HUP", SIGHUP),
@@ -54,6 +56,26 @@ struct Caught {
     raised: Arc<AtomicBool>,
     /// It does what it did before.
     ignored: Arc<AtomicBool>,
+    /// The action that gives an unwatched stop signal its old effect from the second one on.
+    last: Option<SigId>,
+}
+
+impl Caught {
+    /// Lets the second signal end the program, or no longer.
+    fn set_last(&mut self, is_last: bool) -> io::Result<()> {
+        match self.last.take() {
+            Some(id) if is_last => self.last = Some(id),
+            Some(id) => {
+                unregister(id);
+                self.ignored.store(false, Ordering::Relaxed);
+            }
+            None if is_last => {
+                self.last = Some(flag::register(self.number, Arc::clone(&self.ignored))?);
+            }
+            None => {}
+        }
+        Ok(())
+    }
 }
 
 /// The requests that signals have brought.
@@ -80,7 +102,20 @@ impl Signals {
     /// # Errors
     /// Why that is not possible.
     pub fn catch_stopping(&mut self) -> Result<(), String> {
-        STOPPING.iter().try_for_each(|signal| self.catch(*signal))
+        for number in STOPPING {
+            self.catch(number)?;
+            self.choose_last(number)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a second signal end the program if the first one asks the router to stop.
+    fn choose_last(&mut self, number: i32) -> Result<(), String> {
+        let watched = self.watches.iter().any(|(n, _)| *n == number);
+        let is_last = STOPPING.contains(&number) && !watched;
+        let mut caught = self.caught.iter_mut().filter(|c| c.number == number);
+        let chosen = caught.try_for_each(|c| c.set_last(is_last));
+        chosen.map_err(|e| format!("signal {number}: {e}"))
     }
 
     fn catch(&mut self, number: i32) -> Result<(), String> {
@@ -95,6 +130,7 @@ impl Signals {
             number,
             raised: Arc::default(),
             ignored: Arc::default(),
+            last: None,
         };
         let failed = |e: io::Error| format!("signal {number}: {e}");
         flag::register_conditional_default(number, Arc::clone(&caught.ignored)).map_err(failed)?;
@@ -110,10 +146,11 @@ impl Signals {
     pub fn watch(&mut self, element: &str, signal: &str) -> Result<(), String> {
         let watch = (number(signal)?, element.to_string());
         self.catch(watch.0)?;
+        let number = watch.0;
         if !self.watches.contains(&watch) {
             self.watches.push(watch);
         }
-        Ok(())
+        self.choose_last(number)
     }
 
     /// Keeps the watches of these elements only.
@@ -123,6 +160,12 @@ impl Signals {
             let watched = self.watches.iter().any(|(n, _)| *n == caught.number);
             if !watched && !STOPPING.contains(&caught.number) {
                 caught.ignored.store(true, Ordering::Relaxed);
+            }
+        }
+        for number in STOPPING {
+            // no new signal is caught, so what can fail has succeeded before
+            if let Err(message) = self.choose_last(number) {
+                eprintln!("click: {message}");
             }
         }
     }

@@ -172,13 +172,21 @@ pub trait Host {
     fn interfaces(&self) -> Vec<(String, Named)> {
         Vec::new()
     }
+    /// The port of a service of `tcp` or `udp`, as the system knows it.
+    fn service(&self, _name: &str, _protocol: &str) -> Option<u16> {
+        None
+    }
+    /// The number of an IP protocol, as the system knows it.
+    fn protocol(&self, _name: &str) -> Option<u8> {
+        None
+    }
     /// Opens a network interface.
     ///
     /// # Errors
     /// Why that is not possible.
     fn open_device(&self, request: &DeviceRequest) -> Result<Rc<RefCell<dyn Device>>, String> {
         Err(format!(
-            "{}: there are no network interfaces here",
+            "{}: not a device of a guest, which are 0, 1, ... in the order of its vifs",
             request.name
         ))
     }

@@ -34,6 +34,9 @@ pub struct Class {
     pub quiet: bool,
     /// Built and started before all others, because it defines names they use.
     pub defines_names: bool,
+    /// Its handler `config` can be written. The engine then builds an element as for a new router and
+    /// lets it take the state of the old one (`Context::is_reconfigured`).
+    pub live: bool,
     /// Makes an element.
     pub build: fn(&mut Args<'_>) -> Built,
 }
@@ -52,6 +55,7 @@ impl Class {
         task: false,
         quiet: false,
         defines_names: false,
+        live: false,
         build: |_| None,
     };
 }

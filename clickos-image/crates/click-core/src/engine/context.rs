@@ -2,7 +2,7 @@
 //! What an element can do while it is called.
 use alloc::boxed::Box;
 use alloc::rc::Rc;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::cell::{Cell, RefCell};
@@ -10,8 +10,8 @@ use core::cell::{Cell, RefCell};
 use crate::config::args::Surroundings;
 use crate::config::environment::{Host, Limits};
 use crate::device::Device;
-use crate::engine::Engine;
 use crate::engine::element::{Element, View};
+use crate::engine::{Edge, Engine};
 use crate::error::HandlerError;
 use crate::listed::HandlerInfo;
 use click_packet::Batch;
@@ -284,6 +284,28 @@ impl<'a> Context<'a> {
     pub fn write_handler(&mut self, name: &str, value: &str) -> Result<(), HandlerError> {
         let name = self.engine.resolve(self.me, name)?;
         self.engine.write(&[(&name, value.as_bytes())])
+    }
+
+    /// Calls a write handler once this element and those that called it have returned, before the
+    /// packets that it sends after this. An error goes to the console.
+    pub fn call_later(&mut self, handler: &str, value: &str) {
+        let (handler, value) = (handler.to_string(), value.to_string());
+        self.engine.call_later(self.me, handler, value);
+    }
+
+    /// Sends packets that a push input took back to it, behind all that was sent so far.
+    pub fn push_again(&mut self, input: usize, batch: Batch) {
+        let (element, port) = (self.me, input);
+        match batch.is_empty() {
+            true => self.engine.recycle(batch),
+            false => self.engine.send(Edge { element, port }, batch),
+        }
+    }
+
+    /// True while this element takes over from the one that it replaces under a new configuration.
+    /// An element then keeps all state that Click's element keeps, which is more than after a hot swap.
+    pub fn is_reconfigured(&self) -> bool {
+        self.engine.reconfiguring
     }
 
     /// Calls something that may come back to this element: `me` is in its place meanwhile.

@@ -112,7 +112,8 @@ pub trait Element: AsAny {
     /// (`Context::manage_stops`).
     fn stop_requested(&mut self, _ctx: &mut Context<'_>) {}
 
-    /// Takes over what `old`, of the same name in the configuration before, has stored.
+    /// Takes over what `old`, of the same name in the configuration before, has stored. The same for a
+    /// new configuration of this element alone (`Context::is_reconfigured`).
     fn take_state(&mut self, _ctx: &mut Context<'_>, _old: &mut dyn Element) {}
 }
 

@@ -9,6 +9,7 @@ pub mod reachability;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -67,9 +68,16 @@ pub struct Slot {
     pub reach: Option<Box<Reachability>>,
 }
 
+/// A batch on its way. An empty one stands for a call of a handler; the port is the call's number.
 struct Work {
     to: Edge,
     batch: Batch,
+}
+
+/// A handler write that waits until the element that asked for it has returned.
+struct Call {
+    handler: String,
+    value: String,
 }
 
 /// Batches kept for reuse at most.
@@ -126,6 +134,10 @@ pub struct Engine {
     pub writes: u64,
     /// Values that elements share, by type.
     pub shared: BTreeMap<TypeId, Rc<dyn Any>>,
+    /// Calls that wait in `work`, by number.
+    calls: Vec<Option<Call>>,
+    /// True while an element takes over from the one that it replaces under a new configuration.
+    pub reconfiguring: bool,
 }
 
 impl Engine {
@@ -165,6 +177,8 @@ impl Engine {
             reads: 0,
             writes: 0,
             shared: BTreeMap::new(),
+            calls: Vec::new(),
+            reconfiguring: false,
         }
     }
 
@@ -269,7 +283,12 @@ impl Engine {
                 return false;
             }
             *budget -= 1;
-            if work.batch.len() > self.max_batch {
+            // true for 0, too
+            if work.batch.len().wrapping_sub(1) >= self.max_batch {
+                if work.batch.is_empty() {
+                    self.call(work.to);
+                    continue;
+                }
                 work = self.split(work);
             }
             let Work { to, batch } = work;
@@ -277,6 +296,35 @@ impl Engine {
                 .expect("no element runs while batches are moved");
         }
         true
+    }
+
+    /// Makes a handler write of an element before anything that is sent after this.
+    #[cold]
+    pub fn call_later(&mut self, element: usize, handler: String, value: String) {
+        let call = Some(Call { handler, value });
+        let port = match self.calls.iter().position(Option::is_none) {
+            Some(free) => free,
+            None => {
+                self.calls.push(None);
+                self.calls.len() - 1
+            }
+        };
+        self.calls[port] = call;
+        let to = Edge { element, port };
+        self.send(to, Batch::default());
+    }
+
+    /// Makes the call that an element asked for; an error goes to the console.
+    #[cold]
+    fn call(&mut self, by: Edge) {
+        let Some(Call { handler, value }) = self.calls[by.port].take() else {
+            return;
+        };
+        let mut ctx = Context::new(self, by.element);
+        if let Err(error) = ctx.write_handler(&handler, &value) {
+            let line = format!("{}: {error}", ctx.name());
+            ctx.print(&line);
+        }
     }
 
     /// Takes the first `max_batch` packets; the rest goes next.

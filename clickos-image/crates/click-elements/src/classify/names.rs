@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Names that patterns may use for numbers (Click's IPClassifier documentation).
+use click_core::Surroundings;
+use click_core::value::number;
 use click_wire::{icmp, tcp};
+
+/// Kinds of names that PortInfo defines.
+pub const TCP_PORTS: &str = "TCP port";
+pub const UDP_PORTS: &str = "UDP port";
 
 /// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +114,54 @@ pub enum Lookup {
     Value(Kind, u32),
 }
 
-/// Looks a name up; `wanted` and `protocol` narrow it down.
+/// Looks a name up, also among those that PortInfo defines and those of the system; `wanted` and
+/// `protocol` narrow it down.
+pub fn lookup_at(
+    at: Surroundings<'_>,
+    name: &str,
+    wanted: Option<Kind>,
+    protocol: Option<u32>,
+) -> Lookup {
+    let is_number = |kind| wanted.is_none_or(|w| w == kind);
+    if is_number(Kind::Port) {
+        if let Some(port) = port_at(protocol, |kind| {
+            let named = at.names.find(at.element, name)?;
+            number(named.meanings.get(kind.0)?)?.try_into().ok()
+        }) {
+            return Lookup::Value(Kind::Port, port);
+        }
+    }
+    match (lookup(name, wanted, protocol), &at.environment.host) {
+        (Lookup::Unknown, Some(host)) => {
+            let service = |kind: &PortKind| host.service(name, kind.1);
+            let port = port_at(protocol, service).filter(|_| is_number(Kind::Port));
+            let number = host.protocol(name).filter(|_| is_number(Kind::Protocol));
+            match (number, port) {
+                (Some(number), None) => Lookup::Value(Kind::Protocol, number.into()),
+                (None, Some(port)) => Lookup::Value(Kind::Port, port),
+                (Some(_), Some(_)) => Lookup::Unclear,
+                (None, None) => Lookup::Unknown,
+            }
+        }
+        (found, _) => found,
+    }
+}
+
+/// The kind of names that PortInfo defines, and the protocol's name and number.
+type PortKind = (&'static str, &'static str, u32);
+
+const PORT_KINDS: [PortKind; 2] = [(TCP_PORTS, "tcp", 6), (UDP_PORTS, "udp", 17)];
+
+/// The port that `find` knows for each protocol that is meant; none if they differ.
+fn port_at(protocol: Option<u32>, find: impl Fn(&PortKind) -> Option<u16>) -> Option<u32> {
+    let any = protocol.is_none_or(|p| p == TCP_OR_UDP || p == ANY_TRANSPORT);
+    let meant = PORT_KINDS.iter().filter(|k| any || protocol == Some(k.2));
+    let mut ports = meant.filter_map(find);
+    let first = ports.next()?;
+    ports.all(|port| port == first).then_some(first.into())
+}
+
+/// Looks a name up among those that are the same everywhere.
 pub fn lookup(name: &str, wanted: Option<Kind>, protocol: Option<u32>) -> Lookup {
     let port = PORTS.iter().find(|p| p.0 == name).map(|p| p.1);
     let for_protocol = |one: u32| protocol.is_none_or(|p| p == one || p == TCP_OR_UDP);

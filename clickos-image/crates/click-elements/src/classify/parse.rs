@@ -9,7 +9,7 @@ use click_core::value::number;
 use click_core::{Surroundings, did_you_mean};
 
 use super::expr::{Expr, Side};
-use super::names::{self, Kind, Lookup, lookup};
+use super::names::{self, Kind, Lookup, lookup, lookup_at};
 use super::primitive::{Data, Layer, Operator, Primitive, mask_data};
 use super::subject::{Field, SUBJECTS, Subject, subject};
 
@@ -190,6 +190,20 @@ impl<'a> Parser<'a> {
         })
     }
 
+    /// The protocol that a word names which is none of the grammar.
+    fn protocol(&self, word: &str) -> Option<u32> {
+        let found = match lookup(word, None, None) {
+            Lookup::Unknown if !GRAMMAR.contains(&word) => {
+                lookup_at(self.at, word, Some(Kind::Protocol), None)
+            }
+            found => found,
+        };
+        match found {
+            Lookup::Value(Kind::Protocol, protocol) => Some(protocol),
+            _ => None,
+        }
+    }
+
     /// `src tcp port` and the like, up to what is none of it.
     fn qualifiers(&mut self, primitive: &mut Primitive) -> Result<(Option<Layer>, bool), String> {
         let (mut layer, mut negated) = (None, false);
@@ -203,7 +217,7 @@ impl<'a> Parser<'a> {
                 {
                     set(&mut primitive.protocol, protocol, "the protocol")?;
                 }
-            } else if let Lookup::Value(Kind::Protocol, protocol) = lookup(word, None, None) {
+            } else if let Some(protocol) = self.protocol(word) {
                 set(&mut primitive.protocol, protocol, "the protocol")?;
             } else {
                 match word {

@@ -8,7 +8,7 @@ use click_core::Surroundings;
 use click_core::value::{EtherAddr, FromArg, Prefix, number};
 
 use super::expr::{Base, Compare, Expr, Side, Test};
-use super::names::{ANY_TRANSPORT, Kind, Lookup, TCP_OR_UDP, lookup};
+use super::names::{ANY_TRANSPORT, Kind, Lookup, TCP_OR_UDP, lookup, lookup_at};
 use super::subject::{Field, ICMP_TYPE, SUBJECTS, Subject};
 
 /// The value of a test.
@@ -97,11 +97,20 @@ impl Primitive {
             _ => None,
         };
         let other = self.subject.is_some() && wanted.is_none();
-        match lookup(word, wanted, self.protocol) {
+        let found = match wanted {
+            Some(_) => lookup_at(at, word, wanted, self.protocol),
+            None => lookup(word, None, self.protocol),
+        };
+        match found {
             Lookup::Value(kind, value) if !other => self.data = Data::Named(kind, value),
             Lookup::Unknown => match plain_data(word, self.subject, layer, at) {
                 Some(data) => self.data = data,
-                None => return Ok(false),
+                None if other || wanted.is_some() => return Ok(false),
+                // without a subject an address comes first
+                None => match lookup_at(at, word, None, self.protocol) {
+                    Lookup::Value(kind, value) => self.data = Data::Named(kind, value),
+                    _ => return Ok(false),
+                },
             },
             _ => {
                 return Err(format!(

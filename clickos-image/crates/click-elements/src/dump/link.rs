@@ -23,9 +23,11 @@ const PRISM: u32 = 119;
 const AIRONET: u32 = 120;
 const SUNATM: u32 = 123;
 const RADIO: u32 = 127;
+/// The type that `tcpdump -i any` writes at present.
+const SLL2: u32 = 276;
 
 /// Names of link types; the first of a number is shown.
-const NAMES: [(&str, u32); 18] = [
+const NAMES: [(&str, u32); 19] = [
     ("NULL", NULL),
     ("IP", RAW),
     ("ETHER", ETHER),
@@ -44,6 +46,7 @@ const NAMES: [(&str, u32); 18] = [
     ("PPP", PPP),
     ("SUNATM", SUNATM),
     ("PRISM", PRISM),
+    ("SLL2", SLL2),
 ];
 
 /// Ethernet types of IPv4 and IPv6, and of a VLAN tag.
@@ -54,6 +57,9 @@ const PPP_IP: [u8; 2] = [0x21, 0x57];
 /// Address families of IPv4, and of IPv6 on three systems.
 const FAMILIES: [u16; 4] = [2, 24, 28, 30];
 
+/// Bytes of a header of SLL2; the type is in front.
+const SLL2_HEADER: usize = 20;
+
 impl Link {
     pub const ETHER: Self = Self(ETHER);
     #[cfg(feature = "os")]
@@ -62,8 +68,19 @@ impl Link {
     /// The link type of a file's header; both numbers of raw IP are one.
     pub fn of_header(number: u32) -> Self {
         match number & 0x0fff_ffff {
-            HOST_RAW | 14 | 228 => Self(RAW),
+            HOST_RAW | 14 | 228 | 229 => Self(RAW),
             number => Self(number),
+        }
+    }
+
+    /// The error of a link type whose packets nothing is known of.
+    pub fn check(self) -> Result<(), String> {
+        match NAMES.iter().any(|(_, number)| *number == self.0) {
+            true => Ok(()),
+            false => Err(format!(
+                "the file has link type {}, whose IP packets cannot be found",
+                self.0
+            )),
         }
     }
 
@@ -83,6 +100,7 @@ impl Link {
             PRISM => wifi(data, 144),
             RADIO => wifi(data, radio(data)?),
             NULL => null(data),
+            SLL2 => typed(data, 0).map(|_| SLL2_HEADER),
             _ => None,
         }
     }

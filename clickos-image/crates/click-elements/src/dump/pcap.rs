@@ -9,6 +9,8 @@ use crate::prelude::*;
 
 const FILE_HEADER: usize = 24;
 const RECORD_HEADER: usize = 16;
+/// The type of the block that a pcapng file begins with, in either byte order.
+const PCAPNG: u32 = 0x0a0d_0d0a;
 
 /// A file that is being read.
 pub struct Pcap {
@@ -58,8 +60,10 @@ impl Pcap {
         };
         self.swapped = variant(magic).is_none();
         let known = variant(self.number(header, 0));
-        (self.ns_per_unit, self.more_header) =
-            known.ok_or_else(|| format!("not a pcap file (magic {magic:#010x})"))?;
+        (self.ns_per_unit, self.more_header) = known.ok_or_else(|| match magic {
+            PCAPNG => "a pcapng file; convert it: editcap -F pcap FILE NEW".to_string(),
+            _ => format!("not a pcap file (magic {magic:#010x})"),
+        })?;
         self.link = Link::of_header(self.number(header, 20));
         Ok(())
     }

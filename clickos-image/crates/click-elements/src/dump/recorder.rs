@@ -75,7 +75,8 @@ impl<F: Format> Element for Recorder<F> {
         sink.write(&header)?;
         sink.flush()?;
         self.sink = Some(sink);
-        if ctx.outputs() == 0 && ctx.input_is_pull(0) {
+        let is_last = ctx.outputs() == 0 || ctx.output_is_push(0);
+        if is_last && ctx.input_is_pull(0) {
             ctx.schedule();
         }
         Ok(())
@@ -96,7 +97,7 @@ impl<F: Format> Element for Recorder<F> {
         let batch = ctx.pull(0, 1);
         let worked = !batch.is_empty();
         self.record(ctx, &batch);
-        ctx.recycle(batch);
+        ctx.push(0, batch);
         if worked || ctx.readable(0) {
             ctx.schedule();
         }

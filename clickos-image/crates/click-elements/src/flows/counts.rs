@@ -23,6 +23,12 @@ pub struct Counts {
     total: u64,
 }
 
+impl Default for Counts {
+    fn default() -> Self {
+        Self::new(1, 1)
+    }
+}
+
 impl Counts {
     /// No counts; at most so many pages. `key` should be random.
     pub fn new(most: usize, key: u64) -> Self {

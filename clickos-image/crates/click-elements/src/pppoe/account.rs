@@ -3,7 +3,7 @@
 use crate::standard::token_bucket::TokenBucket;
 
 /// Bytes that may pass at once: those of a tenth of a second, and some packets on slow lines.
-const LEAST_BURST: u32 = 16_384;
+const LEAST_BURST: u64 = 16_384;
 
 /// Packets and bytes of IP in one direction.
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub struct Way {
 
 impl Way {
     /// Sets bytes a second; 0: without limit.
-    pub fn set_rate(&mut self, rate: u32) {
+    pub fn set_rate(&mut self, rate: u64) {
         let burst = (rate / 10).max(LEAST_BURST);
         match (rate, &mut self.bucket) {
             (0, bucket) => *bucket = None,
@@ -68,7 +68,7 @@ pub struct Account {
 
 impl Account {
     /// Begins now.
-    pub fn begin(now_ns: u64, rates: [u32; 2]) -> Self {
+    pub fn begin(now_ns: u64, rates: [u64; 2]) -> Self {
         let mut me = Self {
             since_ns: now_ns,
             ..Self::default()
@@ -78,7 +78,7 @@ impl Account {
     }
 
     /// Sets bytes a second to the subscriber and from it.
-    pub fn set_rates(&mut self, [down, up]: [u32; 2]) {
+    pub fn set_rates(&mut self, [down, up]: [u64; 2]) {
         self.down.set_rate(down);
         self.up.set_rate(up);
     }

@@ -21,7 +21,7 @@ pub struct User {
     /// The address that it gets.
     pub address: Ipv4Addr,
     /// Bytes a second to the subscriber and from it; 0: without limit.
-    pub rates: [u32; 2],
+    pub rates: [u64; 2],
 }
 
 impl FromArg for User {

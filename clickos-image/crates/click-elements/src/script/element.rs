@@ -106,7 +106,9 @@ impl Element for Script {
         }
         if matches!(self.kind, Kind::Active | Kind::Driver) {
             self.state = State::Ready;
-            ctx.set_timer(ctx.now_ns());
+            // as Click, whose manager begins while the router starts, before all scripts
+            let is_manager = self.kind == Kind::Driver;
+            ctx.set_timer(if is_manager { 0 } else { ctx.now_ns() });
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use click_core::Surroundings;
 
 /// Bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bandwidth(pub u32);
+pub struct Bandwidth(pub u64);
 
 /// Units and how many of them a byte a second is.
 const UNITS: [(&str, f64); 5] = [
@@ -39,13 +39,13 @@ impl FromArg for Bandwidth {
         };
         // a decimal fraction may come out a hair too small
         let bytes = number * factor / per_byte + 1e-6;
-        if bytes > f64::from(u32::MAX) {
+        if bytes >= u64::MAX as f64 {
             return Err(format!(
                 "{text} is out of range, the most is {}Bps",
-                u32::MAX
+                u64::MAX
             ));
         }
-        Ok(Self(bytes as u32))
+        Ok(Self(bytes as u64))
     }
 }
 
@@ -59,7 +59,7 @@ fn shifted(number: u64, digits: u32) -> String {
 
 impl core::fmt::Display for Bandwidth {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let bytes = u64::from(self.0);
+        let bytes = self.0;
         let (number, digits, unit) = match bytes {
             0x2000_0000.. => (bytes, 6, "MBps"),
             125_000_000.. => (bytes * 8, 9, "Gbps"),

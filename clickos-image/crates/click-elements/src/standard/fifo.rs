@@ -225,6 +225,12 @@ impl Element for Queue {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;
         };
+        if ctx.is_reconfigured() {
+            let capacity = self.capacity;
+            core::mem::swap(self, old);
+            self.resize(capacity);
+            return self.signal_state(ctx);
+        }
         (self.drops, self.highwater) = (old.drops, old.highwater.min(self.capacity));
         let mut stored = ctx.batch();
         old.stored.take_front(usize::MAX, &mut stored);

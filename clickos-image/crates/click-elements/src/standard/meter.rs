@@ -22,7 +22,7 @@ pub const CLASS: Class = Class {
 pub fn build(args: &mut Args<'_>, unit: Unit) -> Built {
     let (given, outputs) = (args.rest().to_vec(), args.outputs());
     let meters: Vec<Option<Bandwidth>> = given.iter().map(|r| args.parse("RATE", r)).collect();
-    let meters: Vec<u32> = meters
+    let meters: Vec<u64> = meters
         .into_iter()
         .map(|m| m.map(|m| m.0))
         .collect::<Option<_>>()?;
@@ -47,7 +47,7 @@ pub fn build(args: &mut Args<'_>, unit: Unit) -> Built {
 
 struct Meter {
     unit: Unit,
-    meters: Vec<u32>,
+    meters: Vec<u64>,
     rate: Average,
 }
 
@@ -68,7 +68,7 @@ impl Element for Meter {
         let amount = batch.iter().map(|p| self.unit.cost(p)).sum();
         self.rate.add(now, amount);
         let rate = self.rate.milli_at(now);
-        let reached = |meter: &&u32| rate >= u64::from(**meter) * 1000;
+        let reached = |meter: &&u64| rate >= meter.saturating_mul(1000);
         ctx.push(self.meters.iter().take_while(reached).count(), batch);
     }
 }

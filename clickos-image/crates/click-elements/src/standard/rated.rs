@@ -29,13 +29,13 @@ pub const BYTE_ARGS: &[Arg] = &[
 ];
 
 /// Bytes that must be there before a packet goes, as in Click: more than any packet has.
-const BYTE_THRESHOLD: u32 = 131_072;
+const BYTE_THRESHOLD: u64 = 131_072;
 /// The burst unless it is said: so many nanoseconds of the rate.
 const BURST: Span = Span { ns: 20_000_000 };
 
 impl Unit {
     /// Tokens that must be there before a packet goes.
-    pub fn threshold(self) -> u32 {
+    pub fn threshold(self) -> u64 {
         match self {
             Self::Packets => 1,
             Self::Bytes => BYTE_THRESHOLD,
@@ -51,7 +51,7 @@ impl Unit {
     }
 
     /// Reads argument RATE.
-    pub fn rate(self, args: &mut Args<'_>) -> Option<u32> {
+    pub fn rate(self, args: &mut Args<'_>) -> Option<u64> {
         match self {
             Self::Packets => args.need("RATE"),
             Self::Bytes => args.need::<Bandwidth>("RATE").map(|b| b.0),
@@ -59,7 +59,7 @@ impl Unit {
     }
 
     /// Reads a value for handler `rate`.
-    pub fn parse(self, view: &View<'_>, value: &str) -> Result<u32, HandlerError> {
+    pub fn parse(self, view: &View<'_>, value: &str) -> Result<u64, HandlerError> {
         match self {
             Self::Packets => view.parse(value),
             Self::Bytes => view.parse::<Bandwidth>(value).map(|b| b.0),
@@ -67,7 +67,7 @@ impl Unit {
     }
 
     /// A rate as handlers print it.
-    pub fn show(self, rate: u32) -> Text {
+    pub fn show(self, rate: u64) -> Text {
         match self {
             Self::Packets => text(rate),
             Self::Bytes => text(Bandwidth(rate)),
@@ -81,7 +81,7 @@ enum Burst {
     /// The tokens of the rate in this time.
     Time(Span),
     /// A number of tokens.
-    Tokens(u32),
+    Tokens(u64),
 }
 
 /// A rate with a burst.
@@ -117,14 +117,19 @@ impl Rated {
     }
 
     /// Changes the rate, and with it a burst that is a time.
-    pub fn set_rate(&mut self, rate: u32) {
+    pub fn set_rate(&mut self, rate: u64) {
         self.bucket
             .assign(rate, capacity(self.unit, self.burst, rate));
     }
 
+    /// Takes over how full another bucket is.
+    pub fn take_level(&mut self, old: &Self) {
+        self.bucket.take_level(&old.bucket);
+    }
+
     /// True if a packet may pass; then its tokens are taken.
     pub fn admit(&mut self, packet: &Packet) -> bool {
-        let may = self.bucket.tokens() >= u64::from(self.unit.threshold());
+        let may = self.bucket.tokens() >= self.unit.threshold();
         if may {
             self.bucket.remove(self.unit.cost(packet));
         }
@@ -132,12 +137,12 @@ impl Rated {
     }
 }
 
-fn capacity(unit: Unit, burst: Burst, rate: u32) -> u32 {
+fn capacity(unit: Unit, burst: Burst, rate: u64) -> u64 {
     let tokens = match burst {
         Burst::Tokens(tokens) => tokens,
         Burst::Time(time) => {
             let tokens = u128::from(rate) * u128::from(time.ns) / 1_000_000_000;
-            u32::try_from(tokens).unwrap_or(u32::MAX)
+            u64::try_from(tokens).unwrap_or(u64::MAX)
         }
     };
     match unit {

@@ -41,4 +41,10 @@ impl RatedSplitter {
 
 impl Element for RatedSplitter {
     in_place!();
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.rated.take_level(&old.rated);
+        }
+    }
 }

@@ -53,7 +53,7 @@ impl RatedUnqueue {
     /// Packets that may be pulled at once.
     fn allowance(&self) -> usize {
         let tokens = self.rated.bucket.tokens();
-        if tokens < u64::from(self.rated.unit.threshold()) {
+        if tokens < self.rated.unit.threshold() {
             return 0;
         }
         match self.rated.unit {
@@ -127,5 +127,13 @@ impl Element for RatedUnqueue {
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         ctx.schedule();
+    }
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.rated.take_level(&old.rated);
+            self.active = old.active;
+            core::mem::swap(&mut self.calls, &mut old.calls);
+        }
     }
 }

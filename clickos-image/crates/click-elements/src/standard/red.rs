@@ -243,9 +243,12 @@ impl Red {
         )
     }
 
-    /// The average is what is left of another router's element.
-    pub fn take_from(&mut self, old: &Self) {
+    /// The average is what is left of another router's element; under a new configuration all is.
+    pub fn take_from(&mut self, ctx: &Context<'_>, old: &Self) {
         self.average.scaled = old.average.scaled;
+        if ctx.is_reconfigured() {
+            (self.count, self.random, self.drops) = (old.count, old.random, old.drops);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ const SECOND_PS: u128 = 1_000_000_000_000;
 
 struct Shaper {
     unit: Unit,
-    rate: u32,
+    rate: u64,
     /// When the next packet may pass, in picoseconds; unknown until one is asked for.
     next_ps: Option<u128>,
 }

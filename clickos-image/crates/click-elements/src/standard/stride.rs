@@ -103,6 +103,19 @@ impl Stride {
         result
     }
 
+    /// Goes on where `old`, for the same ports, is.
+    pub fn take_passes(&mut self, old: &Self) {
+        for (client, old) in self.clients.iter_mut().zip(&old.clients) {
+            client.pass = old.pass;
+        }
+        self.order.clear();
+        for port in (0..self.clients.len()).rev() {
+            if self.clients[port].tickets > 0 {
+                self.insert(port);
+            }
+        }
+    }
+
     /// Sets the tickets of a port; one that had none comes in behind the next.
     fn set_tickets(&mut self, port: usize, tickets: u64) {
         let before = core::mem::replace(&mut self.clients[port].tickets, tickets.min(MAX_TICKETS));

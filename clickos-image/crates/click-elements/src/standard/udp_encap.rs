@@ -112,4 +112,10 @@ impl InPlace for UDPIPEncap {
 
 impl Element for UDPIPEncap {
     in_place!(plain);
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.id = old.id;
+        }
+    }
 }

@@ -28,7 +28,7 @@ fn environment(limits: Limits) -> (Environment, Vec<Memory>) {
 /// Every element that reads packets, one behind the other and side by side.
 const EVERYTHING: &str = "
     FromDevice(0) -> t :: Tee(11);
-    FromDevice(1) -> Strip(14) -> t2 :: Tee(6);
+    FromDevice(1) -> Strip(14) -> t2 :: Tee(7);
     q :: Queue(8) -> Print(x, ACTIVE false) -> ToDevice(1);
     t[0] -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, 60000/00, -);
     arp :: ARPQuerier(10.0.0.1/24, vif0, CAPACITY 3, ENTRY_CAPACITY 4) -> q;
@@ -69,6 +69,10 @@ const EVERYTHING: &str = "
     ip[7] -> TruncateIPPayload(3) -> EraseIPPayload -> EnsureEther -> VLANEncap(3) -> VLANDecap -> q;
     ip[8] -> ICMPPingEncap(1.0.0.1, 2.0.0.2) -> UDPIPEncap(1.0.0.1, 2, DST_ANNO, 4) -> IPEncap(4, 1.2.3.4, DST_ANNO) -> q;
     t2[2] -> Unstrip(14) -> Unstrip(300) -> Unstrip(9000) -> q;
+    t2[6] -> MarkIPHeader -> th :: Tee(4) -> StripTCPHeader -> UnstripIPHeader -> StripIPHeader -> StripTCPHeader -> q;
+    th[1] -> GTPDecap -> StripTCPHeader -> GTPEncap(0) -> GTPDecap -> rr :: PaintRR -> q; rr[1] -> q;
+    th[2] -> NumberPacket(30) -> CheckNumberPacket(3, 40) -> rec :: RecordTimestamp(OFFSET 2, DYNAMIC true, N 9) -> q;
+    th[3] -> rec2 :: RecordTimestamp(OFFSET 0) -> td :: TimestampDiff(rec2, OFFSET 1, N 3, TC_OFFSET 70) -> q; td[1] -> q;
     t2[5] -> MarkIPHeader -> IPRateMonitor(BYTES, 0.9, 1) -> cb :: CompareBlock(1, 1, 1) -> AggregateIP(payload[4:2])
         -> AggregateIP(tcp dport, INCREMENTAL true) -> AggregateLength(IP true)
         -> AggregateFirst(CAPACITY 4) -> AggregateFilter(allow 0-100) -> GetEtherAddress(20, src)

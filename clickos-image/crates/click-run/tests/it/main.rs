@@ -5,4 +5,5 @@ mod conformance;
 mod control;
 mod interfaces;
 mod program;
+mod stopping;
 mod tools;

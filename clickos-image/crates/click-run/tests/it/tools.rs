@@ -219,8 +219,14 @@ fn combine_names_what_is_wrong() {
         ),
         (vec![&*a, &*a], "A: there are two components of this name"),
         (vec![&*a, "A.=A.0"], "\"A.\": expected COMPONENT.ELEMENT"),
-        (vec![&*a, "x"], "\"x\": expected NAME=FILE or a link"),
-        (vec!["a/b=x"], "\"a/b\": a component is named with"),
+        (vec![&*a, "/none/x"], "/none/x"),
+        (vec!["a//b=x"], "\"a//b\": a component is named with"),
+        (vec!["7=x"], "\"7\": a component is named with"),
+        (
+            vec!["-n", "B", &*a],
+            "\"A\": the next component is named \"B\"",
+        ),
+        (vec!["A.0=A.0"], "expected components"),
         (vec!["A=/none"], "/none"),
         (vec![&*a, "-d", "A.7=0"], "A.7: no FromDevice or PollDevice"),
     ] {
@@ -245,6 +251,51 @@ fn combine_names_what_is_wrong() {
         "{}",
         err(&failed)
     );
+}
+
+#[test]
+fn combine_takes_the_command_line_of_click() {
+    let folder = Folder::new("options");
+    let one = folder.write("one.click", "FromDevice(0) -> Queue -> ToDevice(0);");
+    let named = [&format!("A={one}"), &format!("B:{one}"), "A.0=B.0", "-c"].map(String::from);
+    let by_options = [
+        "-n", "A", "-f", &one, "--name", "B", "--file", &one, "-l", "A.0=B.0",
+    ];
+    let text = "FromDevice(0) -> Queue -> ToDevice(0);";
+    let by_text = [
+        "--link",
+        "A.0=B.0",
+        "-n",
+        "A",
+        "-e",
+        text,
+        "-n",
+        "B",
+        "--expression",
+        text,
+    ];
+    let whole = out(&run(COMBINE, &named.each_ref().map(String::as_str)));
+    assert!(whole.contains("link1 :: RouterLink"), "{whole}");
+    assert_eq!(out(&run(COMBINE, &by_options)), whole);
+    assert_eq!(out(&run(COMBINE, &by_text)), whole);
+    let unnamed = out(&run(COMBINE, &[&one, &one, "router1.0=router2.0"]));
+    assert_eq!(
+        unnamed.replace("router1", "A").replace("router2", "B"),
+        whole
+    );
+    let whole = folder.write("whole.click", &whole);
+    let component = out(&run(UNCOMBINE, &["-n", "B", &whole]));
+    assert!(component.contains("FromDevice(0)"), "{component}");
+    for args in [
+        ["-f", &whole, "B"].as_slice(),
+        &["--file", &whole, "--name", "B"],
+        &[&whole, "B"],
+    ] {
+        assert_eq!(out(&run(UNCOMBINE, args)), component, "{args:?}");
+    }
+    for (args, status) in [(&[whole.as_str()][..], 1), (&[&whole, "B", "C"], 2)] {
+        assert_eq!(run(UNCOMBINE, args).status.code(), Some(status), "{args:?}");
+    }
 }
 
 /// A chain of three hops: a source that pushes, a firewall whose devices pull, a sink.

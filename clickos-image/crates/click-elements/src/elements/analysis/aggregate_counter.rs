@@ -182,6 +182,7 @@ fn build(a: &mut Args<'_>) -> Built {
     }))
 }
 
+#[derive(Default)]
 struct AggregateCounter {
     bytes: bool,
     ip_bytes: bool,
@@ -253,7 +254,7 @@ impl AggregateCounter {
         match event {
             Event::Freeze => self.frozen = true,
             Event::Stop => self.stop(ctx),
-            Event::Call(call) => call.make(ctx),
+            Event::Call(call) => call.make_from(ctx, self),
         }
     }
 

@@ -46,6 +46,7 @@ pub static ELEMENT: Class = Class {
         };
         Some(Box::new(AdaptiveRED(red::build(a, rule)?)))
     },
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -100,9 +101,9 @@ impl Element for AdaptiveRED {
         ctx.set_timer(ctx.now_ns().saturating_add(INTERVAL_NS));
     }
 
-    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
-            self.0.take_from(&old.0);
+            self.0.take_from(ctx, &old.0);
         }
     }
 }

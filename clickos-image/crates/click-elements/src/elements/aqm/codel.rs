@@ -53,6 +53,7 @@ pub static ELEMENT: Class = Class {
             drops: 0,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -180,5 +181,12 @@ impl Element for CoDel {
             batch.push_back(packet);
         }
         batch
+    }
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            core::mem::swap(&mut self.state, &mut old.state);
+            self.drops = old.drops;
+        }
     }
 }

@@ -48,6 +48,7 @@ pub static ELEMENT: Class = Class {
         }
         Some(Box::new(EarlyDrop(red::build(a, rule)?)))
     },
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -68,9 +69,9 @@ impl Element for EarlyDrop {
         self.0.pull(ctx, max)
     }
 
-    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
-            self.0.take_from(&old.0);
+            self.0.take_from(ctx, &old.0);
         }
     }
 }

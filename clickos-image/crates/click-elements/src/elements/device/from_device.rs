@@ -9,7 +9,7 @@
 //! with false, a rule of iptables keeps the machine itself from IP packets that come in by the interface. METHOD is
 //! LINUX or PCAP, which are the same here.
 //! # Ports
-//! 0/1, push. Packets begin with the Ethernet header; timestamp and packet type annotations are set.
+//! 0/1-2, push. Output 1 gets nothing, as in Click without FORCE_IP. Packets begin with the Ethernet header; timestamp and packet type annotations are set.
 //! # Handlers
 //! * `count` (read): packets received. `reset_counts` (write): sets it to 0.
 //! * `active` (read, write): ACTIVE. `mac` (read): the device's address.
@@ -25,7 +25,7 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "FromDevice",
     aliases: &["FromClickOS"],
-    ports: "0/1",
+    ports: "0/1-2",
     processing: "h/h",
     args: &[
         optional("DEVID"),

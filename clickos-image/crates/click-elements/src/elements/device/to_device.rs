@@ -6,8 +6,9 @@
 //! of a network interface, which may be a number, too; at most BURST packets at a time (default 32). METHOD is LINUX or PCAP, which are the same here;
 //! DEBUG has no effect.
 //! # Ports
-//! 1/0, agnostic. Pulling, the element keeps a packet that the device does not take and tries again.
-//! Pushed to, it drops the packet: put a `Queue` in front.
+//! 1/0-2, agnostic to push. Pulling, the element keeps a packet that the device does not take and tries again.
+//! Pushed to, it drops the packet, or sends it out of output 1: put a `Queue` in front. Output 0, if it is connected,
+//! gets the packets that were sent.
 //! # Handlers
 //! * `count` (read): packets sent. `drops` (read): packets dropped.
 //! * `reset_counts` (write): sets both to 0. `mac` (read): the device's address.
@@ -21,7 +22,8 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "ToDevice",
     aliases: &["ToClickOS"],
-    ports: "1/0",
+    ports: "1/0-2",
+    processing: "a/h",
     args: &[
         optional("DEVID"),
         optional("BURST"),
@@ -53,6 +55,7 @@ pub static ELEMENT: Class = Class {
             burst,
             waiting: Batch::new(),
             unflushed: false,
+            returns: a.outputs() > 0,
             count: 0,
             drops: 0,
         }))
@@ -68,6 +71,8 @@ struct ToDevice {
     waiting: Batch,
     /// Something was pushed since the last flush.
     unflushed: bool,
+    /// Packets go on behind the device.
+    returns: bool,
     count: u64,
     drops: u64,
 }
@@ -77,8 +82,27 @@ impl ToDevice {
         let Some(device) = self.interface.device() else {
             return 0;
         };
+        if self.returns {
+            return self.transmit_copies(ctx, batch);
+        }
         let sent = device.borrow_mut().transmit(batch, ctx.pool());
         self.count += sent as u64;
+        sent
+    }
+
+    /// As `transmit`; what was sent leaves by output 0, if the pool has room for copies.
+    #[cold]
+    fn transmit_copies(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) -> usize {
+        let Some(device) = self.interface.device() else {
+            return 0;
+        };
+        let (mut copies, mut gone) = (ctx.batch(), ctx.batch());
+        ctx.pool().duplicate_all(batch, &mut copies);
+        let sent = device.borrow_mut().transmit(batch, ctx.pool());
+        self.count += sent as u64;
+        gone.append_front(&mut copies, sent);
+        ctx.recycle(copies);
+        ctx.push(0, gone);
         sent
     }
 
@@ -122,7 +146,7 @@ impl Element for ToDevice {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
         self.transmit(ctx, &mut batch);
         self.drops += batch.len() as u64;
-        ctx.recycle(batch);
+        ctx.push(1, batch);
         // one notification for all batches of this round
         self.unflushed = true;
         ctx.schedule();

@@ -87,6 +87,7 @@ pub static ELEMENT: Class = Class {
         ),
     ],
     build,
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -395,14 +396,17 @@ impl Element for ARPQuerier {
     }
 
     /// The table keeps its entries, and packets go on waiting.
-    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;
         };
-        if (old.ip, old.mac) != (self.ip, self.mac) {
+        let is_other = (old.ip, old.mac) != (self.ip, self.mac);
+        if !is_other || ctx.is_reconfigured() {
+            (self.queries, self.responses, self.drops) = (old.queries, old.responses, old.drops);
+        }
+        if is_other {
             return;
         }
-        (self.queries, self.responses, self.drops) = (old.queries, old.responses, old.drops);
         self.announced.take_from(&old.announced);
         let own = self.shared.is_none() && old.shared.is_none();
         if own && self.table.borrow().is_empty() {

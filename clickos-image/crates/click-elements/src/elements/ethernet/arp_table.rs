@@ -30,5 +30,6 @@ pub static ELEMENT: Class = Class {
         let table = Rc::new(RefCell::new(table));
         Some(Box::new(ARPTable { table }))
     },
+    live: true,
     ..Class::DEFAULT
 };

@@ -55,6 +55,7 @@ pub static ELEMENT: Class = Class {
             destination: dst?.0,
         })))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

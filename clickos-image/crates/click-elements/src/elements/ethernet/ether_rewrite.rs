@@ -31,6 +31,7 @@ pub static ELEMENT: Class = Class {
             dst: dst?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

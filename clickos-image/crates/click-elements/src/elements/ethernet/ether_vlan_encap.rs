@@ -67,6 +67,7 @@ pub static ELEMENT: Class = Class {
             native: native?.0,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -25,6 +25,7 @@ pub static ELEMENT: Class = Class {
             place: place?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

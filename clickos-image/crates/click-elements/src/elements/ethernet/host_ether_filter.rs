@@ -42,6 +42,7 @@ pub static ELEMENT: Class = Class {
             offset: offset?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

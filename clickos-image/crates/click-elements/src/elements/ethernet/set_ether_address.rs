@@ -27,6 +27,7 @@ pub static ELEMENT: Class = Class {
             annotation: annotation?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -24,6 +24,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[vlan_tci::<SetVLANAnno>(), vlan_id(), vlan_pcp()],
     build: |a| Some(Box::new(SetVLANAnno { tag: Tag::of(a)? })),
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -26,6 +26,7 @@ pub static ELEMENT: Class = Class {
             native: a.or("NATIVE_VLAN", Native(Some(0)))?.0,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -53,6 +53,7 @@ pub static ELEMENT: Class = Class {
         read("count", |me, _| text(me.count)),
     ],
     build,
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -266,7 +267,9 @@ impl Element for ICMPError {
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
-            *self.ids.borrow_mut() = *old.ids.borrow();
+            // under a new configuration both have the same
+            let ids = *old.ids.borrow();
+            *self.ids.borrow_mut() = ids;
             self.count = old.count;
         }
     }

@@ -46,6 +46,7 @@ pub static ELEMENT: Class = Class {
         ),
     ],
     build,
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -111,4 +112,10 @@ impl InPlace for IPEncap {
 
 impl Element for IPEncap {
     in_place!(plain);
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.header.id = old.header.id;
+        }
+    }
 }

@@ -29,7 +29,7 @@ use crate::standard::rate_anno::{FORWARD, REVERSE};
 
 pub static ELEMENT: Class = Class {
     name: "IPRateMonitor",
-    ports: "1-2/=",
+    ports: "1-2/1-2",
     flow: "#/#",
     args: &[
         mandatory("TYPE"),

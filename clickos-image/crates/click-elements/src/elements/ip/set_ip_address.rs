@@ -24,6 +24,7 @@ pub static ELEMENT: Class = Class {
             address: a.need("IP")?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

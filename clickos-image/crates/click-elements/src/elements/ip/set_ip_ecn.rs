@@ -28,6 +28,7 @@ pub static ELEMENT: Class = Class {
             ecn: a.need("ECN")?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

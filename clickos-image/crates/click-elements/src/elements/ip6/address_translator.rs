@@ -9,7 +9,7 @@
 //! false, each host gets one of the addresses MAPPED; if it is true, MAPPED is `ADDRESS FIRST LAST` and each flow gets a
 //! port of that address. Where no address or port is left, one of those that were silent for five minutes is taken.
 //! # Ports
-//! 2/2, push. Packets begin with their IPv6 header. Those from inside come in by input 0, get their source replaced, and
+//! 2/2, agnostic. Packets begin with their IPv6 header. Those from inside come in by input 0, get their source replaced, and
 //! leave by output 0; those for them come in by input 1, get their destination replaced, and leave by output 1. TCP, UDP
 //! and echo messages of ICMPv6, whose identifier takes the place of a port, are translated, and errors about them;
 //! everything else, and what has no mapping, is dropped.
@@ -27,7 +27,6 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "AddressTranslator",
     ports: "2/2",
-    processing: "h/h",
     flow: "#/#",
     args: &[mandatory("COUNT"), rest("MAPPING")],
     handlers: &[
@@ -167,8 +166,8 @@ struct AddressTranslator {
     drops: u64,
 }
 
-impl Element for AddressTranslator {
-    fn push(&mut self, ctx: &mut Context<'_>, port: usize, mut batch: Batch) {
+impl AddressTranslator {
+    fn translate(&mut self, ctx: &Context<'_>, port: usize, batch: &mut Batch) {
         let end = match port {
             0 => End::Source,
             _ => End::Destination,
@@ -182,7 +181,19 @@ impl Element for AddressTranslator {
         batch.own();
         batch.retain_mut(|packet| rename(packet.data_mut(), end, &mut names));
         self.drops += (before - batch.len()) as u64;
+    }
+}
+
+impl Element for AddressTranslator {
+    fn push(&mut self, ctx: &mut Context<'_>, port: usize, mut batch: Batch) {
+        self.translate(ctx, port, &mut batch);
         ctx.push(port, batch);
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, port: usize, max: usize) -> Batch {
+        let mut batch = ctx.pull(port, max);
+        self.translate(ctx, port, &mut batch);
+        batch
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -48,6 +48,7 @@ pub static ELEMENT: Class = Class {
             class: class?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

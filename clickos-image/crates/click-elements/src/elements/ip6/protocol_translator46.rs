@@ -5,7 +5,7 @@
 //! `ProtocolTranslator46()`: address 1.2.3.4 becomes `::ffff:1.2.3.4`. ICMP messages become ICMPv6 messages, with the
 //! header of a packet they quote. Time to live and type of service go on; checksums are computed anew; IP options go.
 //! # Ports
-//! 1/1, push. Takes packets that begin with their header. Dropped: fragments, wrong headers, ICMP messages that have no
+//! 1/1, agnostic. Takes packets that begin with their header. Dropped: fragments, wrong headers, ICMP messages that have no
 //! counterpart. The header annotation is set.
 //! # Handlers
 //! None of its own.
@@ -16,7 +16,6 @@ use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ProtocolTranslator46",
-    processing: "h/h",
     build: |_| Some(Box::new(ProtocolTranslator46)),
     ..Class::DEFAULT
 };

@@ -5,7 +5,7 @@
 //! `ProtocolTranslator64()`: addresses must be `::ffff:1.2.3.4` or `::1.2.3.4`, not 0. ICMPv6 messages become ICMP
 //! messages, with the header of a packet they quote. Hop limit and traffic class go on; checksums are computed anew.
 //! # Ports
-//! 1/1, push. Takes packets that begin with their header. Dropped: other addresses, headers with extensions, wrong
+//! 1/1, agnostic. Takes packets that begin with their header. Dropped: other addresses, headers with extensions, wrong
 //! headers, ICMPv6 messages that have no counterpart. The header annotation is set.
 //! # Handlers
 //! None of its own.
@@ -16,7 +16,6 @@ use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ProtocolTranslator64",
-    processing: "h/h",
     build: |_| Some(Box::new(ProtocolTranslator64)),
     ..Class::DEFAULT
 };

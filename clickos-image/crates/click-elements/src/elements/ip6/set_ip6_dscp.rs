@@ -26,6 +26,7 @@ pub static ELEMENT: Class = Class {
             dscp: a.need("DSCP")?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -27,6 +27,7 @@ pub static ELEMENT: Class = Class {
             id: 0,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -60,4 +61,10 @@ impl InPlace for IPsecEncap {
 
 impl Element for IPsecEncap {
     in_place!(plain);
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.id = old.id;
+        }
+    }
 }

@@ -19,5 +19,6 @@ pub static ELEMENT: Class = Class {
     name: "BandwidthRatedSplitter",
     args: rated::BYTE_ARGS,
     build: |a| rated_splitter::build(a, Unit::Bytes),
+    live: true,
     ..rated_splitter::CLASS
 };

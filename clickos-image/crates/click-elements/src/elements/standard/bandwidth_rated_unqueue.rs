@@ -20,5 +20,6 @@ pub static ELEMENT: Class = Class {
     name: "BandwidthRatedUnqueue",
     args: rated::BYTE_ARGS,
     build: |a| rated_unqueue::build(a, Unit::Bytes),
+    live: true,
     ..rated_unqueue::CLASS
 };

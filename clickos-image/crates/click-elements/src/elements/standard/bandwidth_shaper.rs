@@ -19,5 +19,6 @@ pub static ELEMENT: Class = Class {
     name: "BandwidthShaper",
     ports: "1/1-2",
     build: |a| shaper::build(a, Unit::Bytes),
+    live: true,
     ..shaper::CLASS
 };

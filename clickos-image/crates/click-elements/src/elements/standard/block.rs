@@ -5,7 +5,7 @@
 //! `Block(THRESH)`: packets whose forward rate annotation (four bytes at 20) is above THRESH leave by
 //! output 1; 0 means none; mandatory.
 //! # Ports
-//! 1/2, push.
+//! 1/2, agnostic. Output 1 is push.
 //! # Handlers
 //! * `thresh` (read, write): THRESH.
 //! # Example
@@ -16,7 +16,7 @@ use crate::standard::rate_anno::FORWARD;
 pub static ELEMENT: Class = Class {
     name: "Block",
     ports: "1/2",
-    processing: "h/h",
+    processing: "a/ah",
     args: &[mandatory("THRESH")],
     handlers: &[read_write(
         "thresh",

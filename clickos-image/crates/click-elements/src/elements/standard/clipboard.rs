@@ -34,6 +34,7 @@ pub static ELEMENT: Class = Class {
         let bytes = ranges.iter().map(|r| vec![0; r.length]).collect();
         Some(Box::new(Clipboard { ranges, bytes }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -102,5 +103,13 @@ impl Element for Clipboard {
         let mut batch = ctx.with_me(self, |ctx| ctx.pull(port, max.min(1)));
         self.handle(port, &mut batch);
         batch
+    }
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            let mut stored = old.bytes.iter().flatten();
+            let bytes = self.bytes.iter_mut().flatten();
+            bytes.for_each(|byte| *byte = stored.next().copied().unwrap_or(0));
+        }
     }
 }

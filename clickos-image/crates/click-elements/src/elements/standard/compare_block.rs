@@ -6,7 +6,7 @@
 //! its rate annotations (forward: four bytes at 20, reverse: at 24; at least 1 each) is above THRESH, and
 //! forward times FWD_WEIGHT is more than reverse times REV_WEIGHT.
 //! # Ports
-//! 1/2, push.
+//! 1/2, agnostic. Output 1 is push.
 //! # Handlers
 //! * `fwd_weight`, `rev_weight`, `thresh` (read, write): the arguments.
 //! # Example
@@ -17,7 +17,7 @@ use crate::standard::rate_anno::{FORWARD, REVERSE};
 pub static ELEMENT: Class = Class {
     name: "CompareBlock",
     ports: "1/2",
-    processing: "h/h",
+    processing: "a/ah",
     args: &[
         mandatory("FWD_WEIGHT"),
         mandatory("REV_WEIGHT"),

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `Counter([COUNT_CALL, BYTE_COUNT_CALL])`: each is `N HANDLER VALUE`; VALUE is written to HANDLER once when the
-//! count of packets, or of bytes, reaches N. CounterMP is another name for it.
+//! count of packets, or of bytes, reaches N: before that packet goes on. CounterMP is another name for it.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers
@@ -82,32 +82,67 @@ struct Counter {
 }
 
 impl Counter {
+    #[inline]
     fn note(&mut self, ctx: &mut Context<'_>, batch: &Batch) {
         let now_ns = ctx.now_ns();
-        let before = (self.count, self.bytes);
         let bytes: u64 = batch.iter().map(|p| p.len() as u64).sum();
         self.count += batch.len() as u64;
         self.bytes += bytes;
         self.packet_rate.add(now_ns, batch.len() as u64);
         self.byte_rate.add(now_ns, bytes);
-        if self.count_call.is_some() || self.byte_count_call.is_some() {
-            self.make_calls(ctx, before);
+    }
+
+    #[inline]
+    fn has_calls(&self) -> bool {
+        self.count_call.is_some() || self.byte_count_call.is_some()
+    }
+
+    /// Packets and bytes until the calls; `None` of a call that was made.
+    fn left(&self) -> (Option<u64>, Option<u64>) {
+        let left = |call: &Option<CountCall>, count| call.as_ref()?.left(count);
+        (
+            left(&self.count_call, self.count),
+            left(&self.byte_count_call, self.bytes),
+        )
+    }
+
+    /// Packets in front of the first one that leads to a call.
+    fn free(&self, batch: &Batch) -> usize {
+        let (packets, bytes) = self.left();
+        let mut left = bytes.unwrap_or(u64::MAX);
+        let mut fits = |packet: &Packet| {
+            left = left.saturating_sub(packet.len() as u64);
+            left > 0
+        };
+        let free = batch.iter().take_while(|p| fits(p)).count();
+        let most = packets.map_or(usize::MAX, |n| usize::try_from(n - 1).unwrap_or(usize::MAX));
+        free.min(most)
+    }
+
+    /// Counts packets, and asks for the calls whose counts are reached with them.
+    fn note_with_calls(&mut self, ctx: &mut Context<'_>, batch: &Batch) {
+        let before = self.left();
+        self.note(ctx, batch);
+        let after = self.left();
+        if before.0.is_some() && after.0.is_none() {
+            self.count_call
+                .iter()
+                .for_each(|c| c.call().make_later(ctx));
+        }
+        if before.1.is_some() && after.1.is_none() {
+            let calls = self.byte_count_call.iter();
+            calls.for_each(|c| c.call().make_later(ctx));
         }
     }
-}
 
-impl Counter {
-    /// Makes the calls whose counts were reached since `before`.
-    fn make_calls(&self, ctx: &mut Context<'_>, before: (u64, u64)) {
-        let due = |call: &Option<CountCall>, before, after| {
-            let call = call.as_ref().filter(|c| c.is_due(before, after));
-            call.map(|c| c.call().clone())
-        };
-        let calls = [
-            due(&self.count_call, before.0, self.count),
-            due(&self.byte_count_call, before.1, self.bytes),
-        ];
-        calls.into_iter().flatten().for_each(|c| c.make(ctx));
+    /// As `push`: a call comes behind the packets before its own one, and in front of that.
+    fn push_with_calls(&mut self, ctx: &mut Context<'_>, port: usize, mut batch: Batch) {
+        let mut first = ctx.batch();
+        let count = self.free(&batch).max(1);
+        first.append_front(&mut batch, count);
+        self.note_with_calls(ctx, &first);
+        ctx.push(0, first);
+        ctx.push_again(port, batch);
     }
 
     /// Forgets what was counted.
@@ -134,19 +169,32 @@ impl Element for Counter {
             .try_for_each(|c| c.call().check(ctx))
     }
 
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
+    fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
+        if self.has_calls() {
+            return self.push_with_calls(ctx, port, batch);
+        }
         self.note(ctx, &batch);
         ctx.push(0, batch);
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
-        let batch = ctx.pull(0, max);
-        self.note(ctx, &batch);
+        if !self.has_calls() {
+            let batch = ctx.pull(0, max);
+            self.note(ctx, &batch);
+            return batch;
+        }
+        let most = match self.left() {
+            (None, None) => max,
+            (Some(packets), None) => max.min(usize::try_from(packets).unwrap_or(max)),
+            (_, Some(_)) => 1,
+        };
+        let batch = ctx.pull(0, most);
+        self.note_with_calls(ctx, &batch);
         batch
     }
 
     fn is_plain(&self) -> bool {
-        self.count_call.is_none() && self.byte_count_call.is_none()
+        !self.has_calls()
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

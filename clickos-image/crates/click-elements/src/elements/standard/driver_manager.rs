@@ -22,7 +22,8 @@ use crate::script::{ANY, HANDLERS, Kind, build};
 
 pub static ELEMENT: Class = Class {
     name: "DriverManager",
-    ports: "0/0",
+    ports: "-/-",
+    processing: "ah/ah",
     args: &[rest("INSTRUCTION"), keyword("TYPE")],
     handlers: &HANDLERS,
     families: &[Family::Any(&ANY)],

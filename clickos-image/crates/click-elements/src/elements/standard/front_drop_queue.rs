@@ -19,5 +19,6 @@ use crate::standard::fifo::{self, Full};
 pub static ELEMENT: Class = Class {
     name: "FrontDropQueue",
     build: |a| fifo::build(a, Full::DropOldest),
+    live: true,
     ..fifo::CLASS
 };

@@ -124,6 +124,7 @@ pub static ELEMENT: Class = Class {
         Some(Box::new(source))
     },
     task: true,
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -201,7 +202,7 @@ impl InfiniteSource {
     /// A packet is wanted, but LIMIT is reached.
     fn end(&mut self, ctx: &mut Context<'_>) {
         if let Some(call) = self.end_call.clone() {
-            call.make(ctx);
+            call.make_later(ctx);
         }
         if self.stop {
             ctx.stop();

@@ -15,5 +15,6 @@ use crate::standard::input_choice;
 pub static ELEMENT: Class = Class {
     name: "InputSwitch",
     processing: "h/h",
+    live: true,
     ..input_choice::CLASS
 };

@@ -84,7 +84,7 @@ impl LinkUnqueue {
     /// How long a packet takes on the link.
     fn duration_ns(&self, packet: &Packet) -> u64 {
         let bytes = packet.len() as u64 + u64::from(packet.anno().u32(anno::EXTRA_LENGTH));
-        bytes * 1_000_000_000 / u64::from(self.bandwidth.0)
+        bytes * 1_000_000_000 / self.bandwidth.0
     }
 
     /// Puts packets on the link while there is room: as long as the last one is still leaving.

@@ -23,6 +23,7 @@ pub static ELEMENT: Class = Class {
             length: length?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -22,5 +22,6 @@ pub static ELEMENT: Class = Class {
     name: "MixedQueue",
     ports: "2/1-2",
     build: |a| fifo::build(a, Full::Mixed),
+    live: true,
     ..fifo::CLASS
 };

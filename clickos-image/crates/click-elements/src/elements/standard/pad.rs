@@ -24,6 +24,7 @@ pub static ELEMENT: Class = Class {
             length: usize::try_from(length?).expect("32 bits"),
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

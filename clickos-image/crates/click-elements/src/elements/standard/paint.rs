@@ -16,6 +16,7 @@ pub static ELEMENT: Class = Class {
     name: "Paint",
     build: |a| Some(Box::new(Paint(Color::given(a)?))),
     handlers: &[paint::color::<Paint>()],
+    live: true,
     ..CLASS
 };
 

@@ -13,7 +13,7 @@
 use click_core::text::split_words;
 use click_core::value::number;
 
-use crate::numbers::{TCP_PORTS, UDP_PORTS};
+use crate::classify::names::{TCP_PORTS, UDP_PORTS};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {

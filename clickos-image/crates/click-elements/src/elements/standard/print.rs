@@ -48,6 +48,7 @@ pub static ELEMENT: Class = Class {
             active: active?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

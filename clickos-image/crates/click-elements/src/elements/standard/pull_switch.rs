@@ -22,6 +22,7 @@ pub static ELEMENT: Class = Class {
         |me: &mut PullSwitch, _| me.0.show(),
         PullSwitch::set_switch,
     )],
+    live: true,
     ..CLASS
 };
 
@@ -67,5 +68,11 @@ impl Element for PullSwitch {
 
     fn signal(&self) -> Signal {
         Signal::Own
+    }
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if replaced::<Self>(ctx, old).is_some() {
+            self.tell(ctx);
+        }
     }
 }

@@ -22,5 +22,6 @@ pub static ELEMENT: Class = Class {
     name: "Queue",
     aliases: &["FullNoteQueue", "ThreadSafeQueue"],
     build: |a| fifo::build(a, Full::TellAndDropNew),
+    live: true,
     ..fifo::CLASS
 };

@@ -20,5 +20,6 @@ use crate::standard::fifo::{self, Full};
 pub static ELEMENT: Class = Class {
     name: "QuickNoteQueue",
     build: |a| fifo::build(a, Full::QuickAndDropNew),
+    live: true,
     ..fifo::CLASS
 };

@@ -47,6 +47,7 @@ pub static ELEMENT: Class = Class {
         element.set_p(element.p);
         Some(Box::new(element))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -63,6 +63,7 @@ pub static ELEMENT: Class = Class {
             drops: 0,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -84,4 +85,10 @@ impl InPlace for RandomSample {
 
 impl Element for RandomSample {
     in_place!();
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.drops = old.drops;
+        }
+    }
 }

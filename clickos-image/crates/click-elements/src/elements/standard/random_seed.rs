@@ -22,6 +22,7 @@ pub static ELEMENT: Class = Class {
             seed: a.opt("SEED")?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -83,6 +83,7 @@ pub static ELEMENT: Class = Class {
         }))
     },
     task: true,
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -139,7 +140,7 @@ impl RandomSource {
             ctx.stop();
         }
         if let Some(call) = &self.end_call {
-            call.make(ctx);
+            call.make_later(ctx);
         }
     }
 

@@ -6,7 +6,7 @@
 //! DATA (default 69 bytes) cut or filled with zeros to LENGTH; at most LIMIT (default -1: no limit),
 //! only while ACTIVE (default true). With STOP the router stops behind the last one.
 //! # Ports
-//! 0/1, push.
+//! 0/1, agnostic. It tells those that pull when the next packet is due.
 //! # Handlers
 //! * `count` (read): packets made. `reset` (write): sets it to 0, so that LIMIT more are made.
 //! * `data`, `length`, `rate`, `limit`, `active` (read, write): the arguments; `datasize` is `length`.
@@ -18,7 +18,6 @@ use crate::standard::default_data;
 pub static ELEMENT: Class = Class {
     name: "RatedSource",
     ports: "0/1",
-    processing: "h/h",
     args: &[
         optional("DATA"),
         optional("RATE"),
@@ -123,13 +122,33 @@ impl RatedSource {
         u64::try_from(self.limit).is_ok_and(|limit| self.count >= limit)
     }
 
+    fn makes_packets(&self) -> bool {
+        self.active && self.rate > 0 && !self.is_done()
+    }
+
     fn start(&mut self, ctx: &mut Context<'_>) {
         self.next_ns = ctx.now_ns();
-        if self.active && self.rate > 0 && !self.is_done() {
-            ctx.set_timer(self.next_ns);
-        } else {
-            ctx.clear_timer();
+        let makes = self.makes_packets();
+        ctx.set_readable(makes);
+        match makes && ctx.output_is_push(0) {
+            true => ctx.set_timer(self.next_ns),
+            false => ctx.clear_timer(),
         }
+    }
+
+    /// The next packet, if it is due.
+    fn due(&mut self, ctx: &mut Context<'_>) -> bool {
+        let is_due = self.next_ns <= ctx.now_ns() && self.makes_packets();
+        if is_due {
+            self.next_ns += (SECOND / self.rate).max(1);
+            self.count += 1;
+        }
+        is_due
+    }
+
+    /// Does not make up for much when others were late.
+    fn catch_up(&mut self, ctx: &Context<'_>) {
+        self.next_ns = self.next_ns.max(ctx.now_ns().saturating_sub(MAX_LATE_NS));
     }
 
     fn packet(&self, ctx: &mut Context<'_>) -> Option<Packet> {
@@ -150,17 +169,16 @@ impl Element for RatedSource {
         Ok(())
     }
 
+    /// Makes what is due; or there is something to pull.
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
-        self.next_ns = self.next_ns.max(ctx.now_ns().saturating_sub(MAX_LATE_NS));
-        let most = self.count.saturating_add(MOST_AT_ONCE);
-        while self.next_ns <= ctx.now_ns()
-            && self.active
-            && self.rate > 0
-            && self.count < most
-            && !self.is_done()
-        {
-            self.next_ns += (SECOND / self.rate).max(1);
-            self.count += 1;
+        if !ctx.output_is_push(0) {
+            return ctx.set_readable(self.makes_packets());
+        }
+        self.catch_up(ctx);
+        for _ in 0..MOST_AT_ONCE {
+            if !self.due(ctx) {
+                break;
+            }
             if let Some(packet) = self.packet(ctx) {
                 ctx.push_one(0, packet);
             }
@@ -169,8 +187,31 @@ impl Element for RatedSource {
             if self.stop {
                 ctx.stop();
             }
-        } else if self.active && self.rate > 0 {
+        } else if self.makes_packets() {
             ctx.set_timer(self.next_ns);
         }
+    }
+
+    fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
+        self.catch_up(ctx);
+        let mut batch = ctx.batch();
+        while batch.len() < max && self.due(ctx) {
+            let packet = self.packet(ctx);
+            batch.extend(packet);
+        }
+        if self.is_done() && self.stop && !batch.is_empty() {
+            ctx.stop();
+        }
+        if batch.is_empty() {
+            ctx.set_readable(false);
+            if self.makes_packets() {
+                ctx.set_timer(self.next_ns);
+            }
+        }
+        batch
+    }
+
+    fn signal(&self) -> Signal {
+        Signal::Own
     }
 }

@@ -18,5 +18,6 @@ pub static ELEMENT: Class = Class {
     name: "RatedSplitter",
     args: rated::PACKET_ARGS,
     build: |a| rated_splitter::build(a, Unit::Packets),
+    live: true,
     ..rated_splitter::CLASS
 };

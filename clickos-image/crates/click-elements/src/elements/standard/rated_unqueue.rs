@@ -19,5 +19,6 @@ pub static ELEMENT: Class = Class {
     name: "RatedUnqueue",
     args: rated::PACKET_ARGS,
     build: |a| rated_unqueue::build(a, Unit::Packets),
+    live: true,
     ..rated_unqueue::CLASS
 };

@@ -37,6 +37,7 @@ pub static ELEMENT: Class = Class {
             tail: tail?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -32,6 +32,7 @@ use crate::script::{ANY, HANDLERS, Kind, build};
 pub static ELEMENT: Class = Class {
     name: "Script",
     ports: "-/-",
+    processing: "ah/ah",
     args: &[rest("INSTRUCTION"), keyword("TYPE")],
     handlers: &HANDLERS,
     families: &[Family::Any(&ANY)],

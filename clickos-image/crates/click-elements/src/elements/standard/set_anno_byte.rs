@@ -31,6 +31,7 @@ pub static ELEMENT: Class = Class {
             value: value?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

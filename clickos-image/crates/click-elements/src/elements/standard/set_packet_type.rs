@@ -22,6 +22,7 @@ pub static ELEMENT: Class = Class {
         let Type(to) = a.need("TYPE")?;
         Some(Box::new(SetPacketType { to }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -18,5 +18,6 @@ pub static ELEMENT: Class = Class {
     name: "Shaper",
     ports: "1/1-2",
     build: |a| shaper::build(a, Unit::Packets),
+    live: true,
     ..shaper::CLASS
 };

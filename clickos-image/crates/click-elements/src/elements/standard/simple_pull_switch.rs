@@ -16,5 +16,6 @@ use crate::standard::input_choice;
 pub static ELEMENT: Class = Class {
     name: "SimplePullSwitch",
     processing: "l/l",
+    live: true,
     ..input_choice::CLASS
 };

@@ -21,5 +21,6 @@ pub static ELEMENT: Class = Class {
     name: "SimpleQueue",
     aliases: &["NotifierQueue"],
     build: |a| fifo::build(a, Full::DropNew),
+    live: true,
     ..fifo::CLASS
 };

@@ -23,6 +23,7 @@ pub static ELEMENT: Class = Class {
         let stride = Stride::from_args(a, inputs)?;
         Some(Box::new(StrideSched { stride }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -42,5 +43,11 @@ impl Element for StrideSched {
             batch.push_back(packet);
         }
         batch
+    }
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.stride.take_passes(&old.stride);
+        }
     }
 }

@@ -23,6 +23,7 @@ pub static ELEMENT: Class = Class {
         let stride = Stride::from_args(a, outputs)?;
         Some(Box::new(StrideSwitch { stride }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 
@@ -43,4 +44,10 @@ part!(StrideSwitch, stride: Stride);
 
 impl Element for StrideSwitch {
     in_place!(plain);
+
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = replaced::<Self>(ctx, old) {
+            self.stride.take_passes(&old.stride);
+        }
+    }
 }

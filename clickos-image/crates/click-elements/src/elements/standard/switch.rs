@@ -25,6 +25,7 @@ pub static ELEMENT: Class = Class {
         }
         Some(Box::new(Switch { output }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

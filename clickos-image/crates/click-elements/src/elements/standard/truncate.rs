@@ -29,6 +29,7 @@ pub static ELEMENT: Class = Class {
             extra: extra?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

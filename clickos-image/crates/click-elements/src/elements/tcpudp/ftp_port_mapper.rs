@@ -36,6 +36,7 @@ pub static ELEMENT: Class = Class {
             input: input?,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -40,6 +40,7 @@ pub static ELEMENT: Class = Class {
             fragments: 0,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

@@ -56,6 +56,7 @@ pub static ELEMENT: Class = Class {
             dport: dport?.0,
         }))
     },
+    live: true,
     ..Class::DEFAULT
 };
 

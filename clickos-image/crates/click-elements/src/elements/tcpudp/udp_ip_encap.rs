@@ -25,5 +25,6 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &udp_encap::HANDLERS,
     build: |a| udp_encap::build(a, 0),
+    live: true,
     ..Class::DEFAULT
 };

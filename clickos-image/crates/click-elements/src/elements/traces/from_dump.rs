@@ -91,7 +91,10 @@ fn build(a: &mut Args<'_>) -> Built {
     }
     let (filename, filepos) = (filename?, filepos?);
     let file = start(a, &filename, filepos).map_err(|e| a.error("FILENAME", e));
-    let file = file.ok()?;
+    let (file, force_ip) = (file.ok()?, force_ip?);
+    if let (true, Err(message)) = (force_ip, file.link.check()) {
+        a.error("FORCE_IP", message);
+    }
     Some(Box::new(FromDump {
         filename,
         link: file.link,
@@ -99,7 +102,7 @@ fn build(a: &mut Args<'_>) -> Built {
         file: Some(file),
         window: window?,
         play,
-        force_ip: force_ip?,
+        force_ip,
         end_call,
         packet_filepos: filepos,
         pending: None,

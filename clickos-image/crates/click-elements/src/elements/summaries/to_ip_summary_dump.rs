@@ -9,7 +9,7 @@
 //! when. BINARY writes binary records, without `payload`, instead of lines. MULTIPACKET repeats the line of a packet that stands for several, unless `count` is a field. With
 //! BAD_PACKETS a line `!bad` tells of a damaged header. CAREFUL_TRUNC and EXTRA_LENGTH are understood.
 //! # Ports
-//! 1/0-1, agnostic. Output 0, if it is connected, gets the packets.
+//! 1/0-1, agnostic to push. It pulls itself from a pull input. Output 0, if it is connected, gets the packets.
 //! # Handlers
 //! * `count` (read): lines written. `filename` (read). `flush` (write): writes what is buffered.
 //! # Example
@@ -24,6 +24,7 @@ use crate::prelude::*;
 pub static ELEMENT: Class = Class {
     name: "ToIPSummaryDump",
     ports: "1/0-1",
+    processing: "a/h",
     args: &[
         mandatory("FILENAME"),
         keyword("FIELDS"),

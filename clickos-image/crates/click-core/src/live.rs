@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A new configuration of one element while the router runs.
+//!
+//! The engine builds the element as for a new router, so a configuration is refused before anything
+//! changes. Then it starts the new element, lets it take the state of the old one, and puts it in
+//! the old one's place.
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use click_lang::text;
+use click_packet::memory::has_room;
+
+use crate::build::ELEMENT_BYTES;
+use crate::config::args::{Args, Surroundings};
+use crate::engine::Engine;
+use crate::engine::context::Context;
+use crate::engine::element::Element;
+use crate::error::HandlerError;
+use crate::random::Seeded;
+
+/// The state of the router that starting an element may change.
+#[derive(Default)]
+pub(crate) struct Undo {
+    seeded: Option<Seeded>,
+    /// Elements, and whether they were readable and writable.
+    signals: Vec<(usize, bool, bool)>,
+}
+
+impl Engine {
+    /// The element's configuration as it runs.
+    pub(crate) fn config_text(&self, index: usize) -> String {
+        self.slots[index].config.clone()
+    }
+
+    /// Builds the element anew under another configuration.
+    ///
+    /// # Errors
+    /// The faults of the configuration, one a line; or the element is running.
+    pub(crate) fn rebuilt(
+        &self,
+        index: usize,
+        config: &str,
+    ) -> Result<Box<dyn Element>, HandlerError> {
+        let (slot, class) = (&self.slots[index], self.plan.classes[index]);
+        if slot.element.is_none() {
+            return Err(busy());
+        }
+        self.has_room_for(config)?;
+        let surroundings = Surroundings {
+            environment: &self.environment,
+            names: &self.names,
+            element: &slot.name,
+        };
+        let ports = (slot.inputs.len(), slot.outputs.len());
+        let mut args = Args::bind(class.args, config, ports, surroundings);
+        let built = (class.build)(&mut args);
+        let errors = args.finish().errors;
+        let built = built.filter(|_| errors.is_empty());
+        built.ok_or_else(|| HandlerError::rejected(errors.join("\n")))
+    }
+
+    /// Checks the limits that hold for an element of a new router.
+    fn has_room_for(&self, config: &str) -> Result<(), HandlerError> {
+        let limits = &self.environment.limits;
+        let (given, most) = (text::count_args(config), limits.table_entries);
+        if given > most {
+            let message = format!("{given} arguments, the limit is {most}");
+            return Err(HandlerError::rejected(message));
+        }
+        let bytes = ELEMENT_BYTES + text::bytes_to_build(config);
+        let reserve = limits.reserve_bytes;
+        if reserve > 0 && !has_room(bytes.saturating_add(reserve)) {
+            let message = format!("no memory: the element may take {bytes} bytes");
+            return Err(HandlerError::rejected(message));
+        }
+        Ok(())
+    }
+
+    /// Starts an element that is not yet in its place.
+    pub(crate) fn start_one(
+        &mut self,
+        index: usize,
+        element: &mut dyn Element,
+        undo: &mut Undo,
+    ) -> Result<(), String> {
+        let seeded = || self.random.seeded();
+        undo.seeded.get_or_insert_with(seeded);
+        let slot = &self.slots[index];
+        undo.signals.push((index, slot.readable, slot.writable));
+        element.initialize(&mut Context::new(self, index))
+    }
+
+    /// Undoes what elements did that were started and are not wanted.
+    pub(crate) fn undo(&mut self, undo: Undo) {
+        if let Some(seeded) = undo.seeded {
+            self.random.restore(seeded);
+        }
+        for (index, readable, writable) in undo.signals.into_iter().rev() {
+            let slot = &mut self.slots[index];
+            (slot.readable, slot.writable) = (readable, writable);
+        }
+    }
+
+    /// Puts an element in the place of the old one, whose state it takes.
+    pub(crate) fn put_in_place(&mut self, index: usize, new: Box<dyn Element>, config: String) {
+        let slot = &mut self.slots[index];
+        slot.config = config;
+        let Some(mut old) = slot.element.replace(new) else {
+            return;
+        };
+        self.reconfiguring = true;
+        self.with(index, |element, ctx| element.take_state(ctx, &mut *old));
+        self.reconfiguring = false;
+    }
+}
+
+/// An element cannot be called by what it has called itself.
+pub(crate) fn busy() -> HandlerError {
+    HandlerError::rejected("the element is running: its handlers cannot be called now")
+}
