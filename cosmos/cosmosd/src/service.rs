@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of docs/interfaces.md, "cosmosd": arguments in, answers out.
 
+#[cfg(test)]
+mod golden;
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of the control socket.
 mod chain;
+#[cfg(test)]
+mod golden;
 pub mod keep;
 mod mirror;
 mod offload;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Holds the answers to bad requests against `interfaces/golden/cosmosd.jsonl`.
+use control_socket::{Peer, Service};
+
+use super::CosmosService;
+use crate::testing::{World, spec};
+
+/// A toolstack with the guest that most requests name.
+fn with_a_guest() -> (World, CosmosService) {
+    let world = World::new();
+    world.toolstack.create(&spec(1)).unwrap();
+    let service = CosmosService(world.toolstack.clone());
+    (world, service)
+}
+
+#[test]
+fn requests_get_the_golden_answers() {
+    let mut bench = with_a_guest();
+    let verbs: Vec<_> = CosmosService::verbs()
+        .iter()
+        .map(|verb| verb.name)
+        .collect();
+    contract::golden::hold("cosmosd", &verbs, &["agent", "nova"], |roles, line| {
+        let peer = Peer {
+            uid: 7,
+            pid: 1,
+            roles: roles.to_vec(),
+            connection: 1,
+        };
+        let (_, work) = control_socket::prepare::<CosmosService>(&peer, line);
+        let done = work.and_then(|work| work.run(&bench.1, &peer, Vec::new()));
+        match done {
+            Err(error) if error.code == "bad-request" => Err((error.code, error.message)),
+            done => {
+                // The request may have changed something.
+                bench = with_a_guest();
+                done.map(drop).map_err(|e| (e.code, e.message))
+            }
+        }
+    });
+}
