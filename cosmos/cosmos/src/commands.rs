@@ -6,11 +6,11 @@ use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use control_socket::{Client, ClientError};
-use cosmos_proto::answer::{Done, Guest, Handler, Image, Stranger};
-use cosmos_proto::verb::{self, Verb};
+use control_socket::{Client, ClientError, Signature};
+use cosmos_proto::answer::{Guest, Handler, Image, Stranger};
 use cosmos_proto::{
-    Console, Named, NoArgs, OfGuest, OfImage, OfRouter, Place, Read, Share, Uuid, VifLink, Writes,
+    Console, Done, Named, NoArgs, OfGuest, OfImage, OfRouter, Place, Read, Share, Uuid, VifLink,
+    Writes, verb,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -124,7 +124,7 @@ impl<'a> Session<'a> {
     }
 
     /// Saving and restoring take as long as the guest's memory is large.
-    fn call_long<V: Verb<Args = OfGuest>>(&self, guest: &str) -> Result<V::Answer> {
+    fn call_long<V: Signature<Args = OfGuest>>(&self, guest: &str) -> Result<V::Answer> {
         let args = self.of_guest(guest)?;
         let _progress = Progress::begin(&format!("{} {guest}", V::NAME));
         self.call_for::<V>(&args, LONG_S)
@@ -201,7 +201,7 @@ impl<'a> Session<'a> {
         self.finish(&self.call::<verb::SetVif>(&link)?)
     }
 
-    pub fn simple<V: Verb<Args = OfGuest, Answer = Done>>(&self, guest: &str) -> Result<()> {
+    pub fn simple<V: Signature<Args = OfGuest, Answer = Done>>(&self, guest: &str) -> Result<()> {
         self.finish(&self.call::<V>(&self.of_guest(guest)?)?)
     }
 
@@ -311,12 +311,12 @@ impl<'a> Session<'a> {
         self.resolve(guest).map(|uuid| OfGuest { uuid })
     }
 
-    pub fn call<V: Verb>(&self, args: &V::Args) -> Result<V::Answer> {
+    pub fn call<V: Signature>(&self, args: &V::Args) -> Result<V::Answer> {
         self.call_for::<V>(args, 0)
     }
 
     /// Calls a verb that waits for the guest, which has `seconds` for it.
-    pub fn call_for<V: Verb>(&self, args: &V::Args, seconds: u64) -> Result<V::Answer> {
+    pub fn call_for<V: Signature>(&self, args: &V::Args, seconds: u64) -> Result<V::Answer> {
         let odd = |e: serde_json::Error| failed(format!("{}: {e}", V::NAME));
         let args = serde_json::to_value(args).map_err(odd)?;
         let answer = self.call_value(V::NAME, args, seconds)?;

@@ -8,9 +8,10 @@
 
 use std::time::Instant;
 
-use cosmos_proto::answer::{Done, Guest, Halted, Router};
+use cosmos_proto::answer::{Guest, Halted, Router};
 use cosmos_proto::{
-    History, Install, MoveSource, MoveTarget, NoArgs, OfGuest, OfRouter, Run, Spec, Uuid, verb,
+    Done, History, Install, MoveSource, MoveTarget, NoArgs, OfGuest, OfRouter, Run, Spec, Uuid,
+    verb,
 };
 use serde_json::{Value, json};
 

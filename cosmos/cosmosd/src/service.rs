@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
+use control_socket::{ApiError, Peer, Service, Signature, Subscribing, Typed, Verb};
 
 use crate::control::RouterSpec;
 use crate::devices;
@@ -20,26 +20,21 @@ use crate::spec::{Spec, check_config, check_handler, check_param, check_timeout,
 use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{
-    Applied, Chains, Changes, Created as CreatedAnswer, Devices, Done, Found, Guest, Guests,
-    Halted, HandlerValue, HandlerValues, Handlers, Hello, Host, Images, Installed, Log, Ports,
-    ReadError, ReadOutcome, Restored, Routers, Saved, Strangers, Taken, Uplinks,
+    Applied, Changes, Created as CreatedAnswer, Devices, Found, Guest, GuestPorts, Guests, Halted,
+    HandlerValue, HandlerValues, Handlers, Hello, Host, Images, Installed, Log, ReadError,
+    ReadOutcome, Restored, Routers, Saved, Strangers, Taken, Uplinks,
 };
 use cosmos_proto::{
-    Console, ImageAdd, Install, MAX_READ_BYTES, MoveSource, MoveTarget, Named, NoArgs, OfGuest,
-    OfImage, OfRouter, OfSegment, Place, PlugVif, Read, Reads, Run, Share, UpTo, VifLink, Writes,
-    verb,
+    Console, Done, ImageAdd, Install, MAX_READ_BYTES, MoveSource, MoveTarget, Named, NoArgs,
+    OfGuest, OfImage, OfRouter, OfSegment, Place, PlugVif, Read, Reads, Run, Share, UpTo, VifLink,
+    Writes, verb,
 };
 use vale_proto::{
-    ChainId, ChainSet, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
+    ChainId, ChainSet, Chains, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
 };
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
-
-const NOVA: Access = Access::Only(&["nova"]);
-const AGENT: Access = Access::Only(&["agent"]);
-/// For all that names tenants' guests, addresses or rules, too.
-const BOTH: Access = Access::Only(&["agent", "nova"]);
 
 /// The toolstack behind the socket.
 pub struct CosmosService(pub Arc<Toolstack>);
@@ -61,131 +56,125 @@ impl Service for CosmosService {
 }
 
 const VERBS: &[Verb<CosmosService>] = &[
-    of::<verb::HelloVerb>(Access::Any, &Typed(CosmosService::hello)),
-    of::<verb::DescribeHost>(Access::Any, &Typed(CosmosService::host)),
-    of::<verb::Create>(NOVA, &Typed(CosmosService::create)).large(),
-    of::<verb::Release>(NOVA, &Typed(CosmosService::release)),
-    of::<verb::Destroy>(NOVA, &Typed(CosmosService::destroy)),
-    of::<verb::List>(BOTH, &Typed(CosmosService::list)).listing(),
-    of::<verb::ListStrangers>(BOTH, &Typed(CosmosService::strangers)),
-    of::<verb::Find>(BOTH, &Typed(CosmosService::find)),
-    of::<verb::Info>(BOTH, &Typed(CosmosService::info)),
-    of::<verb::Pause>(NOVA, &Typed(CosmosService::pause)),
-    of::<verb::Unpause>(NOVA, &Typed(CosmosService::unpause)),
-    of::<verb::ReadConsole>(NOVA, &Typed(CosmosService::console)),
-    of::<verb::AddImage>(NOVA, &Typed(CosmosService::add_image)).large(),
-    of::<verb::ListImages>(BOTH, &Typed(CosmosService::list_images)),
-    of::<verb::RemoveImage>(NOVA, &Typed(CosmosService::remove_image)),
-    of::<verb::SetCpu>(NOVA, &Typed(CosmosService::set_cpu)),
-    of::<verb::Save>(NOVA, &Typed(CosmosService::save)),
-    of::<verb::Restore>(NOVA, &Typed(CosmosService::restore)),
-    of::<verb::MoveBegin>(NOVA, &Typed(CosmosService::begin_move)),
-    of::<verb::MoveSettle>(NOVA, &Typed(CosmosService::settle_move)),
-    of::<verb::MoveCancel>(NOVA, &Typed(CosmosService::cancel_move)),
-    of::<verb::MoveReceive>(NOVA, &Typed(CosmosService::receive_move)).large(),
-    of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)).large(),
-    of::<verb::RemoveVif>(AGENT, &Typed(CosmosService::remove_vif)),
-    of::<verb::Plug>(NOVA, &Typed(CosmosService::plug_vif)).large(),
-    of::<verb::Unplug>(NOVA, &Typed(CosmosService::unplug_vif)),
-    of::<verb::SetVif>(AGENT, &Typed(CosmosService::set_vif)),
-    of::<verb::FilterPort>(AGENT, &Typed(CosmosService::filter_port)).large(),
-    of::<verb::GuardPort>(AGENT, &Typed(CosmosService::guard_port)).large(),
-    of::<verb::LimitPort>(AGENT, &Typed(CosmosService::limit_port)),
-    of::<verb::SetUplink>(AGENT, &Typed(CosmosService::set_uplink)),
-    of::<verb::RemoveUplink>(AGENT, &Typed(CosmosService::remove_uplink)),
-    of::<verb::ListUplinks>(AGENT, &Typed(CosmosService::uplinks)),
-    of::<verb::SetDevice>(AGENT, &Typed(CosmosService::set_device)),
-    of::<verb::RemoveDevice>(AGENT, &Typed(CosmosService::remove_device)),
-    of::<verb::ListDevices>(AGENT, &Typed(CosmosService::devices)),
-    of::<verb::SetChain>(AGENT, &Typed(CosmosService::set_chain)),
-    of::<verb::RemoveChain>(AGENT, &Typed(CosmosService::remove_chain)),
-    of::<verb::ListVifs>(BOTH, &Typed(CosmosService::ports)),
-    of::<verb::ListChains>(AGENT, &Typed(CosmosService::chains)),
-    of::<verb::InstallRouter>(BOTH, &Typed(CosmosService::install)).large(),
-    of::<verb::RunRouter>(AGENT, &Typed(CosmosService::run)),
-    of::<verb::ListRouters>(BOTH, &Typed(CosmosService::routers)),
-    of::<verb::ListHandlers>(BOTH, &Typed(CosmosService::handlers)),
-    of::<verb::ReadHandler>(BOTH, &Typed(CosmosService::read)),
-    of::<verb::ReadHandlers>(BOTH, &Typed(CosmosService::read_many)),
-    of::<verb::WriteHandlers>(BOTH, &Typed(CosmosService::write)).large(),
-    of::<verb::SettleChanges>(AGENT, &Typed(CosmosService::settle)),
-    Verb::new("events", BOTH, &Typed(CosmosService::subscribe)),
+    of::<verb::HelloVerb>(&Typed(CosmosService::hello)),
+    of::<verb::DescribeHost>(&Typed(CosmosService::host)),
+    of::<verb::Create>(&Typed(CosmosService::create)),
+    of::<verb::Release>(&Typed(CosmosService::release)),
+    of::<verb::Destroy>(&Typed(CosmosService::destroy)),
+    of::<verb::List>(&Typed(CosmosService::list)),
+    of::<verb::ListStrangers>(&Typed(CosmosService::strangers)),
+    of::<verb::Find>(&Typed(CosmosService::find)),
+    of::<verb::Info>(&Typed(CosmosService::info)),
+    of::<verb::Pause>(&Typed(CosmosService::pause)),
+    of::<verb::Unpause>(&Typed(CosmosService::unpause)),
+    of::<verb::ReadConsole>(&Typed(CosmosService::console)),
+    of::<verb::AddImage>(&Typed(CosmosService::add_image)),
+    of::<verb::ListImages>(&Typed(CosmosService::list_images)),
+    of::<verb::RemoveImage>(&Typed(CosmosService::remove_image)),
+    of::<verb::SetCpu>(&Typed(CosmosService::set_cpu)),
+    of::<verb::Save>(&Typed(CosmosService::save)),
+    of::<verb::Restore>(&Typed(CosmosService::restore)),
+    of::<verb::MoveBegin>(&Typed(CosmosService::begin_move)),
+    of::<verb::MoveSettle>(&Typed(CosmosService::settle_move)),
+    of::<verb::MoveCancel>(&Typed(CosmosService::cancel_move)),
+    of::<verb::MoveReceive>(&Typed(CosmosService::receive_move)),
+    of::<verb::MoveArrive>(&Typed(CosmosService::end_move)),
+    of::<verb::RemoveVif>(&Typed(CosmosService::remove_vif)),
+    of::<verb::Plug>(&Typed(CosmosService::plug_vif)),
+    of::<verb::Unplug>(&Typed(CosmosService::unplug_vif)),
+    of::<verb::SetVif>(&Typed(CosmosService::set_vif)),
+    of::<verb::FilterPort>(&Typed(CosmosService::filter_port)),
+    of::<verb::GuardPort>(&Typed(CosmosService::guard_port)),
+    of::<verb::LimitPort>(&Typed(CosmosService::limit_port)),
+    of::<verb::SetUplink>(&Typed(CosmosService::set_uplink)),
+    of::<verb::RemoveUplink>(&Typed(CosmosService::remove_uplink)),
+    of::<verb::ListUplinks>(&Typed(CosmosService::uplinks)),
+    of::<verb::SetDevice>(&Typed(CosmosService::set_device)),
+    of::<verb::RemoveDevice>(&Typed(CosmosService::remove_device)),
+    of::<verb::ListDevices>(&Typed(CosmosService::devices)),
+    of::<verb::SetChain>(&Typed(CosmosService::set_chain)),
+    of::<verb::RemoveChain>(&Typed(CosmosService::remove_chain)),
+    of::<verb::ListVifs>(&Typed(CosmosService::ports)),
+    of::<verb::ListChains>(&Typed(CosmosService::chains)),
+    of::<verb::InstallRouter>(&Typed(CosmosService::install)),
+    of::<verb::RunRouter>(&Typed(CosmosService::run)),
+    of::<verb::ListRouters>(&Typed(CosmosService::routers)),
+    of::<verb::ListHandlers>(&Typed(CosmosService::handlers)),
+    of::<verb::ReadHandler>(&Typed(CosmosService::read)),
+    of::<verb::ReadHandlers>(&Typed(CosmosService::read_many)),
+    of::<verb::WriteHandlers>(&Typed(CosmosService::write)),
+    of::<verb::SettleChanges>(&Typed(CosmosService::settle)),
+    Verb::of::<verb::Events>(&Subscribing(|service: &CosmosService| {
+        service.0.events.subscribe()
+    })),
 ];
 
 /// The entry of a verb: the compiler holds its function to the verb's types.
-const fn of<V: verb::Verb<Args: 'static, Answer: 'static>>(
-    access: Access,
-    call: &'static Typed<CosmosService, V::Args, Json<V::Answer>, Error>,
+const fn of<V: Signature>(
+    call: &'static Typed<CosmosService, V::Args, V::Answer, Error>,
 ) -> Verb<CosmosService> {
-    Verb::new(V::NAME, access, call)
+    Verb::of::<V>(call)
 }
 
-/// The answer of a verb's function.
-type Answer<T> = Result<Json<T>>;
-
 impl CosmosService {
-    fn hello(&self, peer: &Peer, _: NoArgs) -> Answer<Hello> {
-        Ok(Json(Hello {
+    fn hello(&self, peer: &Peer, _: NoArgs) -> Result<Hello> {
+        Ok(Hello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             host_kind: self.0.host.kind().to_owned(),
             roles: peer.roles.clone(),
-        }))
+        })
     }
 
-    fn host(&self, _: &Peer, _: NoArgs) -> Answer<Host> {
-        self.0.describe_host().map(Json)
+    fn host(&self, _: &Peer, _: NoArgs) -> Result<Host> {
+        self.0.describe_host()
     }
 
-    fn subscribe(&self, _: &Peer, _: NoArgs) -> Result<Reply> {
-        Ok(Reply::Events(self.0.events.subscribe()))
-    }
-
-    fn create(&self, _: &Peer, spec: Spec) -> Answer<CreatedAnswer> {
+    fn create(&self, _: &Peer, spec: Spec) -> Result<CreatedAnswer> {
         self.0.create(&spec).map(created)
     }
 
-    fn release(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
+    fn release(&self, _: &Peer, args: OfGuest) -> Result<Done> {
         done(self.0.connect(&args.uuid))
     }
 
-    fn destroy(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
+    fn destroy(&self, _: &Peer, args: OfGuest) -> Result<Done> {
         done(self.0.destroy(&args.uuid))
     }
 
-    fn list(&self, _: &Peer, _: NoArgs) -> Answer<Guests> {
+    fn list(&self, _: &Peer, _: NoArgs) -> Result<Guests> {
         let guests = self.0.list();
-        Ok(Json(Guests { guests }))
+        Ok(Guests { guests })
     }
 
-    fn strangers(&self, _: &Peer, _: NoArgs) -> Answer<Strangers> {
+    fn strangers(&self, _: &Peer, _: NoArgs) -> Result<Strangers> {
         let strangers = self.0.strangers()?;
-        Ok(Json(Strangers { strangers }))
+        Ok(Strangers { strangers })
     }
 
-    fn find(&self, _: &Peer, args: Named) -> Answer<Found> {
+    fn find(&self, _: &Peer, args: Named) -> Result<Found> {
         let uuids = self.0.table.named(&args.name);
-        Ok(Json(Found { uuids }))
+        Ok(Found { uuids })
     }
 
-    fn info(&self, _: &Peer, args: OfGuest) -> Answer<Guest> {
-        self.0.info(&args.uuid).map(Json)
+    fn info(&self, _: &Peer, args: OfGuest) -> Result<Guest> {
+        self.0.info(&args.uuid)
     }
 
-    fn pause(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
+    fn pause(&self, _: &Peer, args: OfGuest) -> Result<Done> {
         done(self.0.pause(&args.uuid))
     }
 
-    fn unpause(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
+    fn unpause(&self, _: &Peer, args: OfGuest) -> Result<Done> {
         done(self.0.unpause(&args.uuid))
     }
 
-    fn console(&self, _: &Peer, args: Console) -> Answer<Log> {
+    fn console(&self, _: &Peer, args: Console) -> Result<Log> {
         let max_bytes = usize::try_from(args.max_bytes).unwrap_or(usize::MAX);
         let text = self.0.console(&args.uuid, max_bytes)?;
-        Ok(Json(Log { text }))
+        Ok(Log { text })
     }
 
-    fn add_image(&self, _: &Peer, args: ImageAdd) -> Answer<Taken> {
+    fn add_image(&self, _: &Peer, args: ImageAdd) -> Result<Taken> {
         let images = self.0.images()?;
         let data = BASE64
             .decode(&args.data)
@@ -196,46 +185,44 @@ impl CosmosService {
             offset: args.offset,
             data: &data,
         })?;
-        Ok(Json(Taken { complete }))
+        Ok(Taken { complete })
     }
 
-    fn list_images(&self, _: &Peer, _: NoArgs) -> Answer<Images> {
+    fn list_images(&self, _: &Peer, _: NoArgs) -> Result<Images> {
         let images = self.0.images()?.list()?;
-        Ok(Json(Images { images }))
+        Ok(Images { images })
     }
 
-    fn remove_image(&self, _: &Peer, args: OfImage) -> Answer<Done> {
+    fn remove_image(&self, _: &Peer, args: OfImage) -> Result<Done> {
         done(self.0.images()?.remove(&args.sha256))
     }
 
-    fn set_cpu(&self, _: &Peer, args: Share) -> Answer<Done> {
+    fn set_cpu(&self, _: &Peer, args: Share) -> Result<Done> {
         done(self.0.set_cpu(&args.uuid, &args.cpu))
     }
 
-    fn save(&self, _: &Peer, args: OfGuest) -> Answer<Saved> {
+    fn save(&self, _: &Peer, args: OfGuest) -> Result<Saved> {
         self.0.save(&args.uuid)?;
         let bytes = self.0.saved.bytes(&args.uuid)?;
-        Ok(Json(Saved { bytes }))
+        Ok(Saved { bytes })
     }
 
-    fn restore(&self, _: &Peer, args: OfGuest) -> Answer<Restored> {
+    fn restore(&self, _: &Peer, args: OfGuest) -> Result<Restored> {
         let steps = self.0.restore(&args.uuid)?;
         let steps_ms = steps.answer();
-        Ok(Json(Restored { steps_ms }))
+        Ok(Restored { steps_ms })
     }
 
-    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Answer<Halted> {
+    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Result<Halted> {
         let timeout = check_timeout(args.timeout_ms)?;
-        self.0
-            .migrate_source(&args.uuid, peer.connection, timeout)
-            .map(Json)
+        self.0.migrate_source(&args.uuid, peer.connection, timeout)
     }
 
-    fn settle_move(&self, peer: &Peer, args: OfGuest) -> Answer<Done> {
+    fn settle_move(&self, peer: &Peer, args: OfGuest) -> Result<Done> {
         done(self.0.settle_departure(&args.uuid, peer.connection))
     }
 
-    fn cancel_move(&self, peer: &Peer, args: MoveSource) -> Answer<Done> {
+    fn cancel_move(&self, peer: &Peer, args: MoveSource) -> Result<Done> {
         let timeout = check_timeout(args.timeout_ms)?;
         let cancelled = self
             .0
@@ -243,16 +230,16 @@ impl CosmosService {
         done(cancelled)
     }
 
-    fn receive_move(&self, peer: &Peer, spec: Spec) -> Answer<CreatedAnswer> {
+    fn receive_move(&self, peer: &Peer, spec: Spec) -> Result<CreatedAnswer> {
         self.0.receive(&spec, peer.connection).map(created)
     }
 
-    fn end_move(&self, peer: &Peer, args: MoveTarget) -> Answer<Done> {
+    fn end_move(&self, peer: &Peer, args: MoveTarget) -> Result<Done> {
         let timeout = check_timeout(args.timeout_ms)?;
         done(self.0.migrate_target(peer.connection, &args, timeout))
     }
 
-    fn install(&self, _: &Peer, args: Install) -> Answer<Installed> {
+    fn install(&self, _: &Peer, args: Install) -> Result<Installed> {
         check_config(&args.config, &args.config_name)?;
         let timeout = check_timeout(args.timeout_ms)?;
         let spec = RouterSpec {
@@ -262,104 +249,103 @@ impl CosmosService {
         };
         self.0
             .install_stamped(&args.uuid, args.rid, &spec, args.stamp.as_ref(), timeout)
-            .map(Json)
     }
 
-    fn remove_vif(&self, _: &Peer, place: Place) -> Answer<Done> {
+    fn remove_vif(&self, _: &Peer, place: Place) -> Result<Done> {
         done(self.0.remove_vif(&place))
     }
 
-    fn plug_vif(&self, _: &Peer, args: PlugVif) -> Answer<Done> {
+    fn plug_vif(&self, _: &Peer, args: PlugVif) -> Result<Done> {
         done(self.0.plug_vif(&args))
     }
 
-    fn unplug_vif(&self, _: &Peer, place: Place) -> Answer<Done> {
+    fn unplug_vif(&self, _: &Peer, place: Place) -> Result<Done> {
         done(self.0.unplug_vif(&place))
     }
 
-    fn set_vif(&self, _: &Peer, args: VifLink) -> Answer<Done> {
+    fn set_vif(&self, _: &Peer, args: VifLink) -> Result<Done> {
         done(self.0.set_vif(&args.place(), args.link_up))
     }
 
-    fn filter_port(&self, _: &Peer, filter: PortFilter) -> Answer<Done> {
+    fn filter_port(&self, _: &Peer, filter: PortFilter) -> Result<Done> {
         let named = |e| Error::bad_request(format!("port-filter: {e}"));
         filter.check().map_err(named)?;
         done(self.0.switch.set_filter(&filter))
     }
 
-    fn guard_port(&self, _: &Peer, guard: PortGuard) -> Answer<Done> {
+    fn guard_port(&self, _: &Peer, guard: PortGuard) -> Result<Done> {
         done(self.0.switch.set_guard(&guard))
     }
 
-    fn limit_port(&self, _: &Peer, limit: PortLimit) -> Answer<Done> {
+    fn limit_port(&self, _: &Peer, limit: PortLimit) -> Result<Done> {
         let named = |e| Error::bad_request(format!("port-limit: {e}"));
         limit.limits.check().map_err(named)?;
         done(self.0.switch.set_limits(&limit))
     }
 
-    fn set_uplink(&self, _: &Peer, uplink: SegmentUplink) -> Answer<Done> {
+    fn set_uplink(&self, _: &Peer, uplink: SegmentUplink) -> Result<Done> {
         done(uplinks::set(&*self.0.switch, &uplink))
     }
 
-    fn remove_uplink(&self, _: &Peer, of: OfSegment) -> Answer<Done> {
+    fn remove_uplink(&self, _: &Peer, of: OfSegment) -> Result<Done> {
         done(uplinks::remove(&*self.0.switch, &of))
     }
 
-    fn uplinks(&self, _: &Peer, _: NoArgs) -> Answer<Uplinks> {
+    fn uplinks(&self, _: &Peer, _: NoArgs) -> Result<Uplinks> {
         let uplinks = uplinks::list(&*self.0.switch)?;
-        Ok(Json(Uplinks { uplinks }))
+        Ok(Uplinks { uplinks })
     }
 
-    fn set_device(&self, _: &Peer, device: HostDevice) -> Answer<Done> {
+    fn set_device(&self, _: &Peer, device: HostDevice) -> Result<Done> {
         done(devices::set(&*self.0.switch, &device))
     }
 
-    fn remove_device(&self, _: &Peer, port: PortId) -> Answer<Done> {
+    fn remove_device(&self, _: &Peer, port: PortId) -> Result<Done> {
         done(devices::remove(&*self.0.switch, &port))
     }
 
-    fn devices(&self, _: &Peer, _: NoArgs) -> Answer<Devices> {
+    fn devices(&self, _: &Peer, _: NoArgs) -> Result<Devices> {
         let devices = devices::list(&*self.0.switch)?;
-        Ok(Json(Devices { devices }))
+        Ok(Devices { devices })
     }
 
-    fn set_chain(&self, _: &Peer, chain: ChainSet) -> Answer<Done> {
+    fn set_chain(&self, _: &Peer, chain: ChainSet) -> Result<Done> {
         chain
             .check()
             .map_err(|e| Error::bad_request(format!("chain-set: {e}")))?;
         done(self.0.switch.set_chain(&chain))
     }
 
-    fn remove_chain(&self, _: &Peer, chain: ChainId) -> Answer<Done> {
+    fn remove_chain(&self, _: &Peer, chain: ChainId) -> Result<Done> {
         done(self.0.switch.remove_chain(&chain))
     }
 
-    fn ports(&self, _: &Peer, args: OfGuest) -> Answer<Ports> {
+    fn ports(&self, _: &Peer, args: OfGuest) -> Result<GuestPorts> {
         let ports = self.0.ports(&args.uuid)?;
-        Ok(Json(Ports { ports }))
+        Ok(GuestPorts { ports })
     }
 
-    fn chains(&self, _: &Peer, _: NoArgs) -> Answer<Chains> {
+    fn chains(&self, _: &Peer, _: NoArgs) -> Result<Chains> {
         let chains = self.0.switch.chains()?;
-        Ok(Json(Chains { chains }))
+        Ok(Chains { chains })
     }
 
-    fn run(&self, _: &Peer, args: Run) -> Answer<Done> {
+    fn run(&self, _: &Peer, args: Run) -> Result<Done> {
         let timeout = check_timeout(args.timeout_ms)?;
         done(self.0.run(&args.uuid, args.rid, args.run, timeout))
     }
 
-    fn routers(&self, _: &Peer, args: OfGuest) -> Answer<Routers> {
+    fn routers(&self, _: &Peer, args: OfGuest) -> Result<Routers> {
         let routers = self.0.routers(&args.uuid, HANDLER_TIMEOUT)?;
-        Ok(Json(Routers { routers }))
+        Ok(Routers { routers })
     }
 
-    fn handlers(&self, _: &Peer, args: OfRouter) -> Answer<Handlers> {
+    fn handlers(&self, _: &Peer, args: OfRouter) -> Result<Handlers> {
         let handlers = self.0.handlers(&args.uuid, args.rid, HANDLER_TIMEOUT)?;
-        Ok(Json(Handlers { handlers }))
+        Ok(Handlers { handlers })
     }
 
-    fn read(&self, _: &Peer, args: Read) -> Answer<HandlerValue> {
+    fn read(&self, _: &Peer, args: Read) -> Result<HandlerValue> {
         let Read {
             uuid,
             rid,
@@ -370,10 +356,10 @@ impl CosmosService {
         check_param(&param)?;
         let handler = (name.as_str(), param.as_str());
         let value = self.0.read(&uuid, rid, handler, HANDLER_TIMEOUT)?;
-        Ok(Json(HandlerValue { value }))
+        Ok(HandlerValue { value })
     }
 
-    fn read_many(&self, _: &Peer, args: Reads) -> Answer<HandlerValues> {
+    fn read_many(&self, _: &Peer, args: Reads) -> Result<HandlerValues> {
         let names = &args.names;
         names.iter().try_for_each(|name| check_handler(name))?;
         let limit = MAX_READ_BYTES;
@@ -381,17 +367,17 @@ impl CosmosService {
             .0
             .read_many((&args.uuid, args.rid), names, limit, HANDLER_TIMEOUT)?;
         let values = read.into_iter().map(outcome).collect();
-        Ok(Json(HandlerValues { values }))
+        Ok(HandlerValues { values })
     }
 
-    fn write(&self, _: &Peer, args: Writes) -> Answer<Applied> {
+    fn write(&self, _: &Peer, args: Writes) -> Result<Applied> {
         check_writes(&args.writes)?;
         let timeout = check_timeout(args.timeout_ms)?;
-        self.0.write_stamped(&args, timeout).map(Json)
+        self.0.write_stamped(&args, timeout)
     }
 
-    fn settle(&self, _: &Peer, up_to: UpTo) -> Answer<Changes> {
-        self.0.settle_changes(&up_to).map(Json)
+    fn settle(&self, _: &Peer, up_to: UpTo) -> Result<Changes> {
+        self.0.settle_changes(&up_to)
     }
 }
 
@@ -405,16 +391,16 @@ fn outcome(value: Result<String>) -> ReadOutcome {
     }
 }
 
-fn created(created: Created) -> Json<CreatedAnswer> {
-    Json(CreatedAnswer {
+fn created(created: Created) -> CreatedAnswer {
+    CreatedAnswer {
         domid: created.domid,
         incarnation: created.incarnation,
         steps_ms: created.steps.answer(),
-    })
+    }
 }
 
-fn done(result: Result<()>) -> Answer<Done> {
-    result.map(|()| Json(Done {}))
+fn done(result: Result<()>) -> Result<Done> {
+    result.map(|()| Done {})
 }
 
 #[cfg(test)]
@@ -422,6 +408,7 @@ mod tests {
     use super::*;
     use crate::faults::ENGINE;
     use crate::testing::{World, uuid, vif};
+    use control_socket::{Access, Reply};
     use cosmos_proto::MAX_READS;
     use serde_json::{Value, json};
     use sha2::Digest;
@@ -677,6 +664,15 @@ mod tests {
         bench.call("chain-remove", id).unwrap();
         let known = bench.call("chain-list", json!({})).unwrap();
         assert_eq!(known, json!({"chains": []}));
+    }
+
+    #[test]
+    fn the_table_has_every_verb_of_the_contract() {
+        let mut bound: Vec<_> = VERBS.iter().map(|verb| verb.name).collect();
+        let mut named = verb::NAMES.to_vec();
+        bound.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(bound, named);
     }
 
     #[test]

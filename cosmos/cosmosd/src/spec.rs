@@ -9,10 +9,10 @@ use vale_proto::Kind;
 
 use crate::error::{Error, Result};
 
-pub use cosmos_proto::{Cpu, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
+pub use cosmos_proto::{
+    Cpu, Link, MAX_CONFIG, MAX_NAME, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write,
+};
 
-/// The longest configuration, in bytes.
-pub const MAX_CONFIG: usize = 1 << 20;
 /// Their bytes together: a request to a guest has at most 1 MiB.
 const MAX_WRITE_BYTES: usize = 1000 << 10;
 /// Guest memory in MiB: the engine needs some, and no guest of this kind needs more.
@@ -108,7 +108,7 @@ pub fn check_writes(writes: &[Write]) -> Result<()> {
 
 /// Checks a handler's name: `element.handler`, or one of the router's own.
 pub fn check_handler(name: &str) -> Result<()> {
-    limit("handler name", name.len(), 255)?;
+    limit("handler name", name.len(), MAX_NAME)?;
     if !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic()) {
         return Ok(());
     }
@@ -131,7 +131,7 @@ pub fn check_timeout(timeout_ms: u64) -> Result<Duration> {
 }
 
 fn check_name(key: &str, name: &str) -> Result<()> {
-    limit(key, name.len(), 255)?;
+    limit(key, name.len(), MAX_NAME)?;
     if name.is_empty() || name.chars().any(char::is_control) {
         let message =
             format!("{key}: expected 1 to 255 bytes without control characters, got {name:?}");

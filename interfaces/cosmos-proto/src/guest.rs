@@ -12,10 +12,19 @@ pub const MAX_VIFS: usize = 16;
 /// Most handler writes in one request.
 pub const MAX_WRITES: usize = clickos_protocol::WRITES_MAX;
 
+/// Longest name of a handler, a guest or a configuration, in bytes.
+pub const MAX_NAME: usize = 255;
+/// Longest configuration, in bytes.
+pub const MAX_CONFIG: usize = 1 << 20;
+
 /// A guest's UUID: lower case, with hyphens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "String"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub struct Uuid(String);
 
 impl Uuid {
@@ -68,7 +77,7 @@ impl fmt::Display for Uuid {
 /// A guest's share of processor time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// The only processor it runs on; any if missing.
     pub pin: Option<u16>,
@@ -97,7 +106,7 @@ fn usual_weight() -> u16 {
 /// The switch's treatment of the port of a guest that forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Link {
     #[default]
     Up,
@@ -111,7 +120,7 @@ pub enum Link {
 /// One interface of a guest and its port of the switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Vif {
     pub devid: u32,
     pub mac: Mac,
@@ -206,7 +215,7 @@ impl Vif {
 /// A vif of stock xen-netback, on a bridge of dom0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Nic {
     pub devid: u32,
     pub mac: Mac,
@@ -217,7 +226,11 @@ pub struct Nic {
 /// A SHA-256 in 64 lower-case hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "String"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub struct Sha256Text(String);
 
 impl Sha256Text {
@@ -256,7 +269,7 @@ fn is_zero(number: &u64) -> bool {
 /// The arguments of `create`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spec {
     pub uuid: Uuid,
     pub name: String,

@@ -18,6 +18,7 @@ pub const MAX_KEPT: usize = 1024;
     rename_all = "kebab-case",
     deny_unknown_fields
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Keep {
     PortAdd(Box<PortAdd>),
     PortRemove(PortId),
@@ -36,6 +37,7 @@ pub enum Keep {
 
 /// Answer of `keep`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeepAnswer {
     /// Why the request is in force, but will not be repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +46,7 @@ pub struct KeepAnswer {
 
 /// A kept request as `kept-list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeptInfo {
     pub request: Keep,
     /// Why it is not in force; valed tries it again.
@@ -53,6 +56,7 @@ pub struct KeptInfo {
 
 /// Answer of `kept-list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeptList {
     pub kept: Vec<KeptInfo>,
     /// The fault of the file of kept requests.
@@ -63,6 +67,7 @@ pub struct KeptList {
 /// The file of kept requests.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeptFile {
     pub version: u32,
     #[serde(deserialize_with = "kept")]

@@ -101,12 +101,14 @@ pub struct MirrorList {
 
 /// Answer of `mirror-list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mirrors {
     pub mirrors: Vec<MirrorInfo>,
 }
 
 /// A mirror as `mirror-list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MirrorInfo {
     #[serde(flatten)]
     pub set: MirrorSet,
@@ -116,6 +118,7 @@ pub struct MirrorInfo {
 /// Copies of a mirror.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MirrorCounters {
     /// Copies that the target got.
     pub packets: u64,

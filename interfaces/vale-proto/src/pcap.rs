@@ -10,6 +10,7 @@ pub const MAX_PLAY_RATE: u64 = 10_000_000;
 /// Files in valed's `capture_dir`, whose names get `.pcap`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pcap {
     /// The port plays this file into the switch.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -85,6 +85,7 @@ impl SegmentUplink {
 /// Arguments of `port-peers`, which replaces the peers of a port of kind `vxlan`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortPeers {
     pub switch: SwitchName,
     pub port: PortName,

@@ -3,9 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use control_socket::{ApiError, Json, Peer, Reply};
+use control_socket::{ApiError, Done, Peer};
 use log::info;
-use serde_json::json;
 use vale_proto::{MAX_MIRRORS, MirrorId, MirrorList, MirrorSet, Mirrors};
 
 use super::{Control, stopped};
@@ -14,7 +13,7 @@ use crate::mirror::TooManyMirrors;
 use crate::pcap::path_of;
 
 impl Control {
-    pub(super) fn mirror_set(&self, peer: &Peer, set: MirrorSet) -> Result<Reply, ApiError> {
+    pub(super) fn mirror_set(&self, peer: &Peer, set: MirrorSet) -> Result<Done, ApiError> {
         set.check()
             .map_err(|e| ApiError::bad_request(format!("mirror-set: {e}")))?;
         let path = self.capture_path(&set)?;
@@ -25,7 +24,7 @@ impl Control {
         let refused = match done.ok_or_else(stopped)? {
             Some(Ok(())) => {
                 info!("{name}: mirror set by uid {}", peer.uid);
-                return Ok(json!({}).into());
+                return Ok(Done {});
             }
             Some(Err(TooManyMirrors)) => ApiError::new(
                 "too-many",
@@ -55,22 +54,18 @@ impl Control {
         Ok(Some(path_of(directory, file)))
     }
 
-    pub(super) fn mirror_remove(&self, peer: &Peer, id: MirrorId) -> Result<Reply, ApiError> {
+    pub(super) fn mirror_remove(&self, peer: &Peer, id: MirrorId) -> Result<Done, ApiError> {
         let name = format!("{}:{}", id.switch, id.mirror);
         let removed = self.forwarder.remove_mirror(&id);
         removed.ok_or_else(stopped)?;
         info!("{name}: mirror removed by uid {}", peer.uid);
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
-    pub(super) fn mirror_list(
-        &self,
-        _: &Peer,
-        list: MirrorList,
-    ) -> Result<Json<Mirrors>, ApiError> {
+    pub(super) fn mirror_list(&self, _: &Peer, list: MirrorList) -> Result<Mirrors, ApiError> {
         let mirrors = self.forwarder.mirrors(list.switch.as_ref());
         let mirrors = mirrors.ok_or_else(stopped)?;
-        Ok(Json(Mirrors { mirrors }))
+        Ok(Mirrors { mirrors })
     }
 }
 
