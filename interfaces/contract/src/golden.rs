@@ -81,10 +81,10 @@ fn golden_lines(requests: &[Value], ask: &mut impl Ask) -> String {
 /// A refusal without its verb, and without what it quotes of the request.
 fn class(refused: &str, verb: &str) -> String {
     let text = refused.replacen(&format!(": {verb}: "), ": ", 1);
-    let (text, _) = text.rsplit_once(" at line ").unwrap_or((&text, ""));
-    let text = match (text.find("invalid type: "), text.find(", expected ")) {
-        (Some(from), Some(to)) if from < to => format!("{}{}", &text[..from], &text[to..]),
-        _ => text.to_owned(),
+    // Each place can have a wrong type, so the expected one is enough.
+    let text = match (text.find("invalid "), text.find(", expected ")) {
+        (Some(from), Some(to)) if from < to => &text[to..],
+        _ => &text,
     };
     let unquoted: String = text.split('"').step_by(2).collect();
     unquoted.replace(|c: char| c.is_ascii_digit(), "")

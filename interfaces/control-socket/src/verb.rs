@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::bounded::bounded;
 use crate::message::Call;
+use crate::typed::typed;
 use crate::{
     ApiError, MAX_LINE, NoArgs, OPERATOR, Peer, SMALL_LINE, Signature, Size, Subscription,
 };
@@ -211,14 +211,6 @@ impl<S: 'static> Handler<S> for Subscribing<S> {
             Ok(Reply::Events(subscribe(service)))
         }))
     }
-}
-
-fn typed<A: DeserializeOwned>(args: &str) -> Result<A, String> {
-    // A struct can be read from an array too, which no client should rely on.
-    if !args.starts_with('{') {
-        return Err("args: expected an object".to_owned());
-    }
-    serde_json::from_str(args).map_err(|e| bounded(&e))
 }
 
 #[cfg(test)]

@@ -299,16 +299,16 @@ pub struct Spec {
 }
 
 fn vifs<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Vif>, D::Error> {
-    at_most(input, "vifs", MAX_VIFS)
+    at_most(input, MAX_VIFS)
 }
 
 fn nics<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Nic>, D::Error> {
-    at_most(input, "nics", MAX_VIFS)
+    at_most(input, MAX_VIFS)
 }
 
 /// A batch of handler writes.
 pub fn writes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Write>, D::Error> {
-    at_most(input, "writes", MAX_WRITES)
+    at_most(input, MAX_WRITES)
 }
 
 #[cfg(test)]

@@ -266,25 +266,25 @@ pub struct OfImage {
 }
 
 fn applied<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
-    control_socket::at_most(input, "applied", VERDICTS)
+    control_socket::at_most(input, VERDICTS)
 }
 
 fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
-    control_socket::at_most(input, "names", MAX_READS)
+    control_socket::at_most(input, MAX_READS)
 }
 
 fn passing<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Passing>, D::Error> {
-    control_socket::at_most(input, "passing", VERDICTS)
+    control_socket::at_most(input, VERDICTS)
 }
 
 fn commands<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
-    control_socket::at_most(input, "commands", clickos_protocol::WRITES_MAX)
+    control_socket::at_most(input, clickos_protocol::WRITES_MAX)
 }
 
 fn edits<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
-    control_socket::at_most(input, "edits", clickos_protocol::WRITES_MAX)
+    control_socket::at_most(input, clickos_protocol::WRITES_MAX)
 }
 
 fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {
-    control_socket::at_most(input, "routers", clickos_protocol::ROUTERS.into())
+    control_socket::at_most(input, clickos_protocol::ROUTERS.into())
 }

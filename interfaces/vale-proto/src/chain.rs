@@ -360,7 +360,7 @@ mod tests {
         for (key, value) in change.as_object().unwrap() {
             args[key] = value.clone();
         }
-        let set: ChainSet = serde_json::from_value(args).map_err(|e| e.to_string())?;
+        let set: ChainSet = control_socket::typed(&args.to_string())?;
         set.check()
     }
 

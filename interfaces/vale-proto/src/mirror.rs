@@ -140,7 +140,7 @@ mod tests {
         let check = |mut args: Value| {
             args["switch"] = json!("vale0");
             args["mirror"] = json!("m");
-            let set: Result<MirrorSet, _> = serde_json::from_value(args);
+            let set: Result<MirrorSet, _> = control_socket::typed(&args.to_string());
             set.map_err(|e| e.to_string()).and_then(|set| set.check())
         };
         for good in [
@@ -161,7 +161,7 @@ mod tests {
             (json!({"port": "a", "to_port": "a"}), "to_port"),
             (json!({"segment": 0, "to_port": "a"}), "segment: 0"),
             (json!({"segment": 1, "side": "rx", "to_port": "a"}), "side"),
-            (json!({"port": "a", "to_file": "../x"}), "mirror"),
+            (json!({"port": "a", "to_file": "../x"}), "to_file: expected"),
             (
                 json!({"port": "a", "to_port": "b", "packets_per_s": 0}),
                 "packets_per_s: 0",

@@ -65,7 +65,7 @@ pub struct OffloadSet {
 }
 
 fn rules<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<OffloadRule>, D::Error> {
-    control_socket::at_most(input, "rules", MAX_RULES)
+    control_socket::at_most(input, MAX_RULES)
 }
 
 /// Arguments of `offload-remove`.

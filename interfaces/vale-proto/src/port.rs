@@ -149,7 +149,7 @@ pub struct PortAdd {
 
 /// Reads a port's list of allowed addresses, of [`MAX_ALLOWED`] at most.
 pub fn allowed<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Allowed>, D::Error> {
-    control_socket::at_most(input, "allowed", MAX_ALLOWED)
+    control_socket::at_most(input, MAX_ALLOWED)
 }
 
 fn yes() -> bool {
@@ -551,7 +551,7 @@ mod tests {
         for (key, value) in change.as_object().unwrap() {
             args[key] = value.clone();
         }
-        let add: PortAdd = serde_json::from_value(args).map_err(|e| e.to_string())?;
+        let add: PortAdd = control_socket::typed(&args.to_string())?;
         add.check().map(|()| add)
     }
 

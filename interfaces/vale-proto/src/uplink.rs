@@ -110,7 +110,7 @@ mod tests {
 
     fn port_of(uplink: Value) -> Result<PortAdd, String> {
         let args = json!({"switch": "vale0", "segment": 4197, "uplink": uplink});
-        let set: SegmentUplink = serde_json::from_value(args).map_err(|e| e.to_string())?;
+        let set: SegmentUplink = control_socket::typed(&args.to_string())?;
         set.port_add()
     }
 
