@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs of docs/interfaces.md, "cosmosd": arguments in, answers out.
+//! The function of each verb of docs/interfaces.md, "cosmosd".
 
 #[cfg(test)]
 mod golden;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -16,28 +15,15 @@ use crate::devices;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
-use crate::spec::{Spec, check_config, check_handler, check_param, check_timeout, check_writes};
+use crate::spec::{check_config, check_handler, check_param, check_timeout, check_writes};
 use crate::toolstack::Toolstack;
 use crate::uplinks;
-use cosmos_proto::answer::{
-    Applied, Changes, Created as CreatedAnswer, Devices, Found, Guest, GuestPorts, Guests, Halted,
-    HandlerValue, HandlerValues, Handlers, Hello, Host, Images, Installed, Log, ReadError,
-    ReadOutcome, Restored, Routers, Saved, Strangers, Taken, Uplinks,
-};
-use cosmos_proto::{
-    Console, Done, ImageAdd, Install, MAX_READ_BYTES, MoveSource, MoveTarget, Named, NoArgs,
-    OfGuest, OfImage, OfRouter, OfSegment, Place, PlugVif, Read, Reads, Run, Share, UpTo, VifLink,
-    Writes, verb,
-};
-use vale_proto::{
-    ChainId, ChainSet, Chains, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
-};
+use cosmos_proto::answer::{self, ReadError, ReadOutcome};
+use cosmos_proto::{Done, ImageAdd, Install, MAX_READ_BYTES, Read, Reads, Writes, verb};
+use vale_proto::Chains;
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// The toolstack behind the socket.
-pub struct CosmosService(pub Arc<Toolstack>);
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
@@ -45,340 +31,219 @@ impl From<Error> for ApiError {
     }
 }
 
-impl Service for CosmosService {
+impl Service for Toolstack {
     fn verbs() -> &'static [Verb<Self>] {
         VERBS
     }
 
     fn closed(&self, peer: &Peer) {
-        self.0.forget_client(peer.connection);
+        self.forget_client(peer.connection);
     }
 }
-
-const VERBS: &[Verb<CosmosService>] = &[
-    of::<verb::HelloVerb>(&Typed(CosmosService::hello)),
-    of::<verb::DescribeHost>(&Typed(CosmosService::host)),
-    of::<verb::Create>(&Typed(CosmosService::create)),
-    of::<verb::Release>(&Typed(CosmosService::release)),
-    of::<verb::Destroy>(&Typed(CosmosService::destroy)),
-    of::<verb::List>(&Typed(CosmosService::list)),
-    of::<verb::ListStrangers>(&Typed(CosmosService::strangers)),
-    of::<verb::Find>(&Typed(CosmosService::find)),
-    of::<verb::Info>(&Typed(CosmosService::info)),
-    of::<verb::Pause>(&Typed(CosmosService::pause)),
-    of::<verb::Unpause>(&Typed(CosmosService::unpause)),
-    of::<verb::ReadConsole>(&Typed(CosmosService::console)),
-    of::<verb::AddImage>(&Typed(CosmosService::add_image)),
-    of::<verb::ListImages>(&Typed(CosmosService::list_images)),
-    of::<verb::RemoveImage>(&Typed(CosmosService::remove_image)),
-    of::<verb::SetCpu>(&Typed(CosmosService::set_cpu)),
-    of::<verb::Save>(&Typed(CosmosService::save)),
-    of::<verb::Restore>(&Typed(CosmosService::restore)),
-    of::<verb::MoveBegin>(&Typed(CosmosService::begin_move)),
-    of::<verb::MoveSettle>(&Typed(CosmosService::settle_move)),
-    of::<verb::MoveCancel>(&Typed(CosmosService::cancel_move)),
-    of::<verb::MoveReceive>(&Typed(CosmosService::receive_move)),
-    of::<verb::MoveArrive>(&Typed(CosmosService::end_move)),
-    of::<verb::RemoveVif>(&Typed(CosmosService::remove_vif)),
-    of::<verb::Plug>(&Typed(CosmosService::plug_vif)),
-    of::<verb::Unplug>(&Typed(CosmosService::unplug_vif)),
-    of::<verb::SetVif>(&Typed(CosmosService::set_vif)),
-    of::<verb::FilterPort>(&Typed(CosmosService::filter_port)),
-    of::<verb::GuardPort>(&Typed(CosmosService::guard_port)),
-    of::<verb::LimitPort>(&Typed(CosmosService::limit_port)),
-    of::<verb::SetUplink>(&Typed(CosmosService::set_uplink)),
-    of::<verb::RemoveUplink>(&Typed(CosmosService::remove_uplink)),
-    of::<verb::ListUplinks>(&Typed(CosmosService::uplinks)),
-    of::<verb::SetDevice>(&Typed(CosmosService::set_device)),
-    of::<verb::RemoveDevice>(&Typed(CosmosService::remove_device)),
-    of::<verb::ListDevices>(&Typed(CosmosService::devices)),
-    of::<verb::SetChain>(&Typed(CosmosService::set_chain)),
-    of::<verb::RemoveChain>(&Typed(CosmosService::remove_chain)),
-    of::<verb::ListVifs>(&Typed(CosmosService::ports)),
-    of::<verb::ListChains>(&Typed(CosmosService::chains)),
-    of::<verb::InstallRouter>(&Typed(CosmosService::install)),
-    of::<verb::RunRouter>(&Typed(CosmosService::run)),
-    of::<verb::ListRouters>(&Typed(CosmosService::routers)),
-    of::<verb::ListHandlers>(&Typed(CosmosService::handlers)),
-    of::<verb::ReadHandler>(&Typed(CosmosService::read)),
-    of::<verb::ReadHandlers>(&Typed(CosmosService::read_many)),
-    of::<verb::WriteHandlers>(&Typed(CosmosService::write)),
-    of::<verb::SettleChanges>(&Typed(CosmosService::settle)),
-    Verb::of::<verb::Events>(&Subscribing(|service: &CosmosService| {
-        service.0.events.subscribe()
-    })),
-];
 
 /// The entry of a verb: the compiler holds its function to the verb's types.
 const fn of<V: Signature>(
-    call: &'static Typed<CosmosService, V::Args, V::Answer, Error>,
-) -> Verb<CosmosService> {
+    call: &'static Typed<Toolstack, V::Args, V::Answer, Error>,
+) -> Verb<Toolstack> {
     Verb::of::<V>(call)
 }
 
-impl CosmosService {
-    fn hello(&self, peer: &Peer, _: NoArgs) -> Result<Hello> {
-        Ok(Hello {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            host_kind: self.0.host.kind().to_owned(),
-            roles: peer.roles.clone(),
-        })
-    }
-
-    fn host(&self, _: &Peer, _: NoArgs) -> Result<Host> {
-        self.0.describe_host()
-    }
-
-    fn create(&self, _: &Peer, spec: Spec) -> Result<CreatedAnswer> {
-        self.0.create(&spec).map(created)
-    }
-
-    fn release(&self, _: &Peer, args: OfGuest) -> Result<Done> {
-        done(self.0.connect(&args.uuid))
-    }
-
-    fn destroy(&self, _: &Peer, args: OfGuest) -> Result<Done> {
-        done(self.0.destroy(&args.uuid))
-    }
-
-    fn list(&self, _: &Peer, _: NoArgs) -> Result<Guests> {
-        let guests = self.0.list();
-        Ok(Guests { guests })
-    }
-
-    fn strangers(&self, _: &Peer, _: NoArgs) -> Result<Strangers> {
-        let strangers = self.0.strangers()?;
-        Ok(Strangers { strangers })
-    }
-
-    fn find(&self, _: &Peer, args: Named) -> Result<Found> {
-        let uuids = self.0.table.named(&args.name);
-        Ok(Found { uuids })
-    }
-
-    fn info(&self, _: &Peer, args: OfGuest) -> Result<Guest> {
-        self.0.info(&args.uuid)
-    }
-
-    fn pause(&self, _: &Peer, args: OfGuest) -> Result<Done> {
-        done(self.0.pause(&args.uuid))
-    }
-
-    fn unpause(&self, _: &Peer, args: OfGuest) -> Result<Done> {
-        done(self.0.unpause(&args.uuid))
-    }
-
-    fn console(&self, _: &Peer, args: Console) -> Result<Log> {
+const VERBS: &[Verb<Toolstack>] = &[
+    of::<verb::HelloVerb>(&Typed(|toolstack, peer, _| Ok(hello(toolstack, peer)))),
+    of::<verb::DescribeHost>(&Typed(|toolstack, _, _| toolstack.describe_host())),
+    of::<verb::Create>(&Typed(|toolstack, _, spec| {
+        toolstack.create(&spec).map(created)
+    })),
+    of::<verb::Release>(&Typed(|toolstack, _, of| done(toolstack.connect(&of.uuid)))),
+    of::<verb::Destroy>(&Typed(|toolstack, _, of| done(toolstack.destroy(&of.uuid)))),
+    of::<verb::List>(&Typed(|toolstack, _, _| {
+        let guests = toolstack.list();
+        Ok(answer::Guests { guests })
+    })),
+    of::<verb::ListStrangers>(&Typed(|toolstack, _, _| {
+        let strangers = toolstack.strangers()?;
+        Ok(answer::Strangers { strangers })
+    })),
+    of::<verb::Find>(&Typed(|toolstack, _, named| {
+        let uuids = toolstack.table.named(&named.name);
+        Ok(answer::Found { uuids })
+    })),
+    of::<verb::Info>(&Typed(|toolstack, _, of| toolstack.info(&of.uuid))),
+    of::<verb::Pause>(&Typed(|toolstack, _, of| done(toolstack.pause(&of.uuid)))),
+    of::<verb::Unpause>(&Typed(|toolstack, _, of| done(toolstack.unpause(&of.uuid)))),
+    of::<verb::ReadConsole>(&Typed(|toolstack, _, args| {
         let max_bytes = usize::try_from(args.max_bytes).unwrap_or(usize::MAX);
-        let text = self.0.console(&args.uuid, max_bytes)?;
-        Ok(Log { text })
-    }
-
-    fn add_image(&self, _: &Peer, args: ImageAdd) -> Result<Taken> {
-        let images = self.0.images()?;
-        let data = BASE64
-            .decode(&args.data)
-            .map_err(|e| Error::bad_request(format!("image-add: data: {e}")))?;
-        let complete = images.add(&Piece {
-            sha256: &args.sha256,
-            size: args.size,
-            offset: args.offset,
-            data: &data,
-        })?;
-        Ok(Taken { complete })
-    }
-
-    fn list_images(&self, _: &Peer, _: NoArgs) -> Result<Images> {
-        let images = self.0.images()?.list()?;
-        Ok(Images { images })
-    }
-
-    fn remove_image(&self, _: &Peer, args: OfImage) -> Result<Done> {
-        done(self.0.images()?.remove(&args.sha256))
-    }
-
-    fn set_cpu(&self, _: &Peer, args: Share) -> Result<Done> {
-        done(self.0.set_cpu(&args.uuid, &args.cpu))
-    }
-
-    fn save(&self, _: &Peer, args: OfGuest) -> Result<Saved> {
-        self.0.save(&args.uuid)?;
-        let bytes = self.0.saved.bytes(&args.uuid)?;
-        Ok(Saved { bytes })
-    }
-
-    fn restore(&self, _: &Peer, args: OfGuest) -> Result<Restored> {
-        let steps = self.0.restore(&args.uuid)?;
-        let steps_ms = steps.answer();
-        Ok(Restored { steps_ms })
-    }
-
-    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Result<Halted> {
+        let text = toolstack.console(&args.uuid, max_bytes)?;
+        Ok(answer::Log { text })
+    })),
+    of::<verb::AddImage>(&Typed(|toolstack, _, piece| add_image(toolstack, &piece))),
+    of::<verb::ListImages>(&Typed(|toolstack, _, _| {
+        let images = toolstack.images()?.list()?;
+        Ok(answer::Images { images })
+    })),
+    of::<verb::RemoveImage>(&Typed(|toolstack, _, image| {
+        done(toolstack.images()?.remove(&image.sha256))
+    })),
+    of::<verb::SetCpu>(&Typed(|toolstack, _, args| {
+        done(toolstack.set_cpu(&args.uuid, &args.cpu))
+    })),
+    of::<verb::Save>(&Typed(|toolstack, _, of| {
+        toolstack.save(&of.uuid)?;
+        let bytes = toolstack.saved.bytes(&of.uuid)?;
+        Ok(answer::Saved { bytes })
+    })),
+    of::<verb::Restore>(&Typed(|toolstack, _, of| {
+        let steps_ms = toolstack.restore(&of.uuid)?.answer();
+        Ok(answer::Restored { steps_ms })
+    })),
+    of::<verb::MoveBegin>(&Typed(|toolstack, peer, args| {
         let timeout = check_timeout(args.timeout_ms)?;
-        self.0.migrate_source(&args.uuid, peer.connection, timeout)
-    }
-
-    fn settle_move(&self, peer: &Peer, args: OfGuest) -> Result<Done> {
-        done(self.0.settle_departure(&args.uuid, peer.connection))
-    }
-
-    fn cancel_move(&self, peer: &Peer, args: MoveSource) -> Result<Done> {
+        toolstack.migrate_source(&args.uuid, peer.connection, timeout)
+    })),
+    of::<verb::MoveSettle>(&Typed(|toolstack, peer, of| {
+        done(toolstack.settle_departure(&of.uuid, peer.connection))
+    })),
+    of::<verb::MoveCancel>(&Typed(|toolstack, peer, args| {
         let timeout = check_timeout(args.timeout_ms)?;
-        let cancelled = self
-            .0
-            .cancel_departure(&args.uuid, peer.connection, timeout);
-        done(cancelled)
-    }
-
-    fn receive_move(&self, peer: &Peer, spec: Spec) -> Result<CreatedAnswer> {
-        self.0.receive(&spec, peer.connection).map(created)
-    }
-
-    fn end_move(&self, peer: &Peer, args: MoveTarget) -> Result<Done> {
+        done(toolstack.cancel_departure(&args.uuid, peer.connection, timeout))
+    })),
+    of::<verb::MoveReceive>(&Typed(|toolstack, peer, spec| {
+        toolstack.receive(&spec, peer.connection).map(created)
+    })),
+    of::<verb::MoveArrive>(&Typed(|toolstack, peer, args| {
         let timeout = check_timeout(args.timeout_ms)?;
-        done(self.0.migrate_target(peer.connection, &args, timeout))
-    }
-
-    fn install(&self, _: &Peer, args: Install) -> Result<Installed> {
-        check_config(&args.config, &args.config_name)?;
-        let timeout = check_timeout(args.timeout_ms)?;
-        let spec = RouterSpec {
-            config: &args.config,
-            config_name: &args.config_name,
-            halted: args.halted,
-        };
-        self.0
-            .install_stamped(&args.uuid, args.rid, &spec, args.stamp.as_ref(), timeout)
-    }
-
-    fn remove_vif(&self, _: &Peer, place: Place) -> Result<Done> {
-        done(self.0.remove_vif(&place))
-    }
-
-    fn plug_vif(&self, _: &Peer, args: PlugVif) -> Result<Done> {
-        done(self.0.plug_vif(&args))
-    }
-
-    fn unplug_vif(&self, _: &Peer, place: Place) -> Result<Done> {
-        done(self.0.unplug_vif(&place))
-    }
-
-    fn set_vif(&self, _: &Peer, args: VifLink) -> Result<Done> {
-        done(self.0.set_vif(&args.place(), args.link_up))
-    }
-
-    fn filter_port(&self, _: &Peer, filter: PortFilter) -> Result<Done> {
-        let named = |e| Error::bad_request(format!("port-filter: {e}"));
-        filter.check().map_err(named)?;
-        done(self.0.switch.set_filter(&filter))
-    }
-
-    fn guard_port(&self, _: &Peer, guard: PortGuard) -> Result<Done> {
-        done(self.0.switch.set_guard(&guard))
-    }
-
-    fn limit_port(&self, _: &Peer, limit: PortLimit) -> Result<Done> {
-        let named = |e| Error::bad_request(format!("port-limit: {e}"));
-        limit.limits.check().map_err(named)?;
-        done(self.0.switch.set_limits(&limit))
-    }
-
-    fn set_uplink(&self, _: &Peer, uplink: SegmentUplink) -> Result<Done> {
-        done(uplinks::set(&*self.0.switch, &uplink))
-    }
-
-    fn remove_uplink(&self, _: &Peer, of: OfSegment) -> Result<Done> {
-        done(uplinks::remove(&*self.0.switch, &of))
-    }
-
-    fn uplinks(&self, _: &Peer, _: NoArgs) -> Result<Uplinks> {
-        let uplinks = uplinks::list(&*self.0.switch)?;
-        Ok(Uplinks { uplinks })
-    }
-
-    fn set_device(&self, _: &Peer, device: HostDevice) -> Result<Done> {
-        done(devices::set(&*self.0.switch, &device))
-    }
-
-    fn remove_device(&self, _: &Peer, port: PortId) -> Result<Done> {
-        done(devices::remove(&*self.0.switch, &port))
-    }
-
-    fn devices(&self, _: &Peer, _: NoArgs) -> Result<Devices> {
-        let devices = devices::list(&*self.0.switch)?;
-        Ok(Devices { devices })
-    }
-
-    fn set_chain(&self, _: &Peer, chain: ChainSet) -> Result<Done> {
-        chain
-            .check()
-            .map_err(|e| Error::bad_request(format!("chain-set: {e}")))?;
-        done(self.0.switch.set_chain(&chain))
-    }
-
-    fn remove_chain(&self, _: &Peer, chain: ChainId) -> Result<Done> {
-        done(self.0.switch.remove_chain(&chain))
-    }
-
-    fn ports(&self, _: &Peer, args: OfGuest) -> Result<GuestPorts> {
-        let ports = self.0.ports(&args.uuid)?;
-        Ok(GuestPorts { ports })
-    }
-
-    fn chains(&self, _: &Peer, _: NoArgs) -> Result<Chains> {
-        let chains = self.0.switch.chains()?;
+        done(toolstack.migrate_target(peer.connection, &args, timeout))
+    })),
+    of::<verb::RemoveVif>(&Typed(|toolstack, _, vif| done(toolstack.remove_vif(&vif)))),
+    of::<verb::ListVifs>(&Typed(|toolstack, _, of| {
+        let ports = toolstack.ports(&of.uuid)?;
+        Ok(answer::GuestPorts { ports })
+    })),
+    of::<verb::Plug>(&Typed(|toolstack, _, args| done(toolstack.plug_vif(&args)))),
+    of::<verb::Unplug>(&Typed(|toolstack, _, vif| done(toolstack.unplug_vif(&vif)))),
+    of::<verb::SetVif>(&Typed(|toolstack, _, args| {
+        done(toolstack.set_vif(&args.place(), args.link_up))
+    })),
+    of::<verb::FilterPort>(&Typed(|toolstack, _, filter| {
+        filter.check().map_err(refused::<verb::FilterPort>)?;
+        done(toolstack.switch.set_filter(&filter))
+    })),
+    of::<verb::GuardPort>(&Typed(|toolstack, _, guard| {
+        done(toolstack.switch.set_guard(&guard))
+    })),
+    of::<verb::LimitPort>(&Typed(|toolstack, _, limit| {
+        limit.limits.check().map_err(refused::<verb::LimitPort>)?;
+        done(toolstack.switch.set_limits(&limit))
+    })),
+    of::<verb::SetUplink>(&Typed(|toolstack, _, uplink| {
+        done(uplinks::set(&*toolstack.switch, &uplink))
+    })),
+    of::<verb::RemoveUplink>(&Typed(|toolstack, _, of| {
+        done(uplinks::remove(&*toolstack.switch, &of))
+    })),
+    of::<verb::ListUplinks>(&Typed(|toolstack, _, _| {
+        let uplinks = uplinks::list(&*toolstack.switch)?;
+        Ok(answer::Uplinks { uplinks })
+    })),
+    of::<verb::SetDevice>(&Typed(|toolstack, _, device| {
+        done(devices::set(&*toolstack.switch, &device))
+    })),
+    of::<verb::RemoveDevice>(&Typed(|toolstack, _, port| {
+        done(devices::remove(&*toolstack.switch, &port))
+    })),
+    of::<verb::ListDevices>(&Typed(|toolstack, _, _| {
+        let devices = devices::list(&*toolstack.switch)?;
+        Ok(answer::Devices { devices })
+    })),
+    of::<verb::SetChain>(&Typed(|toolstack, _, chain| {
+        chain.check().map_err(refused::<verb::SetChain>)?;
+        done(toolstack.switch.set_chain(&chain))
+    })),
+    of::<verb::RemoveChain>(&Typed(|toolstack, _, chain| {
+        done(toolstack.switch.remove_chain(&chain))
+    })),
+    of::<verb::ListChains>(&Typed(|toolstack, _, _| {
+        let chains = toolstack.switch.chains()?;
         Ok(Chains { chains })
-    }
-
-    fn run(&self, _: &Peer, args: Run) -> Result<Done> {
+    })),
+    of::<verb::InstallRouter>(&Typed(|toolstack, _, args| install(toolstack, &args))),
+    of::<verb::RunRouter>(&Typed(|toolstack, _, args| {
         let timeout = check_timeout(args.timeout_ms)?;
-        done(self.0.run(&args.uuid, args.rid, args.run, timeout))
-    }
+        done(toolstack.run(&args.uuid, args.rid, args.run, timeout))
+    })),
+    of::<verb::ListRouters>(&Typed(|toolstack, _, of| {
+        let routers = toolstack.routers(&of.uuid, HANDLER_TIMEOUT)?;
+        Ok(answer::Routers { routers })
+    })),
+    of::<verb::ListHandlers>(&Typed(|toolstack, _, of| {
+        let handlers = toolstack.handlers(&of.uuid, of.rid, HANDLER_TIMEOUT)?;
+        Ok(answer::Handlers { handlers })
+    })),
+    of::<verb::ReadHandler>(&Typed(|toolstack, _, args| read(toolstack, &args))),
+    of::<verb::ReadHandlers>(&Typed(|toolstack, _, args| read_many(toolstack, &args))),
+    of::<verb::WriteHandlers>(&Typed(|toolstack, _, args| write(toolstack, &args))),
+    of::<verb::SettleChanges>(&Typed(|toolstack, _, up_to| {
+        toolstack.settle_changes(&up_to)
+    })),
+    Verb::of::<verb::Events>(&Subscribing(|toolstack: &Toolstack| {
+        toolstack.events.subscribe()
+    })),
+];
 
-    fn routers(&self, _: &Peer, args: OfGuest) -> Result<Routers> {
-        let routers = self.0.routers(&args.uuid, HANDLER_TIMEOUT)?;
-        Ok(Routers { routers })
+fn hello(toolstack: &Toolstack, peer: &Peer) -> answer::Hello {
+    answer::Hello {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host_kind: toolstack.host.kind().to_owned(),
+        roles: peer.roles.clone(),
     }
+}
 
-    fn handlers(&self, _: &Peer, args: OfRouter) -> Result<Handlers> {
-        let handlers = self.0.handlers(&args.uuid, args.rid, HANDLER_TIMEOUT)?;
-        Ok(Handlers { handlers })
-    }
+fn add_image(toolstack: &Toolstack, args: &ImageAdd) -> Result<answer::Taken> {
+    let images = toolstack.images()?;
+    let data = BASE64
+        .decode(&args.data)
+        .map_err(|e| Error::bad_request(format!("image-add: data: {e}")))?;
+    let complete = images.add(&Piece {
+        sha256: &args.sha256,
+        size: args.size,
+        offset: args.offset,
+        data: &data,
+    })?;
+    Ok(answer::Taken { complete })
+}
 
-    fn read(&self, _: &Peer, args: Read) -> Result<HandlerValue> {
-        let Read {
-            uuid,
-            rid,
-            name,
-            param,
-        } = args;
-        check_handler(&name)?;
-        check_param(&param)?;
-        let handler = (name.as_str(), param.as_str());
-        let value = self.0.read(&uuid, rid, handler, HANDLER_TIMEOUT)?;
-        Ok(HandlerValue { value })
-    }
+fn install(toolstack: &Toolstack, args: &Install) -> Result<answer::Installed> {
+    check_config(&args.config, &args.config_name)?;
+    let timeout = check_timeout(args.timeout_ms)?;
+    let spec = RouterSpec {
+        config: &args.config,
+        config_name: &args.config_name,
+        halted: args.halted,
+    };
+    toolstack.install_stamped(&args.uuid, args.rid, &spec, args.stamp.as_ref(), timeout)
+}
 
-    fn read_many(&self, _: &Peer, args: Reads) -> Result<HandlerValues> {
-        let names = &args.names;
-        names.iter().try_for_each(|name| check_handler(name))?;
-        let limit = MAX_READ_BYTES;
-        let read = self
-            .0
-            .read_many((&args.uuid, args.rid), names, limit, HANDLER_TIMEOUT)?;
-        let values = read.into_iter().map(outcome).collect();
-        Ok(HandlerValues { values })
-    }
+fn read(toolstack: &Toolstack, args: &Read) -> Result<answer::HandlerValue> {
+    check_handler(&args.name)?;
+    check_param(&args.param)?;
+    let handler = (args.name.as_str(), args.param.as_str());
+    let value = toolstack.read(&args.uuid, args.rid, handler, HANDLER_TIMEOUT)?;
+    Ok(answer::HandlerValue { value })
+}
 
-    fn write(&self, _: &Peer, args: Writes) -> Result<Applied> {
-        check_writes(&args.writes)?;
-        let timeout = check_timeout(args.timeout_ms)?;
-        self.0.write_stamped(&args, timeout)
-    }
+fn read_many(toolstack: &Toolstack, args: &Reads) -> Result<answer::HandlerValues> {
+    let names = &args.names;
+    names.iter().try_for_each(|name| check_handler(name))?;
+    let (of, limit) = ((&args.uuid, args.rid), MAX_READ_BYTES);
+    let read = toolstack.read_many(of, names, limit, HANDLER_TIMEOUT)?;
+    let values = read.into_iter().map(outcome).collect();
+    Ok(answer::HandlerValues { values })
+}
 
-    fn settle(&self, _: &Peer, up_to: UpTo) -> Result<Changes> {
-        self.0.settle_changes(&up_to)
-    }
+fn write(toolstack: &Toolstack, args: &Writes) -> Result<answer::Applied> {
+    check_writes(&args.writes)?;
+    let timeout = check_timeout(args.timeout_ms)?;
+    toolstack.write_stamped(args, timeout)
 }
 
 fn outcome(value: Result<String>) -> ReadOutcome {
@@ -391,8 +256,8 @@ fn outcome(value: Result<String>) -> ReadOutcome {
     }
 }
 
-fn created(created: Created) -> CreatedAnswer {
-    CreatedAnswer {
+fn created(created: Created) -> answer::Created {
+    answer::Created {
         domid: created.domid,
         incarnation: created.incarnation,
         steps_ms: created.steps.answer(),
@@ -401,6 +266,11 @@ fn created(created: Created) -> CreatedAnswer {
 
 fn done(result: Result<()>) -> Result<Done> {
     result.map(|()| Done {})
+}
+
+/// The refusal of arguments that break a rule between fields.
+fn refused<V: Signature>(words: String) -> Error {
+    Error::bad_request(format!("{}: {words}", V::NAME))
 }
 
 #[cfg(test)]
@@ -415,13 +285,11 @@ mod tests {
 
     struct Bench {
         world: World,
-        service: CosmosService,
     }
 
     fn bench() -> Bench {
         let world = World::new();
-        let service = CosmosService(world.toolstack.clone());
-        Bench { world, service }
+        Bench { world }
     }
 
     impl Bench {
@@ -433,8 +301,9 @@ mod tests {
                 connection: 1,
             };
             let line = json!({"v": 1, "id": 1, "verb": verb, "args": args});
-            let (_, work) = control_socket::prepare(&peer, line.to_string().as_bytes());
-            match work?.run(&self.service, &peer, Vec::new())? {
+            let (_, work) =
+                control_socket::prepare::<Toolstack>(&peer, line.to_string().as_bytes());
+            match work?.run(&self.world.toolstack, &peer, Vec::new())? {
                 Reply::Value(value) => Ok(value),
                 _ => Ok(json!("events")),
             }
@@ -461,7 +330,7 @@ mod tests {
 
     #[test]
     fn each_verb_that_shows_a_tenant_names_its_roles() {
-        for verb in CosmosService::verbs() {
+        for verb in Toolstack::verbs() {
             let is_for_all = matches!(verb.access, Access::Any);
             assert_eq!(
                 is_for_all,
@@ -480,9 +349,9 @@ mod tests {
             roles: Vec::new(),
             connection: 1,
         };
-        for verb in CosmosService::verbs() {
+        for verb in Toolstack::verbs() {
             let line = json!({"v": 1, "id": 1, "verb": verb.name, "args": {}}).to_string();
-            let (_, work) = control_socket::prepare::<CosmosService>(&peer, line.as_bytes());
+            let (_, work) = control_socket::prepare::<Toolstack>(&peer, line.as_bytes());
             let error = work.err().unwrap_or_else(|| panic!("{}", verb.name));
             assert_eq!(error.code, "forbidden", "{}", verb.name);
         }

@@ -2,24 +2,20 @@
 //! Holds the answers to bad requests against `interfaces/golden/cosmosd.jsonl`.
 use control_socket::{Peer, Service};
 
-use super::CosmosService;
 use crate::testing::{World, spec};
+use crate::toolstack::Toolstack;
 
 /// A toolstack with the guest that most requests name.
-fn with_a_guest() -> (World, CosmosService) {
+fn with_a_guest() -> World {
     let world = World::new();
     world.toolstack.create(&spec(1)).unwrap();
-    let service = CosmosService(world.toolstack.clone());
-    (world, service)
+    world
 }
 
 #[test]
 fn requests_get_the_golden_answers() {
     let mut bench = with_a_guest();
-    let verbs: Vec<_> = CosmosService::verbs()
-        .iter()
-        .map(|verb| verb.name)
-        .collect();
+    let verbs: Vec<_> = Toolstack::verbs().iter().map(|verb| verb.name).collect();
     contract::golden::hold("cosmosd", &verbs, &["agent", "nova"], |roles, line| {
         let peer = Peer {
             uid: 7,
@@ -27,8 +23,8 @@ fn requests_get_the_golden_answers() {
             roles: roles.to_vec(),
             connection: 1,
         };
-        let (_, work) = control_socket::prepare::<CosmosService>(&peer, line);
-        let done = work.and_then(|work| work.run(&bench.1, &peer, Vec::new()));
+        let (_, work) = control_socket::prepare::<Toolstack>(&peer, line);
+        let done = work.and_then(|work| work.run(&bench.toolstack, &peer, Vec::new()));
         match done {
             Err(error) => Err((error.code, error.message)),
             Ok(_) => {
