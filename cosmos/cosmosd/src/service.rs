@@ -15,7 +15,6 @@ use crate::devices;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
-use crate::spec::{check_config, check_handler, check_param, check_timeout, check_writes};
 use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{self, ReadError, ReadOutcome};
@@ -97,21 +96,21 @@ const VERBS: &[Verb<Toolstack>] = &[
         Ok(answer::Restored { steps_ms })
     })),
     of::<verb::MoveBegin>(&Typed(|toolstack, peer, args| {
-        let timeout = check_timeout(args.timeout_ms)?;
+        let timeout = args.timeout_ms.duration();
         toolstack.migrate_source(&args.uuid, peer.connection, timeout)
     })),
     of::<verb::MoveSettle>(&Typed(|toolstack, peer, of| {
         done(toolstack.settle_departure(&of.uuid, peer.connection))
     })),
     of::<verb::MoveCancel>(&Typed(|toolstack, peer, args| {
-        let timeout = check_timeout(args.timeout_ms)?;
+        let timeout = args.timeout_ms.duration();
         done(toolstack.cancel_departure(&args.uuid, peer.connection, timeout))
     })),
     of::<verb::MoveReceive>(&Typed(|toolstack, peer, spec| {
         toolstack.receive(&spec, peer.connection).map(created)
     })),
     of::<verb::MoveArrive>(&Typed(|toolstack, peer, args| {
-        let timeout = check_timeout(args.timeout_ms)?;
+        let timeout = args.timeout_ms.duration();
         done(toolstack.migrate_target(peer.connection, &args, timeout))
     })),
     of::<verb::RemoveVif>(&Typed(|toolstack, _, vif| done(toolstack.remove_vif(&vif)))),
@@ -168,15 +167,15 @@ const VERBS: &[Verb<Toolstack>] = &[
     })),
     of::<verb::InstallRouter>(&Typed(|toolstack, _, args| install(toolstack, &args))),
     of::<verb::RunRouter>(&Typed(|toolstack, _, args| {
-        let timeout = check_timeout(args.timeout_ms)?;
-        done(toolstack.run(&args.uuid, args.rid, args.run, timeout))
+        let timeout = args.timeout_ms.duration();
+        done(toolstack.run(&args.uuid, args.rid.get(), args.run, timeout))
     })),
     of::<verb::ListRouters>(&Typed(|toolstack, _, of| {
         let routers = toolstack.routers(&of.uuid, HANDLER_TIMEOUT)?;
         Ok(answer::Routers { routers })
     })),
     of::<verb::ListHandlers>(&Typed(|toolstack, _, of| {
-        let handlers = toolstack.handlers(&of.uuid, of.rid, HANDLER_TIMEOUT)?;
+        let handlers = toolstack.handlers(&of.uuid, of.rid.get(), HANDLER_TIMEOUT)?;
         Ok(answer::Handlers { handlers })
     })),
     of::<verb::ReadHandler>(&Typed(|toolstack, _, args| read(toolstack, &args))),
@@ -213,37 +212,36 @@ fn add_image(toolstack: &Toolstack, args: &ImageAdd) -> Result<answer::Taken> {
 }
 
 fn install(toolstack: &Toolstack, args: &Install) -> Result<answer::Installed> {
-    check_config(&args.config, &args.config_name)?;
-    let timeout = check_timeout(args.timeout_ms)?;
+    let timeout = args.timeout_ms.duration();
     let spec = RouterSpec {
         config: &args.config,
         config_name: &args.config_name,
         halted: args.halted,
     };
-    toolstack.install_stamped(&args.uuid, args.rid, &spec, args.stamp.as_ref(), timeout)
+    toolstack.install_stamped(
+        &args.uuid,
+        args.rid.get(),
+        &spec,
+        args.stamp.as_ref(),
+        timeout,
+    )
 }
 
 fn read(toolstack: &Toolstack, args: &Read) -> Result<answer::HandlerValue> {
-    check_handler(&args.name)?;
-    check_param(&args.param)?;
-    let handler = (args.name.as_str(), args.param.as_str());
-    let value = toolstack.read(&args.uuid, args.rid, handler, HANDLER_TIMEOUT)?;
+    let handler = (&*args.name, &*args.param);
+    let value = toolstack.read(&args.uuid, args.rid.get(), handler, HANDLER_TIMEOUT)?;
     Ok(answer::HandlerValue { value })
 }
 
 fn read_many(toolstack: &Toolstack, args: &Reads) -> Result<answer::HandlerValues> {
-    let names = &args.names;
-    names.iter().try_for_each(|name| check_handler(name))?;
-    let (of, limit) = ((&args.uuid, args.rid), MAX_READ_BYTES);
-    let read = toolstack.read_many(of, names, limit, HANDLER_TIMEOUT)?;
+    let (of, limit) = ((&args.uuid, args.rid.get()), MAX_READ_BYTES);
+    let read = toolstack.read_many(of, &args.names, limit, HANDLER_TIMEOUT)?;
     let values = read.into_iter().map(outcome).collect();
     Ok(answer::HandlerValues { values })
 }
 
 fn write(toolstack: &Toolstack, args: &Writes) -> Result<answer::Applied> {
-    check_writes(&args.writes)?;
-    let timeout = check_timeout(args.timeout_ms)?;
-    toolstack.write_stamped(args, timeout)
+    toolstack.write_stamped(args, args.timeout_ms.duration())
 }
 
 fn outcome(value: Result<String>) -> ReadOutcome {
@@ -471,7 +469,7 @@ mod tests {
             read(&["a b"])
                 .unwrap_err()
                 .message
-                .starts_with("handler name")
+                .starts_with("handlers-read: names[0]: ")
         );
     }
 
@@ -606,22 +604,22 @@ mod tests {
             (
                 "router-install",
                 json!({"rid": 64, "config": "", "config_name": "n", "timeout_ms": 60_000}),
-                "bad-request: rid: expected 0 to 63",
+                "bad-request: router-install: rid: expected 0 to 63",
             ),
             (
                 "router-install",
                 json!({"rid": 0, "config": "", "config_name": "", "timeout_ms": 60_000}),
-                "bad-request: config_name",
+                "bad-request: router-install: config_name: ",
             ),
             (
                 "router-install",
                 json!({"rid": 0, "config": "", "config_name": "n", "timeout_ms": 0}),
-                "bad-request: timeout_ms: expected 1",
+                "bad-request: router-install: timeout_ms: expected 1",
             ),
             (
                 "handler-read",
                 json!({"rid": 0, "name": "a b"}),
-                "bad-request: handler name",
+                "bad-request: handler-read: name: ",
             ),
             (
                 "handler-read",
@@ -631,12 +629,12 @@ mod tests {
             (
                 "handler-read",
                 json!({"rid": -1, "name": "x.y"}),
-                "bad-request: handler-read",
+                "bad-request: handler-read: rid: ",
             ),
             (
                 "handler-write",
                 json!({"rid": 0, "writes": [["a.b"]], "timeout_ms": 60_000}),
-                "bad-request: handler-write",
+                "bad-request: handler-write: writes[0]: ",
             ),
             (
                 "handler-write",

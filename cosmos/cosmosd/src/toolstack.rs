@@ -19,7 +19,7 @@ use crate::ledgers::Ledgers;
 use crate::pool::Pool;
 use crate::record::{Phase, Records};
 use crate::saved::Saved;
-use crate::spec::{Cpu, Uuid, Write};
+use crate::spec::{Cpu, HandlerName, Uuid, Write};
 use crate::state_room::StateRoom;
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
@@ -196,7 +196,7 @@ impl Toolstack {
     pub fn read_many(
         &self,
         (uuid, rid): (&Uuid, u8),
-        names: &[String],
+        names: &[HandlerName],
         limit: usize,
         timeout: Duration,
     ) -> Result<Vec<Result<String>>> {

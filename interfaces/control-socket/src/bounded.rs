@@ -7,6 +7,8 @@ use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 /// Most bytes of a parser's words in an error: they quote the line.
 const MAX_WORDS: usize = 300;
+/// Most characters of a value that an error quotes.
+const MAX_QUOTED: usize = 40;
 
 /// Reads a sequence of at most `limit` entries and stops at the next one. For `deserialize_with`
 /// of a field.
@@ -55,6 +57,15 @@ pub(crate) fn bounded(text: &dyn Display) -> String {
     words.0
 }
 
+/// The first 40 characters of a text as an error quotes it. The precision of `{:.40?}` is without
+/// effect for texts.
+pub fn quoted(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("{:?}...", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}
+
 struct Words(String);
 
 impl Write for Words {
@@ -86,6 +97,13 @@ mod tests {
         assert!(error.starts_with("more than 2 entries"), "{error}");
         let error = read("7").unwrap_err();
         assert!(error.contains("expected a list of at most 2"), "{error}");
+    }
+
+    #[test]
+    fn a_long_text_is_quoted_in_part() {
+        assert_eq!(quoted("a\n"), r#""a\n""#);
+        let error = quoted(&"é".repeat(41));
+        assert_eq!(error, format!("\"{}\"...", "é".repeat(40)));
     }
 
     #[test]

@@ -21,7 +21,7 @@ mod table;
 mod typed;
 mod verb;
 
-pub use bounded::at_most;
+pub use bounded::{at_most, quoted};
 pub use client::{Client, ClientError, EventReader};
 pub use connections::Limits;
 pub use events::{EventHub, Subscription};

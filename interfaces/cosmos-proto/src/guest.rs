@@ -3,7 +3,11 @@
 
 use std::fmt;
 
+use crate::value::{
+    ConfigName, ConfigText, GuestName, HandlerName, MAX_WRITE_BYTES, MemoryMib, TimeoutMs,
+};
 use control_socket::at_most;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
 
@@ -11,11 +15,6 @@ use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
 pub const MAX_VIFS: usize = 16;
 /// Most handler writes in one request.
 pub const MAX_WRITES: usize = clickos_protocol::WRITES_MAX;
-
-/// Longest name of a handler, a guest or a configuration, in bytes.
-pub const MAX_NAME: usize = 255;
-/// Longest configuration, in bytes.
-pub const MAX_CONFIG: usize = 1 << 20;
 
 /// A guest's UUID: lower case, with hyphens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -260,7 +259,7 @@ impl TryFrom<String> for Sha256Text {
 }
 
 /// A handler and the value to write.
-pub type Write = (String, String);
+pub type Write = (HandlerName, String);
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -272,15 +271,15 @@ fn is_zero(number: &u64) -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spec {
     pub uuid: Uuid,
-    pub name: String,
+    pub name: GuestName,
     pub image_sha256: String,
-    pub memory_mib: u32,
+    pub memory_mib: MemoryMib,
     #[serde(deserialize_with = "vifs")]
     pub vifs: Vec<Vif>,
     #[serde(default, deserialize_with = "nics")]
     pub nics: Vec<Nic>,
-    pub config: String,
-    pub config_name: String,
+    pub config: ConfigText,
+    pub config_name: ConfigName,
     #[serde(default, deserialize_with = "writes")]
     pub writes: Vec<Write>,
     /// As of `handler-write`.
@@ -295,7 +294,7 @@ pub struct Spec {
     /// A guest of this UUID ends first, as soon as all that the new one needs is there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replace: bool,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 fn vifs<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Vif>, D::Error> {
@@ -308,7 +307,14 @@ fn nics<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Nic>, D::Error> {
 
 /// A batch of handler writes.
 pub fn writes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Write>, D::Error> {
-    at_most(input, MAX_WRITES)
+    let writes: Vec<Write> = at_most(input, MAX_WRITES)?;
+    let bytes = writes.iter().map(|(name, value)| name.len() + value.len());
+    match bytes.sum() {
+        0..=MAX_WRITE_BYTES => Ok(writes),
+        bytes => Err(D::Error::custom(format_args!(
+            "expected at most {MAX_WRITE_BYTES} bytes of names and values, got {bytes}"
+        ))),
+    }
 }
 
 #[cfg(test)]

@@ -7,10 +7,13 @@
 pub mod answer;
 mod guest;
 mod request;
+mod value;
 pub mod verb;
 
 pub use control_socket::{Done, NoArgs};
-pub use guest::{
-    Cpu, Link, MAX_CONFIG, MAX_NAME, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write,
-};
+pub use guest::{Cpu, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
 pub use request::*;
+pub use value::{
+    ConfigName, ConfigText, GuestName, HandlerName, MAX_CONFIG, MAX_NAME, MemoryMib, Param, Rid,
+    TimeoutMs,
+};

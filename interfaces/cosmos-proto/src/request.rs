@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use vale_proto::SwitchName;
 
 use crate::guest::{Cpu, Sha256Text, Uuid, Vif, Write, writes};
+use crate::value::{ConfigName, ConfigText, HandlerName, Param, Rid, TimeoutMs};
 
 /// Verdicts of changes that a guest's ledger keeps, the newest.
 pub const VERDICTS: usize = 16;
@@ -41,15 +42,15 @@ pub struct Console {
 #[serde(deny_unknown_fields)]
 pub struct Install {
     pub uuid: Uuid,
-    pub rid: u8,
-    pub config: String,
-    pub config_name: String,
+    pub rid: Rid,
+    pub config: ConfigText,
+    pub config_name: ConfigName,
     #[serde(default)]
     pub halted: bool,
     /// Orders the change among others of the guest, if it has a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 /// The number of a change of a guest (docs/adr/0071).
@@ -78,9 +79,9 @@ pub struct UpTo {
 #[serde(deny_unknown_fields)]
 pub struct Run {
     pub uuid: Uuid,
-    pub rid: u8,
+    pub rid: Rid,
     pub run: bool,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -88,7 +89,7 @@ pub struct Run {
 #[serde(deny_unknown_fields)]
 pub struct MoveSource {
     pub uuid: Uuid,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -101,7 +102,7 @@ pub struct MoveTarget {
     pub routers: Vec<u8>,
     /// As `move-begin` gave it on the other host.
     pub changes: History,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 /// The numbered changes of a guest that moves (docs/adr/0071).
@@ -205,7 +206,7 @@ pub struct Share {
 #[serde(deny_unknown_fields)]
 pub struct OfRouter {
     pub uuid: Uuid,
-    pub rid: u8,
+    pub rid: Rid,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -213,11 +214,11 @@ pub struct OfRouter {
 #[serde(deny_unknown_fields)]
 pub struct Read {
     pub uuid: Uuid,
-    pub rid: u8,
-    pub name: String,
+    pub rid: Rid,
+    pub name: HandlerName,
     /// For a handler that takes a parameter.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub param: String,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub param: Param,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -225,9 +226,9 @@ pub struct Read {
 #[serde(deny_unknown_fields)]
 pub struct Reads {
     pub uuid: Uuid,
-    pub rid: u8,
+    pub rid: Rid,
     #[serde(deserialize_with = "names")]
-    pub names: Vec<String>,
+    pub names: Vec<HandlerName>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -235,7 +236,7 @@ pub struct Reads {
 #[serde(deny_unknown_fields)]
 pub struct Writes {
     pub uuid: Uuid,
-    pub rid: u8,
+    pub rid: Rid,
     #[serde(deserialize_with = "writes")]
     pub writes: Vec<Write>,
     /// Orders the change among others of the guest, if it has a number.
@@ -244,7 +245,7 @@ pub struct Writes {
     /// The values have secrets: no error or ledger has the guest's words about them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -265,11 +266,15 @@ pub struct OfImage {
     pub sha256: Sha256Text,
 }
 
+fn is_empty(param: &Param) -> bool {
+    param.is_empty()
+}
+
 fn applied<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
     control_socket::at_most(input, VERDICTS)
 }
 
-fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
+fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<HandlerName>, D::Error> {
     control_socket::at_most(input, MAX_READS)
 }
 

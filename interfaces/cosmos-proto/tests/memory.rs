@@ -195,9 +195,9 @@ fn a_hostile_line_costs_little_more_than_its_bytes() {
 fn a_large_request_costs_less_than_three_times_its_bytes() {
     let _one = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Running::new("request");
-    let rest = "\"config_name\":\"c\",\"timeout_ms\":1}";
-    let args = format!("{{{UUID},\"rid\":0,\"config\":\"@\",{rest}");
-    let line = line("router-install", &args, "x");
+    let sum = "0".repeat(64);
+    let args = format!("{{\"sha256\":\"{sum}\",\"size\":1,\"offset\":0,\"data\":\"@\"}}");
+    let line = line("image-add", &args, "x");
     let peak = server.peak(|| assert_eq!(server.code(&line), "ok"));
     assert!(peak < 3 * MAX_LINE, "{peak} bytes");
 }

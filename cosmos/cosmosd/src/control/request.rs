@@ -9,7 +9,7 @@ use cosmos_proto::answer::Handler;
 use super::Router;
 use super::slots::{Kind, Slot};
 use crate::error::{Code, Error, Result};
-use crate::spec::Write;
+use crate::spec::{HandlerName, Write};
 use crate::store::{Change, Seen};
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ const ERROR_CHARS: usize = 600;
 /// Those after which the guest answers nothing more in time: `timeout`, `dead-guest`, `store`.
 pub fn read_many(
     router: Router<'_>,
-    names: &[String],
+    names: &[HandlerName],
     limit: usize,
 ) -> Result<Vec<Result<String>>> {
     let mut values = Vec::with_capacity(names.len());
@@ -84,7 +84,7 @@ fn enter_some<'a>(router: &Router<'a>, limit: usize) -> Result<Vec<Slot<'a>>> {
     Ok(places)
 }
 
-fn read_at_once(router: &Router<'_>, names: &[String]) -> Result<Vec<Result<String>>> {
+fn read_at_once(router: &Router<'_>, names: &[HandlerName]) -> Result<Vec<Result<String>>> {
     let mut requests = Vec::with_capacity(names.len());
     for name in names {
         let request = encode(&Command::Read { name, param: "" })?;
@@ -384,7 +384,7 @@ mod tests {
         assert_eq!([first.len(), second.len(), third.len()], [8, 7, 1]);
         drop((first, second, third));
         // The simulated guest leaves this handler unanswered.
-        let names = ["version", "c.count", "version"].map(str::to_owned);
+        let names = ["version", "c.count", "version"].map(crate::testing::good);
         let error = read_many(router(Instant::now()), &names, 1000).unwrap_err();
         assert_eq!(error.code, Code::Timeout);
         let left: Vec<_> = store
