@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use control_socket::quoted;
 use vale_proto::Kind;
 
 use crate::error::{Error, Result};
@@ -60,8 +61,8 @@ fn check_nic(nic: &Nic) -> Result<()> {
     let (name, mtu) = (nic.bridge.as_bytes(), nic.mtu);
     if !(1..=15).contains(&name.len()) || !name.iter().all(|byte| good(*byte)) {
         let message = format!(
-            "{place}: bridge: expected 1 to 15 of A-Z, a-z, 0-9, '.', '_', '-', got {:.40?}",
-            nic.bridge
+            "{place}: bridge: expected 1 to 15 of A-Z, a-z, 0-9, '.', '_', '-', got {}",
+            quoted(&nic.bridge)
         );
         return Err(Error::bad_request(message));
     }

@@ -306,7 +306,8 @@ impl PortAdd {
             || !name.bytes().all(valid)
             || name.bytes().all(|b| b == b'.')
         {
-            return Err(format!("ifname: {name:.40?} is not an interface name"));
+            let name = control_socket::quoted(name);
+            return Err(format!("ifname: {name} is not an interface name"));
         }
         Ok(())
     }
