@@ -89,8 +89,7 @@ verbs! {
     RemoveUplink "uplink-remove" [agent]: OfSegment => Done;
     /// Lists the uplinks.
     ListUplinks "uplink-list" [agent]: NoArgs => answer::Uplinks;
-    /// Makes an interface of the host a port of the switch. A port of this name goes first
-    /// (adr/0056).
+    /// Makes an interface of the host a port of the switch. A port of this name goes first.
     SetDevice "device-set" [agent]: HostDevice => Done;
     /// Removes the port of a host's interface; idempotent.
     RemoveDevice "device-remove" [agent]: PortId => Done;
