@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Lines for the control sockets of cosmosd and valed.
-use control_socket::{Access, ApiError, Peer, Service, Typed, Verb, prepare};
+use control_socket::{Access, ApiError, Peer, Service, Size, Typed, Verb, prepare};
 use serde_json::{Value, json};
 
 /// The pieces of lines; a byte chooses one, and bytes beyond them are themselves.
@@ -90,7 +90,7 @@ impl Nothing {
 macro_rules! verbs {
     ($($name:literal: $args:ty,)*) => {
         const VERBS: &[Verb<Nothing>] =
-            &[$(Verb::new($name, Access::Any, &Typed(Nothing::take::<$args>)).large(),)*];
+            &[$(Verb::new($name, Access::Any, Size::Large, &Typed(Nothing::take::<$args>)),)*];
     };
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The parts of a router that move to another host.
 
-use cosmos_proto::{OfRouter, Read, Writes, verb};
+use cosmos_proto::{OfRouter, Param, Read, Writes, verb};
 
-use crate::commands::{REFUSED, Result, Session};
+use crate::commands::{REFUSED, Result, Session, checked, timeout_ms};
 
 /// Writes in one request: all of them are done, or none.
 const BATCH: usize = 64;
@@ -43,7 +43,7 @@ impl Carried {
         let mut changed = Vec::new();
         for (name, value) in &self.values {
             if value_of(host, router, name)? != *value {
-                changed.push((name.clone(), value.clone()));
+                changed.push((checked("writes", &**name)?, value.clone()));
             }
         }
         changed.chunks(BATCH).try_for_each(|writes| {
@@ -53,7 +53,7 @@ impl Carried {
                 writes: writes.to_vec(),
                 stamp: None,
                 has_secrets: true, // They may be among what the guest was given.
-                timeout_ms: seconds * 1000,
+                timeout_ms: timeout_ms(seconds)?,
             };
             host.call_for::<verb::WriteHandlers>(&args, seconds)
                 .map(drop)
@@ -65,8 +65,8 @@ fn value_of(host: &Session<'_>, router: &OfRouter, name: &str) -> Result<String>
     let args = Read {
         uuid: router.uuid.clone(),
         rid: router.rid,
-        name: name.to_owned(),
-        param: String::new(),
+        name: checked("name", name)?,
+        param: Param::default(),
     };
     Ok(host.call::<verb::ReadHandler>(&args)?.value)
 }

@@ -6,11 +6,11 @@ use std::io::{ErrorKind, IsTerminal, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use control_socket::{Client, ClientError};
-use cosmos_proto::answer::{Done, Guest, Handler, Image, Stranger};
-use cosmos_proto::verb::{self, Verb};
+use control_socket::{Client, ClientError, Signature};
+use cosmos_proto::answer::{Guest, Handler, Image, Stranger};
 use cosmos_proto::{
-    Console, Named, NoArgs, OfGuest, OfImage, OfRouter, Place, Read, Share, Uuid, VifLink, Writes,
+    Console, Done, Named, NoArgs, OfGuest, OfImage, OfRouter, Param, Place, Read, Rid, Share,
+    TimeoutMs, Uuid, VifLink, Writes, verb,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -44,6 +44,21 @@ pub struct Failure {
 }
 
 pub type Result<T> = std::result::Result<T, Failure>;
+
+/// A value with its type's check; the error names the place, as the daemon's does.
+pub fn checked<R, T: TryFrom<R, Error = String>>(place: &str, raw: R) -> Result<T> {
+    T::try_from(raw).map_err(|e| failed(format!("{place}: {e}")))
+}
+
+/// The router of a number.
+pub fn rid(number: u8) -> Result<Rid> {
+    checked("rid", u64::from(number))
+}
+
+/// The time that a guest has for an answer.
+pub fn timeout_ms(seconds: u64) -> Result<TimeoutMs> {
+    checked("timeout_ms", seconds.saturating_mul(1000))
+}
 
 pub fn failed(message: impl Into<String>) -> Failure {
     Failure {
@@ -124,7 +139,7 @@ impl<'a> Session<'a> {
     }
 
     /// Saving and restoring take as long as the guest's memory is large.
-    fn call_long<V: Verb<Args = OfGuest>>(&self, guest: &str) -> Result<V::Answer> {
+    fn call_long<V: Signature<Args = OfGuest>>(&self, guest: &str) -> Result<V::Answer> {
         let args = self.of_guest(guest)?;
         let _progress = Progress::begin(&format!("{} {guest}", V::NAME));
         self.call_for::<V>(&args, LONG_S)
@@ -201,7 +216,7 @@ impl<'a> Session<'a> {
         self.finish(&self.call::<verb::SetVif>(&link)?)
     }
 
-    pub fn simple<V: Verb<Args = OfGuest, Answer = Done>>(&self, guest: &str) -> Result<()> {
+    pub fn simple<V: Signature<Args = OfGuest, Answer = Done>>(&self, guest: &str) -> Result<()> {
         self.finish(&self.call::<V>(&self.of_guest(guest)?)?)
     }
 
@@ -233,9 +248,9 @@ impl<'a> Session<'a> {
     pub fn read(&self, guest: &str, rid: u8, handler: &str, raw: bool) -> Result<()> {
         let args = Read {
             uuid: self.resolve(guest)?,
-            rid,
-            name: handler.to_owned(),
-            param: String::new(),
+            rid: self::rid(rid)?,
+            name: checked("name", handler)?,
+            param: Param::default(),
         };
         let answer = self.call::<verb::ReadHandler>(&args)?;
         let value = answer.value.clone();
@@ -250,21 +265,24 @@ impl<'a> Session<'a> {
                 pairs.remainder()[0]
             )));
         }
-        let writes = pairs.map(|pair| (pair[0].clone(), pair[1].clone()));
+        let writes = pairs.map(|pair| Ok((checked("writes", &*pair[0])?, pair[1].clone())));
         let request = Writes {
             uuid: self.resolve(&args.guest)?,
-            rid: args.router.rid,
-            writes: writes.collect(),
+            rid: rid(args.router.rid)?,
+            writes: writes.collect::<Result<_>>()?,
             stamp: None,
             has_secrets: false,
-            timeout_ms: args.timeout.timeout * 1000,
+            timeout_ms: timeout_ms(args.timeout.timeout)?,
         };
         self.finish(&self.call_for::<verb::WriteHandlers>(&request, args.timeout.timeout)?)
     }
 
     pub fn handlers(&self, guest: &str, rid: u8) -> Result<()> {
         let uuid = self.resolve(guest)?;
-        let answer = self.call::<verb::ListHandlers>(&OfRouter { uuid, rid })?;
+        let answer = self.call::<verb::ListHandlers>(&OfRouter {
+            uuid,
+            rid: self::rid(rid)?,
+        })?;
         self.print(&answer.handlers, || handlers_table(&answer.handlers))
     }
 
@@ -311,12 +329,12 @@ impl<'a> Session<'a> {
         self.resolve(guest).map(|uuid| OfGuest { uuid })
     }
 
-    pub fn call<V: Verb>(&self, args: &V::Args) -> Result<V::Answer> {
+    pub fn call<V: Signature>(&self, args: &V::Args) -> Result<V::Answer> {
         self.call_for::<V>(args, 0)
     }
 
     /// Calls a verb that waits for the guest, which has `seconds` for it.
-    pub fn call_for<V: Verb>(&self, args: &V::Args, seconds: u64) -> Result<V::Answer> {
+    pub fn call_for<V: Signature>(&self, args: &V::Args, seconds: u64) -> Result<V::Answer> {
         let odd = |e: serde_json::Error| failed(format!("{}: {e}", V::NAME));
         let args = serde_json::to_value(args).map_err(odd)?;
         let answer = self.call_value(V::NAME, args, seconds)?;

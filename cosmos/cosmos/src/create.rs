@@ -7,7 +7,7 @@ use std::path::Path;
 use cosmos_proto::{Cpu, NoArgs, OfGuest, Share, Spec, Uuid, verb};
 use serde_json::json;
 
-use crate::commands::{Result, Session, failed, usage};
+use crate::commands::{Result, Session, checked, failed, timeout_ms, usage};
 use crate::guestfile::{self, GuestFile};
 use crate::image::Image;
 use crate::output::fields;
@@ -66,33 +66,37 @@ impl Session<'_> {
             &args.vifs
         };
         let vifs = vif::parse_all(vifs, &uuid).map_err(usage)?;
-        let mut writes = file.write;
+        let mut writes = Vec::new();
+        for (name, value) in file.write {
+            writes.push((checked("writes", name)?, value));
+        }
         for write in &args.writes {
             let (name, value) = write
                 .split_once('=')
                 .ok_or_else(|| usage(format!("--write {write:?}: expected HANDLER=VALUE")))?;
-            writes.push((name.to_owned(), value.to_owned()));
+            writes.push((checked("writes", name)?, value.to_owned()));
         }
         let image_sha256 = match args.image.as_ref().or(file.image.as_ref()) {
             Some(path) if args.image_sha256.is_none() => self.give(path)?,
             _ => self.named_image(args.image_sha256.clone().or(file.image_sha256))?,
         };
         let name = args.name.clone().or(file.name);
+        let memory_mib = args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB);
         Ok(Spec {
             uuid,
-            name: name.unwrap_or_else(|| stem(&config)),
+            name: checked("name", name.unwrap_or_else(|| stem(&config)))?,
             image_sha256,
-            memory_mib: args.memory.or(file.memory).unwrap_or(DEFAULT_MEMORY_MIB),
+            memory_mib: checked("memory_mib", u64::from(memory_mib))?,
             vifs: vifs.ports,
             nics: vifs.nics,
-            config: read_text(&config)?,
-            config_name: file_name(&config),
+            config: checked("config", read_text(&config)?)?,
+            config_name: checked("config_name", file_name(&config))?,
             writes,
             number: 0,
             has_secrets: false,
             hold: false,
             replace: false,
-            timeout_ms: args.timeout.timeout * 1000,
+            timeout_ms: timeout_ms(args.timeout.timeout)?,
         })
     }
 

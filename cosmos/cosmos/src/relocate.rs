@@ -8,15 +8,18 @@
 
 use std::time::Instant;
 
-use cosmos_proto::answer::{Done, Guest, Halted, Router};
+use cosmos_proto::answer::{Guest, Halted, Router};
 use cosmos_proto::{
-    History, Install, MoveSource, MoveTarget, NoArgs, OfGuest, OfRouter, Run, Spec, Uuid, verb,
+    Done, History, Install, MoveSource, MoveTarget, NoArgs, OfGuest, OfRouter, Run, Spec,
+    TimeoutMs, Uuid, verb,
 };
 use serde_json::{Value, json};
 
 use crate::Move;
 use crate::carried::{self, Skipped};
-use crate::commands::{Failure, NO_GUEST, REFUSED, Result, Session, failed};
+use crate::commands::{
+    Failure, NO_GUEST, REFUSED, Result, Session, checked, failed, rid, timeout_ms,
+};
 use crate::output::fields;
 use crate::progress::Progress;
 
@@ -119,7 +122,7 @@ impl Journey<'_> {
     /// Halts the routers, and keeps others from changing the guest as long as this connection
     /// lives.
     fn halt(&self) -> Result<Halted> {
-        let args = self.of_source();
+        let args = self.of_source()?;
         self.source.call_for::<verb::MoveBegin>(&args, self.seconds)
     }
 
@@ -129,9 +132,9 @@ impl Journey<'_> {
         ran.try_for_each(|router| {
             let args = Run {
                 uuid: self.uuid.clone(),
-                rid: router.rid,
+                rid: rid(router.rid)?,
                 run: true,
-                timeout_ms: self.timeout_ms(),
+                timeout_ms: self.timeout_ms()?,
             };
             host.call_for::<verb::RunRouter>(&args, self.seconds)
                 .map(drop)
@@ -145,7 +148,7 @@ impl Journey<'_> {
             uuid: self.uuid.clone(),
             routers: ran.map(|router| router.rid).collect(),
             changes,
-            timeout_ms: self.timeout_ms(),
+            timeout_ms: self.timeout_ms()?,
         };
         let arrived = self
             .target
@@ -161,7 +164,7 @@ impl Journey<'_> {
         let mut skipped = Vec::new();
         let mut carried = Vec::new();
         for router in &self.routers {
-            let (state, left) = carried::read(self.source, &self.of_router(router.rid))?;
+            let (state, left) = carried::read(self.source, &self.of_router(router.rid)?)?;
             carried.push(state);
             skipped.extend(left);
         }
@@ -173,7 +176,7 @@ impl Journey<'_> {
         }
         for (router, state) in self.routers.iter().zip(&carried) {
             self.install(router.rid, &state.config, &router.config_name)?;
-            state.write(self.target, &self.of_router(router.rid), self.seconds)?;
+            state.write(self.target, &self.of_router(router.rid)?, self.seconds)?;
         }
         self.source.call::<verb::MoveSettle>(&self.guest())?;
         self.end("restore", "starting it");
@@ -183,19 +186,19 @@ impl Journey<'_> {
     fn create(&mut self, info: Guest) -> Result<u16> {
         let args = Spec {
             uuid: info.uuid,
-            name: info.name,
+            name: checked("name", info.name)?,
             image_sha256: info.image_sha256,
-            memory_mib: info.memory_mib,
+            memory_mib: checked("memory_mib", u64::from(info.memory_mib))?,
             vifs: info.vifs,
             nics: info.nics,
-            config: PLACEHOLDER.to_owned(),
-            config_name: info.config_name,
+            config: checked("config", PLACEHOLDER)?,
+            config_name: checked("config_name", info.config_name)?,
             writes: Vec::new(),
             number: 0,
             has_secrets: false,
             hold: false,
             replace: false,
-            timeout_ms: self.timeout_ms(),
+            timeout_ms: self.timeout_ms()?,
         };
         let created = self
             .target
@@ -215,12 +218,12 @@ impl Journey<'_> {
     fn install(&self, rid: u8, config: &str, config_name: &str) -> Result<()> {
         let args = Install {
             uuid: self.uuid.clone(),
-            rid,
-            config: config.to_owned(),
-            config_name: config_name.to_owned(),
+            rid: self::rid(rid)?,
+            config: checked("config", config)?,
+            config_name: checked("config_name", config_name)?,
             halted: true,
             stamp: None,
-            timeout_ms: self.timeout_ms(),
+            timeout_ms: self.timeout_ms()?,
         };
         let installed = self
             .target
@@ -253,10 +256,10 @@ impl Journey<'_> {
 
     /// Lets the source's routers run again; tells how they are.
     fn go_on(&self) -> String {
-        let args = self.of_source();
-        let cancelled = self
-            .source
-            .call_for::<verb::MoveCancel>(&args, self.seconds);
+        let cancelled = self.of_source().and_then(|args| {
+            self.source
+                .call_for::<verb::MoveCancel>(&args, self.seconds)
+        });
         // A daemon that lost this connection has forgotten the move.
         match cancelled.map(drop).or_else(|_| self.run(self.source)) {
             Ok(()) => "it goes on where it was".to_owned(),
@@ -286,21 +289,22 @@ impl Journey<'_> {
         OfGuest { uuid }
     }
 
-    fn of_router(&self, rid: u8) -> OfRouter {
+    fn of_router(&self, rid: u8) -> Result<OfRouter> {
         let uuid = self.uuid.clone();
-        OfRouter { uuid, rid }
+        let rid = self::rid(rid)?;
+        Ok(OfRouter { uuid, rid })
     }
 
-    fn of_source(&self) -> MoveSource {
-        MoveSource {
+    fn of_source(&self) -> Result<MoveSource> {
+        Ok(MoveSource {
             uuid: self.uuid.clone(),
-            timeout_ms: self.timeout_ms(),
-        }
+            timeout_ms: self.timeout_ms()?,
+        })
     }
 
     /// The time that the guest has for an answer.
-    fn timeout_ms(&self) -> u64 {
-        self.seconds * 1000
+    fn timeout_ms(&self) -> Result<TimeoutMs> {
+        timeout_ms(self.seconds)
     }
 
     fn end(&mut self, step: &'static str, next: &str) {

@@ -2,9 +2,9 @@
 //! Commands about a guest's routers: installed, halted, let run again, removed.
 
 use cosmos_proto::answer::Router;
-use cosmos_proto::{Run, verb};
+use cosmos_proto::{ConfigText, Run, verb};
 
-use crate::commands::{Result, Session};
+use crate::commands::{Result, Session, checked, rid, timeout_ms};
 use crate::create::{file_name, read_text};
 use crate::output::{fields, table};
 use crate::{Install, OfRouter};
@@ -30,12 +30,12 @@ impl Session<'_> {
     fn put_router(&self, args: &Install, halted: bool) -> Result<()> {
         let request = cosmos_proto::Install {
             uuid: self.resolve(&args.guest)?,
-            rid: args.router.rid,
-            config: read_text(&args.config)?,
-            config_name: file_name(&args.config),
+            rid: rid(args.router.rid)?,
+            config: checked("config", read_text(&args.config)?)?,
+            config_name: checked("config_name", file_name(&args.config))?,
             halted,
             stamp: None,
-            timeout_ms: args.timeout.timeout * 1000,
+            timeout_ms: timeout_ms(args.timeout.timeout)?,
         };
         self.print_install(request, args.timeout.timeout)
     }
@@ -44,12 +44,12 @@ impl Session<'_> {
     pub fn remove_router(&self, args: &OfRouter) -> Result<()> {
         let request = cosmos_proto::Install {
             uuid: self.resolve(&args.guest)?,
-            rid: args.router.rid,
-            config: String::new(),
-            config_name: "none".to_owned(),
+            rid: rid(args.router.rid)?,
+            config: ConfigText::default(),
+            config_name: checked("config_name", "none")?,
             halted: false,
             stamp: None,
-            timeout_ms: args.timeout.timeout * 1000,
+            timeout_ms: timeout_ms(args.timeout.timeout)?,
         };
         self.print_install(request, args.timeout.timeout)
     }
@@ -62,9 +62,9 @@ impl Session<'_> {
     pub fn run_router(&self, args: &OfRouter, run: bool) -> Result<()> {
         let request = Run {
             uuid: self.resolve(&args.guest)?,
-            rid: args.router.rid,
+            rid: rid(args.router.rid)?,
             run,
-            timeout_ms: args.timeout.timeout * 1000,
+            timeout_ms: timeout_ms(args.timeout.timeout)?,
         };
         self.finish(&self.call_for::<verb::RunRouter>(&request, args.timeout.timeout)?)
     }

@@ -25,14 +25,14 @@ impl Toolstack {
         match &args.stamp {
             Some(stamp) => self.write_numbered(args, stamp, timeout),
             None => self
-                .write(&args.uuid, args.rid, &args.writes, timeout)
+                .write(&args.uuid, args.rid.get(), &args.writes, timeout)
                 .map(|()| Applied::default())
                 .map_err(|error| error.of_write(args.has_secrets)),
         }
     }
 
     fn write_numbered(&self, args: &Writes, stamp: &Stamp, timeout: Duration) -> Result<Applied> {
-        let (rid, has_secrets) = (args.rid, args.has_secrets);
+        let (rid, has_secrets) = (args.rid.get(), args.has_secrets);
         let guest = self.table.get(&args.uuid)?;
         let router = self.router(&guest, rid, timeout)?;
         let asked = {
@@ -257,7 +257,7 @@ fn installed(generation: u64, changes: Applied) -> Installed {
 mod tests {
     use super::*;
     use crate::spec::Spec;
-    use crate::testing::{World, spec, uuid};
+    use crate::testing::{World, good, spec, uuid};
     use cosmos_proto::Passing;
 
     /// No answer takes as long.
@@ -285,14 +285,14 @@ mod tests {
         let incarnation = None;
         Writes {
             uuid: uuid(1),
-            rid: 0,
-            writes: vec![("fw.config".to_owned(), value.to_owned())],
+            rid: good(0),
+            writes: vec![(good("fw.config"), value.to_owned())],
             stamp: Some(Stamp {
                 number,
                 incarnation,
             }),
             has_secrets,
-            timeout_ms: 0, // The caller has another one.
+            timeout_ms: good(1), // The caller has another one.
         }
     }
 
@@ -416,7 +416,7 @@ mod tests {
     fn a_command_is_marked_over_restarts_and_moves() {
         let mut world = running(&spec(1));
         let mut command = writes(5, "", false);
-        "c.reset".clone_into(&mut command.writes[0].0);
+        command.writes[0].0 = good("c.reset");
         let marked = [Passing {
             number: 5,
             commands: vec![0],

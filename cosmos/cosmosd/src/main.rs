@@ -63,7 +63,6 @@ use crate::loops::Loops;
 use crate::pool::Pool;
 use crate::record::Records;
 use crate::saved::Saved;
-use crate::service::CosmosService;
 use crate::state_room::StateRoom;
 use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
@@ -119,9 +118,7 @@ fn run(options: &Options) -> Result<(), String> {
         stopper.stop();
     });
     info!("listening on {}", config.socket.display());
-    server
-        .serve(Arc::new(CosmosService(toolstack)))
-        .map_err(|e| e.to_string())
+    server.serve(toolstack).map_err(|e| e.to_string())
 }
 
 fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {

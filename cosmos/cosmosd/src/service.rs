@@ -1,47 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs of docs/interfaces.md, "cosmosd": arguments in, answers out.
+//! The function of each verb of docs/interfaces.md, "cosmosd".
 
-use std::sync::Arc;
+#[cfg(test)]
+mod golden;
+
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, Verb};
+use control_socket::{ApiError, Peer, Service, Signature, Subscribing, Typed, Verb};
 
 use crate::control::RouterSpec;
 use crate::devices;
 use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
-use crate::spec::{
-    Spec, check_config, check_handler, check_param, check_reads, check_timeout, check_writes,
-};
+use crate::spec::pairs;
 use crate::toolstack::Toolstack;
 use crate::uplinks;
-use cosmos_proto::answer::{
-    Applied, Chains, Changes, Created as CreatedAnswer, Devices, Done, Found, Guest, Guests,
-    Halted, HandlerValue, HandlerValues, Handlers, Hello, Host, Images, Installed, Log, Ports,
-    ReadError, ReadOutcome, Restored, Routers, Saved, Strangers, Taken, Uplinks,
-};
-use cosmos_proto::{
-    Console, ImageAdd, Install, MAX_READ_BYTES, MoveSource, MoveTarget, Named, NoArgs, OfGuest,
-    OfImage, OfRouter, OfSegment, Place, PlugVif, Read, Reads, Run, Share, UpTo, VifLink, Writes,
-    verb,
-};
-use vale_proto::{
-    ChainId, ChainSet, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
-};
+use cosmos_proto::answer::{self, ReadError, ReadOutcome};
+use cosmos_proto::{Done, ImageAdd, Install, MAX_READ_BYTES, Read, Reads, Writes, verb};
+use vale_proto::Chains;
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
-
-const NOVA: Access = Access::Only(&["nova"]);
-const AGENT: Access = Access::Only(&["agent"]);
-/// For all that names tenants' guests, addresses or rules, too.
-const BOTH: Access = Access::Only(&["agent", "nova"]);
-
-/// The toolstack behind the socket.
-pub struct CosmosService(pub Arc<Toolstack>);
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
@@ -49,348 +31,219 @@ impl From<Error> for ApiError {
     }
 }
 
-impl Service for CosmosService {
+impl Service for Toolstack {
     fn verbs() -> &'static [Verb<Self>] {
         VERBS
     }
 
     fn closed(&self, peer: &Peer) {
-        self.0.forget_client(peer.connection);
+        self.forget_client(peer.connection);
     }
 }
-
-const VERBS: &[Verb<CosmosService>] = &[
-    of::<verb::HelloVerb>(Access::Any, &Typed(CosmosService::hello)),
-    of::<verb::DescribeHost>(Access::Any, &Typed(CosmosService::host)),
-    of::<verb::Create>(NOVA, &Typed(CosmosService::create)).large(),
-    of::<verb::Release>(NOVA, &Typed(CosmosService::release)),
-    of::<verb::Destroy>(NOVA, &Typed(CosmosService::destroy)),
-    of::<verb::List>(BOTH, &Typed(CosmosService::list)).listing(),
-    of::<verb::ListStrangers>(BOTH, &Typed(CosmosService::strangers)),
-    of::<verb::Find>(BOTH, &Typed(CosmosService::find)),
-    of::<verb::Info>(BOTH, &Typed(CosmosService::info)),
-    of::<verb::Pause>(NOVA, &Typed(CosmosService::pause)),
-    of::<verb::Unpause>(NOVA, &Typed(CosmosService::unpause)),
-    of::<verb::ReadConsole>(NOVA, &Typed(CosmosService::console)),
-    of::<verb::AddImage>(NOVA, &Typed(CosmosService::add_image)).large(),
-    of::<verb::ListImages>(BOTH, &Typed(CosmosService::list_images)),
-    of::<verb::RemoveImage>(NOVA, &Typed(CosmosService::remove_image)),
-    of::<verb::SetCpu>(NOVA, &Typed(CosmosService::set_cpu)),
-    of::<verb::Save>(NOVA, &Typed(CosmosService::save)),
-    of::<verb::Restore>(NOVA, &Typed(CosmosService::restore)),
-    of::<verb::MoveBegin>(NOVA, &Typed(CosmosService::begin_move)),
-    of::<verb::MoveSettle>(NOVA, &Typed(CosmosService::settle_move)),
-    of::<verb::MoveCancel>(NOVA, &Typed(CosmosService::cancel_move)),
-    of::<verb::MoveReceive>(NOVA, &Typed(CosmosService::receive_move)).large(),
-    of::<verb::MoveArrive>(NOVA, &Typed(CosmosService::end_move)).large(),
-    of::<verb::RemoveVif>(AGENT, &Typed(CosmosService::remove_vif)),
-    of::<verb::Plug>(NOVA, &Typed(CosmosService::plug_vif)).large(),
-    of::<verb::Unplug>(NOVA, &Typed(CosmosService::unplug_vif)),
-    of::<verb::SetVif>(AGENT, &Typed(CosmosService::set_vif)),
-    of::<verb::FilterPort>(AGENT, &Typed(CosmosService::filter_port)).large(),
-    of::<verb::GuardPort>(AGENT, &Typed(CosmosService::guard_port)).large(),
-    of::<verb::LimitPort>(AGENT, &Typed(CosmosService::limit_port)),
-    of::<verb::SetUplink>(AGENT, &Typed(CosmosService::set_uplink)),
-    of::<verb::RemoveUplink>(AGENT, &Typed(CosmosService::remove_uplink)),
-    of::<verb::ListUplinks>(AGENT, &Typed(CosmosService::uplinks)),
-    of::<verb::SetDevice>(AGENT, &Typed(CosmosService::set_device)),
-    of::<verb::RemoveDevice>(AGENT, &Typed(CosmosService::remove_device)),
-    of::<verb::ListDevices>(AGENT, &Typed(CosmosService::devices)),
-    of::<verb::SetChain>(AGENT, &Typed(CosmosService::set_chain)),
-    of::<verb::RemoveChain>(AGENT, &Typed(CosmosService::remove_chain)),
-    of::<verb::ListVifs>(BOTH, &Typed(CosmosService::ports)),
-    of::<verb::ListChains>(AGENT, &Typed(CosmosService::chains)),
-    of::<verb::InstallRouter>(BOTH, &Typed(CosmosService::install)).large(),
-    of::<verb::RunRouter>(AGENT, &Typed(CosmosService::run)),
-    of::<verb::ListRouters>(BOTH, &Typed(CosmosService::routers)),
-    of::<verb::ListHandlers>(BOTH, &Typed(CosmosService::handlers)),
-    of::<verb::ReadHandler>(BOTH, &Typed(CosmosService::read)),
-    of::<verb::ReadHandlers>(BOTH, &Typed(CosmosService::read_many)),
-    of::<verb::WriteHandlers>(BOTH, &Typed(CosmosService::write)).large(),
-    of::<verb::SettleChanges>(AGENT, &Typed(CosmosService::settle)),
-    Verb::new("events", BOTH, &Typed(CosmosService::subscribe)),
-];
 
 /// The entry of a verb: the compiler holds its function to the verb's types.
-const fn of<V: verb::Verb<Args: 'static, Answer: 'static>>(
-    access: Access,
-    call: &'static Typed<CosmosService, V::Args, Json<V::Answer>, Error>,
-) -> Verb<CosmosService> {
-    Verb::new(V::NAME, access, call)
+const fn of<V: Signature>(
+    call: &'static Typed<Toolstack, V::Args, V::Answer, Error>,
+) -> Verb<Toolstack> {
+    Verb::of::<V>(call)
 }
 
-/// The answer of a verb's function.
-type Answer<T> = Result<Json<T>>;
-
-impl CosmosService {
-    fn hello(&self, peer: &Peer, _: NoArgs) -> Answer<Hello> {
-        Ok(Json(Hello {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            host_kind: self.0.host.kind().to_owned(),
-            roles: peer.roles.clone(),
-        }))
-    }
-
-    fn host(&self, _: &Peer, _: NoArgs) -> Answer<Host> {
-        self.0.describe_host().map(Json)
-    }
-
-    fn subscribe(&self, _: &Peer, _: NoArgs) -> Result<Reply> {
-        Ok(Reply::Events(self.0.events.subscribe()))
-    }
-
-    fn create(&self, _: &Peer, spec: Spec) -> Answer<CreatedAnswer> {
-        self.0.create(&spec).map(created)
-    }
-
-    fn release(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
-        done(self.0.connect(&args.uuid))
-    }
-
-    fn destroy(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
-        done(self.0.destroy(&args.uuid))
-    }
-
-    fn list(&self, _: &Peer, _: NoArgs) -> Answer<Guests> {
-        let guests = self.0.list();
-        Ok(Json(Guests { guests }))
-    }
-
-    fn strangers(&self, _: &Peer, _: NoArgs) -> Answer<Strangers> {
-        let strangers = self.0.strangers()?;
-        Ok(Json(Strangers { strangers }))
-    }
-
-    fn find(&self, _: &Peer, args: Named) -> Answer<Found> {
-        let uuids = self.0.table.named(&args.name);
-        Ok(Json(Found { uuids }))
-    }
-
-    fn info(&self, _: &Peer, args: OfGuest) -> Answer<Guest> {
-        self.0.info(&args.uuid).map(Json)
-    }
-
-    fn pause(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
-        done(self.0.pause(&args.uuid))
-    }
-
-    fn unpause(&self, _: &Peer, args: OfGuest) -> Answer<Done> {
-        done(self.0.unpause(&args.uuid))
-    }
-
-    fn console(&self, _: &Peer, args: Console) -> Answer<Log> {
+const VERBS: &[Verb<Toolstack>] = &[
+    of::<verb::HelloVerb>(&Typed(|toolstack, peer, _| Ok(hello(toolstack, peer)))),
+    of::<verb::DescribeHost>(&Typed(|toolstack, _, _| toolstack.describe_host())),
+    of::<verb::Create>(&Typed(|toolstack, _, spec| {
+        toolstack.create(&spec).map(created)
+    })),
+    of::<verb::Release>(&Typed(|toolstack, _, of| done(toolstack.connect(&of.uuid)))),
+    of::<verb::Destroy>(&Typed(|toolstack, _, of| done(toolstack.destroy(&of.uuid)))),
+    of::<verb::List>(&Typed(|toolstack, _, _| {
+        let guests = toolstack.list();
+        Ok(answer::Guests { guests })
+    })),
+    of::<verb::ListStrangers>(&Typed(|toolstack, _, _| {
+        let strangers = toolstack.strangers()?;
+        Ok(answer::Strangers { strangers })
+    })),
+    of::<verb::Find>(&Typed(|toolstack, _, named| {
+        let uuids = toolstack.table.named(&named.name);
+        Ok(answer::Found { uuids })
+    })),
+    of::<verb::Info>(&Typed(|toolstack, _, of| toolstack.info(&of.uuid))),
+    of::<verb::Pause>(&Typed(|toolstack, _, of| done(toolstack.pause(&of.uuid)))),
+    of::<verb::Unpause>(&Typed(|toolstack, _, of| done(toolstack.unpause(&of.uuid)))),
+    of::<verb::ReadConsole>(&Typed(|toolstack, _, args| {
         let max_bytes = usize::try_from(args.max_bytes).unwrap_or(usize::MAX);
-        let text = self.0.console(&args.uuid, max_bytes)?;
-        Ok(Json(Log { text }))
-    }
+        let text = toolstack.console(&args.uuid, max_bytes)?;
+        Ok(answer::Log { text })
+    })),
+    of::<verb::AddImage>(&Typed(|toolstack, _, piece| add_image(toolstack, &piece))),
+    of::<verb::ListImages>(&Typed(|toolstack, _, _| {
+        let images = toolstack.images()?.list()?;
+        Ok(answer::Images { images })
+    })),
+    of::<verb::RemoveImage>(&Typed(|toolstack, _, image| {
+        done(toolstack.images()?.remove(&image.sha256))
+    })),
+    of::<verb::SetCpu>(&Typed(|toolstack, _, args| {
+        done(toolstack.set_cpu(&args.uuid, &args.cpu))
+    })),
+    of::<verb::Save>(&Typed(|toolstack, _, of| {
+        toolstack.save(&of.uuid)?;
+        let bytes = toolstack.saved.bytes(&of.uuid)?;
+        Ok(answer::Saved { bytes })
+    })),
+    of::<verb::Restore>(&Typed(|toolstack, _, of| {
+        let steps_ms = toolstack.restore(&of.uuid)?.answer();
+        Ok(answer::Restored { steps_ms })
+    })),
+    of::<verb::MoveBegin>(&Typed(|toolstack, peer, args| {
+        let timeout = args.timeout_ms.duration();
+        toolstack.migrate_source(&args.uuid, peer.connection, timeout)
+    })),
+    of::<verb::MoveSettle>(&Typed(|toolstack, peer, of| {
+        done(toolstack.settle_departure(&of.uuid, peer.connection))
+    })),
+    of::<verb::MoveCancel>(&Typed(|toolstack, peer, args| {
+        let timeout = args.timeout_ms.duration();
+        done(toolstack.cancel_departure(&args.uuid, peer.connection, timeout))
+    })),
+    of::<verb::MoveReceive>(&Typed(|toolstack, peer, spec| {
+        toolstack.receive(&spec, peer.connection).map(created)
+    })),
+    of::<verb::MoveArrive>(&Typed(|toolstack, peer, args| {
+        let timeout = args.timeout_ms.duration();
+        done(toolstack.migrate_target(peer.connection, &args, timeout))
+    })),
+    of::<verb::RemoveVif>(&Typed(|toolstack, _, vif| done(toolstack.remove_vif(&vif)))),
+    of::<verb::ListVifs>(&Typed(|toolstack, _, of| {
+        let ports = toolstack.ports(&of.uuid)?;
+        Ok(answer::GuestPorts { ports })
+    })),
+    of::<verb::Plug>(&Typed(|toolstack, _, args| done(toolstack.plug_vif(&args)))),
+    of::<verb::Unplug>(&Typed(|toolstack, _, vif| done(toolstack.unplug_vif(&vif)))),
+    of::<verb::SetVif>(&Typed(|toolstack, _, args| {
+        done(toolstack.set_vif(&args.place(), args.link_up))
+    })),
+    of::<verb::FilterPort>(&Typed(|toolstack, _, filter| {
+        filter.check().map_err(refused::<verb::FilterPort>)?;
+        done(toolstack.switch.set_filter(&filter))
+    })),
+    of::<verb::GuardPort>(&Typed(|toolstack, _, guard| {
+        done(toolstack.switch.set_guard(&guard))
+    })),
+    of::<verb::LimitPort>(&Typed(|toolstack, _, limit| {
+        limit.limits.check().map_err(refused::<verb::LimitPort>)?;
+        done(toolstack.switch.set_limits(&limit))
+    })),
+    of::<verb::SetUplink>(&Typed(|toolstack, _, uplink| {
+        done(uplinks::set(&*toolstack.switch, &uplink))
+    })),
+    of::<verb::RemoveUplink>(&Typed(|toolstack, _, of| {
+        done(uplinks::remove(&*toolstack.switch, &of))
+    })),
+    of::<verb::ListUplinks>(&Typed(|toolstack, _, _| {
+        let uplinks = uplinks::list(&*toolstack.switch)?;
+        Ok(answer::Uplinks { uplinks })
+    })),
+    of::<verb::SetDevice>(&Typed(|toolstack, _, device| {
+        done(devices::set(&*toolstack.switch, &device))
+    })),
+    of::<verb::RemoveDevice>(&Typed(|toolstack, _, port| {
+        done(devices::remove(&*toolstack.switch, &port))
+    })),
+    of::<verb::ListDevices>(&Typed(|toolstack, _, _| {
+        let devices = devices::list(&*toolstack.switch)?;
+        Ok(answer::Devices { devices })
+    })),
+    of::<verb::SetChain>(&Typed(|toolstack, _, chain| {
+        chain.check().map_err(refused::<verb::SetChain>)?;
+        done(toolstack.switch.set_chain(&chain))
+    })),
+    of::<verb::RemoveChain>(&Typed(|toolstack, _, chain| {
+        done(toolstack.switch.remove_chain(&chain))
+    })),
+    of::<verb::ListChains>(&Typed(|toolstack, _, _| {
+        let chains = toolstack.switch.chains()?;
+        Ok(Chains { chains })
+    })),
+    of::<verb::InstallRouter>(&Typed(|toolstack, _, args| install(toolstack, &args))),
+    of::<verb::RunRouter>(&Typed(|toolstack, _, args| {
+        let timeout = args.timeout_ms.duration();
+        done(toolstack.run(&args.uuid, args.rid.get(), args.run, timeout))
+    })),
+    of::<verb::ListRouters>(&Typed(|toolstack, _, of| {
+        let routers = toolstack.routers(&of.uuid, HANDLER_TIMEOUT)?;
+        Ok(answer::Routers { routers })
+    })),
+    of::<verb::ListHandlers>(&Typed(|toolstack, _, of| {
+        let handlers = toolstack.handlers(&of.uuid, of.rid.get(), HANDLER_TIMEOUT)?;
+        Ok(answer::Handlers { handlers })
+    })),
+    of::<verb::ReadHandler>(&Typed(|toolstack, _, args| read(toolstack, &args))),
+    of::<verb::ReadHandlers>(&Typed(|toolstack, _, args| read_many(toolstack, &args))),
+    of::<verb::WriteHandlers>(&Typed(|toolstack, _, args| write(toolstack, &args))),
+    of::<verb::SettleChanges>(&Typed(|toolstack, _, up_to| {
+        toolstack.settle_changes(&up_to)
+    })),
+    Verb::of::<verb::Events>(&Subscribing(|toolstack: &Toolstack| {
+        toolstack.events.subscribe()
+    })),
+];
 
-    fn add_image(&self, _: &Peer, args: ImageAdd) -> Answer<Taken> {
-        let images = self.0.images()?;
-        let data = BASE64
-            .decode(&args.data)
-            .map_err(|e| Error::bad_request(format!("image-add: data: {e}")))?;
-        let complete = images.add(&Piece {
-            sha256: &args.sha256,
-            size: args.size,
-            offset: args.offset,
-            data: &data,
-        })?;
-        Ok(Json(Taken { complete }))
+fn hello(toolstack: &Toolstack, peer: &Peer) -> answer::Hello {
+    answer::Hello {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        host_kind: toolstack.host.kind().to_owned(),
+        roles: peer.roles.clone(),
     }
+}
 
-    fn list_images(&self, _: &Peer, _: NoArgs) -> Answer<Images> {
-        let images = self.0.images()?.list()?;
-        Ok(Json(Images { images }))
-    }
+fn add_image(toolstack: &Toolstack, args: &ImageAdd) -> Result<answer::Taken> {
+    let images = toolstack.images()?;
+    let data = BASE64
+        .decode(&args.data)
+        .map_err(|e| Error::bad_request(format!("image-add: data: {e}")))?;
+    let complete = images.add(&Piece {
+        sha256: &args.sha256,
+        size: args.size,
+        offset: args.offset,
+        data: &data,
+    })?;
+    Ok(answer::Taken { complete })
+}
 
-    fn remove_image(&self, _: &Peer, args: OfImage) -> Answer<Done> {
-        done(self.0.images()?.remove(&args.sha256))
-    }
+fn install(toolstack: &Toolstack, args: &Install) -> Result<answer::Installed> {
+    let timeout = args.timeout_ms.duration();
+    let spec = RouterSpec {
+        config: &args.config,
+        config_name: &args.config_name,
+        halted: args.halted,
+    };
+    toolstack.install_stamped(
+        &args.uuid,
+        args.rid.get(),
+        &spec,
+        args.stamp.as_ref(),
+        timeout,
+    )
+}
 
-    fn set_cpu(&self, _: &Peer, args: Share) -> Answer<Done> {
-        done(self.0.set_cpu(&args.uuid, &args.cpu))
-    }
+fn read(toolstack: &Toolstack, args: &Read) -> Result<answer::HandlerValue> {
+    let handler = (&*args.name, &*args.param);
+    let value = toolstack.read(&args.uuid, args.rid.get(), handler, HANDLER_TIMEOUT)?;
+    Ok(answer::HandlerValue { value })
+}
 
-    fn save(&self, _: &Peer, args: OfGuest) -> Answer<Saved> {
-        self.0.save(&args.uuid)?;
-        let bytes = self.0.saved.bytes(&args.uuid)?;
-        Ok(Json(Saved { bytes }))
-    }
+fn read_many(toolstack: &Toolstack, args: &Reads) -> Result<answer::HandlerValues> {
+    let (of, limit) = ((&args.uuid, args.rid.get()), MAX_READ_BYTES);
+    let reads = pairs(&args.names, &args.params)?;
+    let read = toolstack.read_many(of, &reads, limit, HANDLER_TIMEOUT)?;
+    let values = read.into_iter().map(outcome).collect();
+    Ok(answer::HandlerValues { values })
+}
 
-    fn restore(&self, _: &Peer, args: OfGuest) -> Answer<Restored> {
-        let steps = self.0.restore(&args.uuid)?;
-        let steps_ms = steps.answer();
-        Ok(Json(Restored { steps_ms }))
-    }
-
-    fn begin_move(&self, peer: &Peer, args: MoveSource) -> Answer<Halted> {
-        let timeout = check_timeout(args.timeout_ms)?;
-        self.0
-            .migrate_source(&args.uuid, peer.connection, timeout)
-            .map(Json)
-    }
-
-    fn settle_move(&self, peer: &Peer, args: OfGuest) -> Answer<Done> {
-        done(self.0.settle_departure(&args.uuid, peer.connection))
-    }
-
-    fn cancel_move(&self, peer: &Peer, args: MoveSource) -> Answer<Done> {
-        let timeout = check_timeout(args.timeout_ms)?;
-        let cancelled = self
-            .0
-            .cancel_departure(&args.uuid, peer.connection, timeout);
-        done(cancelled)
-    }
-
-    fn receive_move(&self, peer: &Peer, spec: Spec) -> Answer<CreatedAnswer> {
-        self.0.receive(&spec, peer.connection).map(created)
-    }
-
-    fn end_move(&self, peer: &Peer, args: MoveTarget) -> Answer<Done> {
-        let timeout = check_timeout(args.timeout_ms)?;
-        done(self.0.migrate_target(peer.connection, &args, timeout))
-    }
-
-    fn install(&self, _: &Peer, args: Install) -> Answer<Installed> {
-        check_config(&args.config, &args.config_name)?;
-        let timeout = check_timeout(args.timeout_ms)?;
-        let spec = RouterSpec {
-            config: &args.config,
-            config_name: &args.config_name,
-            halted: args.halted,
-        };
-        self.0
-            .install_stamped(&args.uuid, args.rid, &spec, args.stamp.as_ref(), timeout)
-            .map(Json)
-    }
-
-    fn remove_vif(&self, _: &Peer, place: Place) -> Answer<Done> {
-        done(self.0.remove_vif(&place))
-    }
-
-    fn plug_vif(&self, _: &Peer, args: PlugVif) -> Answer<Done> {
-        done(self.0.plug_vif(&args))
-    }
-
-    fn unplug_vif(&self, _: &Peer, place: Place) -> Answer<Done> {
-        done(self.0.unplug_vif(&place))
-    }
-
-    fn set_vif(&self, _: &Peer, args: VifLink) -> Answer<Done> {
-        done(self.0.set_vif(&args.place(), args.link_up))
-    }
-
-    fn filter_port(&self, _: &Peer, filter: PortFilter) -> Answer<Done> {
-        let named = |e| Error::bad_request(format!("port-filter: {e}"));
-        filter.check().map_err(named)?;
-        done(self.0.switch.set_filter(&filter))
-    }
-
-    fn guard_port(&self, _: &Peer, guard: PortGuard) -> Answer<Done> {
-        done(self.0.switch.set_guard(&guard))
-    }
-
-    fn limit_port(&self, _: &Peer, limit: PortLimit) -> Answer<Done> {
-        let named = |e| Error::bad_request(format!("port-limit: {e}"));
-        limit.limits.check().map_err(named)?;
-        done(self.0.switch.set_limits(&limit))
-    }
-
-    fn set_uplink(&self, _: &Peer, uplink: SegmentUplink) -> Answer<Done> {
-        done(uplinks::set(&*self.0.switch, &uplink))
-    }
-
-    fn remove_uplink(&self, _: &Peer, of: OfSegment) -> Answer<Done> {
-        done(uplinks::remove(&*self.0.switch, &of))
-    }
-
-    fn uplinks(&self, _: &Peer, _: NoArgs) -> Answer<Uplinks> {
-        let uplinks = uplinks::list(&*self.0.switch)?;
-        Ok(Json(Uplinks { uplinks }))
-    }
-
-    fn set_device(&self, _: &Peer, device: HostDevice) -> Answer<Done> {
-        done(devices::set(&*self.0.switch, &device))
-    }
-
-    fn remove_device(&self, _: &Peer, port: PortId) -> Answer<Done> {
-        done(devices::remove(&*self.0.switch, &port))
-    }
-
-    fn devices(&self, _: &Peer, _: NoArgs) -> Answer<Devices> {
-        let devices = devices::list(&*self.0.switch)?;
-        Ok(Json(Devices { devices }))
-    }
-
-    fn set_chain(&self, _: &Peer, chain: ChainSet) -> Answer<Done> {
-        chain
-            .check()
-            .map_err(|e| Error::bad_request(format!("chain-set: {e}")))?;
-        done(self.0.switch.set_chain(&chain))
-    }
-
-    fn remove_chain(&self, _: &Peer, chain: ChainId) -> Answer<Done> {
-        done(self.0.switch.remove_chain(&chain))
-    }
-
-    fn ports(&self, _: &Peer, args: OfGuest) -> Answer<Ports> {
-        let ports = self.0.ports(&args.uuid)?;
-        Ok(Json(Ports { ports }))
-    }
-
-    fn chains(&self, _: &Peer, _: NoArgs) -> Answer<Chains> {
-        let chains = self.0.switch.chains()?;
-        Ok(Json(Chains { chains }))
-    }
-
-    fn run(&self, _: &Peer, args: Run) -> Answer<Done> {
-        let timeout = check_timeout(args.timeout_ms)?;
-        done(self.0.run(&args.uuid, args.rid, args.run, timeout))
-    }
-
-    fn routers(&self, _: &Peer, args: OfGuest) -> Answer<Routers> {
-        let routers = self.0.routers(&args.uuid, HANDLER_TIMEOUT)?;
-        Ok(Json(Routers { routers }))
-    }
-
-    fn handlers(&self, _: &Peer, args: OfRouter) -> Answer<Handlers> {
-        let handlers = self.0.handlers(&args.uuid, args.rid, HANDLER_TIMEOUT)?;
-        Ok(Json(Handlers { handlers }))
-    }
-
-    fn read(&self, _: &Peer, args: Read) -> Answer<HandlerValue> {
-        let Read {
-            uuid,
-            rid,
-            name,
-            param,
-        } = args;
-        check_handler(&name)?;
-        check_param(&param)?;
-        let handler = (name.as_str(), param.as_str());
-        let value = self.0.read(&uuid, rid, handler, HANDLER_TIMEOUT)?;
-        Ok(Json(HandlerValue { value }))
-    }
-
-    fn read_many(&self, _: &Peer, args: Reads) -> Answer<HandlerValues> {
-        let reads = check_reads(&args.names, &args.params)?;
-        let limit = MAX_READ_BYTES;
-        let read = self
-            .0
-            .read_many((&args.uuid, args.rid), &reads, limit, HANDLER_TIMEOUT)?;
-        let values = read.into_iter().map(outcome).collect();
-        Ok(Json(HandlerValues { values }))
-    }
-
-    fn write(&self, _: &Peer, args: Writes) -> Answer<Applied> {
-        check_writes(&args.writes)?;
-        let timeout = check_timeout(args.timeout_ms)?;
-        self.0.write_stamped(&args, timeout).map(Json)
-    }
-
-    fn settle(&self, _: &Peer, up_to: UpTo) -> Answer<Changes> {
-        self.0.settle_changes(&up_to).map(Json)
-    }
+fn write(toolstack: &Toolstack, args: &Writes) -> Result<answer::Applied> {
+    toolstack.write_stamped(args, args.timeout_ms.duration())
 }
 
 fn outcome(value: Result<String>) -> ReadOutcome {
@@ -403,16 +256,21 @@ fn outcome(value: Result<String>) -> ReadOutcome {
     }
 }
 
-fn created(created: Created) -> Json<CreatedAnswer> {
-    Json(CreatedAnswer {
+fn created(created: Created) -> answer::Created {
+    answer::Created {
         domid: created.domid,
         incarnation: created.incarnation,
         steps_ms: created.steps.answer(),
-    })
+    }
 }
 
-fn done(result: Result<()>) -> Answer<Done> {
-    result.map(|()| Json(Done {}))
+fn done(result: Result<()>) -> Result<Done> {
+    result.map(|()| Done {})
+}
+
+/// The refusal of arguments that break a rule between fields.
+fn refused<V: Signature>(words: String) -> Error {
+    Error::bad_request(format!("{}: {words}", V::NAME))
 }
 
 #[cfg(test)]
@@ -420,19 +278,18 @@ mod tests {
     use super::*;
     use crate::faults::ENGINE;
     use crate::testing::{World, uuid, vif};
+    use control_socket::{Access, Reply};
     use cosmos_proto::MAX_READS;
     use serde_json::{Value, json};
     use sha2::Digest;
 
     struct Bench {
         world: World,
-        service: CosmosService,
     }
 
     fn bench() -> Bench {
         let world = World::new();
-        let service = CosmosService(world.toolstack.clone());
-        Bench { world, service }
+        Bench { world }
     }
 
     impl Bench {
@@ -444,8 +301,9 @@ mod tests {
                 connection: 1,
             };
             let line = json!({"v": 1, "id": 1, "verb": verb, "args": args});
-            let (_, work) = control_socket::prepare(&peer, line.to_string().as_bytes());
-            match work?.run(&self.service, &peer, Vec::new())? {
+            let (_, work) =
+                control_socket::prepare::<Toolstack>(&peer, line.to_string().as_bytes());
+            match work?.run(&self.world.toolstack, &peer, Vec::new())? {
                 Reply::Value(value) => Ok(value),
                 _ => Ok(json!("events")),
             }
@@ -472,7 +330,7 @@ mod tests {
 
     #[test]
     fn each_verb_that_shows_a_tenant_names_its_roles() {
-        for verb in CosmosService::verbs() {
+        for verb in Toolstack::verbs() {
             let is_for_all = matches!(verb.access, Access::Any);
             assert_eq!(
                 is_for_all,
@@ -491,9 +349,9 @@ mod tests {
             roles: Vec::new(),
             connection: 1,
         };
-        for verb in CosmosService::verbs() {
+        for verb in Toolstack::verbs() {
             let line = json!({"v": 1, "id": 1, "verb": verb.name, "args": {}}).to_string();
-            let (_, work) = control_socket::prepare::<CosmosService>(&peer, line.as_bytes());
+            let (_, work) = control_socket::prepare::<Toolstack>(&peer, line.as_bytes());
             let error = work.err().unwrap_or_else(|| panic!("{}", verb.name));
             assert_eq!(error.code, "forbidden", "{}", verb.name);
         }
@@ -614,7 +472,7 @@ mod tests {
             read(&["a b"])
                 .unwrap_err()
                 .message
-                .starts_with("handler name")
+                .starts_with("handlers-read: names[0]: ")
         );
         let error = read_with(&["version"], &["", ""]).unwrap_err();
         assert_eq!(error.message, "params: 2 parameters for 1 names");
@@ -688,6 +546,15 @@ mod tests {
     }
 
     #[test]
+    fn the_table_has_every_verb_of_the_contract() {
+        let mut bound: Vec<_> = VERBS.iter().map(|verb| verb.name).collect();
+        let mut named = verb::NAMES.to_vec();
+        bound.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(bound, named);
+    }
+
+    #[test]
     fn every_verb_refuses_what_it_does_not_know() {
         let bench = bench();
         for verb in VERBS.iter().map(|verb| verb.name) {
@@ -749,22 +616,22 @@ mod tests {
             (
                 "router-install",
                 json!({"rid": 64, "config": "", "config_name": "n", "timeout_ms": 60_000}),
-                "bad-request: rid: expected 0 to 63",
+                "bad-request: router-install: rid: expected 0 to 63",
             ),
             (
                 "router-install",
                 json!({"rid": 0, "config": "", "config_name": "", "timeout_ms": 60_000}),
-                "bad-request: config_name",
+                "bad-request: router-install: config_name: ",
             ),
             (
                 "router-install",
                 json!({"rid": 0, "config": "", "config_name": "n", "timeout_ms": 0}),
-                "bad-request: timeout_ms: expected 1",
+                "bad-request: router-install: timeout_ms: expected 1",
             ),
             (
                 "handler-read",
                 json!({"rid": 0, "name": "a b"}),
-                "bad-request: handler name",
+                "bad-request: handler-read: name: ",
             ),
             (
                 "handler-read",
@@ -774,12 +641,12 @@ mod tests {
             (
                 "handler-read",
                 json!({"rid": -1, "name": "x.y"}),
-                "bad-request: handler-read",
+                "bad-request: handler-read: rid: ",
             ),
             (
                 "handler-write",
                 json!({"rid": 0, "writes": [["a.b"]], "timeout_ms": 60_000}),
-                "bad-request: handler-write",
+                "bad-request: handler-write: writes[0]: ",
             ),
             (
                 "handler-write",

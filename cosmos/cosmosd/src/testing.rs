@@ -28,6 +28,11 @@ use crate::store::{Store, Watchers};
 use crate::switch::sim::SimSwitch;
 use crate::toolstack::Toolstack;
 
+/// A value of a type with a check.
+pub fn good<R, T: TryFrom<R, Error = String>>(raw: R) -> T {
+    T::try_from(raw).unwrap()
+}
+
 pub fn uuid(n: u16) -> Uuid {
     Uuid::try_from(format!("00000000-0000-4000-8000-{n:012x}")).unwrap()
 }
@@ -50,19 +55,19 @@ pub fn nic(devid: u32) -> Nic {
 pub fn spec(n: u16) -> Spec {
     Spec {
         uuid: uuid(n),
-        name: format!("guest {n}"),
+        name: good(format!("guest {n}")),
         image_sha256: ENGINE.into(),
-        memory_mib: 8,
+        memory_mib: good(8),
         vifs: vec![vif(n, 0), vif(n, 1)],
         nics: Vec::new(),
-        config: "FromDevice(0) -> ToDevice(1);".into(),
-        config_name: "wire.click".into(),
-        writes: vec![("fw.config".into(), "deny all".into())],
+        config: good("FromDevice(0) -> ToDevice(1);"),
+        config_name: good("wire.click"),
+        writes: vec![(good("fw.config"), "deny all".into())],
         number: 0,
         has_secrets: false,
         hold: false,
         replace: false,
-        timeout_ms: 60_000,
+        timeout_ms: good(60_000),
     }
 }
 
@@ -72,8 +77,8 @@ pub fn domain(domid: u16) -> Domain {
         domid,
         handle: spec.uuid.clone(),
         uuid: spec.uuid,
-        name: spec.name,
-        memory_mib: spec.memory_mib,
+        name: spec.name.into(),
+        memory_mib: spec.memory_mib.get(),
         image_sha256: spec.image_sha256,
         vifs: spec.vifs,
         nics: spec.nics,

@@ -110,7 +110,7 @@ impl<S: Service> Connection<S> {
     fn longest(&self) -> usize {
         let allowed = S::verbs().iter().filter(|v| v.access.admits(&self.peer));
         allowed
-            .map(|verb| verb.max_line)
+            .map(|verb| verb.max_line())
             .max()
             .unwrap_or(SMALL_LINE)
     }

@@ -3,7 +3,7 @@
 //!
 //! The protocol stands in `docs/interfaces.md`, "Control sockets". A daemon implements
 //! [`Service`], a table of [`Verb`]s, and hands it to a [`Server`]. Programs talk to it with a
-//! [`Client`]. Beside the socket, [`daemon`] has the configuration, logs and signals of daemons.
+//! [`Client`]. The macro [`verbs`] makes the table that both share. Beside the socket, [`daemon`] has the configuration, logs and signals of daemons.
 #![forbid(unsafe_code)]
 
 mod bounded;
@@ -17,17 +17,23 @@ mod line;
 mod message;
 mod peer;
 mod server;
+mod table;
+mod typed;
 mod verb;
 
-pub use bounded::at_most;
+pub use bounded::{at_most, quoted};
 pub use client::{Client, ClientError, EventReader};
 pub use connections::Limits;
 pub use events::{EventHub, Subscription};
 pub use message::{ApiError, Event};
 pub use peer::{OPERATOR, Peer, Roles};
 pub use server::{Server, Stopper};
+#[cfg(feature = "schema")]
+pub use table::Described;
+pub use table::{Done, NoArgs, Signature, Size};
+pub use typed::{typed, typed_at};
 pub use verb::{
-    Access, Handler, Json, Prepared, Ready, Reply, Service, Typed, TypedWithFds, Verb, Work,
+    Access, Handler, Prepared, Ready, Reply, Service, Subscribing, Typed, TypedWithFds, Verb, Work,
     prepare,
 };
 

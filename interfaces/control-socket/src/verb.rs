@@ -7,9 +7,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::bounded::bounded;
+use crate::bounded::quoted;
 use crate::message::Call;
-use crate::{ApiError, MAX_LINE, OPERATOR, Peer, SMALL_LINE, Subscription};
+use crate::typed::typed;
+use crate::{
+    ApiError, MAX_LINE, NoArgs, OPERATOR, Peer, SMALL_LINE, Signature, Size, Subscription,
+};
 
 /// The roles that may call a verb. [`OPERATOR`] always may.
 #[derive(Clone, Copy, Debug)]
@@ -38,20 +41,8 @@ pub enum Reply {
     Events(Subscription),
 }
 
-impl From<Value> for Reply {
-    fn from(value: Value) -> Self {
-        Self::Value(value)
-    }
-}
-
-/// An answer as a typed struct.
-pub struct Json<T>(pub T);
-
-impl<T: Serialize> From<Json<T>> for Reply {
-    fn from(answer: Json<T>) -> Self {
-        let value = serde_json::to_value(answer.0);
-        Self::Value(value.expect("an answer's maps have text as keys"))
-    }
+fn json(answer: &impl Serialize) -> Value {
+    serde_json::to_value(answer).expect("an answer's maps have text as keys")
 }
 
 /// The service of a daemon behind its socket. One thread per connection calls it.
@@ -67,36 +58,37 @@ pub trait Service: Sized + Send + Sync + 'static {
 pub struct Verb<S: 'static> {
     pub name: &'static str,
     pub access: Access,
-    /// Longest request line in bytes.
-    pub max_line: usize,
-    /// True if its answer can have [`MAX_LINE`] bytes and costs nothing but memory.
-    is_listing: bool,
+    size: Size,
     handler: &'static dyn Handler<S>,
 }
 
 impl<S> Verb<S> {
-    /// A verb whose request has at most [`SMALL_LINE`] bytes.
-    pub const fn new(name: &'static str, access: Access, handler: &'static dyn Handler<S>) -> Self {
+    /// A verb without a [`Signature`].
+    pub const fn new(
+        name: &'static str,
+        access: Access,
+        size: Size,
+        handler: &'static dyn Handler<S>,
+    ) -> Self {
         Self {
             name,
             access,
-            max_line: SMALL_LINE,
-            is_listing: false,
+            size,
             handler,
         }
     }
 
-    /// Makes the call wait for the bytes of the longest answer. Not for a verb that waits for a
-    /// guest: it would hold the bytes meanwhile.
-    pub const fn listing(mut self) -> Self {
-        self.is_listing = true;
-        self
+    /// The entry of the verb `V`, whose types the function of the handler has.
+    pub const fn of<V: Signature>(handler: &'static dyn Handler<S>) -> Self {
+        Self::new(V::NAME, V::ACCESS, V::SIZE, handler)
     }
 
-    /// Lets the request have [`MAX_LINE`] bytes.
-    pub const fn large(mut self) -> Self {
-        self.max_line = MAX_LINE;
-        self
+    /// Longest request line in bytes.
+    pub fn max_line(&self) -> usize {
+        match self.size {
+            Size::Large => MAX_LINE,
+            Size::Small | Size::Listing => SMALL_LINE,
+        }
     }
 
     /// Parses the arguments, the text of a JSON object.
@@ -104,7 +96,7 @@ impl<S> Verb<S> {
         let call = self.handler.prepare(args);
         let call = call.map_err(|words| format!("{}: {words}", self.name));
         Ok(Work {
-            is_listing: self.is_listing,
+            is_listing: self.size == Size::Listing,
             call: call.map_err(ApiError::bad_request)?,
         })
     }
@@ -128,7 +120,7 @@ fn prepare_call<S: Service>(
 ) -> Result<Work<S>, ApiError> {
     let verb = S::verbs().iter().find(|verb| verb.name == call.verb);
     let Some(verb) = verb else {
-        let message = format!("unknown verb {:.64?}", call.verb);
+        let message = format!("unknown verb {}", quoted(&call.verb));
         return Err(ApiError::bad_request(message));
     };
     if !verb.access.admits(peer) {
@@ -136,8 +128,8 @@ fn prepare_call<S: Service>(
         let message = format!("{name}: uid {uid} has the roles {roles:?} only");
         return Err(ApiError::new("forbidden", message));
     }
-    if bytes > verb.max_line {
-        return Err(too_long(verb.name, verb.max_line));
+    if bytes > verb.max_line() {
+        return Err(too_long(verb.name, verb.max_line()));
     }
     verb.prepare(call.args())
 }
@@ -167,50 +159,59 @@ pub trait Handler<S>: Sync {
     fn prepare(&self, args: &str) -> Result<Ready<S>, String>;
 }
 
-/// A function with typed arguments. Their type bounds what a line can make the daemon hold:
-/// it names every field (`deny_unknown_fields`) and bounds every sequence ([`crate::at_most`]).
+/// A function with typed arguments and a typed answer. Their type bounds what a line can make the
+/// daemon hold: it names every field (`deny_unknown_fields`) and bounds every sequence
+/// ([`crate::at_most`]).
 pub struct Typed<S, A, R, E>(pub fn(&S, &Peer, A) -> Result<R, E>);
 
 impl<S, A, R, E> Handler<S> for Typed<S, A, R, E>
 where
     S: 'static,
     A: DeserializeOwned + 'static,
-    R: Into<Reply> + 'static,
+    R: Serialize + 'static,
     E: Into<ApiError> + 'static,
 {
     fn prepare(&self, args: &str) -> Result<Ready<S>, String> {
         let (args, call) = (typed(args)?, self.0);
         Ok(Box::new(move |service, peer, _| {
-            call(service, peer, args).map(R::into).map_err(E::into)
+            let answer = call(service, peer, args).map_err(E::into)?;
+            Ok(Reply::Value(json(&answer)))
         }))
     }
 }
 
-/// As [`Typed`], for a function that takes the descriptors of the request, [`crate::MAX_FDS`] at
-/// most.
-pub struct TypedWithFds<S, A, R, E>(pub fn(&S, &Peer, A, Vec<OwnedFd>) -> Result<R, E>);
+/// As [`Typed`], for a function that takes the descriptors of the request and answers with some,
+/// [`crate::MAX_FDS`] at most.
+pub struct TypedWithFds<S, A, R, E>(pub WithFds<S, A, R, E>);
+
+type WithFds<S, A, R, E> = fn(&S, &Peer, A, Vec<OwnedFd>) -> Result<(R, Vec<OwnedFd>), E>;
 
 impl<S, A, R, E> Handler<S> for TypedWithFds<S, A, R, E>
 where
     S: 'static,
     A: DeserializeOwned + 'static,
-    R: Into<Reply> + 'static,
+    R: Serialize + 'static,
     E: Into<ApiError> + 'static,
 {
     fn prepare(&self, args: &str) -> Result<Ready<S>, String> {
         let (args, call) = (typed(args)?, self.0);
         Ok(Box::new(move |service, peer, fds| {
-            call(service, peer, args, fds).map(R::into).map_err(E::into)
+            let (answer, fds) = call(service, peer, args, fds).map_err(E::into)?;
+            Ok(Reply::WithFds(json(&answer), fds))
         }))
     }
 }
 
-fn typed<A: DeserializeOwned>(args: &str) -> Result<A, String> {
-    // A struct can be read from an array too, which no client should rely on.
-    if !args.starts_with('{') {
-        return Err("args: expected an object".to_owned());
+/// A function that subscribes to events. Its verb has no arguments.
+pub struct Subscribing<S>(pub fn(&S) -> Subscription);
+
+impl<S: 'static> Handler<S> for Subscribing<S> {
+    fn prepare(&self, args: &str) -> Result<Ready<S>, String> {
+        let (_, subscribe): (NoArgs, _) = (typed(args)?, self.0);
+        Ok(Box::new(move |service, _, _| {
+            Ok(Reply::Events(subscribe(service)))
+        }))
     }
-    serde_json::from_str(args).map_err(|e| bounded(&e))
 }
 
 #[cfg(test)]

@@ -3,19 +3,14 @@
 //! understands a newer cosmosd.
 
 use serde::{Deserialize, Serialize};
-use vale_proto::{ChainInfo, Counters, Mac, PortName, SegmentUplink, SwitchName};
+use vale_proto::{Counters, Mac, PortName, SegmentUplink, SwitchName};
 
 use crate::guest::{Nic, Uuid, Vif};
 use crate::request::{History, Passing};
 
-/// The answer of a verb that only does something.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Done {}
-
 /// The daemon, and its caller's roles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Hello {
     pub version: String,
     pub host_kind: String,
@@ -24,7 +19,7 @@ pub struct Hello {
 
 /// The host's kind, its room and its use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     pub host_kind: String,
     /// Memory that guests may use together.
@@ -45,7 +40,7 @@ pub struct Host {
 
 /// A need of guests that the host lacks, as `host` and the event `host` list it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
     /// `valed` or `xenstored`.
     pub part: String,
@@ -57,7 +52,7 @@ pub type StepsMs = Vec<(String, f64)>;
 
 /// A new guest. Its router runs, and every write is applied.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Created {
     pub domid: u16,
     /// The UUID of this start of the guest.
@@ -67,14 +62,14 @@ pub struct Created {
 
 /// A guest that `restore` brought back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restored {
     pub steps_ms: StepsMs,
 }
 
 /// A guest that `save` wrote to a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Saved {
     /// Size of the file.
     pub bytes: u64,
@@ -82,7 +77,7 @@ pub struct Saved {
 
 /// A guest; `list` leaves out its vifs' allowed addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Guest {
     pub uuid: Uuid,
     pub name: String,
@@ -109,7 +104,7 @@ pub struct Guest {
 
 /// A domain that cosmosd did not make and that looks like a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stranger {
     pub domid: u16,
     /// The guest that it looks like.
@@ -120,21 +115,21 @@ pub struct Stranger {
 
 /// All of them on this host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Strangers {
     pub strangers: Vec<Stranger>,
 }
 
 /// The uplinks that `uplink-set` made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Uplinks {
     pub uplinks: Vec<SegmentUplink>,
 }
 
 /// A port that `device-set` made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Device {
     pub switch: SwitchName,
     pub port: PortName,
@@ -144,35 +139,35 @@ pub struct Device {
 
 /// The ports that `device-set` made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Devices {
     pub devices: Vec<Device>,
 }
 
 /// All guests of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Guests {
     pub guests: Vec<Guest>,
 }
 
 /// The guests that have a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
     pub uuids: Vec<Uuid>,
 }
 
 /// The end of a console's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Log {
     pub text: String,
 }
 
 /// An image of the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Image {
     pub sha256: String,
     /// In bytes.
@@ -183,14 +178,14 @@ pub struct Image {
 
 /// The images of the cache, the last used one first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Images {
     pub images: Vec<Image>,
 }
 
 /// A piece of an image that cosmosd took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Taken {
     /// True if the host has the whole image.
     pub complete: bool,
@@ -198,7 +193,7 @@ pub struct Taken {
 
 /// A configuration that the guest took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Installed {
     pub generation: u64,
     #[serde(flatten)]
@@ -207,7 +202,7 @@ pub struct Installed {
 
 /// The numbered changes that a guest accepted in this start.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Applied {
     /// The newest numbers, the last one last; empty without a number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -222,7 +217,7 @@ pub struct Applied {
 
 /// A numbered change that a guest refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refusal {
     pub number: u64,
     pub code: String,
@@ -231,7 +226,7 @@ pub struct Refusal {
 
 /// The numbered changes of a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Changes {
     /// The UUID of this start of the guest.
     pub incarnation: Uuid,
@@ -250,7 +245,7 @@ pub struct Changes {
 
 /// A guest that was halted for a move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halted {
     /// As they were before.
     pub routers: Vec<Router>,
@@ -259,7 +254,7 @@ pub struct Halted {
 
 /// An installed router.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Router {
     pub rid: u8,
     /// `Running`, `Halted`, or `Error`: the guest refused the last configuration, and an earlier
@@ -276,14 +271,14 @@ impl Router {
 
 /// The routers of a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Routers {
     pub routers: Vec<Router>,
 }
 
 /// A handler and its uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handler {
     pub name: String,
     pub read: bool,
@@ -292,28 +287,28 @@ pub struct Handler {
 
 /// The handlers of a router.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Handlers {
     pub handlers: Vec<Handler>,
 }
 
 /// The value of a read handler.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HandlerValue {
     pub value: String,
 }
 
 /// The answers of several read handlers, in the order of the request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HandlerValues {
     pub values: Vec<ReadOutcome>,
 }
 
 /// A handler's value, or why it has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ReadOutcome {
     Value(String),
@@ -322,30 +317,23 @@ pub enum ReadOutcome {
 
 /// Why a handler has no value: a code of a refused request, and a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadError {
     pub code: String,
     pub message: String,
 }
 
-/// The chains of the host's switch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Chains {
-    pub chains: Vec<ChainInfo>,
-}
-
 /// The switch ports of a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Ports {
-    pub ports: Vec<Port>,
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestPorts {
+    pub ports: Vec<GuestPort>,
 }
 
 /// An interface of a guest, with the counters of the switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Port {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestPort {
     pub devid: u32,
     pub mac: Mac,
     /// The UUID of its Neutron port, if it has one.

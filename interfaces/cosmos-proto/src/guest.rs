@@ -3,7 +3,11 @@
 
 use std::fmt;
 
+use crate::value::{
+    ConfigName, ConfigText, GuestName, HandlerName, MAX_WRITE_BYTES, MemoryMib, TimeoutMs,
+};
 use control_socket::at_most;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use vale_proto::{Allowed, GuestVif, Kind, Mac, PortAdd, PortName, SwitchName};
 
@@ -15,7 +19,11 @@ pub const MAX_WRITES: usize = clickos_protocol::WRITES_MAX;
 /// A guest's UUID: lower case, with hyphens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "String"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub struct Uuid(String);
 
 impl Uuid {
@@ -68,7 +76,7 @@ impl fmt::Display for Uuid {
 /// A guest's share of processor time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// The only processor it runs on; any if missing.
     pub pin: Option<u16>,
@@ -97,7 +105,7 @@ fn usual_weight() -> u16 {
 /// The switch's treatment of the port of a guest that forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Link {
     #[default]
     Up,
@@ -111,7 +119,7 @@ pub enum Link {
 /// One interface of a guest and its port of the switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Vif {
     pub devid: u32,
     pub mac: Mac,
@@ -206,7 +214,7 @@ impl Vif {
 /// A vif of stock xen-netback, on a bridge of dom0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Nic {
     pub devid: u32,
     pub mac: Mac,
@@ -217,7 +225,11 @@ pub struct Nic {
 /// A SHA-256 in 64 lower-case hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[cfg_attr(test, derive(schemars::JsonSchema), schemars(with = "String"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub struct Sha256Text(String);
 
 impl Sha256Text {
@@ -247,7 +259,7 @@ impl TryFrom<String> for Sha256Text {
 }
 
 /// A handler and the value to write.
-pub type Write = (String, String);
+pub type Write = (HandlerName, String);
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
@@ -256,18 +268,18 @@ fn is_zero(number: &u64) -> bool {
 /// The arguments of `create`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spec {
     pub uuid: Uuid,
-    pub name: String,
+    pub name: GuestName,
     pub image_sha256: String,
-    pub memory_mib: u32,
+    pub memory_mib: MemoryMib,
     #[serde(deserialize_with = "vifs")]
     pub vifs: Vec<Vif>,
     #[serde(default, deserialize_with = "nics")]
     pub nics: Vec<Nic>,
-    pub config: String,
-    pub config_name: String,
+    pub config: ConfigText,
+    pub config_name: ConfigName,
     #[serde(default, deserialize_with = "writes")]
     pub writes: Vec<Write>,
     /// As of `handler-write`.
@@ -282,20 +294,27 @@ pub struct Spec {
     /// A guest of this UUID ends first, as soon as all that the new one needs is there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replace: bool,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 fn vifs<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Vif>, D::Error> {
-    at_most(input, "vifs", MAX_VIFS)
+    at_most(input, MAX_VIFS)
 }
 
 fn nics<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Nic>, D::Error> {
-    at_most(input, "nics", MAX_VIFS)
+    at_most(input, MAX_VIFS)
 }
 
 /// A batch of handler writes.
 pub fn writes<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Write>, D::Error> {
-    at_most(input, "writes", MAX_WRITES)
+    let writes: Vec<Write> = at_most(input, MAX_WRITES)?;
+    let bytes = writes.iter().map(|(name, value)| name.len() + value.len());
+    match bytes.sum() {
+        0..=MAX_WRITE_BYTES => Ok(writes),
+        bytes => Err(D::Error::custom(format_args!(
+            "expected at most {MAX_WRITE_BYTES} bytes of names and values, got {bytes}"
+        ))),
+    }
 }
 
 #[cfg(test)]

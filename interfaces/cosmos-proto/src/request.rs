@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use vale_proto::SwitchName;
 
 use crate::guest::{Cpu, Sha256Text, Uuid, Vif, Write, writes};
+use crate::value::{ConfigName, ConfigText, HandlerName, Param, Rid, TimeoutMs};
 
 /// Verdicts of changes that a guest's ledger keeps, the newest.
 pub const VERDICTS: usize = 16;
@@ -17,26 +18,21 @@ pub const MAX_PARAM: usize = 255;
 pub const MAX_READ_BYTES: usize = clickos_protocol::ANSWER_MAX;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct NoArgs {}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfGuest {
     pub uuid: Uuid,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Named {
     pub name: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Console {
     pub uuid: Uuid,
@@ -44,24 +40,24 @@ pub struct Console {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Install {
     pub uuid: Uuid,
-    pub rid: u8,
-    pub config: String,
-    pub config_name: String,
+    pub rid: Rid,
+    pub config: ConfigText,
+    pub config_name: ConfigName,
     #[serde(default)]
     pub halted: bool,
     /// Orders the change among others of the guest, if it has a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 /// The number of a change of a guest (docs/adr/0071).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Stamp {
     /// Above the numbers of all earlier changes.
@@ -73,7 +69,7 @@ pub struct Stamp {
 
 /// Changes of a guest up to a number.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct UpTo {
     pub uuid: Uuid,
@@ -81,25 +77,25 @@ pub struct UpTo {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Run {
     pub uuid: Uuid,
-    pub rid: u8,
+    pub rid: Rid,
     pub run: bool,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveSource {
     pub uuid: Uuid,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct MoveTarget {
     pub uuid: Uuid,
@@ -108,12 +104,12 @@ pub struct MoveTarget {
     pub routers: Vec<u8>,
     /// As `move-begin` gave it on the other host.
     pub changes: History,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 /// The numbered changes of a guest that moves (docs/adr/0071).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct History {
     /// Goes on on the other host.
@@ -135,7 +131,7 @@ pub struct History {
 /// The writes of a numbered change that a start of the guest must not repeat. The lists have
 /// places among the writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Passing {
     pub number: u64,
@@ -149,7 +145,7 @@ pub struct Passing {
 
 /// A segment of a switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfSegment {
     pub switch: SwitchName,
@@ -158,7 +154,7 @@ pub struct OfSegment {
 
 /// An interface of a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Place {
     pub uuid: Uuid,
@@ -170,7 +166,7 @@ pub struct Place {
 
 /// An interface for a running guest.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlugVif {
     pub uuid: Uuid,
@@ -178,7 +174,7 @@ pub struct PlugVif {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct VifLink {
     pub uuid: Uuid,
@@ -200,7 +196,7 @@ impl VifLink {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     pub uuid: Uuid,
@@ -208,48 +204,48 @@ pub struct Share {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfRouter {
     pub uuid: Uuid,
-    pub rid: u8,
+    pub rid: Rid,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Read {
     pub uuid: Uuid,
-    pub rid: u8,
-    pub name: String,
+    pub rid: Rid,
+    pub name: HandlerName,
     /// For a handler that takes a parameter.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub param: String,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub param: Param,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reads {
     pub uuid: Uuid,
-    pub rid: u8,
+    pub rid: Rid,
     #[serde(deserialize_with = "names")]
-    pub names: Vec<String>,
+    pub names: Vec<HandlerName>,
     /// A parameter for each of the names, or none at all; it is empty for a handler without one.
     #[serde(
         default,
         skip_serializing_if = "Vec::is_empty",
         deserialize_with = "params"
     )]
-    pub params: Vec<String>,
+    pub params: Vec<Param>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Writes {
     pub uuid: Uuid,
-    pub rid: u8,
+    pub rid: Rid,
     #[serde(deserialize_with = "writes")]
     pub writes: Vec<Write>,
     /// Orders the change among others of the guest, if it has a number.
@@ -258,11 +254,11 @@ pub struct Writes {
     /// The values have secrets: no error or ledger has the guest's words about them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
-    pub timeout_ms: u64,
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ImageAdd {
     pub sha256: Sha256Text,
@@ -273,36 +269,40 @@ pub struct ImageAdd {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct OfImage {
     pub sha256: Sha256Text,
 }
 
+fn is_empty(param: &Param) -> bool {
+    param.is_empty()
+}
+
 fn applied<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u64>, D::Error> {
-    control_socket::at_most(input, "applied", VERDICTS)
+    control_socket::at_most(input, VERDICTS)
 }
 
-fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
-    control_socket::at_most(input, "names", MAX_READS)
+fn names<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<HandlerName>, D::Error> {
+    control_socket::at_most(input, MAX_READS)
 }
 
-fn params<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
-    control_socket::at_most(input, "params", MAX_READS)
+fn params<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Param>, D::Error> {
+    control_socket::at_most(input, MAX_READS)
 }
 
 fn passing<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Passing>, D::Error> {
-    control_socket::at_most(input, "passing", VERDICTS)
+    control_socket::at_most(input, VERDICTS)
 }
 
 fn commands<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
-    control_socket::at_most(input, "commands", clickos_protocol::WRITES_MAX)
+    control_socket::at_most(input, clickos_protocol::WRITES_MAX)
 }
 
 fn edits<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u16>, D::Error> {
-    control_socket::at_most(input, "edits", clickos_protocol::WRITES_MAX)
+    control_socket::at_most(input, clickos_protocol::WRITES_MAX)
 }
 
 fn rids<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {
-    control_socket::at_most(input, "routers", clickos_protocol::ROUTERS.into())
+    control_socket::at_most(input, clickos_protocol::ROUTERS.into())
 }

@@ -1,131 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs. An entry of the table names the types of arguments and answer. The table lacks
-//! `events`, which answers with a stream ([`control_socket::Client::events`]).
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+//! The verbs of cosmosd. A row has the meaning, the name, the roles besides the operator, the size
+//! and the types of arguments and answer.
+use control_socket::verbs;
 use vale_proto::{
-    ChainId, ChainSet, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
+    ChainId, ChainSet, Chains, HostDevice, PortFilter, PortGuard, PortId, PortLimit, SegmentUplink,
 };
 
 use crate::answer;
 use crate::guest::Spec;
 use crate::request::*;
-
-/// A verb of cosmosd.
-pub trait Verb {
-    const NAME: &'static str;
-    type Args: Serialize + DeserializeOwned;
-    type Answer: Serialize + DeserializeOwned;
-}
-
-macro_rules! verbs {
-    ($($verb:ident $name:literal: $args:ty => $answer:ty;)*) => {
-        $(
-            #[doc = concat!("The verb `", $name, "`.")]
-            #[derive(Debug)]
-            pub enum $verb {}
-
-            impl Verb for $verb {
-                const NAME: &'static str = $name;
-                type Args = $args;
-                type Answer = $answer;
-            }
-        )*
-
-        /// The schemas of arguments and answers by verb.
-        #[cfg(test)]
-        pub(crate) fn schemas(gen_: &mut schemars::SchemaGenerator) -> serde_json::Value {
-            let mut all = serde_json::Map::new();
-            $(
-                let verb = serde_json::json!({
-                    "args": gen_.subschema_for::<$args>(),
-                    "answer": gen_.subschema_for::<$answer>(),
-                });
-                all.insert($name.to_owned(), verb);
-            )*
-            all.into()
-        }
-    };
-}
+use crate::{Done, NoArgs};
 
 verbs! {
-    HelloVerb "hello": NoArgs => answer::Hello;
-    DescribeHost "host": NoArgs => answer::Host;
-    Create "create": Spec => answer::Created;
-    Destroy "destroy": OfGuest => answer::Done;
-    Release "release": OfGuest => answer::Done;
-    List "list": NoArgs => answer::Guests;
-    ListStrangers "strangers": NoArgs => answer::Strangers;
-    Find "find": Named => answer::Found;
-    Info "info": OfGuest => answer::Guest;
-    Pause "pause": OfGuest => answer::Done;
-    Unpause "unpause": OfGuest => answer::Done;
-    ReadConsole "console": Console => answer::Log;
-    SetCpu "cpu": Share => answer::Done;
-    Save "save": OfGuest => answer::Saved;
-    Restore "restore": OfGuest => answer::Restored;
-    MoveBegin "move-begin": MoveSource => answer::Halted;
-    MoveSettle "move-settle": OfGuest => answer::Done;
-    MoveCancel "move-cancel": MoveSource => answer::Done;
-    MoveReceive "move-receive": Spec => answer::Created;
-    MoveArrive "move-arrive": MoveTarget => answer::Done;
-    AddImage "image-add": ImageAdd => answer::Taken;
-    ListImages "image-list": NoArgs => answer::Images;
-    RemoveImage "image-remove": OfImage => answer::Done;
-    RemoveVif "vif-remove": Place => answer::Done;
-    ListVifs "vif-list": OfGuest => answer::Ports;
-    Plug "vif-plug": PlugVif => answer::Done;
-    Unplug "vif-unplug": Place => answer::Done;
-    SetVif "vif-set": VifLink => answer::Done;
-    FilterPort "port-filter": PortFilter => answer::Done;
-    GuardPort "port-guard": PortGuard => answer::Done;
-    LimitPort "port-limit": PortLimit => answer::Done;
-    SetUplink "uplink-set": SegmentUplink => answer::Done;
-    RemoveUplink "uplink-remove": OfSegment => answer::Done;
-    ListUplinks "uplink-list": NoArgs => answer::Uplinks;
-    SetDevice "device-set": HostDevice => answer::Done;
-    RemoveDevice "device-remove": PortId => answer::Done;
-    ListDevices "device-list": NoArgs => answer::Devices;
-    SetChain "chain-set": ChainSet => answer::Done;
-    RemoveChain "chain-remove": ChainId => answer::Done;
-    ListChains "chain-list": NoArgs => answer::Chains;
-    InstallRouter "router-install": Install => answer::Installed;
-    RunRouter "router-run": Run => answer::Done;
-    ListRouters "router-list": OfGuest => answer::Routers;
-    ListHandlers "handler-list": OfRouter => answer::Handlers;
-    ReadHandler "handler-read": Read => answer::HandlerValue;
-    ReadHandlers "handlers-read": Reads => answer::HandlerValues;
-    WriteHandlers "handler-write": Writes => answer::Applied;
-    SettleChanges "change-settle": UpTo => answer::Changes;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The checked-in schema, which the Python client is tested against.
-    const SCHEMA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.json");
-
-    #[test]
-    fn the_schema_is_that_of_the_types() {
-        let mut generator = schemars::SchemaGenerator::default();
-        let verbs = schemas(&mut generator);
-        let schema = serde_json::json!({
-            "$comment": "SPDX-License-Identifier: Apache-2.0",
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$defs": generator.take_definitions(true),
-            "verbs": verbs,
-        });
-        let text = format!("{schema:#}\n");
-        if std::env::var_os("UPDATE_SCHEMA").is_some() {
-            std::fs::write(SCHEMA, &text).unwrap();
-        }
-        let kept = std::fs::read_to_string(SCHEMA).unwrap_or_default();
-        assert!(
-            kept == text,
-            "schema.json differs from the types; run \
-             `UPDATE_SCHEMA=1 cargo test -p cosmos-proto` and read the difference"
-        );
-    }
+    /// Names the version, the kind of host, and the caller's roles.
+    HelloVerb "hello" [any]: NoArgs => answer::Hello;
+    /// Describes the host and its faults.
+    DescribeHost "host" [any]: NoArgs => answer::Host;
+    /// Makes a guest. The answer comes once its router is `Running` and every write is applied.
+    /// The ports come up last. After an error nothing is left.
+    Create "create" [nova] large: Spec => answer::Created;
+    /// Ends a guest; idempotent.
+    Destroy "destroy" [nova]: OfGuest => Done;
+    /// Sets the ports of a held guest up; idempotent.
+    Release "release" [nova]: OfGuest => Done;
+    /// Lists all guests of the host.
+    List "list" [agent, nova] listing: NoArgs => answer::Guests;
+    /// Lists domains of others with the UUID or the name of a guest. While there is one, `create`
+    /// and `restore` of the guest answer `exists` (adr/0104).
+    ListStrangers "strangers" [agent, nova]: NoArgs => answer::Strangers;
+    /// Finds the guests of a name; several may have the same.
+    Find "find" [agent, nova]: Named => answer::Found;
+    /// Describes a guest.
+    Info "info" [agent, nova]: OfGuest => answer::Guest;
+    /// Stops a guest's processors; idempotent.
+    Pause "pause" [nova]: OfGuest => Done;
+    /// Ends a pause, also one by others; idempotent.
+    Unpause "unpause" [nova]: OfGuest => Done;
+    /// Returns the end of a guest's log, with control characters escaped.
+    ReadConsole "console" [nova]: Console => answer::Log;
+    /// Sets a guest's share of processor time, in Xen's units, until the guest ends (adr/0027).
+    SetCpu "cpu" [nova]: Share => Done;
+    /// Writes a guest's memory to a file and removes its domain and ports; kind `xen` of type
+    /// `pvh` only.
+    Save "save" [nova]: OfGuest => answer::Saved;
+    /// Brings a saved guest back, with its routers, counters and ports. After a failure it stays
+    /// `saved`.
+    Restore "restore" [nova]: OfGuest => answer::Restored;
+    /// Halts the routers of a guest for the client of this connection, which moves the guest to
+    /// another host. The routers run again if the connection or cosmosd ends.
+    MoveBegin "move-begin" [nova]: MoveSource => answer::Halted;
+    /// The other host has the guest: its routers stay halted, whatever happens to the connection.
+    MoveSettle "move-settle" [nova]: OfGuest => Done;
+    /// The guest does not move: its routers run again.
+    MoveCancel "move-cancel" [nova]: MoveSource => Done;
+    /// Makes a guest that comes from another host, as `create` does. cosmosd undoes it if the
+    /// connection or cosmosd ends before `move-arrive`.
+    MoveReceive "move-receive" [nova] large: Spec => answer::Created;
+    /// Completes a guest from another host and runs its routers.
+    MoveArrive "move-arrive" [nova] large: MoveTarget => Done;
+    /// Adds a piece of an image, for kinds of hosts with an image cache. Pieces come in order from
+    /// 0; repeated pieces are allowed.
+    AddImage "image-add" [nova] large: ImageAdd => answer::Taken;
+    /// Lists the images of the cache.
+    ListImages "image-list" [agent, nova]: NoArgs => answer::Images;
+    /// Removes an image from the cache; its guests run on; idempotent.
+    RemoveImage "image-remove" [nova]: OfImage => Done;
+    /// Removes the switch port of an interface; the guest keeps the interface; idempotent.
+    RemoveVif "vif-remove" [agent]: Place => Done;
+    /// Lists the switch ports of a guest with their counters; removed ones are left out.
+    ListVifs "vif-list" [agent, nova]: OfGuest => answer::GuestPorts;
+    /// Gives a running guest one more interface; kind `process` only (adr/0069). After an error
+    /// the guest is as before.
+    Plug "vif-plug" [nova] large: PlugVif => Done;
+    /// Takes an interface from a running guest.
+    Unplug "vif-unplug" [nova]: Place => Done;
+    /// Sets the link of an interface's switch port; idempotent.
+    SetVif "vif-set" [agent]: VifLink => Done;
+    /// As of valed: cosmosd passes it on and keeps nothing.
+    FilterPort "port-filter" [agent] large: PortFilter => Done;
+    /// As of valed: cosmosd passes it on and keeps nothing.
+    GuardPort "port-guard" [agent] large: PortGuard => Done;
+    /// As of valed: cosmosd passes it on and keeps nothing.
+    LimitPort "port-limit" [agent]: PortLimit => Done;
+    /// Leads a segment to an interface, to one VLAN, or to a VXLAN network, by the port
+    /// `u<segment>`. Other peers of the same network cost no frame (adr/0054).
+    SetUplink "uplink-set" [agent]: SegmentUplink => Done;
+    /// Removes the uplink of a segment; idempotent.
+    RemoveUplink "uplink-remove" [agent]: OfSegment => Done;
+    /// Lists the uplinks.
+    ListUplinks "uplink-list" [agent]: NoArgs => answer::Uplinks;
+    /// Makes an interface of the host a port of the switch. A port of this name goes first.
+    SetDevice "device-set" [agent]: HostDevice => Done;
+    /// Removes the port of a host's interface; idempotent.
+    RemoveDevice "device-remove" [agent]: PortId => Done;
+    /// Lists the ports of `device-set`.
+    ListDevices "device-list" [agent]: NoArgs => answer::Devices;
+    /// As of valed: cosmosd passes it on and keeps nothing.
+    SetChain "chain-set" [agent]: ChainSet => Done;
+    /// As of valed: cosmosd passes it on and keeps nothing.
+    RemoveChain "chain-remove" [agent]: ChainId => Done;
+    /// As of valed, for all switches.
+    ListChains "chain-list" [agent]: NoArgs => Chains;
+    /// Installs a configuration, once the guest has answered. The old router keeps running if the
+    /// new one does not start. An empty configuration removes the router.
+    InstallRouter "router-install" [agent, nova] large: Install => answer::Installed;
+    /// Resumes or halts a router.
+    RunRouter "router-run" [agent]: Run => Done;
+    /// Lists the installed routers of a guest.
+    ListRouters "router-list" [agent, nova]: OfGuest => answer::Routers;
+    /// Lists the handlers of a router.
+    ListHandlers "handler-list" [agent, nova]: OfRouter => answer::Handlers;
+    /// Reads a handler.
+    ReadHandler "handler-read" [agent, nova]: Read => answer::HandlerValue;
+    /// Reads several handlers, each for itself. All values together have at most 256 KiB; those
+    /// beyond get `too-long`.
+    ReadHandlers "handlers-read" [agent, nova]: Reads => answer::HandlerValues;
+    /// Applies all writes, or none.
+    WriteHandlers "handler-write" [agent, nova] large: Writes => answer::Applied;
+    /// Lists the verdicts of numbered changes. The guest takes no change up to `number` any more.
+    SettleChanges "change-settle" [agent]: UpTo => answer::Changes;
+    /// From the answer on, the connection carries only events.
+    Events "events" [agent, nova]: NoArgs => Done;
 }

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use control_socket::{
-    Access, ApiError, Limits, MAX_LINE, Peer, Roles, Server, Service, Stopper, Typed, Verb,
+    Access, ApiError, Limits, MAX_LINE, Peer, Roles, Server, Service, Size, Stopper, Typed, Verb,
 };
-use cosmos_proto::{ImageAdd, Install, MoveTarget, NoArgs, Spec, Writes};
+use cosmos_proto::{ImageAdd, Install, MoveTarget, NoArgs, Spec, Writes, verb};
 use serde_json::{Value, json};
 
 /// Counts what is allocated. A block that grows counts twice while it is copied, as it does with
@@ -54,17 +54,20 @@ impl Sink {
     }
 }
 
-const AGENT: Access = Access::Only(&["agent"]);
-
 impl Service for Sink {
     fn verbs() -> &'static [Verb<Self>] {
         const VERBS: &[Verb<Sink>] = &[
-            Verb::new("list", Access::Any, &Typed(Sink::take::<NoArgs>)),
-            Verb::new("move-arrive", AGENT, &Typed(Sink::take::<MoveTarget>)),
-            Verb::new("create", AGENT, &Typed(Sink::take::<Spec>)).large(),
-            Verb::new("router-install", AGENT, &Typed(Sink::take::<Install>)).large(),
-            Verb::new("handler-write", AGENT, &Typed(Sink::take::<Writes>)).large(),
-            Verb::new("image-add", AGENT, &Typed(Sink::take::<ImageAdd>)).large(),
+            Verb::of::<verb::List>(&Typed(Sink::take::<NoArgs>)),
+            Verb::new(
+                "move-arrive",
+                Access::Any,
+                Size::Small,
+                &Typed(Sink::take::<MoveTarget>),
+            ),
+            Verb::of::<verb::Create>(&Typed(Sink::take::<Spec>)),
+            Verb::of::<verb::InstallRouter>(&Typed(Sink::take::<Install>)),
+            Verb::of::<verb::WriteHandlers>(&Typed(Sink::take::<Writes>)),
+            Verb::of::<verb::AddImage>(&Typed(Sink::take::<ImageAdd>)),
         ];
         VERBS
     }
@@ -192,9 +195,9 @@ fn a_hostile_line_costs_little_more_than_its_bytes() {
 fn a_large_request_costs_less_than_three_times_its_bytes() {
     let _one = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
     let server = Running::new("request");
-    let rest = "\"config_name\":\"c\",\"timeout_ms\":1}";
-    let args = format!("{{{UUID},\"rid\":0,\"config\":\"@\",{rest}");
-    let line = line("router-install", &args, "x");
+    let sum = "0".repeat(64);
+    let args = format!("{{\"sha256\":\"{sum}\",\"size\":1,\"offset\":0,\"data\":\"@\"}}");
+    let line = line("image-add", &args, "x");
     let peak = server.peak(|| assert_eq!(server.code(&line), "ok"));
     assert!(peak < 3 * MAX_LINE, "{peak} bytes");
 }

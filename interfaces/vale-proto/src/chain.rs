@@ -301,6 +301,7 @@ pub struct ChainId {
 /// Arguments of `chain-list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainList {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<SwitchName>,
@@ -308,6 +309,7 @@ pub struct ChainList {
 
 /// Answer of `chain-list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Chains {
     pub chains: Vec<ChainInfo>,
 }
@@ -358,7 +360,7 @@ mod tests {
         for (key, value) in change.as_object().unwrap() {
             args[key] = value.clone();
         }
-        let set: ChainSet = serde_json::from_value(args).map_err(|e| e.to_string())?;
+        let set: ChainSet = control_socket::typed(&args.to_string())?;
         set.check()
     }
 

@@ -82,7 +82,7 @@ mod tests {
             for (key, value) in change.as_object().unwrap() {
                 args[key] = value.clone();
             }
-            let device: HostDevice = serde_json::from_value(args).map_err(|e| e.to_string())?;
+            let device: HostDevice = control_socket::typed(&args.to_string())?;
             device.port_add()
         };
         let add = port_of(json!({})).unwrap();

@@ -71,7 +71,7 @@ fn rules<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Vec<Rule>>, D::Er
     #[derive(Deserialize)]
     struct Bounded(#[serde(deserialize_with = "bounded")] Vec<Rule>);
     fn bounded<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Rule>, D::Error> {
-        control_socket::at_most(input, "rules", MAX_RULES)
+        control_socket::at_most(input, MAX_RULES)
     }
     Option::<Bounded>::deserialize(input).map(|found| found.map(|b| b.0))
 }

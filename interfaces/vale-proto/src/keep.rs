@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Arguments and answers of the verbs about what valed keeps for its next start.
+use control_socket::typed_at;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
 
 use crate::{
     ChainId, ChainSet, MirrorId, MirrorSet, OffloadEnable, OffloadId, OffloadSet, PortAdd,
@@ -11,13 +14,14 @@ use crate::{
 pub const MAX_KEPT: usize = 1024;
 
 /// Arguments of `keep`: an operator's request. valed carries it out, and repeats it when it starts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(
     tag = "verb",
     content = "args",
     rename_all = "kebab-case",
     deny_unknown_fields
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Keep {
     PortAdd(Box<PortAdd>),
     PortRemove(PortId),
@@ -34,8 +38,66 @@ pub enum Keep {
     ChainRemove(ChainId),
 }
 
+const VERBS: &[&str] = &[
+    "port-add",
+    "port-remove",
+    "port-set",
+    "port-limit",
+    "port-filter",
+    "segment-limit",
+    "offload-set",
+    "offload-remove",
+    "offload-enable",
+    "mirror-set",
+    "mirror-remove",
+    "chain-set",
+    "chain-remove",
+];
+
+/// Its arguments stay text until the verb is known, so an error names the place in them.
+impl<'de> Deserialize<'de> for Keep {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Request {
+            verb: String,
+            args: Box<RawValue>,
+        }
+        let Request { verb, args } = Request::deserialize(input)?;
+        if !VERBS.contains(&&*verb) {
+            return Err(D::Error::unknown_variant(&verb, VERBS));
+        }
+        Self::of(&verb, args.get()).map_err(D::Error::custom)
+    }
+}
+
+impl Keep {
+    fn of(verb: &str, args: &str) -> Result<Self, String> {
+        fn read<A: DeserializeOwned>(args: &str) -> Result<A, String> {
+            typed_at("args", args)
+        }
+        Ok(match verb {
+            "port-add" => Self::PortAdd(read(args)?),
+            "port-remove" => Self::PortRemove(read(args)?),
+            "port-set" => Self::PortSet(read(args)?),
+            "port-limit" => Self::PortLimit(read(args)?),
+            "port-filter" => Self::PortFilter(read(args)?),
+            "segment-limit" => Self::SegmentLimit(read(args)?),
+            "offload-set" => Self::OffloadSet(read(args)?),
+            "offload-remove" => Self::OffloadRemove(read(args)?),
+            "offload-enable" => Self::OffloadEnable(read(args)?),
+            "mirror-set" => Self::MirrorSet(read(args)?),
+            "mirror-remove" => Self::MirrorRemove(read(args)?),
+            "chain-set" => Self::ChainSet(read(args)?),
+            "chain-remove" => Self::ChainRemove(read(args)?),
+            other => return Err(format!("verb: {other:.40?} cannot be kept")),
+        })
+    }
+}
+
 /// Answer of `keep`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeepAnswer {
     /// Why the request is in force, but will not be repeated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +106,7 @@ pub struct KeepAnswer {
 
 /// A kept request as `kept-list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeptInfo {
     pub request: Keep,
     /// Why it is not in force; valed tries it again.
@@ -53,6 +116,7 @@ pub struct KeptInfo {
 
 /// Answer of `kept-list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeptList {
     pub kept: Vec<KeptInfo>,
     /// The fault of the file of kept requests.
@@ -63,6 +127,7 @@ pub struct KeptList {
 /// The file of kept requests.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct KeptFile {
     pub version: u32,
     #[serde(deserialize_with = "kept")]
@@ -73,7 +138,7 @@ pub struct KeptFile {
 pub const KEPT_VERSION: u32 = 1;
 
 fn kept<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Keep>, D::Error> {
-    control_socket::at_most(input, "kept", MAX_KEPT)
+    control_socket::at_most(input, MAX_KEPT)
 }
 
 #[cfg(test)]
@@ -83,7 +148,7 @@ mod tests {
     use super::*;
 
     fn read(value: Value) -> Result<Keep, String> {
-        serde_json::from_str(&value.to_string()).map_err(|e| e.to_string())
+        control_socket::typed(&value.to_string())
     }
 
     #[test]
@@ -99,7 +164,7 @@ mod tests {
             (json!({"verb": "port-remove"}), "args"),
             (
                 json!({"verb": "port-remove", "args": {"switch": "vale0", "port": "A"}}),
-                "port",
+                "args.port: expected",
             ),
             (
                 json!({"verb": "port-remove", "args": id, "more": 1}),
@@ -116,7 +181,7 @@ mod tests {
         let file = |count| {
             let one = json!({"verb": "port-remove", "args": {"switch": "vale0", "port": "a"}});
             let file = json!({"version": 1, "kept": vec![one; count]});
-            serde_json::from_str::<KeptFile>(&file.to_string()).map_err(|e| e.to_string())
+            control_socket::typed::<KeptFile>(&file.to_string())
         };
         assert_eq!(file(MAX_KEPT).unwrap().kept.len(), MAX_KEPT);
         let error = file(MAX_KEPT + 1).unwrap_err();

@@ -21,6 +21,7 @@ mod port;
 mod silent;
 mod trace;
 mod uplink;
+pub mod verb;
 mod vxlan;
 mod worker;
 

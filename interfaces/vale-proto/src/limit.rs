@@ -48,6 +48,7 @@ pub struct PortLimit {
 /// its ports together, tx those to its ports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentLimit {
     pub switch: SwitchName,
     pub segment: u32,
@@ -68,6 +69,7 @@ impl SegmentLimit {
 /// Arguments of `segment-list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SegmentList {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<SwitchName>,
@@ -75,6 +77,7 @@ pub struct SegmentList {
 
 /// Answer of `segment-list`: the segments with limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Segments {
     pub segments: Vec<SegmentLimit>,
 }

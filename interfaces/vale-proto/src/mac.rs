@@ -39,7 +39,13 @@ impl FromStr for Mac {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("mac: expected six octets like 02:00:00:00:00:01, got {text:.40?}");
+        Self::read(text).map_err(|e| format!("mac: {e}"))
+    }
+}
+
+impl Mac {
+    fn read(text: &str) -> Result<Self, String> {
+        let wrong = || format!("expected six octets like 02:00:00:00:00:01, got {text:.40?}");
         let mut octets = [0; 6];
         let mut parts = text.split(':');
         for octet in &mut octets {
@@ -62,7 +68,7 @@ impl TryFrom<String> for Mac {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
+        Self::read(&text)
     }
 }
 

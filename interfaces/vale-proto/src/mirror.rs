@@ -101,12 +101,14 @@ pub struct MirrorList {
 
 /// Answer of `mirror-list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mirrors {
     pub mirrors: Vec<MirrorInfo>,
 }
 
 /// A mirror as `mirror-list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MirrorInfo {
     #[serde(flatten)]
     pub set: MirrorSet,
@@ -116,6 +118,7 @@ pub struct MirrorInfo {
 /// Copies of a mirror.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MirrorCounters {
     /// Copies that the target got.
     pub packets: u64,
@@ -137,7 +140,7 @@ mod tests {
         let check = |mut args: Value| {
             args["switch"] = json!("vale0");
             args["mirror"] = json!("m");
-            let set: Result<MirrorSet, _> = serde_json::from_value(args);
+            let set: Result<MirrorSet, _> = control_socket::typed(&args.to_string());
             set.map_err(|e| e.to_string()).and_then(|set| set.check())
         };
         for good in [
@@ -158,7 +161,7 @@ mod tests {
             (json!({"port": "a", "to_port": "a"}), "to_port"),
             (json!({"segment": 0, "to_port": "a"}), "segment: 0"),
             (json!({"segment": 1, "side": "rx", "to_port": "a"}), "side"),
-            (json!({"port": "a", "to_file": "../x"}), "mirror"),
+            (json!({"port": "a", "to_file": "../x"}), "to_file: expected"),
             (
                 json!({"port": "a", "to_port": "b", "packets_per_s": 0}),
                 "packets_per_s: 0",

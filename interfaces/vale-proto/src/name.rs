@@ -23,10 +23,8 @@ macro_rules! checked_name {
             type Err = String;
 
             fn from_str(text: &str) -> Result<Self, String> {
-                let valid: fn(&str) -> bool = $valid;
-                if valid(text) { Ok(Self(text.to_owned())) } else {
-                    Err(format!(concat!($what, ": expected ", $form, ", got {:.40?}"), text))
-                }
+                let name = Self::try_from(text.to_owned());
+                name.map_err(|e| format!(concat!($what, ": {}"), e))
             }
         }
 
@@ -34,7 +32,11 @@ macro_rules! checked_name {
             type Error = String;
 
             fn try_from(text: String) -> Result<Self, String> {
-                text.parse()
+                let valid: fn(&str) -> bool = $valid;
+                match valid(&text) {
+                    true => Ok(Self(text)),
+                    false => Err(format!(concat!("expected ", $form, ", got {:.40?}"), text)),
+                }
             }
         }
 

@@ -10,6 +10,7 @@ use crate::{PortName, SwitchName};
 /// The author of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Owner {
     /// Judges first.
     Operator,
@@ -19,6 +20,11 @@ pub enum Owner {
 /// A rule, which is text on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(with = "String")
+)]
 pub struct OffloadRule(pub Rule);
 
 impl TryFrom<String> for OffloadRule {
@@ -46,6 +52,7 @@ impl From<OffloadRule> for String {
 /// Arguments of `offload-set`, which replaces the table of an owner at a port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OffloadSet {
     pub switch: SwitchName,
     pub port: PortName,
@@ -58,12 +65,13 @@ pub struct OffloadSet {
 }
 
 fn rules<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<OffloadRule>, D::Error> {
-    control_socket::at_most(input, "rules", MAX_RULES)
+    control_socket::at_most(input, MAX_RULES)
 }
 
 /// Arguments of `offload-remove`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OffloadId {
     pub switch: SwitchName,
     pub port: PortName,
@@ -74,6 +82,7 @@ pub struct OffloadId {
 /// one that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OffloadEnable {
     pub switch: SwitchName,
     pub port: PortName,
@@ -84,6 +93,7 @@ pub struct OffloadEnable {
 /// Arguments of `offload-list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OffloadList {
     #[serde(default)]
     pub switch: Option<SwitchName>,
@@ -91,6 +101,7 @@ pub struct OffloadList {
 
 /// A rule and the packets that it decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleHits {
     pub rule: OffloadRule,
     pub hits: u64,
@@ -98,6 +109,7 @@ pub struct RuleHits {
 
 /// A table as `offload-list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OffloadInfo {
     pub switch: SwitchName,
     pub port: PortName,
@@ -111,6 +123,7 @@ pub struct OffloadInfo {
 
 /// Answer of `offload-list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Offloads {
     pub offloads: Vec<OffloadInfo>,
 }
@@ -118,6 +131,7 @@ pub struct Offloads {
 /// Answer of `offload-set` and `offload-remove`: the table that ended, with its last hits, and the one
 /// that began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OffloadChange {
     pub before: Option<OffloadInfo>,
     pub now: Option<OffloadInfo>,

@@ -24,7 +24,7 @@ pub struct Path {
 }
 
 fn hosts<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<IpAddr>, D::Error> {
-    control_socket::at_most(input, "path.hosts", MAX_HOSTS)
+    control_socket::at_most(input, MAX_HOSTS)
 }
 
 impl Path {

@@ -10,6 +10,7 @@ pub const MAX_PLAY_RATE: u64 = 10_000_000;
 /// Files in valed's `capture_dir`, whose names get `.pcap`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pcap {
     /// The port plays this file into the switch.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +56,7 @@ mod tests {
     #[test]
     fn a_port_plays_or_writes_a_file_of_its_directory() {
         let check = |args: Value| {
-            let pcap: Result<Pcap, _> = serde_json::from_value(args);
+            let pcap: Result<Pcap, _> = control_socket::typed(&args.to_string());
             pcap.map_err(|e| e.to_string()).and_then(|p| p.check())
         };
         let good = json!({"read": "in", "packets_per_s": MAX_PLAY_RATE, "repeat": true});
@@ -73,9 +74,9 @@ mod tests {
                 json!({"read": "in", "packets_per_s": MAX_PLAY_RATE + 1}),
                 "packets_per_s",
             ),
-            (json!({"read": "../in"}), "file"),
-            (json!({"write": ""}), "file"),
-            (json!({"write": "a".repeat(37)}), "file"),
+            (json!({"read": "../in"}), "read: expected"),
+            (json!({"write": ""}), "write: expected"),
+            (json!({"write": "a".repeat(37)}), "write: expected"),
         ] {
             let error = check(wrong.clone()).unwrap_err();
             assert!(error.contains(field), "{wrong}: {error}");

@@ -17,6 +17,7 @@ const DOMID_RESERVED: u16 = 0x7ff0;
 /// The kind of a port's far end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
     /// Rings in a memfd, for a guest that is a process.
     Process,
@@ -39,6 +40,7 @@ pub enum Kind {
 /// A vif of a Xen guest: the device `vale/<devid>` of a domain, or `vif/<devid>` with `netback`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestVif {
     pub domid: u16,
     pub devid: u32,
@@ -86,6 +88,7 @@ impl FromStr for Allowed {
 /// Arguments of `port-add`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortAdd {
     pub switch: SwitchName,
     pub port: PortName,
@@ -146,7 +149,7 @@ pub struct PortAdd {
 
 /// Reads a port's list of allowed addresses, of [`MAX_ALLOWED`] at most.
 pub fn allowed<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Allowed>, D::Error> {
-    control_socket::at_most(input, "allowed", MAX_ALLOWED)
+    control_socket::at_most(input, MAX_ALLOWED)
 }
 
 fn yes() -> bool {
@@ -303,7 +306,8 @@ impl PortAdd {
             || !name.bytes().all(valid)
             || name.bytes().all(|b| b == b'.')
         {
-            return Err(format!("ifname: {name:.40?} is not an interface name"));
+            let name = control_socket::quoted(name);
+            return Err(format!("ifname: {name} is not an interface name"));
         }
         Ok(())
     }
@@ -334,6 +338,7 @@ impl FromStr for PortId {
 /// Arguments of `port-set`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortSet {
     pub switch: SwitchName,
     pub port: PortName,
@@ -388,6 +393,7 @@ fn check_security(
 /// Arguments of `port-list`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortList {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switch: Option<SwitchName>,
@@ -395,12 +401,14 @@ pub struct PortList {
 
 /// Answer of `port-list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ports {
     pub ports: Vec<PortInfo>,
 }
 
 /// A port as `port-list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortInfo {
     pub switch: SwitchName,
     pub port: PortName,
@@ -431,6 +439,7 @@ pub struct PortInfo {
 
 /// The filter of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilterInfo {
     pub ingress_rules: usize,
     pub egress_rules: usize,
@@ -543,7 +552,7 @@ mod tests {
         for (key, value) in change.as_object().unwrap() {
             args[key] = value.clone();
         }
-        let add: PortAdd = serde_json::from_value(args).map_err(|e| e.to_string())?;
+        let add: PortAdd = control_socket::typed(&args.to_string())?;
         add.check().map(|()| add)
     }
 

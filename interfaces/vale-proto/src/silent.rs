@@ -8,6 +8,7 @@ use crate::port::{check_domain, check_slots, default_slots};
 /// Arguments of `silent-add`: valed connects to the device `vale/<devid>` of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SilentAdd {
     pub domid: u16,
     pub devid: u32,
@@ -27,12 +28,14 @@ impl SilentAdd {
 /// Arguments of `silent-remove`: valed leaves all silent vifs of a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SilentRemove {
     pub domid: u16,
 }
 
 /// A silent vif.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SilentVif {
     pub domid: u16,
     pub devid: u32,
@@ -42,6 +45,7 @@ pub struct SilentVif {
 
 /// Answer of `silent-list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SilentVifs {
     pub vifs: Vec<SilentVif>,
 }

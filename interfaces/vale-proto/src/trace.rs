@@ -47,6 +47,7 @@ impl PortTrace {
 
 /// Answer of `port-trace`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trace {
     /// The stages in their order. A stage that drops ends the way, apart from the ways to other
     /// ports.
@@ -57,6 +58,7 @@ pub struct Trace {
 
 /// A stage of the switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stage {
     pub stage: StageKind,
     /// The port whose stage this is.
@@ -75,6 +77,7 @@ pub struct Stage {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum StageKind {
     /// The link, and port security.
     Guard,

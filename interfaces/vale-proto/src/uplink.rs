@@ -85,6 +85,7 @@ impl SegmentUplink {
 /// Arguments of `port-peers`, which replaces the peers of a port of kind `vxlan`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortPeers {
     pub switch: SwitchName,
     pub port: PortName,
@@ -109,7 +110,7 @@ mod tests {
 
     fn port_of(uplink: Value) -> Result<PortAdd, String> {
         let args = json!({"switch": "vale0", "segment": 4197, "uplink": uplink});
-        let set: SegmentUplink = serde_json::from_value(args).map_err(|e| e.to_string())?;
+        let set: SegmentUplink = control_socket::typed(&args.to_string())?;
         set.port_add()
     }
 

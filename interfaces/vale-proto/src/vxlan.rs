@@ -26,7 +26,7 @@ pub struct Vxlan {
 
 /// Reads a list of peers, of [`MAX_PEERS`] at most.
 pub fn peers<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<IpAddr>, D::Error> {
-    control_socket::at_most(input, "peers", MAX_PEERS)
+    control_socket::at_most(input, MAX_PEERS)
 }
 
 impl Vxlan {
@@ -74,7 +74,7 @@ mod tests {
             for (key, value) in change.as_object().unwrap() {
                 args[key] = value.clone();
             }
-            let vxlan: Result<Vxlan, _> = serde_json::from_value(args);
+            let vxlan: Result<Vxlan, _> = control_socket::typed(&args.to_string());
             vxlan.map_err(|e| e.to_string()).and_then(|v| v.check())
         };
         assert_eq!(check(json!({})), Ok(()));

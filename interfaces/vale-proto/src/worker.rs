@@ -7,6 +7,7 @@ use crate::{PortId, PortName, SwitchName};
 /// Arguments of `port-move`: another worker gets the port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PortMove {
     pub switch: SwitchName,
     pub port: PortName,
@@ -24,6 +25,7 @@ impl PortMove {
 
 /// A worker and its work since valed started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerInfo {
     pub worker: usize,
     /// Milliseconds of rounds that moved frames.
@@ -37,6 +39,7 @@ pub struct WorkerInfo {
 
 /// Answer of `worker-list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workers {
     pub workers: Vec<WorkerInfo>,
 }

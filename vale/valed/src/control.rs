@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs of the control socket.
 mod chain;
+#[cfg(test)]
+mod golden;
 pub mod keep;
 mod mirror;
 mod offload;
@@ -12,10 +14,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use control_socket::{Access, ApiError, Json, Peer, Reply, Service, Typed, TypedWithFds, Verb};
+use control_socket::{ApiError, Done, NoArgs, Peer, Service, Signature, Typed, TypedWithFds, Verb};
 use log::info;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use vale_proto::verb::{self, Version};
 use vale_proto::{
     Kind, PipeName, PortAdd, PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortList,
     PortPeers, PortSet, PortTrace, Ports, Trace, Vxlan,
@@ -50,54 +51,57 @@ impl Service for Control {
     }
 }
 
-const CHANGE: Access = Access::Only(&[TOOLSTACK]);
-/// Lists name tenants' ports, addresses and rules.
-const SHOW: Access = Access::Only(&[TOOLSTACK]);
-/// Only the operator: a mirror shows the frames of one project to another, and a kept request stays.
-const OPERATE: Access = Access::Only(&[]);
 const VERBS: &[Verb<Control>] = &[
-    Verb::new("hello", Access::Any, &Typed(Control::hello)),
-    Verb::new("port-add", CHANGE, &TypedWithFds(Control::add_port)),
-    Verb::new("port-remove", CHANGE, &Typed(Control::remove_port)),
-    Verb::new("silent-add", CHANGE, &Typed(Control::silent_add)),
-    Verb::new("silent-remove", CHANGE, &Typed(Control::silent_remove)),
-    Verb::new("silent-list", SHOW, &Typed(Control::silent_list)).listing(),
-    Verb::new("port-set", CHANGE, &Typed(Control::port_set)),
-    Verb::new("port-guard", CHANGE, &Typed(Control::port_guard)).large(),
-    Verb::new("port-peers", CHANGE, &Typed(Control::port_peers)),
-    Verb::new("port-list", SHOW, &Typed(Control::port_list)).listing(),
-    Verb::new("port-limit", CHANGE, &Typed(Control::port_limit)),
-    Verb::new("segment-limit", CHANGE, &Typed(Control::segment_limit)),
-    Verb::new("segment-list", SHOW, &Typed(Control::segment_list)).listing(),
-    Verb::new("port-filter", CHANGE, &Typed(Control::port_filter)).large(),
-    Verb::new("offload-set", CHANGE, &Typed(Control::set_offload)),
-    Verb::new("offload-remove", CHANGE, &Typed(Control::offload_remove)),
-    Verb::new("offload-enable", CHANGE, &Typed(Control::offload_enable)),
-    Verb::new("offload-list", SHOW, &Typed(Control::offload_list)).listing(),
-    Verb::new("port-trace", CHANGE, &Typed(Control::port_trace)),
-    Verb::new("port-move", CHANGE, &Typed(Control::port_move)),
-    Verb::new("worker-list", SHOW, &Typed(Control::worker_list)).listing(),
-    Verb::new("chain-set", CHANGE, &Typed(Control::chain_set)),
-    Verb::new("chain-remove", CHANGE, &Typed(Control::chain_remove)),
-    Verb::new("chain-list", SHOW, &Typed(Control::chain_list)).listing(),
-    Verb::new("mirror-set", OPERATE, &Typed(Control::mirror_set)),
-    Verb::new("mirror-remove", OPERATE, &Typed(Control::mirror_remove)),
-    Verb::new("mirror-list", SHOW, &Typed(Control::mirror_list)).listing(),
-    Verb::new("keep", OPERATE, &Typed(Control::keep)).large(),
-    Verb::new("kept-list", SHOW, &Typed(Control::kept_list)).listing(),
+    of::<verb::Hello>(&Typed(Control::hello)),
+    Verb::of::<verb::AddPort>(&TypedWithFds(Control::add_port)),
+    of::<verb::RemovePort>(&Typed(Control::remove_port)),
+    of::<verb::AddSilent>(&Typed(Control::silent_add)),
+    of::<verb::RemoveSilent>(&Typed(Control::silent_remove)),
+    of::<verb::ListSilent>(&Typed(Control::silent_list)),
+    of::<verb::SetPort>(&Typed(Control::port_set)),
+    of::<verb::GuardPort>(&Typed(Control::port_guard)),
+    of::<verb::SetPeers>(&Typed(Control::port_peers)),
+    of::<verb::ListPorts>(&Typed(Control::port_list)),
+    of::<verb::LimitPort>(&Typed(Control::port_limit)),
+    of::<verb::LimitSegment>(&Typed(Control::segment_limit)),
+    of::<verb::ListSegments>(&Typed(Control::segment_list)),
+    of::<verb::FilterPort>(&Typed(Control::port_filter)),
+    of::<verb::SetOffload>(&Typed(Control::set_offload)),
+    of::<verb::RemoveOffload>(&Typed(Control::offload_remove)),
+    of::<verb::EnableOffload>(&Typed(Control::offload_enable)),
+    of::<verb::ListOffloads>(&Typed(Control::offload_list)),
+    of::<verb::TracePort>(&Typed(Control::port_trace)),
+    of::<verb::MovePort>(&Typed(Control::port_move)),
+    of::<verb::ListWorkers>(&Typed(Control::worker_list)),
+    of::<verb::SetChain>(&Typed(Control::chain_set)),
+    of::<verb::RemoveChain>(&Typed(Control::chain_remove)),
+    of::<verb::ListChains>(&Typed(Control::chain_list)),
+    of::<verb::SetMirror>(&Typed(Control::mirror_set)),
+    of::<verb::RemoveMirror>(&Typed(Control::mirror_remove)),
+    of::<verb::ListMirrors>(&Typed(Control::mirror_list)),
+    of::<verb::KeepRequest>(&Typed(Control::keep)),
+    of::<verb::ListKept>(&Typed(Control::kept_list)),
 ];
 
-/// The arguments of a verb that has none.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NoArgs {}
+/// The entry of a verb: the compiler holds its function to the verb's types.
+const fn of<V: Signature>(
+    call: &'static Typed<Control, V::Args, V::Answer, ApiError>,
+) -> Verb<Control> {
+    Verb::of::<V>(call)
+}
 
 impl Control {
-    fn hello(&self, _: &Peer, _: NoArgs) -> Result<Value, ApiError> {
-        Ok(json!({"version": env!("CARGO_PKG_VERSION")}))
+    fn hello(&self, _: &Peer, _: NoArgs) -> Result<Version, ApiError> {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(Version { version })
     }
 
-    fn port_add(&self, peer: &Peer, add: PortAdd, fds: Vec<OwnedFd>) -> Result<Reply, ApiError> {
+    fn port_add(
+        &self,
+        peer: &Peer,
+        add: PortAdd,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(Done, Vec<OwnedFd>), ApiError> {
         add.check()
             .map_err(|e| ApiError::bad_request(format!("port-add: {e}")))?;
         if add.kind == Kind::Xen && self.xen.is_none() {
@@ -127,7 +131,7 @@ impl Control {
             "{switch}:{port}: added by uid {}, {kind:?} in segment {segment}",
             peer.uid
         );
-        Ok(Reply::WithFds(json!({}), fds))
+        Ok((Done {}, fds))
     }
 
     /// Lets the Xen thread follow the frontend of a port.
@@ -146,16 +150,16 @@ impl Control {
         Err(ApiError::new("internal", "the Xen store is lost"))
     }
 
-    fn port_remove(&self, peer: &Peer, id: PortId) -> Result<Reply, ApiError> {
+    fn port_remove(&self, peer: &Peer, id: PortId) -> Result<Done, ApiError> {
         self.forwarder.remove(&id).ok_or_else(stopped)?;
         info!("{}:{}: removed by uid {}", id.switch, id.port, peer.uid);
         if let Some(xen) = &self.xen {
             xen.remove(id);
         }
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
-    fn port_set(&self, _: &Peer, set: PortSet) -> Result<Reply, ApiError> {
+    fn port_set(&self, _: &Peer, set: PortSet) -> Result<Done, ApiError> {
         let PortSet {
             switch,
             port,
@@ -165,7 +169,7 @@ impl Control {
         done_at(&id, self.forwarder.set_link(&id, link_up))
     }
 
-    fn port_peers(&self, peer: &Peer, peers: PortPeers) -> Result<Reply, ApiError> {
+    fn port_peers(&self, peer: &Peer, peers: PortPeers) -> Result<Done, ApiError> {
         let id = peers.id();
         let vxlan = self.vxlan_of(&id)?;
         let checked = Vxlan {
@@ -179,7 +183,7 @@ impl Control {
         done_at(&id, self.forwarder.set_peers(peers))
     }
 
-    fn port_guard(&self, _: &Peer, set: PortGuard) -> Result<Reply, ApiError> {
+    fn port_guard(&self, _: &Peer, set: PortGuard) -> Result<Done, ApiError> {
         let id = PortId {
             switch: set.switch.clone(),
             port: set.port.clone(),
@@ -208,7 +212,7 @@ impl Control {
         })
     }
 
-    fn port_limit(&self, _: &Peer, limit: PortLimit) -> Result<Reply, ApiError> {
+    fn port_limit(&self, _: &Peer, limit: PortLimit) -> Result<Done, ApiError> {
         let named = |e| ApiError::bad_request(format!("port-limit: {e}"));
         limit.limits.check().map_err(named)?;
         let found = self.forwarder.set_limits(&limit);
@@ -216,7 +220,7 @@ impl Control {
         done_at(&PortId { switch, port }, found)
     }
 
-    fn port_filter(&self, _: &Peer, filter: PortFilter) -> Result<Reply, ApiError> {
+    fn port_filter(&self, _: &Peer, filter: PortFilter) -> Result<Done, ApiError> {
         let named = |e| ApiError::bad_request(format!("port-filter: {e}"));
         filter.check().map_err(named)?;
         let PortFilter {
@@ -229,31 +233,26 @@ impl Control {
         done_at(&id, self.forwarder.set_filter(&id, filter))
     }
 
-    fn port_trace(&self, _: &Peer, trace: PortTrace) -> Result<Json<Trace>, ApiError> {
+    fn port_trace(&self, _: &Peer, trace: PortTrace) -> Result<Trace, ApiError> {
         let named = |e| ApiError::bad_request(format!("port-trace: {e}"));
         let frame = trace.bytes().map_err(named)?;
         let PortTrace { switch, port, .. } = trace;
         let id = PortId { switch, port };
         let found = self.forwarder.trace(&id, frame);
-        found
-            .ok_or_else(stopped)?
-            .map(Json)
-            .ok_or_else(|| no_such_port(&id))
+        found.ok_or_else(stopped)?.ok_or_else(|| no_such_port(&id))
     }
 
-    fn port_list(&self, _: &Peer, list: PortList) -> Result<Reply, ApiError> {
+    fn port_list(&self, _: &Peer, list: PortList) -> Result<Ports, ApiError> {
         let ports = self.forwarder.ports(list.switch.as_ref());
         let ports = ports.ok_or_else(stopped)?;
-        let answer = serde_json::to_value(Ports { ports })
-            .map_err(|e| ApiError::new("internal", e.to_string()))?;
-        Ok(answer.into())
+        Ok(Ports { ports })
     }
 }
 
 /// The answer of a verb that changes a port: `found` is false if there is none.
-fn done_at(port: &PortId, found: Option<bool>) -> Result<Reply, ApiError> {
+fn done_at(port: &PortId, found: Option<bool>) -> Result<Done, ApiError> {
     match found {
-        Some(true) => Ok(json!({}).into()),
+        Some(true) => Ok(Done {}),
         Some(false) => Err(no_such_port(port)),
         None => Err(stopped()),
     }
@@ -362,6 +361,7 @@ fn add_error(add: &PortAdd, failure: AddFailure) -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
     fn peer(roles: &[&str]) -> Peer {
         Peer {
@@ -374,9 +374,35 @@ mod tests {
 
     /// The code of a call without arguments that `peer` may not make.
     fn refusal(peer: &Peer, verb: &str) -> Option<String> {
-        let line = json!({"v": 1, "id": 1, "verb": verb, "args": {}}).to_string();
+        refused(peer, verb, &json!({})).map(|error| error.code)
+    }
+
+    fn refused(peer: &Peer, verb: &str, args: &Value) -> Option<ApiError> {
+        let line = json!({"v": 1, "id": 1, "verb": verb, "args": args}).to_string();
         let (_, work) = control_socket::prepare::<Control>(peer, line.as_bytes());
-        work.err().map(|error| error.code.to_string())
+        work.err()
+    }
+
+    #[test]
+    fn the_table_has_every_verb_of_the_contract() {
+        let mut bound: Vec<_> = VERBS.iter().map(|verb| verb.name).collect();
+        let mut named = verb::NAMES.to_vec();
+        bound.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(bound, named);
+    }
+
+    #[test]
+    fn every_verb_refuses_what_it_does_not_know() {
+        let operator = peer(&[control_socket::OPERATOR]);
+        for name in verb::NAMES {
+            for args in [json!({"nonsense": 1}), json!([]), json!(7)] {
+                let error = refused(&operator, name, &args);
+                let error = error.unwrap_or_else(|| panic!("{name} {args}"));
+                assert_eq!(error.code, "bad-request", "{name} {args}");
+                assert!(error.message.starts_with(&format!("{name}: ")), "{error}");
+            }
+        }
     }
 
     #[test]

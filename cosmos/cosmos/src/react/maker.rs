@@ -15,7 +15,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use vale_proto::{Allowed, PortName, SwitchName};
 
 use super::frame;
-use crate::commands::{Result, Session, failed, usage};
+use crate::commands::{Result, Session, checked, failed, usage};
 use crate::{Format, create, vif};
 
 /// Guests that are made at a time; a host builds more than these no faster.
@@ -72,10 +72,13 @@ impl Template {
         let uuid = Uuid::try_from(create::random_uuid()?).map_err(usage)?;
         let vifs = vif::parse_all(&self.vifs, &uuid).map_err(usage)?;
         let mut spec = Spec {
-            name: self.name(address),
+            name: checked("name", self.name(address))?,
             vifs: vifs.ports,
             nics: vifs.nics,
-            config: format!("{}{}", variables(address), self.spec.config),
+            config: checked(
+                "config",
+                format!("{}{}", variables(address), self.spec.config),
+            )?,
             uuid,
             ..self.spec.clone()
         };

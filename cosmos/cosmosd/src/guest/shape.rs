@@ -33,7 +33,8 @@ impl Shape {
 
     /// None if no guest of this shape can become the requested one.
     pub fn distance(&self, spec: &Spec) -> Option<Distance> {
-        let is_like = self.image_sha256 == spec.image_sha256 && self.memory_mib == spec.memory_mib;
+        let is_like =
+            self.image_sha256 == spec.image_sha256 && self.memory_mib == spec.memory_mib.get();
         if !is_like || self.is_at_odds(spec) {
             return None;
         }
@@ -63,7 +64,7 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{nic, spec, vif};
+    use crate::testing::{good, nic, spec, vif};
 
     /// The vifs to be made and those to spare, of a guest with silent vifs of switch and netback.
     fn distance(vifs: u32, nics: u32, spec: &Spec) -> Option<(usize, usize)> {
@@ -107,7 +108,7 @@ mod tests {
         assert_eq!(distance(0, 0, &other), Some((2, 0)));
         assert_eq!(distance(1, 0, &other), None);
         other = asked(&[]);
-        other.memory_mib = 9;
+        other.memory_mib = good(9);
         assert_eq!(distance(0, 0, &other), None);
     }
 

@@ -57,7 +57,7 @@ impl Table {
     pub fn admit(&self, spec: &Spec, created_s: u64, old: Option<&Guest>) -> Result<Arc<Guest>> {
         let mut inner = self.lock();
         inner.check_new(spec, old)?;
-        inner.check_room(spec.memory_mib, uuid_of(old), self.capacity)?;
+        inner.check_room(spec.memory_mib.get(), uuid_of(old), self.capacity)?;
         let domain = domain_of(spec, inner.next_domid(&self.is_used)?, spec.uuid.clone());
         Ok(inner.enter(domain, &spec.config_name, created_s, None))
     }
@@ -70,8 +70,8 @@ impl Table {
     pub fn preview(&self, spec: &Spec, old: &Guest) -> Result<Guest> {
         let inner = self.lock();
         inner.check_new(spec, Some(old))?;
-        inner.check_room(spec.memory_mib, uuid_of(Some(old)), self.capacity)?;
-        old.hold_memory(spec.memory_mib);
+        inner.check_room(spec.memory_mib.get(), uuid_of(Some(old)), self.capacity)?;
+        old.hold_memory(spec.memory_mib.get());
         let domain = domain_of(spec, old.domain.domid, spec.uuid.clone());
         let status = status_of(&spec.config_name, None);
         Ok(Guest::new(domain, old.created_s, status))
@@ -238,8 +238,8 @@ fn domain_of(spec: &Spec, domid: u16, handle: Uuid) -> Domain {
         domid,
         uuid: spec.uuid.clone(),
         handle,
-        name: spec.name.clone(),
-        memory_mib: spec.memory_mib,
+        name: spec.name.to_string(),
+        memory_mib: spec.memory_mib.get(),
         image_sha256: spec.image_sha256.clone(),
         vifs: spec.vifs.clone(),
         nics: spec.nics.clone(),
@@ -390,7 +390,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::spec;
+    use crate::testing::{good, spec};
 
     fn table() -> Table {
         let capacity = Capacity {
@@ -490,7 +490,7 @@ mod tests {
         let table = table();
         let old = table.admit(&spec(1), 0, None).unwrap();
         let mut larger = spec(1);
-        larger.memory_mib = 16;
+        larger.memory_mib = good(16);
         table.preview(&larger, &old).unwrap();
         assert_eq!(refused(&table, &spec(2)).code, Code::NoMemory);
         table.admit(&larger, 0, Some(&old)).unwrap();

@@ -14,7 +14,7 @@ use crate::guest::{Guest, Made, in_switch};
 use crate::host::{Domain, nics};
 use crate::ledger::Book;
 use crate::record::Phase;
-use crate::spec::{Spec, Uuid, check_spec, check_timeout};
+use crate::spec::{Spec, Uuid, check_spec};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
@@ -41,7 +41,7 @@ impl Toolstack {
     /// Creates a guest of which something is noted before it is on disk.
     pub fn make(&self, spec: &Spec, note: impl FnOnce(&Guest)) -> Result<Created> {
         check_spec(spec)?;
-        let deadline = Instant::now() + check_timeout(spec.timeout_ms)?;
+        let deadline = Instant::now() + spec.timeout_ms.duration();
         let _creating = self.pool.note_creation();
         let (guest, pooled) = self.admit_or_replace(spec)?;
         self.make_admitted(spec, (&guest, pooled.as_deref()), deadline, note)
@@ -312,7 +312,7 @@ impl Toolstack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, spec, uuid};
+    use crate::testing::{World, good, spec, uuid};
 
     const STEPS: [&str; 11] = [
         "host.check",
@@ -415,12 +415,12 @@ mod tests {
                 Code::BadConfig,
                 "wire.click:1:1: no element class \"Bad\"",
                 |s| {
-                    s.config = "Bad".into();
+                    s.config = good("Bad");
                 },
             ),
             (Code::Timeout, "no answer in time", |s| {
-                s.config = "Silent".into();
-                s.timeout_ms = 200;
+                s.config = good("Silent");
+                s.timeout_ms = good(200);
             }),
             (Code::HandlerError, "fw.config: bad rule", |s| {
                 s.writes[0].1 = "bad".into()
@@ -433,7 +433,7 @@ mod tests {
                 s.image_sha256 = "00".into()
             }),
             (Code::NoMemory, "65 MiB asked, 0 of 64 MiB", |s| {
-                s.memory_mib = 65
+                s.memory_mib = good(65)
             }),
         ];
         for (code, words, change) in cases {
@@ -482,7 +482,7 @@ mod tests {
         let mut world = World::new();
         world.watch_deaths();
         let mut silent = spec(1);
-        silent.config = "Silent".into();
+        silent.config = good("Silent");
         std::thread::scope(|scope| {
             let created = scope.spawn(|| world.toolstack.create(&silent));
             while world.host.found(1).is_none() {
@@ -501,7 +501,7 @@ mod tests {
     fn destroying_a_guest_gives_its_creation_up() {
         let world = World::new();
         let mut silent = spec(1);
-        silent.config = "Silent".into();
+        silent.config = good("Silent");
         std::thread::scope(|scope| {
             let created = scope.spawn(|| world.toolstack.create(&silent));
             while world.host.found(1).is_none() {

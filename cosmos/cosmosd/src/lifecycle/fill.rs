@@ -130,7 +130,7 @@ impl Toolstack {
 mod tests {
     use super::*;
     use crate::error::Code;
-    use crate::testing::{World, spec, uuid};
+    use crate::testing::{World, good, spec, uuid};
 
     /// A world whose pool has its two guests, domains 1 and 2.
     fn filled() -> World {
@@ -176,7 +176,7 @@ mod tests {
     fn only_a_guest_like_it_is_taken() {
         let world = filled();
         let mut larger = spec(1);
-        larger.memory_mib = 9;
+        larger.memory_mib = good(9);
         assert_eq!(world.toolstack.create(&larger).unwrap().domid, 3);
         assert_eq!(world.toolstack.table.pooled().len(), 2);
     }
@@ -185,13 +185,13 @@ mod tests {
     fn the_pool_makes_room() {
         let world = filled();
         let mut large = spec(1);
-        large.memory_mib = 56;
+        large.memory_mib = good(56);
         world.toolstack.create(&large).unwrap();
         assert_eq!(world.toolstack.table.pooled().len(), 1);
         let error = world.toolstack.fill_pool_by_one().unwrap_err();
         assert_eq!(error.code, Code::NoMemory);
         large = spec(2);
-        large.memory_mib = 9;
+        large.memory_mib = good(9);
         let error = world.toolstack.create(&large).err().unwrap();
         assert_eq!(error.message, "9 MiB asked, 56 of 64 MiB are in use");
         assert!(world.toolstack.table.pooled().is_empty());

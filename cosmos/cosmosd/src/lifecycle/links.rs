@@ -7,7 +7,7 @@
 //! before the guest forwards.
 
 use cosmos_proto::Place;
-use cosmos_proto::answer::Port;
+use cosmos_proto::answer::GuestPort;
 use log::{info, warn};
 
 use crate::error::{Code, Error, Result};
@@ -98,13 +98,13 @@ impl Toolstack {
     }
 
     /// The guest's ports with the counters of the switch, without removed ones.
-    pub fn ports(&self, uuid: &Uuid) -> Result<Vec<Port>> {
+    pub fn ports(&self, uuid: &Uuid) -> Result<Vec<GuestPort>> {
         let guest = self.table.get(uuid)?;
         let infos = self.switch.ports()?;
         let of = |vif: Vif| {
             let mut infos = infos.iter();
             let info = infos.find(|i| i.switch == vif.switch && i.port == vif.port)?;
-            Some(Port {
+            Some(GuestPort {
                 devid: vif.devid,
                 mac: vif.mac,
                 port_id: vif.port_id,

@@ -111,7 +111,7 @@ impl Toolstack {
 mod tests {
     use super::*;
     use crate::store::Store;
-    use crate::testing::{World, spec, uuid};
+    use crate::testing::{World, good, spec, uuid};
     use std::fs;
     use std::time::Duration;
 
@@ -120,7 +120,7 @@ mod tests {
     fn again() -> Spec {
         Spec {
             replace: true,
-            writes: vec![("fw.config".into(), "allow icmp".into())],
+            writes: vec![(good("fw.config"), "allow icmp".into())],
             ..spec(1)
         }
     }
@@ -197,7 +197,12 @@ mod tests {
                 |_| {},
                 Code::Internal,
             ),
-            ("memory", |_| {}, |s| s.memory_mib = 65, Code::NoMemory),
+            (
+                "memory",
+                |_| {},
+                |s| s.memory_mib = good(65),
+                Code::NoMemory,
+            ),
             (
                 "image",
                 |_| {},
@@ -253,13 +258,13 @@ mod tests {
         let world = World::new();
         for n in 1..=4 {
             let mut large = spec(n);
-            large.memory_mib = 16;
+            large.memory_mib = good(16);
             world.toolstack.create(&large).unwrap();
         }
         let mut same = again();
-        same.memory_mib = 16;
+        same.memory_mib = good(16);
         world.toolstack.create(&same).unwrap();
-        same.memory_mib = 17;
+        same.memory_mib = good(17);
         let error = world.toolstack.create(&same).err().unwrap();
         assert_eq!(error.message, "17 MiB asked, 48 of 64 MiB are in use");
         assert_eq!(rule(&world), "allow icmp");

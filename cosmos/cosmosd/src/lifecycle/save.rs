@@ -139,7 +139,7 @@ impl Toolstack {
 mod tests {
     use super::*;
     use crate::store::Store;
-    use crate::testing::{World, spec, uuid};
+    use crate::testing::{World, good, spec, uuid};
     use std::fs;
     use std::time::Duration;
 
@@ -275,7 +275,7 @@ mod tests {
     fn a_restored_guest_needs_room() {
         let world = saved();
         let mut large = spec(2);
-        large.memory_mib = 60;
+        large.memory_mib = good(60);
         world.toolstack.create(&large).unwrap();
         let error = world.toolstack.restore(&uuid(1)).err().unwrap();
         assert_eq!(error.code, Code::NoMemory);

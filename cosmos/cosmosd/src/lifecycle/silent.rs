@@ -92,7 +92,7 @@ mod tests {
     use crate::error::Code;
     use crate::silent::Silent;
     use crate::spec::Spec;
-    use crate::testing::{World, nic, shelf, spec, uuid};
+    use crate::testing::{World, good, nic, shelf, spec, uuid};
 
     fn silent(vifs: u32) -> Silent {
         Silent {
@@ -292,7 +292,7 @@ mod tests {
     fn too_large_a_guest_makes_the_pool_give_way() {
         let world = filled(1);
         let mut large = usual(1);
-        large.memory_mib = 60;
+        large.memory_mib = good(60);
         world.toolstack.create(&large).unwrap();
         assert!(world.switch.silent_vifs().is_empty());
         assert_eq!(

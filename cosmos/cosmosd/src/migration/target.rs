@@ -77,7 +77,7 @@ mod tests {
 
     use crate::error::Code;
     use crate::guest::FORMER;
-    use crate::testing::{World, spec, uuid};
+    use crate::testing::{World, good, spec, uuid};
 
     const MOVER: u64 = 7;
     const SOON: Duration = Duration::from_secs(60);
@@ -113,7 +113,7 @@ mod tests {
                 applied: vec![5, 6],
                 passing: vec![],
             },
-            timeout_ms: 60_000,
+            timeout_ms: good(60_000),
         }
     }
 
@@ -121,14 +121,14 @@ mod tests {
     fn write(world: &World, number: u64) -> Result<Vec<u64>, Code> {
         let args = Writes {
             uuid: uuid(1),
-            rid: 0,
-            writes: vec![("fw.config".to_owned(), "allow icmp".to_owned())],
+            rid: good(0),
+            writes: vec![(good("fw.config"), "allow icmp".to_owned())],
             stamp: Some(Stamp {
                 number,
                 incarnation: Some(uuid(9)),
             }),
             has_secrets: false,
-            timeout_ms: 0, // The caller has another one.
+            timeout_ms: good(1), // The caller has another one.
         };
         let written = world.toolstack.write_stamped(&args, SOON);
         written.map(|taken| taken.applied).map_err(|e| e.code)

@@ -153,11 +153,12 @@ impl SimStore {
     }
 
     fn answer_request(&self, root: &str, domid: u16, seq: &str) {
-        let request = self.text(&format!("{root}/request/{seq}/0")).unwrap();
-        let request = request.strip_prefix('.').unwrap();
+        // Each piece begins with a mark; the first one is written last.
+        let pieces = (0..).map_while(|n| self.text(&format!("{root}/request/{seq}/{n}")));
+        let request: String = pieces.map(|piece| piece[1..].to_owned()).collect();
         let mut rules = self.handlers.lock().unwrap();
         let rule = rules.entry(domid).or_insert_with(|| "allow all".into());
-        let answer = match request {
+        let answer = match &*request {
             "handlers" => "200 fw.config rw\nc.count r\n".to_owned(),
             "read fw.config" => format!("200 {rule}"),
             "read c.count" => return,

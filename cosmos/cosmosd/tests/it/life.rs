@@ -159,7 +159,10 @@ fn handlers_are_written_together_or_not_at_all() {
             .starts_with("handler-error: ")
     );
     let error = bed.refused("handler-read", part(&"1".repeat(256)));
-    assert!(error.contains("handler parameter"), "{error}");
+    assert!(
+        error.contains("handler-read: param: expected at most 255"),
+        "{error}"
+    );
     let list = bed
         .call("handler-list", json!({"uuid": uuid(1), "rid": 0}))
         .unwrap();

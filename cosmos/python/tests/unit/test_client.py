@@ -21,15 +21,16 @@ import jsonschema
 from tests.unit import server
 
 #: what cosmosd takes and answers, made from its own types
-SCHEMA = json.loads(
-    (pathlib.Path(__file__).parents[4] / 'interfaces' / 'cosmos-proto' /
-     'schema.json').read_text())
+CONTRACT = json.loads(
+    (pathlib.Path(__file__).parents[4] / 'interfaces' / 'clickos_client' /
+     'contract.json').read_text())
 UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
 
 
 def validate(args, verb):
     """Fail unless cosmosd's verb takes these arguments."""
-    schema = {**SCHEMA['verbs'][verb]['args'], '$defs': SCHEMA['$defs']}
+    args_of = CONTRACT['cosmosd'][verb]['args']
+    schema = {**args_of, '$defs': CONTRACT['$defs']}
     jsonschema.validate(args, schema)
 
 
@@ -260,14 +261,14 @@ class TestVerbs(ClientCase):
                       (('a.b', '1'), ('c.d', 'é')), timeout_ms=500))
 
 
-class TestSchema(unittest.TestCase):
+class TestContract(unittest.TestCase):
     def test_a_field_too_many_or_too_few_is_refused(self):
         for args in ({}, {'uuid': UUID, 'force': True}):
             with self.assertRaises(jsonschema.ValidationError):
                 validate(args, 'destroy')
 
     def test_each_verb_but_those_of_a_move_has_a_method(self):
-        verbs = [verb for verb in SCHEMA['verbs']
+        verbs = [verb for verb in CONTRACT['cosmosd']
                  if not verb.startswith('move-')]
         self.assertGreater(len(verbs), 20)
         for verb in verbs:

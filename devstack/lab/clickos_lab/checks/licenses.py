@@ -10,7 +10,7 @@ from clickos_lab import paths
 #: Files without a place for a comment, or which are license texts.
 _EXEMPT = re.compile(
     r'(^|/)(LICENSE|Cargo\.lock|\.gitignore)$|^LICENSES/|'
-    r'\.(json|pcap|png|snap)$|/golden/.*(\.click|/[^./]+)$')
+    r'\.(jsonl?|pcap|png|snap)$|/golden/.*(\.click|/[^./]+)$')
 _LINE = re.compile(r'SPDX-License-Identifier: (\S+)')
 _LICENSES = {'Apache-2.0', 'GPL-2.0-only', 'LGPL-2.1-only'}
 #: The line stands at the top: after a #! line or an XML declaration.

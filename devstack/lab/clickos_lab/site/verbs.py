@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs of cosmosd with their types, from its JSON Schema."""
+"""The verbs of cosmosd and valed with their types, from the contract."""
 
 import json
 import re
 
-SCHEMA = 'interfaces/cosmos-proto/schema.json'
+CONTRACT = 'interfaces/clickos_client/contract.json'
+DAEMONS = ('cosmosd', 'valed')
 _REFERENCE = '#/$defs/'
 
 
 def markdown(repository):
     """Return a section for each verb and for each type of a member."""
-    schema = json.loads((repository / SCHEMA).read_text())
-    types = schema['$defs']
+    contract = json.loads((repository / CONTRACT).read_text())
+    types = contract['$defs']
     parts = set(re.findall(f'"{re.escape(_REFERENCE)}([^"]+)"',
                            json.dumps(types)))
-    sections = [_verb(name, verb, types)
-                for name, verb in sorted(schema['verbs'].items())]
+    sections = [_verb(f'{daemon}: `{name}`', verb, types)
+                for daemon in DAEMONS
+                for name, verb in contract[daemon].items()]
     sections += [_type(name, types[name]) for name in sorted(parts)]
     return '\n'.join(['', *sections])
 
@@ -24,9 +26,12 @@ def _name(reference):
     return reference['$ref'].removeprefix(_REFERENCE)
 
 
-def _verb(name, verb, types):
+def _verb(title, verb, types):
+    roles = ', '.join(verb['roles'] or ['any role'])
+    size = '' if verb['size'] == 'small' else f'; {verb["size"]}'
     return '\n'.join([
-        f'### `{name}`',
+        f'### {title}',
+        f'{verb["meaning"]} (*{roles}{size}*)\n',
         _members('Arguments', types[_name(verb['args'])]),
         _members('Answer', types[_name(verb['answer'])])])
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A server and its clients over real sockets.
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,8 +10,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use control_socket::{
-    Access, ApiError, Client, ClientError, EventHub, Limits, MAX_LINE, Peer, Reply, Roles, Server,
-    Service, Stopper, Typed, Verb,
+    Access, ApiError, Client, ClientError, EventHub, Limits, MAX_LINE, Peer, Roles, Server,
+    Service, Size, Stopper, Subscribing, Typed, TypedWithFds, Verb,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -27,21 +27,22 @@ struct Echo {
     ends: Mutex<Vec<UnixStream>>,
 }
 
-type Answer = Result<Reply, ApiError>;
+type Answer = Result<Value, ApiError>;
 
 impl Echo {
     fn echo(&self, _: &Peer, args: Anything) -> Answer {
-        Ok(args.0.into())
+        Ok(args.0)
     }
 
-    fn fds(&self, _: &Peer, _: Anything) -> Answer {
+    fn fds(
+        &self,
+        _: &Peer,
+        _: Anything,
+        _: Vec<OwnedFd>,
+    ) -> Result<(Value, Vec<OwnedFd>), ApiError> {
         let (end, other) = UnixStream::pair().unwrap();
         self.ends.lock().unwrap().push(other);
-        Ok(Reply::WithFds(json!(1), vec![end.into()]))
-    }
-
-    fn events(&self, _: &Peer, _: Anything) -> Answer {
-        Ok(Reply::Events(self.hub.subscribe()))
+        Ok((json!(1), vec![end.into()]))
     }
 
     fn fail(&self, _: &Peer, _: Anything) -> Answer {
@@ -49,11 +50,11 @@ impl Echo {
     }
 
     fn pid(&self, peer: &Peer, _: Anything) -> Answer {
-        Ok(json!(peer.pid).into())
+        Ok(json!(peer.pid))
     }
 
     fn connection(&self, peer: &Peer, _: Anything) -> Answer {
-        Ok(json!(peer.connection).into())
+        Ok(json!(peer.connection))
     }
 }
 
@@ -63,13 +64,24 @@ struct Anything(Value);
 
 impl Service for Echo {
     fn verbs() -> &'static [Verb<Self>] {
+        const NOVA: Access = Access::Only(&["nova"]);
         const VERBS: &[Verb<Echo>] = &[
-            Verb::new("echo", Access::Any, &Typed(Echo::echo)).large(),
-            Verb::new("fds", Access::Only(&["nova"]), &Typed(Echo::fds)),
-            Verb::new("events", Access::Any, &Typed(Echo::events)),
-            Verb::new("fail", Access::Any, &Typed(Echo::fail)),
-            Verb::new("connection", Access::Any, &Typed(Echo::connection)),
-            Verb::new("pid", Access::Any, &Typed(Echo::pid)),
+            Verb::new("echo", Access::Any, Size::Large, &Typed(Echo::echo)),
+            Verb::new("fds", NOVA, Size::Small, &TypedWithFds(Echo::fds)),
+            Verb::new(
+                "events",
+                Access::Any,
+                Size::Small,
+                &Subscribing(|echo: &Echo| echo.hub.subscribe()),
+            ),
+            Verb::new("fail", Access::Any, Size::Small, &Typed(Echo::fail)),
+            Verb::new(
+                "connection",
+                Access::Any,
+                Size::Small,
+                &Typed(Echo::connection),
+            ),
+            Verb::new("pid", Access::Any, Size::Small, &Typed(Echo::pid)),
         ];
         VERBS
     }

@@ -4,9 +4,8 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use control_socket::{ApiError, Peer, Reply};
+use control_socket::{ApiError, Done, Peer};
 use log::info;
-use serde_json::json;
 use vale_proto::{
     ChainId, ChainList, ChainSet, Chains, Kind, MAX_CHAINS, MTU_RANGE, Path, PortAdd, PortId,
     PortName,
@@ -25,7 +24,7 @@ const EVERY: Duration = Duration::from_millis(200);
 type NewPath = (Box<Port>, Arc<Link>);
 
 impl Control {
-    pub(super) fn chain_set(&self, peer: &Peer, set: ChainSet) -> Result<Reply, ApiError> {
+    pub(super) fn chain_set(&self, peer: &Peer, set: ChainSet) -> Result<Done, ApiError> {
         set.check()
             .map_err(|e| ApiError::bad_request(format!("chain-set: {e}")))?;
         let name = format!("{}:{}", set.switch, set.chain);
@@ -48,7 +47,7 @@ impl Control {
             Err(error) => return Err(set_error(&set, &error)),
         }
         info!("{name}: chain of {hops} hops set by uid {}", peer.uid);
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
     /// The port of a chain's path and its link, unless the chain has them.
@@ -69,20 +68,18 @@ impl Control {
         Ok(Some((Box::new(port), link)))
     }
 
-    pub(super) fn chain_remove(&self, peer: &Peer, id: ChainId) -> Result<Reply, ApiError> {
+    pub(super) fn chain_remove(&self, peer: &Peer, id: ChainId) -> Result<Done, ApiError> {
         let name = format!("{}:{}", id.switch, id.chain);
         let removed = self.forwarder.remove_chain(&id);
         removed.ok_or_else(stopped)?;
         info!("{name}: chain removed by uid {}", peer.uid);
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
-    pub(super) fn chain_list(&self, _: &Peer, list: ChainList) -> Result<Reply, ApiError> {
+    pub(super) fn chain_list(&self, _: &Peer, list: ChainList) -> Result<Chains, ApiError> {
         let chains = self.forwarder.chains(list.switch.as_ref());
         let chains = chains.ok_or_else(stopped)?;
-        let answer = serde_json::to_value(Chains { chains })
-            .map_err(|e| ApiError::new("internal", e.to_string()))?;
-        Ok(answer.into())
+        Ok(Chains { chains })
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control_socket::{ApiError, Json, OPERATOR, Peer, Reply};
+use control_socket::{ApiError, Done, OPERATOR, Peer};
 use log::{error, warn};
 use vale_proto::{
     Keep, KeepAnswer, KeptList, MAX_KEPT, OffloadChange, OffloadSet, PortAdd, PortId, PortName,
@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const OFF: &str = "valed has no state_dir in its configuration";
 
 impl Control {
-    pub(super) fn keep(&self, peer: &Peer, request: Keep) -> Result<Json<KeepAnswer>, ApiError> {
+    pub(super) fn keep(&self, peer: &Peer, request: Keep) -> Result<KeepAnswer, ApiError> {
         let mut state = self.kept.lock();
         let change = state.change(&request, self.is_last(&request)?);
         let change = change.map_err(|e| ApiError::bad_request(format!("keep: {e}")))?;
@@ -42,11 +42,11 @@ impl Control {
             self.retry(&mut state, |place| place.may_follow(&add.switch, &add.port));
             self.kept.notify();
         }
-        Ok(Json(KeepAnswer { not_kept }))
+        Ok(KeepAnswer { not_kept })
     }
 
-    pub(super) fn kept_list(&self, _: &Peer, _: NoArgs) -> Result<Json<KeptList>, ApiError> {
-        Ok(Json(self.kept.list()))
+    pub(super) fn kept_list(&self, _: &Peer, _: NoArgs) -> Result<KeptList, ApiError> {
+        Ok(self.kept.list())
     }
 
     /// True for the removal of a switch's last port.
@@ -109,7 +109,7 @@ impl Control {
         peer: &Peer,
         add: PortAdd,
         fds: Vec<OwnedFd>,
-    ) -> Result<Reply, ApiError> {
+    ) -> Result<(Done, Vec<OwnedFd>), ApiError> {
         let (switch, port) = (add.switch.clone(), add.port.clone());
         let answer = self.port_add(peer, add, fds)?;
         self.came(&switch, &port);
@@ -117,7 +117,7 @@ impl Control {
     }
 
     /// The verb `port-remove`.
-    pub(super) fn remove_port(&self, peer: &Peer, id: PortId) -> Result<Reply, ApiError> {
+    pub(super) fn remove_port(&self, peer: &Peer, id: PortId) -> Result<Done, ApiError> {
         let mut state = self.kept.lock();
         let answer = self.port_remove(peer, id.clone())?;
         let ports = self.forwarder.ports(Some(&id.switch)).ok_or_else(stopped)?;
@@ -142,7 +142,7 @@ impl Control {
         &self,
         peer: &Peer,
         set: OffloadSet,
-    ) -> Result<Json<OffloadChange>, ApiError> {
+    ) -> Result<OffloadChange, ApiError> {
         let (switch, port) = (set.switch.clone(), set.port.clone());
         let answer = self.offload_set(peer, set)?;
         self.came(&switch, &port);

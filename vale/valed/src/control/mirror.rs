@@ -2,9 +2,8 @@
 //! The verbs about mirrors.
 use std::io;
 
-use control_socket::{ApiError, Json, Peer, Reply};
+use control_socket::{ApiError, Done, Peer};
 use log::info;
-use serde_json::json;
 use vale_proto::{MAX_MIRRORS, MirrorId, MirrorList, MirrorName, MirrorSet, Mirrors};
 
 use super::{Control, stopped};
@@ -12,7 +11,7 @@ use crate::capture::CaptureDir;
 use crate::mirror::TooManyMirrors;
 
 impl Control {
-    pub(super) fn mirror_set(&self, peer: &Peer, set: MirrorSet) -> Result<Reply, ApiError> {
+    pub(super) fn mirror_set(&self, peer: &Peer, set: MirrorSet) -> Result<Done, ApiError> {
         set.check()
             .map_err(|e| ApiError::bad_request(format!("mirror-set: {e}")))?;
         let file = self.capture_file(&set)?;
@@ -24,7 +23,7 @@ impl Control {
         let refused = match done.ok_or_else(stopped)? {
             Some(Ok(())) => {
                 info!("{name}: mirror set by uid {}", peer.uid);
-                return Ok(json!({}).into());
+                return Ok(Done {});
             }
             Some(Err(TooManyMirrors)) => ApiError::new(
                 "too-many",
@@ -57,22 +56,18 @@ impl Control {
         Ok(Some((directory, file)))
     }
 
-    pub(super) fn mirror_remove(&self, peer: &Peer, id: MirrorId) -> Result<Reply, ApiError> {
+    pub(super) fn mirror_remove(&self, peer: &Peer, id: MirrorId) -> Result<Done, ApiError> {
         let name = format!("{}:{}", id.switch, id.mirror);
         let removed = self.forwarder.remove_mirror(&id);
         removed.ok_or_else(stopped)?;
         info!("{name}: mirror removed by uid {}", peer.uid);
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
-    pub(super) fn mirror_list(
-        &self,
-        _: &Peer,
-        list: MirrorList,
-    ) -> Result<Json<Mirrors>, ApiError> {
+    pub(super) fn mirror_list(&self, _: &Peer, list: MirrorList) -> Result<Mirrors, ApiError> {
         let mirrors = self.forwarder.mirrors(list.switch.as_ref());
         let mirrors = mirrors.ok_or_else(stopped)?;
-        Ok(Json(Mirrors { mirrors }))
+        Ok(Mirrors { mirrors })
     }
 }
 

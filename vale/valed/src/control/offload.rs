@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs about rules that decide packets for guests.
-use control_socket::{ApiError, Json, Peer, Reply};
+use control_socket::{ApiError, Done, Peer};
 use log::info;
-use serde_json::json;
 use vale_proto::{
     OffloadChange, OffloadEnable, OffloadId, OffloadList, OffloadSet, Offloads, Owner, PortId,
 };
@@ -15,7 +14,7 @@ impl Control {
         &self,
         peer: &Peer,
         set: OffloadSet,
-    ) -> Result<Json<OffloadChange>, ApiError> {
+    ) -> Result<OffloadChange, ApiError> {
         let table = OffloadTable::new(set.version, &set.rules);
         let (OffloadSet { switch, port, .. }, rules) = (&set, set.rules.len());
         // A guest may change its table ten times a second.
@@ -33,10 +32,10 @@ impl Control {
         &self,
         _: &Peer,
         id: OffloadId,
-    ) -> Result<Json<OffloadChange>, ApiError> {
+    ) -> Result<OffloadChange, ApiError> {
         let (switch, port) = (id.switch, id.port);
         match self.change(PortId { switch, port }, id.owner, None) {
-            Err(e) if e.code == "no-such-port" => Ok(Json(OffloadChange::default())),
+            Err(e) if e.code == "no-such-port" => Ok(OffloadChange::default()),
             done => done,
         }
     }
@@ -46,17 +45,17 @@ impl Control {
         id: PortId,
         owner: Owner,
         table: Option<OffloadTable>,
-    ) -> Result<Json<OffloadChange>, ApiError> {
+    ) -> Result<OffloadChange, ApiError> {
         let changed = self.forwarder.set_table(&id, owner, table);
         let changed = changed.ok_or_else(stopped)?;
-        changed.map(Json).ok_or_else(|| no_such_port(&id))
+        changed.ok_or_else(|| no_such_port(&id))
     }
 
     pub(super) fn offload_enable(
         &self,
         peer: &Peer,
         enable: OffloadEnable,
-    ) -> Result<Reply, ApiError> {
+    ) -> Result<Done, ApiError> {
         let OffloadEnable {
             switch,
             port,
@@ -74,16 +73,12 @@ impl Control {
             "{switch}:{port}: rules enabled: {enabled}, by uid {}",
             peer.uid
         );
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
-    pub(super) fn offload_list(
-        &self,
-        _: &Peer,
-        list: OffloadList,
-    ) -> Result<Json<Offloads>, ApiError> {
+    pub(super) fn offload_list(&self, _: &Peer, list: OffloadList) -> Result<Offloads, ApiError> {
         let offloads = self.forwarder.tables(list.switch.as_ref());
         let offloads = offloads.ok_or_else(stopped)?;
-        Ok(Json(Offloads { offloads }))
+        Ok(Offloads { offloads })
     }
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs about segments.
-use control_socket::{ApiError, Json, Peer, Reply};
+use control_socket::{ApiError, Done, Peer};
 use log::info;
-use serde_json::json;
 use vale_proto::{SegmentLimit, SegmentList, Segments};
 
 use super::{Control, stopped};
 
 impl Control {
-    pub(super) fn segment_limit(&self, peer: &Peer, set: SegmentLimit) -> Result<Reply, ApiError> {
+    pub(super) fn segment_limit(&self, peer: &Peer, set: SegmentLimit) -> Result<Done, ApiError> {
         set.check()
             .map_err(|e| ApiError::bad_request(format!("segment-limit: {e}")))?;
         let found = self.forwarder.set_segment_limits(&set);
@@ -23,16 +22,12 @@ impl Control {
             "{switch}: limits of segment {segment} set by uid {}",
             peer.uid
         );
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
-    pub(super) fn segment_list(
-        &self,
-        _: &Peer,
-        list: SegmentList,
-    ) -> Result<Json<Segments>, ApiError> {
+    pub(super) fn segment_list(&self, _: &Peer, list: SegmentList) -> Result<Segments, ApiError> {
         let segments = self.forwarder.segments(list.switch.as_ref());
         let segments = segments.ok_or_else(stopped)?;
-        Ok(Json(Segments { segments }))
+        Ok(Segments { segments })
     }
 }

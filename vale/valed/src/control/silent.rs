@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs about vifs without a port.
-use control_socket::{ApiError, Json, Peer, Reply};
+use control_socket::{ApiError, Done, Peer};
 use log::info;
-use serde_json::json;
 use vale_proto::{GuestVif, SilentAdd, SilentRemove, SilentVifs};
 
 use super::{Control, NoArgs};
 use crate::xen::Xen;
 
 impl Control {
-    pub(super) fn silent_add(&self, peer: &Peer, vif: SilentAdd) -> Result<Reply, ApiError> {
+    pub(super) fn silent_add(&self, peer: &Peer, vif: SilentAdd) -> Result<Done, ApiError> {
         let named = |e| ApiError::bad_request(format!("silent-add: {e}"));
         vif.check().map_err(named)?;
         let SilentAdd {
@@ -27,10 +26,10 @@ impl Control {
             "silent vif {devid} of domain {domid}: added by uid {}",
             peer.uid
         );
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
-    pub(super) fn silent_remove(&self, peer: &Peer, of: SilentRemove) -> Result<Reply, ApiError> {
+    pub(super) fn silent_remove(&self, peer: &Peer, of: SilentRemove) -> Result<Done, ApiError> {
         // Without a store there is none.
         if let Some(xen) = &self.xen {
             done(xen.remove_silent(of.domid))?;
@@ -39,12 +38,12 @@ impl Control {
                 of.domid, peer.uid
             );
         }
-        Ok(json!({}).into())
+        Ok(Done {})
     }
 
-    pub(super) fn silent_list(&self, _: &Peer, _: NoArgs) -> Result<Json<SilentVifs>, ApiError> {
+    pub(super) fn silent_list(&self, _: &Peer, _: NoArgs) -> Result<SilentVifs, ApiError> {
         let vifs = self.xen.as_ref().map_or(Some(Vec::new()), Xen::silent);
-        vifs.map(|vifs| Json(SilentVifs { vifs })).ok_or_else(lost)
+        vifs.map(|vifs| SilentVifs { vifs }).ok_or_else(lost)
     }
 
     fn store(&self, verb: &str) -> Result<&Xen, ApiError> {

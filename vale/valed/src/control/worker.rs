@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verbs about workers.
-use control_socket::{ApiError, Json, Peer, Reply};
+use control_socket::{ApiError, Done, Peer};
 use log::info;
-use serde_json::json;
 use vale_proto::{PortId, PortMove, WorkerInfo, Workers};
 
 use super::{Control, NoArgs, no_such_port, stopped};
 use crate::workers::MoveFailure;
 
 impl Control {
-    pub(super) fn port_move(&self, peer: &Peer, to: PortMove) -> Result<Reply, ApiError> {
+    pub(super) fn port_move(&self, peer: &Peer, to: PortMove) -> Result<Done, ApiError> {
         let (id, worker) = (to.id(), to.worker);
         let PortId { switch, port } = &id;
         match self.forwarder.move_port(&id, worker).ok_or_else(stopped)? {
@@ -18,7 +17,7 @@ impl Control {
                     "{switch}:{port}: moved to worker {worker} by uid {}",
                     peer.uid
                 );
-                Ok(json!({}).into())
+                Ok(Done {})
             }
             Err(MoveFailure::NoSuchPort) => Err(no_such_port(&id)),
             Err(MoveFailure::NoSuchWorker) => {
@@ -33,7 +32,7 @@ impl Control {
         }
     }
 
-    pub(super) fn worker_list(&self, _: &Peer, _: NoArgs) -> Result<Json<Workers>, ApiError> {
+    pub(super) fn worker_list(&self, _: &Peer, _: NoArgs) -> Result<Workers, ApiError> {
         let loads = self.forwarder.loads().ok_or_else(stopped)?;
         let placed = self.forwarder.placed();
         let info = |load: crate::forwarder::Load| {
@@ -47,6 +46,6 @@ impl Control {
             }
         };
         let workers = loads.into_iter().map(info).collect();
-        Ok(Json(Workers { workers }))
+        Ok(Workers { workers })
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use control_socket::typed_at;
 use rustix::fs::{Mode, OFlags};
 use vale_proto::{KEPT_VERSION, Keep, KeptFile};
 
@@ -149,11 +150,9 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 fn parse(bytes: &[u8]) -> Result<Vec<Keep>, String> {
-    let file: KeptFile = serde_json::from_slice(bytes).map_err(|e| {
-        // The words of the parser quote the file.
-        let words: String = e.to_string().chars().take(300).collect();
-        words.escape_debug().to_string()
-    })?;
+    let text = std::str::from_utf8(bytes).map_err(|e| e.to_string())?;
+    // The words of the parser quote the file.
+    let file: KeptFile = typed_at("", text).map_err(|words| words.escape_debug().to_string())?;
     match file.version {
         KEPT_VERSION => Ok(file.kept),
         other => Err(format!("version: {other} is not {KEPT_VERSION}")),
@@ -199,7 +198,7 @@ mod tests {
         for (bytes, words) in [
             (&b""[..], "EOF"),
             (b"{\"version\":1,\"kept\":[", "EOF"),
-            (b"\x00\xff\x1b[2J", "expected"),
+            (b"\x00\xff\x1b[2J", "utf-8"),
             (b"{\"version\":2,\"kept\":[]}", "version: 2 is not 1"),
             (b"{\"version\":1,\"kept\":[],\"x\":1}", "unknown field"),
             (
