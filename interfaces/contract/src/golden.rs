@@ -4,7 +4,7 @@
 //! `interfaces/golden/requests/DAEMON.jsonl` has good requests (`"good": true`), and bad ones that
 //! no rule makes. `interfaces/golden/DAEMON.jsonl` has these, variants of the good ones, and the
 //! outcome of each. A test of each daemon holds its answers against that file. With
-//! `UPDATE_GOLDEN=1` the test makes the requests anew and writes the file.
+//! `UPDATE_GOLDEN=1` the test makes the requests again and writes the file.
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The contract of the daemons' control sockets as a file, for programs that are not in Rust.
-//! Beside it, [`golden`] holds the daemons' answers to bad requests.
+//! In addition, [`golden`] holds the daemons' answers to bad requests.
 #![forbid(unsafe_code)]
 mod compact;
 mod file;

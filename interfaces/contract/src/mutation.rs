@@ -83,7 +83,7 @@ fn walk(value: &Value, place: &mut Place, changes: &mut Vec<(Place, Change)>) {
     }
 }
 
-/// Values to put in the place of a good one.
+/// Values to put instead of a good one.
 fn wrong(good: &Value) -> Vec<Value> {
     let mut values = vec![json!(null), json!([]), json!({}), json!(true), json!("x y")];
     values.extend(match good {

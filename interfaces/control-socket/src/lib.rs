@@ -3,7 +3,7 @@
 //!
 //! The protocol stands in `docs/interfaces.md`, "Control sockets". A daemon implements
 //! [`Service`], a table of [`Verb`]s, and hands it to a [`Server`]. Programs talk to it with a
-//! [`Client`]. The macro [`verbs`] makes the table that both share. Beside the socket, [`daemon`] has the configuration, logs and signals of daemons.
+//! [`Client`]. The macro [`verbs`] makes the table that both share. In addition to the socket, [`daemon`] has the configuration, logs and signals of daemons.
 #![forbid(unsafe_code)]
 
 mod bounded;

@@ -14,6 +14,6 @@ pub use control_socket::{Done, NoArgs};
 pub use guest::{Cpu, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
 pub use request::*;
 pub use value::{
-    ConfigName, ConfigText, GuestName, HandlerName, MAX_CONFIG, MAX_NAME, MemoryMib, Param, Rid,
-    TimeoutMs,
+    ConfigName, ConfigText, GuestName, HandlerName, MAX_CONFIG, MAX_NAME, MAX_PARAM, MemoryMib,
+    Param, Rid, TimeoutMs,
 };

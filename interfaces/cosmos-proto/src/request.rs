@@ -12,8 +12,6 @@ use crate::value::{ConfigName, ConfigText, HandlerName, Param, Rid, TimeoutMs};
 pub const VERDICTS: usize = 16;
 /// Handlers of one `handlers-read`.
 pub const MAX_READS: usize = 64;
-/// Bytes of the parameter of a read.
-pub const MAX_PARAM: usize = 255;
 /// Bytes of all values of one `handlers-read`: any value that `handler-read` returns fits alone.
 pub const MAX_READ_BYTES: usize = clickos_protocol::ANSWER_MAX;
 

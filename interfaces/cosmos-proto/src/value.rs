@@ -8,7 +8,8 @@ use std::time::Duration;
 use control_socket::quoted;
 use serde::{Deserialize, Serialize};
 
-use crate::request::MAX_PARAM;
+/// Bytes of the parameter of a read.
+pub const MAX_PARAM: usize = 255;
 
 /// Longest name of a handler, a guest or a configuration, in bytes.
 pub const MAX_NAME: usize = 255;

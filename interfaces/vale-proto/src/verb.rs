@@ -17,7 +17,7 @@ verbs! {
     /// Names the version.
     Hello "hello" [any]: NoArgs => Version;
     /// Adds a port. For kind `process` three descriptors come with the answer: memfd, kick and
-    /// wake. A request with those of an earlier valed goes on with its rings (adr/0050).
+    /// wake. A request with those of an earlier valed keeps its rings (adr/0050).
     AddPort "port-add" [toolstack]: PortAdd => Done;
     /// Removes a port; idempotent.
     RemovePort "port-remove" [toolstack]: PortId => Done;
@@ -49,7 +49,7 @@ verbs! {
     SetOffload "offload-set" [toolstack]: OffloadSet => OffloadChange;
     /// Removes an owner's rules; idempotent.
     RemoveOffload "offload-remove" [toolstack]: OffloadId => OffloadChange;
-    /// Lets rules decide, or not. `no-such-offload`: there are none.
+    /// Lets rules decide, or not. `no-such-offload`: the port has no rules.
     EnableOffload "offload-enable" [toolstack]: OffloadEnable => Done;
     /// Lists the rules that decide packets for guests.
     ListOffloads "offload-list" [toolstack] listing: OffloadList => Offloads;

@@ -34,7 +34,7 @@ impl Engine {
         self.slots[index].config.clone()
     }
 
-    /// Builds the element anew under another configuration.
+    /// Builds the element again under another configuration.
     ///
     /// # Errors
     /// The faults of the configuration, one a line; or the element is running.
@@ -103,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// Puts an element in the place of the old one, whose state it takes.
+    /// Replaces the old element by another, which takes its state.
     pub(crate) fn put_in_place(&mut self, index: usize, new: Box<dyn Element>, config: String) {
         let slot = &mut self.slots[index];
         slot.config = config;

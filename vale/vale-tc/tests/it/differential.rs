@@ -9,10 +9,10 @@ use vale_proto::{Direction, Mac};
 use vale_tc::counter::{self, DROPS, Drop};
 use vale_tc::policy::Policy;
 use vale_tc::program::Programs;
-use valed::filter::{Filter, Seen};
+use valed::drop_reason::DropReason;
+use valed::filter::{Filter, FilterKey};
 use valed::guard::Guard;
 use valed::headers::Ethernet;
-use valed::refusal::Refusal;
 
 const FRAMES: usize = 60_000;
 
@@ -61,11 +61,11 @@ impl Oracle {
         self.guard
             .judge(&ethernet, frame)
             .map_err(|refusal| match refusal {
-                Refusal::Malformed => Drop::Malformed,
-                Refusal::Type => Drop::Type,
-                Refusal::Spoof => Drop::Spoof,
-                Refusal::Role => Drop::Role,
-                Refusal::Hidden => Drop::Hidden,
+                DropReason::Malformed => Drop::Malformed,
+                DropReason::Type => Drop::Type,
+                DropReason::Spoof => Drop::Spoof,
+                DropReason::Role => Drop::Role,
+                DropReason::Hidden => Drop::Hidden,
             })?;
         self.admit(&ethernet, frame, Direction::Egress, now)
     }
@@ -74,7 +74,7 @@ impl Oracle {
         let Some(filter) = &mut self.filter else {
             return Ok(());
         };
-        let admitted = filter.admits(Seen::parse(e, frame), to, now);
+        let admitted = filter.admits(FilterKey::parse(e, frame), to, now);
         admitted.then_some(()).ok_or(Drop::Filter)
     }
 

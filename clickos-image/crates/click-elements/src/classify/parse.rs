@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The protocol that a word names which is none of the grammar.
+    /// The protocol of a word that the grammar does not know.
     fn protocol(&self, word: &str) -> Option<u32> {
         let found = match lookup(word, None, None) {
             Lookup::Unknown if !GRAMMAR.contains(&word) => {

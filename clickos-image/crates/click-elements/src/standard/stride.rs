@@ -103,7 +103,7 @@ impl Stride {
         result
     }
 
-    /// Goes on where `old`, for the same ports, is.
+    /// Continues where `old`, for the same ports, is.
     pub fn take_passes(&mut self, old: &Self) {
         for (client, old) in self.clients.iter_mut().zip(&old.clients) {
             client.pass = old.pass;

@@ -118,7 +118,7 @@ impl CheckNumberPacket {
     }
 }
 
-/// A number and how often it came; without any there are none.
+/// A number and how often it came; the list may be empty.
 fn shown(found: Option<(usize, &u32)>) -> Text {
     text(match found {
         Some((number, times)) => format!("[{number}] : {times}"),

@@ -179,14 +179,14 @@ impl TimestampDiff {
     }
 
     fn average_of_class(&self, view: &View<'_>) -> Text {
-        let (class, param) = shift_word(view.param);
+        let (class, param) = shift_word(view.param());
         let class: u8 = view.parse(&class)?;
         let delays = self.from(view, &param)?.iter();
         text(mean(delays.filter(|d| d.class == class)))
     }
 
     fn deviation(&self, view: &View<'_>) -> Text {
-        let delays = self.from(view, view.param)?;
+        let delays = self.from(view, view.param())?;
         let mean = mean(delays.iter());
         let squares = delays.iter().map(|d| {
             let off = f64::from(d.delay) - mean;
@@ -207,7 +207,7 @@ impl TimestampDiff {
     }
 
     fn any_percentile(&self, view: &View<'_>) -> Text {
-        let (percent, param) = shift_word(view.param);
+        let (percent, param) = shift_word(view.param());
         let wanted = percent.parse().ok().filter(|p| (0.0..=100.0).contains(p));
         let Some(wanted) = wanted else {
             let got = percent.escape_debug();

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `Counter([COUNT_CALL, BYTE_COUNT_CALL])`: each is `N HANDLER VALUE`; VALUE is written to HANDLER once when the
-//! count of packets, or of bytes, reaches N: before that packet goes on. CounterMP is another name for it.
+//! count of packets, or of bytes, reaches N: before that packet leaves. CounterMP is another name for it.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers
