@@ -143,8 +143,12 @@ def _answer(failure, kind, url, options):
 
 
 def _has_code(response):
+    """Tell whether clickos-api has answered itself: its codes are words.
+
+    A server in front of it answers with a number, or with a page.
+    """
     try:
-        return bool(response.json()['error']['code'])
+        return isinstance(response.json()['error']['code'], str)
     except (ValueError, KeyError, TypeError):
         return False
 

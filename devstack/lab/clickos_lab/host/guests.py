@@ -86,7 +86,9 @@ class Guests(listed.Listed):
                 uid = entry.stat().st_uid if entry.name.isdigit() else 0
             except OSError:
                 continue
-            if self._first_uid <= uid < self._first_uid + 0x8000:
+            # One that ended and whose parent did not wait has no program.
+            if self._first_uid <= uid < self._first_uid + 0x8000 \
+                    and (entry / 'exe').exists():
                 yield int(entry.name), uid
 
     def leftovers(self, server_id):

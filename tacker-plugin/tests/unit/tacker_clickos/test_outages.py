@@ -124,6 +124,14 @@ class SessionTest(OutagesCase):
             self.service.stop()
             self.assertEqual(error, answer.json())
 
+    def test_those_of_a_server_in_front_of_it_are_not(self):
+        for error in ({'error': {'code': 502, 'message': 'no answer'}},
+                      {'error': 'no answer'}):
+            client = self.client((502, error), service='clickos')
+            with self.assertRaises(exception.Unanswered):
+                client.post('/x', json={})
+            self.assertEqual(['POST'], self.service.stop())
+
     def test_a_service_that_comes_back_on_its_port(self):
         client = self.client()
         self.assertEqual([], self.service.stop())
