@@ -22,8 +22,11 @@ done
 
 pid=$(cat "$run/xenstored.pid" 2>/dev/null || true)
 # A killed process that its parent did not wait for keeps its name, but has no program.
-if [ -n "$pid" ] && [ -e "/proc/$pid/exe" ] &&
-        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = xenstored ]; then
+name=
+if [ -n "$pid" ] && [ -e "/proc/$pid/exe" ]; then
+    name=$(cat "/proc/$pid/comm" 2>/dev/null || true)
+fi
+if [ "$name" = xenstored ]; then
     echo "xenstored.sh: $run: xenstored runs there already, process $pid" >&2
     exit 1
 fi

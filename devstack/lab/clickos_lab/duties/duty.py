@@ -4,6 +4,8 @@
 from collections import abc
 import dataclasses
 
+#: the source of a host that has no address yet
+NO_ADDRESS = '0.0.0.0'  # nosec B104
 #: Routed functions through which a packet of left gets to right as it is, or
 #: nearly so.
 THROUGH = ('cgn', 'compressor', 'firewall', 'gre-gateway', 'load-balancer',

@@ -206,7 +206,7 @@ def _stays(case, place, packets, words, wrap=None):
 def martians(case, place):
     _stays(case, place, [
         place.packet(b'martian', src=source)
-        for source in ('127.0.0.1', '224.0.0.9', '0.0.0.0', '240.0.0.1',
+        for source in ('127.0.0.1', '224.0.0.9', duty.NO_ADDRESS, '240.0.0.1',
                        '255.255.255.255')] + [
         place.packet(b'martian', dst=target)
         for target in ('127.0.0.1', '0.0.0.1', '224.0.0.9',

@@ -104,7 +104,7 @@ def bursts(_case, place):
         for number, mac in enumerate(macs):
             place.left.send(
                 scapy.Ether(src=mac, dst='ff:ff:ff:ff:ff:ff')
-                / scapy.IP(src='0.0.0.0', dst='255.255.255.255')
+                / scapy.IP(src=duty.NO_ADDRESS, dst='255.255.255.255')
                 / scapy.UDP(sport=68, dport=67)
                 / scapy.BOOTP(chaddr=mac, xid=number)
                 / scapy.DHCP(options=[('message-type', kind), 'end']))

@@ -31,8 +31,8 @@ def answers_probes(_case, place):
         for address in (ip, *(_own(place) if station is place.right else ())):
             since = station.mark()
             station.send(scapy.Ether(src=station.mac, dst=_BROADCAST)
-                         / scapy.ARP(op=1, hwsrc=station.mac, psrc='0.0.0.0',
-                                     pdst=address))
+                         / scapy.ARP(op=1, hwsrc=station.mac,
+                                     psrc=duty.NO_ADDRESS, pdst=address))
             station.expect(_is_arp(2, psrc=address, hwsrc=mac),
                            f'answer for {address}', since)
 

@@ -35,7 +35,7 @@ def _package(name):
         csars.check(name)
         with tempfile.TemporaryDirectory() as folder:
             csar.build(name, pathlib.Path(folder, 'vnf.csar'))
-        graph = ElementTree.fromstring(csars.picture(name))
+        graph = ElementTree.fromstring(csars.picture(name))  # nosec B314
         self.assertEqual('{http://www.w3.org/2000/svg}svg', graph.tag)
     return test
 

@@ -342,7 +342,10 @@ impl ARPQuerier {
     /// The timer is for what is due first: old entries of its own table, or announcements.
     fn set_timer(&self, ctx: &mut Context<'_>) {
         let table = self.table.borrow();
-        let expiry = self.shared.is_none().then(|| table.next_expiry(ctx.now_ns()));
+        let expiry = self
+            .shared
+            .is_none()
+            .then(|| table.next_expiry(ctx.now_ns()));
         let due = [expiry.flatten(), self.announced.due_ns()];
         if let Some(at) = due.into_iter().flatten().min() {
             ctx.set_timer(at.max(ctx.now_ns()));

@@ -53,11 +53,7 @@ pub static ELEMENT: Class = Class {
 
 const NO_CASE: &str = "NOCASE ";
 
-fn compile(
-    patterns: &[String],
-    no_case: bool,
-    most: usize,
-) -> Result<Patterns, Vec<String>> {
+fn compile(patterns: &[String], no_case: bool, most: usize) -> Result<Patterns, Vec<String>> {
     if patterns.len() > most {
         let count = patterns.len();
         return Err(vec![format!("{count} patterns, the limit is {most}")]);
