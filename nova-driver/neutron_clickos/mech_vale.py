@@ -30,6 +30,7 @@ from neutron_clickos import conf
 from neutron_clickos import port_rpc
 from neutron_clickos import qos
 from neutron_clickos import segments
+from neutron_clickos import servers
 from neutron_clickos import topics
 from neutron_clickos import uplinks
 
@@ -161,13 +162,17 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         """Refuse to take a plugged port from its server.
 
         Without its owner a port can be deleted, also together with its
-        network, while the guest still sends on it.
+        network, while the guest still sends on it. The owner may go if Nova
+        knows no such server: Nova gives up a port when Neutron is away as
+        its server ends, and only an admin could delete the port then.
 
         :raises: PortPlugged, an HTTP 409
         """
         before, after = payload.states[0], payload.desired_state
         if _is_plugged(before) and _owner(before) != _owner(after) \
-                and not _moves(before, payload.request_body):
+                and not _moves(before, payload.request_body) \
+                and not (_owner(after) == ('', '')
+                         and servers.is_gone(before['device_id'])):
             raise PortPlugged(port=before['id'], server=before['device_id'])
 
     def port_updated(self, resource, event, trigger, payload):

@@ -178,8 +178,13 @@ def release(connection, port):
 
 
 def delete(connection, ports):
-    """Delete ports; those already gone are fine."""
+    """Delete ports; those already gone are fine.
+
+    Neutron lets no member delete the port of a server, so one that its
+    server left behind is taken from it first.
+    """
     for port in ports:
+        release(connection, port)
         connection.network.delete_port(port.id, ignore_missing=True)
 
 

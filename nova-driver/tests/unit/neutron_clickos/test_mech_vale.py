@@ -318,6 +318,16 @@ class OwnerTest(TestCase):
             for part in (PORT, SERVER, 'binding:host_id'):
                 self.assertIn(part, str(refusal))
 
+    def test_one_of_a_server_that_nova_does_not_know_is_let_go(self):
+        gone = self.useFixture(fixtures.MockPatch(
+            'neutron_clickos.servers.is_gone', return_value=True)).mock
+        self.update(bound(), self.THEFTS[0])
+        gone.assert_called_once_with(SERVER)
+        for request in self.THEFTS[1:]:
+            self.assertRaises(exceptions.CallbackFailure, self.update,
+                              bound(), request)
+        gone.assert_called_once_with(SERVER)
+
     def test_nova_unbinds_and_moves(self):
         for host in (None, '', 'compute2'):
             for request in self.THEFTS[:-1]:
