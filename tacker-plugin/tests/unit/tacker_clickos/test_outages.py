@@ -398,6 +398,14 @@ class GuestsTest(base.CloudTestCase):
         self.cloud.network.update_port.assert_called_once_with(
             port.id, device_id='', device_owner='')
 
+    def test_such_a_port_can_be_deleted(self):
+        port = self.cloud.network.create_port(
+            name='p', description='d', network_id=base.LEFT_NET)
+        port.device_id, port.device_owner = 'gone', 'compute:nova'
+        ports.delete(self.cloud, [port])
+        names = [name for name, _, _ in self.cloud.network.method_calls]
+        self.assertEqual(['update_port', 'delete_port'], names[-2:])
+
     def test_one_of_a_router_is_not(self):
         port = self.cloud.network.create_port(
             name='p', description='d', network_id=base.LEFT_NET)
