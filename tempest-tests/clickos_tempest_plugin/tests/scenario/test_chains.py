@@ -169,6 +169,8 @@ class ChainsTest(SfcMixin, base.OnHostTest):
                        {'protocol': 'icmp'}, {'protocol': 'icmp'}):
             flow = self.make('flow_classifier', **{
                 'source_ip_prefix': f'{self.client.ip}/32', **values})
+            self.addCleanup(self.sfc.update, 'port_chain', chain,
+                            flow_classifiers=[])
             self.sfc.update('port_chain', chain, flow_classifiers=[flow])
             self.assertEqual([flow], self.sfc.show(
                 'port_chain', chain)['flow_classifiers'])
@@ -180,10 +182,11 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         self.assertGreaterEqual(
             min(now - then for now, then in zip(after, before)),
             len(pings.answered(ping.text())))
+        _, another = self.make_hop()
         other = self.make('flow_classifier', protocol='icmp')
         self.assertRaises(
             exceptions.BadRequest, self.sfc.create, 'port_chain',
-            port_pair_groups=[one], flow_classifiers=[other])
+            port_pair_groups=[another], flow_classifiers=[other])
 
     def _is_passed_by(self, server_id):
         """Ping, and tell if a wire counted no frame."""
