@@ -152,6 +152,16 @@ def _image_name(text):
     return text
 
 
+def _checker():
+    """Return the program click-check of the path, unless it is too old."""
+    program = shutil.which('click-check')
+    if not program:
+        return None
+    done = subprocess.run([program, '--help'], capture_output=True, text=True,
+                          check=False)
+    return program if '--groups' in done.stdout else None
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
     parser.add_argument('template', type=pathlib.Path,
@@ -164,16 +174,15 @@ def main(arguments=None):
     parser.add_argument('--image', type=_image_name,
                         help='name in Glance of the guests\' image')
     parser.add_argument('--click-check', metavar='PROGRAM',
-                        default=shutil.which('click-check'),
                         help='names the groups of elements (the default is '
-                        'that of the path, if it is there)')
+                        'that of the path, if it is there and knows groups)')
     options = parser.parse_args(arguments)
     template = options.template
     if not template.is_dir():
         template = HERE / options.template
     vnfd_id = str(uuid.uuid4()) if options.fresh_id else options.vnfd_id
-    write(options.output, collect(template.resolve(), vnfd_id,
-                                  options.image, options.click_check))
+    write(options.output, collect(template.resolve(), vnfd_id, options.image,
+                                  options.click_check or _checker()))
     return 0
 
 

@@ -29,8 +29,10 @@ def _write(site, host):
     data.mkdir(exist_ok=True, mode=0o700)
     kept = state.data / valed
     kept.mkdir(exist_ok=True, mode=0o700)
-    (kept / 'captures').mkdir(exist_ok=True, mode=0o700)
-    accounts.own_tree(kept, settings.ids[valed])
+    captures = kept / 'captures'
+    captures.mkdir(exist_ok=True, mode=0o700)
+    for folder in (kept, captures):     # an older lab has the first one only
+        accounts.own_tree(folder, settings.ids[valed])
     values = {
         'CLICKOS_COSMOSD_SOCKET': state.run / cosmosd / 'cosmosd.sock',
         'CLICKOS_VALED_SOCKET': state.run / valed / 'valed.sock',

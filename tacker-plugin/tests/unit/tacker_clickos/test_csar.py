@@ -2,6 +2,7 @@
 """The package builder, and what Tacker's own reader says of its packages."""
 
 import logging
+import os
 import pathlib
 import shutil
 import tempfile
@@ -48,6 +49,14 @@ class CsarTest(base.TestCase):
 
     def onboard(self, path):
         return csar_utils.load_csar_data(None, 'p1', str(path))
+
+    def test_an_old_click_check_of_the_path_is_not_used(self):
+        plain = self.build().read_bytes()
+        program = self.work / 'click-check'
+        program.write_text('#!/bin/sh\n[ "$1" = --help ] || exit 1\n')
+        program.chmod(0o700)
+        with mock.patch.dict(os.environ, {'PATH': f'{self.work}:/bin'}):
+            self.assertEqual(plain, self.build().read_bytes())
 
     def test_same_bytes_every_time(self):
         first = self.build().read_bytes()
