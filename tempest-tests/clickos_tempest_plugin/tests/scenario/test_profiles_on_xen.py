@@ -5,7 +5,6 @@ from tempest import config
 from tempest.lib import decorators
 
 from clickos_tempest_plugin.common import csar
-from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.tests.scenario import case
 
@@ -14,20 +13,14 @@ CONF = config.CONF
 _OTHER = 'NullTask;\n'
 
 
-class ProfilesOnXenTest(case.FirewallCase):
-
-    host = host.Host('xen_host_command')
-
-    @staticmethod
-    def vnfd(text):
-        """Name the family of images for Xen hosts in a VNFD."""
-        return csar.with_image(text, CONF.clickos.xen_image)
+class ProfilesOnXenTest(case.OnXenMixin, case.FirewallCase):
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('a51c1b1e-6c0c-4f5e-9a35-6c2f6f3a7d03')
     def test_elements_of_another_profile_get_its_image(self):
         self.assertEqual(CONF.clickos.xen_image,
                          self.image_of(self.server_id))
+        self.tenant.terminate(self.vnf_id)    # the next has its addresses
         vnfd_id = self.tenant.onboard(csar.firewall(
             vnfd=self.vnfd, click=lambda text: text + _OTHER),
             self.addCleanup)
