@@ -143,7 +143,10 @@ class RefusalsTest(FormsTest):
     def setUp(self):
         super().setUp()
         refused = 400, {'detail': f'property rules: {_REASON}'}
+        # A browser sends other line ends than a hostile id has.
         self.cloud.answers.update({
+            'GET /v1.0/vims': {'vims': [
+                {'id': cloud.VNF, 'name': hostile.EVIL}]},
             _CONTENT: cloud.csar(),
             'POST /vnflcm/v1/vnf_instances': {'id': cloud.VNF},
             f'POST {_VNF}/instantiate': refused, f'PATCH {_VNF}': refused})
