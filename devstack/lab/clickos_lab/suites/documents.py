@@ -99,7 +99,7 @@ class Run:
         self._state = state
         self._short = short
         self._usage = blocks.of_usage(printed)
-        self._names = rules.names(self._usage)
+        self._names = rules.names(self._usage, state)
         self._lists = lists.load()
         self._report = _report.Report()
         self._log = state.log / 'documents.log'
@@ -156,7 +156,7 @@ class Run:
                 self._report.line_left_out(reason)
                 continue
             ran += 1
-            line_why = shell_.run(statement)
+            line_why = shell_.run(statement, rules.limit_s(statement))
             if line_why and not why:
                 why = f'{statement.splitlines()[0]}: {line_why}'
         self._judge(block, key, why, ran, time.monotonic() - began_s)

@@ -4,6 +4,7 @@
 import contextlib
 import io
 import os
+import pathlib
 import signal
 
 from clickos_lab.documents import blocks
@@ -11,6 +12,7 @@ from clickos_lab.documents import console
 from clickos_lab.documents import lists
 from clickos_lab.documents import report
 from clickos_lab.documents import rules
+from clickos_lab import paths
 from clickos_lab.suites import documents
 from tests.unit import base
 
@@ -68,7 +70,10 @@ class BlocksTest(base.TestCase):
             usage.statements)
         self.assertEqual(
             {'VNF_ID': '0ff1', 'CLIENT': 'demo7-client',
-             'SERVER_IP': '10.9.8.7'}, rules.names(usage))
+             'SERVER_IP': '10.9.8.7', 'HOST': 'clickos-lab',
+             'admin-openrc': '/s/openrc-admin',
+             '/var/lib/clickos/valed': '/s/data/valed'},
+            rules.names(usage, paths.State(pathlib.Path('/s'))))
 
     def test_no_usage_is_a_fault(self):
         for text in ('', 'all expectations were met\n',
@@ -95,6 +100,17 @@ class RulesTest(base.TestCase):
         self.assertEqual(
             ('read --vnf 7 x; echo $VNF_ID VNF_ID_2 VNF_ID=3',),
             rules.named(block, {'VNF_ID': '7'}))
+
+
+    def test_paths_stand_for_those_of_the_demonstration(self):
+        block = blocks.Block('p', 1, ('ls /var/lib/x/y.pcap . rc-admin a',))
+        self.assertEqual(
+            ('ls /s/y.pcap . rc-admin a',),
+            rules.named(block, {'/var/lib/x': '/s', 'rc': 'no'}))
+
+    def test_long_builds_have_more_time(self):
+        self.assertEqual((600, 1800), (rules.limit_s('make try'),
+                                       rules.limit_s('make click  # long')))
 
 
 class ConsoleTest(base.TestCase):
