@@ -101,7 +101,6 @@ class RulesTest(base.TestCase):
             ('read --vnf 7 x; echo $VNF_ID VNF_ID_2 VNF_ID=3',),
             rules.named(block, {'VNF_ID': '7'}))
 
-
     def test_paths_stand_for_those_of_the_demonstration(self):
         block = blocks.Block('p', 1, ('ls /var/lib/x/y.pcap . rc-admin a',))
         self.assertEqual(
