@@ -4,7 +4,10 @@ use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
-use super::advertisement::{Advertisement, virtual_mac};
+use click_core::Surroundings;
+use click_core::text::{split_words, unquote};
+
+use super::advertisement::{Advertisement, MAX_ADDRESSES, virtual_mac};
 use super::frame::{self, Station};
 use super::instance::{Instance, Send, Settings, State};
 use crate::prelude::*;
@@ -13,11 +16,12 @@ use crate::prelude::*;
 const MAX_WAITING: usize = 128;
 /// The most sides: vifs of a guest.
 pub const MAX_SIDES: usize = 16;
+const FORM: &str = "VRID IP ETH PEER PEER_ETH ADDRESS ...";
 
 /// The network of a vif.
 #[derive(Debug)]
 pub struct Side {
-    /// The element that sends and receives there.
+    /// The element that sends and receives there, once there is one.
     pub name: String,
     pub vrid: u8,
     pub own: Station,
@@ -26,27 +30,42 @@ pub struct Side {
     frames: Vec<Vec<u8>>,
 }
 
-impl Side {
-    pub fn new(
-        name: String,
-        vrid: u8,
-        own: Station,
-        peer: Option<Station>,
-        addresses: Vec<Ipv4Addr>,
-    ) -> Self {
-        Self {
-            name,
-            vrid,
-            own,
-            peer,
-            addresses,
-            frames: Vec::new(),
+impl FromArg for Side {
+    /// `VRID IP ETH PEER PEER_ETH ADDRESS ...`; no peer is `- -`.
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        let words = split_words(&unquote(text));
+        let [vrid, ip, mac, peer, peer_mac, addresses @ ..] = words.as_slice() else {
+            return Err(format!("expected {FORM}, got \"{}\"", text.escape_debug()));
+        };
+        let station = |ip: &str, mac: &str| -> Result<Station, String> {
+            let (ip, mac) = (Ipv4Addr::from_arg(ip, at)?, EtherAddr::from_arg(mac, at)?.0);
+            Ok(Station { ip, mac })
+        };
+        let vrid = u8::from_arg(vrid, at)?;
+        if vrid == 0 {
+            return Err("VRID 0 is out of range, the least is 1".to_string());
         }
+        if !(1..=MAX_ADDRESSES).contains(&addresses.len()) {
+            let got = addresses.len();
+            return Err(format!("{got} addresses, expected 1 to {MAX_ADDRESSES}"));
+        }
+        let has_peer = (peer.as_str(), peer_mac.as_str()) != ("-", "-");
+        let addresses = addresses.iter().map(|word| Ipv4Addr::from_arg(word, at));
+        Ok(Self {
+            name: String::new(),
+            vrid,
+            own: station(ip, mac)?,
+            peer: has_peer.then(|| station(peer, peer_mac)).transpose()?,
+            addresses: addresses.collect::<Result<_, _>>()?,
+            frames: Vec::new(),
+        })
     }
+}
 
+impl Side {
     /// Sends a frame soon; it is lost if too many wait.
     pub fn send(&mut self, frame: Vec<u8>) {
-        if self.frames.len() < MAX_WAITING {
+        if self.frames.len() < MAX_WAITING && !self.name.is_empty() {
             self.frames.push(frame);
         }
     }
@@ -89,10 +108,10 @@ pub struct Group {
 pub type Shared = Rc<RefCell<Group>>;
 
 impl Group {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, sides: Vec<Side>) -> Self {
         Self {
             instance: Instance::new(settings),
-            sides: Vec::new(),
+            sides,
             inbox: VecDeque::new(),
         }
     }

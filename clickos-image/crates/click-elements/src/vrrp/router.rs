@@ -5,7 +5,7 @@ use core::cell::RefCell;
 
 use super::copier::{Copier, Heard, PAUSE_NS};
 use super::frame;
-use super::group::{Group, Shared};
+use super::group::{Group, MAX_SIDES, Shared, Side};
 use super::instance::Settings;
 use super::message::{Key, MAX_BODY};
 use crate::prelude::*;
@@ -37,6 +37,15 @@ pub fn build(a: &mut Args<'_>) -> Built {
     );
     let (preempts, key) = (a.or("PREEMPT", true), a.opt::<KeyText>("KEY"));
     let (priority, interval_cs) = (priority?, interval?.ns / NS_PER_CS);
+    let texts = a.rest().to_vec();
+    let sides = texts.iter().map(|text| a.parse::<Side>("SIDE", text));
+    let sides = sides.collect::<Option<Vec<_>>>()?;
+    if !(1..=MAX_SIDES).contains(&sides.len()) {
+        a.error(
+            "SIDE",
+            format!("{} sides, expected 1 to {MAX_SIDES}", sides.len()),
+        );
+    }
     if priority == 0 {
         a.error("PRIORITY", "0 is out of range, the least is 1");
     }
@@ -52,7 +61,7 @@ pub fn build(a: &mut Args<'_>) -> Built {
         preempts: preempts?,
     };
     Some(Box::new(Vrrp {
-        group: Rc::new(RefCell::new(Group::new(settings))),
+        group: Rc::new(RefCell::new(Group::new(settings, sides))),
         copied: Vec::new(),
         key: key?.map(|key| key.0),
         copier: None,

@@ -32,13 +32,14 @@ fn config(own: u8, priority: u8) -> String {
     let peer = 5 - own;
     let key = "AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=";
     format!(
-        "vrrp :: VRRP(PRIORITY {priority}, INTERVAL 0.2, PREEMPT false, KEY {key});
+        "vrrp :: VRRP(1 10.0.0.{own} 2:0:0:0:0:{own} 10.0.0.{peer} 2:0:0:0:0:{peer} 10.0.0.1,
+                      2 203.0.113.{own} 2:0:0:0:1:{own} - - 203.0.113.1,
+                      PRIORITY {priority}, INTERVAL 0.2, PREEMPT false, KEY {key});
          rw :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop);
-         FromDevice(0) -> left :: VRRPPort(vrrp, 1, 10.0.0.{own}, 2:0:0:0:0:{own}, 10.0.0.1,
-                                           PEER 10.0.0.{peer}, PEER_ETH 2:0:0:0:0:{peer})
+         FromDevice(0) -> left :: VRRPPort(vrrp, 0)
              -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> [0] rw [0]
              -> EtherEncap(0x0800, 0:0:5e:0:1:2, 2:0:0:0:9:9) -> Queue -> VRRPGate(vrrp) -> ToDevice(1);
-         FromDevice(1) -> right :: VRRPPort(vrrp, 2, 203.0.113.{own}, 2:0:0:0:1:{own}, 203.0.113.1)
+         FromDevice(1) -> right :: VRRPPort(vrrp, 1)
              -> Classifier(12/0800) -> Strip(14) -> CheckIPHeader -> [1] rw [1]
              -> EtherEncap(0x0800, 0:0:5e:0:1:1, 2:0:0:0:9:9) -> Queue -> VRRPGate(vrrp) -> ToDevice(0);
          left[1] -> ToDevice(0); right[1] -> ToDevice(1);"

@@ -2,10 +2,7 @@
 //! Where a router of a pair meets a network: takes VRRP's messages out of what arrives, and sends its own.
 //!
 //! # Synopsis
-//! `VRRPPort(VRRP, VRID, IP, ETH, ADDRESS, ... [, PEER, PEER_ETH])`: VRRP is the element with the router's state. VRID
-//! (1 to 255) is the number of the virtual router in this network, and each ADDRESS (at most 16) one of its addresses;
-//! its Ethernet address is 00-00-5E-00-01-VRID. IP and ETH are the router's own addresses, PEER and PEER_ETH those of the
-//! other router, to which flows are copied.
+//! `VRRPPort(VRRP, SIDE)`: VRRP is the element with the router's state, and SIDE the number of its network there, from 0.
 //! # Ports
 //! 1/2, push. Input 0 takes the frames of a device. Output 0 sends frames for the function while the router is active:
 //! those to the virtual Ethernet address, and to groups. Output 1 sends frames of VRRP; they go to the device without
@@ -15,14 +12,14 @@
 //!   or they are for others.
 //! * `flush` (write): sends the frames that wait; `VRRP` uses it.
 //! # Example
-//! `FromDevice(0) -> in :: VRRPPort(vrrp, 1, 10.0.0.2, vif0, 10.0.0.1) -> Discard; in[1] -> ToDevice(0);`
+//! `FromDevice(0) -> in :: VRRPPort(vrrp, 0) -> Discard; in[1] -> ToDevice(0);`
 use click_core::anno::PacketType;
 use click_wire::ether;
 
 use crate::prelude::*;
-use crate::vrrp::advertisement::{MAX_ADDRESSES, virtual_mac};
+use crate::vrrp::advertisement::virtual_mac;
 use crate::vrrp::frame::{self, Own, Station};
-use crate::vrrp::group::{MAX_SIDES, Shared, Side};
+use crate::vrrp::group::Shared;
 use crate::vrrp::router::group_of;
 
 pub static ELEMENT: Class = Class {
@@ -30,15 +27,7 @@ pub static ELEMENT: Class = Class {
     ports: "1/2",
     processing: "h/h",
     flow: "x/xy",
-    args: &[
-        mandatory("VRRP"),
-        mandatory("VRID"),
-        mandatory("IP"),
-        mandatory("ETH"),
-        rest("ADDRESS"),
-        keyword("PEER"),
-        keyword("PEER_ETH"),
-    ],
+    args: &[mandatory("VRRP"), mandatory("SIDE")],
     handlers: &[
         read("count", |me: &mut VRRPPort, _| text(me.count)),
         read("drops", |me, _| text(me.drops)),
@@ -50,55 +39,29 @@ pub static ELEMENT: Class = Class {
 
 struct VRRPPort {
     vrrp: String,
-    group: Option<Shared>,
     side: usize,
-    vrid: u8,
+    group: Option<Shared>,
     own: Station,
     peer: Option<Station>,
-    addresses: Vec<Ipv4Addr>,
+    virtual_mac: [u8; 6],
     count: u64,
     drops: u64,
 }
 
+const NOWHERE: Station = Station {
+    ip: Ipv4Addr::UNSPECIFIED,
+    mac: [0; 6],
+};
+
 fn build(a: &mut Args<'_>) -> Built {
-    let (vrrp, vrid) = (a.need::<String>("VRRP"), a.need::<u8>("VRID"));
-    let (ip, mac) = (a.need::<Ipv4Addr>("IP"), a.need::<EtherAddr>("ETH"));
-    let (peer, peer_mac) = (a.opt::<Ipv4Addr>("PEER"), a.opt::<EtherAddr>("PEER_ETH"));
-    let texts = a.rest().to_vec();
-    let addresses = texts
-        .iter()
-        .map(|text| a.parse("ADDRESS", text))
-        .collect::<Option<Vec<_>>>();
-    let (vrid, addresses, peer, peer_mac) = (vrid?, addresses?, peer?, peer_mac?);
-    if vrid == 0 {
-        a.error("VRID", "0 is out of range, the least is 1");
-    }
-    if !(1..=MAX_ADDRESSES).contains(&addresses.len()) {
-        let got = addresses.len();
-        a.error(
-            "ADDRESS",
-            format!("{got} addresses, expected 1 to {MAX_ADDRESSES}"),
-        );
-    }
-    if peer.is_some() != peer_mac.is_some() {
-        a.error("PEER", "PEER and PEER_ETH belong together");
-    }
-    let (own, peer) = (
-        Station {
-            ip: ip?,
-            mac: mac?.0,
-        },
-        peer.zip(peer_mac)
-            .map(|(ip, mac)| Station { ip, mac: mac.0 }),
-    );
+    let (vrrp, side) = (a.need("VRRP"), a.need("SIDE"));
     Some(Box::new(VRRPPort {
         vrrp: vrrp?,
+        side: side?,
         group: None,
-        side: 0,
-        vrid,
-        own,
-        peer,
-        addresses,
+        own: NOWHERE,
+        peer: None,
+        virtual_mac: [0; 6],
         count: 0,
         drops: 0,
     }))
@@ -141,29 +104,33 @@ impl VRRPPort {
         true
     }
 
-    /// The output of a frame while the router is active or not, or `None` to look into it.
+    /// The output of a frame that is for the function, or for others.
     fn decide(&self, to: [u8; 6], is_active: bool) -> usize {
-        kept_if(is_active && (to == virtual_mac(self.vrid) || ether::is_group(to)))
+        kept_if(is_active && (to == self.virtual_mac || ether::is_group(to)))
     }
 }
 
 impl Element for VRRPPort {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let group = group_of(ctx, &self.vrrp).map_err(|text| format!("VRRP: {text}"))?;
-        let side = Side::new(
-            ctx.name().to_string(),
-            self.vrid,
-            self.own,
-            self.peer,
-            self.addresses.clone(),
-        );
         {
             let sides = &mut group.borrow_mut().sides;
-            if sides.len() == MAX_SIDES {
-                return Err(format!("VRRP: too many ports, the most is {MAX_SIDES}"));
+            let most = sides.len().saturating_sub(1);
+            let Some(side) = sides.get_mut(self.side) else {
+                return Err(format!(
+                    "SIDE: {} is out of range, the most is {most}",
+                    self.side
+                ));
+            };
+            if !side.name.is_empty() {
+                return Err(format!(
+                    "SIDE: {} is of \"{}\" already",
+                    self.side, side.name
+                ));
             }
-            self.side = sides.len();
-            sides.push(side);
+            side.name = ctx.name().to_string();
+            (self.own, self.peer) = (side.own, side.peer);
+            self.virtual_mac = virtual_mac(side.vrid);
         }
         self.group = Some(group);
         Ok(())
@@ -171,12 +138,11 @@ impl Element for VRRPPort {
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
         let is_active = self.shared().borrow().is_active();
-        let virtual_mac = virtual_mac(self.vrid);
         let (mut ports, mut taken) = (ctx.take_ports(), 0);
         batch.prefetch();
         for packet in batch.iter_mut() {
             let to: [u8; 6] = packet.data().first_chunk().copied().unwrap_or_default();
-            let is_virtual = to == virtual_mac;
+            let is_virtual = to == self.virtual_mac;
             let is_own = !is_virtual && self.take(ctx, packet.data());
             taken += u64::from(is_own);
             let port = if is_own {
