@@ -26,6 +26,8 @@ pub enum Own {
     Copy(Vec<u8>),
     /// A host asks for the router's own address.
     Asked(Station),
+    /// A message to all routers that none may take (RFC 9568, section 7.1).
+    Bad,
 }
 
 fn packet(from: Station, to: Station, repr: ipv4::Repr, payload: &[u8]) -> Vec<u8> {
@@ -130,8 +132,10 @@ pub fn parse(frame: &[u8], own: Station, peer: Option<Station>) -> Option<Own> {
 fn parse_ipv4(body: &[u8], to: [u8; 6], own: Station, peer: Option<Station>) -> Option<Own> {
     let packet = ipv4::View::new_checked(body).ok()?;
     if to == GROUP_MAC && packet.destination() == GROUP {
-        let message = Advertisement::parse(&packet)?;
-        return Some(Own::Advertisement(packet.source(), message));
+        let found = Advertisement::parse(&packet);
+        return Some(found.map_or(Own::Bad, |message| {
+            Own::Advertisement(packet.source(), message)
+        }));
     }
     let is_copy = to == own.mac
         && packet.destination() == own.ip

@@ -36,6 +36,5 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &Vrrp::HANDLERS,
     build: router::build,
-    live: true,
     ..Class::DEFAULT
 };

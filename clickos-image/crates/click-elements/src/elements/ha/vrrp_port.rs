@@ -13,6 +13,8 @@
 //! * `flush` (write): sends the frames that wait; `VRRP` uses it.
 //! # Example
 //! `FromDevice(0) -> in :: VRRPPort(vrrp, 0) -> Discard; in[1] -> ToDevice(0);`
+use alloc::rc::Rc;
+
 use click_core::anno::PacketType;
 use click_wire::ether;
 
@@ -93,12 +95,14 @@ impl VRRPPort {
         let Some(found) = frame::parse(frame, self.own, self.peer) else {
             return false;
         };
-        let group = &mut *self.shared().borrow_mut();
+        let shared = Rc::clone(self.shared());
+        let group = &mut *shared.borrow_mut();
         match found {
             Own::Advertisement(from, message) => {
                 group.receive(self.side, from, &message, ctx.now_ns());
             }
             Own::Copy(message) => group.keep(message),
+            Own::Bad => self.drops += 1,
             Own::Asked(host) => group.sides[self.side].send(frame::answer(self.own, host)),
         }
         true
