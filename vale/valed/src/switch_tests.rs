@@ -202,6 +202,7 @@ fn unicast_goes_to_its_owner_alone_and_is_counted() {
         Counters {
             tx_packets: 1,
             tx_bytes: 100,
+            polls_empty: 1,
             ..Counters::default()
         }
     );
@@ -559,6 +560,7 @@ fn each_refusal_has_its_counter() {
     let expected = Counters {
         rx_packets: 5,
         rx_bytes: 300,
+        bursts: 1,
         dropped_type: 1,
         dropped_malformed: 1,
         dropped_role: 1,
