@@ -310,6 +310,7 @@ impl Switch {
     }
 
     #[cfg(test)]
+    #[inline(never)]
     pub fn round(&mut self, scratch: &mut Scratch) -> bool {
         let moved = self.serve_ports(scratch);
         self.release_taken();

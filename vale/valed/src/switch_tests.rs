@@ -18,6 +18,8 @@ use crate::token_bucket::PortLimits;
 mod chains;
 #[path = "switch/checksum_tests.rs"]
 mod checksums;
+#[path = "switch/cost_tests.rs"]
+mod costs;
 #[path = "switch/fair_tests.rs"]
 mod fair;
 #[path = "switch/far_end_tests.rs"]
