@@ -67,6 +67,11 @@ pub trait Device: Send {
     fn head<'a>(&self, _burst: &'a Burst, _n: usize) -> Option<&'a [u8]> {
         None
     }
+    /// As [`Self::head`], but for a short frame its bytes. None for a frame whose stages need it alone.
+    /// [`Self::taken`] follows for a frame that is forwarded.
+    fn peek<'a>(&self, _burst: &'a Burst, _n: usize) -> Option<&'a [u8]> {
+        None
+    }
     /// Frame `n` with the rest that [`Self::head`] left in the ring. None if it is malformed.
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>>;
     /// Frame `n`, wholly in private memory. To be called in place of [`Self::taken`].

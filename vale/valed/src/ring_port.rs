@@ -192,13 +192,21 @@ impl Device for RingPort {
         (len > HEAD && segment == 0).then(|| &burst.heads[n * HEAD..][..len])
     }
 
+    fn peek<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
+        let slot = burst.slots[n];
+        (slot.segment() == 0).then(|| &burst.heads[n * HEAD..][..slot.len()])
+    }
+
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         let slot = burst.slots[n];
         let bytes = &mut burst.heads[n * HEAD..][..slot.len().min(HEAD)];
         Some(RxFrame {
             offload: offload(slot, bytes)?,
             bytes,
-            rest: self.ring.rest(slot, HEAD),
+            rest: match slot.len() > HEAD {
+                true => self.ring.rest(slot, HEAD),
+                false => None,
+            },
         })
     }
 
@@ -224,6 +232,10 @@ impl Device for RingPort {
     }
 
     fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+        if out.offload == Offload::default() {
+            let len = out.len();
+            return count(self.ring.push_parts(out.head, out.rest), len, counters);
+        }
         let unsegmented = self.unsegmented(out);
         let ring = &mut self.ring;
         if let Some(segment) = unsegmented {

@@ -8,6 +8,7 @@ mod limits;
 mod mirrors;
 mod offload_rules;
 pub mod trace;
+mod vector;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ pub const MAX_PORTS: usize = 256;
 pub struct Scratch {
     burst: Burst,
     pub buffers: Buffers,
+    vector: vector::Vector,
     /// The frame as filters see it.
     seen: FilterKey,
     /// The time of the round.
@@ -382,11 +384,7 @@ impl Switch {
             return 0;
         };
         let device = port.take_device();
-        for n in 0..count {
-            if let Err(dropped) = self.forward(source, &*device, n, scratch) {
-                self.drop_frame(source, dropped);
-            }
-        }
+        self.forward_burst(source, &*device, count, scratch);
         if let Some(port) = &mut self.ports[source] {
             port.device = device;
         }
@@ -414,7 +412,7 @@ impl Switch {
             buffers,
             seen,
             now,
-            patience: _,
+            ..
         } = scratch;
         if let Some(port) = &mut self.ports[source] {
             port.counters.rx_packets += 1;

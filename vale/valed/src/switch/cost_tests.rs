@@ -3,6 +3,7 @@
 //! them.
 //!
 //! `cargo test --release -p valed --lib -- --ignored --nocapture instructions_of_a_frame`
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use super::*;
@@ -62,13 +63,10 @@ fn forward((_, len, secure, rules): Case) {
     }
 }
 
-/// The lines of callgrind_annotate about functions of the switch, with instructions for a frame.
-fn stages(out: &std::path::Path, inclusive: bool) -> Vec<(f64, String)> {
-    let mut command = Command::new("callgrind_annotate");
-    let inclusive = if inclusive { "yes" } else { "no" };
-    let output = command
-        .arg(format!("--inclusive={inclusive}"))
-        .args(["--threshold=100", "--show-percs=no"])
+/// The sums of callgrind_annotate by function, in instructions for a frame.
+fn stages(out: &std::path::Path) -> Vec<(f64, String)> {
+    let output = Command::new("callgrind_annotate")
+        .args(["--threshold=100", "--show-percs=no", "--auto=no"])
         .arg(out)
         .output()
         .unwrap();
@@ -80,7 +78,13 @@ fn stages(out: &std::path::Path, inclusive: bool) -> Vec<(f64, String)> {
         let name = name.split(" [").next().unwrap_or(name);
         Some((count as f64 / (ROUNDS * BURST) as f64, name.to_owned()))
     };
-    text.lines().filter_map(stage).collect()
+    let mut sums = BTreeMap::new();
+    for (count, name) in text.lines().filter_map(stage) {
+        *sums.entry(name).or_insert(0.0) += count;
+    }
+    let mut sums: Vec<_> = sums.into_iter().map(|(name, count)| (count, name)).collect();
+    sums.sort_by(|a, b| b.0.total_cmp(&a.0));
+    sums
 }
 
 #[test]
@@ -102,7 +106,7 @@ fn instructions_of_a_frame() {
             .output()
             .unwrap();
         assert!(counted.status.success(), "{counted:?}");
-        let own = stages(&out, false);
+        let own = stages(&out);
         let whole = own.first().map_or(0.0, |(count, _)| *count);
         println!("{name}: {whole:.0} instructions for a frame");
         for (count, stage) in own.iter().skip(1).filter(|(count, _)| *count >= 2.0) {
