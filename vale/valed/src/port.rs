@@ -353,6 +353,12 @@ impl Port {
         std::mem::replace(&mut self.device, device)
     }
 
+    /// True for the address of a virtual router that port security allows the guest beside its own. It is
+    /// where it was seen last: it moves between the ports of the guests that may have it.
+    pub fn has_virtual_router(&self, station: Mac) -> bool {
+        station.is_virtual_router() && self.mac != Some(station) && self.guard.allows(station)
+    }
+
     /// Gives the port the addresses of a guard, which gets the port's. False if both are the same.
     pub fn set_guard(&mut self, guard: &mut Guard) -> bool {
         let differs = self.guard.exchange(guard);

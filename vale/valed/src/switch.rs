@@ -482,7 +482,8 @@ impl Switch {
     fn station(&self, segment: u32, mac: Mac, now: Nanoseconds) -> Option<usize> {
         let index = self.learned.find(segment, mac, now)?;
         let port = self.ports.get(index)?.as_ref()?;
-        (port.segment == segment).then_some(index)
+        let is_there = port.learns || port.has_virtual_router(mac);
+        (port.segment == segment && is_there).then_some(index)
     }
 
     /// Judges the bytes of a frame. The verdict of the first [`HEAD`] bytes holds for the frame if it

@@ -30,6 +30,8 @@ mod mirrors;
 mod offload_rules;
 #[path = "switch/order_tests.rs"]
 mod order;
+#[path = "switch/pair_tests.rs"]
+mod pairs;
 #[path = "switch/queues_tests.rs"]
 mod queues;
 #[path = "switch/segments_tests.rs"]
