@@ -11,6 +11,7 @@ from tacker_clickos import clickos_api
 from tacker_clickos import in_place
 from tacker_clickos import links
 from tacker_clickos import networks
+from tacker_clickos import pairs
 from tacker_clickos import placement
 from tacker_clickos import ports
 from tacker_clickos import servers
@@ -25,9 +26,10 @@ class Wish:
     """A guest to be made.
 
     The name is unique in the VNF ("VDU1-0"). The links are
-    {CP name: links.Link}. The values are checked property values of this
-    guest. A state that it has keeps the writes of the handlers in keep, or
-    all with None; they replace those of the values.
+    {CP name: links.Link}; virtual has those of a pair's common addresses. The
+    values are checked property values of this guest. A state that it has
+    keeps the writes of the handlers in keep, or all with None; they replace
+    those of the values.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Wish:
     links: dict
     values: dict
     keep: set | None
+    virtual: dict = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,11 +62,13 @@ def wishes(vdus, vnfcs, request, values, keep=None):
 
 
 def _wish(name, vdu, request, values, keep):
-    number = int(name.rpartition('-')[2])
+    number, own = int(name.rpartition('-')[2]), vdu.configuration.pair
     return Wish(name=name, vdu=vdu,
                 values=vnfd_values.of_guest(vdu, values, name),
-                links=links.resolve(vdu, request, number),
-                keep=keep and keep[vdu.name])
+                links=(links.of_pair(vdu, request) if own
+                       else links.resolve(vdu, request, number)),
+                keep=keep and keep[vdu.name],
+                virtual=links.resolve(vdu, request) if own else {})
 
 
 class Guests(object):
@@ -149,6 +154,12 @@ class Guests(object):
             ports.declare(self._connection, port, wish.vdu, cp)
         return found
 
+    def _virtual_ports(self, wish):
+        """Return {CP: port} of the addresses of a pair."""
+        return {cp: pairs.virtual_port(self._connection, self._vnf_id,
+                                       wish.vdu, cp, link)
+                for cp, link in self._connected(wish.virtual).items()}
+
     def _clear(self, wishes):
         """Remove servers of these names, which an interrupted try has left.
         """
@@ -175,7 +186,7 @@ class Guests(object):
             wish.vdu, by_cp.values(),
             document.referring(self.states[wish.name]),
             placement.hints(self._connection, self._vnf_id,
-                            wish.vdu.placement))
+                            pairs.placement(wish.vdu)))
         LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
                  server.id)
         return Guest(wish.name, server, by_cp)
@@ -185,11 +196,14 @@ class Guests(object):
 
         :returns: False if the state is as it was
         """
-        interfaces = [ports.interface(self._connection, cp, port,
+        virtual = self._virtual_ports(wish)
+        interfaces = [ports.interface(self._connection, cp,
+                                      virtual.get(cp, port),
                                       wish.vdu.point(cp))
                       for cp, port in by_cp.items()]
-        configuration = clickgen.render(wish.vdu.configuration, interfaces,
-                                        wish.values)
+        configuration = clickgen.render(
+            wish.vdu.configuration, interfaces, wish.values,
+            self._pair(wish, virtual, by_cp) if virtual else '')
         known = self.states.get(wish.name)
         changed = known and self._api.rebase_state(known, configuration,
                                                    wish.keep)
@@ -197,20 +211,35 @@ class Guests(object):
             self.states[wish.name] = self._api.create_state(configuration)
         return changed is not False
 
-    def _ports(self, wish):
-        """Return {CP: port} in vif order; ports of an earlier guest stay."""
+    def _pair(self, wish, virtual, by_cp):
+        """Return the statements for a guest of a pair."""
+        peer = self._ports(wish, pairs.other(wish.name), virtual)
+        sides = [pairs.Side(virtual[cp], own, peer[cp])
+                 for cp, own in by_cp.items()]
+        key = self.record.keys.setdefault(wish.vdu.name, pairs.new_key())
+        return pairs.statements(wish.name, sides, key)
+
+    def _ports(self, wish, guest=None, virtual=None):
+        """Return {CP: port} in vif order; ports of an earlier guest stay.
+
+        :param guest: the name of the other guest of a pair, for its ports
+        :param virtual: {CP: port} of the pair's addresses, if known
+        """
+        if virtual is None:
+            virtual = self._virtual_ports(wish)
         existing = ports.of_vnf(self._connection, self._vnf_id)
         found = {}
         for cp, link in self._connected(wish.links).items():
-            name = '%s-%s' % (wish.name, cp)
+            name = '%s-%s' % (guest or wish.name, cp)
             if name in existing:
                 found[cp] = existing[name]
-                ports.release(self._connection, found[cp])
+                if not guest:
+                    ports.release(self._connection, found[cp])
                 ports.declare(self._connection, found[cp], wish.vdu, cp)
             else:
                 found[cp] = ports.create(
                     self._connection, self._vnf_id, name, link, wish.vdu,
-                    cp, self.record)
+                    cp, self.record, virtual.get(cp))
         return found
 
     def _connected(self, links):
@@ -271,7 +300,8 @@ class Guests(object):
         prefixes = tuple('%s-' % name for name in names)
         existing = ports.all_of_vnf(self._connection, self._vnf_id)
         ports.delete(self._connection, [
-            port for port in existing if not port.name.startswith(prefixes)])
+            port for port in existing if not port.name.startswith(prefixes)
+            and not pairs.is_virtual(port.name)])
         self._forget_those_of(others)
 
     def forget(self, names):

@@ -2,6 +2,7 @@
 """Which network and addresses a connection point gets, from the request."""
 
 import dataclasses
+import sys
 
 from tacker_clickos import exception
 
@@ -40,6 +41,14 @@ def resolve(vdu, request, number=0):
         raise _unusable(missing[0], 'extVirtualLinks name no network for it')
     return {cp: own.get(cp) or _link(cp, networks[cp], configs[cp], number)
             for cp in vdu.cps}
+
+
+def of_pair(vdu, request):
+    """Return {CP name: Link} of a pair's guests: free addresses.
+
+    The addresses that the request asks for are those of the pair.
+    """
+    return resolve(vdu, request, sys.maxsize)
 
 
 def _internal(vdu, request, networks):

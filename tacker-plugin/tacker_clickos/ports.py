@@ -45,7 +45,7 @@ def all_of_vnf(connection, vnf_id):
     return own.ports(connection, description(vnf_id))
 
 
-def create(connection, vnf_id, name, link, vdu, cp, record):
+def create(connection, vnf_id, name, link, vdu, cp, record, virtual=None):
     """Create a port.
 
     A routed VNF sends packets with the addresses of others: any source
@@ -58,6 +58,7 @@ def create(connection, vnf_id, name, link, vdu, cp, record):
     :param vdu: model.Vdu
     :param cp: name of the connection point
     :param record: the VNF's state.Record
+    :param virtual: of a pair's guest, the port of the address of both
     """
     configuration = vdu.configuration
     wanted = dict(network_id=link.network_id, name=name,
@@ -66,10 +67,13 @@ def create(connection, vnf_id, name, link, vdu, cp, record):
         wanted['mac_address'] = link.mac
     if link.fixed_ips:
         wanted['fixed_ips'] = list(link.fixed_ips)
-    if configuration.routed:
+    networks = (_everywhere(connection, link.network_id, vdu.point(cp))
+                if configuration.routed else [])
+    if virtual:
+        wanted['allowed_address_pairs'] = _of_both(virtual, networks)
+    elif networks:
         wanted['allowed_address_pairs'] = [
-            {'ip_address': network} for network in _everywhere(
-                connection, link.network_id, vdu.point(cp))]
+            {'ip_address': network} for network in networks]
     try:
         if configuration.transparent:
             wanted.update(port_security_enabled=False, security_groups=[])
@@ -83,6 +87,14 @@ def create(connection, vnf_id, name, link, vdu, cp, record):
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
     return port
+
+
+def _of_both(virtual, networks):
+    """Return the pairs of a port: its guest may send as the virtual router.
+    """
+    own = [fixed['ip_address'] for fixed in virtual.fixed_ips or []]
+    return [{'ip_address': ip, 'mac_address': virtual.mac_address}
+            for ip in own + networks]
 
 
 def declare(connection, port, vdu, cp):

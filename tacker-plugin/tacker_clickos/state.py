@@ -61,19 +61,23 @@ class Record:
 
     :param group: of the security group of its ports
     :param networks: {internal link: id of its network}
+    :param keys: {VDU: key with which the guests of its pair know each other}
     """
 
     group: str | None = None
     networks: dict = dataclasses.field(default_factory=dict)
+    keys: dict = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, info):
         """Return what the VNF instance has."""
         found = params(info).get(RECORD)
         found = found if isinstance(found, dict) else {}
-        group, networks = found.get('group'), found.get('networks')
+        group, networks, keys = (found.get(name) for name in (
+            'group', 'networks', 'keys'))
         return cls(group if isinstance(group, str) else None,
-                   dict(networks) if isinstance(networks, dict) else {})
+                   dict(networks) if isinstance(networks, dict) else {},
+                   dict(keys) if isinstance(keys, dict) else {})
 
     def keep(self, info):
         """Note it in the VNF instance."""

@@ -172,6 +172,7 @@ impl Toolstack {
                 port,
                 owner,
                 version: wish.version,
+                replaces: None,
                 rules: rules.to_vec(),
             }),
         };

@@ -155,9 +155,10 @@ fn wrong_rules_name_field_and_form() {
 #[test]
 fn a_redirected_packet_has_a_right_checksum() {
     let text = "redirect 02:00:00:00:00:09 to 2001:db8:7::9 ip6";
-    let Action::Redirect(to) = rule(text).action else {
+    let Action::Redirect(targets) = rule(text).action else {
         unreachable!()
     };
+    let to = *targets.iter().next().unwrap();
     assert_eq!(rule(text).to_string(), text);
     let own = [2, 0, 0, 0, 0, 2];
     for (protocol, at) in [(UDP, 6), (ICMP6, 2)] {

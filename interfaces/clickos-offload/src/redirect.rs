@@ -2,7 +2,7 @@
 //! The change of a packet that goes to another station.
 use core::net::IpAddr;
 
-use crate::view::{FIXED, Header, Ip, Ip6, View, be16, fold, sum};
+use crate::view::{FIXED, Header, Ip, Ip6, View, be16, fold, mix, sum};
 
 const ETHERNET: usize = 14;
 const TCP: u8 = 6;
@@ -15,6 +15,66 @@ pub struct Target {
     pub mac: [u8; 6],
     /// The packet's new destination; it keeps its own without one.
     pub address: Option<IpAddr>,
+}
+
+/// Most stations of a rule.
+pub const MOST_TARGETS: usize = 8;
+
+/// The stations among which a rule chooses by the packet's flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Targets {
+    list: [Target; MOST_TARGETS],
+    count: usize,
+}
+
+impl From<Target> for Targets {
+    fn from(target: Target) -> Self {
+        Self {
+            list: [target; MOST_TARGETS],
+            count: 1,
+        }
+    }
+}
+
+impl Targets {
+    /// Adds a station. False if there are too many.
+    pub(crate) fn add(&mut self, target: Target) -> bool {
+        let has_room = self.count < MOST_TARGETS;
+        if has_room {
+            self.list[self.count..].fill(target);
+            self.count += 1;
+        }
+        has_room
+    }
+
+    /// Sets the address of the last station.
+    pub(crate) fn readdress(&mut self, address: IpAddr) {
+        self.list[self.count - 1..]
+            .iter_mut()
+            .for_each(|target| target.address = Some(address));
+    }
+
+    /// The stations in the order of the rule.
+    pub fn iter(&self) -> impl Iterator<Item = &Target> {
+        self.list[..self.count].iter()
+    }
+
+    /// The stations for a flow, the best first. A station that goes leaves the flows of the others
+    /// where they are: each has a weight for each flow.
+    pub fn for_flow(&self, flow: u64) -> impl Iterator<Item = &Target> {
+        let mut order = [(0, 0); MOST_TARGETS];
+        if self.count > 1 {
+            for (n, target) in self.iter().enumerate() {
+                let mut mac = [0; 8];
+                mac[..6].copy_from_slice(&target.mac);
+                let weight = mix(flow ^ mix(u64::from_le_bytes(mac)));
+                order[n] = (weight, n);
+            }
+            order[..self.count].sort_unstable_by(|a, b| b.cmp(a));
+        }
+        let places = order.into_iter().take(self.count);
+        places.map(|(_, n)| &self.list[n])
+    }
 }
 
 /// Rewrites the headers of a valid IP packet in `frame`, which the station `from` sends to the target.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A rule and the packets that it matches.
 use crate::address::Address;
-use crate::redirect::Target;
+use crate::redirect::Targets;
 use crate::view::{Header, View};
 
 /// The verdict of a rule.
@@ -10,8 +10,8 @@ pub enum Action {
     /// The guest decides.
     Pass,
     Drop,
-    /// The packet goes to another station of the guest's segment.
-    Redirect(Target),
+    /// The packet goes to another station of the guest's segment, one of several by its flow.
+    Redirect(Targets),
 }
 
 /// Decides the packets that match all fields; a missing field matches any.

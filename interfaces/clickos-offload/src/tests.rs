@@ -136,7 +136,7 @@ fn wrong_rules_name_field_and_form() {
 #[test]
 fn a_redirected_packet_has_right_checksums() {
     let target = |text: &str| match rule(text).action {
-        Action::Redirect(target) => target,
+        Action::Redirect(targets) => *targets.iter().next().unwrap(),
         _ => unreachable!(),
     };
     for port in 0..2000 {
@@ -159,6 +159,58 @@ fn a_redirected_packet_has_right_checksums() {
         !redirect(&mut frame[..30], &seen, &to, [2; 6]),
         "a short head"
     );
+}
+
+/// Each station gets its part of the flows, and those of a station that goes are all that move.
+#[test]
+fn flows_spread_over_the_stations_of_a_rule() {
+    let text = |stations: &[u8]| {
+        let one = |n: &u8| format!("02:00:00:00:00:0{n} to 192.168.7.{n}");
+        let all: Vec<_> = stations.iter().map(one).collect();
+        format!("redirect {}", all.join(" or "))
+    };
+    let chosen = |stations: &[u8], port| {
+        let text = text(stations);
+        assert_eq!(rule(&text).to_string(), text);
+        let Action::Redirect(targets) = rule(&text).action else {
+            unreachable!()
+        };
+        let seen = view(&udp(port, 53));
+        let order: Vec<_> = targets.for_flow(seen.flow()).map(|t| t.mac[5]).collect();
+        assert_eq!(order.len(), stations.len());
+        order[0]
+    };
+    let mut counts = [0; 5];
+    for port in 0..4000 {
+        let (all, fewer) = (chosen(&[1, 2, 3, 4], port), chosen(&[1, 2, 4], port));
+        counts[usize::from(all)] += 1;
+        assert!(all == 3 || all == fewer, "a flow of another station moved");
+    }
+    assert!(
+        counts[1..].iter().all(|n| (850..1150).contains(n)),
+        "{counts:?}"
+    );
+    let nine: Vec<_> = (1..=9).collect();
+    let error = text(&nine).parse::<Rule>().unwrap_err();
+    assert!(error.contains("8 stations already"), "{error}");
+    let twice = text(&[1, 1]).parse::<Rule>().unwrap_err();
+    assert!(twice.contains("another station"), "{twice}");
+}
+
+/// The parts of a packet find one station, whether they have its ports or not.
+#[test]
+fn fragments_have_the_flow_of_their_addresses() {
+    let part = |port, at: u16| {
+        let mut frame = udp(port, 53);
+        frame[20..22].copy_from_slice(&at.to_be_bytes());
+        frame[24..26].fill(0);
+        let sum = !crate::view::sum(&frame[14..34]);
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        view(&frame).flow()
+    };
+    assert_eq!(part(1, 0x2000), part(2, 0x0007));
+    assert_eq!(part(1, 0x2007), part(2, 0x2000));
+    assert_ne!(part(1, 0), part(2, 0));
 }
 
 fn some_rule() -> impl Strategy<Value = Rule> {

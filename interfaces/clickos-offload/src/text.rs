@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use core::str::{FromStr, SplitWhitespace};
 
 use crate::address::Address;
-use crate::redirect::Target;
+use crate::redirect::{MOST_TARGETS, Target, Targets};
 use crate::rule::{Action, Ip6Pattern, IpPattern, Pattern, Range, Rule};
 
 /// Bytes of a value in an error.
@@ -22,10 +22,7 @@ impl FromStr for Rule {
         let mut rule = Self::new(match words.next() {
             Some("pass") => Action::Pass,
             Some("drop") => Action::Drop,
-            Some("redirect") => Action::Redirect(Target {
-                mac: station(value("redirect", &mut words)?)?,
-                address: None,
-            }),
+            Some("redirect") => Action::Redirect(target("redirect", &mut words)?.into()),
             other => {
                 return Err(unexpected(
                     "rule",
@@ -78,7 +75,8 @@ impl Rule {
         }
         let text = value(field, words)?;
         match (field, &mut self.action) {
-            ("to", Action::Redirect(target)) => target.address = Some(station_at(text, is_ip6)?),
+            ("to", Action::Redirect(targets)) => targets.readdress(station_at(text, is_ip6)?),
+            ("or", Action::Redirect(targets)) => more(targets, text)?,
             ("ether-src", _) => self.ether_source = Some(mac(field, text)?),
             ("ether-dst", _) => self.ether_destination = Some(mac(field, text)?),
             ("ether-type", _) => self.ether_type = Some(ether_type(text)?),
@@ -157,6 +155,23 @@ fn station(text: &str) -> Result<[u8; 6], String> {
     }
 }
 
+fn target(field: &str, words: &mut SplitWhitespace<'_>) -> Result<Target, String> {
+    let mac = station(value(field, words)?)?;
+    Ok(Target { mac, address: None })
+}
+
+/// Adds a station to those of a rule.
+fn more(targets: &mut Targets, text: &str) -> Result<(), String> {
+    let mac = station(text)?;
+    if targets.iter().any(|target| target.mac == mac) {
+        return Err(unexpected("or", text, "another station"));
+    }
+    match targets.add(Target { mac, address: None }) {
+        true => Ok(()),
+        false => Err(format!("or: there are {MOST_TARGETS} stations already")),
+    }
+}
+
 fn ether_type(text: &str) -> Result<u16, String> {
     let read = u16::from_str_radix(text, 16)
         .ok()
@@ -231,12 +246,7 @@ impl Display for Rule {
         match self.action {
             Action::Pass => f.write_str("pass")?,
             Action::Drop => f.write_str("drop")?,
-            Action::Redirect(Target { mac, address }) => {
-                show_mac(f, "redirect", Some(mac))?;
-                if let Some(address) = address {
-                    write!(f, " to {address}")?;
-                }
-            }
+            Action::Redirect(targets) => show_targets(f, &targets)?,
         }
         show_mac(f, " ether-src", self.ether_source)?;
         show_mac(f, " ether-dst", self.ether_destination)?;
@@ -270,6 +280,18 @@ impl<A: Address> Pattern<A> {
         show_range(f, "sport", self.source_port)?;
         show_range(f, "dport", self.destination_port)
     }
+}
+
+fn show_targets(f: &mut fmt::Formatter<'_>, targets: &Targets) -> fmt::Result {
+    let mut word = "redirect";
+    for Target { mac, address } in targets.iter() {
+        show_mac(f, word, Some(*mac))?;
+        if let Some(address) = address {
+            write!(f, " to {address}")?;
+        }
+        word = " or";
+    }
+    Ok(())
 }
 
 fn show_mac(f: &mut fmt::Formatter<'_>, field: &str, mac: Option<[u8; 6]>) -> fmt::Result {

@@ -36,6 +36,8 @@ pub struct Header<A> {
     /// The first 4 bytes behind the headers; none in later fragments.
     pub source_port: Option<u16>,
     pub destination_port: Option<u16>,
+    /// It is a part of a packet.
+    pub is_fragment: bool,
     /// Bytes in front of the protocol's.
     pub header: usize,
 }
@@ -46,6 +48,13 @@ pub type Ip = Header<u32>;
 pub type Ip6 = Header<u128>;
 
 impl View {
+    /// A number of the packet's flow; 0 if it is not IP.
+    #[must_use]
+    pub fn flow(&self) -> u64 {
+        let four = self.ip.as_ref().map(Header::flow);
+        four.or(self.ip6.as_ref().map(Header::flow)).unwrap_or(0)
+    }
+
     /// Reads a frame of `len` bytes from its first bytes, of which it needs 128.
     #[must_use]
     pub fn of(head: &[u8], len: usize) -> Option<Self> {
@@ -69,6 +78,30 @@ impl View {
     }
 }
 
+impl<A: Copy + Into<u128>> Header<A> {
+    /// A number of the packet's flow. A fragment has that of its addresses and protocol.
+    fn flow(&self) -> u64 {
+        let ports = [self.source_port, self.destination_port];
+        let ports = match self.is_fragment {
+            true => [0; 2],
+            false => ports.map(|port| u64::from(port.unwrap_or(0))),
+        };
+        let [source, destination] = [self.source, self.destination].map(|address| {
+            let wide: u128 = address.into();
+            mix((wide >> 64) as u64) ^ wide as u64
+        });
+        let both = mix(source) ^ mix(destination.rotate_left(32));
+        mix(both ^ ports[0] << 32 ^ ports[1] << 16 ^ u64::from(self.protocol))
+    }
+}
+
+/// Spreads a number over all bits.
+pub fn mix(number: u64) -> u64 {
+    let number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ number >> 31
+}
+
 impl Ip {
     fn of(packet: &[u8], len: usize) -> Option<Self> {
         let header = packet.first_chunk::<SHORTEST>()?;
@@ -79,7 +112,8 @@ impl Ip {
             && bytes >= SHORTEST
             && (bytes..=len).contains(&total)
             && sum(whole) == u16::MAX;
-        let is_first = be16(header, 6)? & 0x1fff == 0;
+        let fragment = be16(header, 6)?;
+        let is_first = fragment & 0x1fff == 0;
         let body = packet.get(bytes..total.min(packet.len()))?;
         let port = |at| be16(body, at).filter(|_| is_first);
         valid.then_some(Self {
@@ -89,6 +123,7 @@ impl Ip {
             tos: header[1],
             source_port: port(0),
             destination_port: port(2),
+            is_fragment: fragment & 0x3fff != 0,
             header: bytes,
         })
     }
@@ -111,6 +146,7 @@ impl Ip6 {
             tos: fixed[0] << 4 | fixed[1] >> 4,
             source_port: ports.map(|(source, _)| source),
             destination_port: ports.map(|(_, destination)| destination),
+            is_fragment: upper.is_fragment,
             header: upper.at,
         })
     }
@@ -121,6 +157,7 @@ struct Upper {
     protocol: u8,
     at: usize,
     is_first: bool,
+    is_fragment: bool,
 }
 
 impl Upper {
@@ -130,6 +167,7 @@ impl Upper {
             protocol: next_header,
             at: FIXED,
             is_first: true,
+            is_fragment: false,
         };
         for _ in 0..CHAIN {
             if !upper.is_extension() || !upper.is_first {
@@ -155,7 +193,9 @@ impl Upper {
         };
         let header = packet.get(self.at..self.at + bytes)?;
         if self.protocol == 44 {
-            self.is_first = be16(header, 2)? >> 3 == 0;
+            let fragment = be16(header, 2)?;
+            self.is_first = fragment >> 3 == 0;
+            self.is_fragment |= fragment & !6 != 0;
         }
         self.protocol = header[0];
         self.at += bytes;

@@ -20,13 +20,33 @@ impl<M: Memory> GuestPort<M> {
         if layout.version() != 1 {
             return Err(RingError::BadVersion(layout.version()));
         }
-        Ok(Self::new(memory, layout))
+        let mut port = Self::new(memory, layout);
+        port.agree();
+        Ok(port)
     }
 
     /// Prepares a region of the guest's own, to which the switch attaches.
     pub fn format(memory: M, slots: u32) -> Result<Self, RingError> {
         let layout = header::format(&memory, Layout::new(slots)?, 0)?;
         Ok(Self::new(memory, layout))
+    }
+
+    /// Offers the switch frames of several slots, after [`Self::format`].
+    pub fn offer_long(&self) {
+        header::offer_long(&self.memory);
+    }
+
+    /// Takes what the switch has accepted; to be done once it is connected.
+    pub fn agree(&mut self) {
+        if header::has_long(&self.memory) {
+            self.tx.agree_on_long();
+            self.rx.agree_on_long();
+        }
+    }
+
+    /// Bytes of a buffer for the next [`Self::pop`].
+    pub fn next_room(&mut self) -> usize {
+        self.rx.next_room(&self.memory)
     }
 
     pub(crate) fn new(memory: M, layout: Layout) -> Self {
@@ -59,7 +79,7 @@ impl<M: Memory> GuestPort<M> {
     }
 
     /// Copies the next frame to the start of `buffer`, which should have
-    /// [`BUFFER_SIZE`](crate::BUFFER_SIZE) bytes,
+    /// the bytes of [`Self::next_room`],
     /// and returns its length. It passes over frames that do not fit and descriptors that make no
     /// sense, and counts them. After many of those it gives up until the next call.
     pub fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {

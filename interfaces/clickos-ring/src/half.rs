@@ -7,7 +7,9 @@
 use core::fmt;
 
 use crate::RingError;
-use crate::layout::{self, BUFFER_SIZE, CUR, Descriptor, INDEX, Layout, NEED_KICK, Ring, UNSUMMED};
+use crate::layout::{
+    self, BUFFER_SIZE, CUR, Descriptor, INDEX, LONGEST, Layout, NEED_KICK, Ring, UNSUMMED,
+};
 use crate::memory::Memory;
 
 /// Bad descriptors passed over in search of one good frame.
@@ -17,7 +19,7 @@ pub(crate) const MOST_BAD: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushError {
     Full,
-    /// Empty or longer than [`BUFFER_SIZE`], or than a frame to be segmented can be.
+    /// Empty or longer than [`BUFFER_SIZE`] or [`LONGEST`], or than a frame to be segmented can be.
     BadLength(usize),
     /// The peer's descriptor of the slot names no buffer; the slot was passed over.
     BadBuffer,
@@ -27,7 +29,7 @@ impl fmt::Display for PushError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => write!(f, "ring: is full"),
-            Self::BadLength(n) => write!(f, "frame: length {n} is outside 1..={BUFFER_SIZE}"),
+            Self::BadLength(n) => write!(f, "frame: the ring takes no length of {n}"),
             Self::BadBuffer => write!(f, "ring: a slot names no buffer"),
         }
     }
@@ -269,7 +271,9 @@ pub(crate) struct Producer {
     /// Buffers come from our own layout (guest) or from the peer's descriptors (switch).
     side: Side,
     /// A frame may take several slots, whose buffers are their own.
-    segments: bool,
+    has_spans: bool,
+    /// Bytes of the longest frame that is not to be segmented.
+    longest: usize,
 }
 
 impl Producer {
@@ -283,14 +287,20 @@ impl Producer {
             line: Line::new(layout, ring, side),
             blocked: false,
             side,
-            segments: false,
+            has_spans: false,
+            longest: BUFFER_SIZE,
         }
     }
 
-    /// Frames may take several slots from now on.
+    /// Frames to be segmented may take several slots from now on.
     #[cfg(feature = "std")]
     pub fn agree_on_segments(&mut self) {
-        self.segments = true;
+        self.has_spans = true;
+    }
+
+    /// Frames of up to [`LONGEST`] bytes may take several slots from now on.
+    pub fn agree_on_long(&mut self) {
+        (self.has_spans, self.longest) = (true, LONGEST);
     }
 
     /// See [`Line::resume`]. Frames that were pushed and not published are lost.
@@ -325,7 +335,7 @@ impl Producer {
         let len = head.len() + rest.map_or(0, |r| r.len);
         let most = match flags > UNSUMMED {
             true => u16::MAX.into(),
-            false => BUFFER_SIZE,
+            false => self.longest,
         };
         if len == 0 || len > most {
             return Err(PushError::BadLength(len));
@@ -399,7 +409,7 @@ impl Producer {
     /// The place for a frame in a slot of ours.
     fn buffer(&self, memory: &impl Memory, slot: u32) -> Option<u32> {
         let layout = self.line.layout;
-        if self.side == Side::Guest || self.segments {
+        if self.side == Side::Guest || self.has_spans {
             return Some(layout.own_buffer(self.line.ring, slot) as u32);
         }
         let word = memory.load_descriptor(self.line.descriptor_at(slot));
@@ -447,7 +457,9 @@ pub(crate) struct Consumer {
     bad_descriptors: u64,
     side: Side,
     /// A frame may take several slots.
-    segments: bool,
+    has_spans: bool,
+    /// Bytes of the longest frame that [`Self::pop`] takes.
+    longest: usize,
 }
 
 impl Consumer {
@@ -462,14 +474,35 @@ impl Consumer {
             left: 0,
             bad_descriptors: 0,
             side,
-            segments: false,
+            has_spans: false,
+            longest: BUFFER_SIZE,
         }
     }
 
-    /// Frames may take several slots from now on.
+    /// Frames to be segmented may take several slots from now on.
     #[cfg(feature = "std")]
     pub fn agree_on_segments(&mut self) {
-        self.segments = true;
+        self.has_spans = true;
+    }
+
+    /// Frames of up to [`LONGEST`] bytes may take several slots from now on.
+    pub fn agree_on_long(&mut self) {
+        (self.has_spans, self.longest) = (true, LONGEST);
+    }
+
+    /// Room for the next frame, as the peer says; the usual one without a frame.
+    pub fn next_room(&mut self, memory: &impl Memory) -> usize {
+        if self.longest == BUFFER_SIZE || self.waiting(memory) == 0 {
+            return BUFFER_SIZE;
+        }
+        let len = |slot: u32| {
+            let word = memory.load_descriptor(self.line.descriptor_at(slot));
+            usize::from(Descriptor::parse(word).len)
+        };
+        // A descriptor of length 0 passes over the slots up to the first.
+        let found = Some(len(self.line.next)).filter(|len| *len > 0);
+        let found = found.unwrap_or_else(|| len(0));
+        found.clamp(BUFFER_SIZE, LONGEST)
     }
 
     /// See [`Line::resume`]. Frames that were taken and not published are taken again.
@@ -488,9 +521,15 @@ impl Consumer {
 
     /// Copies the next good frame to `into`. A frame longer than `into` counts as bad.
     pub fn pop(&mut self, memory: &impl Memory, into: &mut [u8]) -> Option<usize> {
-        let layout = self.line.layout;
-        let good = |d: Descriptor| (d.region == 0 && d.lies_in(layout)).then_some(d);
-        let found = self.take(memory, into.len(), good)?;
+        let (layout, longest) = (self.line.layout, self.longest);
+        let good = |d: Descriptor| {
+            let lies = match usize::from(d.len) > BUFFER_SIZE {
+                true => longest == LONGEST && d.lies_anywhere_in(layout),
+                false => d.lies_in(layout),
+            };
+            (d.region == 0 && lies).then_some(d)
+        };
+        let found = self.take(memory, into.len().min(longest), good)?;
         let len = usize::from(found.len);
         memory.read(found.offset as usize, &mut into[..len]);
         Some(len)
@@ -504,7 +543,7 @@ impl Consumer {
         slots: &mut [Slot],
         mut good: impl FnMut(Descriptor) -> Option<Slot>,
     ) -> usize {
-        let most = match self.segments {
+        let most = match self.has_spans {
             true => u16::MAX.into(),
             false => BUFFER_SIZE,
         };
@@ -527,10 +566,12 @@ impl Consumer {
     ) -> Option<T> {
         for _ in 0..=MOST_BAD {
             let (slot, found) = self.next_slot(memory)?;
-            if self.segments && found.len == 0 && self.pass_to_end() {
+            if self.has_spans && found.len == 0 && self.pass_to_end() {
                 continue;
             }
-            if found.len > 0 && usize::from(found.len) <= most && self.pass_frame(found) {
+            // A frame that is too long takes its slots with it.
+            let is_whole = found.len > 0 && self.pass_frame(found);
+            if is_whole && usize::from(found.len) <= most {
                 if let Some(taken) = good(found) {
                     return Some(taken);
                 }
@@ -548,7 +589,7 @@ impl Consumer {
     /// Passes over the other slots of a frame. False if the peer has not given them all.
     fn pass_frame(&mut self, frame: Descriptor) -> bool {
         let count = Layout::slots_for(frame.len.into());
-        count == 1 || self.pass(count - 1)
+        count == 1 || (self.has_spans && self.pass(count - 1))
     }
 
     /// The peer publishes all slots of a frame at once, so its index is read no further.

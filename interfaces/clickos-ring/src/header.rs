@@ -4,7 +4,7 @@ use crate::RingError;
 use crate::half::initialize;
 use crate::layout::{
     AT_ACCEPTED, AT_BUFFER_SIZE, AT_MAGIC, AT_OFFERED, AT_REGION, AT_SLOTS, AT_VERSION,
-    BUFFER_SIZE, Layout, MAGIC, PAGE,
+    BUFFER_SIZE, LONG, Layout, MAGIC, PAGE,
 };
 #[cfg(feature = "std")]
 use crate::layout::{CHECKSUMS, FEATURES};
@@ -54,13 +54,31 @@ pub(crate) fn region(memory: &impl Memory) -> u16 {
 /// begin as 0 with every region, so none is left from an earlier switch. Segments have checksums.
 #[cfg(feature = "std")]
 pub(crate) fn agree(memory: &impl Memory, layout: Layout) -> u32 {
-    let offered = memory.load(AT_OFFERED);
-    let accepted = match layout.is_in_place() || offered & CHECKSUMS == 0 {
-        true => 0,
-        false => offered & FEATURES,
+    let offered = memory.load(AT_OFFERED) & FEATURES;
+    let accepted = match (layout.is_in_place(), offered & CHECKSUMS != 0) {
+        (true, _) => 0,
+        (false, true) => offered,
+        (false, false) => offered & LONG,
     };
     memory.store(AT_ACCEPTED, accepted);
     accepted
+}
+
+/// Notes that the guest offers frames of several slots.
+pub(crate) fn offer_long(memory: &impl Memory) {
+    memory.store(AT_OFFERED, LONG);
+}
+
+/// Notes that both sides have frames of several slots: for a guest that is a process.
+#[cfg(feature = "std")]
+pub(crate) fn set_long(memory: &impl Memory) {
+    offer_long(memory);
+    memory.store(AT_ACCEPTED, LONG);
+}
+
+/// True if the switch has accepted frames of several slots.
+pub(crate) fn has_long(memory: &impl Memory) -> bool {
+    memory.load(AT_OFFERED) & memory.load(AT_ACCEPTED) & LONG != 0
 }
 
 /// Bytes that a guest reaches by this crate: the chunks of version 2 are its packets, and it may

@@ -22,6 +22,8 @@ const COLORS: usize = 5;
 pub const SHORT: usize = 256;
 /// Bytes of one packet buffer; a buffer never crosses a page.
 pub const BUFFER_SIZE: usize = 2048;
+/// Largest MTU whose frames lie in one buffer, with Ethernet header and VLAN tags.
+pub const SHORT_MTU: usize = 1900;
 /// Slots of one ring; a power of two.
 pub const SLOTS_RANGE: RangeInclusive<u32> = 64..=2048;
 /// Unit in which a Xen guest grants the region.
@@ -41,15 +43,24 @@ pub const CHECKSUMS: u32 = 1;
 /// The feature of version 1, beside [`CHECKSUMS`], by which both sides may leave segmentation to
 /// the other. The slots' buffers are their own then, also in rx.
 pub const SEGMENTS: u32 = 2;
+/// The feature of version 1 by which frames of up to [`LONGEST`] bytes take several slots. The slots'
+/// buffers are their own then, also in rx.
+pub const LONG: u32 = 4;
 /// All features.
 #[cfg(feature = "std")]
-pub(crate) const FEATURES: u32 = CHECKSUMS | SEGMENTS;
+pub(crate) const FEATURES: u32 = CHECKSUMS | SEGMENTS | LONG;
 /// The flag of such a frame: its TCP or UDP checksum covers the pseudo header only.
 pub(crate) const UNSUMMED: u16 = 1;
 /// Least bytes of payload of a segment: a frame becomes 256 segments at most.
 pub const LEAST_SEGMENT: u16 = 256;
 /// Most bytes of payload of a segment.
 pub const MOST_SEGMENT: u16 = 2047;
+/// The same with [`LONG`].
+pub const MOST_LONG_SEGMENT: u16 = 9000;
+/// Most slots of a frame that is not to be segmented, with [`LONG`].
+const LONG_SLOTS: usize = 5;
+/// Bytes of the longest such frame: the MTU may be 9,000 bytes.
+pub const LONGEST: usize = LONG_SLOTS * BUFFER_SIZE;
 
 /// Lines are two cache lines apart because processors prefetch them in pairs.
 const LINE_STRIDE: usize = 128;
@@ -195,7 +206,7 @@ impl Layout {
 
 /// A slot's descriptor: where a frame is and how long. One 64-bit word:
 /// bits 0..32 offset in the region, 32..48 length, 48..64 number of the region (0: the ring's own).
-/// In version 1 the last are flags: bit 48 is [`UNSUMMED`], bits 49..60 are the size of a segment.
+/// In version 1 the last are flags: bit 48 is [`UNSUMMED`], bits 49..63 are the size of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub offset: u32,
@@ -222,8 +233,20 @@ impl Descriptor {
         let is_unsummed = self.region & UNSUMMED != 0 && features & CHECKSUMS != 0;
         match segment(self.region) {
             0 => is_unsummed || self.region == 0,
-            LEAST_SEGMENT..=MOST_SEGMENT => is_unsummed && features & SEGMENTS != 0,
+            LEAST_SEGMENT.. if segment(self.region) <= most_segment(features) => {
+                is_unsummed && features & SEGMENTS != 0
+            }
             _ => false,
+        }
+    }
+
+    /// True if it lies where a frame with its flags may.
+    #[cfg(feature = "std")]
+    pub fn lies_as_agreed(self, layout: Layout, features: u32) -> bool {
+        let is_long = usize::from(self.len) > BUFFER_SIZE && features & LONG != 0;
+        match segment(self.region) != 0 || (is_long && usize::from(self.len) <= LONGEST) {
+            true => self.lies_anywhere_in(layout),
+            false => self.lies_in(layout),
         }
     }
 
@@ -244,6 +267,15 @@ impl Descriptor {
 #[cfg(feature = "std")]
 pub(crate) fn flags(segment: u16) -> u16 {
     UNSUMMED | segment << 1
+}
+
+/// Most bytes of payload of a segment with these features.
+#[cfg(feature = "std")]
+pub(crate) fn most_segment(features: u32) -> u16 {
+    match features & LONG != 0 {
+        true => MOST_LONG_SEGMENT,
+        false => MOST_SEGMENT,
+    }
 }
 
 /// Payload bytes of the segments that a frame with these flags is to be cut into; 0 for none.

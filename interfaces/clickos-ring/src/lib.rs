@@ -45,7 +45,7 @@ mod switch;
 pub use guest::GuestPort;
 pub use half::{PushError, Rest, Slot};
 pub use in_place::InPlacePort;
-pub use layout::{BUFFER_SIZE, SLOTS_RANGE};
+pub use layout::{BUFFER_SIZE, LONGEST, SHORT_MTU, SLOTS_RANGE};
 #[cfg(feature = "std")]
 pub use mapping::Blocks;
 pub use mapping::Mapping;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::half::{Consumer, Producer, PushError, Rest, Side, Slot};
-use crate::layout::{self, CHECKSUMS, Descriptor, Layout, SEGMENTS};
+use crate::layout::{self, CHECKSUMS, Descriptor, LONG, Layout, SEGMENTS};
 use crate::memory::Memory;
 use crate::regions::{Region, Regions};
 use crate::{Mapping, RingError, header};
@@ -86,6 +86,29 @@ impl<M: Memory> SwitchPort<M> {
             self.tx.agree_on_segments();
             self.rx.agree_on_segments();
         }
+        self.agree_on_long();
+    }
+
+    /// Gives a guest that is a process frames of several slots; to be done before it maps the region.
+    /// Nothing happens in version 2.
+    pub fn set_long(&mut self) {
+        if !self.layout.is_in_place() {
+            header::set_long(&*self.memory);
+            self.features |= LONG;
+            self.agree_on_long();
+        }
+    }
+
+    fn agree_on_long(&mut self) {
+        if self.features & LONG != 0 {
+            self.tx.agree_on_long();
+            self.rx.agree_on_long();
+        }
+    }
+
+    /// Most bytes of payload of a segment by [`Self::push_unsegmented`].
+    pub fn most_segment(&self) -> u16 {
+        layout::most_segment(self.features)
     }
 
     /// True if the guest takes frames by [`Self::push_unsummed`].
@@ -122,12 +145,11 @@ impl<M: Memory> SwitchPort<M> {
         let (own, others, borrowed) = (self.layout, &self.others, &mut self.borrowed);
         let features = self.features;
         let good = |frame: Descriptor| match frame.region {
-            0 => frame.lies_in(own).then(|| Slot::whole(frame)),
+            0 => frame
+                .lies_as_agreed(own, features)
+                .then(|| Slot::whole(frame)),
             _ if features != 0 => {
-                let lies = match layout::segment(frame.region) {
-                    0 => frame.lies_in(own),
-                    _ => frame.lies_anywhere_in(own),
-                };
+                let lies = frame.lies_as_agreed(own, features);
                 (lies && frame.is_agreed(features)).then(|| Slot::flagged(frame))
             }
             other => borrow(others.as_deref(), borrowed, other)
@@ -194,7 +216,7 @@ impl<M: Memory> SwitchPort<M> {
         self.rx.push_parts(&*self.memory, frame, None, flags)
     }
 
-    /// True if the guest's ring has room for a frame by [`Self::push_unsegmented`].
+    /// True if the guest's ring has room for a frame that may take several slots.
     pub fn has_room_for(&mut self, len: usize) -> bool {
         self.rx.has_room_for(&*self.memory, len)
     }

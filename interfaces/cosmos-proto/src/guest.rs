@@ -141,6 +141,9 @@ pub struct Vif {
     pub filtered: bool,
     pub mtu: u16,
     pub slots: u32,
+    /// The number of the port's owner, as of the switch's `port-add`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<u64>,
     /// Neutron's port, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port_id: Option<Uuid>,
@@ -202,6 +205,7 @@ impl Vif {
             slots: self.slots,
             link_up: false,
             in_place: (kind == Kind::Process).then_some(domid),
+            owner: self.owner,
         }
     }
 

@@ -16,7 +16,10 @@ mod xdp;
 mod xdp_sys;
 
 pub use batch::{Received, RecvBatch, SendBatch, Sent};
-pub use sys::{interface_index, open_packet_socket, open_tap, open_vlan_socket};
+pub use sys::{
+    interface_index, interface_passes, open_interface_events, open_packet_socket, open_tap,
+    open_vlan_socket,
+};
 pub use xdp::XdpSocket;
 
 /// Bytes of the `virtio_net_hdr` before each frame (linux/virtio_net.h).

@@ -49,6 +49,35 @@ pub fn interface_index(name: &str) -> io::Result<c_int> {
     }
 }
 
+/// A request about an interface.
+fn interface_request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: plain old data, for which zeros are valid.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    if name.len() >= request.ifr_name.len() {
+        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// True if an interface of this network namespace is up and has a carrier.
+pub fn interface_passes(name: &str) -> io::Result<bool> {
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+    // SAFETY: takes no pointers.
+    let raw = check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    // SAFETY: the call has just made the descriptor, and no other code owns it.
+    let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+    let mut request = interface_request(name)?;
+    // SAFETY: `request` is an initialized ifreq that lives through the call, which writes its flags.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) })?;
+    // SAFETY: SIOCGIFFLAGS has set this member of the union.
+    let flags = c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+    let both = libc::IFF_UP | libc::IFF_RUNNING;
+    Ok(flags & both == both)
+}
+
 /// Opens a nonblocking packet socket on an existing interface, in promiscuous mode. Each frame has
 /// a virtio header, and its VLAN tag as ancillary data. The socket skips frames that this machine
 /// sends.
@@ -157,14 +186,7 @@ pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
     let raw = check(unsafe { libc::open(c"/dev/net/tun".as_ptr(), flags) })?;
     // SAFETY: the call has just made the descriptor, and no other code owns it.
     let fd = unsafe { OwnedFd::from_raw_fd(raw) };
-    // SAFETY: plain old data, for which zeros are valid.
-    let mut request: libc::ifreq = unsafe { zeroed() };
-    if name.len() >= request.ifr_name.len() {
-        return Err(io::Error::from_raw_os_error(libc::ENAMETOOLONG));
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
+    let mut request = interface_request(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as i16;
     // SAFETY: TUNSETIFF takes a pointer to an ifreq, which lives through the call.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF, &raw mut request) })?;
@@ -179,6 +201,27 @@ pub fn open_tap(name: &str) -> io::Result<OwnedFd> {
         })
     };
     offload(TUN_OFFLOADS | TUN_UDP_OFFLOADS).or_else(|_| offload(TUN_OFFLOADS))?;
+    Ok(fd)
+}
+
+/// Opens a socket that gets a message when an interface of this network namespace comes, goes or
+/// changes.
+pub fn open_interface_events() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: takes no pointers.
+    let raw = check(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) })?;
+    // SAFETY: the call has just made the descriptor, and no other code owns it.
+    let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+    // SAFETY: plain old data, for which zeros are valid.
+    let mut address: libc::sockaddr_nl = unsafe { zeroed() };
+    address.nl_family = libc::AF_NETLINK as u16;
+    address.nl_groups = libc::RTMGRP_LINK as u32;
+    let (at, len) = (
+        std::ptr::from_ref(&address).cast(),
+        size_of::<libc::sockaddr_nl>(),
+    );
+    // SAFETY: `at` points to an address of `len` bytes that lives through the call.
+    check(unsafe { libc::bind(fd.as_raw_fd(), at, len as libc::socklen_t) })?;
     Ok(fd)
 }
 

@@ -55,6 +55,7 @@ impl HostDevice {
             slots: 256,
             link_up: true,
             in_place: None,
+            owner: None,
         };
         add.check()?;
         Ok(add)

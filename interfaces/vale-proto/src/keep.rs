@@ -163,7 +163,7 @@ mod tests {
             (json!({"verb": "keep", "args": {}}), "keep"),
             (json!({"verb": "port-remove"}), "args"),
             (
-                json!({"verb": "port-remove", "args": {"switch": "vale0", "port": "A"}}),
+                json!({"verb": "port-remove", "args": {"switch": "vale0", "port": "A b"}}),
                 "args.port: expected",
             ),
             (

@@ -49,8 +49,8 @@ pub use offload::{
 pub use path::{HostState, MAX_HOSTS, MAX_PATH, Path};
 pub use pcap::{MAX_PLAY_RATE, Pcap};
 pub use port::{
-    Allowed, Counters, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo, PortList,
-    PortSet, Ports, allowed,
+    Allowed, Counters, FarEnd, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo,
+    PortList, PortSet, Ports, allowed,
 };
 pub use silent::{SilentAdd, SilentRemove, SilentVif, SilentVifs};
 pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};
@@ -66,8 +66,9 @@ pub const SOCKET_VARIABLE: &str = "VALED_SOCKET";
 pub const MAX_SEGMENT: u32 = u32::MAX;
 /// Largest VLAN number (802.1Q).
 pub const MAX_VLAN: u16 = 4094;
-/// Smallest and largest MTU of a port, in bytes of IP packet. The largest leaves room for the
-/// Ethernet header and a VLAN tag in a 2 KB buffer.
-pub const MTU_RANGE: std::ops::RangeInclusive<u16> = 68..=1900;
+/// Smallest and largest MTU of a port, in bytes of IP packet.
+pub const MTU_RANGE: std::ops::RangeInclusive<u16> = 68..=9000;
+/// Largest MTU whose frames take one slot of a ring each. With a larger one a guest copies its frames.
+pub const SHORT_MTU: u16 = 1900;
 /// Entries in a port's list of allowed addresses.
 pub const MAX_ALLOWED: usize = 256;

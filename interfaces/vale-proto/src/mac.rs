@@ -20,6 +20,11 @@ impl Mac {
     pub fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
     }
+
+    /// True for the address of a virtual router, of IPv4 or IPv6 (RFC 9568, section 7.3).
+    pub fn is_virtual_router(self) -> bool {
+        matches!(self.0, [0, 0, 0x5e, 0, 1 | 2, _])
+    }
 }
 
 impl fmt::Display for Mac {

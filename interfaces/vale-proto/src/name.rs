@@ -62,10 +62,13 @@ checked_name!(
 );
 
 checked_name!(
-    /// A port of a switch.
-    PortName, "port", "1 to 15 of a-z, 0-9 and -", |text| {
+    /// A port of a switch, with any usual name of an interface.
+    PortName, "port", "1 to 15 of a-z, A-Z, 0-9, -, _ and ., not beginning with - and not . or ..", |text| {
+        let is_usual = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
         (1..=15).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && text.bytes().all(is_usual)
+            && !text.starts_with('-')
+            && !matches!(text, "." | "..")
     }
 );
 

@@ -60,6 +60,9 @@ pub struct OffloadSet {
     /// The number that the owner gave the table.
     #[serde(default)]
     pub version: u64,
+    /// Replaces only the table with this epoch, or none if it is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<u64>,
     #[serde(deserialize_with = "rules")]
     pub rules: Vec<OffloadRule>,
 }

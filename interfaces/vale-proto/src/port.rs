@@ -145,6 +145,10 @@ pub struct PortAdd {
     /// that lie in each other's regions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<u16>,
+    /// The owner: all ports with its number share one turn at the switch. Without one the port has a
+    /// turn of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<u64>,
 }
 
 /// Reads a port's list of allowed addresses, of [`MAX_ALLOWED`] at most.
@@ -212,7 +216,13 @@ impl PortAdd {
             slots: default_slots(),
             link_up: true,
             in_place: None,
+            owner: None,
         }
+    }
+
+    /// True if frames of the port may be longer than a slot of a ring.
+    pub fn has_long_frames(&self) -> bool {
+        self.mtu > crate::SHORT_MTU
     }
 
     /// Checks rules between fields; the error names the field, the value and the limit.
@@ -434,7 +444,44 @@ pub struct PortInfo {
     /// How the switch reaches the interface of a port with `xdp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<u64>,
+    #[serde(default)]
+    pub far_end: FarEnd,
     pub counters: Counters,
+}
+
+impl PortInfo {
+    /// True if frames can pass the port.
+    pub fn is_up(&self) -> bool {
+        self.link_up && self.far_end == FarEnd::Up
+    }
+}
+
+/// The state of what is behind a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum FarEnd {
+    /// It takes and sends frames.
+    #[default]
+    Up,
+    /// It is there and takes no frames: an interface that is down or without carrier, a Xen guest
+    /// without rings, a pipe without its other end.
+    Down,
+    /// It is not there: the interface is deleted, the process has ended. A new interface of this name
+    /// is taken when it comes.
+    Gone,
+}
+
+impl fmt::Display for FarEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Up => "up",
+            Self::Down => "down",
+            Self::Gone => "gone",
+        })
+    }
 }
 
 /// The filter of a port.
@@ -489,6 +536,12 @@ pub struct Counters {
     pub dropped_loop: u64,
     /// Notifications sent to this port.
     pub kicks: u64,
+    /// Notifications and events received from this port.
+    pub kicks_received: u64,
+    /// Looks at this port that found no frame.
+    pub polls_empty: u64,
+    /// Looks that found frames: `rx_packets` / `bursts` is the length of a burst.
+    pub bursts: u64,
 }
 
 /// Adds all counters of another port.
@@ -514,6 +567,9 @@ impl std::ops::AddAssign for Counters {
         self.dropped_offload += other.dropped_offload;
         self.dropped_loop += other.dropped_loop;
         self.kicks += other.kicks;
+        self.kicks_received += other.kicks_received;
+        self.polls_empty += other.polls_empty;
+        self.bursts += other.bursts;
     }
 }
 
@@ -558,15 +614,21 @@ mod tests {
 
     #[test]
     fn names_are_checked() {
-        assert!("vale0:p1-a".parse::<PortId>().is_ok());
+        for good in ["p1-a", "vif12.0", "eth0.5", "Eth_0", "a23456789012345"] {
+            assert!(format!("vale0:{good}").parse::<PortId>().is_ok(), "{good}");
+        }
         for bad in [
             "vale0",
             "vale:p",
             "val0:p",
             "vale12345:p",
             "vale0:",
-            "vale0:P",
-            "vale0:a_b",
+            "vale0:.",
+            "vale0:..",
+            "vale0:a:b",
+            "vale0:a/b",
+            "vale0:a b",
+            "vale0:-a",
             "vale0:a23456789012345x",
         ] {
             assert!(bad.parse::<PortId>().is_err(), "{bad}");
@@ -616,7 +678,7 @@ mod tests {
     fn each_wrong_field_is_named() {
         for (change, field) in [
             (json!({"segment": 0}), "segment"),
-            (json!({"mtu": 1901}), "mtu"),
+            (json!({"mtu": 9001}), "mtu"),
             (json!({"mtu": 67}), "mtu"),
             (json!({"slots": 100}), "slots"),
             (json!({"slots": 32}), "slots"),
@@ -656,7 +718,7 @@ mod tests {
             (json!({"kind": "veth", "ifname": "a/b"}), "ifname"),
             (json!({"kind": "veth", "ifname": ".."}), "ifname"),
             (json!({"allowed": [{"ip": "10.0.0.1/33"}]}), "IP address"),
-            (json!({"port": "Bad"}), "port"),
+            (json!({"port": "ba/d"}), "port"),
             (json!({"segmnet": 1}), "segmnet"),
         ] {
             let error = with(change.clone()).unwrap_err();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{PortName, Rule, SwitchName};
 
 /// Shortest and longest frame of a trace, in bytes.
-pub const TRACE_RANGE: std::ops::RangeInclusive<usize> = 14..=1_922;
+pub const TRACE_RANGE: std::ops::RangeInclusive<usize> = 14..=9_022;
 
 /// Arguments of `port-trace`: a frame that would come from the port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +109,7 @@ mod tests {
             "00",
             &"0".repeat(29),
             &"0g".repeat(14),
-            &"00".repeat(1923),
+            &"00".repeat(9023),
             &"é".repeat(14),
         ] {
             let error = trace(wrong).bytes().unwrap_err();

@@ -34,6 +34,16 @@ pub struct WorkerInfo {
     pub handed_over: u64,
     /// Frames that found the ring to another worker full.
     pub dropped_full: u64,
+    /// Looks at all ports, and those of them that found no frame.
+    #[serde(default)]
+    pub rounds: u64,
+    #[serde(default)]
+    pub rounds_empty: u64,
+    /// Waits for a notification, and offers of the processor to other threads.
+    #[serde(default)]
+    pub sleeps: u64,
+    #[serde(default)]
+    pub yields: u64,
     pub ports: Vec<PortId>,
 }
 

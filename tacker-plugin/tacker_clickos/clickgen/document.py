@@ -14,11 +14,14 @@ from tacker_clickos import exception
 MAX_BYTES = limits.VALUES_BYTES
 
 
-def render(configuration, interfaces, values):
-    """Return the guest's document.Configuration."""
+def render(configuration, interfaces, values, statements=''):
+    """Return the guest's document.Configuration.
+
+    :param statements: what stands in front of the template's text
+    """
     writes = click_writes.render(configuration, values)
     return document.Configuration(
-        prelude.render(configuration, interfaces, values)
+        prelude.render(configuration, interfaces, values, statements)
         + configuration.text,
         configuration.file_name, tuple(writes))
 

@@ -45,7 +45,7 @@ def prefix(cp):
     return cp.upper().replace('-', '_') + '_'
 
 
-def render(configuration, interfaces, values):
+def render(configuration, interfaces, values, statements=''):
     """Return the define statement, to be put before the template's text.
 
     It ends with a line directive, so that the guest's messages name file,
@@ -53,6 +53,7 @@ def render(configuration, interfaces, values):
 
     :param interfaces: Interface by vif number
     :param values: checked property values by name
+    :param statements: Click statements, which stand behind the definitions
     """
     pairs = []
     for vif, interface in enumerate(interfaces):
@@ -62,8 +63,8 @@ def render(configuration, interfaces, values):
             pairs += _property(prop, values[name], configuration.text)
     if not pairs:
         return ''
-    return 'define(%s);\n# 1 "%s"\n' % (
-        ',\n       '.join('$%s %s' % pair for pair in pairs),
+    return 'define(%s);\n%s# 1 "%s"\n' % (
+        ',\n       '.join('$%s %s' % pair for pair in pairs), statements,
         configuration.file_name)
 
 

@@ -30,6 +30,8 @@ MAX_CONFIGURATION = 960 * 1024
 MAX_CPS = 8
 #: Groups of elements of one configuration.
 MAX_GROUPS = 64
+#: Guests of a VDU with ha: pair.
+_PAIR = 2
 _LINK_LEVELS = 'tosca.policies.nfv.VirtualLinkInstantiationLevels'
 
 _GROUP = re.compile(r'[A-Za-z0-9_]{1,64}\Z')
@@ -154,12 +156,25 @@ def _whole(place, documents, path, package_dir):
     if not faults:
         _check_shared(place, found)
         scales = scaling.read(place, other.scaling, vdus)
+        _check_pairs(place, found, scales)
         placed = {vdu: rule for rule in rules for vdu in rule.vdus}
         found = {name: dataclasses.replace(
             vdu, most=scales.most(name), placement=placed.get(name))
             for name, vdu in found.items()}
         own = automatic.read(place, other.automatic, vdus, scales.aspects)
     return model.Flavour(vdus=found, scaling=scales, automatic=own), faults
+
+
+def _check_pairs(place, vdus, scales):
+    """Refuse a pair that has not two guests at every level."""
+    for name, vdu in vdus.items():
+        counts = {aspect.guests(level).get(name, 1)
+                  for aspect in scales.aspects.values()
+                  for level in range(aspect.max_level + 1)} or {1}
+        if vdu.configuration.pair and counts != {_PAIR}:
+            raise _invalid('%s: %s' % (place, name), 'ha: a pair has %d '
+                           'guests at every level, found %s'
+                           % (_PAIR, sorted(counts)))
 
 
 def _topology(place, template, types):
@@ -377,7 +392,8 @@ def _configuration(place, node, policy, package_dir, path, faults):
         properties=mapping.properties(
             place, settings.get('properties', {}), faults),
         outputs=mapping.outputs(place, settings.get('outputs', {}), faults),
-        copies=_copies(place, settings), groups=_groups(place, settings),
+        copies=_copies(place, settings), pair=_pair(place, settings),
+        groups=_groups(place, settings),
         **_reach(place, settings))
 
 
@@ -405,6 +421,17 @@ def _reach(place, settings):
     return found
 
 
+def _pair(place, settings):
+    """Tell whether a policy asks for a pair of guests."""
+    found = settings.get('ha')
+    if found not in (None, 'pair'):
+        raise _invalid(place, 'ha: expected pair, got %r' % str(found)[:32])
+    if found and settings.get('transparent'):
+        raise _invalid(place, 'ha: a transparent VNF has no addresses that '
+                       'its other guest could take over')
+    return found is not None
+
+
 def _copies(place, settings):
     """Return how many frames the VDU may make of one."""
     found = settings.get('copies', 1)
@@ -424,7 +451,7 @@ def _groups(place, settings):
             for each in found.items() for word in each):
         raise _invalid(place, 'groups: expected at most %d groups, each with '
                        'a class, got %r' % (MAX_GROUPS, str(found)[:64]))
-    return found
+    return {**found, 'ha': 'VRRP'} if settings.get('ha') else found
 
 
 def _check_variables(place, configuration, cps):

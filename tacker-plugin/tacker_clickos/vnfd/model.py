@@ -67,6 +67,8 @@ class Configuration:
     properties: dict
     whole_frames: bool = False
     copies: int = 1
+    #: two guests, of which one is active
+    pair: bool = False
     #: {group of elements: a class of it} that the package names, or None
     groups: typing.Optional[dict] = None
     #: {name: Output}

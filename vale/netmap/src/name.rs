@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The name of a port in `nm_open`: `vale0:p1,segment=101,mac=02:00:00:00:00:01,slots=512`.
-use vale_proto::{Kind, MTU_RANGE, PortAdd, PortId};
+use vale_proto::{Kind, PortAdd, PortId, SHORT_MTU};
 
 /// Slots of each ring without a wish.
 const SLOTS: u32 = 1024;
@@ -60,7 +60,7 @@ fn slots(wish: u32) -> u32 {
 fn port(address: PortId, slots: u32) -> PortAdd {
     PortAdd {
         slots,
-        mtu: *MTU_RANGE.end(),
+        mtu: SHORT_MTU,
         ..PortAdd::open(address, Kind::Process, 1)
     }
 }

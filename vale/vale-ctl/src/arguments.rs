@@ -8,6 +8,7 @@ use crate::mirror::MirrorCommand;
 use crate::offload::OffloadCommand;
 use crate::policy::{FilterArguments, LimitArguments, SegmentArguments};
 use crate::show::Format;
+use crate::top::TopArguments;
 use crate::trace::TraceArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use vale_proto::{
@@ -41,7 +42,10 @@ Examples:
   vale-ctl filter vale0:client --rule egress --rule ingress,tcp,80-90,10.0.0.0/8
   vale-ctl offload register vale0:fw --rule \"drop src 10.0.0.0/8 proto 17 dport 53\"
   vale-ctl offload register vale0:lb --rule \"redirect 02:00:00:00:00:05 src 10.0.1.9\"
+  vale-ctl offload add vale0:fw \"drop proto 6 dport 23\" --at 0
+  vale-ctl offload remove vale0:fw \"drop proto 6 dport 23\"
   vale-ctl offload show vale0
+  vale-ctl top vale0 --count 1
   vale-ctl kept
   vale-ctl workers
   vale-ctl silent
@@ -113,6 +117,8 @@ pub enum Command {
     },
     /// Shows the forwarding threads and their ports.
     Workers,
+    /// Shows what ports and workers do in each second: frames, bursts, empty looks, notifications, sleeps.
+    Top(TopArguments),
     /// Shows the vifs of Xen guests that are connected before they have a port.
     Silent,
     /// Moves a port to another worker, without a lost frame.
@@ -206,8 +212,12 @@ pub struct Attach {
     /// Frames from the port wait for a full receiver, for 100 ms at most, and are not lost.
     #[arg(long)]
     pub hold: bool,
+    /// Largest packet, 68 to 9,000 bytes.
     #[arg(long, default_value_t = 1500)]
     pub mtu: u16,
+    /// Number of the owner: all its ports share one turn at the switch.
+    #[arg(long)]
+    pub owner: Option<u64>,
 }
 
 #[derive(Args)]
@@ -276,7 +286,7 @@ mod tests {
             .lines()
             .filter(|l| l.starts_with("  vale-ctl"))
             .collect();
-        assert_eq!(examples.len(), 27);
+        assert_eq!(examples.len(), 30);
         for example in examples {
             Arguments::try_parse_from(words(example)).map(drop).unwrap();
         }

@@ -7,10 +7,15 @@ use crate::show::{self, Format};
 /// Carries out a request that valed keeps. A request that is not kept is noted on standard error.
 pub fn keep(client: &mut ValeClient, request: &Keep) -> Result<(), String> {
     let not_kept = client.keep(request).map_err(|e| e.to_string())?;
+    note(not_kept);
+    Ok(())
+}
+
+/// Notes on standard error why a request is not kept.
+pub fn note(not_kept: Option<String>) {
     if let Some(why) = not_kept {
         eprintln!("vale-ctl: note: not kept for the next start of valed: {why}");
     }
-    Ok(())
 }
 
 /// The kept requests.

@@ -10,6 +10,7 @@ mod mirror;
 mod offload;
 mod policy;
 mod show;
+mod top;
 mod trace;
 mod xen;
 
@@ -107,6 +108,7 @@ fn ask(arguments: &Arguments, command: &Command) -> Result<String, String> {
             let workers = client.worker_list().map_err(|e| e.to_string())?;
             return Ok(show::workers(&workers, format));
         }
+        Command::Top(arguments) => return top::run(&mut client, arguments, format),
         Command::Silent => {
             let vifs = client.silent_list().map_err(|e| e.to_string())?;
             return Ok(show::silent(&vifs, format));
@@ -251,6 +253,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         slots: attach.slots,
         link_up: true,
         in_place: None,
+        owner: attach.owner,
     }
 }
 

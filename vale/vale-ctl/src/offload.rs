@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The commands about rules that decide packets for guests.
 use clap::{Args, Subcommand, ValueEnum};
+use clickos_offload::MAX_RULES;
 use vale_proto::{
-    Keep, OffloadEnable, OffloadId, OffloadInfo, OffloadRule, OffloadSet, Owner, PortId,
-    SwitchName, ValeClient,
+    ClientError, Keep, OffloadEnable, OffloadId, OffloadInfo, OffloadRule, OffloadSet, Owner,
+    PortId, SwitchName, ValeClient,
 };
 
 use crate::kept;
 use crate::show::{self, Format};
+
+/// Times that a change begins anew.
+const TRIES: u32 = 10;
 
 #[derive(Subcommand)]
 pub enum OffloadCommand {
@@ -15,6 +19,10 @@ pub enum OffloadCommand {
     Show { switch: Option<SwitchName> },
     /// Sets the operator's rules of a port; they replace earlier ones.
     Register(RegisterArguments),
+    /// Adds one rule to the operator's rules of a port.
+    Add(AddArguments),
+    /// Removes one of the operator's rules of a port.
+    Remove(RemoveArguments),
     /// Lets rules decide.
     Enable(TableArguments),
     /// The guest alone decides; the rules remain.
@@ -35,6 +43,29 @@ pub struct RegisterArguments {
     /// The decision on all other packets.
     #[arg(long, value_enum, default_value_t = Default::Pass)]
     pub default: Default,
+}
+
+#[derive(Args)]
+pub struct AddArguments {
+    #[arg(value_name = "SWITCH:PORT")]
+    pub port: PortId,
+    /// The rule, as of `register --rule`.
+    pub rule: OffloadRule,
+    /// The number that `show` gives the rule; behind the last one by default.
+    #[arg(long, value_name = "NUMBER")]
+    pub at: Option<usize>,
+}
+
+#[derive(Args)]
+pub struct RemoveArguments {
+    #[arg(value_name = "SWITCH:PORT")]
+    pub port: PortId,
+    /// The rule, as `show` writes it.
+    #[arg(required_unless_present = "at")]
+    pub rule: Option<OffloadRule>,
+    /// The number of the rule in `show`; with the rule too, both have to agree.
+    #[arg(long, value_name = "NUMBER")]
+    pub at: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -78,6 +109,12 @@ pub fn run(
             let found = client.offload_list(switch.clone());
             return found.map(|f| show(&f, format)).map_err(|e| e.to_string());
         }
+        OffloadCommand::Add(of) => {
+            return change(client, &of.port, |rules| add(rules, of)).map(|()| String::new());
+        }
+        OffloadCommand::Remove(of) => {
+            return change(client, &of.port, |rules| remove(rules, of)).map(|()| String::new());
+        }
         OffloadCommand::Register(of) => Keep::OffloadSet(offload_set(of)),
         OffloadCommand::Enable(of) => Keep::OffloadEnable(enable(of, true)),
         OffloadCommand::Disable(of) => Keep::OffloadEnable(enable(of, false)),
@@ -98,7 +135,69 @@ fn offload_set(of: &RegisterArguments) -> OffloadSet {
         port,
         owner: Owner::Operator,
         version: 0,
+        replaces: None,
         rules,
+    }
+}
+
+/// Changes the operator's rules of a port. A peer that changes them meanwhile makes it begin anew.
+fn change(
+    client: &mut ValeClient,
+    port: &PortId,
+    edit: impl Fn(&mut Vec<OffloadRule>) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut tries = 0;
+    loop {
+        let found = client.offload_list(Some(port.switch.clone()));
+        let found = found.map_err(|e| e.to_string())?;
+        let is_it = |t: &&OffloadInfo| t.port == port.port && t.owner == Owner::Operator;
+        let table = found.iter().find(is_it);
+        let rules = table.iter().flat_map(|t| &t.rules);
+        let mut rules: Vec<_> = rules.map(|rule| rule.rule).collect();
+        edit(&mut rules).map_err(|e| format!("{}:{}: {e}", port.switch, port.port))?;
+        let set = OffloadSet {
+            switch: port.switch.clone(),
+            port: port.port.clone(),
+            owner: Owner::Operator,
+            version: 0,
+            replaces: Some(table.map_or(0, |table| table.epoch)),
+            rules,
+        };
+        tries += 1;
+        match client.keep(&Keep::OffloadSet(set)) {
+            Err(ClientError::Api(e)) if e.code == "changed" && tries < TRIES => {}
+            done => return done.map(kept::note).map_err(|e| e.to_string()),
+        }
+    }
+}
+
+fn add(rules: &mut Vec<OffloadRule>, of: &AddArguments) -> Result<(), String> {
+    let (at, count) = (of.at.unwrap_or(rules.len()), rules.len());
+    if at > count {
+        return Err(format!("rule {at}: is outside 0..={count}"));
+    }
+    if count == MAX_RULES {
+        return Err(format!("there are {MAX_RULES} rules already"));
+    }
+    rules.insert(at, of.rule);
+    Ok(())
+}
+
+fn remove(rules: &mut Vec<OffloadRule>, of: &RemoveArguments) -> Result<(), String> {
+    let at = of
+        .at
+        .or(rules.iter().position(|rule| Some(*rule) == of.rule));
+    let found = at.and_then(|at| rules.get(at)).copied();
+    match (at, found) {
+        (Some(at), Some(found)) if of.rule.is_none_or(|rule| rule == found) => {
+            rules.remove(at);
+            Ok(())
+        }
+        (_, Some(found)) => Err(format!(
+            "the rule of this number is {}",
+            String::from(found)
+        )),
+        _ => Err("there is no such rule".to_owned()),
     }
 }
 
@@ -149,4 +248,57 @@ fn show(found: &[OffloadInfo], format: Format) -> String {
     });
     let columns = ["PORT", "OWNER", "STATE", "RULE", "HITS", "DECISION"];
     show::table(&columns, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(texts: &[&str]) -> Vec<OffloadRule> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    fn removal(rule: Option<&str>, at: Option<usize>) -> RemoveArguments {
+        RemoveArguments {
+            port: "vale0:fw".parse().unwrap(),
+            rule: rule.map(|text| text.parse().unwrap()),
+            at,
+        }
+    }
+
+    #[test]
+    fn a_rule_comes_to_its_place_and_leaves_it() {
+        let mut table = rules(&["drop proto 6", "pass"]);
+        let add = |table: &mut Vec<_>, at| {
+            let rule = "drop proto 17".parse().unwrap();
+            let port = "vale0:fw".parse().unwrap();
+            super::add(table, &AddArguments { port, rule, at })
+        };
+        add(&mut table, Some(1)).unwrap();
+        add(&mut table, None).unwrap();
+        let both = ["drop proto 6", "drop proto 17", "pass", "drop proto 17"];
+        assert_eq!(table, rules(&both));
+        assert!(add(&mut table, Some(5)).unwrap_err().contains("0..=4"));
+        remove(&mut table, &removal(Some("drop proto 17"), None)).unwrap();
+        assert_eq!(table, rules(&["drop proto 6", "pass", "drop proto 17"]));
+        let wrong = removal(Some("pass"), Some(0));
+        assert!(remove(&mut table, &wrong).unwrap_err().contains("proto 6"));
+        remove(&mut table, &removal(None, Some(0))).unwrap();
+        remove(&mut table, &removal(Some("pass"), Some(0))).unwrap();
+        assert_eq!(table, rules(&["drop proto 17"]));
+        let none = removal(Some("pass"), None);
+        assert!(remove(&mut table, &none).unwrap_err().contains("no such"));
+    }
+
+    #[test]
+    fn a_table_takes_no_more_rules_than_valed() {
+        let mut table = vec!["pass".parse().unwrap(); MAX_RULES];
+        let (port, rule) = ("vale0:fw".parse().unwrap(), "pass".parse().unwrap());
+        let of = AddArguments {
+            port,
+            rule,
+            at: None,
+        };
+        assert!(super::add(&mut table, &of).unwrap_err().contains("64"));
+    }
 }

@@ -43,7 +43,7 @@ pub fn ports(ports: &[PortInfo], format: Format) -> String {
             text(&value["kind"]),
             p.segment.to_string(),
             p.mac.map_or("-".to_owned(), |m| m.to_string()),
-            if p.link_up { "up" } else { "down" }.to_owned(),
+            link(p),
             p.counters.rx_packets.to_string(),
             p.counters.tx_packets.to_string(),
             drops(p),
@@ -54,6 +54,14 @@ pub fn ports(ports: &[PortInfo], format: Format) -> String {
         "PORT", "KIND", "SEGMENT", "MAC", "LINK", "RX", "TX", "DROPS", "POLICIES",
     ];
     table(&head, rows)
+}
+
+/// The link of a port: `down` by a request, else the state of its far end.
+fn link(port: &PortInfo) -> String {
+    match port.link_up {
+        true => port.far_end.to_string(),
+        false => "down".to_owned(),
+    }
 }
 
 pub fn workers(workers: &[WorkerInfo], format: Format) -> String {
@@ -68,10 +76,24 @@ pub fn workers(workers: &[WorkerInfo], format: Format) -> String {
             worker.busy_ms.to_string(),
             worker.handed_over.to_string(),
             worker.dropped_full.to_string(),
+            worker.rounds.to_string(),
+            worker.rounds_empty.to_string(),
+            worker.sleeps.to_string(),
+            worker.yields.to_string(),
             ports.join(" "),
         ]
     });
-    let head = ["WORKER", "BUSY_MS", "HANDED_OVER", "DROPPED_FULL", "PORTS"];
+    let head = [
+        "WORKER",
+        "BUSY_MS",
+        "HANDED_OVER",
+        "DROPPED_FULL",
+        "ROUNDS",
+        "ROUNDS_EMPTY",
+        "SLEEPS",
+        "YIELDS",
+        "PORTS",
+    ];
     table(&head, rows)
 }
 

@@ -22,6 +22,7 @@ use vale_proto::{
     PortPeers, PortSet, PortTrace, Ports, Trace, Vxlan,
 };
 
+use crate::far_ends::Poke;
 use crate::filter::Filter;
 use crate::forwarder::{AddFailure, MAX_SWITCHES};
 use crate::guard::Guard;
@@ -43,6 +44,8 @@ pub struct Control {
     pub links: HostResources,
     /// An operator's requests.
     pub kept: Arc<Kept>,
+    /// The thread that follows the far ends of ports.
+    pub far_ends: Poke,
 }
 
 impl Service for Control {
@@ -120,6 +123,7 @@ impl Control {
             return Err(add_error(&add, failure));
         }
         self.follow(&add)?;
+        self.far_ends.look();
         let PortAdd {
             switch,
             port,
@@ -156,6 +160,7 @@ impl Control {
         if let Some(xen) = &self.xen {
             xen.remove(id);
         }
+        self.far_ends.look();
         Ok(Done {})
     }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The far end of a port behind one trait, and the burst of frames that the switch takes from it.
+use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
-use ring::{BUFFER_SIZE, Slot};
+use ring::{LONGEST, Slot};
 use vale_netdev::{MAX_FRAME, RecvBatch};
-use vale_proto::Counters;
+use vale_proto::{Counters, FarEnd};
 
 use crate::handover::Peers;
 use crate::nsh::Label;
@@ -18,6 +19,14 @@ pub const BURST: usize = 64;
 /// The first bytes of a frame that the switch copies into private memory: two cache lines.
 pub const HEAD: usize = 128;
 
+/// The interface of a device, and how another thread opens it anew.
+pub struct Reopening {
+    pub ifname: String,
+    /// The kernel's number of the interface that the device has.
+    pub index: i32,
+    pub open: Box<dyn FnOnce() -> io::Result<Box<dyn Device>> + Send>,
+}
+
 /// The far end of a port: rings of a guest, or an interface.
 pub trait Device: Send {
     /// The descriptor for epoll.
@@ -25,6 +34,17 @@ pub trait Device: Send {
     /// False for a guest without rings.
     fn is_present(&self) -> bool {
         true
+    }
+    /// The state of the far end.
+    fn far_end(&self) -> FarEnd {
+        match self.is_present() {
+            true => FarEnd::Up,
+            false => FarEnd::Down,
+        }
+    }
+    /// The interface of a device, which another one of its name may replace.
+    fn reopening(&self) -> Option<Reopening> {
+        None
     }
     /// The name of an interface, and the VLAN of a port that has only one of them.
     fn interface(&self) -> Option<(&str, Option<u16>)> {
@@ -45,6 +65,11 @@ pub trait Device: Send {
     /// Private memory as long as frame `n`, of which only the first [`HEAD`] bytes are the frame's.
     /// None if the whole frame is in private memory.
     fn head<'a>(&self, _burst: &'a Burst, _n: usize) -> Option<&'a [u8]> {
+        None
+    }
+    /// As [`Self::head`], but for a short frame its bytes. None for a frame whose stages need it alone.
+    /// [`Self::taken`] follows for a frame that is forwarded.
+    fn peek<'a>(&self, _burst: &'a Burst, _n: usize) -> Option<&'a [u8]> {
         None
     }
     /// Frame `n` with the rest that [`Self::head`] left in the ring. None if it is malformed.
@@ -136,7 +161,7 @@ impl Default for Burst {
     fn default() -> Self {
         Self {
             slots: [Slot::EMPTY; BURST],
-            heads: vec![0; BURST * HEAD + BUFFER_SIZE].into(),
+            heads: vec![0; BURST * HEAD + LONGEST].into(),
             whole: Box::new([0; MAX_FRAME]),
             host: RecvBatch::default(),
             frames: Vec::new(),
@@ -148,7 +173,7 @@ impl Default for Burst {
 /// Private memory for frames on their way out.
 pub struct Buffers {
     /// A frame gathered from its head and its rest.
-    pub whole: Box<[u8; BUFFER_SIZE]>,
+    pub whole: Box<[u8; LONGEST]>,
     /// One of the frames that the switch cuts from a longer one.
     pub segment: Vec<u8>,
     /// A copy for a mirror.
@@ -160,7 +185,7 @@ pub struct Buffers {
 impl Default for Buffers {
     fn default() -> Self {
         Self {
-            whole: Box::new([0; BUFFER_SIZE]),
+            whole: Box::new([0; LONGEST]),
             segment: Vec::with_capacity(MAX_FRAME),
             copy: Vec::new(),
             peers: Peers::default(),

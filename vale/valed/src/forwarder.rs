@@ -54,8 +54,7 @@ pub struct Forwarder {
     start: Instant,
     /// The time of the round.
     now: Nanoseconds,
-    /// Nanoseconds of rounds that moved frames.
-    busy: Nanoseconds,
+    load: Load,
 }
 
 /// Parts of a worker that all workers know.
@@ -93,7 +92,10 @@ impl Forwarder {
             running: true,
             start: post.start,
             now: 0,
-            busy: 0,
+            load: Load {
+                worker: post.worker,
+                ..Load::default()
+            },
         })
     }
 
@@ -110,9 +112,12 @@ impl Forwarder {
             }
             let moved = self.round();
             let now = self.read_clock();
+            self.load.rounds += 1;
             if moved {
                 last_frame = now;
-                self.busy += (now - before).as_nanos() as u64;
+                self.load.busy += (now - before).as_nanos() as u64;
+            } else {
+                self.load.rounds_empty += 1;
             }
             before = now;
             if now - last_frame >= SPIN {
@@ -229,6 +234,7 @@ impl Forwarder {
             busy |= switch.sleep_prepare();
         }
         if !busy {
+            self.load.sleeps += 1;
             let holds = self.switches.iter().flatten().any(Switch::holds_frames);
             self.take_events(events, holds.then_some(&HOLD_POLL))?;
         }
@@ -270,7 +276,7 @@ impl Forwarder {
 }
 
 /// The work of one worker since valed started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     pub worker: usize,
     /// Nanoseconds of rounds that moved frames.
@@ -279,6 +285,12 @@ pub struct Load {
     pub handed: u64,
     /// Frames that found the ring to another worker full.
     pub lost: u64,
+    /// Rounds, and those of them that moved no frame.
+    pub rounds: u64,
+    pub rounds_empty: u64,
+    /// Waits for events, and offers of the processor to other threads.
+    pub sleeps: u64,
+    pub yields: u64,
 }
 
 /// Delivers a handed-over frame. One to a switch that is gone is lost.

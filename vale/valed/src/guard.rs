@@ -109,6 +109,11 @@ impl Guard {
         self.secure
     }
 
+    /// True if port security names this MAC.
+    pub fn allows(&self, mac: Mac) -> bool {
+        self.secure && self.macs.binary_search(&mac).is_ok()
+    }
+
     /// Returns the number of bytes at the frame's start on which the verdict rests. No later step
     /// may change them.
     ///

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use ring::BUFFER_SIZE;
+use ring::{BUFFER_SIZE, LONGEST};
 use vale_handover::{Bell, Receiver, Sender};
 
 use crate::filter::FilterKey;
@@ -82,8 +82,8 @@ impl Default for Frame {
 impl Frame {
     fn fill(&mut self, envelope: Envelope, out: &TxFrame<'_>) {
         self.envelope = envelope;
-        // A slot keeps no memory of a long frame.
-        if self.bytes.capacity() > BUFFER_SIZE && out.len() <= BUFFER_SIZE {
+        // A slot keeps no memory of a frame to be segmented.
+        if self.bytes.capacity() > LONGEST && out.len() <= BUFFER_SIZE {
             self.bytes = Vec::with_capacity(BUFFER_SIZE);
         }
         self.bytes.clear();

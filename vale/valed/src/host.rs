@@ -6,11 +6,12 @@ use std::time::Instant;
 
 use rustix::io::Errno;
 use vale_netdev::{
-    Received, RecvBatch, SendBatch, VNET_HEADER, open_packet_socket, open_tap, open_vlan_socket,
+    Received, RecvBatch, SendBatch, VNET_HEADER, interface_index, interface_passes,
+    open_packet_socket, open_tap, open_vlan_socket,
 };
-use vale_proto::{Counters, Kind};
+use vale_proto::{Counters, FarEnd, Kind};
 
-use crate::device::{Buffers, Burst, Device};
+use crate::device::{Buffers, Burst, Device, Reopening};
 use crate::event_limit::EventLimit;
 use crate::offload::Offload;
 use crate::rx_frame::RxFrame;
@@ -25,6 +26,9 @@ pub struct HostPort {
     /// The VLAN whose frames pass; the others stay outside.
     vlan: Option<u16>,
     fd: OwnedFd,
+    /// The kernel's number of the interface.
+    index: i32,
+    kind: Kind,
     is_tap: bool,
     sending: SendBatch,
     /// There may be frames to read.
@@ -71,11 +75,13 @@ impl HostPort {
             Some(vlan) => open_vlan_socket(ifname, vlan)?,
             None => open_packet_socket(ifname)?,
         };
-        let ifname = ifname.to_owned();
+        let (ifname, index) = (ifname.to_owned(), interface_index(ifname)?);
         Ok(Self {
             ifname,
             vlan,
             fd,
+            index,
+            kind,
             is_tap,
             sending: SendBatch::default(),
             ready: true,
@@ -150,6 +156,23 @@ impl Device for HostPort {
         Some((&self.ifname, self.vlan))
     }
 
+    fn far_end(&self) -> FarEnd {
+        far_end(&self.ifname, self.index)
+    }
+
+    fn reopening(&self) -> Option<Reopening> {
+        let (kind, vlan, ifname) = (self.kind, self.vlan, self.ifname.clone());
+        let mode = self.mode.clone();
+        Some(Reopening {
+            ifname: ifname.clone(),
+            index: self.index,
+            open: Box::new(move || {
+                let port = Self::open(kind, &ifname, vlan)?;
+                Ok(Box::new(Self { mode, ..port }))
+            }),
+        })
+    }
+
     fn mode(&self) -> Option<&str> {
         self.mode.as_deref()
     }
@@ -184,6 +207,17 @@ impl Device for HostPort {
 
     fn sleep_prepare(&mut self) -> bool {
         self.ready
+    }
+}
+
+/// The state of an interface, which another one of its name may have replaced.
+pub fn far_end(ifname: &str, index: i32) -> FarEnd {
+    match interface_index(ifname) {
+        Ok(now) if now == index => match interface_passes(ifname) {
+            Ok(false) => FarEnd::Down,
+            _ => FarEnd::Up,
+        },
+        _ => FarEnd::Gone,
     }
 }
 

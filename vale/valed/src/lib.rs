@@ -14,6 +14,7 @@ mod device;
 pub mod drop_reason;
 mod drr;
 mod event_limit;
+pub mod far_ends;
 pub mod filter;
 pub mod forwarder;
 pub mod guard;

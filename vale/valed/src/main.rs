@@ -13,6 +13,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
 use valed::capture::CaptureDir;
 use valed::control::{Control, TOOLSTACK, keep};
+use valed::far_ends;
 use valed::forwarder::Forwarder;
 use valed::host_resources::HostResources;
 use valed::kept::Kept;
@@ -140,6 +141,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
             ..HostResources::default()
         },
         kept: Arc::clone(&kept),
+        far_ends: far_ends::start(handle.clone()).map_err(text)?,
     });
     keep::start(Arc::clone(&control)).map_err(text)?;
     if let Some(address) = config.metrics {

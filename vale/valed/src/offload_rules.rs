@@ -2,7 +2,7 @@
 //! Rules that decide packets in the place of a port's guest (docs/adr/0083-decided-packets.md).
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use clickos_offload::{Action, Rule, Target, View, first};
+use clickos_offload::{Action, Rule, Targets, View, first};
 use vale_proto::{OffloadInfo, OffloadRule, Owner, PortName, RuleHits, SwitchName};
 
 use crate::device::HEAD;
@@ -56,7 +56,7 @@ impl OffloadTable {
 #[derive(Clone, Copy)]
 pub struct RedirectTarget {
     pub view: View,
-    pub target: Target,
+    pub targets: Targets,
     rule: (usize, usize),
 }
 
@@ -92,6 +92,12 @@ impl OffloadTables {
         std::mem::swap(place, new);
     }
 
+    /// The epoch of an owner's table, or 0.
+    pub fn epoch(&self, owner: Owner) -> u64 {
+        let table = &self.tables[owner as usize];
+        table.as_ref().map_or(0, |table| table.epoch)
+    }
+
     /// False if the owner has no table.
     pub fn enable(&mut self, owner: Owner, enabled: bool) -> bool {
         let table = self.table(owner).as_mut();
@@ -125,9 +131,13 @@ impl OffloadTables {
         let (decision, at) = match table.rules[rule].action {
             Action::Pass => (OffloadVerdict::Guest, (n, rule)),
             Action::Drop => (OffloadVerdict::Drop, (n, rule)),
-            Action::Redirect(target) => {
+            Action::Redirect(targets) => {
                 let rule = (n, rule);
-                return OffloadVerdict::Redirect(RedirectTarget { view, target, rule });
+                return OffloadVerdict::Redirect(RedirectTarget {
+                    view,
+                    targets,
+                    rule,
+                });
             }
         };
         self.count(at, out);

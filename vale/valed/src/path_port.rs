@@ -20,7 +20,7 @@ const UDP_PORT: u16 = 4790;
 /// Datagrams of this host's paths.
 const FORM: Form = Form {
     parse: nsh::parse_gpe,
-    longest: NSH + ring::BUFFER_SIZE,
+    longest: NSH + ring::LONGEST,
 };
 
 /// The sockets for paths, one for each address of this host.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
-use ring::BUFFER_SIZE;
+use ring::LONGEST;
 use rustix::event::Timespec;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
@@ -82,8 +82,8 @@ fn read(path: &Path) -> io::Result<Vec<(Nanoseconds, Vec<u8>)>> {
     while let Some(packet) = reader.next_packet() {
         let packet = packet.map_err(|e| wrong(frames.len(), &e))?;
         let len = packet.data.len();
-        if !(ETHERNET..=BUFFER_SIZE).contains(&len) {
-            let text = format!("{len} bytes are outside {ETHERNET}..={BUFFER_SIZE}");
+        if !(ETHERNET..=LONGEST).contains(&len) {
+            let text = format!("{len} bytes are outside {ETHERNET}..={LONGEST}");
             return Err(wrong(frames.len(), &text));
         }
         bytes += len;

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{EventfdFlags, eventfd};
-use vale_proto::{Counters, PipeName, SwitchName};
+use vale_proto::{Counters, FarEnd, PipeName, SwitchName};
 
 use crate::device::{BURST, Buffers, Burst, Device};
 use crate::rx_frame::RxFrame;
@@ -130,6 +130,13 @@ impl Drop for PipePort {
 impl Device for PipePort {
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.wake.as_fd())
+    }
+
+    fn far_end(&self) -> FarEnd {
+        match lock(&self.queues).open[1 - self.end] {
+            true => FarEnd::Up,
+            false => FarEnd::Down,
+        }
     }
 
     fn take_event(&mut self) {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use vale_proto::{
-    Counters, Direction, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName, Uplink,
+    Counters, Direction, FarEnd, GuestVif, Kind, Mac, PortAdd, PortInfo, PortName, SwitchName,
+    Uplink,
 };
 
 use crate::blocked::BlockedFrames;
@@ -24,7 +25,7 @@ use crate::pcap::PcapPort;
 use crate::ring_port::RingPort;
 use crate::token_bucket::{Nanoseconds, PortLimits};
 use crate::tx_frame::TxFrame;
-use crate::xdp_port::XdpPort;
+use crate::xdp_port::by_xdp;
 
 /// A packet that a hop of a chain sends.
 #[derive(Clone, Copy)]
@@ -56,6 +57,9 @@ pub struct Port {
     pub is_open: bool,
     mtu: usize,
     pub link_up: bool,
+    far_end: FarEnd,
+    /// The far end is gone: frames to the port are dropped.
+    is_gone: bool,
     pub guard: Guard,
     pub counters: Counters,
     pub device: Box<dyn Device>,
@@ -74,8 +78,8 @@ pub struct Port {
     pub abroad: Arc<AtomicUsize>,
     /// The port missed its last turn, since too many of its frames are at other workers.
     pub waits_abroad: bool,
-    /// The time of its next turn, in bytes.
-    pub turn: u64,
+    /// The number of the port's owner.
+    pub owner: Option<u64>,
 }
 
 impl Port {
@@ -99,6 +103,8 @@ impl Port {
             is_open: add.mac.is_none() || !add.port_security,
             mtu: add.mtu.into(),
             link_up: add.link_up,
+            far_end: device.far_end(),
+            is_gone: false,
             guard: Guard::new(add),
             counters: Counters::default(),
             device,
@@ -111,7 +117,7 @@ impl Port {
             held: BlockedFrames::default(),
             abroad: Arc::default(),
             waits_abroad: false,
-            turn: 0,
+            owner: add.owner,
         }
     }
 
@@ -138,6 +144,8 @@ impl Port {
             is_open: self.is_open,
             mtu: self.mtu,
             link_up: self.link_up,
+            far_end: self.far_end,
+            is_gone: self.is_gone,
             guard: self.guard.clone(),
             counters: Counters::default(),
             device: Box::new(Absent {
@@ -152,7 +160,7 @@ impl Port {
             held: BlockedFrames::default(),
             abroad: Arc::clone(&self.abroad),
             waits_abroad: false,
-            turn: 0,
+            owner: self.owner,
         }
     }
 
@@ -168,7 +176,18 @@ impl Port {
 
     /// True if frames can leave by the port.
     pub fn is_live(&self) -> bool {
-        self.link_up && self.device.is_present()
+        self.link_up && self.far_end == FarEnd::Up
+    }
+
+    pub fn far_end(&self) -> FarEnd {
+        self.far_end
+    }
+
+    /// Notes the state of the far end. False if it is known.
+    pub fn note_far_end(&mut self, state: FarEnd) -> bool {
+        let differs = self.far_end != state;
+        (self.far_end, self.is_gone) = (state, state == FarEnd::Gone);
+        differs
     }
 
     /// Judges a frame from the far end, which a hop of a chain may have `relayed`. Returns the number of
@@ -279,7 +298,7 @@ impl Port {
 
     /// The link and the MTU. The length of the IP packet is in bytes.
     pub fn takes(&self, packet: usize) -> Result<(), Counter> {
-        if !self.link_up {
+        if !self.link_up | self.is_gone {
             return Err(|c| &mut c.dropped_link_down);
         }
         if packet > self.mtu {
@@ -330,7 +349,14 @@ impl Port {
     /// Gives the port other rings, or none, and keeps the counts of the old ones.
     pub fn replace(&mut self, device: Box<dyn Device>) -> Box<dyn Device> {
         self.counters.dropped_malformed += self.device.malformed();
+        self.note_far_end(device.far_end());
         std::mem::replace(&mut self.device, device)
+    }
+
+    /// True for the address of a virtual router that port security allows the guest beside its own. It is
+    /// where it was seen last: it moves between the ports of the guests that may have it.
+    pub fn has_virtual_router(&self, station: Mac) -> bool {
+        station.is_virtual_router() && self.mac != Some(station) && self.guard.allows(station)
     }
 
     /// Gives the port the addresses of a guard, which gets the port's. False if both are the same.
@@ -370,6 +396,8 @@ impl Port {
             mirrors: Vec::new(),
             hold: self.holds,
             mode: self.device.mode().map(str::to_owned),
+            owner: self.owner,
+            far_end: self.far_end,
             counters,
         }
     }
@@ -403,7 +431,10 @@ fn counter_of(refusal: DropReason) -> Counter {
 pub fn open(add: &PortAdd, links: &HostResources) -> io::Result<(Port, Vec<OwnedFd>)> {
     if add.kind == Kind::Process {
         let regions = links.guests.regions_in_place(add);
-        let made = RingPort::create(add.slots, regions.as_ref());
+        let made = match add.has_long_frames() {
+            true => RingPort::create_long(add.slots),
+            false => RingPort::create(add.slots, regions.as_ref()),
+        };
         let (rings, fds) = made.map_err(io::Error::other)?;
         return Ok((Port::new(add, Box::new(rings)), fds.into()));
     }
@@ -417,6 +448,9 @@ pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &HostResources) -> io::Re
         .try_into()
         .map_err(|fds| io::Error::other(expected(fds)))?;
     let mut rings = RingPort::resume(add.slots, fds)?;
+    if add.has_long_frames() {
+        rings.set_long();
+    }
     if let Some(domain) = add.in_place {
         rings.join(&links.guests.regions(add.kind, domain));
     }
@@ -441,23 +475,9 @@ fn device(add: &PortAdd, links: &HostResources) -> io::Result<Box<dyn Device>> {
     }
     let ifname = add.ifname.as_deref().unwrap_or_default();
     if add.xdp {
-        return by_xdp(add, ifname);
+        return by_xdp(ifname, add.vlan, add.mtu);
     }
     Ok(Box::new(HostPort::open(add.kind, ifname, add.vlan)?))
-}
-
-/// Opens an AF_XDP socket, or a packet socket if the kernel refuses that.
-fn by_xdp(add: &PortAdd, ifname: &str) -> io::Result<Box<dyn Device>> {
-    match XdpPort::open(ifname, add.vlan) {
-        Ok(port) => Ok(Box::new(port)),
-        Err(error) => {
-            let port = HostPort::open(add.kind, ifname, add.vlan)?;
-            log::warn!("{ifname}: xdp: {error}; a packet socket takes the frames");
-            Ok(Box::new(
-                port.with_mode(format!("packet socket, xdp: {error}")),
-            ))
-        }
-    }
 }
 
 /// The failure of a port or a mirror that names a file.

@@ -88,6 +88,10 @@ impl Device for Queues {
         self.queues[self.current].head(burst, n)
     }
 
+    fn peek<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
+        self.queues[self.current].peek(burst, n)
+    }
+
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         self.queues[self.current].taken(burst, n)
     }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use ring::layout::{LEAST_SEGMENT, MOST_SEGMENT};
+use ring::layout::LEAST_SEGMENT;
 use ring::{PushError, Regions, RingError, SLOTS_RANGE, Slot, SwitchPort};
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat};
 use rustix::pipe::{PipeFlags, pipe_with};
-use vale_proto::Counters;
+use vale_proto::{Counters, FarEnd};
 use vale_xen_dev::EventChannel;
 
 use crate::device::{BURST, Buffers, Burst, Device, HEAD};
@@ -54,10 +54,23 @@ impl RingPort {
         slots: u32,
         regions: Option<&Arc<Regions>>,
     ) -> Result<(Self, [OwnedFd; 3]), RingError> {
-        let (ring, memfd) = match regions {
+        let made = match regions {
             Some(regions) => SwitchPort::create_in(regions, slots)?,
             None => SwitchPort::create(slots)?,
         };
+        Self::with_events(made)
+    }
+
+    /// As [`Self::create`] in version 1, with frames of several slots.
+    pub fn create_long(slots: u32) -> Result<(Self, [OwnedFd; 3]), RingError> {
+        let (mut ring, memfd) = SwitchPort::create(slots)?;
+        ring.set_long();
+        Self::with_events((ring, memfd))
+    }
+
+    fn with_events(
+        (ring, memfd): (SwitchPort, OwnedFd),
+    ) -> Result<(Self, [OwnedFd; 3]), RingError> {
         let kick = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         // The guest's end keeps the flag: a spurious read must not hang it.
@@ -97,6 +110,11 @@ impl RingPort {
         self.ring.agree();
     }
 
+    /// As [`SwitchPort::set_long`].
+    pub fn set_long(&mut self) {
+        self.ring.set_long();
+    }
+
     /// As [`SwitchPort::join`].
     pub fn join(&mut self, regions: &Arc<Regions>) {
         self.ring.join(regions);
@@ -114,7 +132,8 @@ impl RingPort {
     /// The size of the segments, if the guest can cut them itself.
     fn unsegmented(&self, out: &TxFrame<'_>) -> Option<u16> {
         let size = out.offload.gso?.size;
-        let fits = (LEAST_SEGMENT..=MOST_SEGMENT).contains(&size) && out.len() <= u16::MAX.into();
+        let sizes = LEAST_SEGMENT..=self.ring.most_segment();
+        let fits = sizes.contains(&size) && out.len() <= u16::MAX.into();
         (fits && self.ring.takes_segments() && is_of_transport(out)).then_some(size)
     }
 
@@ -135,6 +154,19 @@ impl Device for RingPort {
             Events::Process { kick, .. } => kick.as_fd(),
             Events::Xen(channel) => channel.as_fd(),
         })
+    }
+
+    /// A process holds the only read end of its pipe until it ends.
+    fn far_end(&self) -> FarEnd {
+        let Events::Process { wake, .. } = &self.events else {
+            return FarEnd::Up;
+        };
+        let mut ends = [PollFd::new(wake, PollFlags::empty())];
+        let polled = poll(&mut ends, Some(&Timespec::default()));
+        match polled.is_ok() && ends[0].revents().contains(PollFlags::ERR) {
+            true => FarEnd::Gone,
+            false => FarEnd::Up,
+        }
     }
 
     fn take_event(&mut self) {
@@ -160,13 +192,21 @@ impl Device for RingPort {
         (len > HEAD && segment == 0).then(|| &burst.heads[n * HEAD..][..len])
     }
 
+    fn peek<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
+        let slot = burst.slots[n];
+        (slot.segment() == 0).then(|| &burst.heads[n * HEAD..][..slot.len()])
+    }
+
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         let slot = burst.slots[n];
         let bytes = &mut burst.heads[n * HEAD..][..slot.len().min(HEAD)];
         Some(RxFrame {
             offload: offload(slot, bytes)?,
             bytes,
-            rest: self.ring.rest(slot, HEAD),
+            rest: match slot.len() > HEAD {
+                true => self.ring.rest(slot, HEAD),
+                false => None,
+            },
         })
     }
 
@@ -186,12 +226,16 @@ impl Device for RingPort {
 
     fn has_room(&mut self, out: &TxFrame<'_>) -> bool {
         match self.unsegmented(out) {
-            Some(_) => self.ring.has_room_for(out.len()),
-            None => self.ring.room() >= out.count(),
+            None if out.offload.gso.is_some() => self.ring.room() >= out.count(),
+            _ => self.ring.has_room_for(out.len()),
         }
     }
 
     fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
+        if out.offload == Offload::default() {
+            let len = out.len();
+            return count(self.ring.push_parts(out.head, out.rest), len, counters);
+        }
         let unsegmented = self.unsegmented(out);
         let ring = &mut self.ring;
         if let Some(segment) = unsegmented {

@@ -8,15 +8,16 @@ mod limits;
 mod mirrors;
 mod offload_rules;
 pub mod trace;
+mod vector;
 
 use std::sync::Arc;
 
-use vale_proto::{Counters, Mac, PortInfo, PortName, Side, SwitchName};
+use vale_proto::{Counters, FarEnd, Mac, PortId, PortInfo, PortName, Side, SwitchName};
 
 use crate::blocked::Patience;
 use crate::chain::{Chains, Steering};
-use crate::device::{Buffers, Burst, Device, HEAD};
-use crate::drr::DeficitRoundRobin;
+use crate::device::{Buffers, Burst, Device, HEAD, Reopening};
+use crate::drr::{Taken, Turns};
 use crate::filter::{Filter, FilterKey};
 use crate::handover::GenIndex;
 use crate::headers::Ethernet;
@@ -39,6 +40,7 @@ pub const MAX_PORTS: usize = 256;
 pub struct Scratch {
     burst: Burst,
     pub buffers: Buffers,
+    vector: vector::Vector,
     /// The frame as filters see it.
     seen: FilterKey,
     /// The time of the round.
@@ -52,6 +54,22 @@ pub enum AddError {
     Full,
     NameTaken,
     MacTaken(Mac),
+}
+
+/// The far end of the port with a number.
+pub struct FarEndFound {
+    pub id: PortId,
+    pub number: u64,
+    /// The state that the switch has noted.
+    pub noted: FarEnd,
+    pub now: FarEndNow,
+}
+
+/// The present state of a far end.
+pub enum FarEndNow {
+    Is(FarEnd),
+    /// Another thread asks the kernel.
+    Interface(Reopening),
 }
 
 /// The outcome of the stages that judge a frame.
@@ -121,9 +139,7 @@ pub struct Switch {
     filters: bool,
     /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
-    turns: DeficitRoundRobin,
-    /// Index of the port at which the next round begins.
-    first: usize,
+    turns: Turns,
 }
 
 impl Switch {
@@ -142,8 +158,7 @@ impl Switch {
             segment_limits: SegmentLimits::default(),
             filters: false,
             dirty: Vec::new(),
-            turns: DeficitRoundRobin::default(),
-            first: 0,
+            turns: Turns::default(),
         }
     }
 
@@ -171,6 +186,7 @@ impl Switch {
         self.ports
             .resize_with(self.ports.len().max(index + 1), || None);
         self.filters |= port.is_filtered;
+        self.turns.add(index, port.owner);
         self.ports[index] = offered.take();
         self.resolve();
         Ok(index)
@@ -180,6 +196,7 @@ impl Switch {
         let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
         let index = self.ports.iter().position(is_it)?;
         let port = self.ports[index].take()?;
+        self.turns.remove(index);
         let others = self.ports.iter_mut().flatten();
         others.for_each(|p| p.forget(index));
         self.learned.forget(index);
@@ -248,6 +265,23 @@ impl Switch {
         })
     }
 
+    /// The far ends of this worker's ports.
+    pub fn far_ends(&self) -> impl Iterator<Item = FarEndFound> {
+        let here = self.ports().filter(|port| port.elsewhere.is_none());
+        here.map(|port| FarEndFound {
+            id: PortId {
+                switch: self.name.clone(),
+                port: port.name.clone(),
+            },
+            number: port.id,
+            noted: port.far_end(),
+            now: match port.device.reopening() {
+                Some(interface) => FarEndNow::Interface(interface),
+                None => FarEndNow::Is(port.device.far_end()),
+            },
+        })
+    }
+
     /// The counts of this worker about ports of others.
     pub fn counts_elsewhere(&self) -> impl Iterator<Item = (&PortName, Counters)> {
         let ports = self.ports().filter(|port| port.elsewhere.is_some());
@@ -262,28 +296,23 @@ impl Switch {
     /// Takes an event of the port at `index`.
     pub fn event(&mut self, index: usize) {
         if let Some(Some(port)) = self.ports.get_mut(index) {
+            port.counters.kicks_received += 1;
             port.device.take_event();
         }
     }
 
-    /// Takes a burst from each port that has its turn. True if any frame moved. The busy ports begin
-    /// the rounds by turns: the first finds the most room. [`Self::flush`] ends the round.
+    /// Takes a burst from each port that has its turn. True if any frame moved. [`Self::flush`] ends
+    /// the round.
     pub fn serve_ports(&mut self, scratch: &mut Scratch) -> bool {
-        let mut moved = false;
         scratch.burst.now = scratch.now;
-        let first = self.first.min(self.ports.len());
-        for index in (first..self.ports.len()).chain(0..first) {
-            let served = self.serve(index, scratch);
-            if served && !moved {
-                self.first = index + 1;
-            }
-            moved |= served;
-        }
-        self.turns.end_round();
-        moved
+        let (mut turns, mut released) = (std::mem::take(&mut self.turns), false);
+        let moved = turns.round(|index| self.serve(index, scratch, &mut released));
+        self.turns = turns;
+        moved | released
     }
 
     #[cfg(test)]
+    #[inline(never)]
     pub fn round(&mut self, scratch: &mut Scratch) -> bool {
         let moved = self.serve_ports(scratch);
         self.release_taken();
@@ -311,27 +340,25 @@ impl Switch {
         self.dirty.clear();
     }
 
-    /// Takes a burst from a port that has its turn, and charges its bytes.
-    fn serve(&mut self, source: usize, scratch: &mut Scratch) -> bool {
+    /// Takes a burst from a port that has its turn, or delivers frames that wait for their receivers.
+    fn serve(&mut self, source: usize, scratch: &mut Scratch, released: &mut bool) -> Taken {
         let Some(port) = &mut self.ports[source] else {
-            return false;
+            return Taken::default();
         };
-        if !self.turns.allows(port.turn) {
-            return false;
-        }
         if !port.held.is_empty() {
-            return self.release(source, scratch);
+            *released |= self.release(source, scratch);
+            return Taken::default();
         }
         if port.elsewhere.is_some() || port.waits_abroad() {
-            return false;
+            return Taken::default();
         }
         let before = port.counters.rx_bytes;
-        let count = self.take_burst(source, scratch);
-        if let (true, Some(port)) = (count > 0, &mut self.ports[source]) {
-            let bytes = port.counters.rx_bytes - before;
-            self.turns.charge(&mut port.turn, count, bytes);
+        let frames = self.take_burst(source, scratch);
+        let after = self.ports[source].as_ref().map(|p| p.counters.rx_bytes);
+        Taken {
+            frames,
+            bytes: after.unwrap_or(before) - before,
         }
-        count > 0
     }
 
     /// Takes a burst from one port, and returns the number of its frames. The device leaves its port
@@ -341,18 +368,23 @@ impl Switch {
             return 0;
         };
         let count = port.device.fetch(&mut scratch.burst);
+        match count {
+            0 => port.counters.polls_empty += 1,
+            _ => port.counters.bursts += 1,
+        }
         if self.chains.is_due() {
             self.chains.settle(&self.ports);
+        }
+        if count == 0 {
+            // The flush gives back the descriptors that a ring without a good frame passed over.
+            self.mark(source);
+            return 0;
         }
         let Some(port) = &mut self.ports[source] else {
             return 0;
         };
         let device = port.take_device();
-        for n in 0..count {
-            if let Err(dropped) = self.forward(source, &*device, n, scratch) {
-                self.drop_frame(source, dropped);
-            }
-        }
+        self.forward_burst(source, &*device, count, scratch);
         if let Some(port) = &mut self.ports[source] {
             port.device = device;
         }
@@ -380,7 +412,7 @@ impl Switch {
             buffers,
             seen,
             now,
-            patience: _,
+            ..
         } = scratch;
         if let Some(port) = &mut self.ports[source] {
             port.counters.rx_packets += 1;
@@ -450,7 +482,8 @@ impl Switch {
     fn station(&self, segment: u32, mac: Mac, now: Nanoseconds) -> Option<usize> {
         let index = self.learned.find(segment, mac, now)?;
         let port = self.ports.get(index)?.as_ref()?;
-        (port.segment == segment).then_some(index)
+        let is_there = port.learns || port.has_virtual_router(mac);
+        (port.segment == segment && is_there).then_some(index)
     }
 
     /// Judges the bytes of a frame. The verdict of the first [`HEAD`] bytes holds for the frame if it

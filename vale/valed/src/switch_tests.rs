@@ -18,6 +18,8 @@ use crate::token_bucket::PortLimits;
 mod chains;
 #[path = "switch/checksum_tests.rs"]
 mod checksums;
+#[path = "switch/cost_tests.rs"]
+mod costs;
 #[path = "switch/fair_tests.rs"]
 mod fair;
 #[path = "switch/far_end_tests.rs"]
@@ -28,6 +30,8 @@ mod mirrors;
 mod offload_rules;
 #[path = "switch/order_tests.rs"]
 mod order;
+#[path = "switch/pair_tests.rs"]
+mod pairs;
 #[path = "switch/queues_tests.rs"]
 mod queues;
 #[path = "switch/segments_tests.rs"]
@@ -202,6 +206,7 @@ fn unicast_goes_to_its_owner_alone_and_is_counted() {
         Counters {
             tx_packets: 1,
             tx_bytes: 100,
+            polls_empty: 1,
             ..Counters::default()
         }
     );
@@ -559,6 +564,7 @@ fn each_refusal_has_its_counter() {
     let expected = Counters {
         rx_packets: 5,
         rx_bytes: 300,
+        bursts: 1,
         dropped_type: 1,
         dropped_malformed: 1,
         dropped_role: 1,

@@ -2,7 +2,7 @@
 //! A judged frame on its way to one or more ports.
 use std::net::IpAddr;
 
-use ring::BUFFER_SIZE;
+use ring::LONGEST;
 
 use crate::filter::FilterKey;
 use crate::nsh::Label;
@@ -147,7 +147,7 @@ impl<'a> TxFrame<'a> {
     }
 
     /// All bytes of the frame in private memory; `buffer` holds a frame that has a rest.
-    pub fn whole<'b>(&'b self, buffer: &'b mut [u8; BUFFER_SIZE]) -> &'b [u8] {
+    pub fn whole<'b>(&'b self, buffer: &'b mut [u8; LONGEST]) -> &'b [u8] {
         let Some(rest) = &self.rest else {
             return self.head;
         };

@@ -248,8 +248,9 @@ proptest! {
 
     #[test]
     fn a_name_has_few_characters_and_a_length(text in "[a-z0-9A-Z_.-]{0,20}|\\PC{0,20}|vale[0-9]{0,6}") {
-        let small = |c: char| c.is_ascii_digit() || c.is_ascii_lowercase() || c == '-';
-        let fits = (1..16).contains(&text.chars().count()) && text.chars().all(small);
+        let usual = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let fits = (1..16).contains(&text.chars().count()) && text.chars().all(usual)
+            && !text.starts_with('-') && text != "." && text != "..";
         prop_assert_eq!(text.parse::<PortName>().is_ok(), fits);
         let number = text.strip_prefix("vale").map(|n| n.chars().all(|c| c.is_ascii_digit()) && !n.is_empty() && n.len() < 5);
         prop_assert_eq!(text.parse::<SwitchName>().is_ok(), number == Some(true));
@@ -291,7 +292,7 @@ proptest! {
             "mac": mac, "port_security": secure, "allowed": vec![json!({"ip": "10.0.0.1/32"}); allowed],
             "vlan": vlan, "ifname": named.then_some("eth0"),
         }));
-        let lengths = segment > 0 && (68..=1900).contains(&mtu) && allowed <= 256
+        let lengths = segment > 0 && (68..=9000).contains(&mtu) && allowed <= 256
             && [64, 128, 256, 512, 1024, 2048].contains(&slots);
         let station = !has_mac || first_octet % 2 == 0;
         let can_send = has_mac || !secure && allowed == 0;

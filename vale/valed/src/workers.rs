@@ -22,6 +22,7 @@ use crate::blocked::Patience;
 use crate::forwarder::{Command, Forwarder, WorkerConfig};
 pub use crate::handover::MAX_WORKERS;
 use crate::handover::{WorkerWaker, mesh};
+pub use changes::TableRefusal;
 pub use moves::MoveFailure;
 
 const COMMANDS: usize = 64;

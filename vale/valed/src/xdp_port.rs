@@ -3,14 +3,16 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use vale_netdev::XdpSocket;
-use vale_proto::Counters;
+use vale_netdev::{XdpSocket, interface_index};
+use vale_proto::{Counters, FarEnd, Kind};
 
-use crate::device::{Buffers, Burst, Device};
-use crate::host::{Failures, counter_of, received};
+use crate::device::{Buffers, Burst, Device, Reopening};
+use crate::host::{Failures, HostPort, counter_of, far_end, received};
 use crate::rx_frame::{RxFrame, UncopiedTail};
 use crate::tx_frame::TxFrame;
 
+/// The longest packet of a socket: a buffer has a page, with 256 bytes for the kernel.
+const MOST_MTU: u16 = 3_500;
 /// Bytes of the addresses, behind which a VLAN tag stands.
 const ADDRESSES: usize = 12;
 
@@ -19,6 +21,9 @@ pub struct XdpPort {
     ifname: String,
     /// The VLAN whose frames pass; the kernel gets the others.
     vlan: Option<u16>,
+    mtu: u16,
+    /// The kernel's number of the interface.
+    index: i32,
     socket: XdpSocket,
     mode: String,
     /// Packets and bytes since the last flush.
@@ -30,13 +35,20 @@ pub struct XdpPort {
 
 impl XdpPort {
     /// # Errors
-    /// The kernel or the driver refuses AF_XDP, or the interface has several receive queues.
-    pub fn open(ifname: &str, vlan: Option<u16>) -> io::Result<Self> {
+    /// The kernel or the driver refuses AF_XDP, the interface has several receive queues, or the frames
+    /// may be longer than its buffers.
+    pub fn open(ifname: &str, vlan: Option<u16>, mtu: u16) -> io::Result<Self> {
+        if mtu > MOST_MTU {
+            let text = format!("mtu: {mtu} is above {MOST_MTU}");
+            return Err(io::Error::other(text));
+        }
         let socket = XdpSocket::open(ifname, vlan)?;
         let (program, memory) = socket.modes();
         Ok(Self {
             ifname: ifname.to_owned(),
             vlan,
+            mtu,
+            index: interface_index(ifname)?,
             mode: format!("xdp, {program} mode, {memory}"),
             socket,
             queued: (0, 0),
@@ -88,6 +100,20 @@ impl XdpPort {
     }
 }
 
+/// Opens an AF_XDP socket, or a packet socket if the kernel refuses that.
+pub fn by_xdp(ifname: &str, vlan: Option<u16>, mtu: u16) -> io::Result<Box<dyn Device>> {
+    match XdpPort::open(ifname, vlan, mtu) {
+        Ok(port) => Ok(Box::new(port)),
+        Err(error) => {
+            let port = HostPort::open(Kind::Veth, ifname, vlan)?;
+            log::warn!("{ifname}: xdp: {error}; a packet socket takes the frames");
+            Ok(Box::new(
+                port.with_mode(format!("packet socket, xdp: {error}")),
+            ))
+        }
+    }
+}
+
 impl Device for XdpPort {
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.socket.as_fd())
@@ -95,6 +121,19 @@ impl Device for XdpPort {
 
     fn interface(&self) -> Option<(&str, Option<u16>)> {
         Some((&self.ifname, self.vlan))
+    }
+
+    fn far_end(&self) -> FarEnd {
+        far_end(&self.ifname, self.index)
+    }
+
+    fn reopening(&self) -> Option<Reopening> {
+        let (ifname, vlan, mtu) = (self.ifname.clone(), self.vlan, self.mtu);
+        Some(Reopening {
+            ifname: ifname.clone(),
+            index: self.index,
+            open: Box::new(move || by_xdp(&ifname, vlan, mtu)),
+        })
     }
 
     fn mode(&self) -> Option<&str> {

@@ -33,16 +33,20 @@
 #define VALE_BUFFER	2048
 #define VALE_MIN_SLOTS	64
 #define VALE_MAX_SLOTS	2048
-#define VALE_MAX_MTU	1900
+#define VALE_MAX_MTU	9000
+#define VALE_SHORT_MTU	1900		/* its frames take one slot each */
 #define VALE_QUEUES	4
 #define VALE_WAIT	(10 * HZ)	/* for the features of a vif */
 #define VALE_MAGIC	"VALERING"
 #define VALE_CHECKSUMS	1		/* features */
 #define VALE_SEGMENTS	2
+#define VALE_LONG	4
 #define VALE_UNSUMMED	1		/* the flag of a frame */
 #define VALE_SEGMENT_SHIFT 1		/* above it: the size of a segment */
 #define VALE_LEAST_SEGMENT 256
 #define VALE_MOST_SEGMENT 2047
+#define VALE_MOST_LONG_SEGMENT 9000
+#define VALE_LONG_SLOTS	5		/* of a long frame */
 #define VALE_LONGEST	U16_MAX		/* bytes of a frame */
 #define VALE_HEADERS	256		/* linear bytes of a long frame */
 #define VALE_PER_PAGE	(XEN_PAGE_SIZE / sizeof(u32))
@@ -167,6 +171,25 @@ static u32 vale_slots(u32 length)
 	return DIV_ROUND_UP(length, VALE_BUFFER);
 }
 
+/* True if a frame may take several slots. */
+static bool vale_has_spans(const struct vale_dev *vale)
+{
+	return vale->features & (VALE_SEGMENTS | VALE_LONG);
+}
+
+/* Bytes of the longest frame that is not to be segmented. */
+static u32 vale_longest_whole(const struct vale_dev *vale)
+{
+	return vale->features & VALE_LONG ? VALE_LONG_SLOTS * VALE_BUFFER :
+					    VALE_BUFFER;
+}
+
+static u16 vale_most_segment(const struct vale_dev *vale)
+{
+	return vale->features & VALE_LONG ? VALE_MOST_LONG_SEGMENT :
+					    VALE_MOST_SEGMENT;
+}
+
 /* Slots of the longest frame: a frame and what it passes over are less than half a ring. */
 static u32 vale_most_slots(const struct vale_dev *vale)
 {
@@ -232,8 +255,7 @@ static u32 vale_tx_free(struct vale_queue *queue)
 static bool vale_tx_has_room(struct vale_queue *queue)
 {
 	struct vale_dev *vale = queue->vale;
-	u32 need = vale->features & VALE_SEGMENTS ?
-		   2 * vale_most_slots(vale) - 1 : 1;
+	u32 need = vale_has_spans(vale) ? 2 * vale_most_slots(vale) - 1 : 1;
 
 	return vale_tx_free(queue) >= need;
 }
@@ -283,11 +305,12 @@ static netdev_features_t vale_features_check(struct sk_buff *skb,
 					     struct net_device *net,
 					     netdev_features_t features)
 {
+	const struct vale_dev *vale = netdev_priv(net);
 	u16 size = skb_shinfo(skb)->gso_size;
 
 	if (skb_is_gso(skb) &&
-	    (skb->len > vale_longest(netdev_priv(net)) ||
-	     size < VALE_LEAST_SEGMENT || size > VALE_MOST_SEGMENT ||
+	    (skb->len > vale_longest(vale) ||
+	     size < VALE_LEAST_SEGMENT || size > vale_most_segment(vale) ||
 	     skb->ip_summed != CHECKSUM_PARTIAL || !vale_is_found(skb)))
 		return features & ~NETIF_F_GSO_MASK;
 	return features;
@@ -341,7 +364,8 @@ static void vale_send(struct vale_queue *queue, struct sk_buff *skb)
 	u32 slot = vale_tx_slot(queue, skb->len);
 	u64 at = vale_own(vale->tx_offset, slot);
 	int flags = vale_flags(queue, skb);
-	u32 most = flags > VALE_UNSUMMED ? vale_longest(vale) : VALE_BUFFER;
+	u32 most = flags > VALE_UNSUMMED ? vale_longest(vale) :
+					   vale_longest_whole(vale);
 
 	if (flags < 0 || skb->len > most ||
 	    skb_copy_bits(skb, 0, (u8 *)queue->region + at, skb->len)) {
@@ -417,13 +441,13 @@ static bool vale_is_good(struct vale_queue *queue, u32 slot, u32 at,
 	u16 size = flags >> VALE_SEGMENT_SHIFT;
 
 	if (length < ETH_HLEN || at < vale->tx_offset ||
-	    (u64)at + length > (u64)vale->pages * XEN_PAGE_SIZE)
+	    (u64)at + length > (u64)vale->pages * XEN_PAGE_SIZE ||
+	    vale_slots(length) > vale_between(vale, slot, queue->rx_tail))
 		return false;
 	if (!size)
-		return length <= VALE_BUFFER;
+		return length <= vale_longest_whole(vale);
 	return vale->features & VALE_SEGMENTS && flags & VALE_UNSUMMED &&
-	       size >= VALE_LEAST_SEGMENT && size <= VALE_MOST_SEGMENT &&
-	       vale_slots(length) <= vale_between(vale, slot, queue->rx_tail);
+	       size >= VALE_LEAST_SEGMENT && size <= vale_most_segment(vale);
 }
 
 /* Gives memory for a frame; a long one lies in pages, but for its headers. */
@@ -460,7 +484,7 @@ static void vale_pass(struct vale_queue *queue, u32 length)
 	struct vale_dev *vale = queue->vale;
 	u32 slot = queue->rx_head, slots = 1;
 
-	if (vale->features & VALE_SEGMENTS)
+	if (vale_has_spans(vale))
 		slots = length ? vale_slots(length) : vale->slots - slot;
 	if (slots > vale_between(vale, slot, queue->rx_tail))
 		slots = 1;
@@ -481,7 +505,7 @@ static struct sk_buff *vale_take(struct vale_queue *queue)
 	WRITE_ONCE(queue->rx_desc[slot],
 		   cpu_to_le64(vale_own(vale->rx_offset, slot)));
 	vale_pass(queue, length);
-	if (!length && queue->rx_head == 0 && vale->features & VALE_SEGMENTS)
+	if (!length && queue->rx_head == 0 && vale_has_spans(vale))
 		return NULL;
 	if (is_good)
 		skb = vale_alloc(queue, length);
@@ -674,6 +698,12 @@ static const struct net_device_ops vale_ops = {
 	.ndo_validate_addr = eth_validate_addr,
 };
 
+static u32 vale_offered(const struct vale_dev *vale)
+{
+	return VALE_CHECKSUMS | VALE_SEGMENTS |
+	       (vale->net->max_mtu > VALE_SHORT_MTU ? VALE_LONG : 0);
+}
+
 static void vale_format(struct vale_queue *queue)
 {
 	struct vale_dev *vale = queue->vale;
@@ -684,7 +714,7 @@ static void vale_format(struct vale_queue *queue)
 	header->version = cpu_to_le32(1);
 	header->slots = cpu_to_le32(vale->slots);
 	header->buffer = cpu_to_le32(VALE_BUFFER);
-	header->offered = cpu_to_le32(VALE_CHECKSUMS | VALE_SEGMENTS);
+	header->offered = cpu_to_le32(vale_offered(vale));
 	queue->tx_desc = (void *)header + XEN_PAGE_SIZE;
 	queue->rx_desc = (void *)queue->tx_desc + desc;
 	queue->tx_head = 0;
@@ -919,7 +949,7 @@ static int vale_connect(struct vale_dev *vale)
 /* Gives the features that the switch has accepted for all queues. */
 static u32 vale_accepted(const struct vale_dev *vale)
 {
-	u32 features = VALE_CHECKSUMS | VALE_SEGMENTS;
+	u32 features = vale_offered(vale);
 	unsigned int i;
 
 	for (i = 0; i < vale->net->real_num_tx_queues; i++)

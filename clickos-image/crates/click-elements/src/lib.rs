@@ -56,6 +56,7 @@ mod standard;
 mod steps;
 mod transport_line;
 mod vlan;
+mod vrrp;
 mod vxlan;
 mod wireguard;
 

@@ -153,7 +153,7 @@ impl Vif {
 impl Device for VifDevice {
     fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
         match &mut self.port {
-            Port::Copying(port) => copying::receive(max, pool, out, |buffer| port.pop(buffer)),
+            Port::Copying(port) => copying::receive(max, pool, out, port, |_| {}),
             Port::InPlace(rings) => rings.receive(max, pool, out, |_| {}),
         }
     }

@@ -42,13 +42,28 @@ pub(crate) enum Rings<P: Platform> {
 }
 
 impl<P: Platform> Rings<P> {
-    /// Rings of version 1.
-    pub fn copying(platform: &Rc<P>, backend: DomId, slots: u32) -> Result<Self, String> {
+    /// Rings of version 1, which offer long frames if they are wanted.
+    pub fn copying(
+        platform: &Rc<P>,
+        backend: DomId,
+        slots: u32,
+        long: bool,
+    ) -> Result<Self, String> {
         let layout = Layout::new(slots).map_err(|e| e.to_string())?;
         let pages = layout.size() / PAGE;
         let region = granted(platform, backend, pages).ok_or_else(|| short(pages))?;
         let port = GuestPort::format(region, slots).map_err(|e| e.to_string())?;
+        if long {
+            port.offer_long();
+        }
         Ok(Self::Copying(port))
+    }
+
+    /// Takes what the switch has accepted, when it is connected.
+    pub fn agree(&mut self) {
+        if let Self::Copying(port) = self {
+            port.agree();
+        }
     }
 
     /// Rings of version 2; `None` without grants or memory. As much memory as they take has to be left.
@@ -106,12 +121,10 @@ impl<P: Platform> Rings<P> {
         max: usize,
         pool: &mut PacketPool,
         out: &mut Batch,
-        mut done: impl FnMut(usize),
+        done: impl FnMut(usize),
     ) -> usize {
         match self {
-            Self::Copying(port) => copying::receive(max, pool, out, |buffer| {
-                port.pop(buffer).inspect(|length| done(*length))
-            }),
+            Self::Copying(port) => copying::receive(max, pool, out, port, done),
             Self::InPlace(rings, _) => rings.receive(max, pool, out, done),
         }
     }

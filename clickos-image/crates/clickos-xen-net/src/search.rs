@@ -16,8 +16,7 @@ use xenstore::{Error, Link, Store};
 /// Devices one guest may have.
 const MOST: usize = 64;
 const DEFAULT_MTU: u16 = 1500;
-/// An Ethernet header and a VLAN tag have to fit into the buffer too.
-const MTU_MAX: u16 = 1900;
+const MTU_MAX: u16 = 9000;
 const DEFAULT_SLOTS: u32 = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -53,15 +53,17 @@ impl<P: Platform> ValePort<P> {
         }
     }
 
-    /// Rings of the highest version that both sides have and the guest has memory for.
+    /// Rings of the highest version that both sides have and the guest has memory for. Long frames need
+    /// those of version 1.
     fn make_rings(&self, backend: DomId, version: Option<&str>) -> Result<Rings<P>, String> {
         let accepts: u32 = version.and_then(|text| text.parse().ok()).unwrap_or(1);
-        let numbers = self.numbers.as_ref().filter(|_| accepts >= 2);
+        let long = usize::from(self.identity.mtu) > ring::SHORT_MTU;
+        let numbers = self.numbers.as_ref().filter(|_| accepts >= 2 && !long);
         let in_place =
             numbers.and_then(|n| Rings::in_place(&self.platform, backend, self.slots, n));
         match in_place {
             Some(rings) => Ok(rings),
-            None => Rings::copying(&self.platform, backend, self.slots),
+            None => Rings::copying(&self.platform, backend, self.slots, long),
         }
     }
 
@@ -121,6 +123,9 @@ impl<P: Platform> Frontend for ValePort<P> {
 
     fn set_up(&mut self) {
         self.up = self.link.is_some();
+        if let Some(link) = &mut self.link {
+            link.rings.agree();
+        }
     }
 
     fn is_connected(&self) -> bool {

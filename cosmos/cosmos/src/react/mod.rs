@@ -22,7 +22,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use vale_link::Link;
-use vale_proto::{Kind, MTU_RANGE, PortAdd, PortId, SwitchName, ValeClient};
+use vale_proto::{Kind, PortAdd, PortId, SwitchName, ValeClient};
 
 use self::maker::{Maker, Outcome, Template};
 use self::table::{Step, Table};
@@ -265,7 +265,7 @@ fn port_of_program(switch: SwitchName, segment: u32) -> PortAdd {
     let name = format!("react{segment}");
     let port = name.parse().expect("15 letters and digits are a name");
     PortAdd {
-        mtu: *MTU_RANGE.end(),
+        mtu: vale_proto::SHORT_MTU,
         ..PortAdd::open(PortId { switch, port }, Kind::Process, segment)
     }
 }

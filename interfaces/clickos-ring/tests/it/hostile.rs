@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use clickos_ring::{BUFFER_SIZE, GuestPort, InPlacePort, Memory, Regions, Slot, SwitchPort};
+use clickos_ring::{
+    BUFFER_SIZE, GuestPort, InPlacePort, LONGEST, Memory, Regions, Slot, SwitchPort,
+};
 use proptest::prelude::*;
 
 const SLOTS: u32 = 64;
@@ -35,7 +37,8 @@ fn flags() -> impl Strategy<Value = u16> {
     prop_oneof![
         any::<u16>(),
         0..4u16,
-        (250..2050u16).prop_map(|size| 1 | size << 1)
+        (250..2050u16).prop_map(|size| 1 | size << 1),
+        (8990..9010u16).prop_map(|size| 1 | size << 1)
     ]
 }
 
@@ -117,6 +120,35 @@ proptest! {
         }
     }
 
+    /// A switch that makes frames of several slots, of any length and anywhere.
+    #[test]
+    fn the_guest_survives_any_switch_with_long_frames(
+        rounds in prop::collection::vec(long_writes(), 1..8),
+    ) {
+        let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
+        switch.set_long();
+        let mut guest = GuestPort::map(&fd).unwrap();
+        let mut buffer = [0; LONGEST];
+        for writes in &rounds {
+            scribble(&fd, writes);
+            for n in 0..2 * SLOTS as usize {
+                let _ = guest.push(&buffer[..1 + n * 80]);
+            }
+            let mut popped = 0;
+            loop {
+                let room = guest.next_room();
+                prop_assert!((BUFFER_SIZE..=LONGEST).contains(&room));
+                let Some(len) = guest.pop(&mut buffer[..room]) else {
+                    break;
+                };
+                popped += 1;
+                prop_assert!(len <= room && popped < SLOTS, "more than the ring holds");
+            }
+            let _ = (guest.publish(), guest.sleep_prepare());
+            guest.wake_done();
+        }
+    }
+
     /// Features and flags of any kind, and honest flags now and then.
     #[test]
     fn the_switch_survives_any_features_and_flags(
@@ -128,7 +160,7 @@ proptest! {
         switch.agree();
         let mut accepted = [0; 4];
         rustix::io::pread(&fd, &mut accepted, 0x1c).unwrap();
-        let agreed = if offered & 1 == 1 { offered & 3 } else { 0 };
+        let agreed = if offered & 1 == 1 { offered & 7 } else { offered & 4 };
         prop_assert_eq!(u32::from_le_bytes(accepted), agreed);
         prop_assert_eq!(switch.takes_unsummed(), agreed & 1 == 1);
         prop_assert_eq!(switch.takes_segments(), agreed & 2 == 2);
@@ -139,8 +171,9 @@ proptest! {
         }
         let _ = guest.publish();
         let is_good = |flags: u16| match (flags & 1, flags >> 1) {
-            (_, 0) => u32::from(flags) & !agreed == 0,
-            (1, 256..=2047) => agreed == 3,
+            (_, 0) => u32::from(flags) & !(agreed & 1) == 0,
+            (1, 256..=2047) => agreed & 3 == 3,
+            (1, 2048..=9000) => agreed == 7,
             _ => false,
         };
         let good: Vec<_> = flags.iter().copied().filter(|flags| is_good(*flags)).collect();
@@ -155,21 +188,26 @@ proptest! {
 
     /// Frames of several slots lie in the buffers, whole, or nowhere.
     #[test]
-    fn the_switch_survives_any_guest_with_segments(
+    fn the_switch_survives_any_guest_with_long_frames(
         rounds in prop::collection::vec(long_writes(), 1..8),
+        features in prop_oneof![Just(3u8), Just(4), Just(7)],
     ) {
         let (mut switch, fd) = SwitchPort::create(SLOTS).unwrap();
-        rustix::io::pwrite(&fd, &[3], 0x18).unwrap();
+        rustix::io::pwrite(&fd, &[features], 0x18).unwrap();
         switch.agree();
+        let longest = if features & 4 == 0 { BUFFER_SIZE } else { LONGEST };
         let mut buffer = [0; u16::MAX as usize];
         for writes in &rounds {
             scribble(&fd, writes);
             for n in 0..2 * SLOTS as usize {
-                let _ = switch.push_unsegmented(&buffer[..1 + n * 500], 1460);
+                let _ = match features & 2 {
+                    2 => switch.push_unsegmented(&buffer[..1 + n * 500], 1460),
+                    _ => switch.push(&buffer[..1 + n * 80]),
+                };
                 let _ = switch.push(&[7; 60]);
             }
             fetch_all(&mut switch, |switch, slot| {
-                prop_assert!(slot.len() <= BUFFER_SIZE || slot.segment() >= 256);
+                prop_assert!(slot.len() <= longest || slot.segment() >= 256);
                 switch.read(slot, &mut buffer);
                 Ok(())
             })?;

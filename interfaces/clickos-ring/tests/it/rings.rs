@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clickos_ring::layout::Layout;
 use clickos_ring::{
-    BUFFER_SIZE, GuestPort, InPlacePort, PushError, Regions, RingError, Slot, SwitchPort,
+    BUFFER_SIZE, GuestPort, InPlacePort, LONGEST, PushError, Regions, RingError, Slot, SwitchPort,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -33,6 +33,39 @@ fn frames_cross_in_order_both_ways_around_the_ring() {
         let _ = (guest.publish(), switch.publish());
     }
     assert_eq!((guest.malformed(), switch.malformed()), (0, 0));
+}
+
+/// Frames of 9,000 bytes take five slots, also around the end of the ring, and a reader with too little
+/// room loses them whole.
+#[test]
+fn long_frames_cross_in_order_both_ways_around_the_ring() {
+    let (mut switch, memfd) = SwitchPort::create(64).unwrap();
+    switch.set_long();
+    let mut guest = GuestPort::map(memfd).unwrap();
+    let mut buffer = [0; LONGEST];
+    for n in 0..1000usize {
+        let frame = vec![n as u8; 1 + n * 977 % LONGEST];
+        guest.push(&frame).unwrap();
+        switch.push(&frame).unwrap();
+        let _ = (guest.publish(), switch.publish());
+        assert_eq!(switch.pop(&mut buffer), Some(frame.len()), "{n}");
+        assert_eq!(buffer[..frame.len()], frame);
+        let room = guest.next_room();
+        assert_eq!(room, frame.len().max(BUFFER_SIZE));
+        assert_eq!(guest.pop(&mut buffer[..room]), Some(frame.len()));
+        assert_eq!(buffer[..frame.len()], frame);
+        let _ = (guest.publish(), switch.publish());
+    }
+    assert_eq!((guest.malformed(), switch.malformed()), (0, 0));
+    switch.push(&[1; 9014]).unwrap();
+    switch.push(&[2; 60]).unwrap();
+    let _ = switch.publish();
+    assert_eq!(guest.pop(&mut buffer[..BUFFER_SIZE]), Some(60));
+    assert_eq!(guest.malformed(), 1);
+    assert_eq!(
+        guest.push(&[0; LONGEST + 1]),
+        Err(PushError::BadLength(LONGEST + 1))
+    );
 }
 
 #[test]

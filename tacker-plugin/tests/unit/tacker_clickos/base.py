@@ -324,7 +324,8 @@ class Cloud:
             description=wanted['description'],
             network_id=wanted['network_id'], wanted=wanted, tags=[],
             device_id='', device_owner='',
-            mac_address='fa:16:3e:00:00:%02x' % number,
+            mac_address=wanted.get('mac_address',
+                                   'fa:16:3e:00:00:%02x' % number),
             fixed_ips=[{'ip_address': '10.0.%d.%d' % (side, number),
                         'subnet_id': str(side)}])
         self.ports[port.id] = port

@@ -92,6 +92,66 @@ struct nmreq {
 #define NR_REG_NIC_SW 3
 #define NR_REG_ONE_NIC 4
 
+/* The requests of programs since 2018. valed takes them through the functions of libnetmap.h only. */
+#define NETMAP_REQ_IFNAMSIZ 64
+
+struct nmreq_header {
+    uint16_t nr_version;
+    uint16_t nr_reqtype;
+    uint32_t nr_reserved;
+    char nr_name[NETMAP_REQ_IFNAMSIZ];
+    uint64_t nr_options;
+    uint64_t nr_body;
+};
+
+enum {
+    NETMAP_REQ_REGISTER = 1,
+    NETMAP_REQ_PORT_INFO_GET,
+    NETMAP_REQ_VALE_ATTACH,
+    NETMAP_REQ_VALE_DETACH,
+    NETMAP_REQ_VALE_LIST,
+    NETMAP_REQ_PORT_HDR_SET,
+    NETMAP_REQ_PORT_HDR_GET,
+    NETMAP_REQ_VALE_NEWIF,
+    NETMAP_REQ_VALE_DELIF,
+    NETMAP_REQ_VALE_POLLING_ENABLE,
+    NETMAP_REQ_VALE_POLLING_DISABLE,
+    NETMAP_REQ_POOLS_INFO_GET
+};
+
+struct nmreq_register {
+    uint64_t nr_offset;
+    uint64_t nr_memsize;
+    uint32_t nr_tx_slots; /* the larger of both counts; 0: 1024 */
+    uint32_t nr_rx_slots;
+    uint16_t nr_tx_rings;
+    uint16_t nr_rx_rings;
+    uint16_t nr_host_tx_rings;
+    uint16_t nr_host_rx_rings;
+    uint16_t nr_mem_id;
+    uint16_t nr_ringid;
+    uint32_t nr_mode;
+    uint32_t nr_extra_bufs; /* more than 0 are refused */
+    uint64_t nr_flags;
+};
+
+struct nmreq_port_hdr {
+    uint32_t nr_hdr_len;
+    uint32_t pad1;
+};
+
+#define NR_MONITOR_TX 0x100
+#define NR_MONITOR_RX 0x200
+#define NR_ZCOPY_MON 0x400
+#define NR_EXCLUSIVE 0x800
+#define NR_RX_RINGS_ONLY 0x2000
+#define NR_TX_RINGS_ONLY 0x4000
+#define NR_ACCEPT_VNET_HDR 0x8000
+#define NR_DO_RX_POLL 0x10000
+#define NR_NO_TX_POLL 0x20000
+#define NR_REG_NULL 9
+
+#define NIOCCTRL _IOWR('i', 151, struct nmreq_header)
 #define NIOCTXSYNC _IO('i', 148)
 #define NIOCRXSYNC _IO('i', 149)
 

@@ -10,10 +10,21 @@
 #define VALE_NET_NETMAP_USER_H
 
 #include <net/netmap.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
 
 #define NETMAP_IF(base, ofs) ((struct netmap_if *)(void *)((char *)(base) + (ofs)))
 #define NETMAP_TXRING(nifp, index) \
@@ -24,6 +35,11 @@
     ((char *)(ring) + (ring)->buf_ofs + (size_t)(index) * (ring)->nr_buf_size)
 #define NETMAP_BUF_IDX(ring, buf) \
     ((uint32_t)(((char *)(buf) - ((char *)(ring) + (ring)->buf_ofs)) / (ring)->nr_buf_size))
+
+/* A frame begins at the start of its buffer. */
+#define NETMAP_ROFFSET(ring, slot) ((void)(ring), (void)(slot), (uint64_t)0)
+#define NETMAP_WOFFSET(ring, slot, offset) ((void)(ring), (void)(slot), (void)(offset))
+#define NETMAP_BUF_OFFSET(ring, slot) NETMAP_BUF(ring, (slot)->buf_idx)
 
 /* The slot behind slot i. */
 static inline uint32_t nm_ring_next(struct netmap_ring *r, uint32_t i)
@@ -55,7 +71,28 @@ static inline void nm_pkt_copy(const void *from, void *to, int len)
     memcpy(to, from, (size_t)len);
 }
 
-#ifdef NETMAP_WITH_LIBS
+/* Lines for a person, and at most `lines` of them in a second. */
+#ifndef D
+#define D(form, ...) fprintf(stderr, "%s [%d] " form "\n", __func__, __LINE__, ##__VA_ARGS__)
+#define ND(form, ...) \
+    do { \
+    } while (0)
+#define RD(lines, form, ...) \
+    do { \
+        static time_t vale_second; \
+        static int vale_lines; \
+        time_t vale_now = time(NULL); \
+        vale_lines = vale_now == vale_second ? vale_lines + 1 : 0; \
+        vale_second = vale_now; \
+        if (vale_lines < (lines)) \
+            D(form, ##__VA_ARGS__); \
+    } while (0)
+#endif
+
+#endif
+
+#if defined(NETMAP_WITH_LIBS) && !defined(VALE_NETMAP_LIBS)
+#define VALE_NETMAP_LIBS
 
 #ifdef __cplusplus
 extern "C" {
@@ -147,4 +184,3 @@ int vale_nm_ioctl(int fd, unsigned long request, void *arg);
 #endif
 
 #endif /* NETMAP_WITH_LIBS */
-#endif

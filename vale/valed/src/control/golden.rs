@@ -7,7 +7,7 @@ use control_socket::{Peer, Service};
 use serde_json::{Value, json};
 use vale_proto::PortAdd;
 
-use super::{Control, TOOLSTACK};
+use super::{Control, Poke, TOOLSTACK};
 use crate::host_resources::HostResources;
 use crate::kept::Kept;
 use crate::workers::{self, Waits};
@@ -28,6 +28,7 @@ impl Bench {
             xen: None,
             links: HostResources::default(),
             kept: Arc::new(Kept::open(None)),
+            far_ends: Poke::default(),
         };
         let bench = Self { control, worker };
         for port in ["g1-0", "a"] {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control_socket::{ApiError, Done, OPERATOR, Peer};
-use log::{error, warn};
+use log::error;
 use vale_proto::{
     Keep, KeepAnswer, KeptList, MAX_KEPT, OffloadChange, OffloadSet, PortAdd, PortId, PortName,
     SwitchName,
@@ -86,17 +86,6 @@ impl Control {
         });
     }
 
-    /// Removes the ports whose interface is gone or another one. They wait for it.
-    fn drop_lost(&self, state: &mut State) {
-        for id in state.lost() {
-            warn!("{}:{}: its interface is gone", id.switch, id.port);
-            // Without workers valed stops.
-            let _ = self.port_remove(&itself(), id.clone());
-            let left = self.forwarder.ports(Some(&id.switch)).unwrap_or_default();
-            state.suspend(&id, left.is_empty());
-        }
-    }
-
     /// A port, or the rules of its guest, may be what kept requests wait for.
     fn came(&self, switch: &SwitchName, port: &PortName) {
         let mut state = self.kept.lock();
@@ -150,7 +139,7 @@ impl Control {
     }
 }
 
-/// Repeats the kept requests, on a thread of its own, and follows the interfaces of their ports.
+/// Repeats the kept requests, on a thread of its own.
 ///
 /// # Errors
 /// There is no further thread.
@@ -159,7 +148,6 @@ pub fn start(control: Arc<Control>) -> std::io::Result<()> {
         // Without workers valed stops.
         while control.forwarder.ports(None).is_some() {
             let mut state = control.kept.wait();
-            control.drop_lost(&mut state);
             control.retry(&mut state, |_| true);
             drop(state);
             std::thread::sleep(RETRY);

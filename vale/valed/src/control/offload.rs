@@ -8,6 +8,7 @@ use vale_proto::{
 
 use super::{Control, no_such_port, stopped};
 use crate::offload_rules::OffloadTable;
+use crate::workers::TableRefusal;
 
 impl Control {
     pub(super) fn offload_set(
@@ -25,7 +26,12 @@ impl Control {
             );
         }
         let (switch, port) = (set.switch, set.port);
-        self.change(PortId { switch, port }, set.owner, Some(table))
+        self.change(
+            PortId { switch, port },
+            set.owner,
+            Some(table),
+            set.replaces,
+        )
     }
 
     pub(super) fn offload_remove(
@@ -34,7 +40,7 @@ impl Control {
         id: OffloadId,
     ) -> Result<OffloadChange, ApiError> {
         let (switch, port) = (id.switch, id.port);
-        match self.change(PortId { switch, port }, id.owner, None) {
+        match self.change(PortId { switch, port }, id.owner, None, None) {
             Err(e) if e.code == "no-such-port" => Ok(OffloadChange::default()),
             done => done,
         }
@@ -45,10 +51,18 @@ impl Control {
         id: PortId,
         owner: Owner,
         table: Option<OffloadTable>,
+        replaces: Option<u64>,
     ) -> Result<OffloadChange, ApiError> {
-        let changed = self.forwarder.set_table(&id, owner, table);
+        let changed = self.forwarder.set_table(&id, owner, table, replaces);
         let changed = changed.ok_or_else(stopped)?;
-        changed.ok_or_else(|| no_such_port(&id))
+        changed.map_err(|refusal| match refusal {
+            TableRefusal::NoSuchPort => no_such_port(&id),
+            TableRefusal::Changed(epoch) => {
+                let PortId { switch, port } = &id;
+                let text = format!("{switch}:{port}: the table has epoch {epoch}; list it again");
+                ApiError::new("changed", text)
+            }
+        })
     }
 
     pub(super) fn offload_enable(

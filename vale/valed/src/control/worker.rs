@@ -42,6 +42,10 @@ impl Control {
                 busy_ms: load.busy / 1_000_000,
                 handed_over: load.handed,
                 dropped_full: load.lost,
+                rounds: load.rounds,
+                rounds_empty: load.rounds_empty,
+                sleeps: load.sleeps,
+                yields: load.yields,
                 ports: here.map(|(id, _)| id.clone()).collect(),
             }
         };

@@ -6,8 +6,8 @@ use std::time::Instant;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use vale_proto::{
-    ChainId, ChainInfo, Counters, MirrorId, MirrorInfo, MirrorSet, OffloadInfo, Owner, PortId,
-    PortInfo, PortName, PortPeers, SegmentLimit, SwitchName,
+    ChainId, ChainInfo, Counters, FarEnd, MirrorId, MirrorInfo, MirrorSet, OffloadInfo, Owner,
+    PortId, PortInfo, PortName, PortPeers, SegmentLimit, SwitchName,
 };
 
 use crate::capture::Capture;
@@ -19,7 +19,7 @@ use crate::mirror::TooManyMirrors;
 use crate::offload_rules::OffloadTable;
 use crate::port::Port;
 use crate::switch::trace::{PartialTrace, Remote};
-use crate::switch::{AddError, MAX_PORTS, Shared, Switch};
+use crate::switch::{AddError, FarEndFound, MAX_PORTS, Shared, Switch};
 use crate::token_bucket::{Budget, PortLimits};
 
 use super::{Forwarder, Load, MAX_SWITCHES};
@@ -114,9 +114,28 @@ impl Forwarder {
     /// Notes at a worker without the far end of a port whether it has one.
     pub fn note_far_end(&mut self, id: &PortId, is_elsewhere: bool) {
         if let Some(port) = self.port_mut(id) {
-            port.device = Box::new(Absent { is_elsewhere });
+            drop(port.replace(Box::new(Absent { is_elsewhere })));
         }
         self.resolve(&id.switch);
+    }
+
+    /// The far ends of this worker's ports.
+    pub fn far_ends(&self) -> Vec<FarEndFound> {
+        let switches = self.switches.iter().flatten();
+        switches.flat_map(Switch::far_ends).collect()
+    }
+
+    /// Notes the state of a port's far end, if it is the port with this number.
+    pub fn set_far_end(&mut self, id: &PortId, number: u64, state: FarEnd) {
+        let port = self.port_mut(id).filter(|port| port.id == number);
+        if port.is_some_and(|port| port.note_far_end(state)) {
+            self.resolve(&id.switch);
+        }
+    }
+
+    /// True if the port has this number.
+    pub fn has_port(&mut self, id: &PortId, number: u64) -> bool {
+        self.port_mut(id).is_some_and(|port| port.id == number)
     }
 
     /// Lets the frames to a port wait at their sources, or ends that.
@@ -279,6 +298,13 @@ impl Forwarder {
         switch.is_some_and(|s| s.exchange_table(&id.port, owner, new))
     }
 
+    /// The epoch of the table of an owner at a port, or 0.
+    pub fn epoch(&mut self, id: &PortId, owner: Owner) -> u64 {
+        let port = self.port_mut(id);
+        let decided = port.and_then(|port| port.decided.as_deref_mut());
+        decided.map_or(0, |decided| decided.epoch(owner))
+    }
+
     /// Lets a table decide, or ends that. False if there is none.
     pub fn enable_table(&mut self, id: &PortId, owner: Owner, enabled: bool) -> bool {
         let switch = self.switch_mut(&id.switch);
@@ -394,10 +420,9 @@ impl Forwarder {
     pub fn load(&self) -> Load {
         let peers = &self.scratch.buffers.peers;
         Load {
-            worker: self.worker,
-            busy: self.busy,
             handed: peers.handed,
             lost: peers.lost,
+            ..self.load
         }
     }
 }

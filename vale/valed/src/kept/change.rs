@@ -77,8 +77,11 @@ impl State {
             Keep::ChainSet(set) if is_uuid(set.chain.as_str()) => {
                 Change::none(request, "the agent has the chains that a UUID names")
             }
+            Keep::OffloadSet(set) => Change::set(&Keep::OffloadSet(OffloadSet {
+                replaces: None,
+                ..set.clone()
+            })),
             Keep::SegmentLimit(_)
-            | Keep::OffloadSet(_)
             | Keep::OffloadEnable(_)
             | Keep::MirrorSet(_)
             | Keep::ChainSet(_) => Change::set(request),

@@ -11,8 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use log::{error, info, warn};
-use vale_netdev::interface_index;
-use vale_proto::{Keep, KeptInfo, KeptList, Kind, MAX_KEPT, PortId};
+use vale_proto::{Keep, KeptInfo, KeptList, MAX_KEPT, PortId};
 
 pub use change::Change;
 use file::{NextFile, StateFile};
@@ -42,8 +41,6 @@ struct Record {
     request: Keep,
     /// Why the request is not in force.
     waits: Option<String>,
-    /// The kernel's number of the interface that a port in force has.
-    interface: Option<u32>,
 }
 
 impl Record {
@@ -51,41 +48,14 @@ impl Record {
         Self {
             request,
             waits: Some(why.to_owned()),
-            interface: None,
         }
     }
 
     fn in_force(request: Keep) -> Self {
         Self {
-            interface: interface_of(&request).and_then(number),
             request,
             waits: None,
         }
-    }
-
-    /// The port, if its interface is gone or another one has its name now.
-    fn lost(&self) -> Option<PortId> {
-        let (Keep::PortAdd(add), None) = (&self.request, &self.waits) else {
-            return None;
-        };
-        let is_lost = self.interface? != number(add.ifname.as_deref()?).unwrap_or_default();
-        is_lost.then(|| PortId {
-            switch: add.switch.clone(),
-            port: add.port.clone(),
-        })
-    }
-}
-
-/// The kernel's number of an interface of valed's network namespace.
-fn number(ifname: &str) -> Option<u32> {
-    interface_index(ifname).ok()?.try_into().ok()
-}
-
-/// The interface of a port that valed does not make.
-fn interface_of(request: &Keep) -> Option<&str> {
-    match request {
-        Keep::PortAdd(add) if add.kind == Kind::Veth => add.ifname.as_deref(),
-        _ => None,
     }
 }
 
@@ -120,9 +90,9 @@ impl Kept {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a request is not in force, or a port of an interface is kept.
+    /// Waits until a request is not in force.
     pub fn wait(&self) -> MutexGuard<'_, State> {
-        let has_no_work = |state: &mut State| state.waiting() == 0 && !state.has_interfaces();
+        let has_no_work = |state: &mut State| state.waiting() == 0;
         let state = self.changed.wait_while(self.lock(), has_no_work);
         state.unwrap_or_else(PoisonError::into_inner)
     }
@@ -233,16 +203,6 @@ impl State {
         places.filter(|place| is_wanted(place)).cloned().collect()
     }
 
-    fn has_interfaces(&self) -> bool {
-        let requests = self.records.values().map(|record| &record.request);
-        requests.filter_map(interface_of).next().is_some()
-    }
-
-    /// The ports in force whose interface is gone, or is another one now.
-    pub fn lost(&self) -> Vec<PortId> {
-        self.records.values().filter_map(Record::lost).collect()
-    }
-
     /// Notes that another peer has removed a port, and its switch with the last one. Returns what to
     /// forget: the port's name has another owner, to whose port nothing of this one may come.
     pub fn note_removed(&mut self, id: &PortId, is_switch_gone: bool) -> Option<Change> {
@@ -291,7 +251,6 @@ impl State {
                 Some(_) => (),
             }
             record.waits = waits;
-            record.interface = interface_of(&record.request).and_then(number);
         }
     }
 }

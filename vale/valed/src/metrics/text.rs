@@ -78,7 +78,7 @@ impl Snapshot {
             let labels = || format!("switch=\"{}\",port=\"{}\"", port.switch, port.port);
             traffic.add(&labels(), &port.counters);
             kicks.add(labels(), port.counters.kicks);
-            up.add(labels(), port.link_up.into());
+            up.add(labels(), port.is_up().into());
             if let Some(filter) = port.filter {
                 connections.add(labels(), filter.connections as u64);
             }

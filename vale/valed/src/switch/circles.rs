@@ -63,7 +63,7 @@ impl Switch {
             return true;
         }
         let (segment, station) = (port.segment, ethernet.source);
-        if port.learns {
+        if port.learns || port.has_virtual_router(station) {
             if self.lookup.find(segment, station).is_none() {
                 self.learned.learn(segment, station, source, now);
             }
@@ -83,10 +83,13 @@ impl Switch {
         let Some(port) = self.ports[source].as_deref() else {
             return false;
         };
-        if port.mac == Some(ethernet.source) || port.learns || port.is_path() {
+        let (segment, station) = (port.segment, ethernet.source);
+        if port.mac == Some(station) || port.learns || port.is_path() {
             return false;
         }
-        let (segment, station) = (port.segment, ethernet.source);
+        if port.has_virtual_router(station) {
+            return false;
+        }
         let is_open_guest = port.is_open && port.mac.is_some();
         match self.owner(segment, station, now) {
             Some(owner) => {

@@ -182,7 +182,7 @@ impl Switch {
         let mut held = std::mem::take(&mut proxy.held);
         proxy.came_home(held.len());
         held.append(std::mem::take(&mut port.held));
-        (port.held, port.turn, port.dirty) = (held, 0, false);
+        (port.held, port.dirty) = (held, false);
         port.waits_abroad = false;
         self.ports[index] = Some(port);
         Some(proxy)

@@ -91,12 +91,15 @@ impl Switch {
         // The checksums that a network card would complete do not follow a changed address.
         let completes = out.offload.gso.is_some() || out.offload.checksum.is_some();
         (!completes).then_some(())?;
-        let station = Mac(found.target.mac);
-        let owner = self.lookup.find(port.segment, station);
-        let to = owner.or_else(|| self.station(port.segment, station, out.now))?;
-        let is_live = self.ports[to].as_deref().is_some_and(Port::is_live);
-        (to != index && is_live).then_some(())?;
-        redirect(out.head, &found.view, &found.target, mac.0).then_some(())?;
+        let is_live = |station: Mac| {
+            let owner = self.lookup.find(port.segment, station);
+            let to = owner.or_else(|| self.station(port.segment, station, out.now));
+            let to = to.filter(|to| *to != index);
+            to.is_some_and(|to| self.ports[to].as_deref().is_some_and(Port::is_live))
+        };
+        let mut targets = found.targets.for_flow(found.view.flow());
+        let target = *targets.find(|target| is_live(Mac(target.mac)))?;
+        redirect(out.head, &found.view, &target, mac.0).then_some(())?;
         let decided = self.ports[index].as_mut()?.decided.as_deref_mut()?;
         decided.count_redirected(found, out);
         Some(())

@@ -220,6 +220,30 @@ fn without_its_target_the_guest_gets_the_packet_unchanged() {
 }
 
 #[test]
+fn flows_go_to_the_stations_of_a_rule_that_are_there() {
+    let mut bench = Bench::new();
+    let (mut a, b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let (mut c, mut d) = (bench.guest(3, 1), bench.guest(4, 1));
+    bench.decide(&b, &["redirect 02:00:00:00:00:03 or 02:00:00:00:00:04"]);
+    let mut spread = |bench: &mut Bench| {
+        for port in 0..40 {
+            a.send(&packet(1, 2, port));
+        }
+        bench.round();
+        (c.received().len(), d.received().len())
+    };
+    let (to_c, to_d) = spread(&mut bench);
+    assert_eq!(to_c + to_d, 40);
+    assert!(to_c >= 10 && to_d >= 10, "{to_c} {to_d}");
+    bench
+        .switch
+        .port_mut(&"p1-4".parse().unwrap())
+        .unwrap()
+        .link_up = false;
+    assert_eq!(spread(&mut bench), (40, 0));
+}
+
+#[test]
 fn two_balancers_make_no_circle() {
     let mut bench = Bench::new();
     let (mut a, mut b, mut c) = (bench.guest(1, 1), bench.guest(2, 1), bench.guest(3, 1));

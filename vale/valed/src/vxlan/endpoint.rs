@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, UdpSocket};
 use std::sync::{Arc, Mutex, Weak};
 
-use ring::BUFFER_SIZE;
+use ring::LONGEST;
 use rustix::net::sockopt;
 use vale_proto::Vxlan;
 
@@ -40,7 +40,7 @@ pub struct Form {
 /// Datagrams of VXLAN.
 const FORM: Form = Form {
     parse,
-    longest: BUFFER_SIZE,
+    longest: LONGEST,
 };
 
 /// The endpoints of this host by their addresses.

@@ -127,7 +127,7 @@ fn strangers_and_wrong_datagrams_are_refused_and_the_inbox_is_bounded() {
     let good = [&header(7)[..], &frame(A, B, 60)].concat();
     stranger.send_to(&good, net.local).unwrap();
     net.send(0, 7, &[0; 13]);
-    net.send(0, 7, &[0; 2049]);
+    net.send(0, 7, &[0; ring::LONGEST + 1]);
     for nothing in [&[][..], &[8; 7], &[0; 100]] {
         net.peers[0].send_to(nothing, net.local).unwrap();
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use vale_proto::{
-    ChainId, ChainSet, MirrorId, MirrorSet, OffloadChange, Owner, PortId, PortLimit, PortPeers,
-    SegmentLimit, SwitchName, Trace,
+    ChainId, ChainSet, FarEnd, MirrorId, MirrorSet, OffloadChange, Owner, PortId, PortLimit,
+    PortPeers, SegmentLimit, SwitchName, Trace,
 };
 
 use super::{Handle, Places};
@@ -20,8 +20,16 @@ use crate::mirror::{TooManyMirrors, budget};
 use crate::nsh::Link;
 use crate::offload_rules::OffloadTable;
 use crate::port::Port;
-use crate::switch::Shared;
+use crate::switch::{FarEndFound, Shared};
 use crate::token_bucket::PortLimits;
+
+/// Why a table of rules stays as it is.
+#[derive(Debug)]
+pub enum TableRefusal {
+    NoSuchPort,
+    /// It is not the one that was to be replaced: it has this epoch, or 0 without a table.
+    Changed(u64),
+}
 
 impl Handle {
     /// Adds a port at the worker with the fewest ports. The others know it first, so they know the
@@ -133,6 +141,29 @@ impl Handle {
         Some(true)
     }
 
+    /// The far ends of all ports.
+    pub fn far_ends(&self) -> Option<Vec<FarEndFound>> {
+        let found = self.each(|_, f| f.far_ends())?;
+        Some(found.into_iter().flatten().collect())
+    }
+
+    /// Notes the state of a port's far end, if it is still the port with this number.
+    pub fn set_far_end(&self, id: &PortId, number: u64, state: FarEnd) -> Option<()> {
+        let _places = self.lock();
+        let id = id.clone();
+        self.each(move |_, f| f.set_far_end(&id, number, state))
+            .map(drop)
+    }
+
+    /// As [`Self::plug`], if it is still the port with this number.
+    pub fn plug_again(&self, id: &PortId, number: u64, device: Box<dyn Device>) -> Option<bool> {
+        let places = self.lock();
+        match self.at_port(&places, id, move |f, id| f.has_port(id, number))? {
+            Some(true) => self.plug_port(&places, id, device),
+            _ => Some(false),
+        }
+    }
+
     /// False if there is no such port.
     pub fn set_link(&self, id: &PortId, up: bool) -> Option<bool> {
         let _places = self.lock();
@@ -214,7 +245,8 @@ impl Handle {
         id: &PortId,
         owner: Owner,
         table: Option<OffloadTable>,
-    ) -> Option<Option<OffloadChange>> {
+        replaces: Option<u64>,
+    ) -> Option<Result<OffloadChange, TableRefusal>> {
         let places = self.lock();
         let info = {
             let id = id.clone();
@@ -222,11 +254,18 @@ impl Handle {
         };
         let now = table.as_ref().map(&info);
         let done = self.at_port(&places, id, move |f, id| {
+            let epoch = f.epoch(id, owner);
+            if replaces.is_some_and(|replaces| replaces != epoch) {
+                return Err(TableRefusal::Changed(epoch));
+            }
             let mut table = table;
-            (f.exchange_table(id, owner, &mut table), table)
+            match f.exchange_table(id, owner, &mut table) {
+                true => Ok(table),
+                false => Err(TableRefusal::NoSuchPort),
+            }
         })?;
-        let done = done.filter(|(found, _)| *found);
-        Some(done.map(|(_, old)| OffloadChange {
+        let old = done.unwrap_or(Err(TableRefusal::NoSuchPort));
+        Some(old.map(|old| OffloadChange {
             before: old.as_ref().map(&info),
             now,
         }))

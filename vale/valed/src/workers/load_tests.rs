@@ -135,7 +135,7 @@ fn tables_come_and_go_under_load_without_a_lost_packet() {
     std::thread::scope(|scope| {
         let changer = scope.spawn(|| {
             let ended = |now: Option<OffloadTable>| {
-                let change = bench.handle.set_table(&id("g2"), Owner::Guest, now);
+                let change = bench.handle.set_table(&id("g2"), Owner::Guest, now, None);
                 let before = change.unwrap().unwrap().before;
                 let hits = before.map_or(0, |table| table.rules[0].hits);
                 decided.fetch_add(hits, Ordering::Relaxed);

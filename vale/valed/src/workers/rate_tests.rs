@@ -92,7 +92,8 @@ impl Bench {
             assert_eq!(self.handle.set_limits(&set), Some(true));
             let rules = ["drop proto 6 dport 22".parse().unwrap()];
             let table = OffloadTable::new(1, &rules);
-            self.handle.set_table(&guest.id, Owner::Guest, Some(table));
+            self.handle
+                .set_table(&guest.id, Owner::Guest, Some(table), None);
         }
         self.add("other", json!({"segment": 2, "mac": mac_text(250)}));
         let chain: ChainSet = from_json(json!({"switch": "vale0", "chain": "c", "segment": 1,

@@ -62,9 +62,9 @@ fn refusals_name_what_is_wrong() {
     };
     for (args, expected, text) in [
         (
-            port(json!({"mtu": 9000})),
+            port(json!({"mtu": 9001})),
             "bad-request",
-            "mtu: 9000 is outside 68..=1900",
+            "mtu: 9001 is outside 68..=9000",
         ),
         (port(json!({"segment": 0})), "bad-request", "segment: 0"),
         (

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A table of flows with a fixed capacity: found by address and port in both directions, forgotten in the order
 //! in which they fell silent.
+mod changes;
 mod chunks;
 mod counts;
 mod delta;

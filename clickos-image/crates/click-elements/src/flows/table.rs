@@ -2,6 +2,7 @@
 //! The table of flows.
 use alloc::collections::BTreeMap;
 
+use super::changes::Changes;
 use super::chunks::Chunks;
 use super::delta::Delta;
 use super::endpoints::{Endpoint, Endpoints};
@@ -47,6 +48,8 @@ pub struct Flow {
     pub flags: u8,
     /// An annotation of its first packet, for answers.
     pub reply_anno: u8,
+    /// It is in the list of changed flows.
+    is_listed: bool,
 }
 
 impl Flow {
@@ -67,6 +70,7 @@ impl Flow {
             protocol: 0,
             flags: 0,
             reply_anno: 0,
+            is_listed: false,
         }
     }
 
@@ -93,6 +97,8 @@ pub struct FlowTable {
     shifts: BTreeMap<u32, [Shift; 2]>,
     /// The endpoints of flows whose mapping does not depend on the other side.
     endpoints: Option<Box<Endpoints>>,
+    /// The flows that changed, once someone has asked for them.
+    changes: Option<Box<Changes>>,
 }
 
 impl FlowTable {
@@ -110,6 +116,7 @@ impl FlowTable {
             counts: Vec::new(),
             shifts: BTreeMap::new(),
             endpoints: None,
+            changes: None,
         }
     }
 
@@ -224,11 +231,86 @@ impl FlowTable {
         let slack_ns = SLACK_NS_PER_FLOW * self.len() as u64;
         let flow = &mut self.flows[at.slot()];
         flow.touched_ns = now_ns;
+        let is_changed = flow.rest != times.rest;
         flow.rest = times.rest;
+        if is_changed {
+            self.note_change(at.slot());
+        }
+        let flow = &mut self.flows[at.slot()];
         let list = times.guaranteed.unwrap_or(times.rest);
         // those not heard of for so long that it matters are in order
         if flow.list != list || now_ns.saturating_sub(flow.placed_ns) > slack_ns {
             self.place(at.slot(), list, now_ns);
+        }
+    }
+
+    /// A flow is new, or is kept for another time than before.
+    #[cold]
+    fn note_change(&mut self, slot: u32) {
+        let Some(changes) = self.changes.as_mut().filter(|c| !c.is_copying) else {
+            return;
+        };
+        let flow = &mut self.flows[slot];
+        if !flow.is_listed {
+            flow.is_listed = true;
+            changes.add(flow.owner, slot);
+        }
+    }
+
+    /// From now on, changed flows are known; all flows count as changed.
+    pub fn list_all(&mut self) {
+        self.changes.get_or_insert_default();
+        for slot in 0..self.used {
+            if self.flows[slot].list != ListId::NONE {
+                self.note_change(slot);
+            }
+        }
+    }
+
+    /// Flows with packets count as changed now and then, so that copies of them do not time out.
+    pub fn sweep(&mut self, now_ns: u64) {
+        let Some(changes) = &mut self.changes else {
+            return;
+        };
+        let (slots, since_ns) = changes.step(self.used, now_ns);
+        for slot in slots {
+            let flow = &self.flows[slot];
+            if flow.list != ListId::NONE && flow.touched_ns > since_ns {
+                self.note_change(slot);
+            }
+        }
+    }
+
+    /// The slot of a changed flow of an owner. It does not count as changed any more.
+    pub fn take_changed(&mut self, owner: u16) -> Option<u32> {
+        loop {
+            let slot = self.changes.as_mut()?.take(owner)?;
+            let flow = &mut self.flows[slot];
+            flow.is_listed = false;
+            if flow.list == ListId::NONE {
+                continue;
+            }
+            // the slot has the flow of another owner now
+            if flow.owner == owner {
+                return Some(slot);
+            }
+            self.note_change(slot);
+        }
+    }
+
+    /// A flow that was taken counts as changed again.
+    pub fn give_back(&mut self, slot: u32) {
+        let flow = &mut self.flows[slot];
+        if let (Some(changes), false) = (&mut self.changes, flow.is_listed) {
+            flow.is_listed = true;
+            changes.put_back(flow.owner, slot);
+        }
+    }
+
+    /// Flows are inserted as copies from another guest until `copying` is false: they are no changes.
+    pub fn set_copying(&mut self, copying: bool) {
+        if let Some(changes) = &mut self.changes {
+            changes.is_copying = copying;
         }
     }
 
@@ -264,6 +346,8 @@ impl FlowTable {
         }
         self.flows[slot] = Flow {
             list: ListId::NONE,
+            rest: ListId::NONE,
+            is_listed: self.flows[slot].is_listed,
             ..flow
         };
         self.counts[usize::from(flow.owner)] += 1;

@@ -59,6 +59,7 @@ macro_rules! rewriter_handlers {
             $crate::rewrite::rewriter::Rewriter::CLEAR,
             $crate::rewrite::rewriter::Rewriter::STATE,
             $crate::rewrite::rewriter::Rewriter::MERGE,
+            $crate::rewrite::rewriter::Rewriter::CHANGES,
             $crate::rewrite::rewriter::Rewriter::MERGE_LOST,
             $crate::rewrite::rewriter::Rewriter::HOLD,
         ]

@@ -41,6 +41,14 @@ impl Rewriter {
     );
     /// The handler `merge`.
     pub const MERGE: Handler<Self> = command("merge", Self::write_merge);
+    /// The handler `changes`.
+    pub const CHANGES: Handler<Self> = read("changes", |me, view| match view.param() {
+        "all" => {
+            me.flows.borrow_mut().list_all();
+            Ok(String::new())
+        }
+        bytes => Ok(me.changes_text(view, view.parse(bytes)?)),
+    });
     pub const MERGE_LOST: Handler<Self> = read("merge_lost", |me, _| text(me.merge_lost));
     /// The handler `hold`.
     pub const HOLD: Handler<Self> = command(
@@ -91,6 +99,37 @@ impl Rewriter {
             self.state_line(&table, slot, age_ms)
         });
         Ok(carried::render(self.head(), view, lines))
+    }
+
+    /// Changed flows, as many as fit; nothing if there are none.
+    fn changes_text(&self, view: &View<'_>, bytes: usize) -> String {
+        let (now_ns, mut text) = (view.now_ns(), String::new());
+        let mut table = self.flows.borrow_mut();
+        table.sweep(now_ns);
+        for owner in self.first_owner..self.first_owner + self.inputs.len() as u16 {
+            while let Some(slot) = table.take_changed(owner) {
+                let age_ms = carried::age_ms(now_ns, table.touched_ns(slot));
+                let line = self.state_line(&table, slot, age_ms);
+                let head = if text.is_empty() {
+                    self.head().len() + 1
+                } else {
+                    0
+                };
+                if text.len() + head + line.len() + 1 > bytes {
+                    // a flow whose line fits nowhere is not copied
+                    if !text.is_empty() {
+                        table.give_back(slot);
+                    }
+                    return text;
+                }
+                if text.is_empty() {
+                    text = format!("{}\n", self.head());
+                }
+                text += &line;
+                text.push('\n');
+            }
+        }
+        text
     }
 
     fn state_line(&self, table: &FlowTable, slot: u32, age_ms: u64) -> String {
@@ -187,6 +226,7 @@ impl Rewriter {
     fn merge(&mut self, flows: &[Carried], now_ns: u64) {
         let shared = Rc::clone(&self.flows);
         let mut table = shared.borrow_mut();
+        table.set_copying(true);
         for carried in flows {
             let map = self.kind.map(self.first_map, carried.protocol);
             let ids = [carried.ids[0], carried.ids[1].reverse()];
@@ -203,6 +243,7 @@ impl Rewriter {
             }
             self.merge_lost += (wanted - table.len()) as u64;
         }
+        table.set_copying(false);
     }
 
     /// Opens a flow whose packets are not known.

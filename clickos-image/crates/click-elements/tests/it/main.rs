@@ -18,3 +18,4 @@ mod registry;
 mod shapes;
 mod system_names;
 mod task_batching;
+mod vrrp;

@@ -78,12 +78,6 @@ impl<P: Platform> Netfront<P> {
         }
     }
 
-    fn pop(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let length = self.with_link(|link, counters| link.pop(buffer, counters))??;
-        self.counters.received(length);
-        Some(length)
-    }
-
     fn push(&mut self, frame: &[u8]) -> Result<(), PushError> {
         let pushed = match self.up {
             true => self.with_link(|link, _| link.push(frame)),
@@ -146,6 +140,14 @@ impl<P: Platform> Frontend for Netfront<P> {
     }
 }
 
+impl<P: Platform> copying::Source for Netfront<P> {
+    fn pop(&mut self, into: &mut [u8]) -> Option<usize> {
+        let length = self.with_link(|link, counters| link.pop(into, counters))??;
+        self.counters.received(length);
+        Some(length)
+    }
+}
+
 impl<P: Platform> NetDevice for Netfront<P> {
     fn mac(&self) -> [u8; 6] {
         self.identity.mac
@@ -164,7 +166,7 @@ impl<P: Platform> NetDevice for Netfront<P> {
     }
 
     fn receive(&mut self, max: usize, pool: &mut PacketPool, out: &mut Batch) -> usize {
-        copying::receive(max, pool, out, |buffer| self.pop(buffer))
+        copying::receive(max, pool, out, self, |_| {})
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> usize {

@@ -186,10 +186,12 @@ impl ClickOsOffload {
         let output = match self.table.rules[rule].action {
             Action::Pass => 0,
             Action::Drop => DROPPED,
-            Action::Redirect(target) => {
-                match redirect(packet.data_mut(), &view, &target, self.mac) {
-                    true => 1,
-                    false => return 0,
+            Action::Redirect(targets) => {
+                let target = targets.for_flow(view.flow()).next();
+                let sent = target.map(|to| redirect(packet.data_mut(), &view, to, self.mac));
+                match sent {
+                    Some(true) => 1,
+                    _ => return 0,
                 }
             }
         };

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One of a pair of routers, of which one is active: VRRP version 3 (RFC 9568), and copies of flows.
+//!
+//! # Synopsis
+//! `VRRP(SIDE, ... [, PRIORITY, INTERVAL, PREEMPT, KEY])`: each SIDE is a network, `VRID IP ETH PEER PEER_ETH ADDRESS ...`.
+//! VRID (1 to 255) is the number of the virtual router there, and each ADDRESS (at most 16) one of its addresses; its
+//! Ethernet address is 00-00-5E-00-01-VRID. IP and ETH are this router's own addresses, PEER and PEER_ETH those of the other
+//! router, or `- -`. A `VRRPPort` for each side and a `VRRPGate` in front of each device name this element.
+//!
+//! All sides have one state: the router gives way if it hears a higher PRIORITY (1 to 255, default 100) on any side. It
+//! becomes active when it hears nothing on all sides for three INTERVALs (10 ms to 40.95 s, default 1 s) and a part of one.
+//! With PREEMPT false (default true) a router that is active stays active while it lives. With KEY, 32 bytes in Base64 and
+//! equal at both, the flows of all elements with the handlers `changes` and `merge`, which are rewriters, are copied
+//! to the other router, on the first side with a PEER.
+//! # Ports
+//! 0/0.
+//! # Handlers
+//! * `state` (read): `active` or `backup`. `transitions` (read): how often it changed.
+//! * `priority` (read, write): PRIORITY. `resign` (write): gives way to the other router.
+//! * `copies` (read): whether the other router hears, messages with flows sent and received, and those that wait.
+//! * `wake` (write): does what is due; the ports use it.
+//! # Example
+//! `vrrp :: VRRP(1 10.0.0.2 vif0 - - 10.0.0.1, PRIORITY 200, INTERVAL 0.2);`
+use crate::prelude::*;
+use crate::vrrp::router::{self, Vrrp};
+
+pub static ELEMENT: Class = Class {
+    name: "VRRP",
+    ports: "0/0",
+    args: &[
+        rest("SIDE"),
+        keyword("PRIORITY"),
+        keyword("INTERVAL"),
+        keyword("PREEMPT"),
+        keyword("KEY"),
+    ],
+    handlers: &Vrrp::HANDLERS,
+    build: router::build,
+    ..Class::DEFAULT
+};

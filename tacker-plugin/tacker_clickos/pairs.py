@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of guests, of which one forwards and the other has its flows.
+
+A VDU with ``ha: pair`` has two guests. Each connection point has a virtual
+address, which a port without a server holds: its MAC is that of a VRRP router
+(RFC 9568, section 7.3), and Neutron lets no other port of the network have
+it. Both guests may send from it. The elements VRRP, VRRPPort and VRRPGate
+stand between each device and the unchanged configuration.
+"""
+
+import base64
+import dataclasses
+import os
+
+from openstack import exceptions as sdk_exceptions
+
+from tacker_clickos import exception
+from tacker_clickos import outages
+from tacker_clickos import ports
+from tacker_clickos.vnfd import model
+
+#: The first one becomes active if both start at the same time.
+_PRIORITIES = (200, 100)
+#: Seconds between advertisements: a guest takes over after three and a part.
+_INTERVAL_S = '0.2'
+_VRIDS = range(1, 256)
+_MAC = '00:00:5e:00:01:%02x'
+_KEY_BYTES = 32
+#: No server has such a port, and its name begins like no guest's.
+_NAME = 'virtual-%s-%s'
+
+
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """A connection point of a pair.
+
+    :param virtual: the port that holds the address of both
+    :param own: the port of the guest
+    :param peer: the port of the other guest
+    """
+
+    virtual: object
+    own: object
+    peer: object
+
+
+def number(name):
+    """Return a guest's number in its pair, by its name such as VDU1-0."""
+    return int(name.rpartition('-')[2])
+
+
+def other(name):
+    """Return the name of the other guest of a pair."""
+    vdu, _, own = name.rpartition('-')
+    return '%s-%d' % (vdu, 1 - int(own))
+
+
+def is_virtual(name):
+    """Tell whether a port's name is that of a virtual address."""
+    return name.startswith('virtual-')
+
+
+def new_key():
+    """Return a key with which two guests know each other."""
+    return base64.b64encode(os.urandom(_KEY_BYTES)).decode()
+
+
+def placement(vdu):
+    """Return the rule of a VDU's guests; those of a pair have two hosts.
+
+    Where there is one host only they share it.
+    """
+    if vdu.placement or not vdu.configuration.pair:
+        return vdu.placement
+    return model.Placement('pair-%s' % vdu.name, 'soft-anti-affinity',
+                           (vdu.name,))
+
+
+def virtual_port(connection, vnf_id, vdu, cp, link):
+    """Return the port of a virtual address; one of an earlier try stays.
+
+    :param link: links.Link with the addresses that the request asks for
+    :raises: ResourceNotUsable
+    """
+    name = _NAME % (vdu.name, cp)
+    return ports.of_vnf(connection, vnf_id).get(name) or _reserve(
+        connection, vnf_id, name, link)
+
+
+def _reserve(connection, vnf_id, name, link):
+    wanted = dict(network_id=link.network_id, name=name,
+                  description=ports.description(vnf_id))
+    if link.fixed_ips:
+        wanted['fixed_ips'] = list(link.fixed_ips)
+    try:
+        vrid = _free_vrid(connection, link.network_id, name)
+        return outages.once(
+            lambda: ports.of_vnf(connection, vnf_id).get(name),
+            lambda: connection.network.create_port(
+                mac_address=_MAC % vrid, **wanted))
+    except sdk_exceptions.HttpException as error:
+        raise exception.ResourceNotUsable(
+            kind='port', name=name, reason=error.details or str(error))
+
+
+def _free_vrid(connection, network_id, name):
+    """Return a number that no virtual router of the network has."""
+    for vrid in _VRIDS:
+        if not list(connection.network.ports(network_id=network_id,
+                                             mac_address=_MAC % vrid)):
+            return vrid
+    raise exception.ResourceNotUsable(
+        kind='port', name=name, reason='its network has %d virtual routers, '
+        'which is the most' % len(_VRIDS))
+
+
+def statements(guest, sides, key):
+    """Return what stands in front of the configuration of a guest.
+
+    Each FromDevice and ToDevice of the configuration passes the pair's
+    elements: a class that is defined anew refers to the one before.
+
+    :param guest: its name
+    :param sides: [Side] in vif order
+    :raises: ResourceNotUsable if an address is not of IPv4
+    """
+    arguments = [_side(side) for side in sides] + [
+        'PRIORITY %d' % _PRIORITIES[number(guest)],
+        'INTERVAL %s' % _INTERVAL_S, 'PREEMPT false', 'KEY %s' % key]
+    return ('vrrp :: VRRP(%s);\n'
+            'elementclass FromDevice { $vif | FromDevice($vif)\n'
+            '    -> port :: VRRPPort(vrrp, $vif) -> output;\n'
+            '    port[1] -> ToDevice($vif) }\n'
+            'elementclass ToDevice { $vif |\n'
+            '    input -> VRRPGate(vrrp) -> ToDevice($vif) }\n'
+            % ',\n              '.join(arguments))
+
+
+def _side(side):
+    vrid = int(side.virtual.mac_address.rpartition(':')[2], 16)
+    addresses = [fixed['ip_address'] for fixed in side.virtual.fixed_ips]
+    words = [str(vrid)]
+    for port in (side.own, side.peer):
+        words += [_address(port), port.mac_address]
+    if any(':' in address for address in addresses):
+        raise _unusable(side.virtual, 'has an IPv6 address; pairs have IPv4')
+    return ' '.join(words + addresses)
+
+
+def _address(port):
+    found = [fixed['ip_address'] for fixed in port.fixed_ips or []
+             if ':' not in fixed['ip_address']]
+    if not found:
+        raise _unusable(port, 'has no IPv4 address; pairs need one')
+    return found[0]
+
+
+def _unusable(port, reason):
+    return exception.ResourceNotUsable(kind='port', name=port.name,
+                                       reason=reason)
