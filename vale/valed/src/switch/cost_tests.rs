@@ -82,7 +82,10 @@ fn stages(out: &std::path::Path) -> Vec<(f64, String)> {
     for (count, name) in text.lines().filter_map(stage) {
         *sums.entry(name).or_insert(0.0) += count;
     }
-    let mut sums: Vec<_> = sums.into_iter().map(|(name, count)| (count, name)).collect();
+    let mut sums: Vec<_> = sums
+        .into_iter()
+        .map(|(name, count)| (count, name))
+        .collect();
     sums.sort_by(|a, b| b.0.total_cmp(&a.0));
     sums
 }
