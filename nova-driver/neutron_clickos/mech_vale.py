@@ -6,6 +6,8 @@ binding:vif_details. The host's clickos-agent unplugs it, and sets its link,
 when Neutron tells that the port has changed (docs/adr/0021).
 """
 
+import hashlib
+
 from clickos_client import limits
 from clickos_client import port_roles
 from neutron.objects import ports as port_objects
@@ -306,11 +308,21 @@ def _mtu_fits(context):
     return mtu <= limits.MTU
 
 
+def _owner_number(port):
+    """:returns: a number of the port's project, if it has one"""
+    project = port.get('project_id')
+    if not project:
+        return {}
+    digest = hashlib.sha256(project.encode()).digest()
+    return {'vale_owner': int.from_bytes(digest[:6], 'big')}
+
+
 def _vif_details(port, switch, number):
     return {
         'vale_switch': switch,
         'vale_segment': number,
         'vale_port': 'p' + port['id'][:11],
+        **_owner_number(port),
         **_enforced(port),
         portbindings.VIF_DETAILS_CONNECTIVITY: portbindings.CONNECTIVITY_L2,
     }

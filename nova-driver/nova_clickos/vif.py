@@ -46,6 +46,7 @@ def _vif(devid, vif):
             'allowed': details['vale_allowed'],
             'port_security': details['vale_port_security'],
             **_flags(details),
+            **_owner(details),
             'mtu': _mtu(vif),
             'slots': CONF.clickos.ring_slots,
             'port_id': vif['id'],
@@ -61,6 +62,12 @@ def _flags(details):
     """Return the keys of a port with a role or security groups."""
     return {key: True for key in ('dhcp_server', 'filtered')
             if details.get(f'vale_{key}')}
+
+
+def _owner(details):
+    """Return the number of the port's project; an older release has none."""
+    owner = details.get('vale_owner')
+    return {} if owner is None else {'owner': owner}
 
 
 def _mtu(vif):

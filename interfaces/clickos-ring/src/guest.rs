@@ -91,6 +91,11 @@ impl<M: Memory> GuestPort<M> {
         self.tx.push(&self.memory, frame)
     }
 
+    /// True if a frame waits, or if the last push found the ring full and half of it is free now.
+    pub fn has_work(&mut self) -> bool {
+        self.rx.waiting(&self.memory) > 0 || self.tx.has_space_again(&self.memory)
+    }
+
     /// Shows the switch what was pushed and gives back what was popped; call it once per burst.
     /// True if the switch has to be kicked, which must then be done.
     #[must_use = "the switch sleeps until it is kicked"]

@@ -425,6 +425,11 @@ impl Producer {
         self.blocked = true;
     }
 
+    /// True if the ring was full, and half of it is free now.
+    pub fn has_space_again(&mut self, memory: &impl Memory) -> bool {
+        self.blocked && self.space(memory) >= self.line.layout.slots() / 2
+    }
+
     /// If the ring was full, asks to be woken once half the ring is free. True if it is already.
     pub fn sleep_prepare(&mut self, memory: &impl Memory) -> bool {
         if !self.blocked {

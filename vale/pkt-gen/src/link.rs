@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ring::{BUFFER_SIZE, PushError};
+use ring::{LONGEST, PushError};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arguments::Arguments;
@@ -19,7 +20,16 @@ pub struct Link {
     port: vale_link::Link,
     stop: Arc<AtomicBool>,
     deadline: Option<Instant>,
-    buffer: Box<[u8; BUFFER_SIZE]>,
+    buffer: Box<[u8; LONGEST]>,
+}
+
+/// Keeps the program to the first of the processors that it may use.
+fn use_cores(count: usize) -> Result<(), String> {
+    let may = sched_getaffinity(None).map_err(|e| e.to_string())?;
+    let mut set = CpuSet::new();
+    let usable = (0..CpuSet::MAX_CPU).filter(|cpu| may.is_set(*cpu));
+    usable.take(count).for_each(|cpu| set.set(cpu));
+    sched_setaffinity(None, &set).map_err(|e| e.to_string())
 }
 
 impl Link {
@@ -31,12 +41,16 @@ impl Link {
             signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|e| e.to_string())?;
         }
         let port = vale_link::Link::attach(&arguments.socket, &arguments.port_add(address))?;
+        if let Some(cores) = arguments.cores {
+            use_cores(cores.into()).map_err(|e| format!("-c: {e}"))?;
+        }
+        std::thread::sleep(Duration::from_secs(arguments.wait));
         let seconds = arguments.seconds.map(Duration::from_secs);
         Ok(Self {
             port,
             stop,
             deadline: seconds.map(|s| Instant::now() + s),
-            buffer: Box::new([0; BUFFER_SIZE]),
+            buffer: Box::new([0; LONGEST]),
         })
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapReader, PcapWriter};
-use ring::BUFFER_SIZE;
+use ring::LONGEST;
 
 use crate::arguments::Arguments;
 use crate::frame::{Protocol, build};
@@ -34,9 +34,9 @@ pub fn read(path: &Path) -> Result<Vec<Vec<u8>>, String> {
         let number = frames.len() + 1;
         let packet = packet.map_err(|e| named(&format!("frame {number}: {e}")))?;
         let length = packet.data.len();
-        if !(14..=BUFFER_SIZE).contains(&length) {
+        if !(14..=LONGEST).contains(&length) {
             return Err(named(&format!(
-                "frame {number}: {length} bytes are outside 14..={BUFFER_SIZE}"
+                "frame {number}: {length} bytes are outside 14..={LONGEST}"
             )));
         }
         bytes += length;

@@ -8,6 +8,7 @@ mod follow;
 mod kept;
 mod mirror;
 mod offload;
+mod old_forms;
 mod policy;
 mod show;
 mod top;
@@ -26,8 +27,7 @@ use arguments::{Arguments, Attach, Command, Detach, KindChoice};
 
 /// 0 done, 1 valed refused or cannot be reached, 2 wrong arguments (clap's).
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(&arguments) {
+    match arguments().and_then(|arguments| run(&arguments)) {
         Ok(output) => {
             print!("{output}");
             ExitCode::SUCCESS
@@ -37,6 +37,20 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The words of the command line, or those that an old form means.
+fn arguments() -> Result<Arguments, String> {
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_default();
+    let words: Vec<_> = words.collect();
+    let Some(new) = old_forms::translated(&words) else {
+        return Ok(Arguments::parse());
+    };
+    let new = new?;
+    eprintln!("vale-ctl: note: this is now: vale-ctl {}", new.join(" "));
+    let new = new.into_iter().map(Into::into);
+    Ok(Arguments::parse_from(std::iter::once(program).chain(new)))
 }
 
 fn run(arguments: &Arguments) -> Result<String, String> {

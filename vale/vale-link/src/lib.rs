@@ -10,6 +10,8 @@ use ring::{GuestPort, PushError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vale_proto::{PortAdd, PortId, ValeClient};
 
+/// Time without work before a wait for a notification.
+const SPIN: Duration = Duration::from_micros(50);
 /// Pause between two looks at a ring that the switch empties.
 const DRAIN_STEP: Duration = Duration::from_micros(200);
 
@@ -121,7 +123,7 @@ impl Link {
     /// Waits at most `longest` for frames or, if a push found the ring full, for room.
     pub fn sleep(&mut self, longest: Duration) -> Result<(), String> {
         self.publish()?;
-        if self.arm() {
+        if self.has_work_soon() || self.arm() {
             return Ok(());
         }
         let longest = Timespec::try_from(longest).map_err(|e| e.to_string())?;
@@ -131,6 +133,21 @@ impl Link {
             _ => self.port.wake_done(),
         }
         Ok(())
+    }
+
+    /// Looks for work a little longer than a wake-up costs both sides. The switch may share the processor,
+    /// so each look offers it.
+    fn has_work_soon(&mut self) -> bool {
+        let begin = Instant::now();
+        loop {
+            if self.port.has_work() {
+                return true;
+            }
+            if begin.elapsed() >= SPIN {
+                return false;
+            }
+            std::thread::yield_now();
+        }
     }
 
     /// Removes the port from the switch; once more is fine. A port that the switch has closed may

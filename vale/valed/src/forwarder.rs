@@ -22,6 +22,9 @@ pub use changes::AddFailure;
 pub const MAX_SWITCHES: usize = 64;
 /// The thread polls this long after the last frame: waking up costs about as much.
 const SPIN: Duration = Duration::from_micros(30);
+/// Empty rounds after which the thread offers its processor to others: a sender or a receiver may share
+/// it, and has to run before there is work again.
+const PATIENT_ROUNDS: u32 = 4;
 /// The time between two polls of the interfaces while the thread is busy.
 const EVENTS_EVERY: Duration = Duration::from_micros(20);
 /// A guest that frees its full ring wakes no one: valed looks again after this time.
@@ -54,6 +57,8 @@ pub struct Forwarder {
     start: Instant,
     /// The time of the round.
     now: Nanoseconds,
+    /// A receiver was full in this round.
+    found_full: bool,
     load: Load,
 }
 
@@ -92,6 +97,7 @@ impl Forwarder {
             running: true,
             start: post.start,
             now: 0,
+            found_full: false,
             load: Load {
                 worker: post.worker,
                 ..Load::default()
@@ -105,6 +111,7 @@ impl Forwarder {
         let mut last_frame = Instant::now();
         let mut last_events = last_frame;
         let mut before = last_frame;
+        let mut empty = 0;
         loop {
             self.run_commands();
             if !self.running {
@@ -116,8 +123,10 @@ impl Forwarder {
             if moved {
                 last_frame = now;
                 self.load.busy += (now - before).as_nanos() as u64;
+                empty = 0;
             } else {
                 self.load.rounds_empty += 1;
+                empty += 1;
             }
             before = now;
             if now - last_frame >= SPIN {
@@ -130,6 +139,9 @@ impl Forwarder {
                     tv_nsec: 0,
                 };
                 self.take_events(&mut events, Some(&now))?;
+            } else if self.found_full || empty > PATIENT_ROUNDS {
+                self.load.yields += 1;
+                std::thread::yield_now();
             } else if !moved {
                 std::hint::spin_loop();
             }
@@ -216,7 +228,8 @@ impl Forwarder {
         let switches = self.switches.iter_mut().flatten();
         switches.for_each(Switch::release_taken);
         self.scratch.buffers.peers.publish();
-        self.switches.iter_mut().flatten().for_each(Switch::flush);
+        let switches = self.switches.iter_mut().flatten();
+        self.found_full = switches.fold(false, |full, switch| full | switch.flush());
     }
 
     fn has_interfaces(&self) -> bool {

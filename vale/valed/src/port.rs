@@ -71,6 +71,8 @@ pub struct Port {
     pub limits: Option<Box<PortLimits>>,
     /// The port has moved frames since the last flush.
     pub dirty: bool,
+    /// `dropped_full` at the last flush.
+    full_before: u64,
     /// Frames from the port wait for a full receiver.
     holds: bool,
     pub held: BlockedFrames,
@@ -113,6 +115,7 @@ impl Port {
             is_filtered: add.filtered,
             limits: None,
             dirty: false,
+            full_before: 0,
             holds: add.hold,
             held: BlockedFrames::default(),
             abroad: Arc::default(),
@@ -156,6 +159,7 @@ impl Port {
             is_filtered: self.is_filtered,
             limits: None,
             dirty: false,
+            full_before: 0,
             holds: self.holds,
             held: BlockedFrames::default(),
             abroad: Arc::clone(&self.abroad),
@@ -336,9 +340,12 @@ impl Port {
     }
 
     /// Publishes the delivered frames and returns the taken buffers, with at most one notification.
-    pub fn flush(&mut self) {
+    /// True if frames found the far end full meanwhile.
+    pub fn flush(&mut self) -> bool {
         self.dirty = false;
         self.device.flush(&mut self.counters);
+        let full = self.counters.dropped_full;
+        std::mem::replace(&mut self.full_before, full) != full
     }
 
     /// Takes the device out while the switch forwards its frames.

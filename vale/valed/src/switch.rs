@@ -330,14 +330,16 @@ impl Switch {
         }
     }
 
-    /// Ends a round: shows the receivers their frames.
-    pub fn flush(&mut self) {
+    /// Ends a round: shows the receivers their frames. True if one of them was full.
+    pub fn flush(&mut self) -> bool {
+        let mut full = false;
         for n in 0..self.dirty.len() {
             if let Some(port) = &mut self.ports[self.dirty[n]] {
-                port.flush();
+                full |= port.flush();
             }
         }
         self.dirty.clear();
+        full
     }
 
     /// Takes a burst from a port that has its turn, or delivers frames that wait for their receivers.

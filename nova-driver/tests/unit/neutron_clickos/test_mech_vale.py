@@ -122,6 +122,15 @@ class BindPortTest(TestCase):
              'vale_allowed': [{'mac': MAC, 'ip': '10.0.1.5/32'}],
              'port_filter': True, 'connectivity': 'l2'})
 
+    def test_ports_of_a_project_have_one_number_and_no_project_none(self):
+        def owner(project):
+            bind = self.bind(port(project_id=project), segment())
+            return bind.call_args.args[2].get('vale_owner')
+        self.assertEqual(owner('a'), owner('a'))
+        self.assertNotEqual(owner('a'), owner('b'))
+        self.assertLess(owner('a'), 2 ** 48)
+        self.assertIsNone(owner(''))
+
     def test_only_live_agents_of_our_type(self):
         for agents in ([], [dict(AGENT, alive=False)]):
             context = port_context(port(), segments=[segment()])
@@ -214,8 +223,8 @@ class BindPortTest(TestCase):
                       segment()).assert_not_called()
 
     def test_mtu_limit_is_inclusive(self):
-        self.bind(port(), segment(), mtu=1900).assert_called_once()
-        self.bind(port(), segment(), mtu=1901).assert_not_called()
+        self.bind(port(), segment(), mtu=9000).assert_called_once()
+        self.bind(port(), segment(), mtu=9001).assert_not_called()
         self.bind(port(), segment(), mtu=None).assert_called_once()
 
     def test_more_addresses_than_neutron_stores(self):

@@ -27,9 +27,15 @@ class FromNetworkInfoTest(base.TestCase):
 
     def test_order_numbers_the_devices(self):
         found = vif.from_network_info(base.network_info(
-            base.vif(mtu=1400), base.vif(mtu=1900)))
-        self.assertEqual([(0, 1400), (1, 1900)],
+            base.vif(mtu=1400), base.vif(mtu=9000)))
+        self.assertEqual([(0, 1400), (1, 9000)],
                          [(v['devid'], v['mtu']) for v in found])
+
+    def test_ports_of_a_project_have_its_number(self):
+        nic = base.vif()
+        nic['details']['vale_owner'] = 77
+        found = vif.from_network_info(base.network_info(nic))
+        self.assertEqual(77, found[0]['owner'])
 
     def test_a_disabled_port_starts_with_its_link_down(self):
         nic = base.vif()
@@ -51,7 +57,7 @@ class FromNetworkInfoTest(base.TestCase):
         self.assertEqual(1500, found[0]['mtu'])
 
     def test_mtu_too_large(self):
-        self.refused(base.vif(mtu=1901), 'MTU 1901', '1900')
+        self.refused(base.vif(mtu=9001), 'MTU 9001', '9000')
 
     def test_other_type(self):
         for other in ('ovs', 'binding_failed', 'unbound', None):

@@ -123,13 +123,7 @@ impl Switch {
 
     /// Judges the frames and looks their receivers up.
     #[inline(never)]
-    fn judge_burst(
-        &self,
-        source: usize,
-        device: &dyn Device,
-        count: usize,
-        scratch: &mut Scratch,
-    ) {
+    fn judge_burst(&self, source: usize, device: &dyn Device, count: usize, scratch: &mut Scratch) {
         let Scratch { burst, vector, .. } = scratch;
         let Some(port) = self.ports[source].as_deref() else {
             return;
@@ -309,7 +303,15 @@ impl Switch {
             left &= left - 1;
             if let Fate::To(route) = vector.fates[n] {
                 let key = &vector.keys[n];
-                let written = write(device, port, (n, route), (source, *now), key, burst, buffers);
+                let written = write(
+                    device,
+                    port,
+                    (n, route),
+                    (source, *now),
+                    key,
+                    burst,
+                    buffers,
+                );
                 malformed += u64::from(!written);
             }
         }

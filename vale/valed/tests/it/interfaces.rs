@@ -4,8 +4,9 @@
 use std::collections::HashSet;
 use std::os::fd::AsFd;
 
-use crate::common::{Guest, Valed, Wire, eventually, port_add, tcp_echo, tool};
+use crate::common::{Guest, Namespace, Valed, Wire, eventually, port_add, tcp_echo, tool};
 use serde_json::json;
+use vale_proto::FarEnd;
 
 const MEGABYTES: usize = 20 << 20;
 
@@ -400,6 +401,91 @@ fn a_tap_is_made_and_goes_with_its_port() {
     assert_eq!(valed.stop(), Some(0));
 }
 
+/// Frames of 9,000 bytes between an interface, a tap and a guest with rings.
+#[test]
+fn frames_of_9000_bytes_pass_between_interface_tap_and_guest() {
+    let valed = Valed::start();
+    let long = json!({"mtu": 9000});
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], long.clone());
+    a.ip("link set eth0 mtu 9000");
+    valed.namespace.ip("link set dev a mtu 9000");
+    let tap = json!({"kind": "tap", "ifname": "tap7", "port_security": false, "mtu": 9000,
+        "mac": "02:00:00:00:00:02"});
+    valed.add("tap", tap);
+    valed
+        .namespace
+        .ip("link set dev tap7 address 02:00:00:00:00:02 mtu 9000 up");
+    valed.namespace.ip("addr add 10.7.0.2/24 dev tap7");
+    let ping = "ping -c 5 -i 0.2 -W 5 -M do -s 8972 10.7.0.2";
+    eventually("a ping of 9,000 bytes", || a.exec(ping).status.success());
+    // A guest with the same MTU sends and receives them, one with the usual MTU gets none.
+    let port = |name: &str, last: u8, mtu: u16| {
+        let mac = format!("02:00:00:00:00:{last:02x}");
+        let extra =
+            json!({"mac": mac, "segment": 2, "port_security": false, "mtu": mtu, "slots": 64});
+        Guest::new(&valed, name, extra)
+    };
+    let (mut b, mut c, _d) = (port("b", 3, 9000), port("c", 4, 9000), port("d", 5, 1500));
+    for n in 0..100u8 {
+        let mut frame = vec![2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 3, 0x88, 0xb5];
+        frame.resize(9014 - usize::from(n), n);
+        b.send(&frame);
+        assert_eq!(c.receive().unwrap(), frame);
+        frame[5] = 5;
+        b.send(&frame);
+    }
+    eventually("the frames for the usual MTU", || {
+        valed.counters("d").dropped_too_long == 100
+    });
+    assert_eq!(valed.counters("d").tx_packets, 0);
+}
+
+/// The state of an interface, of a process and of a pipe.
+#[test]
+fn ports_follow_their_far_ends() {
+    let valed = Valed::start();
+    let a = valed.attach("a", 1, 1, &["10.7.0.1/24"], json!({}));
+    let _b = valed.attach("b", 2, 1, &["10.7.0.2/24"], json!({}));
+    let far_end = |port: &str| valed.info(port).far_end;
+    let becomes = |port: &str, state| {
+        eventually(&format!("{port} is {state}"), || far_end(port) == state);
+    };
+    becomes("b", FarEnd::Up);
+    a.assert_answers("10.7.0.2", 3);
+    valed.namespace.ip("link set dev b down");
+    becomes("b", FarEnd::Down);
+    valed.namespace.ip("link set dev b up");
+    becomes("b", FarEnd::Up);
+    valed.namespace.ip("link del dev b");
+    becomes("b", FarEnd::Gone);
+    a.assert_silence("10.7.0.2", 2);
+    assert!(!valed.info("b").is_up() && valed.info("b").link_up);
+    let again = Namespace::new();
+    valed.namespace.ip(&format!(
+        "link add name b type veth peer name eth0 address 02:00:00:00:00:02 netns {}",
+        again.0
+    ));
+    valed.namespace.ip("link set dev b up");
+    again.ip("addr add 10.7.0.2/24 dev eth0");
+    again.ip("link set eth0 up");
+    becomes("b", FarEnd::Up);
+    a.assert_answers("10.7.0.2", 3);
+    let guest = Guest::new(&valed, "guest", json!({"port_security": false}));
+    becomes("guest", FarEnd::Up);
+    drop(guest);
+    becomes("guest", FarEnd::Gone);
+    let pipe = |port: &str, segment: u32| {
+        let extra =
+            json!({"kind": "pipe", "pipe": "x", "segment": segment, "port_security": false});
+        valed.add(port, extra);
+    };
+    pipe("left", 1);
+    becomes("left", FarEnd::Down);
+    pipe("right", 2);
+    becomes("left", FarEnd::Up);
+    becomes("right", FarEnd::Up);
+}
+
 /// The kernel takes the tag out of a frame before a packet socket sees it; valed puts it back.
 #[test]
 fn a_tagged_frame_keeps_its_tag() {
@@ -445,6 +531,7 @@ fn disappears(extra: serde_json::Value) {
     a.assert_answers("10.7.0.2", 3);
     valed.namespace.ip("link del dev b");
     a.assert_silence("10.7.0.2", 3);
+    eventually("it is gone", || valed.info("b").far_end == FarEnd::Gone);
     a.assert_answers("10.7.0.3", 20);
     bounds::hold(
         "max_idle_switch_wakeups_per_half_second",

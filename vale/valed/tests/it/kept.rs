@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use vale_proto::{Keep, KeptInfo, Owner};
+use vale_proto::{FarEnd, Keep, KeptInfo, Owner};
 
 use crate::common::{Guest, Namespace, Valed, eventually, ok};
 
@@ -198,9 +198,11 @@ fn an_interface_that_comes_again_while_valed_runs_is_attached_again() {
     a.assert_answers("10.7.0.2", 5);
     valed.namespace.ip("link delete dev b");
     drop(b);
-    eventually("the port is gone", || waiting(&valed).len() == 2);
+    let far_end = || valed.info("b").far_end;
+    eventually("the interface is gone", || far_end() == FarEnd::Gone);
     assert_eq!(kept(&valed).len(), 3);
     let _again = machine(&valed, "b", 2);
+    eventually("the interface is back", || far_end() == FarEnd::Up);
     await_all(&valed);
     a.assert_answers("10.7.0.2", 5);
     assert_eq!(valed.client().offload_list(None).unwrap().len(), 1);

@@ -116,6 +116,21 @@ fn a_bridge_passes_frames_both_ways() {
     await_ports(&valed, 2);
 }
 
+#[test]
+fn a_program_of_nmport_open_passes_frames_both_ways() {
+    let valed = Valed::start();
+    let names = ["vale0:Eth0.5", "vale0:b_1,segment=2@conf:slots=64,rings=1"];
+    let ports = Program::start(&valed, "ports", &names);
+    await_ports(&valed, 2);
+    let mut left = guest(&valed, "left", 1, 1);
+    let mut right = guest(&valed, "right", 2, 2);
+    cross(&mut left, &mut right, (1, 2));
+    cross(&mut right, &mut left, (2, 1));
+    ok("kill", &[&ports.0.id().to_string()]);
+    assert_eq!(ports.end(), "2000\n");
+    await_ports(&valed, 2);
+}
+
 /// All 1,000 frames find room, even between two workers while the receiver's one sleeps: their ring
 /// has 1,024 slots.
 #[test]

@@ -480,7 +480,7 @@ impl Guest {
 
     /// The next frame; `None` after [`PATIENCE`].
     pub fn receive(&mut self) -> Option<Vec<u8>> {
-        let mut buffer = [0; BUFFER_SIZE];
+        let mut buffer = [0; ring::LONGEST];
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
             if let Some(len) = self.ring.pop(&mut buffer) {
