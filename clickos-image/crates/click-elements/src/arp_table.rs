@@ -69,12 +69,13 @@ impl Bounds {
         if slim_factor == 0 {
             a.error("CAPACITY_SLIM_FACTOR", "0 is out of range, the least is 1");
         }
+        let limits = &a.environment().limits;
         Some(Self {
             timeout_ns: timeout?.ns,
-            packets: or_unlimited(packets?),
+            packets: or_unlimited(packets?).min(limits.waiting_packets()),
             slim_factor,
             packets_per_entry: or_unlimited(per_entry?),
-            entries: or_unlimited(entries?).min(a.environment().limits.table_entries),
+            entries: or_unlimited(entries?).min(limits.table_entries),
         })
     }
 }

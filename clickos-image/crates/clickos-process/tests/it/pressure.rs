@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writes and packets that ask for more memory than a guest of 8 MiB has: it refuses or drops them,
+//! and its router goes on.
+
+use crate::common::guest::{Guest, Port};
+use crate::common::hostile::each_byte;
+use crate::common::{Host, eventually};
+
+/// Packets that a guest of 8 MiB can hold, and some more.
+const FLOOD: u16 = 1200;
+
+fn assert_forwards(guest: &mut Guest, host: &Host, what: &str) {
+    guest.ports[0].send(&[7; 60]);
+    let frame = guest.ports[1].receive();
+    assert_eq!(frame, Some(vec![7; 60]), "{what}: {}", guest.console(host));
+    guest.assert_alive();
+}
+
+const WIRE: &str = "FromDevice(0) -> wire :: Queue(50) -> ToDevice(1);\n\
+                    FromDevice(1) -> back :: Discard;\n";
+
+#[test]
+fn a_guest_survives_hostile_writes() {
+    let mut host = Host::new();
+    let mut guest = Guest::start(&mut host, 5, 2);
+    let counts: String = (0..240)
+        .map(|n| format!("Idle -> n{n} :: CheckNumberPacket -> back;"))
+        .collect();
+    let matcher = "Idle -> m :: StringMatcher(x) -> back;";
+    let config = format!("{WIRE}{counts}{matcher}");
+    let installed = guest.install(&mut host, 0, &config);
+    assert_eq!(installed.0, "Running", "{}", installed.1);
+    let pattern = each_byte(8000);
+    let names: Vec<_> = (0..240).map(|n| format!("n{n}.count")).collect();
+    let counts = names.iter().map(|name| (&**name, "8192")).collect();
+    let one = |name, value| vec![(name, value)];
+    for (what, writes) in [
+        ("many counts", counts),
+        ("a long pattern", one("m.config", &*pattern)),
+    ] {
+        let (code, text) = guest.write(&mut host, 0, &writes);
+        assert_forwards(&mut guest, &host, what);
+        assert_eq!(code, 520, "{what}: {text}");
+    }
+}
+
+/// A packet of UDP from a station to an address that nobody has.
+fn to_nobody(n: u16) -> Vec<u8> {
+    let [high, low] = n.to_be_bytes();
+    let mut frame = vec![0_u8; 60];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    let ip = [
+        0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 1, 0, 9, 10, 2, high, low,
+    ];
+    frame[14..34].copy_from_slice(&ip);
+    frame
+}
+
+fn to_nobody6(n: u16) -> Vec<u8> {
+    let mut frame = vec![0_u8; 60];
+    frame[12..14].copy_from_slice(&[0x86, 0xdd]);
+    frame[14..22].copy_from_slice(&[0x60, 0, 0, 0, 0, 6, 59, 64]);
+    frame[22] = 0x20;
+    frame[38] = 0x20;
+    frame[52..54].copy_from_slice(&n.to_be_bytes());
+    frame
+}
+
+/// Packets that wait for a neighbor's answer take a part of the buffers only.
+#[test]
+fn packets_for_absent_neighbors_leave_buffers_for_others() {
+    let config = "FromDevice(0) -> kind :: Classifier(12/0800, 12/86dd, -);\n\
+                  out :: Queue(50) -> ToDevice(1); FromDevice(1) -> Discard;\n\
+                  kind[2] -> out; gone :: Discard;\n\
+                  kind[0] -> Strip(14) -> MarkIPHeader -> GetIPAddress(16) -> c :: Counter\n\
+                  -> arp :: ARPQuerier(10.2.0.1, 2:0:0:0:0:1) -> gone; Idle -> [1]arp;\n\
+                  kind[1] -> Strip(14) -> GetIP6Address(24) -> c6 :: Counter\n\
+                  -> nd :: IP6NDSolicitor(2000::1, 2:0:0:0:0:1) -> gone; Idle -> [1]nd;\n";
+    for in_place in [false, true] {
+        for (packet, counter) in [
+            (to_nobody as fn(u16) -> Vec<u8>, "c.count"),
+            (to_nobody6, "c6.count"),
+        ] {
+            let mut host = Host::new();
+            let mut guest = match in_place {
+                true => Guest::start(&mut host, 5, 2),
+                false => Guest::start_with(&mut host, 5, vec![Port::new(), Port::new()]),
+            };
+            assert_eq!(guest.install(&mut host, 0, config).0, "Running");
+            for n in 0..FLOOD {
+                let what = format!("in place {in_place}, {counter} {n}");
+                let frame = packet(n);
+                eventually(&what, || guest.ports[0].switch.push(&frame).is_ok());
+                if n % 50 == 49 {
+                    assert_forwards(&mut guest, &host, &what);
+                }
+            }
+            let came = guest.read(&mut host, 0, counter);
+            assert_eq!(came, FLOOD.to_string());
+        }
+    }
+}
