@@ -36,7 +36,6 @@ places[1] -> MarkIPHeader(18) -> Paint(1) -> kind;
 places[2] -> MarkIPHeader(22) -> Paint(2) -> kind;
 places[3] -> MarkIPHeader(26) -> Paint(3) -> kind;
 places[4] -> right_out;
-kind[1] -> in_fragments :: Counter -> dropped;
 kind[2] -> right_out;
 kind[0] -> attempts :: Counter -> color :: PaintSwitch;
 
@@ -53,6 +52,7 @@ deepest[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
 limit :: RatedSplitter(100, BURST_DURATION 1s) -> passed :: Counter
     -> right_out;
 dropped :: Counter -> Discard;
+kind[1] -> in_fragments :: Counter -> dropped;
 limit[1] -> limited :: Counter -> dropped;
 sources[0] -> limit;
 sources[1] -> dropped;

@@ -133,15 +133,16 @@ def errors_to_others(case, place):
     since = place.right.mark()
     place.send(place.packet(b'quoted', sport=5144))
     sent = place.right.expect(place.passed(b'quoted'), 'packet', since)
-    left, other = place.left.mark(), place.other.mark()
+    since = place.left.mark()
     for to in (places.OTHER_IP, places.LEFT_IP):
         place.right.send_ip(_quoting(sent, to, type=3, code=3),
                             place.right_mac)
 
-    def error(frame):
-        return scapy.ICMP in frame and frame[scapy.ICMP].type == 3 and frame
-    place.left.expect(error, 'error', left)
-    case.assertEqual([], place.other.found(error, other))
+    def error(to):
+        return lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 3 \
+            and f[scapy.IP].dst == to
+    place.left.expect(error(places.LEFT_IP), 'error', since)
+    case.assertEqual([], place.left.found(error(places.OTHER_IP), since))
 
 
 @duty.duty('forwards no redirect', 'RFC 1122, 3.2.2.2',

@@ -3,7 +3,7 @@
 //! and its router goes on.
 
 use crate::common::guest::{Guest, Port};
-use crate::common::hostile::each_byte;
+use crate::common::hostile::{crossed_rules, each_byte};
 use crate::common::{Host, eventually};
 
 /// Packets that a guest of 8 MiB can hold, and some more.
@@ -97,6 +97,51 @@ fn packets_for_absent_neighbors_leave_buffers_for_others() {
             }
             let came = guest.read(&mut host, 0, counter);
             assert_eq!(came, FLOOD.to_string());
+        }
+    }
+}
+
+/// A fragment of a packet of `id`, 1,480 bytes long, which is never whole.
+fn fragment(id: u16, number: u16) -> Vec<u8> {
+    let ([high, low], place) = (id.to_be_bytes(), 0x2000 | (number * 185));
+    let [flags, offset] = place.to_be_bytes();
+    let mut frame = vec![0_u8; 1514];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    let ip = [
+        0x45, 0, 5, 220, high, low, flags, offset, 64, 17, 0, 0, 10, 1, 0, 9, 10, 2, 0, 9,
+    ];
+    frame[14..34].copy_from_slice(&ip);
+    frame
+}
+
+/// Fragments take no memory that everything else needs.
+#[test]
+fn a_guest_survives_fragments_when_memory_is_short() {
+    let config = format!(
+        "FromDevice(0) -> kind :: Classifier(12/88b5, 12/0800 20/2000%3fff, 12/0800, -);\n\
+         kind[0] -> hold :: Queue(4000) -> Idle; FromDevice(1) -> Discard;\n\
+         kind[1] -> Strip(14) -> MarkIPHeader -> all :: Tee(14);\n\
+         kind[2] -> Strip(14) -> MarkIPHeader -> all;\n\
+         kind[3] -> Queue(50) -> ToDevice(1);\n\
+         Idle -> IPFilter({}) -> Discard; {}",
+        crossed_rules(),
+        (0..14)
+            .map(|n| format!("all[{n}] -> IPReassembler -> Discard;"))
+            .collect::<String>()
+    );
+    let mut host = Host::new();
+    let mut guest = Guest::start_with(&mut host, 5, vec![Port::new(), Port::new()]);
+    let installed = guest.install(&mut host, 0, &config);
+    assert_eq!(installed.0, "Running", "{}", installed.1);
+    let mut held = vec![0_u8; 1514];
+    held[12..14].copy_from_slice(&[0x88, 0xb5]);
+    let floods = (0..500).map(|_| held.clone());
+    let fragments = (0..20).flat_map(|id| (1..44).map(move |number| fragment(id, number)));
+    for (n, frame) in floods.chain(fragments).enumerate() {
+        let what = format!("frame {n}");
+        eventually(&what, || guest.ports[0].switch.push(&frame).is_ok());
+        if n % 50 == 49 {
+            assert_forwards(&mut guest, &host, &what);
         }
     }
 }
