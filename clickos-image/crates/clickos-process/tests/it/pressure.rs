@@ -5,6 +5,7 @@
 use crate::common::guest::{Guest, Port};
 use crate::common::hostile::{crossed_rules, each_byte};
 use crate::common::{Host, eventually};
+use clickos_protocol::Command as Handler;
 
 /// Packets that a guest of 8 MiB can hold, and some more.
 const FLOOD: u16 = 1200;
@@ -114,15 +115,25 @@ fn fragment(id: u16, number: u16) -> Vec<u8> {
     frame
 }
 
-/// Fragments take no memory that everything else needs.
+/// An answer to a question for an address of its own.
+fn arp_reply(n: u16) -> Vec<u8> {
+    let [high, low] = n.to_be_bytes();
+    let mut frame = vec![0_u8; 60];
+    frame[12..22].copy_from_slice(&[8, 6, 0, 1, 8, 0, 6, 4, 0, 2]);
+    frame[22..32].copy_from_slice(&[2, 0, 0, 0, high, low, 10, 3, high, low]);
+    frame
+}
+
+/// Neither fragments nor long answers take memory that everything else needs.
 #[test]
-fn a_guest_survives_fragments_when_memory_is_short() {
+fn a_guest_survives_when_memory_is_short() {
     let config = format!(
-        "FromDevice(0) -> kind :: Classifier(12/88b5, 12/0800 20/2000%3fff, 12/0800, -);\n\
+        "FromDevice(0) -> kind :: Classifier(12/88b5, 12/0800 20/2000%3fff, 12/0800, 12/0806, -);\n\
          kind[0] -> hold :: Queue(4000) -> Idle; FromDevice(1) -> Discard;\n\
          kind[1] -> Strip(14) -> MarkIPHeader -> all :: Tee(14);\n\
          kind[2] -> Strip(14) -> MarkIPHeader -> all;\n\
-         kind[3] -> Queue(50) -> ToDevice(1);\n\
+         kind[3] -> [1]arp :: ARPQuerier(10.3.0.1, 2:0:0:0:0:1) -> Discard; Idle -> arp;\n\
+         kind[4] -> Queue(50) -> ToDevice(1);\n\
          Idle -> IPFilter({}) -> Discard; {}",
         crossed_rules(),
         (0..14)
@@ -135,13 +146,24 @@ fn a_guest_survives_fragments_when_memory_is_short() {
     assert_eq!(installed.0, "Running", "{}", installed.1);
     let mut held = vec![0_u8; 1514];
     held[12..14].copy_from_slice(&[0x88, 0xb5]);
+    let entries = (0..9000).map(arp_reply);
     let floods = (0..500).map(|_| held.clone());
     let fragments = (0..20).flat_map(|id| (1..44).map(move |number| fragment(id, number)));
-    for (n, frame) in floods.chain(fragments).enumerate() {
+    let all = entries.chain(floods).chain(fragments);
+    for (n, frame) in all.enumerate() {
         let what = format!("frame {n}");
         eventually(&what, || guest.ports[0].switch.push(&frame).is_ok());
         if n % 50 == 49 {
             assert_forwards(&mut guest, &host, &what);
         }
     }
+    assert_eq!(guest.read(&mut host, 0, "arp.count"), "8192");
+    let request = Handler::Read {
+        name: "arp.table",
+        param: "",
+    };
+    let (code, text) = guest.request(&mut host, 0, &request.encode());
+    assert_eq!(code, 200);
+    assert!(text.ends_with(b"\n...\n"), "{} bytes", text.len());
+    assert_forwards(&mut guest, &host, "a long answer");
 }

@@ -19,6 +19,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use core::net::Ipv6Addr;
 
 use click_core::memory::Growth;
+use click_core::{Limits, listing};
 use click_wire::ether;
 
 use crate::announcements::Schedule;
@@ -33,7 +34,9 @@ pub static ELEMENT: Class = Class {
     flow: "xy/x",
     args: &[mandatory("IP"), mandatory("ETH"), keyword("ANNOUNCE")],
     handlers: &[
-        read("table", |me: &mut IP6NDSolicitor, _| Ok(me.table_text())),
+        read("table", |me: &mut IP6NDSolicitor, view| {
+            Ok(me.table_text(&view.surroundings().environment.limits))
+        }),
         read("stats", |me, _| {
             text(format!(
                 "{} packets killed\n{} ND Solicitation Message sent\n",
@@ -263,12 +266,12 @@ fn is_host(address: Address) -> bool {
 }
 
 impl IP6NDSolicitor {
-    fn table_text(&self) -> String {
+    fn table_text(&self, limits: &Limits) -> String {
         let line = |(ip, entry): (&Address, &Entry)| {
             let mac = EtherAddr(entry.mac.unwrap_or_default());
             format!("{ip} {} {mac}\n", u8::from(entry.mac.is_some()))
         };
-        self.table.iter().map(line).collect()
+        listing(limits, self.table.iter().map(line))
     }
 }
 

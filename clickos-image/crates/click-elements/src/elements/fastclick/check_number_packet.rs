@@ -12,7 +12,7 @@
 //! * `dump` (read): all numbers, `NUMBER: TIMES` a line.
 //! # Example
 //! `FromDevice(0) -> n :: CheckNumberPacket(42, 1000) -> Discard; DriverManager(wait 9s, print n.min, stop);`
-use core::fmt::Write;
+use click_core::{Limits, listing};
 
 use crate::packet_number::PacketNumber;
 use crate::prelude::*;
@@ -30,7 +30,9 @@ pub static ELEMENT: Class = Class {
         ),
         read("max", |me, _| me.most()),
         read("min", |me, _| me.least()),
-        read("dump", |me, _| me.dump()),
+        read("dump", |me, view| {
+            me.dump(&view.surroundings().environment.limits)
+        }),
     ],
     build: |a| {
         let (place, count) = (PacketNumber::arguments(a), a.or("COUNT", 0usize));
@@ -119,12 +121,10 @@ impl CheckNumberPacket {
         )
     }
 
-    fn dump(&self) -> Text {
-        let mut lines = String::new();
-        for (number, times) in self.times.iter().enumerate() {
-            let _ = writeln!(lines, "{number}: {times}");
-        }
-        Ok(lines)
+    fn dump(&self, limits: &Limits) -> Text {
+        let numbered = self.times.iter().enumerate();
+        let lines = numbered.map(|(number, times)| format!("{number}: {times}\n"));
+        Ok(listing(limits, lines))
     }
 }
 

@@ -19,8 +19,7 @@
 //! * `dump` (read): all delays, `PLACE: DELAY` a line. `dump_list` (read): without places.
 //! # Example
 //! `n :: NumberPacket(0) -> r :: RecordTimestamp(OFFSET 0) -> TimestampDiff(r, OFFSET 0) -> Discard;`
-use core::fmt::Write;
-
+use click_core::listing;
 use click_core::memory::{RESERVE, has_room};
 use click_core::text::shift_word;
 
@@ -68,8 +67,8 @@ pub static ELEMENT: Class = Class {
             text(me.delays.last().map_or(0, |d| d.delay))
         }),
         read("index", |me, _| text(me.delays.len() as i64 - 1)),
-        read("dump", |me, _| me.dump(true)),
-        read("dump_list", |me, _| me.dump(false)),
+        read("dump", |me, view| me.dump(view, true)),
+        read("dump_list", |me, view| me.dump(view, false)),
     ],
     build,
     ..Class::DEFAULT
@@ -233,15 +232,14 @@ impl TimestampDiff {
         self.percentile(view, wanted, &param)
     }
 
-    fn dump(&self, places: bool) -> Text {
-        let mut lines = String::new();
-        for (place, Delay { delay, .. }) in self.delays.iter().enumerate() {
-            let _ = match places {
-                true => writeln!(lines, "{place}: {delay}"),
-                false => writeln!(lines, "{delay}"),
-            };
-        }
-        Ok(lines)
+    fn dump(&self, view: &View<'_>, places: bool) -> Text {
+        let numbered = self.delays.iter().enumerate();
+        let lines = numbered.map(|(place, Delay { delay, .. })| match places {
+            true => format!("{place}: {delay}\n"),
+            false => format!("{delay}\n"),
+        });
+        let limits = &view.surroundings().environment.limits;
+        Ok(listing(limits, lines))
     }
 }
 
