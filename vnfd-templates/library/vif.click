@@ -16,13 +16,14 @@ elementclass FromVif {
 }
 
 // Packets that a router may forward: they came for this station alone, and
-// their addresses are possible (RFC 1812, sections 5.3.4 and 5.3.7). Output 0:
+// their addresses are possible (RFC 1812, sections 5.3.4 and 5.3.7). A redirect
+// concerns the hosts of one link only (RFC 1122, section 3.2.2.2). Output 0:
 // whole packets; output 1: fragments.
 elementclass Sound {
     input -> DropBroadcasts -> kind :: IPClassifier(
         src net 0.0.0.0/8 or src net 127.0.0.0/8 or src net 224.0.0.0/3
             or dst net 0.0.0.0/8 or dst net 127.0.0.0/8
-            or dst net 224.0.0.0/3,
+            or dst net 224.0.0.0/3 or icmp type redirect,
         ip frag, -);
     kind[0] -> martians :: Counter -> Discard;
     kind[1] -> [1]output;

@@ -16,6 +16,7 @@ import time
 import cosmos_client
 
 from clickos_lab import errors
+from clickos_lab import guardian
 from clickos_lab import paths
 from clickos_lab import processes
 from clickos_lab import shell
@@ -43,6 +44,7 @@ class Host:
         self.folder = pathlib.Path(stack.enter_context(
             tempfile.TemporaryDirectory()))
         self.folder.chmod(0o755)
+        self.guardian = guardian.Guardian(self.folder, stack)
         self._state, self._stack = state, stack
         self._write(first_uid)
         noxen = paths.REPO / 'cosmos/noxen/xenstored.sh'

@@ -230,6 +230,12 @@ def _wait_gone(processes, timeout_s):
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def clean_up_at_signals():
+    """Let each signal that ends this program do so by KeyboardInterrupt."""
+    for number in _ENDING:
+        signal.signal(number, signal.default_int_handler)
+
+
 @contextlib.contextmanager
 def undisturbed():
     """Ignore the signals that would end this process."""

@@ -29,6 +29,18 @@ impl<const MAX: usize> Events<MAX> {
         self.lost = true;
     }
 
+    /// True if an event of this path waits.
+    pub fn has(&self, path: &str) -> bool {
+        self.queue.iter().any(|event| event.path == path)
+    }
+
+    /// Drops the event of this path; true if one waited.
+    pub fn drop_of(&mut self, path: &str) -> bool {
+        let before = self.queue.len();
+        self.queue.retain(|event| event.path != path);
+        self.queue.len() < before
+    }
+
     /// True if there is nothing to take.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty() && !self.lost

@@ -199,6 +199,14 @@ impl<S: Store> Store for Handle<S> {
             _ => Ok(event),
         }
     }
+
+    fn has_event(&self, path: &str) -> bool {
+        self.mux.borrow().users[self.user].events.has(path)
+    }
+
+    fn drop_event(&mut self, path: &str) -> bool {
+        self.mux.borrow_mut().users[self.user].events.drop_of(path)
+    }
 }
 
 #[cfg(test)]
@@ -230,6 +238,12 @@ mod tests {
         }
         fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
             self.events.pop_front().transpose()
+        }
+        fn has_event(&self, _: &str) -> bool {
+            false
+        }
+        fn drop_event(&mut self, _: &str) -> bool {
+            false
         }
     }
 
@@ -284,6 +298,20 @@ mod tests {
             assert_eq!(user.poll_event(), Err(Error::EventsLost));
             assert_eq!(user.poll_event(), Ok(None));
         }
+    }
+
+    #[test]
+    fn a_user_drops_its_own_events_of_a_path_only() {
+        let (mut store, _) = echo(true);
+        store.events = vec![Ok(event("a")), Ok(event("b"))].into();
+        let mux = Mux::new(store);
+        let (mut a, mut b) = (Mux::handle(&mux, "a"), Mux::handle(&mux, "b"));
+        a.pump();
+        assert!(a.has_event("p") && !a.has_event("pp"));
+        assert!(!a.drop_event("pp") && a.drop_event("p") && !a.drop_event("p"));
+        assert!(!a.has_event("p"));
+        assert_eq!(a.poll_event(), Ok(None));
+        assert_eq!(b.poll_event(), Ok(Some(event("b"))));
     }
 
     #[test]

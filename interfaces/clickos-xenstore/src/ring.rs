@@ -125,6 +125,16 @@ impl<P: Page, N: Notify> RingClient<P, N> {
         }
     }
 
+    /// True if a watch event of this path waits.
+    pub fn has_event(&self, path: &str) -> bool {
+        self.events.has(path)
+    }
+
+    /// Drops the watch events of this path; true if one waited.
+    pub fn drop_event(&mut self, path: &str) -> bool {
+        self.events.drop_of(path)
+    }
+
     /// Sends a last message when no answer will be looked at any more: for a guest that is about
     /// to end.
     pub fn submit_last(&mut self, request: &Request) {

@@ -23,6 +23,10 @@ pub trait Store {
     /// # Errors
     /// `EventsLost` once after some were lost; otherwise what broke the connection.
     fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error>;
+    /// True if a watch event of this path waits.
+    fn has_event(&self, path: &str) -> bool;
+    /// Drops the watch event of this path; true if one waited.
+    fn drop_event(&mut self, path: &str) -> bool;
 }
 
 impl<P: Page, N: Notify> Store for RingClient<P, N> {
@@ -37,6 +41,12 @@ impl<P: Page, N: Notify> Store for RingClient<P, N> {
     }
     fn poll_event(&mut self) -> Result<Option<WatchEvent>, Error> {
         RingClient::poll_event(self)
+    }
+    fn has_event(&self, path: &str) -> bool {
+        RingClient::has_event(self, path)
+    }
+    fn drop_event(&mut self, path: &str) -> bool {
+        RingClient::drop_event(self, path)
     }
 }
 
@@ -87,6 +97,16 @@ impl<S: Store> Link<S> {
             Err(error) => Poll::Ready(Err(error)),
         })
         .await
+    }
+
+    /// True if an event of this path waits to be taken.
+    pub fn has_event(&self, path: &str) -> bool {
+        self.store.borrow().has_event(path)
+    }
+
+    /// Drops the event of this path, whose change the caller is going to read; true if one waited.
+    pub fn drop_event(&self, path: &str) -> bool {
+        self.store.borrow_mut().drop_event(path)
     }
 
     /// Watches a node and all below it; one event comes at once, if it was not watched before.

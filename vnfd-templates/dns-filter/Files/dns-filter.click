@@ -11,9 +11,12 @@ FromDevice(1) -> to_left :: Counter -> Queue(1024) -> ToDevice(0);
 
 FromDevice(0) -> to_right :: Counter -> type :: Payload;
 type[1] -> right_out;
-type[0] -> kind :: IPClassifier(dst port 53 and (tcp or udp), -);
-kind[1] -> right_out;
-kind[0] -> questions :: Counter
+// A name could be in a later fragment, which has no ports.
+type[0] -> kind :: IPClassifier(dst port 53 and (tcp or udp) and ip frag,
+                                dst port 53 and (tcp or udp), -);
+kind[0] -> in_fragments :: Counter -> Discard;
+kind[2] -> right_out;
+kind[1] -> questions :: Counter
     -> blocked :: StringMatcher("\<07>blocked\<07>invalid", NOCASE true)
     -> right_out;
 blocked[1] -> dropped :: Counter -> Discard;

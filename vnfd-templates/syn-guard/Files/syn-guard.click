@@ -28,14 +28,15 @@ right_out :: Queue(1024) -> ToDevice(1);
 FromDevice(1) -> to_left :: Counter -> Queue(1024) -> ToDevice(0);
 
 // The color tells the place of the IPv4 header, and so of the source address.
-kind :: IPClassifier(syn and not ack, -);
+// The flags of TCP could be in a second fragment (RFC 1858).
+kind :: IPClassifier(syn and not ack, tcp and ip frag, -);
 FromDevice(0) -> to_right :: Counter -> places :: HeaderPlaces;
 places[0] -> MarkIPHeader(14) -> kind;
 places[1] -> MarkIPHeader(18) -> Paint(1) -> kind;
 places[2] -> MarkIPHeader(22) -> Paint(2) -> kind;
 places[3] -> MarkIPHeader(26) -> Paint(3) -> kind;
 places[4] -> right_out;
-kind[1] -> right_out;
+kind[2] -> right_out;
 kind[0] -> attempts :: Counter -> color :: PaintSwitch;
 
 color[0] -> plain :: HashSwitch(26, 4);
@@ -51,6 +52,7 @@ deepest[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
 limit :: RatedSplitter(100, BURST_DURATION 1s) -> passed :: Counter
     -> right_out;
 dropped :: Counter -> Discard;
+kind[1] -> in_fragments :: Counter -> dropped;
 limit[1] -> limited :: Counter -> dropped;
 sources[0] -> limit;
 sources[1] -> dropped;

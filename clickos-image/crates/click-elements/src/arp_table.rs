@@ -7,6 +7,7 @@ use core::cell::RefCell;
 use click_core::class::Arg;
 use click_core::memory::Growth;
 use click_core::text::split_words;
+use click_core::{Limits, listing};
 use click_wire::ether;
 
 use crate::carried;
@@ -69,12 +70,13 @@ impl Bounds {
         if slim_factor == 0 {
             a.error("CAPACITY_SLIM_FACTOR", "0 is out of range, the least is 1");
         }
+        let limits = &a.environment().limits;
         Some(Self {
             timeout_ns: timeout?.ns,
-            packets: or_unlimited(packets?),
+            packets: or_unlimited(packets?).min(limits.waiting_packets()),
             slim_factor,
             packets_per_entry: or_unlimited(per_entry?),
-            entries: or_unlimited(entries?).min(a.environment().limits.table_entries),
+            entries: or_unlimited(entries?).min(limits.table_entries),
         })
     }
 }
@@ -288,7 +290,7 @@ impl Table {
         due
     }
 
-    fn text(&self, now: u64) -> String {
+    fn text(&self, limits: &Limits, now: u64) -> String {
         let line = |(live, _, ip): &(u64, i64, Ipv4Addr)| {
             let known = u8::from(self.known(*ip, now).is_some());
             let mac = EtherAddr(self.by_ip[ip].mac.unwrap_or(ether::BROADCAST));
@@ -299,7 +301,7 @@ impl Table {
                 age_us % 1_000_000
             )
         };
-        self.by_age.iter().map(line).collect()
+        listing(limits, self.by_age.iter().map(line))
     }
 
     /// Packets that were dropped while they waited, or because too many did.
@@ -311,7 +313,8 @@ impl Table {
 /// The handler `table`.
 pub const fn table<T: Part<Shared>>() -> Handler<T> {
     read("table", |me, view| {
-        Ok(me.part().borrow().text(view.now_ns()))
+        let limits = &view.surroundings().environment.limits;
+        Ok(me.part().borrow().text(limits, view.now_ns()))
     })
 }
 

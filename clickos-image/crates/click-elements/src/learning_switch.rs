@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Switches that learn from frames behind which port hosts are.
-use click_core::sort;
+use click_core::{Limits, listing, sort};
 use click_wire::ether;
 
 use crate::carried;
@@ -13,7 +13,9 @@ pub const CLASS: Class = Class {
     flow: "#/[^#]",
     args: &[keyword("TIMEOUT"), keyword("CAPACITY")],
     handlers: &[
-        read("table", |me: &mut LearningSwitch, _| Ok(me.table.text())),
+        read("table", |me: &mut LearningSwitch, view| {
+            Ok(me.table.text(&view.surroundings().environment.limits))
+        }),
         read_command(
             "state",
             |me, view| Ok(me.state_text(view)),
@@ -118,11 +120,11 @@ impl Table {
         self.sets.fill([Seen::default(); WAYS]);
     }
 
-    fn text(&self) -> String {
+    fn text(&self, limits: &Limits) -> String {
         let mut known = self.known();
         sort::by_key(&mut known, |s| s.mac);
         let line = |s: &Seen| format!("{} {}\n", EtherAddr(s.mac), s.port);
-        known.into_iter().map(line).collect()
+        listing(limits, known.into_iter().map(line))
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A tree of networks, by bytes of addresses, that knows more of those where much happens.
+use click_core::Listing;
 use click_core::memory::Growth;
 
 use crate::prelude::*;
@@ -80,8 +81,8 @@ impl Networks {
     }
 
     /// A line for each network that is not silent, and below it for those within.
-    pub fn look(&self, now_ns: u64) -> String {
-        look(&self.all, "", now_ns)
+    pub fn look(&self, text: &mut Listing, now_ns: u64) {
+        look(&self.all, "", now_ns, text);
     }
 
     /// Counts for the networks that an address is in; returns the rates of the smallest one known.
@@ -189,18 +190,19 @@ fn fold(level: &mut Level, milli: u64, now_ns: u64) -> usize {
     folded.sum()
 }
 
-fn look(level: &Level, name: &str, now_ns: u64) -> String {
-    let mut lines = String::new();
+fn look(level: &Level, name: &str, now_ns: u64, text: &mut Listing) {
     for network in level {
         let [sent, got] = network.rates_at(now_ns);
         if sent == 0 && got == 0 {
             continue;
         }
         let name = format!("{name}{}", network.byte);
-        lines += &format!("{name}\t{}\t{}\n", thousandths(sent), thousandths(got));
-        lines += &look(&network.parts, &format!("\t{name}."), now_ns);
+        let line = format!("{name}\t{}\t{}\n", thousandths(sent), thousandths(got));
+        if !text.add(line) {
+            return;
+        }
+        look(&network.parts, &format!("\t{name}."), now_ns, text);
     }
-    lines
 }
 
 #[cfg(test)]
@@ -224,7 +226,9 @@ mod tests {
         let mut networks = Networks::new(5_000, 6);
         (0..9).for_each(|last| flood(&mut networks, last, 20));
         assert_eq!(networks.known(), 6, "three networks and three hosts");
-        assert_eq!(networks.look(2_000_000_000).lines().count(), 6);
+        let mut text = Listing::new(&click_core::Limits::default());
+        networks.look(&mut text, 2_000_000_000);
+        assert_eq!(text.finish().lines().count(), 6);
         networks.fold(1_000, 2_000_000_000);
         assert_eq!(networks.known(), 6, "they are not silent");
         networks.limit(1, 2_000_000_000);

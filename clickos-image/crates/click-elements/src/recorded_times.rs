@@ -60,10 +60,12 @@ impl RecordedTimes {
             return false;
         }
         let wanted = (self.times.len() * 2).max(place + 1).min(self.most);
-        let more = (wanted - self.times.len()) * BYTES;
-        if !has_room(more.saturating_add(RESERVE)) {
+        // A list that grows is copied.
+        let bytes = wanted * BYTES;
+        if !has_room(bytes.saturating_add(RESERVE)) {
             return false;
         }
+        self.times.reserve_exact(wanted - self.times.len());
         self.times.resize(wanted, NONE);
         true
     }

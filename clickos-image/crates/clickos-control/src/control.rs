@@ -226,7 +226,7 @@ impl<S: Store> Control<S> {
     fn expect_no_echoes(&mut self) {
         self.handled
             .values_mut()
-            .for_each(|handled| handled.echoes = 0);
+            .for_each(|handled| handled.echo = false);
     }
 
     /// Writes a line to the console.

@@ -19,6 +19,8 @@ const DEFAULT_NAME: &str = "config";
 /// Bytes of a text that come out of the reserve.
 const SMALL: usize = 16 << 10;
 const GENERATION: &str = "generation";
+/// The nodes whose events lead to a look at the requested router.
+const REQUESTS: [&str; 2] = ["status", GENERATION];
 /// Pieces of a configuration that are read at once.
 const AT_ONCE: usize = 32;
 
@@ -32,8 +34,9 @@ pub(crate) struct Handled {
     state: String,
     /// Its last value of `error`.
     error: String,
-    /// Watch events to come of the guest's own writes to `state`.
-    pub(crate) echoes: u32,
+    /// The next watch event of `state` is that of the guest's own write. Two writes may cause one
+    /// event only.
+    pub(crate) echo: bool,
 }
 
 impl Handled {
@@ -90,14 +93,21 @@ enum Text {
 impl<S: Store> Control<S> {
     /// Looks at the requested router. `by_hand`: its `status` was written, which is what a person
     /// does; without that only a new generation counts.
-    pub(crate) async fn look_at_spec(&mut self, rid: u8, by_hand: bool) -> Result<(), Error> {
+    ///
+    /// The events of one request must lead to one answer. Any of them may be missing, because an
+    /// equal one of the request before still waited; so the rest is dropped before the nodes are
+    /// read, and what arrives while they are read leads to another look.
+    pub(crate) async fn look_at_spec(&mut self, rid: u8, mut by_hand: bool) -> Result<(), Error> {
         // A router's first spec, for which somebody waits who starts a guest, is read at once.
         let known = self.handled.contains_key(&rid);
         if known && !by_hand && !self.is_new(rid, self.generation(rid).await?) {
             return Ok(());
         }
-        for _ in 0..TRIES {
-            if let Some(spec) = self.read_spec(rid).await? {
+        for left in (0..TRIES).rev() {
+            by_hand |= self.drop_announced(rid);
+            if let Some(spec) = self.read_spec(rid).await?
+                && (left == 0 || !self.is_announced(rid))
+            {
                 self.next_round().await;
                 return match by_hand || self.is_new(rid, spec.generation) {
                     true => self.fulfil(rid, spec).await,
@@ -106,6 +116,17 @@ impl<S: Store> Control<S> {
             }
         }
         Ok(())
+    }
+
+    /// True if an event of a request for this router waits.
+    fn is_announced(&self, rid: u8) -> bool {
+        REQUESTS.map(|key| self.link.has_event(&node::of_router(rid, key))) != [false; 2]
+    }
+
+    /// Drops the events of requests for this router; true if its `status` was written.
+    fn drop_announced(&self, rid: u8) -> bool {
+        let [status, _] = REQUESTS.map(|key| self.link.drop_event(&node::of_router(rid, key)));
+        status
     }
 
     fn is_new(&self, rid: u8, generation: Option<u64>) -> bool {
@@ -297,7 +318,7 @@ impl<S: Store> Control<S> {
         let handled = self.handled.entry(rid).or_default();
         handled.state = state;
         handled.error = error.to_string();
-        handled.echoes += 1;
+        handled.echo = true;
         Ok(())
     }
 
@@ -323,8 +344,7 @@ impl<S: Store> Control<S> {
         let Some(handled) = self.handled.get_mut(&rid) else {
             return Ok(());
         };
-        if handled.echoes > 0 {
-            handled.echoes -= 1;
+        if core::mem::take(&mut handled.echo) {
             return Ok(());
         }
         let (path, state) = (node::of_router(rid, "state"), handled.state.clone());
@@ -333,7 +353,7 @@ impl<S: Store> Control<S> {
             return Ok(());
         }
         self.link.write(&path, state.as_bytes()).await?;
-        self.handled.entry(rid).or_default().echoes += 1;
+        self.handled.entry(rid).or_default().echo = true;
         Ok(())
     }
 

@@ -15,6 +15,11 @@ _DISGUISES = {
     'VLAN tag': lambda packet: scapy.Dot1Q(vlan=7) / packet,
     'two tags': lambda packet: scapy.Dot1AD(vlan=7) / scapy.Dot1Q(
         vlan=8) / packet,
+    'two service tags': lambda packet: scapy.Dot1AD(vlan=7) / scapy.Dot1AD(
+        vlan=8) / packet,
+    # a station removes all of them
+    'three priority tags': lambda packet: scapy.Dot1Q(vlan=0) / scapy.Dot1Q(
+        vlan=0) / scapy.Dot1Q(vlan=0) / packet,
     'SNAP': lambda packet: _SNAP.copy() / packet}
 _CLIENTS = 10
 
@@ -79,6 +84,31 @@ def limits(case, place):
         passed = place.right.found(lambda f: bytes(f)[:40] == frame[:40],
                                    since)
         case.assertLess(len(passed), 2 * most, name)
+
+
+def _first_fragments(place, packet, number):
+    """Send a packet in the smallest fragments; return the first at right."""
+    since = place.right.mark()
+    for part in scapy.fragment(packet, 8):
+        place.left.send(scapy.Ether(src=place.left.mac,
+                                    dst=places.RIGHT_MAC) / part)
+    _sentinel(place, number)
+    return place.right.found(
+        lambda f: (p := f.getlayer(scapy.IP)) and p.flags.MF and not p.frag
+        and p.summary(), since)
+
+
+@duty.duty('passes no question in fragments', 'RFC 1858', ('dns-filter',))
+def questions_in_fragments(case, place):
+    case.assertEqual([], _first_fragments(
+        place, _judged()['dns-filter'], 30))
+
+
+@duty.duty('passes no attempt in fragments', 'RFC 1858', ('syn-guard',))
+def attempts_in_fragments(case, place):
+    packet = scapy.IP(src='10.9.1.79', dst='10.9.1.60') / scapy.TCP(
+        sport=9, dport=80, flags='S')
+    case.assertEqual([], _first_fragments(place, packet, 31))
 
 
 @duty.duty('blocks names in any case', 'RFC 4343', ('dns-filter',))

@@ -121,6 +121,46 @@ def errors_from_outside(case, place):
                      (quoted.src, quoted[scapy.UDP].sport))
 
 
+def _quoting(sent, to, **icmp):
+    """Return an ICMP message of right about a packet as right got it."""
+    return scapy.IP(src=places.RIGHT_IP, dst=to) / scapy.ICMP(**icmp) \
+        / scapy.Raw(bytes(sent)[:48])
+
+
+@duty.duty('an error reaches the sender of what it quotes only',
+           'RFC 5508, REQ-3', ('stateful-firewall',))
+def errors_to_others(case, place):
+    since = place.right.mark()
+    place.send(place.packet(b'quoted', sport=5144))
+    sent = place.right.expect(place.passed(b'quoted'), 'packet', since)
+    since = place.left.mark()
+    for to in (places.OTHER_IP, places.LEFT_IP):
+        place.right.send_ip(_quoting(sent, to, type=3, code=3),
+                            place.right_mac)
+
+    def error(to):
+        return lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 3 \
+            and f[scapy.IP].dst == to
+    place.left.expect(error(places.LEFT_IP), 'error', since)
+    case.assertEqual([], place.left.found(error(places.OTHER_IP), since))
+
+
+@duty.duty('forwards no redirect', 'RFC 1122, 3.2.2.2',
+           ('cgn', 'firewall', 'nat', 'router', 'stateful-firewall'))
+def no_redirects(case, place):
+    since = place.right.mark()
+    place.send(place.packet(b'redirected', sport=5145))
+    sent = place.right.expect(place.passed(b'redirected'), 'packet', since)
+    since = place.left.mark()
+    for kind in (5, 3):
+        place.right.send_ip(_quoting(sent, sent.src, type=kind, code=1),
+                            place.right_mac)
+    place.left.expect(lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 3,
+                      'error', since)
+    case.assertEqual([], place.left.found(
+        lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 5, since))
+
+
 @duty.duty('errors from inside reach the outside', 'RFC 5508, REQ-5',
            duty.TRANSLATORS)
 def errors_from_inside(case, place):

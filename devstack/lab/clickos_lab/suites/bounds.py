@@ -24,6 +24,7 @@ from clickos_lab.checks import promises
 from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab import prepare
+from clickos_lab import processes
 from clickos_lab import rust
 
 #: Commands that begin so take minutes, with everything built.
@@ -48,6 +49,7 @@ class Done:
 
 def main(arguments):
     """Break the bounds in turn; 0 when each test noticed it."""
+    processes.clean_up_at_signals()
     try:
         rows = _chosen(*_parse(arguments))
         state = paths.State()

@@ -16,6 +16,7 @@ from clickos_lab.duties import place
 from clickos_lab.duties import rows
 from clickos_lab import paths
 from clickos_lab import prepare
+from clickos_lab import processes
 from clickos_lab.suites import unittests
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import process_bench
@@ -69,16 +70,18 @@ def _table(names, failed, is_guest):
 
 
 def main(arguments):
+    processes.clean_up_at_signals()
     state = paths.State()
     state.create()
     apt.ensure(state, apt.VNF_PACKAGES)
     names = [a for a in arguments if a != _GUEST] or csar.names()
     with contextlib.ExitStack() as undo:
         host = _host(state, undo) if _GUEST in arguments else None
-        cases = unittest.TestSuite(
-            unittest.defaultTestLoader.loadTestsFromTestCase(
-                _case(name, host)) for name in names)
-        status, result = unittests.run(cases)
+        cases = [_case(name, host) for name in names]
+        for case in cases:      # unittest leaves them out at a signal
+            undo.callback(case.doClassCleanups)
+        status, result = unittests.run(unittest.TestSuite(
+            map(unittest.defaultTestLoader.loadTestsFromTestCase, cases)))
     failed = {_row(test) for test, _ in (*result.failures, *result.errors)}
     print(_table(names, failed, _GUEST in arguments), flush=True)
     return status

@@ -8,10 +8,12 @@ import sys
 from clickos_lab import debs
 from clickos_lab import paths
 from clickos_lab import prepare
+from clickos_lab import processes
 
 
 def main():
     """Return the exit status of the tests."""
+    processes.clean_up_at_signals()
     state = paths.State()
     prepare.everything(state)
     prepare.packages(state)

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 from clickos_lab import apt
 from clickos_lab import paths
+from clickos_lab import processes
 from clickos_lab.suites import unittests
 from clickos_lab.vnf import bench
 from clickos_lab.vnf import csar
@@ -45,6 +46,7 @@ class Vnfs(unittest.TestCase):
 
 
 def main(names):
+    processes.clean_up_at_signals()
     state = paths.State()
     state.create()
     apt.ensure(state, apt.VNF_PACKAGES)

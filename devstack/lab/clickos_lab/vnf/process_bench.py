@@ -26,10 +26,10 @@ class Host:
     """
 
     def __init__(self, state, undo, links=2):
-        host = bare_host.Host(state, 'duties',
-                              1_000_000_000 + os.getpid() * 100, undo,
-                              guests=2)
-        self.client = host.client
+        self._host = bare_host.Host(
+            state, 'duties', 1_000_000_000 + os.getpid() * 100, undo,
+            guests=2)
+        self.client = self._host.client
         self._engine = self.client.host()['engine_sha256']
         self.taps = [self._uplink(undo, number)
                      for number in range(1, links + 1)]
@@ -39,12 +39,13 @@ class Host:
         outer, inner = (f'{end}{os.getpid()}-{number}' for end in 'oi')
         bench.ip('link', 'add', outer, 'type', 'veth', 'peer', 'name', inner)
         undo.callback(bench.ip, 'link', 'delete', outer)
+        self._host.guardian.link(outer)
         bench.ip('link', 'set', outer, 'mtu', _LINK_MTU)
         bench.ip('link', 'set', outer, 'addrgenmode', 'none')
         bench.ip('link', 'set', outer, 'up')
         self.client.uplink_set(_SWITCH, number, {'ifname': outer})
         return inner
 
-    def image(self, _profile):
+    def image(self, _config, _profile):
         """Return the sum of the engine, which has all elements."""
         return self._engine

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manuals of VNFs claim what the suite ``duties`` tests, and nothing else."""
 
+import inspect
 import unittest
 
 from clickos_lab.duties import duty
 from clickos_lab.duties import readme
 from clickos_lab.duties import rows
 from clickos_lab.vnf import csar
+from clickos_lab.vnf import process_bench
+from clickos_lab.vnf import xen_bench
 
 
 class DutiesTest(unittest.TestCase):
@@ -32,6 +35,10 @@ class DutiesTest(unittest.TestCase):
             self.assertLessEqual(set(row.vnfs), known, row.name)
             for name in known:
                 self.assertEqual(name in row.vnfs, row.reason(name) is None)
+
+    def test_both_kinds_of_hosts_give_a_guest_its_image(self):
+        for host in (process_bench.Host, xen_bench.Host):
+            inspect.signature(host.image).bind(None, 'config', 'profile')
 
     def test_no_duty_is_there_twice(self):
         names = [row.name for row in rows.DUTIES]

@@ -275,6 +275,9 @@ impl Default for Environment {
     }
 }
 
+/// One of so many parts of all packets may wait in one element.
+const WAITING_PART: usize = 16;
+
 /// Limits of a configuration. Exceeding one is a `ConfigError` that names the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -304,6 +307,14 @@ pub struct Limits {
     pub console_lines_per_s: u32,
     /// Bytes of memory that an installation leaves free; 0 does not look for them.
     pub reserve_bytes: usize,
+}
+
+impl Limits {
+    /// The most packets that one element may let wait for the answer of another station. A station
+    /// that never answers must not take the buffers of all others.
+    pub fn waiting_packets(&self) -> usize {
+        (self.packet_buffers / WAITING_PART).max(1)
+    }
 }
 
 impl Default for Limits {

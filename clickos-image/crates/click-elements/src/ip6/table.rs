@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routes of IPv6: longest prefix match, and what handlers say of them.
-use core::fmt::Write as _;
-
-use click_core::Surroundings;
 use click_core::text::{shift_word, split_words};
+use click_core::{Limits, Surroundings, listing};
 
 use super::{Address, Prefix6, mask};
 use crate::prelude::*;
@@ -132,13 +130,12 @@ impl Table {
     }
 
     /// A line a route.
-    pub fn show(&self) -> String {
-        let mut lines = String::new();
-        for (prefix, hop) in &self.routes {
+    pub fn show(&self, limits: &Limits) -> String {
+        let lines = self.routes.iter().map(|(prefix, hop)| {
             let gateway = hop.gateway.map_or("::".into(), |g| g.to_string());
-            let _ = writeln!(lines, "{prefix}\t{gateway}\t{}", hop.port);
-        }
-        lines
+            format!("{prefix}\t{gateway}\t{}\n", hop.port)
+        });
+        listing(limits, lines)
     }
 }
 

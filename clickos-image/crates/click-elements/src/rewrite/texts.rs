@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How flows and inputs of rewriters read.
-use core::fmt::Write as _;
+use click_core::Listing;
 
 use super::kind::Kind;
 use super::rewriter::Rewriter;
@@ -39,43 +39,28 @@ fn shift_text(table: &FlowTable, slot: u32, reply: bool) -> String {
 impl Rewriter {
     /// All flows of a protocol, or of all, a line for each direction; not more than a handler may return.
     pub(super) fn table_text(&self, view: &View<'_>, protocol: Option<u8>) -> String {
-        let most = view.surroundings().environment.limits.handler_bytes;
         let table = self.flows.borrow();
-        let mut text = String::new();
+        let mut text = Listing::new(&view.surroundings().environment.limits);
         for (slot, flow) in table.iter().filter(|(_, flow)| self.owns(flow.owner)) {
             if protocol.is_some_and(|wanted| wanted != flow.protocol) {
                 continue;
             }
-            for reply in [false, true] {
-                self.line(&mut text, &table, slot, flow, reply, view.now_ns());
-            }
-            if text.len() + 256 > most {
-                text.push_str("...\n");
+            let mut line = |reply| text.add(self.line(&table, slot, flow, reply, view.now_ns()));
+            if !(line(false) && line(true)) {
                 break;
             }
         }
-        text
+        text.finish()
     }
 
-    fn line(
-        &self,
-        text: &mut String,
-        table: &FlowTable,
-        slot: u32,
-        flow: &Flow,
-        reply: bool,
-        now_ns: u64,
-    ) {
+    fn line(&self, table: &FlowTable, slot: u32, flow: &Flow, reply: bool, now_ns: u64) -> String {
         let ids = flow_text(self.kind, flow, reply);
         let seq = shift_text(table, slot, reply);
         let (forward, back) = if reply { ("", "*") } else { ("*", "") };
         let [there, home] = flow.outputs;
         let input = flow.owner - self.first_owner;
         let left_s = (table.end_ns(slot).saturating_sub(now_ns) + 500_000_000) / 1_000_000_000;
-        let _ = writeln!(
-            text,
-            "{ids}{seq} [{forward}{there} {back}{home}] i{input} exp{left_s}"
-        );
+        format!("{ids}{seq} [{forward}{there} {back}{home}] i{input} exp{left_s}\n")
     }
 
     /// The specification of an input and the number of its flows.

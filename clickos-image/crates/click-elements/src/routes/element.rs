@@ -8,7 +8,7 @@ use super::route::{Hop, Network, Partial};
 use super::table::{Command, Table, parse_lines};
 use crate::outputs::Outputs;
 use crate::prelude::*;
-use click_core::sort;
+use click_core::{Limits, listing, sort};
 
 /// A class that looks up routes, but for its name.
 pub const CLASS: Class = Class {
@@ -28,7 +28,9 @@ pub const CLASS: Class = Class {
 };
 
 /// The handler `table`.
-pub const TABLE: Handler<LookUp> = read("table", |me, _| Ok(me.table()));
+pub const TABLE: Handler<LookUp> = read("table", |me, view| {
+    Ok(me.table(&view.surroundings().environment.limits))
+});
 /// The handler `lookup`.
 pub const LOOKUP: Handler<LookUp> = read("lookup", |me, view| me.routes.answer(view, view.param()));
 /// The handler `ctrl`.
@@ -147,9 +149,9 @@ fn complain(left: &mut u32, ctx: &mut Context<'_>, batch: &Batch, ways: &[usize]
 }
 
 impl LookUp {
-    fn table(&self) -> String {
+    fn table(&self, limits: &Limits) -> String {
         let lines = self.routes.in_order().into_iter();
-        lines.map(|route| route.columns() + "\n").collect()
+        listing(limits, lines.map(|route| route.columns() + "\n"))
     }
 
     /// The commands after which there are the routes of the configuration, and these.

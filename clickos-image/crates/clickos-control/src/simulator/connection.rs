@@ -72,6 +72,21 @@ impl Store for Connection {
         }
         Ok(state.events.entry(self.domid).or_default().pop_front())
     }
+
+    fn has_event(&self, path: &str) -> bool {
+        let state = self.store.state.borrow();
+        let queue = state.events.get(&self.domid);
+        let waits = queue.is_some_and(|queue| queue.iter().any(|event| event.path == path));
+        waits && !state.faults.holds_events
+    }
+
+    fn drop_event(&mut self, path: &str) -> bool {
+        let waits = self.has_event(path);
+        if waits {
+            self.store.drop_event(path);
+        }
+        waits
+    }
 }
 
 fn broken() -> Error {

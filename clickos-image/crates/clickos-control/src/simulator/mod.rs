@@ -167,6 +167,13 @@ impl Simulator {
         state.faults.lose_events = true;
     }
 
+    /// Drops the events of a path that domains have not taken, as if they met an equal one.
+    pub fn drop_event(&self, path: &str) {
+        let mut state = self.state.borrow_mut();
+        let queues = state.events.values_mut();
+        queues.for_each(|queue| queue.retain(|event| event.path != path));
+    }
+
     /// Keeps events from domains, or lets them come.
     pub fn hold_events(&self, holds: bool) {
         self.state.borrow_mut().faults.holds_events = holds;

@@ -335,3 +335,54 @@ fn a_state_that_a_person_removes_comes_back() {
     assert_eq!(bed.text("0/state").as_deref(), Some("Running 1"));
     assert!(bed.store.requests() - before < 10);
 }
+
+/// Runs the guest until it has written the state of a request, and not a step further.
+fn step_to_answer(bed: &mut Bed, generation: u64) {
+    let answered = format!(" {generation}");
+    for _ in 0..1000 {
+        if bed
+            .text("0/state")
+            .is_some_and(|state| state.ends_with(&answered))
+        {
+            return;
+        }
+        bed.step(1);
+    }
+    panic!("request {generation}: no answer");
+}
+
+/// A request arrives while the events of the one before it still wait: the guest finds it by such
+/// an event, and its own events come later, when the toolstack has taken the pieces away.
+#[test]
+fn a_request_among_the_events_of_the_last_one_is_answered_once() {
+    let good = "a :: Cell(1);";
+    for (second, word) in [("a :: Nonesuch;", "Error"), (good, "Running")] {
+        let mut bed = Bed::new();
+        let first = bed.request_router(0, good.as_bytes(), "Running");
+        step_to_answer(&mut bed, first);
+        let second = bed.request_router(0, second.as_bytes(), "Running");
+        step_to_answer(&mut bed, second);
+        let answer = (bed.text("0/state"), bed.text("0/error"));
+        assert_eq!(answer.0, Some(format!("{word} {second}")));
+        let writes = bed.store.writes().len();
+        bed.store.remove(&bed.node("0/config"));
+        bed.run();
+        assert_eq!((bed.text("0/state"), bed.text("0/error")), answer);
+        let late = bed.store.writes().split_off(writes);
+        assert!(!late.iter().any(|path| path.ends_with("state")), "{late:?}");
+    }
+}
+
+/// Two answers in a row can reach the guest as one event of its own `state`.
+#[test]
+fn a_state_that_a_person_removes_comes_back_after_two_quick_answers() {
+    let mut bed = Bed::new();
+    let first = bed.request_router(0, b"a :: Cell(1);", "Running");
+    step_to_answer(&mut bed, first);
+    bed.store.drop_event("data/clickos/0/state");
+    let second = bed.request_router(0, b"a :: Cell(2);", "Running");
+    bed.run();
+    assert_eq!(bed.text("0/state"), Some(format!("Running {second}")));
+    bed.remove("0/state");
+    assert_eq!(bed.text("0/state"), Some(format!("Running {second}")));
+}

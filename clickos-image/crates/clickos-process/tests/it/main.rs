@@ -5,5 +5,6 @@ mod common;
 mod guest;
 mod hostile;
 mod instructions;
+mod pressure;
 mod store;
 mod versions;

@@ -5,7 +5,7 @@
 //! `ARPQuerier(IP, ETH [, CAPACITY, ENTRY_CAPACITY, ENTRY_PACKET_CAPACITY, CAPACITY_SLIM_FACTOR, TIMEOUT, TABLE,
 //! POLL_TIMEOUT, BROADCAST, BROADCAST_POLL, ANNOUNCE])` or `ARPQuerier(NAME, ...)` with a name that stands for both. IP and ETH are
 //! this host's; `IP/PREFIX` also gives the broadcast address, as BROADCAST does. At most CAPACITY packets (default 2048)
-//! wait; when there are more, one in CAPACITY_SLIM_FACTOR (default 2), the oldest entries' first, is dropped.
+//! wait, and at most a sixteenth of the router's packets; when there are more, one in CAPACITY_SLIM_FACTOR (default 2), the oldest entries' first, is dropped.
 //! ENTRY_PACKET_CAPACITY may wait for one address (default 0: no limit of its own). There are ENTRY_CAPACITY entries
 //! (default 0: the router's limit of table entries), good for TIMEOUT (default 5 min, 0: forever). TABLE names an
 //! `ARPTable` that is used instead, with its limits. A known address is asked for again after POLL_TIMEOUT (default 1 min,

@@ -13,9 +13,8 @@
 //! * `config` (read, write): all entries, as in the arguments.
 //! # Example
 //! `c :: Classifier(12/0806 20/0001, -); c -> ARPResponder(10.0.0.1 vif0) -> ToDevice(0);`
-use click_core::Surroundings;
-use click_core::sort;
 use click_core::text::{split_args, split_words};
+use click_core::{Limits, Surroundings, listing, sort};
 use click_wire::{arp, ether};
 
 use crate::prelude::*;
@@ -26,7 +25,9 @@ pub static ELEMENT: Class = Class {
     processing: "a/ah",
     args: &[rest("PREFIX")],
     handlers: &[
-        read("table", |me: &mut ARPResponder, _| Ok(me.table.text())),
+        read("table", |me: &mut ARPResponder, view| {
+            Ok(me.table.text(&view.surroundings().environment.limits))
+        }),
         read("lookup", |me, view| {
             let address = view.parse::<Ipv4Addr>(view.param().trim())?;
             let mac = me.lookup(address);
@@ -118,9 +119,9 @@ impl Table {
         Ok(Self { entries, repeated })
     }
 
-    fn text(&self) -> String {
+    fn text(&self, limits: &Limits) -> String {
         let line = |e: &Entry| format!("{} {}\n", show(e.prefix), e.mac);
-        self.entries.iter().map(line).collect()
+        listing(limits, self.entries.iter().map(line))
     }
 }
 

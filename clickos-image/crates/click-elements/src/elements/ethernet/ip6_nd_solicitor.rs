@@ -7,17 +7,19 @@
 //! # Ports
 //! 2/1-2, push. Input 0 takes IPv6 packets with their destination annotation set, input 1
 //! frames with neighbor advertisements and solicitations. A solicitation says its sender's addresses (RFC 4861, section 7.2.3). Output 0 sends frames; questions go to output 1 if it is
-//! connected. One packet waits for an address that is not known; the next one takes its place and
-//! asks again. The element solicits a known address again after a minute and forgets it after two.
-//! At most as many addresses as the router's limit of table entries are known.
+//! connected. One packet waits for an address that is not known; the next one takes its place, and
+//! asks again after a second. At most a sixteenth of the router's packets wait. The element solicits
+//! a known address again after a minute and forgets it after two. The table has at most the router's
+//! limit of table entries; the oldest address without an answer makes room.
 //! # Handlers
 //! * `table` (read): address, whether known, Ethernet address. `stats` (read): packets dropped, questions sent.
 //! # Example
 //! `c :: Classifier(12/86dd 54/88, -); c -> [1] n :: IP6NDSolicitor(2001:db8::1, vif0) -> ToDevice(0); ip6 -> n;`
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use core::net::Ipv6Addr;
 
 use click_core::memory::Growth;
+use click_core::{Limits, listing};
 use click_wire::ether;
 
 use crate::announcements::Schedule;
@@ -32,7 +34,9 @@ pub static ELEMENT: Class = Class {
     flow: "xy/x",
     args: &[mandatory("IP"), mandatory("ETH"), keyword("ANNOUNCE")],
     handlers: &[
-        read("table", |me: &mut IP6NDSolicitor, _| Ok(me.table_text())),
+        read("table", |me: &mut IP6NDSolicitor, view| {
+            Ok(me.table_text(&view.surroundings().environment.limits))
+        }),
         read("stats", |me, _| {
             text(format!(
                 "{} packets killed\n{} ND Solicitation Message sent\n",
@@ -48,8 +52,11 @@ pub static ELEMENT: Class = Class {
             announced: (announces && !ip?.0.is_unspecified()).then(Schedule::default),
             mac: mac?.0,
             limit: a.environment().limits.table_entries,
+            most_waiting: a.environment().limits.waiting_packets(),
             growth: Growth::default(),
             table: BTreeMap::new(),
+            asked: VecDeque::new(),
+            waiting: 0,
             drops: 0,
             queries: 0,
         }))
@@ -59,6 +66,8 @@ pub static ELEMENT: Class = Class {
 
 const MINUTE_NS: u64 = 60_000_000_000;
 const EXPIRY_NS: u64 = 15_000_000_000;
+/// Least time between two questions for an address that is not known (RFC 4861, section 10).
+const QUERY_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// The state of an address.
 #[derive(Default)]
@@ -68,6 +77,8 @@ struct Entry {
     live_ns: u64,
     /// True if the element solicited it again since.
     polled: bool,
+    /// When it was last asked for while it was not known.
+    queried_ns: Option<u64>,
     waiting: Option<Packet>,
 }
 
@@ -76,8 +87,13 @@ struct IP6NDSolicitor {
     announced: Option<Schedule>,
     mac: [u8; 6],
     limit: usize,
+    most_waiting: usize,
     growth: Growth,
     table: BTreeMap<Address, Entry>,
+    /// Addresses in the order in which they were first asked for; some are known by now.
+    asked: VecDeque<Address>,
+    /// Packets that wait.
+    waiting: usize,
     drops: u64,
     queries: u64,
 }
@@ -147,11 +163,13 @@ impl IP6NDSolicitor {
             self.drops += 1;
             return;
         }
+        if !self.table.contains_key(&target) {
+            self.asked.push_back(target);
+        }
         let entry = self.table.entry(target).or_default();
         let Some(mac) = entry.mac else {
             entry.live_ns = now;
-            self.drops += u64::from(entry.waiting.replace(packet).is_some());
-            return self.query(ctx, target);
+            return self.wait(ctx, target, packet);
         };
         let old = now.saturating_sub(entry.live_ns) > MINUTE_NS;
         if old && !core::mem::replace(&mut entry.polled, true) {
@@ -160,9 +178,51 @@ impl IP6NDSolicitor {
         self.send(ctx, packet, mac);
     }
 
+    /// Lets a packet wait for an address that is not known, and asks for it if it is time.
+    fn wait(&mut self, ctx: &mut Context<'_>, target: Address, packet: Packet) {
+        let now = ctx.now_ns();
+        let Some(entry) = self.table.get_mut(&target) else {
+            return;
+        };
+        let earlier = entry.waiting.take().is_some();
+        self.waiting -= usize::from(earlier);
+        let waits = self.waiting < self.most_waiting;
+        if waits {
+            entry.waiting = Some(packet);
+            self.waiting += 1;
+        }
+        self.drops += u64::from(earlier) + u64::from(!waits);
+        let queried = entry.queried_ns;
+        if queried.is_none_or(|at| now.saturating_sub(at) >= QUERY_INTERVAL_NS) {
+            entry.queried_ns = Some(now);
+            self.query(ctx, target);
+        }
+    }
+
+    /// True if there is an entry for this address, or room for one. In a full table the oldest
+    /// address without an answer makes room (RFC 6583).
     fn has_room(&mut self, target: Address) -> bool {
-        let is_known = self.table.contains_key(&target);
-        is_known || (self.table.len() < self.limit && self.growth.takes_entry())
+        if self.table.contains_key(&target) {
+            return true;
+        }
+        if self.table.len() < self.limit && self.growth.takes_entry() {
+            return true;
+        }
+        while let Some(oldest) = self.asked.pop_front() {
+            let entry = self.table.get(&oldest);
+            if entry.is_some_and(|entry| entry.mac.is_none()) {
+                self.remove(oldest);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn remove(&mut self, address: Address) {
+        let entry = self.table.remove(&address);
+        let waited = entry.is_some_and(|entry| entry.waiting.is_some());
+        self.waiting -= usize::from(waited);
+        self.drops += u64::from(waited);
     }
 
     fn heard(&mut self, ctx: &mut Context<'_>, frame: &[u8]) {
@@ -195,6 +255,7 @@ impl IP6NDSolicitor {
         let entry = self.table.entry(ip).or_default();
         (entry.mac, entry.live_ns, entry.polled) = (Some(mac), ctx.now_ns(), false);
         if let Some(packet) = entry.waiting.take() {
+            self.waiting -= 1;
             self.send(ctx, packet, mac);
         }
     }
@@ -205,12 +266,12 @@ fn is_host(address: Address) -> bool {
 }
 
 impl IP6NDSolicitor {
-    fn table_text(&self) -> String {
+    fn table_text(&self, limits: &Limits) -> String {
         let line = |(ip, entry): (&Address, &Entry)| {
             let mac = EtherAddr(entry.mac.unwrap_or_default());
             format!("{ip} {} {mac}\n", u8::from(entry.mac.is_some()))
         };
-        self.table.iter().map(line).collect()
+        listing(limits, self.table.iter().map(line))
     }
 }
 
@@ -236,10 +297,14 @@ impl Element for IP6NDSolicitor {
         let mut drops = 0;
         self.table.retain(|_, entry| {
             let good = now.saturating_sub(entry.live_ns) <= 2 * MINUTE_NS;
-            drops += u64::from(!good && entry.waiting.is_some());
+            drops += usize::from(!good && entry.waiting.is_some());
             good
         });
-        self.drops += drops;
+        self.waiting -= drops;
+        self.drops += drops as u64;
+        let table = &self.table;
+        self.asked
+            .retain(|address| table.get(address).is_some_and(|entry| entry.mac.is_none()));
         let expiry = now.saturating_add(EXPIRY_NS);
         let due = self.announce(ctx).unwrap_or(expiry);
         ctx.set_timer(due.min(expiry).max(now));
@@ -252,6 +317,8 @@ impl Element for IP6NDSolicitor {
         };
         if (old.ip, old.mac) == (self.ip, self.mac) {
             self.table = core::mem::take(&mut old.table);
+            self.asked = core::mem::take(&mut old.asked);
+            self.waiting = core::mem::take(&mut old.waiting);
             (self.drops, self.queries) = (old.drops, old.queries);
             if self.announced.is_some() && old.announced.is_some() {
                 self.announced = old.announced;

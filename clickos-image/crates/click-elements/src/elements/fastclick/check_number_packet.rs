@@ -12,7 +12,7 @@
 //! * `dump` (read): all numbers, `NUMBER: TIMES` a line.
 //! # Example
 //! `FromDevice(0) -> n :: CheckNumberPacket(42, 1000) -> Discard; DriverManager(wait 9s, print n.min, stop);`
-use core::fmt::Write;
+use click_core::{Limits, listing};
 
 use crate::packet_number::PacketNumber;
 use crate::prelude::*;
@@ -26,27 +26,20 @@ pub static ELEMENT: Class = Class {
         read_write(
             "count",
             |me: &mut CheckNumberPacket, _| text(me.times.len()),
-            |me, view, value| {
-                let count = view.parse(value)?;
-                let limits = view.surroundings().environment.limits;
-                check(count, limits.flows).map_err(HandlerError::rejected)?;
-                on_write(me, move |me, _| me.times.resize(count, 0))
-            },
+            CheckNumberPacket::set_count,
         ),
         read("max", |me, _| me.most()),
         read("min", |me, _| me.least()),
-        read("dump", |me, _| me.dump()),
+        read("dump", |me, view| {
+            me.dump(&view.surroundings().environment.limits)
+        }),
     ],
     build: |a| {
         let (place, count) = (PacketNumber::arguments(a), a.or("COUNT", 0usize));
-        let count = count?;
-        if let Err(message) = check(count, a.environment().limits.flows) {
-            a.error("COUNT", message);
-            return None;
-        }
+        let times = zeros(count?, a.environment().limits.flows);
         Some(Box::new(CheckNumberPacket {
+            times: times.map_err(|e| a.error("COUNT", e)).ok()?,
             place: place?,
-            times: vec![0; count],
             complained: false,
         }))
     },
@@ -56,14 +49,23 @@ pub static ELEMENT: Class = Class {
 /// Bytes of a count.
 const BYTES: usize = 4;
 
-fn check(count: usize, most: usize) -> Result<(), String> {
+/// Counts of `count` numbers. Writes to several elements are checked before the first is made, so
+/// each takes its memory when it is checked.
+fn zeros(count: usize, most: usize) -> Result<Vec<u32>, String> {
     if count > most {
         return Err(format!("{count} is out of range, the most is {most}"));
     }
     if !click_core::memory::has_room(count * BYTES + click_core::memory::RESERVE) {
         return Err(format!("{count}: no memory is left"));
     }
-    Ok(())
+    Ok(vec![0; count])
+}
+
+/// Copies the counts that both have.
+fn copy(old: &[u32], new: &mut [u32]) {
+    new.iter_mut()
+        .zip(old)
+        .for_each(|(times, old)| *times = *old);
 }
 
 struct CheckNumberPacket {
@@ -74,6 +76,16 @@ struct CheckNumberPacket {
 }
 
 impl CheckNumberPacket {
+    fn set_count(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let limits = view.surroundings().environment.limits;
+        let times = zeros(view.parse(value)?, limits.flows);
+        let mut times = times.map_err(HandlerError::rejected)?;
+        Ok(Change::of(move |me: &mut Self, _| {
+            copy(&me.times, &mut times);
+            me.times = times;
+        }))
+    }
+
     fn counts(&mut self, packet: &Packet) -> bool {
         let number = self.place.of(packet).map(usize::try_from);
         let Some(Ok(number)) = number else {
@@ -109,12 +121,10 @@ impl CheckNumberPacket {
         )
     }
 
-    fn dump(&self) -> Text {
-        let mut lines = String::new();
-        for (number, times) in self.times.iter().enumerate() {
-            let _ = writeln!(lines, "{number}: {times}");
-        }
-        Ok(lines)
+    fn dump(&self, limits: &Limits) -> Text {
+        let numbered = self.times.iter().enumerate();
+        let lines = numbered.map(|(number, times)| format!("{number}: {times}\n"));
+        Ok(listing(limits, lines))
     }
 }
 
@@ -143,8 +153,7 @@ impl Element for CheckNumberPacket {
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
-            let kept = self.times.iter_mut().zip(&old.times);
-            kept.for_each(|(times, old)| *times = *old);
+            copy(&old.times, &mut self.times);
         }
     }
 }

@@ -19,9 +19,8 @@
 //! * `dump` (read): all delays, `PLACE: DELAY` a line. `dump_list` (read): without places.
 //! # Example
 //! `n :: NumberPacket(0) -> r :: RecordTimestamp(OFFSET 0) -> TimestampDiff(r, OFFSET 0) -> Discard;`
-use core::fmt::Write;
-
-use click_core::memory::Growth;
+use click_core::listing;
+use click_core::memory::{RESERVE, has_room};
 use click_core::text::shift_word;
 
 use crate::packet_number::PacketNumber;
@@ -68,8 +67,8 @@ pub static ELEMENT: Class = Class {
             text(me.delays.last().map_or(0, |d| d.delay))
         }),
         read("index", |me, _| text(me.delays.len() as i64 - 1)),
-        read("dump", |me, _| me.dump(true)),
-        read("dump_list", |me, _| me.dump(false)),
+        read("dump", |me, view| me.dump(view, true)),
+        read("dump_list", |me, view| me.dump(view, false)),
     ],
     build,
     ..Class::DEFAULT
@@ -97,9 +96,11 @@ fn build(a: &mut Args<'_>) -> Built {
         class_at: usize::try_from(class_at?).ok(),
         class_mask: class_mask?,
         delays: Vec::new(),
-        growth: Growth::default(),
     }))
 }
+
+/// Delays that the first one makes room for.
+const FIRST_DELAYS: usize = 64;
 
 #[derive(Clone, Copy)]
 struct Delay {
@@ -120,7 +121,6 @@ struct TimestampDiff {
     class_at: Option<usize>,
     class_mask: u8,
     delays: Vec<Delay>,
-    growth: Growth,
 }
 
 /// The fault of a packet.
@@ -149,7 +149,7 @@ impl TimestampDiff {
     }
 
     fn keep(&mut self, packet: &Packet, ns: u64) {
-        if self.delays.len() >= self.most || !self.growth.takes_entry() {
+        if self.delays.len() >= self.most || !self.grow() {
             return;
         }
         let byte = self.class_at.and_then(|at| packet.data().get(at));
@@ -157,6 +157,21 @@ impl TimestampDiff {
             delay: u32::try_from(ns / self.unit_ns).unwrap_or(u32::MAX),
             class: byte.map_or(0, |byte| byte & self.class_mask),
         });
+    }
+
+    /// True if there is room for one more delay. A list that grows is copied.
+    fn grow(&mut self) -> bool {
+        let length = self.delays.len();
+        if length < self.delays.capacity() {
+            return true;
+        }
+        let more = length.max(FIRST_DELAYS).min(self.most - length);
+        let bytes = (length + more) * size_of::<Delay>();
+        if !has_room(bytes + RESERVE) {
+            return false;
+        }
+        self.delays.reserve_exact(more);
+        true
     }
 
     fn report(&self, ctx: &mut Context<'_>, number: u64, ms: u64) {
@@ -217,15 +232,14 @@ impl TimestampDiff {
         self.percentile(view, wanted, &param)
     }
 
-    fn dump(&self, places: bool) -> Text {
-        let mut lines = String::new();
-        for (place, Delay { delay, .. }) in self.delays.iter().enumerate() {
-            let _ = match places {
-                true => writeln!(lines, "{place}: {delay}"),
-                false => writeln!(lines, "{delay}"),
-            };
-        }
-        Ok(lines)
+    fn dump(&self, view: &View<'_>, places: bool) -> Text {
+        let numbered = self.delays.iter().enumerate();
+        let lines = numbered.map(|(place, Delay { delay, .. })| match places {
+            true => format!("{place}: {delay}\n"),
+            false => format!("{delay}\n"),
+        });
+        let limits = &view.surroundings().environment.limits;
+        Ok(listing(limits, lines))
     }
 }
 

@@ -7,8 +7,8 @@
 //! the output of the flow's answers instead of output 0. DST_ANNO (default true): the destination annotation becomes the new
 //! destination. An error that the destination of the quoted packet sent itself gets its new address as source. REPLY_ANNO: errors get this one-byte annotation of the flow's first packet.
 //! # Ports
-//! 1/1 or more, push. Packets need a marked IP header. What is no error about a known flow leaves by output 1 if there is one and no
-//! name has a PORT; otherwise it is dropped.
+//! 1/1 or more, push. Packets need a marked IP header. What is no error about a known flow, or goes to another host than the sender of
+//! the quoted packet, leaves by output 1 if there is one and no name has a PORT; otherwise it is dropped.
 //! # Handlers
 //! None of its own.
 //! # Example
@@ -187,9 +187,11 @@ impl ICMPRewriter {
         }
     }
 
-    /// Rewrites an error; returns its way.
+    /// Rewrites an error; returns its way. An error that does not go to the sender of the packet that it quotes
+    /// would bring its bytes to a host without a flow (RFC 5508, REQ-3).
     fn rewrite(&self, packet: &mut Packet) -> Option<u16> {
-        let quoted = quoted(packet.network()?)?;
+        let bytes = packet.network()?;
+        let quoted = quoted(bytes).filter(|q| address(bytes, 16) == q.id.destination)?;
         let (to, way, reply, anno) = self.lookups.iter().find_map(|(flow_lookup, port)| {
             let table = flow_lookup.flows.borrow();
             let at = flow_lookup.find(&table, quoted.protocol, &quoted.id)?;
@@ -200,16 +202,13 @@ impl ICMPRewriter {
             Some((flow.rewritten(reply), way, reply, flow.reply_anno))
         })?;
         let bytes = packet.network_mut()?;
-        let concerned = address(bytes, 16) == quoted.id.destination;
-        if concerned {
-            bytes[16..20].copy_from_slice(&to.destination.octets());
-            let delta = Delta::between(
-                u32::from(quoted.id.destination).into(),
-                u32::from(to.destination).into(),
-            );
-            let checksum = delta.apply(word(bytes, 10));
-            bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
-        }
+        bytes[16..20].copy_from_slice(&to.destination.octets());
+        let delta = Delta::between(
+            u32::from(quoted.id.destination).into(),
+            u32::from(to.destination).into(),
+        );
+        let checksum = delta.apply(word(bytes, 10));
+        bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
         // an error of the host itself comes from its address (RFC 5508, REQ-5)
         if address(bytes, 12) == quoted.id.source {
             bytes[12..16].copy_from_slice(&to.source.octets());
@@ -218,7 +217,7 @@ impl ICMPRewriter {
             bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
         }
         restore(bytes, &quoted, &to);
-        if concerned && self.set_destination {
+        if self.set_destination {
             packet.anno_mut().set_dst_ip(to.destination.octets());
         }
         if let (true, Some(offset)) = (reply, self.reply_anno) {

@@ -14,7 +14,9 @@
 use aho_corasick::automaton::Automaton;
 use aho_corasick::dfa::{self, DFA};
 use aho_corasick::nfa::{contiguous, noncontiguous};
-use aho_corasick::{BuildError, Input};
+use aho_corasick::{BuildError, Input, MatchKind};
+use click_core::Limits;
+use click_core::memory::{RESERVE, has_room};
 use click_core::text::{split_args, unquote_bytes};
 
 use crate::prelude::*;
@@ -34,9 +36,8 @@ pub static ELEMENT: Class = Class {
         command("reset_count", run!(|me, _| me.matches = 0)),
     ],
     build: |a| {
-        let most = a.environment().limits.table_entries;
         let no_case = a.or("NOCASE", false)?;
-        match compile(a.rest(), no_case, most) {
+        match compile(a.rest(), no_case, &a.environment().limits) {
             Ok(patterns) => Some(Box::new(StringMatcher {
                 patterns,
                 no_case,
@@ -53,7 +54,8 @@ pub static ELEMENT: Class = Class {
 
 const NO_CASE: &str = "NOCASE ";
 
-fn compile(patterns: &[String], no_case: bool, most: usize) -> Result<Patterns, Vec<String>> {
+fn compile(patterns: &[String], no_case: bool, limits: &Limits) -> Result<Patterns, Vec<String>> {
+    let most = limits.table_entries;
     if patterns.len() > most {
         let count = patterns.len();
         return Err(vec![format!("{count} patterns, the limit is {most}")]);
@@ -72,11 +74,52 @@ fn compile(patterns: &[String], no_case: bool, most: usize) -> Result<Patterns, 
     if !errors.is_empty() {
         return Err(errors);
     }
-    Patterns::new(&bytes, no_case).map_err(|e| vec![e.to_string()])
+    let size = Size::of(&bytes, no_case);
+    let is_fast = bytes.len() <= MOST_FAST && size.fast <= FAST_BYTES_PER_ENTRY * most;
+    let needed = size.small + if is_fast { size.fast } else { 0 };
+    if !has_room(needed + limits.reserve_bytes.max(RESERVE)) {
+        return Err(vec![format!(
+            "patterns of {total} bytes may take {needed} bytes, and no memory is left"
+        )]);
+    }
+    Patterns::new(&bytes, no_case, is_fast).map_err(|e| vec![e.to_string()])
 }
 
 /// Patterns up to this number get the fastest automaton, which takes most memory.
 const MOST_FAST: usize = 100;
+/// The most bytes of that automaton, for each entry that a table may have: a sixteenth of a guest's memory.
+const FAST_BYTES_PER_ENTRY: usize = 64;
+/// Bytes of a state of the others while they are made: a list that grows takes three times its size.
+const SMALL_BYTES: usize = 3 * (20 + 2 * 9 + 2 * 8 + 5 * 4);
+/// Bytes of their states near the start, which have a table each.
+const START_BYTES: usize = 257 * 256 * 4;
+/// Bytes of a transition of the fastest automaton.
+const TRANSITION: usize = 4;
+
+/// The most bytes that automata of some patterns take.
+struct Size {
+    fast: usize,
+    small: usize,
+}
+
+impl Size {
+    fn of(patterns: &[Vec<u8>], no_case: bool) -> Self {
+        let mut seen = [false; 256];
+        for byte in patterns.iter().flatten() {
+            seen[usize::from(*byte)] = true;
+            let letter = byte.is_ascii_alphabetic() && no_case;
+            seen[usize::from(*byte ^ (u8::from(letter) << 5))] = true;
+        }
+        // each byte is a class, and the bytes between two of them
+        let distinct = seen.iter().filter(|seen| **seen).count();
+        let classes = (2 * distinct + 1).min(256).next_power_of_two();
+        let states = patterns.iter().map(Vec::len).sum::<usize>() + 4;
+        Self {
+            fast: states * classes * TRANSITION,
+            small: states * SMALL_BYTES + START_BYTES,
+        }
+    }
+}
 
 /// The automaton: of the kinds of `aho_corasick::AhoCorasick`, without the code of those that nothing needs.
 enum Patterns {
@@ -85,10 +128,13 @@ enum Patterns {
 }
 
 impl Patterns {
-    fn new(bytes: &[Vec<u8>], no_case: bool) -> Result<Self, BuildError> {
+    fn new(bytes: &[Vec<u8>], no_case: bool, is_fast: bool) -> Result<Self, BuildError> {
         let mut builder = noncontiguous::Builder::new();
-        let nfa = builder.ascii_case_insensitive(no_case).build(bytes)?;
-        if bytes.len() <= MOST_FAST {
+        builder.ascii_case_insensitive(no_case);
+        // Which pattern matches is not asked for: states need no lists of all that do.
+        builder.match_kind(MatchKind::LeftmostFirst).dense_depth(1);
+        let nfa = builder.build(bytes)?;
+        if is_fast {
             return dfa::Builder::new()
                 .build_from_noncontiguous(&nfa)
                 .map(Self::Fast);
@@ -129,12 +175,12 @@ impl InPlace for StringMatcher {
 
 impl StringMatcher {
     fn set_config(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
-        let most = view.surroundings().environment.limits.table_entries;
         let (mut no_case, mut words) = (self.no_case, split_args(value));
         if let Some(n) = words.iter().position(|word| word.starts_with(NO_CASE)) {
             no_case = view.parse(&words.remove(n)[NO_CASE.len()..])?;
         }
-        let compiled = compile(&words, no_case, most);
+        let limits = &view.surroundings().environment.limits;
+        let compiled = compile(&words, no_case, limits);
         let patterns = compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
         Ok(Change::of(move |me: &mut Self, _| {
             (me.patterns, me.no_case) = (patterns, no_case);
@@ -144,4 +190,52 @@ impl StringMatcher {
 
 impl Element for StringMatcher {
     in_place!(plain);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of a fixed row.
+    struct Row(u32);
+
+    impl Row {
+        fn below(&mut self, end: u32) -> usize {
+            self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            ((self.0 >> 8) % end) as usize
+        }
+
+        fn word(&mut self, longest: u32) -> Vec<u8> {
+            let length = 1 + self.below(longest);
+            (0..length).map(|_| b'a' + self.below(2) as u8).collect()
+        }
+    }
+
+    #[test]
+    fn both_automata_find_what_a_plain_search_finds() {
+        let mut row = Row(7);
+        for _ in 0..2000 {
+            let count = 1 + row.below(5);
+            let patterns: Vec<_> = (0..count).map(|_| row.word(5)).collect();
+            let data = row.word(12);
+            let plain = patterns
+                .iter()
+                .any(|p| data.windows(p.len()).any(|part| part == *p));
+            for is_fast in [false, true] {
+                let made = Patterns::new(&patterns, false, is_fast).unwrap();
+                assert_eq!(made.is_match(&data), plain, "{patterns:?} in {data:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_size_counts_both_cases_of_letters() {
+        let pattern = |text: &str| vec![text.as_bytes().to_vec()];
+        let classes = |no_case| Size::of(&pattern("ab1@"), no_case).fast / 8 / TRANSITION;
+        assert_eq!(classes(false), 16);
+        assert_eq!(classes(true), 16);
+        let all: Vec<u8> = (0..=255).collect();
+        let size = Size::of(&[all], false);
+        assert_eq!(size.fast, 260 * 256 * TRANSITION);
+    }
 }

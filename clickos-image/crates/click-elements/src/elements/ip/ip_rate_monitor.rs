@@ -18,8 +18,8 @@
 //! * `reset` (write): forgets everything.
 //! # Example
 //! `... -> [0] m :: IPRateMonitor(PACKETS, 0.5, 256, 600) -> ...; ... -> [1] m [1] -> ...`
-use click_core::Surroundings;
 use click_core::text::split_words;
+use click_core::{Listing, Surroundings};
 use click_wire::ipv4;
 
 use crate::networks::{Amount, NETWORK_BYTES, Networks};
@@ -215,8 +215,10 @@ impl IPRateMonitor {
 impl IPRateMonitor {
     fn look_text(&self, view: &View<'_>) -> Text {
         let ticks = view.now_ns().saturating_sub(self.reset_ns) / TICK_NS;
-        let lines = self.networks.look(view.now_ns());
-        text(format!("{ticks}\n{lines}"))
+        let mut text = Listing::new(&view.surroundings().environment.limits);
+        text.add(format_args!("{ticks}\n"));
+        self.networks.look(&mut text, view.now_ns());
+        Ok(text.finish())
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! # Synopsis
 //! `IPReassembler([HIMEM, MAX_MTU_ANNO])`: fragments are kept until their packet is whole, at most 30 seconds after the last one came. When they take
-//! more than HIMEM bytes (default 256 KiB), the oldest packets go until it is three quarters of that. MAX_MTU_ANNO: the two-byte
+//! more than HIMEM bytes (default 256 KiB), the oldest packets go until it is three quarters of that. The oldest go, too, when
+//! the memory is short. MAX_MTU_ANNO: the two-byte
 //! annotation becomes the length of the longest fragment of a packet that was put together.
 //! # Ports
 //! 1/1-2, agnostic. Packets need a marked IP header; the first fragment's annotations and what is in front of its header are kept.
@@ -14,6 +15,7 @@
 //! `FromDevice(0) -> Strip(14) -> CheckIPHeader -> IPReassembler -> ...`
 use alloc::collections::VecDeque;
 
+use click_core::memory::{RESERVE, has_room};
 use click_wire::ipv4;
 
 use crate::ip_packet::{header, header_mut};
@@ -133,6 +135,21 @@ impl Partial {
         }
     }
 
+    /// Makes room up to `end`, and for twice as much as there is, so that it seldom grows; false if
+    /// there is no memory. A payload that grows is copied.
+    fn reserve(&mut self, end: usize) -> bool {
+        let there = self.payload.capacity();
+        if end <= there {
+            return true;
+        }
+        let wanted = (2 * there).min(LONGEST).max(end);
+        let grows = has_room(wanted + RESERVE);
+        if grows {
+            self.payload.reserve_exact(wanted - self.payload.len());
+        }
+        grows
+    }
+
     /// Takes a fragment's payload; false if it contradicts what is known.
     fn add(&mut self, fragment: &Fragment, payload: &[u8]) -> bool {
         let beyond = self.end.is_some_and(|end| fragment.end > end);
@@ -184,7 +201,7 @@ impl Partial {
     }
 
     fn bytes(&self) -> usize {
-        OVERHEAD + self.payload.len()
+        OVERHEAD + self.payload.capacity()
     }
 }
 
@@ -217,6 +234,10 @@ impl IPReassembler {
             Some(partial) => partial,
             None => Partial::new(fragment.whole, packet),
         };
+        if !self.reserve(ctx, &mut partial, fragment.end) {
+            self.failed += 1;
+            return None;
+        }
         self.bad += u64::from(!partial.add(&fragment, &payload));
         partial.has_first |= fragment.start == 0;
         partial.longest = partial.longest.max(fragment.header + payload.len());
@@ -232,6 +253,19 @@ impl IPReassembler {
         self.make_room(ctx);
         self.wind(ctx);
         None
+    }
+
+    /// Makes room for a payload up to `end`; the oldest packets go if there is no memory.
+    fn reserve(&mut self, ctx: &mut Context<'_>, partial: &mut Partial, end: usize) -> bool {
+        loop {
+            if partial.reserve(end) {
+                return true;
+            }
+            if self.waiting.is_empty() {
+                return false;
+            }
+            self.give_up(ctx);
+        }
     }
 
     /// Sets the timer for the packet that is given up next.

@@ -30,7 +30,9 @@ pub static ELEMENT: Class = Class {
         keyword("BLOCK"),
     ],
     handlers: &[
-        read("table", |me: &mut PortBlockMapper, _| Ok(me.table_text())),
+        read("table", |me: &mut PortBlockMapper, view| {
+            Ok(me.table_text(&view.surroundings().environment.limits))
+        }),
         read("lookup", |me, view| me.lookup_text(view)),
     ],
     build: port_blocks::build,

@@ -22,7 +22,9 @@ pub static ELEMENT: Class = Class {
     processing: "h/h",
     args: &[rest("ROUTE")],
     handlers: &[
-        read("table", |me: &mut LookupIP6Route, _| Ok(me.table.show())),
+        read("table", |me: &mut LookupIP6Route, view| {
+            Ok(me.table.show(&view.surroundings().environment.limits))
+        }),
         edit("add", LookupIP6Route::change),
         edit("remove", LookupIP6Route::change),
         edit("ctrl", LookupIP6Route::change),

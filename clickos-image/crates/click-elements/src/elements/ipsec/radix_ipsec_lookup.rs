@@ -19,7 +19,7 @@
 //! # Example
 //! `rt :: RadixIPsecLookup(1.0.0.1/32 0, 2.0.0.0/8 1.0.0.2 1 234 \<00112233445566778899aabbccddeeff>
 //!  \<ffeeddccbbaa99887766554433221100> 300 64); rt[0] -> ...`
-use click_core::{Surroundings, sort};
+use click_core::{Limits, Surroundings, listing, sort};
 
 use crate::ip_packet::header;
 use crate::ipsec::tunnels::Tunnels;
@@ -34,7 +34,9 @@ use crate::routes::table::{Command, Table, parse_lines};
 pub static ELEMENT: Class = Class {
     name: "RadixIPsecLookup",
     handlers: &[
-        read("table", |me: &mut RadixIPsecLookup, _| Ok(me.table())),
+        read("table", |me: &mut RadixIPsecLookup, view| {
+            Ok(me.table(&view.surroundings().environment.limits))
+        }),
         read("lookup", |me, view| me.routes.answer(view, view.param())),
         change("add"),
         change("set"),
@@ -161,12 +163,12 @@ impl RadixIPsecLookup {
         Ok(hop.port)
     }
 
-    fn table(&self) -> String {
+    fn table(&self, limits: &Limits) -> String {
         let line = |route: Route| {
             let spi = route.hop.tunnel.map(|spi| format!("\tSPI {spi}"));
             format!("{}{}\n", route.columns(), spi.unwrap_or_default())
         };
-        self.routes.in_order().into_iter().map(line).collect()
+        listing(limits, self.routes.in_order().into_iter().map(line))
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The ports of subscribers, and which flow has each.
 use click_core::memory::{RESERVE, has_room};
+use click_core::{Limits, listing};
 
 use super::layout::Layout;
 use crate::flows::FlowId;
@@ -108,7 +109,7 @@ impl Blocks {
         }
     }
 
-    pub fn table(&self) -> String {
+    pub fn table(&self, limits: &Limits) -> String {
         let same = |a: &Block, b: &Block| a.key.0 == b.key.0;
         let line = |blocks: &[Block]| {
             let n = blocks[0].key.0;
@@ -119,7 +120,7 @@ impl Blocks {
             let subscriber = self.layout.subscriber_address(n);
             format!("{subscriber} {public} {first}-{last} {begun} {refused}\n")
         };
-        self.blocks.chunk_by(same).map(line).collect()
+        listing(limits, self.blocks.chunk_by(same).map(line))
     }
 }
 

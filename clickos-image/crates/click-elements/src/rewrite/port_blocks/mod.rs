@@ -6,6 +6,7 @@ mod layout;
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
+use click_core::Limits;
 use click_core::text::split_words;
 
 use super::mapper::Shared;
@@ -70,8 +71,8 @@ impl PortBlockMapper {
         self.blocks.clone()
     }
 
-    pub fn table_text(&self) -> String {
-        self.blocks.borrow().table()
+    pub fn table_text(&self, limits: &Limits) -> String {
+        self.blocks.borrow().table(limits)
     }
 
     pub fn lookup_text(&self, view: &View<'_>) -> Text {

@@ -46,6 +46,17 @@ fn filled(class: &str, part: &str) -> String {
     element(class, &repeated(part))
 }
 
+/// Rules whose automaton takes all memory that an installation may use.
+pub fn crossed_rules() -> String {
+    numbered(1000, |n| format!("deny host 10.{}.{}.0 or port {n},", n / 250, n % 250))
+}
+
+/// A text with all values of a byte: an automaton finds no bytes that are alike.
+pub fn each_byte(bytes: usize) -> String {
+    let values = (0..bytes).map(|n| format!("{:02x}", (n * 7 + n / 256) % 256));
+    format!("\"\\<{}>\"", values.collect::<String>())
+}
+
 fn passive(code: &str) -> String {
     format!("s :: Script(TYPE PASSIVE, {code});")
 }
@@ -129,7 +140,6 @@ fn syntax() -> Vec<Row> {
 #[rustfmt::skip]
 fn rules() -> Vec<Row> {
     let rule = |n: usize| format!("allow src net 10.{}.{}.0/24 && dst host 1.2.3.4 && tcp dst port {n},", n / 250, n % 250);
-    let crossed = |n: usize| format!("deny host 10.{}.{}.0 or port {n},", n / 250, n % 250);
     let of_one_rule = "the limit of one rule is 65536";
     vec![
         ("empty rules", "the limit is 8192", "the limit is 65536", filled("IPFilter", "a,")),
@@ -146,12 +156,13 @@ fn rules() -> Vec<Row> {
         ("routes", "the limit is 8192", RUNS, filled("RadixIPLookup", "1.2.3.4/32 0,")),
         ("different routes", RUNS, RUNS, element("RadixIPLookup", &numbered(6000, |n| format!("10.{}.{}.0/24 0,", n / 250, n % 250)))),
         ("route to a port", "output 2147483648 does not exist", "output 2147483648 does not exist", element("RadixIPLookup", "1.2.3.4/32 2147483648")),
+        ("long string", RUNS, RUNS, element("StringMatcher", &each_byte(8000))),
         ("strings", MEMORY, "the limit is 65536", filled("StringMatcher", "abcdefgh ")),
         ("regular expression", "needs more than", "needs more than", element("RegexClassifier", &format!("\"{}\"", "(a{1000}){1000}".repeat(10)))),
         ("nested expression", "too long for the memory", "nested parentheses", element("RegexClassifier", &format!("\"{}a{}\"", "(".repeat(20_000), ")".repeat(20_000)))),
         ("long expression", "too long for the memory", RUNS, element("RegexClassifier", &format!("\"{}\"", "a".repeat(60_000)))),
         ("many expressions", "patterns for 1 outputs", "patterns for 1 outputs", element("RegexClassifier", &"\"[a-z]{50}[0-9]{50}\",".repeat(500))),
-        ("crossed rules", RUNS, RUNS, element("IPFilter", &numbered(1000, crossed))),
+        ("crossed rules", RUNS, RUNS, element("IPFilter", &crossed_rules())),
     ]
 }
 
