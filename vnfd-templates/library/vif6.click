@@ -7,7 +7,7 @@ elementclass FromDualVif {
     $mac, $own |
     input -> type :: Classifier(12/0800, 12/86dd, 12/0806,
                                 12/8100 14/0000%0fff);
-    type[0] -> Strip(14) -> CheckIPHeader -> output;
+    type[0] -> Strip(14) -> check :: CheckIPHeader(ROUTED true) -> output;
     type[1] -> [3]output;
     type[2] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
@@ -23,16 +23,6 @@ elementclass FromVif6 {
     type[0] -> asked :: Tee -> IP6NDAdvertiser($own/128 $mac) -> [1]output;
     asked[1] -> [2]output;
     type[1] -> [2]output;
-    // groups, the loopback and no address
-    type[2] -> DropBroadcasts
-        -> kind :: Classifier(22/ff, 38/ff,
-                              22/00000000000000000000000000000000,
-                              22/00000000000000000000000000000001,
-                              38/00000000000000000000000000000001, -);
-    kind[0] -> martians :: Counter -> Discard;
-    kind[1] -> martians;
-    kind[2] -> martians;
-    kind[3] -> martians;
-    kind[4] -> martians;
-    kind[5] -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> output;
+    type[2] -> Strip(14) -> check :: CheckIP6Header(ROUTED true)
+        -> GetIP6Address(24) -> output;
 }

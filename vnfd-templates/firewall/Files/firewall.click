@@ -34,8 +34,7 @@ back[1] -> right_arp;
 fw :: IPFilter(deny all);
 route :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP,
                       dst net $LEFT_NET, dst net $RIGHT_NET, -);
-received -> fw -> passed :: Counter -> sound :: Sound -> route;
-sound[1] -> route;
+received -> fw -> passed :: Counter -> route;
 route[0] -> for_us :: Counter -> Own($LEFT_MTU) -> back;
 route[3] -> no_route :: Counter -> Discard;
 

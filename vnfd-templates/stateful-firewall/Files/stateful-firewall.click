@@ -31,12 +31,12 @@ flows :: IPRewriter(keep 0 1, drop, MAPPING_CAPACITY 4096);
 pings :: ICMPPingRewriter(keep 0 1, drop, MAPPING_CAPACITY 1024);
 errors :: ICMPRewriter(flows pings);
 
-// Fragments are put together first, since only the first has ports.
-from_left :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP, -);
-left[0] -> left_sound :: Sound -> from_left;
-left_sound[1] -> left_whole :: IPReassembler -> from_left;
+// Fragments are put together first, since only the first has ports. The rules
+// judge what comes for the firewall itself, too.
+left[0] -> left_whole :: IPReassembler -> fw -> passed :: Counter
+    -> from_left :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP, -);
 from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
-from_left[1] -> fw -> passed :: Counter -> left_hop :: Hop($LEFT_IP)
+from_left[1] -> left_hop :: Hop($LEFT_IP)
     -> left_kind :: IPClassifier(tcp or udp, icmp type echo, icmp, -);
 left_hop[1] -> to_left;
 left_kind[0] -> [0]flows;
@@ -45,8 +45,7 @@ left_kind[2] -> errors;
 left_kind[3] -> Discard;
 
 from_right :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP, -);
-right[0] -> right_sound :: Sound -> from_right;
-right_sound[1] -> right_whole :: IPReassembler -> from_right;
+right[0] -> right_whole :: IPReassembler -> from_right;
 from_right[0] -> right_own :: Own($RIGHT_MTU) -> to_right;
 from_right[1] -> answers :: Counter -> right_hop :: Hop($RIGHT_IP)
     -> right_kind :: IPClassifier(tcp or udp, icmp type echo-reply, icmp, -);
