@@ -115,3 +115,14 @@ def bursts(_case, place):
                 f[scapy.BOOTP].xid, f[scapy.DHCP].options[0][1]), since)
         return len(set(found)) == 2 * _CLIENTS
     place.right.expect(wanted, 'the requests of all clients', since)
+
+
+@duty.duty('the switch can take the rules', 'ADR 0083',
+           ('firewall', 'stateful-firewall'))
+def offloads(case, place):
+    place.vnf.control.write('fw.config', 'deny udp dst port 9, allow all')
+    place.vnf.control.write('fw.offload', 'true')
+    state = place.vnf.control.read('fw.offload_state')
+    case.assertNotIn('no device', state)
+    place.vnf.control.write('fw.offload', 'false')
+    place.vnf.control.write('fw.config', 'allow all')

@@ -6,7 +6,7 @@ use click_core::Table;
 use click_core::offload::{Claim, Outcome};
 use click_core::text::split_args;
 
-use super::offload;
+use super::offload::{self, Devices};
 use super::program::{Program, Syntax};
 use crate::outputs::Outputs;
 use crate::prelude::*;
@@ -80,6 +80,7 @@ pub struct ClassifyIp {
 /// The claims of an element whose decisions the switch is to take.
 #[derive(Default)]
 struct Offload {
+    devices: Devices,
     claims: Vec<(u32, Claim)>,
     /// Why there are none.
     reason: String,
@@ -112,18 +113,19 @@ impl ClassifyIp {
             return;
         };
         ctx.set_timer(ctx.now_ns() + LOOK_NS);
-        let rules = self.program.offload();
-        let found = match rules.0.is_empty() {
-            true => Err("the switch can express no drop in front of other rules".to_string()),
-            false => offload::devices(ctx),
-        };
+        *offload = Offload::default();
+        match offload::devices(ctx) {
+            Ok(devices) => offload.devices = devices,
+            Err(reason) => offload.reason = reason,
+        }
+        let rules = self.program.offload(offload.devices.reassembled);
+        if rules.0.is_empty() {
+            offload.reason = "the switch can express no drop in front of other rules".to_string();
+            return;
+        }
         let board = Rc::clone(&ctx.surroundings().environment.offload);
-        let claim = |device| (device, Claim::new(&board, device, rules.clone()));
-        let (claims, reason) = match found {
-            Ok(devices) => (devices.into_iter().map(claim).collect(), String::new()),
-            Err(reason) => (Vec::new(), reason),
-        };
-        *offload = Offload { claims, reason };
+        let claim = |device: &u32| (*device, Claim::new(&board, *device, rules.clone()));
+        offload.claims = offload.devices.numbers.iter().map(claim).collect();
     }
 
     /// A line for each device.
@@ -179,10 +181,7 @@ impl Element for ClassifyIp {
             return;
         };
         let now = offload::devices(ctx).unwrap_or_default();
-        match now
-            .iter()
-            .eq(offload.claims.iter().map(|(device, _)| device))
-        {
+        match now == offload.devices {
             true => ctx.set_timer(ctx.now_ns() + LOOK_NS),
             false => self.ask(ctx),
         }

@@ -67,7 +67,11 @@ struct Field {
 /// A short list of rules.
 pub struct Short {
     fields: Vec<Field>,
-    /// True if all fields lie in plain headers.
+    /// Those that only packets of IPv6 have.
+    fields6: Vec<Field>,
+    /// The boxes that packets without these may be in.
+    without6: Set,
+    /// True if all other fields lie in plain headers.
     is_plain: bool,
     /// The rule of each box, and whether it matches everything in the box.
     boxes: Vec<(u32, bool)>,
@@ -91,9 +95,14 @@ impl Short {
             let boxes: Vec<_> = list.iter().map(|(_, _, r)| values(r, *axis)).collect();
             Field::new(*axis, &boxes)
         };
-        let fields: Vec<_> = axes.iter().map(field).collect();
+        let (axes6, axes4): (Vec<_>, Vec<_>) = axes.iter().partition(|axis| axis.is_ip6());
+        let [fields, fields6]: [Vec<Field>; 2] =
+            [axes4, axes6].map(|axes| axes.into_iter().map(field).collect());
+        let without6 = |set, field: &Field| set & field.missing;
         let boxes = list.iter();
         Some(Self {
+            without6: fields6.iter().fold(all(list.len()), without6),
+            fields6,
             boxes: boxes
                 .map(|(rule, exact, region)| (*rule, *exact && used(region)))
                 .collect(),
@@ -116,7 +125,7 @@ impl Short {
     /// The same for packets with plain headers.
     #[inline]
     pub fn plain_sets(&self, lanes: slice::Iter<'_, [u8; WIDTH]>) -> [Set; LANES] {
-        let mut sets = [all(self.boxes.len()); LANES];
+        let mut sets = [self.without6; LANES];
         for field in &self.fields {
             let packets = sets.iter().take(lanes.len());
             if field.asking & packets.fold(0, |all, set| all | set) != 0 {
@@ -129,7 +138,7 @@ impl Short {
     /// The same for one packet with any headers.
     #[cold]
     pub fn set(&self, headers: &Headers<'_>) -> Set {
-        let fields = self.fields.iter();
+        let fields = self.fields.iter().chain(&self.fields6);
         fields.fold(all(self.boxes.len()), |set, field| {
             set & field.allowed(headers)
         })

@@ -11,8 +11,8 @@
 //! * `config` (read, write): the rules, separated by commas; a new list takes effect between two packets, a wrong one
 //!   changes nothing.
 //! * `offload` (read, write): with true the switch drops packets by the rules before they arrive; default false. The
-//!   switch takes the rules that it can express. Only `Counter`, `Null`, `Strip(14)`, `Classifier`, `CheckIPHeader` and
-//!   `MarkIPHeader` may stand between `FromDevice` and this element; they count what arrives.
+//!   switch takes the rules that it can express. Only `Counter`, `Null`, `Strip(14)`, `Classifier`, `CheckIPHeader`, `MarkIPHeader`
+//!   and `IPReassembler` may stand between `FromDevice` and this element; they count what arrives.
 //! * `offload_state` (read): for each device `asked`, `active`, `replaced` or `refused`, or why there is none.
 //! * `hits` (read): for each rule how many packets it decided, those of the switch included, and the rule.
 //!   `reset_hits` (write): sets all to 0.
