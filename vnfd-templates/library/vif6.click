@@ -26,3 +26,26 @@ elementclass FromVif6 {
     type[2] -> Strip(14) -> check :: CheckIP6Header(ROUTED true)
         -> GetIP6Address(24) -> output;
 }
+
+// Packets of IPv6 between two networks: to a neighbor of left by output 0, of
+// right by output 1. It answers pings and sends ICMP errors (RFC 4443): at most
+// 100 a second, 50 at once. Without addresses of its own (::) nothing has a
+// route.
+elementclass Routes6 {
+    $left, $left_net, $left_mtu, $right, $right_net, $right_mtu |
+    input -> routes :: LookupIP6Route($left/128 0, $right/128 0,
+                                      $left_net 1, $right_net 2,
+                                      ::/0 3, ::/128 3);
+    limit :: RatedSplitter(100, BURST_SIZE 50) -> errors :: Counter -> routes;
+    routes[0] -> own :: ICMP6PingResponder -> routes;
+    own[1] -> ICMP6Error($left, 1, 4) -> limit;
+    routes[3] -> no_route :: Counter -> ICMP6Error($left, 1, 0) -> limit;
+    routes[1] -> left_hops :: DecIP6HLIM
+        -> left_size :: IP6Fragmenter($left_mtu) -> output;
+    left_hops[1] -> ICMP6Error($right, 3, 0) -> limit;
+    left_size[1] -> ICMP6Error($right, 2, 0) -> limit;
+    routes[2] -> right_hops :: DecIP6HLIM
+        -> right_size :: IP6Fragmenter($right_mtu) -> [1]output;
+    right_hops[1] -> ICMP6Error($left, 3, 0) -> limit;
+    right_size[1] -> ICMP6Error($left, 2, 0) -> limit;
+}

@@ -100,6 +100,7 @@ fn flag(name: &str) -> Option<u32> {
         .next()
 }
 
+#[inline(never)]
 fn icmp_type(name: &str, protocol: Option<u32>) -> Option<u32> {
     if protocol == Some(ICMP6) {
         let mut types = ICMP6_TYPES.iter();

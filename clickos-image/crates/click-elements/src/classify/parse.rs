@@ -362,6 +362,7 @@ impl<'a> Parser<'a> {
 }
 
 /// The subject that a word names behind a header's name and a protocol.
+#[inline(never)]
 fn found_subject(
     word: &str,
     layer: Option<Layer>,

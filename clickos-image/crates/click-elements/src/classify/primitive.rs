@@ -158,6 +158,7 @@ impl Primitive {
     }
 
     /// The test of an IPv6 packet.
+    #[inline(never)]
     fn ip6_test(&mut self) -> Result<Expr, String> {
         match self.subject {
             Some(Subject::Host | Subject::Net) => self.host6(),
@@ -292,6 +293,7 @@ impl Primitive {
         )))
     }
 
+    #[inline(never)]
     fn host6(&self) -> Result<Expr, String> {
         let (value, mask) = match (self.subject, self.data) {
             (Some(Subject::Host), Data::Host6(address)) => (address, u128::MAX),
@@ -392,7 +394,8 @@ impl Primitive {
         }
     }
 
-    /// The comparison of a field of so many bits.
+    /// The comparison of a field of `len` bits.
+    #[inline(never)]
     fn compare_field(&self, len: usize) -> Result<Compare, String> {
         let (Data::Int(value) | Data::Named(_, value)) = self.data else {
             return self.refuse("expected a number");
@@ -482,6 +485,7 @@ impl Primitive {
 const VERSION: (usize, usize) = (0, 4);
 
 /// The address at an offset is as it must be in the bits of a mask.
+#[inline(never)]
 fn address_is(offset: usize, value: u128, mask: u128) -> Expr {
     let word = |of: u128, n: usize| (of >> (96 - 32 * n)) as u32;
     let test = |n: usize| {
@@ -538,6 +542,7 @@ fn is_ip6() -> Expr {
 }
 
 /// The first header that was not skipped is an extension header.
+#[inline(never)]
 fn hidden() -> Expr {
     let is = |number: &u8| protocol_is((*number).into()).map(Expr::Test);
     Expr::Or(EXTENSIONS.iter().filter_map(is).collect())
@@ -560,6 +565,7 @@ fn plain_data(
     ip.or_else(ether).or_else(|| ip6_data(word, layer))
 }
 
+#[inline(never)]
 fn ip6_data(word: &str, layer: Option<Layer>) -> Option<Data> {
     if layer == Some(Layer::Ether) {
         return None;

@@ -167,6 +167,12 @@ impl Program {
         }
     }
 
+    /// The text of the first rule that matches.
+    pub fn decides(&self, headers: &Headers<'_>) -> &str {
+        let found = self.rules.iter().find(|rule| rule.expr.holds(headers));
+        found.map_or("no rule matches", |rule| &rule.text)
+    }
+
     /// How often each rule matched, one a line with the rule.
     pub fn hits(&self) -> String {
         let lines = self.tallies.iter().zip(&self.rules).enumerate();

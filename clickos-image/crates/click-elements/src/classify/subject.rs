@@ -99,12 +99,14 @@ pub const SUBJECTS: [(&str, Subject); 20] = [
 ];
 
 /// The subject a word names behind `ip6`.
+#[inline(never)]
 pub fn subject6(word: &str) -> Option<Subject> {
     let six = SUBJECTS6.iter().find(|(name, _)| *name == word);
     six.map(|(_, s)| *s).or_else(|| subject(word))
 }
 
 /// The subject a word names.
+#[inline(never)]
 pub fn subject(word: &str) -> Option<Subject> {
     SUBJECTS
         .iter()

@@ -16,19 +16,24 @@
 //! * `offload_state` (read): for each device `asked`, `active`, `replaced` or `refused`, or why there is none.
 //! * `hits` (read): for each rule how many packets it decided, those of the switch included, and the rule.
 //!   `reset_hits` (write): sets all to 0.
+//! * `log` (read): flows of packets that were dropped, the newest first, at most 128: milliseconds since the last packet,
+//!   packets, protocol, addresses and ports (of ICMP: type and code), rule; `log_lost` (read): packets beyond a hundred a
+//!   second, which are not in it. `reset_log` (write): forgets it. What the switch drops is not in it.
 //! * `program` (read): the rules as a list of steps, in Click's format. `rules` (read): as they were understood.
 //! # Example
 //! `... -> CheckIPHeader -> fw :: IPFilter(allow icmp, deny tcp dst port 80, allow all) -> ...`
-use crate::classify::element::{self, CLASS, OFFLOADING};
+use crate::classify::element::{self, CLASS, LOGGING, OFFLOADING, OFFLOADING_AND_LOGGING};
 use crate::classify::program::Syntax;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "IPFilter",
     args: &[rest("RULE")],
-    handlers: match cfg!(offload) {
-        true => OFFLOADING,
-        false => CLASS.handlers,
+    handlers: match (cfg!(offload), cfg!(flow_log)) {
+        (true, true) => OFFLOADING_AND_LOGGING,
+        (true, false) => OFFLOADING,
+        (false, true) => LOGGING,
+        (false, false) => CLASS.handlers,
     },
     build: |a| element::build(a, Syntax::Action, "RULE"),
     ..CLASS
