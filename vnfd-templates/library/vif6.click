@@ -7,7 +7,7 @@ elementclass FromDualVif {
     $mac, $own |
     input -> type :: Classifier(12/0800, 12/86dd, 12/0806,
                                 12/8100 14/0000%0fff);
-    type[0] -> Strip(14) -> CheckIPHeader -> output;
+    type[0] -> Strip(14) -> check :: CheckIPHeader(ROUTED true) -> output;
     type[1] -> [3]output;
     type[2] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
@@ -23,16 +23,29 @@ elementclass FromVif6 {
     type[0] -> asked :: Tee -> IP6NDAdvertiser($own/128 $mac) -> [1]output;
     asked[1] -> [2]output;
     type[1] -> [2]output;
-    // groups, the loopback and no address
-    type[2] -> DropBroadcasts
-        -> kind :: Classifier(22/ff, 38/ff,
-                              22/00000000000000000000000000000000,
-                              22/00000000000000000000000000000001,
-                              38/00000000000000000000000000000001, -);
-    kind[0] -> martians :: Counter -> Discard;
-    kind[1] -> martians;
-    kind[2] -> martians;
-    kind[3] -> martians;
-    kind[4] -> martians;
-    kind[5] -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> output;
+    type[2] -> Strip(14) -> check :: CheckIP6Header(ROUTED true)
+        -> GetIP6Address(24) -> output;
+}
+
+// Packets of IPv6 between two networks: to a neighbor of left by output 0, of
+// right by output 1. It answers pings and sends ICMP errors (RFC 4443): at most
+// 100 a second, 50 at once. Without addresses of its own (::) nothing has a
+// route.
+elementclass Routes6 {
+    $left, $left_net, $left_mtu, $right, $right_net, $right_mtu |
+    input -> routes :: LookupIP6Route($left/128 0, $right/128 0,
+                                      $left_net 1, $right_net 2,
+                                      ::/0 3, ::/128 3);
+    limit :: RatedSplitter(100, BURST_SIZE 50) -> errors :: Counter -> routes;
+    routes[0] -> own :: ICMP6PingResponder -> routes;
+    own[1] -> ICMP6Error($left, 1, 4) -> limit;
+    routes[3] -> no_route :: Counter -> ICMP6Error($left, 1, 0) -> limit;
+    routes[1] -> left_hops :: DecIP6HLIM
+        -> left_size :: IP6Fragmenter($left_mtu) -> output;
+    left_hops[1] -> ICMP6Error($right, 3, 0) -> limit;
+    left_size[1] -> ICMP6Error($right, 2, 0) -> limit;
+    routes[2] -> right_hops :: DecIP6HLIM
+        -> right_size :: IP6Fragmenter($right_mtu) -> [1]output;
+    right_hops[1] -> ICMP6Error($left, 3, 0) -> limit;
+    right_size[1] -> ICMP6Error($left, 2, 0) -> limit;
 }

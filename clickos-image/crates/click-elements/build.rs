@@ -47,6 +47,11 @@ fn main() {
         println!("cargo::rustc-cfg=partial");
     }
     // IPFilter offloads its rules where the image has room for the group.
+    // It logs what it drops where there is room for the firewall's flows.
+    println!("cargo::rustc-check-cfg=cfg(flow_log)");
+    if asked.as_ref().is_none_or(|asked| asked.contains("flows/")) {
+        println!("cargo::rustc-cfg=flow_log");
+    }
     println!("cargo::rustc-check-cfg=cfg(offload)");
     if asked
         .as_ref()

@@ -57,3 +57,35 @@ class Events(searching.Searched):
     def get_object_display(self, datum):
         """Return an event's name."""
         return datum.action
+
+
+class Drops(searching.Searched):
+    """Packets of one flow that one rule dropped, a row each."""
+
+    nothing = _('No packet was dropped, or the guest keeps no flow log.')
+
+    age = tables.Column(lambda each: f'{each.age_ms / 1000:.1f}',
+                        verbose_name=_('Seconds ago'))
+    packets = tables.Column('packets', verbose_name=_('Packets'))
+    protocol = tables.Column('protocol', verbose_name=_('Protocol'))
+    source = tables.Column('source', verbose_name=_('Source'))
+    destination = tables.Column('destination', verbose_name=_('Destination'))
+    reason = tables.Column('reason', verbose_name=_('Rule'))
+    element = tables.Column('element', verbose_name=_('Element'),
+                            classes=('clickos-wide',))
+
+    class Meta(object):
+        """Settings for Horizon."""
+
+        name = 'drops'
+        verbose_name = _('Dropped')
+        row_class = rows.Row
+
+    def get_object_id(self, datum):
+        """Return what tells one from the others."""
+        return ' '.join((datum.element, datum.protocol, datum.source,
+                         datum.destination, datum.reason))
+
+    def get_object_display(self, datum):
+        """Return a flow's ends."""
+        return f'{datum.source} {datum.destination}'

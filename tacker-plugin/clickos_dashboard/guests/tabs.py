@@ -3,6 +3,7 @@
 
 import functools
 
+from clickos_client import flow_log
 from django.utils.translation import gettext_lazy as _
 from horizon import exceptions
 from horizon import tabs
@@ -152,7 +153,24 @@ class Events(GuestTab, tabs.TableTab):
         return self._tables['events'].search.found(found)[:paging.MOST_ROWS]
 
 
-ALL = (Graph, Counters, Handlers, Configuration, Events, Console)
+class Drops(GuestTab, tabs.TableTab):
+    """Which rule dropped what."""
+
+    name = _('Dropped')
+    slug = 'drops'
+    template_name = 'clickos/tab_drops.html'
+    table_classes = (tables.Drops,)
+
+    def get_drops_data(self):
+        """Ask the guest for its flow logs."""
+        client = sessions.clickos(self.request)
+        found = self.ask(
+            lambda server: flow_log.read(client, server),
+            _('The guest does not show what it dropped.'))
+        return self._tables['drops'].search.found(found or [])
+
+
+ALL = (Graph, Counters, Drops, Handlers, Configuration, Events, Console)
 
 
 class GuestTabs(tabs.TabGroup):

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack clickos flow give."""
+"""openstack clickos flow give | log."""
 
+from osc_lib import exceptions
+
+from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import guest
+
+flow_log = lazy.module('clickos_client.flow_log')
 
 
 class GiveFlow(guest.GuestCommand):
@@ -31,3 +37,47 @@ class GiveFlow(guest.GuestCommand):
             flows = manager.clickos.give_flows(giver, takers)
         self.app.stdout.write(f'{shown.line(parsed_args.guest)}: {flows}'
                               f' flows given to {len(takers)} guests\n')
+
+
+class ShowFlowLog(guest.EachGuestCommand, command.Lister):
+    """List the flows that a guest dropped, with the rule that did.
+
+    The newest come first. An element of the classes IPFilter and FlowGuard
+    keeps 128 flows, and looks at a hundred dropped packets a second. What the
+    switch drops for a guest is not in it.
+
+    Example: openstack clickos flow log --vnf edge-firewall
+
+    Example: openstack clickos flow log --vnf edge-firewall --all
+    """
+
+    def take_action(self, parsed_args):
+        """Ask and return columns and rows."""
+        manager = self.app.client_manager
+
+        def rows_of(target):
+            return [_row(each) for each in _dropped(manager, target)]
+        return self.table(parsed_args, (
+            'Element', 'Seconds Ago', 'Packets', 'Protocol', 'Source',
+            'Destination', 'Rule'), rows_of)
+
+
+def _dropped(manager, target):
+    """Return the flow_log.Dropped of a guest."""
+    try:
+        with shown.refusals():
+            found = flow_log.read(manager.clickos, target)
+    except ValueError as exc:
+        raise exceptions.CommandError(f'The guest answers no log: {exc}')
+    if found is None:
+        raise exceptions.CommandError(
+            'The guest has no flow log: none of its elements is an IPFilter'
+            ' or FlowGuard that keeps one; on a Xen host its image needs the'
+            ' group flows')
+    return found
+
+
+def _row(each):
+    return (shown.line(each.element), f'{each.age_ms / 1000:.1f}',
+            each.packets, each.protocol, each.source, each.destination,
+            shown.line(each.reason))

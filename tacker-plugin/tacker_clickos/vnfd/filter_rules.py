@@ -15,13 +15,14 @@ ACTIONS = frozenset(('allow', 'deny', 'drop'))
 #: what the guest's IPFilter knows, but raw fields (ip[6:2]) and masks
 WORDS = frozenset("""
     all any and or not true false
-    src dst host net port proto ip type opt win
-    vers hl len id tos dscp ect ce ttl frag unfrag
-    icmp igmp ipip tcp udp dccp tcpudp transp
+    src dst host net port proto ip ip6 type opt win
+    vers hl len id tos dscp ect ce ttl hlim frag unfrag hidden
+    icmp icmp6 igmp ipip tcp udp dccp tcpudp transp
     syn fin ack rst psh urg
     echo-reply unreachable sourcequench redirect echo routeradvert
     routersolicit timeexceeded parameterproblem timestamp timestamp-reply
     inforeq inforeq-reply maskreq maskreq-reply
+    packet-too-big neighborsolicit neighboradvert
     discard daytime chargen ftp-data ftp ssh telnet smtp domain dns bootps
     bootpc tftp finger www pop3 sunrpc auth nntp ntp netbios-ns netbios-dgm
     netbios-ssn snmp snmp-trap irc imap3 https rip route imaps pop3s
@@ -30,6 +31,7 @@ WORDS = frozenset("""
 _TOKEN = re.compile(
     r'(?P<op>&&|\|\||[<>=!]=|[()<>=!])'
     r'|(?P<address>\d{1,3}(?:\.\d{1,3}){3}(?:/\d{1,2})?)'
+    r'|(?P<address6>[0-9a-fA-F]*:[0-9a-fA-F:.]*(?:/\d{1,3})?)'
     r'|(?P<number>0x[0-9a-fA-F]{1,8}|\d{1,10})'
     r'|(?P<word>[a-z][a-z0-9-]*)', re.ASCII)
 _MAX_DEPTH = 16
@@ -82,4 +84,9 @@ def _check_token(token):
             ipaddress.ip_interface(token.group())
         except ValueError:
             return '%r is not an IPv4 address' % token.group()
+    if token.group('address6'):
+        try:
+            ipaddress.IPv6Interface(token.group())
+        except ValueError:
+            return '%r is not an IPv6 address' % token.group()
     return None

@@ -22,11 +22,9 @@ to_left :: Null -> [1]server;
 // A session carries 1,492 bytes; longer packets are fragmented or refused.
 between :: Fit(1492, $RIGHT_IP) -> to_left;
 
-server[1] -> CheckIPHeader -> left_sound :: Sound
-    -> from_left :: IPClassifier(
+server[1] -> CheckIPHeader(ROUTED true) -> from_left :: IPClassifier(
         dst host $LEFT_IP and icmp, dst host $LEFT_IP,
         dst net $SUBSCRIBERS, -);
-left_sound[1] -> from_left;
 from_left[0] -> left_own :: Own(1492) -> between;
 from_left[1] -> unknown :: Counter -> Discard;
 from_left[2] -> left_ttl :: Hop($LEFT_IP) -> between;
@@ -54,7 +52,6 @@ left_type[0] -> [0]server;
 left_type[1] -> [0]server;
 
 FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $SUBSCRIBERS);
-right[0] -> right_sound :: Sound -> from_right;
-right_sound[1] -> from_right;
+right[0] -> from_right;
 right[1] -> right_out;
 right[2] -> [1]right_arp;

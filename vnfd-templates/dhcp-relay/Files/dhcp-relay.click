@@ -30,11 +30,9 @@ FromDevice(1) -> right_in :: Counter
     -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $LEFT_IP);
 right[1] -> right_out;
 right[2] -> [1]right_arp;
-right[0] -> right_sound :: Sound
-    -> kind :: IPClassifier(src host $SERVER and dst host $LEFT_IP and udp
+right[0] -> kind :: IPClassifier(src host $SERVER and dst host $LEFT_IP and udp
                             and src port 67 and dst port 67,
                             icmp and (dst host $LEFT_IP or dst host $RIGHT_IP));
-right_sound[1] -> kind;
 kind[0] -> CheckUDPHeader -> StripIPHeader -> Strip(8)
     -> Classifier(0/02 1/0106) -> answers :: Counter
     -> UDPIPEncap($LEFT_IP, 67, 255.255.255.255, 68)

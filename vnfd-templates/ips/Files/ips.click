@@ -13,7 +13,9 @@ clean[0] -> right_out;
 clean[1] -> left_out;
 
 signatures[1] -> alerts :: Counter -> log :: RatedSplitter(10)
-    -> IPPrint(ALERT) -> action :: Switch(0);
+    -> version :: IPClassifier(ip6, -);
+version[0] -> IP6Print(ALERT) -> action :: Switch(0);
+version[1] -> IPPrint(ALERT) -> action;
 log[1] -> action;
 action[0] -> Discard;
 action[1] -> clean;
@@ -21,6 +23,8 @@ action[1] -> clean;
 FromDevice(0) -> left_in :: Counter -> Paint(0)
     -> left_type :: Payload -> signatures;
 left_type[1] -> signatures;
+left_type[2] -> signatures;
 FromDevice(1) -> right_in :: Counter -> Paint(1)
     -> right_type :: Payload -> signatures;
 right_type[1] -> signatures;
+right_type[2] -> signatures;

@@ -73,8 +73,7 @@ right_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0) -> error_limit6;
 // Arriving: answer and learn neighbors, take IPv4 and IPv6, drop the rest.
 FromDevice(0) -> left_in :: Counter
     -> left :: FromDualVif($LEFT_MAC, $LEFT_IP);
-left[0] -> left_sound :: Sound -> left_paint :: Paint(1) -> routes;
-left_sound[1] -> left_paint;
+left[0] -> Paint(1) -> routes;
 left[1] -> left_out;
 left[2] -> [1]left_arp;
 left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6);
@@ -84,8 +83,7 @@ left6[2] -> [1]left_nd;
 
 FromDevice(1) -> right_in :: Counter
     -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP);
-right[0] -> right_sound :: Sound -> right_paint :: Paint(2) -> routes;
-right_sound[1] -> right_paint;
+right[0] -> Paint(2) -> routes;
 right[1] -> right_out;
 right[2] -> [1]right_arp;
 right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6);

@@ -4,6 +4,7 @@
 // the rate, classes by DSCP, and fair queues of address pairs in each class.
 
 // Addresses choose one of eight queues. Queues that wait send equal bytes.
+// Input 1: IPv6.
 elementclass Fair {
     input -> flow :: HashSwitch(26, 8);
     share :: DRRSched(1500) -> output;
@@ -15,21 +16,29 @@ elementclass Fair {
     flow[5] -> q5 :: Queue(256) -> [5]share;
     flow[6] -> q6 :: Queue(256) -> [6]share;
     flow[7] -> q7 :: Queue(256) -> [7]share;
+    input[1] -> flow6 :: HashSwitch(22, 32);
+    flow6[0,1,2,3,4,5,6,7] => q0, q1, q2, q3, q4, q5, q6, q7;
 }
 
 // ARP and the like go first, then EF (RFC 3246) up to its own rate, then
 // the rest: eight frames of it for each one of the lower effort (CS1, LE).
 elementclass Classes {
-    input -> type :: Classifier(12/0800 15/b8%fc, 12/0800 15/20%fc,
-                                12/0800 15/04%fc, 12/0800, -);
+    input -> type :: Classifier(
+        12/0800 15/b8%fc, 12/0800 15/20%fc, 12/0800 15/04%fc, 12/0800,
+        12/86dd 14/0b80%0fc0, 12/86dd 14/0200%0fc0, 12/86dd 14/0040%0fc0,
+        12/86dd, -);
     first :: PrioSched -> output;
-    type[4] -> urgent :: Queue(64) -> [0]first;
+    type[8] -> urgent :: Queue(64) -> [0]first;
     type[0] -> expedited :: Fair -> expedited_rate :: BandwidthShaper(125000)
         -> [1]first;
     weights :: StrideSched(8, 1) -> [2]first;
     type[3] -> standard :: Fair -> [0]weights;
     type[1] -> lower :: Fair -> [1]weights;
     type[2] -> lower;
+    type[4] -> [1]expedited;
+    type[5] -> [1]lower;
+    type[6] -> [1]lower;
+    type[7] -> [1]standard;
 }
 
 FromDevice(0) -> right_in :: Counter -> right_classes :: Classes

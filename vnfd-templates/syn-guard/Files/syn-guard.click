@@ -27,32 +27,46 @@ elementclass Limits {
 right_out :: Queue(1024) -> ToDevice(1);
 FromDevice(1) -> to_left :: Counter -> Queue(1024) -> ToDevice(0);
 
-// The color tells the place of the IPv4 header, and so of the source address.
-// The flags of TCP could be in a second fragment (RFC 1858).
-kind :: IPClassifier(syn and not ack, tcp and ip frag, -);
+// The color tells the place of the IP header, and so of the source address. Of
+// IPv6 the first half counts: a host has many addresses of one /64. The flags of
+// TCP could be in a second fragment (RFC 1858).
+kind :: IPClassifier(syn and not ack, tcp and ip frag, ip6 hidden, -);
 FromDevice(0) -> to_right :: Counter -> places :: HeaderPlaces;
 places[0] -> MarkIPHeader(14) -> kind;
 places[1] -> MarkIPHeader(18) -> Paint(1) -> kind;
 places[2] -> MarkIPHeader(22) -> Paint(2) -> kind;
 places[3] -> MarkIPHeader(26) -> Paint(3) -> kind;
-places[4] -> right_out;
-kind[2] -> right_out;
+places[4] -> MarkIP6Header(14) -> Paint(4) -> kind;
+places[5] -> MarkIP6Header(18) -> Paint(5) -> kind;
+places[6] -> MarkIP6Header(22) -> Paint(6) -> kind;
+places[7] -> MarkIP6Header(26) -> Paint(7) -> kind;
+places[8] -> right_out;
+kind[3] -> right_out;
 kind[0] -> attempts :: Counter -> color :: PaintSwitch;
 
 color[0] -> plain :: HashSwitch(26, 4);
 color[1] -> tagged :: HashSwitch(30, 4);
 color[2] -> deep :: HashSwitch(34, 4);
 color[3] -> deepest :: HashSwitch(38, 4);
+color[4] -> plain6 :: HashSwitch(22, 8);
+color[5] -> tagged6 :: HashSwitch(26, 8);
+color[6] -> deep6 :: HashSwitch(30, 8);
+color[7] -> deepest6 :: HashSwitch(34, 8);
 sources :: Limits($SOURCE_ATTEMPTS);
 plain[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
 tagged[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
 deep[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
 deepest[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+plain6[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+tagged6[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+deep6[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
+deepest6[0,1,2,3,4,5,6,7] => [0,1,2,3,4,5,6,7]sources;
 
 limit :: RatedSplitter(100, BURST_DURATION 1s) -> passed :: Counter
     -> right_out;
 dropped :: Counter -> Discard;
 kind[1] -> in_fragments :: Counter -> dropped;
+kind[2] -> dropped;
 limit[1] -> limited :: Counter -> dropped;
 sources[0] -> limit;
 sources[1] -> dropped;

@@ -21,11 +21,9 @@ FromDevice(1) -> right_in :: Counter
     -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
 right[1] -> right_out;
 right[2] -> [1]right_arp;
-right[0] -> right_sound :: Sound
-    -> kind :: IPClassifier(src host $PEER and dst host $RIGHT_IP and udp
+right[0] -> kind :: IPClassifier(src host $PEER and dst host $RIGHT_IP and udp
                             and dst port 4789,
                             dst host $RIGHT_IP and icmp, -);
-right_sound[1] -> kind;
 kind[0] -> CheckUDPHeader -> StripIPHeader -> Strip(8)
     -> tunnel :: VXLANDecap($VNI) -> left_out;
 kind[1] -> Own($RIGHT_MTU) -> to_right;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The checks of IP headers, for the classes that do them with and without the checksum.
+use click_core::anno::PacketType;
 use click_core::text::split_words;
 use click_wire::ipv4::View as Header;
 use click_wire::{Error, checksum, ipv4};
@@ -17,6 +18,7 @@ pub const CLASS: Class = Class {
         keyword("BADSRC"),
         keyword("GOODDST"),
         keyword("INTERFACES"),
+        keyword("ROUTED"),
         keyword("VERBOSE"),
         keyword("DETAILS"),
         rest("ARGUMENT"),
@@ -44,10 +46,14 @@ pub fn build(a: &mut Args<'_>, checksum: bool) -> Built {
             "too many arguments, expected OFFSET or BADSRC, OFFSET",
         ),
     }
+    let routed = a.or("ROUTED", false);
     details?;
+    let (routed, mut checker) = (routed?, Checker::new(offset?, checksum?, &sources));
+    checker.routed = routed;
+    let reasons = if routed { REASONS.len() } else { UNROUTED };
     Some(Box::new(CheckIp {
-        checker: Checker::new(offset?, checksum?, &sources),
-        drops: Drops::new("IP", &REASONS, verbose?),
+        checker,
+        drops: Drops::new("IP", &REASONS[..reasons], verbose?),
     }))
 }
 
@@ -105,14 +111,19 @@ fn addresses<T: FromArg>(a: &mut Args<'_>, name: &str, text: &str) -> Vec<T> {
 }
 
 /// Why a packet is wrong, in the order of the checks.
-pub const REASONS: [&str; 6] = [
+pub const REASONS: [&str; 9] = [
     "tiny packet",
     "bad IP version",
     "bad IP header length",
     "bad IP length",
     "bad IP checksum",
     "bad source address",
+    "impossible address",
+    "sent to several hosts",
+    "redirect",
 ];
+/// The reasons without those of ROUTED.
+pub const UNROUTED: usize = 6;
 
 /// The index of the reason.
 fn reason(bytes: &[u8], error: Error) -> usize {
@@ -134,6 +145,15 @@ pub struct Checker {
     /// Wrong source addresses; the last ones come more than once if there are not so many.
     bad: Vec<Four>,
     good_destinations: Vec<Ipv4Addr>,
+    /// Only packets that a router may forward are right.
+    routed: bool,
+}
+
+/// True if no host that a router serves has an address with this first octet: this network, loopback, groups, and
+/// those that are reserved (RFC 1812, section 5.3.7).
+#[inline(always)]
+fn is_impossible(octet: u8) -> bool {
+    octet.wrapping_sub(1) >= 0xdf || octet == 127
 }
 
 /// An address as it is compared.
@@ -149,6 +169,10 @@ struct Found {
     destination: Ipv4Addr,
 }
 
+/// Where the header has the protocol.
+const PROTOCOL: usize = 9;
+/// The type of an ICMP redirect.
+const REDIRECT: u8 = 5;
 /// The first byte of a header of version 4 without options.
 const PLAIN: u8 = 0x45;
 
@@ -165,7 +189,35 @@ impl Checker {
                 .map(four)
                 .collect(),
             good_destinations: sources.good_destinations.clone(),
+            routed: false,
         }
+    }
+
+    /// The index of the reason why a router must not forward a packet with a valid header.
+    #[inline(always)]
+    fn check_routed(&self, packet: &Packet) -> Result<(), usize> {
+        let Some([protocol, _, _, source, _, _, _, destination]) = self.fields(packet) else {
+            return Ok(());
+        };
+        match packet.anno().packet_type() {
+            _ if is_impossible(*source) | is_impossible(*destination) => Err(6),
+            PacketType::Broadcast | PacketType::Multicast => Err(7),
+            _ if *protocol == ipv4::ICMP && self.is_redirect(packet) => Err(8),
+            _ => Ok(()),
+        }
+    }
+
+    /// The bytes from the protocol to the destination's first octet.
+    #[inline(always)]
+    fn fields<'a>(&self, packet: &'a Packet) -> Option<&'a [u8; 8]> {
+        packet.data().get(self.offset + PROTOCOL..)?.first_chunk()
+    }
+
+    /// True for an ICMP redirect, which concerns the hosts of one link (RFC 1122, section 3.2.2.2).
+    #[cold]
+    fn is_redirect(&self, packet: &Packet) -> bool {
+        let header = Header::new_checked(&packet.data()[self.offset..]);
+        header.is_ok_and(|h| h.is_first() && h.payload().first() == Some(&REDIRECT))
     }
 
     /// The header's values, or the index of the reason why it is wrong.
@@ -246,6 +298,9 @@ impl Checker {
         let bytes = packet.data().get(self.offset..).unwrap_or_default();
         let found = self.check(bytes)?;
         let behind = bytes.len() - found.total_len;
+        if self.routed {
+            self.check_routed(packet)?;
+        }
         self.mark(packet, &found, behind);
         Ok(())
     }
@@ -263,6 +318,9 @@ impl Checker {
             return false;
         };
         let behind = bytes.len() - found.total_len;
+        if self.routed && self.check_routed(packet).is_err() {
+            return false;
+        }
         self.mark(packet, &found, behind);
         true
     }

@@ -6,8 +6,14 @@ from scapy import all as scapy
 from clickos_lab.duties import duty
 from clickos_lab.duties import place as places
 
-_SNAP = scapy.LLC(dsap=0xaa, ssap=0xaa, ctrl=3) / scapy.SNAP(
-    OUI=0, code=0x0800)
+
+def _snap(packet):
+    """Return a packet in SNAP."""
+    code = 0x86dd if scapy.IPv6 in packet else 0x0800
+    return scapy.LLC(dsap=0xaa, ssap=0xaa, ctrl=3) / scapy.SNAP(
+        OUI=0, code=code) / packet
+
+
 #: What may be between the Ethernet addresses and an IPv4 packet.
 _DISGUISES = {
     'plain': lambda packet: packet,
@@ -20,18 +26,25 @@ _DISGUISES = {
     # a station removes all of them
     'three priority tags': lambda packet: scapy.Dot1Q(vlan=0) / scapy.Dot1Q(
         vlan=0) / scapy.Dot1Q(vlan=0) / packet,
-    'SNAP': lambda packet: _SNAP.copy() / packet}
+    'SNAP': _snap}
 _CLIENTS = 10
 
 
-def _judged():
-    """Return for each VNF a packet that it does not pass."""
-    ends = {'src': '10.9.1.50', 'dst': '10.9.1.60'}
+def _judged(name):
+    """Return what a VNF does not pass, without its IP header."""
     return {
-        'ips': scapy.IP(**ends) / scapy.TCP(dport=80, flags='PA')
+        'ips': scapy.TCP(dport=80, flags='PA')
         / scapy.Raw(b'GET /etc/passwd'),
-        'dns-filter': scapy.IP(**ends) / scapy.UDP(sport=999, dport=53)
-        / scapy.DNS(qd=scapy.DNSQR(qname='www.blocked.invalid'))}
+        'dns-filter': scapy.UDP(sport=999, dport=53)
+        / scapy.DNS(qd=scapy.DNSQR(qname='www.blocked.invalid'))}[name]
+
+
+def _four(source='10.9.1.50'):
+    return scapy.IP(src=source, dst='10.9.1.60')
+
+
+def _six(source='2001:db8:1::50'):
+    return scapy.IPv6(src=source, dst='2001:db8:1::60')
 
 
 def _frames(place, packet):
@@ -58,7 +71,41 @@ def _sentinel(place, number):
            'IEEE 802.1Q, RFC 1042', ('dns-filter', 'ips'),
            in_guest=False)
 def judges(case, place):
-    packet = _judged()[place.name]
+    _judges(case, place, _four() / _judged(place.name))
+
+
+@duty.duty('judges IPv6 behind tags and in SNAP',
+           'IEEE 802.1Q, RFC 2464', ('dns-filter', 'ips'), in_guest=False)
+def judges6(case, place):
+    _judges(case, place, _six() / _judged(place.name))
+
+
+@duty.duty('judges behind extension headers', 'RFC 8200, 4',
+           ('dns-filter', 'ips'))
+def judges_behind(case, place):
+    for headers in (scapy.IPv6ExtHdrHopByHop(), scapy.IPv6ExtHdrDestOpt(),
+                    scapy.IPv6ExtHdrHopByHop() / scapy.IPv6ExtHdrRouting()
+                    / scapy.IPv6ExtHdrFragment(m=1),
+                    _many(20)):
+        packet = _six() / headers / _judged(place.name)
+        since = place.right.mark()
+        place.left.send(scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+                        / packet)
+        _sentinel(place, 30)
+        secret = bytes(packet)[-12:]
+        case.assertEqual([], place.right.found(
+            lambda f, secret=secret: secret in bytes(f), since))
+
+
+def _many(count):
+    """Return many extension headers."""
+    made = scapy.IPv6ExtHdrDestOpt()
+    for _ in range(count - 1):
+        made /= scapy.IPv6ExtHdrDestOpt()
+    return made
+
+
+def _judges(case, place, packet):
     for number, (name, frame) in enumerate(_frames(place, packet).items()):
         since = place.right.mark()
         place.left.send(frame)
@@ -72,10 +119,20 @@ def judges(case, place):
            ('syn-guard',),
            in_guest=False)
 def limits(case, place):
+    _limits(case, place, lambda number: _four(f'10.9.1.{80 + number}'))
+
+
+@duty.duty('limits attempts of IPv6 networks', 'RFC 8200',
+           ('syn-guard',), in_guest=False)
+def limits6(case, place):
+    _limits(case, place, lambda number: _six(f'2001:db8:{80 + number}::1'))
+
+
+def _limits(case, place, head):
     most = place.vnf.scenario.SOURCE_ATTEMPTS
     for number, name in enumerate(_DISGUISES):
-        packet = scapy.IP(src=f'10.9.1.{80 + number}', dst='10.9.1.60') \
-            / scapy.TCP(sport=9, dport=80, flags='S', seq=number)
+        packet = head(number) / scapy.TCP(sport=9, dport=80, flags='S',
+                                          seq=number)
         frame = bytes(_frames(place, packet)[name])
         since = place.right.mark()
         for _ in range(3 * most):
@@ -145,3 +202,38 @@ def bursts(_case, place):
                 f[scapy.BOOTP].xid, f[scapy.DHCP].options[0][1]), since)
         return len(set(found)) == 2 * _CLIENTS
     place.right.expect(wanted, 'the requests of all clients', since)
+
+
+@duty.duty('the switch can take the rules', 'ADR 0083',
+           ('firewall', 'stateful-firewall'))
+def offloads(case, place):
+    place.vnf.control.write('fw.config', 'deny udp dst port 9, allow all')
+    place.vnf.control.write('fw.offload', 'true')
+    state = place.vnf.control.read('fw.offload_state')
+    case.assertNotIn('no device', state)
+    place.vnf.control.write('fw.offload', 'false')
+    place.vnf.control.write('fw.config', 'allow all')
+
+
+#: Codepoints of IPv6 traffic and the class that they choose.
+_CLASSES = {'expedited': 46 << 2, 'standard': 0, 'lower': 8 << 2}
+
+
+@duty.duty('classes of IPv6 traffic', 'RFC 2474, 3', ('shaper',))
+def classes(case, place):
+    for name, traffic_class in _CLASSES.items():
+        words = f'class {name}'.encode()
+        packet = _six() / scapy.UDP(sport=1, dport=2) / scapy.Raw(words)
+        packet.tc = traffic_class
+        before = _used(place, name)
+        since = place.right.mark()
+        place.left.send(scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+                        / packet)
+        place.right.expect(lambda f, w=words: w in bytes(f), name, since)
+        case.assertEqual(before + 1, _used(place, name), name)
+
+
+def _used(place, name):
+    """Return the queues of a class that have had a frame."""
+    return sum(place.vnf.count(f'right_classes/{name}/q{n}.highwater_length')
+               > 0 for n in range(8))

@@ -8,8 +8,9 @@ from scapy import all as scapy
 from clickos_lab.duties import duty
 from clickos_lab.duties import place as places
 
-_DUAL = ('router',)
-_LEFT, _RIGHT = '2001:db8:1::77', '2001:db8:2::77'
+DUAL = ('firewall', 'router', 'stateful-firewall')
+_OWN = (*DUAL, 'mirror')
+LEFT, RIGHT = '2001:db8:1::77', '2001:db8:2::77'
 _TENTATIVE = '::'
 _LONG = bytes(random.Random(6).randbytes(1700))
 
@@ -38,7 +39,7 @@ def _solicit(station, target, source, **ether):
     station.send(scapy.Ether(src=station.mac, **ether) / packet)
 
 
-@duty.duty('answers duplicate address detection', 'RFC 4861, 7.2.4', _DUAL)
+@duty.duty('answers duplicate address detection', 'RFC 4861, 7.2.4', _OWN)
 def answers_detection(case, place):
     own, _ = _own(place)
     since = place.left.mark()
@@ -49,7 +50,7 @@ def answers_detection(case, place):
                      (frame.dst, frame[scapy.IPv6].dst))
 
 
-@duty.duty('announces its IPv6 addresses', 'RFC 4861, 7.2.6', _DUAL)
+@duty.duty('announces its IPv6 addresses', 'RFC 4861, 7.2.6', _OWN)
 def announces(_case, place):
     for station, own in zip((place.left, place.right), _own(place)):
         station.expect(
@@ -57,47 +58,47 @@ def announces(_case, place):
             and _advertisement(own, S=0, O=1)(f), f'announcement of {own}')
 
 
-def _teach(place):
+def teach(place):
     """Let both stations say their addresses by solicitations."""
     for station, mine, own, mac in (
-            (place.left, _LEFT, _own(place)[0], place.left_mac),
-            (place.right, _RIGHT, _own(place)[1], place.right_mac)):
+            (place.left, LEFT, _own(place)[0], place.left_mac),
+            (place.right, RIGHT, _own(place)[1], place.right_mac)):
         since = station.mark()
         _solicit(station, own, mine, dst=mac)
         station.expect(_advertisement(own, S=1), 'advertisement', since)
 
 
-def _udp(words, **ip):
-    return scapy.IPv6(src=_LEFT, dst=_RIGHT, **ip) / scapy.UDP(
+def udp(words, **ip):
+    return scapy.IPv6(src=LEFT, dst=RIGHT, **ip) / scapy.UDP(
         sport=5, dport=6) / scapy.Raw(words)
 
 
-def _passed(words):
+def passed(words):
     return lambda f: scapy.IPv6 in f and scapy.UDP in f \
         and bytes(f[scapy.UDP].payload) == words and f
 
 
-def _through(place, words):
+def through(place, words):
     """Send a packet through the VNF; return the frame at right."""
     since = place.right.mark()
-    place.left.send_ip(_udp(words), place.left_mac)
-    return place.right.expect(_passed(words), 'packet', since)
+    place.left.send_ip(udp(words), place.left_mac)
+    return place.right.expect(passed(words), 'packet', since)
 
 
 @duty.duty('learns from solicitations and announcements',
-           'RFC 4861, 7.2.3, 7.2.5', _DUAL)
+           'RFC 4861, 7.2.3, 7.2.5', DUAL)
 def learns(case, place):
-    _teach(place)
-    case.assertEqual(places.RIGHT_MAC, _through(place, b'learned').dst)
+    teach(place)
+    case.assertEqual(places.RIGHT_MAC, through(place, b'learned').dst)
     mac = '02:00:00:00:0b:99'
     place.right.send(
         scapy.Ether(src=mac, dst='33:33:00:00:00:01')
-        / scapy.IPv6(src=_RIGHT, dst='ff02::1', hlim=255)
-        / scapy.ICMPv6ND_NA(tgt=_RIGHT, R=0, S=0, O=1)
+        / scapy.IPv6(src=RIGHT, dst='ff02::1', hlim=255)
+        / scapy.ICMPv6ND_NA(tgt=RIGHT, R=0, S=0, O=1)
         / scapy.ICMPv6NDOptDstLLAddr(lladdr=mac))
-    _ping6(place, place.right, _own(place)[1], place.right_mac, _RIGHT)
-    case.assertEqual(mac, _through(place, b'moved').dst)
-    _teach(place)
+    _ping6(place, place.right, _own(place)[1], place.right_mac, RIGHT)
+    case.assertEqual(mac, through(place, b'moved').dst)
+    teach(place)
 
 
 def _ping6(place, station, own, mac, mine):
@@ -109,20 +110,20 @@ def _ping6(place, station, own, mac, mine):
             lambda f: scapy.ICMPv6EchoReply in f, since), f'{own}: no answer')
 
 
-@duty.duty('answers pings by IPv6', 'RFC 4443, 4.2', _DUAL)
+@duty.duty('answers pings by IPv6', 'RFC 4443, 4.2', _OWN)
 def own_pings(_case, place):
-    _teach(place)
+    teach(place)
     left, right = _own(place)
-    _ping6(place, place.left, left, place.left_mac, _LEFT)
-    _ping6(place, place.right, right, place.right_mac, _RIGHT)
+    _ping6(place, place.left, left, place.left_mac, LEFT)
+    _ping6(place, place.right, right, place.right_mac, RIGHT)
 
 
-@duty.duty('hop limit 1, from the right side', 'RFC 4443, 3.3', _DUAL)
+@duty.duty('hop limit 1, from the right side', 'RFC 4443, 3.3', DUAL)
 def hop_limit(case, place):
-    _teach(place)
+    teach(place)
     for station, source, target, own, mac in (
-            (place.left, _LEFT, _RIGHT, _own(place)[0], place.left_mac),
-            (place.right, _RIGHT, _LEFT, _own(place)[1], place.right_mac)):
+            (place.left, LEFT, RIGHT, _own(place)[0], place.left_mac),
+            (place.right, RIGHT, LEFT, _own(place)[1], place.right_mac)):
         since = station.mark()
         station.send_ip(scapy.IPv6(src=source, dst=target, hlim=1)
                         / scapy.UDP() / scapy.Raw(b'late'), mac)
@@ -131,11 +132,11 @@ def hop_limit(case, place):
         case.assertEqual(own, found[scapy.IPv6].src)
 
 
-@duty.duty('packet too big', 'RFC 4443, 3.2', _DUAL)
+@duty.duty('packet too big', 'RFC 4443, 3.2', DUAL)
 def too_big(case, place):
-    _teach(place)
+    teach(place)
     since = place.left.mark()
-    place.left.send_ip(_udp(_LONG), place.left_mac)
+    place.left.send_ip(udp(_LONG), place.left_mac)
     found = place.left.expect(
         lambda f: scapy.ICMPv6PacketTooBig in f and f, 'error', since)
     case.assertEqual((1500, _own(place)[0]), (
@@ -143,38 +144,38 @@ def too_big(case, place):
 
 
 @duty.duty('ICMPv6 errors are limited, with a burst', 'RFC 4443, 2.4 (f)',
-           _DUAL)
+           DUAL)
 def limits_errors(case, place):
-    _teach(place)
+    teach(place)
     since = place.left.mark()
     frame = bytes(scapy.Ether(src=place.left.mac, dst=place.left_mac)
-                  / _udp(b'late', hlim=1))
+                  / udp(b'late', hlim=1))
     for _ in range(300):
         place.left.send(frame)
-    _ping6(place, place.left, _own(place)[0], place.left_mac, _LEFT)
+    _ping6(place, place.left, _own(place)[0], place.left_mac, LEFT)
     count = len(place.left.found(lambda f: scapy.ICMPv6TimeExceeded in f,
                                  since))
     case.assertLessEqual(10, count)
     case.assertLess(count, 150)
 
 
-@duty.duty('drops impossible IPv6 addresses', 'RFC 4291, 2.7', _DUAL)
+@duty.duty('drops impossible IPv6 addresses', 'RFC 4291, 2.7', DUAL)
 def martians(case, place):
-    _teach(place)
+    teach(place)
     since = place.right.mark()
-    for source in ('::', '::1', 'ff02::1'):
-        packet = _udp(b'martian')
+    for source in ('::', '::1', 'fe80::9', 'ff02::1'):
+        packet = udp(b'martian')
         packet.src = source
         place.left.send_ip(packet, place.left_mac)
-    _through(place, b'sentinel')
-    case.assertEqual([], place.right.found(_passed(b'martian'), since))
+    through(place, b'sentinel')
+    case.assertEqual([], place.right.found(passed(b'martian'), since))
 
 
-@duty.duty('priority tags with IPv6', 'IEEE 802.1Q, 6.9', _DUAL,
+@duty.duty('priority tags with IPv6', 'IEEE 802.1Q, 6.9', DUAL,
            in_guest=False)
 def priority_tags(_case, place):
-    _teach(place)
+    teach(place)
     since = place.right.mark()
     place.left.send(scapy.Ether(src=place.left.mac, dst=place.left_mac)
-                    / scapy.Dot1Q(prio=5, vlan=0) / _udp(b'tagged'))
-    place.right.expect(_passed(b'tagged'), 'tagged packet', since)
+                    / scapy.Dot1Q(prio=5, vlan=0) / udp(b'tagged'))
+    place.right.expect(passed(b'tagged'), 'tagged packet', since)

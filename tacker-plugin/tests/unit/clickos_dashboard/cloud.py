@@ -137,7 +137,11 @@ _GUEST = {
                      'dropped_full': 0}}]},
     'handlers': {'handlers': [
         {'name': 'fw.config', 'read': True, 'write': True},
-        {'name': 'fw.hits', 'read': True, 'write': False}]},
+        {'name': 'fw.hits', 'read': True, 'write': False},
+        {'name': 'fw.log', 'read': True, 'write': False}]},
+    'handlers/fw.log': {'name': 'fw.log', 'value': (
+        '1500 2 6 10.0.0.1 5 10.0.0.2 81 deny tcp dst port 81\n'
+        '2500 1 17 ::1 5 ::2 53 no rule matches\n')},
     'handlers/fw.config': {'name': 'fw.config', 'value': 'allow icmp'},
     'handlers/fw.hits': {'name': 'fw.hits', 'value': '3\tallow icmp'},
     'handlers/config': {'name': 'config', 'value': 'fw :: IPFilter;'},

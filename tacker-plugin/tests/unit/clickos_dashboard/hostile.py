@@ -178,7 +178,10 @@ def _clickos():
     return {
         _GUEST: {'handlers': [
             {'name': EVIL, 'read': True, 'write': True},
-            {'name': 'fw.config', 'read': True, 'write': True}]},
+            {'name': 'fw.config', 'read': True, 'write': True},
+            {'name': 'fw.log', 'read': True, 'write': False}]},
+        f'{_GUEST}/fw.log': {'name': 'fw.log', 'value':
+                             f'1 1 6 ::1 1 ::2 2 {" ".join(EVIL.split())}\n'},
         f'{_GUEST}/fw.config': {'name': 'fw.config', 'value': EVIL},
         f'{_GUEST}/config': {'name': 'config',
                              'value': f'// {EVIL}\nidle :: Idle;'},

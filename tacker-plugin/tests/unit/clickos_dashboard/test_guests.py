@@ -117,6 +117,17 @@ class DetailTest(GuestTest):
                             ('events', ('create', 'req-1'))):
             self.shows(self.page(DETAIL + f'?tab=guest__{tab}'), *wanted)
 
+    def test_a_tab_shows_which_rule_dropped_what(self):
+        path = DETAIL + '?tab=guest__drops'
+        self.shows(self.page(path), '10.0.0.2:81', 'deny tcp dst port 81',
+                   '[::1]:5', 'no rule matches')
+        text = self.page(path + '&drops_search=port 81')
+        self.shows(text, '10.0.0.2:81')
+        self.hides(text, 'no rule matches')
+        self.cloud.answers[f'GET /v1/servers/{cloud.SERVER}/handlers'
+                           '/fw.log'] = {'name': 'fw.log', 'value': 'what'}
+        self.shows(self.page(path), 'does not show what it dropped')
+
     def test_a_tab_shows_the_newest_events(self):
         api.nova.instance_action_list.return_value = [
             types.SimpleNamespace(action='reboot', start_time='2026-01-01',

@@ -178,6 +178,22 @@ class CommandTest(base.CommandTestCase):
         with self.assertRaisesRegex(exceptions.CommandError, 'no other'):
             self.run_command(flow.GiveFlow, 'my-fw', '--to', 'my-fw')
 
+    def test_flow_log(self):
+        values = self.agent.guests[self.server_id]
+        with self.assertRaisesRegex(exceptions.CommandError, 'no flow log'):
+            self.run_command(flow.ShowFlowLog, 'my-fw')
+        values['fw.log'] = '1500 2 6 10.0.0.1 5 10.0.0.2 81 deny \x1b tcp\n'
+        values['flows.log'] = '200 1 17 ::1 5 ::2 53 no flow\n'
+        (columns, rows), _ = self.run_command(flow.ShowFlowLog, 'my-fw')
+        self.assertEqual(len(columns), len(rows[0]))
+        self.assertEqual(
+            [('flows', '0.2', 1, 'udp', '[::1]:5', '[::2]:53', 'no flow'),
+             ('fw', '1.5', 2, 'tcp', '10.0.0.1:5', '10.0.0.2:81',
+              'deny \\x1b tcp')], rows)
+        values['flows.log'] = 'what\n'
+        with self.assertRaisesRegex(exceptions.CommandError, 'line 1'):
+            self.run_command(flow.ShowFlowLog, 'my-fw')
+
     def test_list_by_class(self):
         values = self.agent.guests[self.server_id]
         values.update({'in.count': '1', 'out.count': '2', 'graph':

@@ -13,7 +13,10 @@ GOOD = (
     'deny src host 10.0.0.1 or dst host 10.0.0.2',
     'allow icmp type echo-reply', 'allow tcp opt syn and not ack',
     'deny ip ttl < 5', 'deny ip ttl >= 0x40', 'allow dst tcp port www',
-    'deny ip frag', '  allow  icmp ',
+    'deny ip frag', '  allow  icmp ', 'deny ip6', 'allow ip6 hlim 255',
+    'allow src host 2001:db8::1', 'deny dst net 2001:db8::/32 and udp',
+    'allow icmp6 type packet-too-big', 'deny net ::/0', 'deny ip6 hidden',
+    'allow host ::ffff:10.0.0.1',
 )
 
 BAD = (
@@ -38,6 +41,10 @@ BAD = (
     ('allow src host 300.1.1.1', 'is not an IPv4 address'),
     ('allow src net 10.0.0.0/33', 'is not an IPv4 address'),
     ('allow \u0661', 'is not allowed'),
+    ('allow net 2001:db8::/129', 'is not an IPv6 address'),
+    ('allow host 2001:::1', 'is not an IPv6 address'),
+    ('allow tcp ? udp : icmp', "character '?' is not allowed"),
+    ('allow :', 'is not an IPv6 address'),
     ('allow icmp\x00', 'is not allowed'),
     ('allow {x}', 'is not allowed'),
     ('allow ' + 'x' * 300, 'the limit is 200'),

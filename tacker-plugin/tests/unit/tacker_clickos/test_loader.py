@@ -76,7 +76,7 @@ class LoaderTest(base.TestCase):
     def test_roles_and_versions_of_connection_points(self):
         properties = self.nodes['left']['properties']
         point = self.load()['VDU1'].point('left')
-        self.assertEqual(((4,), None), (point.versions, point.role))
+        self.assertEqual(((4, 6), None), (point.versions, point.role))
         for role, wanted in (('dhcp-relay', 'dhcp-server'),
                              ('dhcp-server', 'dhcp-server'), ('leaf', None)):
             properties.update(role=role, layer_protocols=[

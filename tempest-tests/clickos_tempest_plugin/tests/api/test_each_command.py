@@ -59,18 +59,19 @@ class EachCommandTest(typed.CommandLine):
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c010')
     def test_of_a_vnf(self):
         vnf = f'--vnf {self.vnf_id}'
-        shown, handlers, graph, events, ports = self.run_all(
+        shown, handlers, graph, events, ports, dropped = self.run_all(
             f'vnf show {self.vnf_id} -f json',
             f'handler list {vnf} -f value',
             f'graph {vnf} --interval 0.1 -f value',
             f'event list {vnf} -f value',
-            f'port stats {vnf} -f json')
+            f'port stats {vnf} -f json', f'flow log {vnf} -f json')
         self.assertEqual('active', json.loads(shown)['status'])
         self.assertIn('fw.config True True', handlers)
         self.assertIn('fw [0]', graph)
         self.assertIn('INSTANTIATE COMPLETED', events)
         self.assertEqual(['up', 'up'],
                          [row['Link'] for row in json.loads(ports)])
+        self.assertIsInstance(json.loads(dropped), list)
 
     @decorators.attr(type='gate')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c011')

@@ -6,8 +6,10 @@ use click_core::Table;
 use click_core::offload::{Claim, Outcome};
 use click_core::text::split_args;
 
-use super::offload;
+use super::fields::Headers;
+use super::offload::{self, Devices};
 use super::program::{Program, Syntax};
+use crate::flow_log::{self, FlowLog};
 use crate::outputs::Outputs;
 use crate::prelude::*;
 
@@ -51,6 +53,30 @@ pub const OFFLOADING: &dyn Table = &[
     OFFLOAD_STATE,
 ];
 
+/// The same, and which rule dropped what.
+pub const OFFLOADING_AND_LOGGING: &dyn Table = &[
+    CONFIG,
+    HITS,
+    RESET_HITS,
+    PROGRAM,
+    RULES,
+    OFFLOAD,
+    OFFLOAD_STATE,
+    flow_log::log(),
+    flow_log::log_lost(),
+    flow_log::reset_log(),
+];
+pub const LOGGING: &dyn Table = &[
+    CONFIG,
+    HITS,
+    RESET_HITS,
+    PROGRAM,
+    RULES,
+    flow_log::log(),
+    flow_log::log_lost(),
+    flow_log::reset_log(),
+];
+
 /// Builds an element of such a class from its arguments, which errors call `what`.
 pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
     let list = a.rest().to_vec();
@@ -60,6 +86,7 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
             syntax,
             outputs: Outputs::new(a.outputs()),
             offload: None,
+            log: FlowLog::default(),
         })),
         Err(messages) => {
             messages.iter().for_each(|message| a.error(what, message));
@@ -75,11 +102,16 @@ pub struct ClassifyIp {
     outputs: Outputs,
     /// The switch is to take decisions.
     offload: Option<Offload>,
+    /// What rules with actions dropped.
+    log: FlowLog,
 }
+
+part!(ClassifyIp, log: FlowLog);
 
 /// The claims of an element whose decisions the switch is to take.
 #[derive(Default)]
 struct Offload {
+    devices: Devices,
     claims: Vec<(u32, Claim)>,
     /// Why there are none.
     reason: String,
@@ -112,18 +144,19 @@ impl ClassifyIp {
             return;
         };
         ctx.set_timer(ctx.now_ns() + LOOK_NS);
-        let rules = self.program.offload();
-        let found = match rules.0.is_empty() {
-            true => Err("the switch can express no drop in front of other rules".to_string()),
-            false => offload::devices(ctx),
-        };
+        *offload = Offload::default();
+        match offload::devices(ctx) {
+            Ok(devices) => offload.devices = devices,
+            Err(reason) => offload.reason = reason,
+        }
+        let rules = self.program.offload(offload.devices.reassembled);
+        if rules.0.is_empty() {
+            offload.reason = "the switch can express no drop in front of other rules".to_string();
+            return;
+        }
         let board = Rc::clone(&ctx.surroundings().environment.offload);
-        let claim = |device| (device, Claim::new(&board, device, rules.clone()));
-        let (claims, reason) = match found {
-            Ok(devices) => (devices.into_iter().map(claim).collect(), String::new()),
-            Err(reason) => (Vec::new(), reason),
-        };
-        *offload = Offload { claims, reason };
+        let claim = |device: &u32| (*device, Claim::new(&board, *device, rules.clone()));
+        offload.claims = offload.devices.numbers.iter().map(claim).collect();
     }
 
     /// A line for each device.
@@ -156,6 +189,22 @@ pub const PATTERN: Handler<ClassifyIp> = read_write(
     },
 );
 
+/// Notes the packets that were dropped, and by which rule.
+#[cold]
+fn log_drops<'a>(
+    now_ns: u64,
+    program: &Program,
+    log: &mut FlowLog,
+    packets: impl Iterator<Item = (&'a Packet, &'a usize)>,
+) {
+    for (packet, _) in packets.filter(|(_, way)| **way == DROPPED) {
+        if log.has_time(now_ns) {
+            let headers = Headers::of(packet);
+            log.note(&headers, program.decides(&headers), now_ns);
+        }
+    }
+}
+
 fn missing() -> HandlerError {
     HandlerError::rejected("the output has no pattern")
 }
@@ -179,24 +228,27 @@ impl Element for ClassifyIp {
             return;
         };
         let now = offload::devices(ctx).unwrap_or_default();
-        match now
-            .iter()
-            .eq(offload.claims.iter().map(|(device, _)| device))
-        {
+        match now == offload.devices {
             true => ctx.set_timer(ctx.now_ns() + LOOK_NS),
             false => self.ask(ctx),
         }
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        let program = &mut self.program;
-        self.outputs
-            .distribute(ctx, batch, |_, batch, ways| program.classify(batch, ways));
+        let (program, log) = (&mut self.program, &mut self.log);
+        let logs = cfg!(flow_log) && self.syntax == Syntax::Action;
+        self.outputs.distribute(ctx, batch, |ctx, batch, ways| {
+            program.classify(batch, ways);
+            if logs && ways.contains(&DROPPED) {
+                log_drops(ctx.now_ns(), program, log, batch.iter().zip(ways.iter()));
+            }
+        });
     }
 
     fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
             self.program.take_hits(&old.program);
+            self.log = core::mem::take(&mut old.log);
             self.offload = old.offload.is_some().then(Offload::default);
             self.ask(ctx);
         }

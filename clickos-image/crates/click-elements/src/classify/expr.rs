@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::fields::{Axis, Headers, bits_at};
+use super::fields::{Axis, Headers, Start, bits_at};
 use super::names::{ANY_TRANSPORT, TCP_OR_UDP};
 
 /// A condition.
@@ -75,9 +75,34 @@ impl Compare {
 /// Where a field is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
+    /// In the header of IPv4.
     Network,
+    /// In the first byte of either version.
+    Either,
+    /// In the header of IPv6.
+    Ip6,
     /// In the transport header of this protocol.
     Transport(u32),
+}
+
+impl Base {
+    /// Where its offsets are counted from.
+    pub fn start(self) -> Start {
+        match self {
+            Self::Network => Start::Ip4,
+            Self::Either => Start::Either,
+            Self::Ip6 => Start::Ip6,
+            Self::Transport(_) => Start::Transport,
+        }
+    }
+
+    /// The protocol whose packets have it.
+    pub fn protocol(self) -> u32 {
+        match self {
+            Self::Transport(protocol) => protocol,
+            _ => ANY_TRANSPORT,
+        }
+    }
 }
 
 /// A test of one field.
@@ -138,21 +163,16 @@ impl Test {
                 let mask = u32::from(mask);
                 is_protocol(h, 6) && flags.is_some_and(|f| f & mask == mask)
             }
-            Self::Fragment(wanted) => h
-                .value(Axis::FRAGMENT)
-                .is_some_and(|f| (f & 0x3fff != 0) == wanted),
+            Self::Fragment(wanted) => h.is_fragment() == Some(wanted),
             Self::Field {
-                base: Base::Network,
+                base,
                 offset,
                 len,
                 compare,
-            } => compare.holds(bits_at(h.network, offset, len)),
-            Self::Field {
-                base: Base::Transport(protocol),
-                offset,
-                len,
-                compare,
-            } => is_protocol(h, protocol) && compare.holds(bits_at(h.transport(), offset, len)),
+            } => {
+                let field = || bits_at(h.from(base.start()), offset, len);
+                is_protocol(h, base.protocol()) && compare.holds(field())
+            }
             Self::Ether {
                 side,
                 address,

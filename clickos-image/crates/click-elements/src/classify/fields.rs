@@ -1,37 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What patterns look at: the headers of one packet. A field that is not there has no value.
+//! What patterns look at: the headers of one packet of IPv4 or IPv6. A field that is not there has no value.
 use click_core::Packet;
 
 use super::lanes::{self, WIDTH};
+use crate::ip6;
+
+/// Where the bytes of a field are counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Start {
+    /// The header of IPv4.
+    Ip4,
+    /// That of either version.
+    Either,
+    /// Nine bytes in front of the protocol's number, as in the header of IPv4. In IPv6 it is behind the extension
+    /// headers.
+    Protocol,
+    /// The transport header.
+    Transport,
+    /// The header of IPv6.
+    Ip6,
+    /// The fragment header of IPv6.
+    Fragment6,
+}
 
 /// A header field by its place: a number of 1, 2 or 4 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Axis {
-    pub transport: bool,
+    pub start: Start,
     pub at: u16,
     pub bytes: u8,
 }
 
 impl Axis {
-    pub const FRAGMENT: Self = Self::new(false, 6, 2);
-    pub const PROTOCOL: Self = Self::new(false, 9, 1);
-    pub const SOURCE: Self = Self::new(false, 12, 4);
-    pub const DESTINATION: Self = Self::new(false, 16, 4);
-    pub const SOURCE_PORT: Self = Self::new(true, 0, 2);
-    pub const DESTINATION_PORT: Self = Self::new(true, 2, 2);
-    pub const TCP_FLAGS: Self = Self::new(true, 13, 1);
+    pub const FRAGMENT: Self = Self::new(Start::Ip4, 6, 2);
+    pub const PROTOCOL: Self = Self::new(Start::Protocol, PROTOCOL_AT, 1);
+    pub const SOURCE: Self = Self::new(Start::Ip4, 12, 4);
+    pub const DESTINATION: Self = Self::new(Start::Ip4, 16, 4);
+    pub const SOURCE_PORT: Self = Self::new(Start::Transport, 0, 2);
+    pub const DESTINATION_PORT: Self = Self::new(Start::Transport, 2, 2);
+    pub const TCP_FLAGS: Self = Self::new(Start::Transport, 13, 1);
+    /// Of every IPv6 packet.
+    pub const NEXT_HEADER6: Self = Self::new(Start::Ip6, 6, 1);
+    /// Offset and flag of a fragment.
+    pub const FRAGMENT6: Self = Self::new(Start::Fragment6, 2, 2);
 
-    const fn new(transport: bool, at: u16, bytes: u8) -> Self {
-        Self {
-            transport,
-            at,
-            bytes,
-        }
+    const fn new(start: Start, at: u16, bytes: u8) -> Self {
+        Self { start, at, bytes }
     }
 
     /// Bits of the field's values.
     pub const fn bits(self) -> u32 {
         self.bytes as u32 * 8
+    }
+
+    /// True if only packets of IPv6 have the field.
+    pub const fn is_ip6(self) -> bool {
+        matches!(self.start, Start::Ip6 | Start::Fragment6)
+    }
+
+    /// True if it is in the transport header.
+    pub const fn is_transport(self) -> bool {
+        matches!(self.start, Start::Transport)
     }
 }
 
@@ -40,34 +69,76 @@ impl Axis {
 pub struct Headers<'a> {
     /// From the network header on; nothing if it is not whole.
     pub network: &'a [u8],
-    /// Bytes in front of the transport header; all there are in later fragments.
-    pub behind: u32,
+    /// Where the bytes of each [`Start`] begin, or [`NOWHERE`]. The last two are never read.
+    pub starts: [u32; 8],
     /// The packet itself, for what few ask for.
     pub packet: Option<&'a Packet>,
 }
 
+/// Beyond every packet.
+pub const NOWHERE: u32 = 1 << 31;
 /// Bytes of an IPv4 header without options.
 const SHORTEST: usize = 20;
+/// Where it has the protocol's number.
+const PROTOCOL_AT: u16 = 9;
+/// Bits of the fragment fields of IPv4 and IPv6 that only fragments have set.
+pub const FRAGMENT_BITS: u32 = 0x3fff;
+pub const FRAGMENT6_BITS: u32 = 0xfff9;
 
 impl<'a> Headers<'a> {
     /// The headers that the packet's annotations mark.
     #[inline]
     pub fn of(packet: &'a Packet) -> Self {
-        let whole = packet.network().filter(|n| n.len() >= SHORTEST);
+        let network = packet.network().unwrap_or_default();
+        if network.first().is_some_and(|byte| byte >> 4 == 6) {
+            return Self::of_ip6(network, Some(packet));
+        }
+        let whole = Some(network).filter(|n| n.len() >= SHORTEST);
         let network = whole.unwrap_or_default();
         let is_first = whole.is_some_and(|n| u16::from_be_bytes([n[6], n[7]]) & 0x1fff == 0);
         let transport = packet.transport().filter(|_| is_first);
         let behind = network.len() - transport.map_or(0, <[u8]>::len).min(network.len());
+        let behind = u32::try_from(behind).expect("a packet is shorter than 2 GiB");
+        Self::of_ip4(network, behind, Some(packet))
+    }
+
+    /// The headers of IPv4, of which the transport header is behind so many bytes.
+    #[inline]
+    pub fn of_ip4(network: &'a [u8], behind: u32, packet: Option<&'a Packet>) -> Self {
         Self {
             network,
-            behind: u32::try_from(behind).expect("a packet is shorter than 4 GiB"),
-            packet: Some(packet),
+            starts: [0, 0, 0, behind, NOWHERE, NOWHERE, NOWHERE, NOWHERE],
+            packet,
         }
     }
 
-    /// From the transport header on; nothing in later fragments.
-    pub fn transport(&self) -> &'a [u8] {
-        self.network.get(self.behind as usize..).unwrap_or_default()
+    /// The headers of IPv6.
+    #[cold]
+    pub fn of_ip6(network: &'a [u8], packet: Option<&'a Packet>) -> Self {
+        let mut starts = [NOWHERE; 8];
+        let upper = ip6::Upper::of(network);
+        let number = |at: usize| u32::try_from(at).expect("a packet is shorter than 2 GiB");
+        if let Some(upper) = &upper {
+            let protocol = number(upper.named_at).wrapping_sub(PROTOCOL_AT.into());
+            let transport = upper.is_whole().then(|| number(upper.at));
+            let fragment = upper.fragment_at.map(number);
+            starts[Start::Ip6 as usize] = 0;
+            starts[Start::Either as usize] = 0;
+            starts[Start::Protocol as usize] = protocol;
+            starts[Start::Transport as usize] = transport.unwrap_or(NOWHERE);
+            starts[Start::Fragment6 as usize] = fragment.unwrap_or(NOWHERE);
+        }
+        Self {
+            network: upper.map_or(&[], |_| network),
+            starts,
+            packet,
+        }
+    }
+
+    /// The bytes that are counted from a start on; nothing if the packet lacks it.
+    pub fn from(&self, start: Start) -> &'a [u8] {
+        let at = self.starts[start as usize] as usize;
+        self.network.get(at..).unwrap_or_default()
     }
 
     /// The value of a field, if it is there.
@@ -79,6 +150,15 @@ impl<'a> Headers<'a> {
     /// Protocol of the payload.
     pub fn protocol(&self) -> Option<u32> {
         self.value(Axis::PROTOCOL)
+    }
+
+    /// Whether the packet is a fragment, if it is one of IPv4 or IPv6.
+    pub fn is_fragment(&self) -> Option<bool> {
+        let is_set = |axis, bits| Some(self.value(axis)? & bits != 0);
+        match self.value(Axis::NEXT_HEADER6) {
+            None => is_set(Axis::FRAGMENT, FRAGMENT_BITS),
+            Some(_) => is_set(Axis::FRAGMENT6, FRAGMENT6_BITS).or(Some(false)),
+        }
     }
 }
 
@@ -105,8 +185,7 @@ fn last_value(bytes: &[u8], bits: u32) -> Option<u32> {
 #[derive(Clone, Copy)]
 pub struct Place {
     at: u32,
-    /// All bits if that counts from the transport header on.
-    transport: u32,
+    start: u32,
     shift: u32,
 }
 
@@ -115,14 +194,15 @@ impl Place {
     pub fn of(axis: Axis) -> Self {
         Self {
             at: axis.at.into(),
-            transport: if axis.transport { u32::MAX } else { 0 },
+            start: axis.start as u32,
             shift: 32 - axis.bits(),
         }
     }
 
-    /// Where the field lies in plain headers, if it and what is read with it lies there.
+    /// Where the field lies in plain headers of IPv4, if it and what is read with it lies there.
     pub fn in_plain(self) -> Option<usize> {
-        let at = self.at + (SHORTEST as u32 & self.transport);
+        let starts = [0, 0, 0, SHORTEST as u32];
+        let at = self.at + starts.get(self.start as usize)?;
         usize::try_from(at).ok().filter(|at| *at + 4 <= WIDTH)
     }
 
@@ -135,7 +215,8 @@ impl Place {
     /// The value of the field, if it is there.
     #[inline]
     pub fn value(self, headers: &Headers<'_>) -> Option<u32> {
-        let at = self.at + (headers.behind & self.transport);
+        let start = headers.starts[(self.start & 7) as usize];
+        let at = self.at.wrapping_add(start);
         let bytes = headers.network.get(at as usize..)?;
         match bytes.first_chunk() {
             Some(word) => Some(u32::from_be_bytes(*word) >> self.shift),

@@ -427,11 +427,7 @@ mod tests {
                 (bytes[9], bytes[15], bytes[19]) = (protocol, source, destination);
                 (bytes[21], bytes[23]) = (sport, dport);
                 let bytes = &bytes[..20 + transport];
-                let headers = Headers {
-                    network: bytes,
-                    behind: 20,
-                    packet: None,
-                };
+                let headers = Headers::of_ip4(bytes, 20, None);
                 let holds = |rule: usize| (rule + usize::from(protocol)) % 3 == 0;
                 let naive = rules.iter().enumerate().position(|(rule, c)| {
                     c.boxes.iter().any(|b| contains(b, &headers)) && (c.exact || holds(rule))

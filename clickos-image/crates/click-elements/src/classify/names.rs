@@ -17,7 +17,7 @@ pub enum Kind {
     IcmpType,
 }
 
-const PROTOCOLS: [(&str, u32); 10] = [
+const PROTOCOLS: [(&str, u32); 11] = [
     ("icmp", 1),
     ("igmp", 2),
     ("ipip", 4),
@@ -25,9 +25,27 @@ const PROTOCOLS: [(&str, u32); 10] = [
     ("udp", 17),
     ("dccp", 33),
     ("gre", 47),
+    ("icmp6", ICMP6),
     ("sctp", 132),
     ("tcpudp", TCP_OR_UDP),
     ("transp", ANY_TRANSPORT),
+];
+
+pub const ICMP6: u32 = 58;
+
+/// Types of ICMPv6 (RFC 4443, RFC 4861), by the names that those of ICMP have where there are such.
+const ICMP6_TYPES: [(&str, u32); 11] = [
+    ("unreachable", 1),
+    ("packet-too-big", 2),
+    ("timeexceeded", 3),
+    ("parameterproblem", 4),
+    ("echo", 128),
+    ("echo-reply", 129),
+    ("routersolicit", 133),
+    ("routeradvert", 134),
+    ("neighborsolicit", 135),
+    ("neighboradvert", 136),
+    ("redirect", 137),
 ];
 
 /// A protocol that stands for two.
@@ -82,7 +100,12 @@ fn flag(name: &str) -> Option<u32> {
         .next()
 }
 
-fn icmp_type(name: &str) -> Option<u32> {
+#[inline(never)]
+fn icmp_type(name: &str, protocol: Option<u32>) -> Option<u32> {
+    if protocol == Some(ICMP6) {
+        let mut types = ICMP6_TYPES.iter();
+        return types.find(|(n, _)| *n == name).map(|(_, v)| *v);
+    }
     icmp::TYPES
         .iter()
         .find(|(n, _)| *n == name)
@@ -172,8 +195,8 @@ pub fn lookup(name: &str, wanted: Option<Kind>, protocol: Option<u32>) -> Lookup
         (Kind::TcpFlag, flag(name), for_protocol(6)),
         (
             Kind::IcmpType,
-            icmp_type(name),
-            protocol.is_none_or(|p| p == 1),
+            icmp_type(name, protocol),
+            protocol.is_none_or(|p| p == 1 || p == ICMP6),
         ),
     ];
     if all.iter().all(|(_, value, _)| value.is_none()) {
@@ -212,5 +235,8 @@ mod tests {
         assert_eq!(lookup("www", None, Some(17)), Lookup::Value(Kind::Port, 80));
         assert_eq!(lookup("www", None, Some(1)), Lookup::Unclear);
         assert_eq!(lookup("10.0.0.1", None, None), Lookup::Unknown);
+        let of_six = |name| lookup(name, Some(Kind::IcmpType), Some(ICMP6));
+        assert_eq!(of_six("echo"), Lookup::Value(Kind::IcmpType, 128));
+        assert_eq!(of_six("packet-too-big"), Lookup::Value(Kind::IcmpType, 2));
     }
 }

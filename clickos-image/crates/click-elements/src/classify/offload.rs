@@ -2,7 +2,7 @@
 //! The part of an IPFilter's decisions that the switch can take (docs/adr/0083-decided-packets.md).
 use clickos_offload::{Action, IpPattern, MAX_RULES, MAX_TEXT, Range, Rule};
 
-use super::fields::Axis;
+use super::fields::{Axis, Start};
 use super::region::{Cover, Region};
 use super::values::Values;
 use crate::prelude::*;
@@ -11,12 +11,14 @@ use click_core::text::split_args;
 /// Rules of one box at most.
 const MOST: usize = 8;
 const TOS: Axis = Axis {
-    transport: false,
+    start: Start::Ip4,
     at: 1,
     bytes: 1,
 };
 /// Where IPv4 begins in an Ethernet frame.
 const ETHERNET: &str = "14";
+/// A `CheckIPHeader` behind it that drops what no router forwards.
+const ROUTED: &str = "ROUTED true";
 
 /// A list of rules for the switch: each with the number of the filter's rule that it is a part of.
 #[derive(Default)]
@@ -28,17 +30,27 @@ pub struct Offloaded {
 
 impl Offloaded {
     /// The drops of a list that come first and that the switch can express. It leaves all other packets to
-    /// the guest: a rule that it cannot express becomes a larger one that passes.
-    pub fn of(covers: impl Iterator<Item = (Cover, bool)>) -> Self {
+    /// the guest: a rule that it cannot express becomes a larger one that passes. If the list judges packets that
+    /// were `reassembled`, the switch passes each fragment of a packet that the list passes: it decides by what all
+    /// fragments have, and by ports it only drops.
+    pub fn of(covers: impl Iterator<Item = (Cover, bool)>, reassembled: bool) -> Self {
         let mut list = Self::default();
-        for (n, (cover, drops)) in covers.enumerate() {
+        for (n, (mut cover, drops)) in covers.enumerate() {
+            cover.boxes.retain_mut(has_ip4);
             let exact = match drops && cover.exact {
-                true => cover.boxes.iter().map(exact).collect::<Option<Vec<_>>>(),
+                true => cover
+                    .boxes
+                    .iter()
+                    .map(|region| exact(region, reassembled))
+                    .collect::<Option<Vec<_>>>(),
                 false => None,
             };
             match exact {
                 Some(rules) => list.add(Action::Drop, rules.concat(), Some(n)),
-                None => list.add(Action::Pass, cover.boxes.iter().map(hull).collect(), None),
+                None => {
+                    let hulls = cover.boxes.iter().map(|region| hull(region, reassembled));
+                    list.add(Action::Pass, hulls.collect(), None);
+                }
             }
         }
         // A packet that no rule matches is dropped.
@@ -70,11 +82,21 @@ impl Offloaded {
     }
 }
 
+/// Leaves of a box what it asks of IPv4; says whether such packets are in it.
+fn has_ip4(region: &mut Region) -> bool {
+    let is_open = region
+        .iter()
+        .all(|(axis, values)| !axis.is_ip6() || values.missing);
+    region.retain(|(axis, _)| !axis.is_ip6());
+    is_open
+}
+
 /// The patterns that match what is in a box, and nothing else.
-fn exact(region: &Region) -> Option<Vec<IpPattern>> {
+fn exact(region: &Region, reassembled: bool) -> Option<Vec<IpPattern>> {
     let mut patterns = vec![IpPattern::ANY];
     for (axis, values) in region {
-        if axis.transport && values.missing {
+        let differs = reassembled && *axis == TOS;
+        if differs || axis.is_transport() && values.missing {
             return None;
         }
         let mut next = Vec::new();
@@ -95,11 +117,12 @@ fn exact(region: &Region) -> Option<Vec<IpPattern>> {
 }
 
 /// A pattern that matches all that is in a box.
-fn hull(region: &Region) -> IpPattern {
+fn hull(region: &Region, reassembled: bool) -> IpPattern {
     let mut pattern = IpPattern::ANY;
     for (axis, Values { missing, ranges }) in region {
         let ends = ranges.first().zip(ranges.last());
-        if let (false, Some((first, last))) = (axis.transport && *missing, ends) {
+        let differs = reassembled && (axis.is_transport() || *axis == TOS);
+        if let (false, Some((first, last))) = (differs || axis.is_transport() && *missing, ends) {
             let _ = set(&mut pattern, *axis, (first.0, last.1));
         }
     }
@@ -136,25 +159,36 @@ fn set(pattern: &mut IpPattern, axis: Axis, (first, last): (u32, u32)) -> Option
 }
 
 /// The devices whose IPv4 packets all come to this element, unchanged but for their Ethernet header.
+#[derive(Default, PartialEq, Eq)]
+pub struct Devices {
+    pub numbers: Vec<u32>,
+    /// The packets of one at least are put together from fragments.
+    pub reassembled: bool,
+}
+
+/// Finds these devices.
 ///
 /// # Errors
 /// There is none. The text names the element where the way from each device ends.
-pub fn devices(ctx: &Context<'_>) -> Result<Vec<u32>, String> {
-    let (mut devices, mut ends) = (Vec::new(), Vec::new());
+pub fn devices(ctx: &Context<'_>) -> Result<Devices, String> {
+    let (mut devices, mut ends) = (Devices::default(), Vec::new());
     let mut index = 0;
     while let Some((class, config)) = ctx.look_at(index) {
         let first = split_args(config).into_iter().next().unwrap_or_default();
         let name = if first.is_empty() { "0" } else { &first };
         if class == "FromDevice" {
             match (leads_here(ctx, index), name.parse()) {
-                (Ok(()), Ok(device)) => devices.push(device),
-                (Ok(()), Err(_)) => ends.push(format!("{name} has no number")),
+                (Ok(reassembled), Ok(device)) => {
+                    devices.numbers.push(device);
+                    devices.reassembled |= reassembled;
+                }
+                (Ok(_), Err(_)) => ends.push(format!("{name} has no number")),
                 (Err(other), _) => ends.push(format!("{name} ends at {other}")),
             }
         }
         index += 1;
     }
-    match devices.is_empty() {
+    match devices.numbers.is_empty() {
         false => Ok(devices),
         true => Err(format!(
             "no device's packets all come here unchanged: {}",
@@ -163,10 +197,11 @@ pub fn devices(ctx: &Context<'_>) -> Result<Vec<u32>, String> {
     }
 }
 
-/// Follows the IPv4 packets from an element; the error is the element where they may go elsewhere.
-fn leads_here(ctx: &Context<'_>, from: usize) -> Result<(), String> {
+/// Follows the IPv4 packets from an element; says whether they are reassembled. The error is the element where they
+/// may go elsewhere.
+fn leads_here(ctx: &Context<'_>, from: usize) -> Result<bool, String> {
     let (mut at, mut output) = (from, 0);
-    let (mut stripped, mut marked) = (false, false);
+    let (mut stripped, mut marked, mut reassembled) = (false, false, false);
     // No way is longer than the router has elements.
     for _ in 0..ctx.limits().elements {
         let Some((next, input)) = ctx.behind(at, output) else {
@@ -174,7 +209,7 @@ fn leads_here(ctx: &Context<'_>, from: usize) -> Result<(), String> {
         };
         if next == ctx.index() {
             return if marked {
-                Ok(())
+                Ok(reassembled)
             } else {
                 Err(ctx.name_of(at).into())
             };
@@ -187,6 +222,8 @@ fn leads_here(ctx: &Context<'_>, from: usize) -> Result<(), String> {
             "Counter" | "Null" if input == 0 => {}
             "Strip" if config == ETHERNET && !stripped && !marked => stripped = true,
             "CheckIPHeader" | "MarkIPHeader" if is_offset => marked = true,
+            "CheckIPHeader" if config == ROUTED && stripped => marked = true,
+            "IPReassembler" if marked => reassembled = true,
             "Classifier" if !stripped => match output_of_ipv4(config) {
                 Some(found) => output = found,
                 None => return Err(ctx.name_of(next).into()),

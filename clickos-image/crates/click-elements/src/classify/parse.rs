@@ -9,9 +9,11 @@ use click_core::value::number;
 use click_core::{Surroundings, did_you_mean};
 
 use super::expr::{Expr, Side};
-use super::names::{self, Kind, Lookup, lookup, lookup_at};
+use super::names::{self, ICMP6, Kind, Lookup, lookup, lookup_at};
 use super::primitive::{Data, Layer, Operator, Primitive, mask_data};
-use super::subject::{Field, SUBJECTS, Subject, subject};
+use super::subject::{
+    Field, ICMP_TYPE, ICMP6_TYPE, ONLY4, ONLY6, SUBJECTS, Subject, subject, subject6,
+};
 
 /// How deep parentheses and negations nest at most.
 const MAX_DEPTH: usize = 100;
@@ -33,8 +35,8 @@ pub fn parse(words: &[String], at: Surroundings<'_>) -> Result<Expr, String> {
 }
 
 /// The words of the grammar that name nothing.
-const GRAMMAR: [&str; 9] = [
-    "and", "or", "not", "src", "dst", "ip", "ether", "true", "false",
+const GRAMMAR: [&str; 10] = [
+    "and", "or", "not", "src", "dst", "ip", "ip6", "ether", "true", "false",
 ];
 
 /// All words of patterns, for suggestions.
@@ -208,7 +210,7 @@ impl<'a> Parser<'a> {
     fn qualifiers(&mut self, primitive: &mut Primitive) -> Result<(Option<Layer>, bool), String> {
         let (mut layer, mut negated) = (None, false);
         while let Some(word) = self.word() {
-            if let Some(found) = subject(word) {
+            if let Some(found) = found_subject(word, layer, primitive.protocol)? {
                 set(&mut primitive.subject, found, "what is tested")?;
                 if let Subject::Field(Field {
                     protocol: Some(protocol),
@@ -227,6 +229,7 @@ impl<'a> Parser<'a> {
                     }
                     "dst" | "dest" => set(&mut primitive.side, Side::Destination, "src or dst")?,
                     "ip" if layer.is_none() => layer = Some(Layer::Ip),
+                    "ip6" if layer.is_none() => layer = Some(Layer::Ip6),
                     "ether" if layer.is_none() => layer = Some(Layer::Ether),
                     "not" | "!" => negated = !negated,
                     _ => break,
@@ -327,7 +330,7 @@ impl<'a> Parser<'a> {
     ) -> Result<(), String> {
         let stop = [
             "and", "&&", "or", "||", ")", "?", ":", "(", "not", "!", "src", "dst", "dest", "ip",
-            "ether",
+            "ip6", "ether",
         ];
         let word = self
             .word()
@@ -356,6 +359,32 @@ impl<'a> Parser<'a> {
         }
         Ok(())
     }
+}
+
+/// The subject that a word names behind a header's name and a protocol.
+#[inline(never)]
+fn found_subject(
+    word: &str,
+    layer: Option<Layer>,
+    protocol: Option<u32>,
+) -> Result<Option<Subject>, String> {
+    let is_ip6 = layer == Some(Layer::Ip6);
+    let wrong = if is_ip6 { ONLY4.as_slice() } else { &ONLY6 };
+    if wrong.contains(&word) {
+        let (here, other) = if is_ip6 { ("ip6", "ip") } else { ("ip", "ip6") };
+        return Err(format!(
+            "\"{word}\" is a field of {other}, and {here} has none of that name"
+        ));
+    }
+    let found = if is_ip6 {
+        subject6(word)
+    } else {
+        subject(word)
+    };
+    Ok(match (found, protocol) {
+        (Some(ICMP_TYPE), Some(ICMP6)) => Some(ICMP6_TYPE),
+        (found, _) => found,
+    })
 }
 
 /// Sets what may be given once, or again the same.

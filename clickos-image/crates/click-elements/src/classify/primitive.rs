@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From qualifiers, operator and value to a test: `src tcp port & 10 == 8`.
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
-use core::net::Ipv4Addr;
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use click_core::Surroundings;
 use click_core::value::{EtherAddr, FromArg, Prefix, number};
 
 use super::expr::{Base, Compare, Expr, Side, Test};
-use super::names::{ANY_TRANSPORT, Kind, Lookup, TCP_OR_UDP, lookup, lookup_at};
-use super::subject::{Field, ICMP_TYPE, SUBJECTS, Subject};
+use super::names::{ANY_TRANSPORT, ICMP6, Kind, Lookup, TCP_OR_UDP, lookup, lookup_at};
+use super::subject::{Field, ICMP_TYPE, ICMP6_TYPE, SUBJECTS, Subject};
+use crate::ip6::EXTENSIONS;
 
 /// The value of a test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +23,9 @@ pub enum Data {
     Named(Kind, u32),
     Host(u32),
     Net(u32, u32),
+    /// An address of IPv6, and a network's address and mask.
+    Host6(u128),
+    Net6(u128, u128),
     Ether(u64),
 }
 
@@ -27,6 +33,7 @@ pub enum Data {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     Ip,
+    Ip6,
     Ether,
 }
 
@@ -93,7 +100,7 @@ impl Primitive {
             Some(Subject::Protocol) => Some(Kind::Protocol),
             Some(Subject::Port) => Some(Kind::Port),
             Some(Subject::TcpFlag) => Some(Kind::TcpFlag),
-            Some(s) if s == ICMP_TYPE => Some(Kind::IcmpType),
+            Some(ICMP_TYPE | ICMP6_TYPE) => Some(Kind::IcmpType),
             _ => None,
         };
         let other = self.subject.is_some() && wanted.is_none();
@@ -123,12 +130,23 @@ impl Primitive {
 
     /// Fills in what was left out and makes the test.
     pub fn finish(&mut self, before: &Self, layer: Option<Layer>) -> Result<Expr, String> {
+        let is_bare = self.subject.is_none() && self.protocol.is_none() && self.data == Data::None;
+        if is_bare && layer == Some(Layer::Ip6) {
+            return Ok(is_ip6());
+        }
         self.infer_subject(before)?;
-        let by_data = if matches!(self.data, Data::Ether(_)) {
-            Layer::Ether
-        } else {
-            Layer::Ip
+        let by_data = match self.data {
+            Data::Ether(_) => Layer::Ether,
+            _ => Layer::Ip,
         };
+        let only6 = matches!(self.data, Data::Host6(_) | Data::Net6(..));
+        if only6 && layer == Some(Layer::Ip) {
+            return self.refuse("an address of IPv6 belongs to ip6");
+        }
+        if layer == Some(Layer::Ip6) || only6 {
+            let test = self.ip6_test()?;
+            return Ok(Expr::And([is_ip6(), test].into()));
+        }
         let layer = layer.unwrap_or(by_data);
         if layer == Layer::Ether && self.subject == Some(Subject::Host) {
             self.subject = Some(Subject::Ether);
@@ -136,7 +154,44 @@ impl Primitive {
         if layer == Layer::Ether && self.subject != Some(Subject::Ether) {
             return self.refuse("belongs to IP, not Ethernet");
         }
+        self.test()
+    }
+
+    /// The test of an IPv6 packet.
+    #[inline(never)]
+    fn ip6_test(&mut self) -> Result<Expr, String> {
         match self.subject {
+            Some(Subject::Host | Subject::Net) => self.host6(),
+            Some(Subject::Hidden) => self.without_value(hidden()),
+            Some(Subject::Ect) if self.data == Data::None => Ok(ecn(Base::Ip6, 0, true)),
+            Some(Subject::Ect) => self.field6(10, 2),
+            Some(Subject::Ce) => self.without_value(ecn(Base::Ip6, 3, false)),
+            Some(Subject::Field(Field {
+                transport: false,
+                offset,
+                len,
+                ..
+            })) => self.field6(offset, len),
+            Some(Subject::Ether) => self.refuse("belongs to Ethernet, not IP"),
+            _ => self.test(),
+        }
+    }
+
+    /// A field of the header of IPv6.
+    fn field6(&mut self, offset: usize, len: usize) -> Result<Expr, String> {
+        let compare = self.compare_field(len)?;
+        Ok(Expr::Test(Test::Field {
+            base: Base::Ip6,
+            offset,
+            len,
+            compare,
+        }))
+    }
+
+    /// The test of a packet of either version, or of IPv4.
+    fn test(&mut self) -> Result<Expr, String> {
+        match self.subject {
+            Some(Subject::Hidden) => self.refuse("belongs to ip6"),
             Some(Subject::Host | Subject::Net) => self.host(),
             Some(Subject::Ether) => self.ether(),
             Some(Subject::Protocol) => self.protocol_test(),
@@ -144,14 +199,14 @@ impl Primitive {
             Some(Subject::TcpFlag) => self.tcp_flag(),
             Some(Subject::Fragment) => self.without_value(Expr::Test(Test::Fragment(true))),
             Some(Subject::Unfragmented) => self.without_value(Expr::Test(Test::Fragment(false))),
-            Some(Subject::Ect) if self.data == Data::None => Ok(ecn(0, true)),
+            Some(Subject::Ect) if self.data == Data::None => Ok(ecn(Base::Network, 0, true)),
             Some(Subject::Ect) => self.field(Field {
                 transport: false,
                 protocol: None,
                 offset: 14,
                 len: 2,
             }),
-            Some(Subject::Ce) => self.without_value(ecn(3, false)),
+            Some(Subject::Ce) => self.without_value(ecn(Base::Network, 3, false)),
             Some(Subject::Field(field)) => self.field(field),
             None => Err("incomplete directive".into()),
         }
@@ -166,12 +221,13 @@ impl Primitive {
             return Ok(());
         }
         let inferred = match self.data {
-            Data::Host(_) => Subject::Host,
-            Data::Net(..) => Subject::Net,
+            Data::Host(_) | Data::Host6(_) => Subject::Host,
+            Data::Net(..) | Data::Net6(..) => Subject::Net,
             Data::Ether(_) => Subject::Ether,
             Data::Named(Kind::TcpFlag, _) => Subject::TcpFlag,
             Data::Named(Kind::Protocol, _) => Subject::Protocol,
             Data::Named(Kind::Port, _) => Subject::Port,
+            Data::Named(Kind::IcmpType, _) if self.protocol == Some(ICMP6) => ICMP6_TYPE,
             Data::Named(Kind::IcmpType, _) => ICMP_TYPE,
             Data::Int(_) => match before.subject {
                 Some(s @ (Subject::Field(_) | Subject::Protocol | Subject::Port)) => s,
@@ -235,6 +291,33 @@ impl Primitive {
                 negated: self.negated,
             },
         )))
+    }
+
+    #[inline(never)]
+    fn host6(&self) -> Result<Expr, String> {
+        let (value, mask) = match (self.subject, self.data) {
+            (Some(Subject::Host), Data::Host6(address)) => (address, u128::MAX),
+            (Some(Subject::Net), Data::Net6(address, mask)) => (address, mask),
+            (Some(Subject::Net), _) => {
+                return self.refuse("expected a network such as 2001:db8::/32");
+            }
+            _ => return self.refuse("expected an address of IPv6"),
+        };
+        self.only_equality()?;
+        if self.mask != Data::None {
+            return self.refuse("the mask does not fit");
+        }
+        let [source, destination] = [64, 192].map(|offset| address_is(offset, value, mask));
+        let is = match self.side() {
+            Side::Source => source,
+            Side::Destination => destination,
+            Side::Either => Expr::Or([source, destination].into()),
+            Side::Both => Expr::And([source, destination].into()),
+        };
+        Ok(match self.negated {
+            true => Expr::Not(Box::new(is)),
+            false => is,
+        })
     }
 
     fn ether(&self) -> Result<Expr, String> {
@@ -311,12 +394,18 @@ impl Primitive {
         }
     }
 
-    fn field(&mut self, field: Field) -> Result<Expr, String> {
+    /// The comparison of a field of `len` bits.
+    #[inline(never)]
+    fn compare_field(&self, len: usize) -> Result<Compare, String> {
         let (Data::Int(value) | Data::Named(_, value)) = self.data else {
             return self.refuse("expected a number");
         };
-        let max = u32::try_from((1u64 << field.len) - 1).expect("at most 32 bits");
-        let compare = self.compare(value, max)?;
+        let max = u32::try_from((1u64 << len) - 1).expect("at most 32 bits");
+        self.compare(value, max)
+    }
+
+    fn field(&mut self, field: Field) -> Result<Expr, String> {
+        let compare = self.compare_field(field.len)?;
         let protocol = field.protocol.or(self.protocol);
         let base = match (field.transport, protocol) {
             (true, Some(protocol)) => Base::Transport(protocol),
@@ -332,6 +421,7 @@ impl Primitive {
                     None => Expr::Test(test),
                 });
             }
+            _ if (field.offset, field.len) == VERSION => Base::Either,
             _ => Base::Network,
         };
         Ok(Expr::Test(Test::Field {
@@ -391,19 +481,71 @@ impl Primitive {
     }
 }
 
-fn ecn(value: u32, negated: bool) -> Expr {
+/// Offset and bits of the version, which IPv4 and IPv6 have at one place.
+const VERSION: (usize, usize) = (0, 4);
+
+/// The address at an offset is as it must be in the bits of a mask.
+#[inline(never)]
+fn address_is(offset: usize, value: u128, mask: u128) -> Expr {
+    let word = |of: u128, n: usize| (of >> (96 - 32 * n)) as u32;
+    let test = |n: usize| {
+        let (value, mask) = (word(value, n), word(mask, n));
+        let compare = Compare {
+            mask,
+            value,
+            greater: false,
+            negated: false,
+        };
+        (mask != 0).then_some(Expr::Test(Test::Field {
+            base: Base::Ip6,
+            offset: offset + 32 * n,
+            len: 32,
+            compare,
+        }))
+    };
+    let tests: Vec<Expr> = (0..4).filter_map(test).collect();
+    match tests.is_empty() {
+        true => Expr::Const(true),
+        false => Expr::And(tests),
+    }
+}
+
+fn ecn(base: Base, value: u32, negated: bool) -> Expr {
     let compare = Compare {
         mask: 3,
         value,
         greater: false,
         negated,
     };
+    let offset = if base == Base::Ip6 { 4 } else { 8 };
     Expr::Test(Test::Field {
-        base: Base::Network,
-        offset: 8,
+        base,
+        offset,
         len: 8,
         compare,
     })
+}
+
+/// Every packet of IPv6 passes.
+fn is_ip6() -> Expr {
+    Expr::Test(Test::Field {
+        base: Base::Ip6,
+        offset: 48,
+        len: 8,
+        compare: Compare {
+            mask: 0,
+            value: 0,
+            greater: false,
+            negated: false,
+        },
+    })
+}
+
+/// The first header that was not skipped is an extension header.
+#[inline(never)]
+fn hidden() -> Expr {
+    let is = |number: &u8| protocol_is((*number).into()).map(Expr::Test);
+    Expr::Or(EXTENSIONS.iter().filter_map(is).collect())
 }
 
 fn plain_data(
@@ -416,10 +558,28 @@ fn plain_data(
         return Some(Data::Int(n));
     }
     let ip = match layer {
-        Some(Layer::Ether) => None,
+        Some(Layer::Ether | Layer::Ip6) => None,
         _ => ip_data(word, subject, at),
     };
-    ip.or_else(|| ether_data(word, layer, at))
+    let ether = || ether_data(word, layer, at);
+    ip.or_else(ether).or_else(|| ip6_data(word, layer))
+}
+
+#[inline(never)]
+fn ip6_data(word: &str, layer: Option<Layer>) -> Option<Data> {
+    if layer == Some(Layer::Ether) {
+        return None;
+    }
+    let Some((address, bits)) = word.split_once('/') else {
+        return word.parse().ok().map(|a: Ipv6Addr| Data::Host6(a.into()));
+    };
+    let (address, bits): (Ipv6Addr, u32) = (address.parse().ok()?, bits.parse().ok()?);
+    let mask = match bits {
+        0 => 0,
+        1..=128 => u128::MAX << (128 - bits),
+        _ => return None,
+    };
+    Some(Data::Net6(u128::from(address) & mask, mask))
 }
 
 /// A name that is both is a network behind `net`, else an address.
@@ -436,7 +596,7 @@ fn ip_data(word: &str, subject: Option<Subject>, at: Surroundings<'_>) -> Option
 }
 
 fn ether_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
-    if layer == Some(Layer::Ip) {
+    if matches!(layer, Some(Layer::Ip | Layer::Ip6)) {
         return None;
     }
     let EtherAddr(address) = EtherAddr::from_arg(word, at).ok()?;

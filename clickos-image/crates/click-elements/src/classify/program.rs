@@ -167,6 +167,12 @@ impl Program {
         }
     }
 
+    /// The text of the first rule that matches.
+    pub fn decides(&self, headers: &Headers<'_>) -> &str {
+        let found = self.rules.iter().find(|rule| rule.expr.holds(headers));
+        found.map_or("no rule matches", |rule| &rule.text)
+    }
+
     /// How often each rule matched, one a line with the rule.
     pub fn hits(&self) -> String {
         let lines = self.tallies.iter().zip(&self.rules).enumerate();
@@ -182,13 +188,15 @@ impl Program {
             .map_or(0, |(_, hits)| hits.get())
     }
 
-    /// The rules for the switch, with the counters of those that drop.
-    pub fn offload(&mut self) -> Rules {
+    /// The rules for the switch, with the counters of those that drop; of packets that are `reassembled` it sees the
+    /// fragments.
+    pub fn offload(&mut self, reassembled: bool) -> Rules {
         let covers = self
             .rules
             .iter()
             .map(|r| (cover(&r.expr), r.output.is_none()));
-        let rules = Offloaded::of(covers).rules.into_iter().map(|(rule, of)| {
+        let offloaded = Offloaded::of(covers, reassembled);
+        let rules = offloaded.rules.into_iter().map(|(rule, of)| {
             let hits = of.map_or_else(Hits::default, |n| self.counter(n));
             (rule.to_string(), hits)
         });

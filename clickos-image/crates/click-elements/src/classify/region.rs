@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::expr::{Base, Compare, Expr, Side, Test};
-use super::fields::Axis;
+use super::fields::{Axis, FRAGMENT_BITS, FRAGMENT6_BITS};
 use super::names::{ANY_TRANSPORT, TCP_OR_UDP};
 use super::values::Values;
 
@@ -189,7 +189,7 @@ fn of_test(test: &Test) -> Option<Cover> {
             let flags = equal(mask.into(), mask.into(), false);
             Some(of_protocol(6).and(&of_field(Axis::TCP_FLAGS, &flags)?))
         }
-        Test::Fragment(is) => of_field(Axis::FRAGMENT, &equal(0x3fff, 0, is)),
+        Test::Fragment(is) => of_fragment(is),
         Test::Field {
             base,
             offset,
@@ -197,11 +197,7 @@ fn of_test(test: &Test) -> Option<Cover> {
             compare,
         } => {
             let (axis, compare) = place(base, offset, len, compare)?;
-            let protocol = match base {
-                Base::Network => Cover::everything(true),
-                Base::Transport(protocol) => of_protocol(protocol),
-            };
-            Some(protocol.and(&of_field(axis, &compare)?))
+            Some(of_protocol(base.protocol()).and(&of_field(axis, &compare)?))
         }
         Test::Ether { .. } => None,
     }
@@ -221,6 +217,19 @@ fn of_field(axis: Axis, compare: &Compare) -> Option<Cover> {
     Some(Cover::of([one(axis, values)]))
 }
 
+/// The packets of both versions that are fragments, or are not.
+fn of_fragment(is: bool) -> Option<Cover> {
+    let of_four = of_field(Axis::FRAGMENT, &equal(FRAGMENT_BITS, 0, is))?;
+    let mut bits = Values::matching(&equal(FRAGMENT6_BITS, 0, is), Axis::FRAGMENT6.bits())?;
+    bits.missing = !is;
+    let is_six = one(
+        Axis::NEXT_HEADER6,
+        Values::present(Axis::NEXT_HEADER6.bits()),
+    );
+    let of_six = Cover::of([is_six]).and(&Cover::of([one(Axis::FRAGMENT6, bits)]));
+    Some(of_four.or(of_six))
+}
+
 fn of_protocol(protocol: u32) -> Cover {
     let ranges = match protocol {
         ANY_TRANSPORT => return Cover::everything(true),
@@ -236,7 +245,7 @@ fn place(base: Base, offset: usize, len: usize, compare: Compare) -> Option<(Axi
     let bytes = u8::try_from(last + 1 - first).ok()?;
     let behind = (last + 1) * 8 - (offset + len);
     let axis = Axis {
-        transport: base != Base::Network,
+        start: base.start(),
         at: u16::try_from(first).ok()?,
         bytes,
     };

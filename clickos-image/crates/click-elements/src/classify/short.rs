@@ -7,6 +7,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::slice;
 
+use click_core::sort;
+
 use super::fields::{Axis, Headers, Place, plain};
 use super::graph::values;
 use super::lanes::{LANES, Lanes, WIDTH};
@@ -66,8 +68,13 @@ struct Field {
 
 /// A short list of rules.
 pub struct Short {
+    /// Those that only packets of IPv6 have are the last ones.
     fields: Vec<Field>,
-    /// True if all fields lie in plain headers.
+    /// How many others there are.
+    fields4: usize,
+    /// The boxes that packets without these may be in.
+    without6: Set,
+    /// True if all other fields lie in plain headers.
     is_plain: bool,
     /// The rule of each box, and whether it matches everything in the box.
     boxes: Vec<(u32, bool)>,
@@ -85,19 +92,26 @@ impl Short {
         if list.len() > MOST_BOXES {
             return None;
         }
-        let axes = axes(rules);
+        let mut axes = axes(rules);
+        sort::by_key(&mut axes, |axis| axis.is_ip6());
         let used = |region: &Region| region.iter().all(|(axis, _)| axes.contains(axis));
         let field = |axis: &Axis| {
             let boxes: Vec<_> = list.iter().map(|(_, _, r)| values(r, *axis)).collect();
             Field::new(*axis, &boxes)
         };
         let fields: Vec<_> = axes.iter().map(field).collect();
+        let fields4 = axes.iter().filter(|axis| !axis.is_ip6()).count();
+        let without6 = |set, field: &Field| set & field.missing;
         let boxes = list.iter();
         Some(Self {
+            without6: fields[fields4..].iter().fold(all(list.len()), without6),
+            fields4,
             boxes: boxes
                 .map(|(rule, exact, region)| (*rule, *exact && used(region)))
                 .collect(),
-            is_plain: fields.iter().all(|field| field.in_plain.is_some()),
+            is_plain: fields[..fields4]
+                .iter()
+                .all(|field| field.in_plain.is_some()),
             fields,
         })
     }
@@ -116,8 +130,8 @@ impl Short {
     /// The same for packets with plain headers.
     #[inline]
     pub fn plain_sets(&self, lanes: slice::Iter<'_, [u8; WIDTH]>) -> [Set; LANES] {
-        let mut sets = [all(self.boxes.len()); LANES];
-        for field in &self.fields {
+        let mut sets = [self.without6; LANES];
+        for field in &self.fields[..self.fields4] {
             let packets = sets.iter().take(lanes.len());
             if field.asking & packets.fold(0, |all, set| all | set) != 0 {
                 field.narrow(lanes.clone(), &mut sets);

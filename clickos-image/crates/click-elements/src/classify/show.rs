@@ -117,6 +117,7 @@ impl Display for Protocol {
             6 => f.write_str("tcp"),
             17 => f.write_str("udp"),
             33 => f.write_str("dccp"),
+            58 => f.write_str("icmp6"),
             TCP_OR_UDP => f.write_str("tcpudp"),
             ANY_TRANSPORT => f.write_str("transp"),
             other => write!(f, "ip proto {other}"),
@@ -159,12 +160,21 @@ fn field(f: &mut Formatter<'_>, base: Base, offset: usize, len: usize, compare: 
         (32, 16, "id"),
         (64, 8, "ttl"),
     ];
-    let name = named
-        .iter()
-        .find(|(o, l, _)| base == Base::Network && (*o, *l) == (offset, len));
+    let name = named.iter().find(|(o, l, _)| (*o, *l) == (offset, len));
+    let name6 = [
+        (0, 4, "vers"),
+        (4, 8, "tos"),
+        (4, 6, "dscp"),
+        (10, 2, "ect"),
+    ];
+    let name6 = name6.iter().find(|(o, l, _)| (*o, *l) == (offset, len));
     match (base, name) {
-        (Base::Network, Some((_, _, name))) => write!(f, "ip {name} ")?,
-        (Base::Network, None) => write!(f, "ip[{}:{}] ", offset / 8, len / 8)?,
+        (Base::Network | Base::Either, Some((_, _, name))) => write!(f, "ip {name} ")?,
+        (Base::Network | Base::Either, None) => write!(f, "ip[{}:{}] ", offset / 8, len / 8)?,
+        (Base::Ip6, _) => match name6 {
+            Some((_, _, name)) => write!(f, "ip6 {name} ")?,
+            None => write!(f, "ip6[{}:{}] ", offset / 8, len / 8)?,
+        },
         (Base::Transport(protocol), _) => {
             write!(f, "{}[{}:{}] ", Protocol(protocol), offset / 8, len / 8)?
         }

@@ -200,6 +200,73 @@ impl<'a> View<'a> {
     }
 }
 
+/// What is behind the extension headers of a packet (RFC 8200, section 4).
+pub struct Upper {
+    /// Where its protocol's number is.
+    pub named_at: usize,
+    /// Where it begins.
+    pub at: usize,
+    /// Where the fragment header is.
+    pub fragment_at: Option<usize>,
+    /// It begins in another fragment, or is hidden by extension headers that are cut or too many.
+    is_absent: bool,
+}
+
+/// Extension headers that are read at most.
+const CHAIN: usize = 8;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const NOTHING: u8 = 59;
+
+/// Hop-by-hop options, routing, fragment, authentication, destination options, mobility, HIP, Shim6.
+pub const EXTENSIONS: [u8; 8] = [0, 43, FRAGMENT, AUTHENTICATION, 60, 135, 139, 140];
+
+impl Upper {
+    /// Reads the extension headers of a packet; none if it is shorter than its header.
+    pub fn of(packet: &[u8]) -> Option<Self> {
+        View::of(packet)?;
+        let mut upper = Self {
+            named_at: NEXT_HEADER_AT,
+            at: HEADER,
+            fragment_at: None,
+            is_absent: false,
+        };
+        for _ in 0..CHAIN {
+            if upper.skip(packet).is_none() || upper.is_absent {
+                break;
+            }
+        }
+        let protocol = packet[upper.named_at];
+        upper.is_absent |= protocol == NOTHING || EXTENSIONS.contains(&protocol);
+        Some(upper)
+    }
+
+    /// True if its first bytes are in this packet.
+    pub fn is_whole(&self) -> bool {
+        !self.is_absent
+    }
+
+    /// Goes on behind an extension header, if the next header is one and is there.
+    fn skip(&mut self, packet: &[u8]) -> Option<()> {
+        let protocol = packet[self.named_at];
+        EXTENSIONS.contains(&protocol).then_some(())?;
+        let units = usize::from(*packet.get(self.at + 1)?);
+        let bytes = match protocol {
+            FRAGMENT => 8,
+            AUTHENTICATION => (units + 2) * 4,
+            _ => (units + 1) * 8,
+        };
+        let header = packet.get(self.at..self.at + bytes)?;
+        if protocol == FRAGMENT {
+            self.fragment_at = Some(self.at);
+            self.is_absent = u16::from_be_bytes([header[2], header[3]]) >> 3 != 0;
+        }
+        self.named_at = self.at;
+        self.at += bytes;
+        Some(())
+    }
+}
+
 pub const NEXT_HEADER_AT: usize = 6;
 pub const HOP_LIMIT_AT: usize = 7;
 

@@ -77,6 +77,8 @@ enum Rule {
     Tos(u32, u32),
     Fragment(bool),
     IcmpType(Op, u32),
+    /// Of IPv6, which no packet here is.
+    Six(&'static str),
     Not(Box<Rule>),
     And(Box<Rule>, Box<Rule>),
     Or(Box<Rule>, Box<Rule>),
@@ -123,6 +125,7 @@ impl Rule {
             Self::Fragment(true) => "ip frag".into(),
             Self::Fragment(false) => "ip unfrag".into(),
             Self::IcmpType(op, v) => format!("icmp type {} {v}", operator(*op)),
+            Self::Six(text) => (*text).into(),
             Self::Not(a) => format!("not ({})", a.text()),
             Self::And(a, b) => format!("({}) and ({})", a.text(), b.text()),
             Self::Or(a, b) => format!("({}) || ({})", a.text(), b.text()),
@@ -152,6 +155,7 @@ impl Rule {
                 let kind = p.transport.first().filter(|_| p.protocol == 1 && p.first());
                 kind.is_some_and(|k| relation(*op, u32::from(*k), *v))
             }
+            Self::Six(_) => false,
             Self::Not(a) => !a.holds(p),
             Self::And(a, b) => a.holds(p) && b.holds(p),
             Self::Or(a, b) => a.holds(p) || b.holds(p),
@@ -262,6 +266,15 @@ fn port_number() -> impl Strategy<Value = u32> {
     ]
 }
 
+const SIX: [&str; 6] = [
+    "ip6",
+    "ip6 tcp dst port 80",
+    "src host 2001:db8::1",
+    "net 2001:db8::/32",
+    "ip6 hlim < 5",
+    "ip6 frag",
+];
+
 fn rule() -> impl Strategy<Value = Rule> {
     let protocol = prop_oneof![Just("tcp"), Just("udp"), Just("")];
     let flag = prop_oneof![
@@ -283,6 +296,7 @@ fn rule() -> impl Strategy<Value = Rule> {
         (1u32..256, 0u32..256).prop_map(|(m, v)| Rule::Tos(m, v)),
         any::<bool>().prop_map(Rule::Fragment),
         (op(), 0u32..12).prop_map(|(o, v)| Rule::IcmpType(o, v)),
+        prop::sample::select(SIX.to_vec()).prop_map(Rule::Six),
     ];
     leaf.prop_recursive(4, 24, 3, |inner| {
         let boxed = || inner.clone().prop_map(Box::new);

@@ -21,6 +21,11 @@ struct Bench {
 
 impl Bench {
     fn new(list: &str, offload: bool) -> Self {
+        Self::behind("CheckIPHeader", list, offload)
+    }
+
+    /// One whose filter is behind other elements.
+    fn behind(way: &str, list: &str, offload: bool) -> Self {
         let device = Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, 1])));
         let environment = Environment {
             devices: BTreeMap::from([(0, device.clone() as Rc<RefCell<dyn Device>>)]),
@@ -28,7 +33,7 @@ impl Bench {
         };
         let board = Rc::clone(&environment.offload);
         let config = format!(
-            "FromDevice(0) -> Strip(14) -> CheckIPHeader -> fw :: IPFilter({list})
+            "FromDevice(0) -> Strip(14) -> {way} -> fw :: IPFilter({list})
                 -> Unstrip(14) -> Queue(1000) -> ToDevice(0);"
         );
         let router = Router::build("fw.click", &config, &registry(), environment, 1);
@@ -112,6 +117,34 @@ const RULES: [&str; 24] = [
     "deny all",
 ];
 
+/// What the firewalls have in front of their rules.
+const REASSEMBLED: &str = "CheckIPHeader(ROUTED true) -> IPReassembler";
+
+/// The fragments of a frame's packet, of so many units of 8 bytes each, if its header is right.
+fn fragments(frame: &[u8], units: usize) -> Option<Vec<Vec<u8>>> {
+    let header = usize::from(frame[14] & 15) * 4;
+    let total = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+    let is_whole = frame[20] & 0x3f == 0 && frame[21] == 0;
+    let body = &frame[14 + header..14 + total];
+    let pieces = body.chunks(units * 8).enumerate();
+    let piece = |(n, piece): (usize, &[u8])| {
+        let is_last = (n + 1) * units * 8 >= body.len();
+        let mut packet = frame[14..14 + header].to_vec();
+        packet[2..4].copy_from_slice(&((header + piece.len()) as u16).to_be_bytes());
+        let field = (n * units) as u16 | if is_last { 0 } else { 0x2000 };
+        packet[6..8].copy_from_slice(&field.to_be_bytes());
+        packet[10..12].fill(0);
+        let words = packet
+            .chunks(2)
+            .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
+        let sum: u32 = words.sum();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        [&frame[..14], &packet, piece].concat()
+    };
+    (is_whole && !body.is_empty()).then(|| pieces.map(piece).collect())
+}
+
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let port = prop::sample::select(vec![0u16, 1, 2, 3, 4, 5, 53, 80, 8 << 8]);
     let protocol = prop::sample::select(vec![1u8, 6, 17, 47]);
@@ -160,6 +193,44 @@ proptest! {
         }
         prop_assert_eq!(alone.fw_hits(), both.fw_hits(), "{}", list);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn fragments_pass_the_switch_if_their_packet_passes_the_guest(
+        list in prop::collection::vec(prop::sample::select(RULES.to_vec()), 1..6),
+        frames in prop::collection::vec((frame(), 1usize..4, any::<bool>()), 20),
+    ) {
+        let list = list.join(", ");
+        let [mut alone, mut both] = [false, true].map(|on| Bench::behind(REASSEMBLED, &list, on));
+        for (id, (frame, units, reversed)) in frames.iter().enumerate() {
+            let mut frame = frame.clone();
+            frame[19] = id as u8;
+            let Some(mut parts) = fragments(&frame, *units) else { continue };
+            if *reversed {
+                parts.reverse();
+            }
+            let passes = |bench: &mut Bench| {
+                parts.iter().fold(false, |passed, part| bench.passes(part) | passed)
+            };
+            prop_assert_eq!(passes(&mut alone), passes(&mut both), "{}: {:?}", list, both.rules);
+        }
+    }
+}
+
+#[test]
+fn of_fragments_the_switch_drops_what_all_have() {
+    let offloaded = |list: &str| {
+        let rules = Bench::behind(REASSEMBLED, list, true).rules;
+        let rules: Vec<_> = rules.iter().map(ToString::to_string).collect();
+        rules.join("; ")
+    };
+    assert_eq!(
+        offloaded("deny udp dst port 53, allow tcp dst port 80, deny all"),
+        "drop proto 17 dport 53; pass proto 6; drop ip; drop ip"
+    );
+    assert_eq!(offloaded("deny ip tos 184, allow all"), "");
 }
 
 #[test]

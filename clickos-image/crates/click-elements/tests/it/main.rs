@@ -3,6 +3,7 @@
 #![cfg(test)]
 mod carried;
 mod filter_differential;
+mod filter_ip6;
 mod filter_offload;
 mod firewall;
 mod garbage;

@@ -118,8 +118,8 @@ fn field(base: Base, offset: usize, len: usize, compare: &Compare) -> Fragment {
     let (word, bit) = ((offset / 8) & !3, offset % 32);
     let shift = 32 - (bit + len);
     match base {
-        Base::Network => negatable(NETWORK + word, shift, compare),
         Base::Transport(of) => transport(of, negatable(TRANSPORT + word, shift, compare)),
+        _ => negatable(NETWORK + word, shift, compare),
     }
 }
 

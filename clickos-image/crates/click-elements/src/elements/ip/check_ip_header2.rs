@@ -2,7 +2,7 @@
 //! Checks IP headers, but not their checksums.
 //!
 //! # Synopsis
-//! `CheckIPHeader2([OFFSET, CHECKSUM, BADSRC, GOODDST, INTERFACES, VERBOSE, DETAILS])`: a `CheckIPHeader` whose
+//! `CheckIPHeader2([OFFSET, CHECKSUM, BADSRC, GOODDST, INTERFACES, ROUTED, VERBOSE, DETAILS])`: a `CheckIPHeader` whose
 //! CHECKSUM is false unless it is given; its ARGUMENT has both forms too.
 //! # Ports
 //! 1/1-2, agnostic. Output 1 (push) gets wrong packets; they are dropped if it is not connected.

@@ -8,7 +8,14 @@
 //! * `ip proto NAME`, `[src|dst|src or dst|src and dst] host ADDRESS`, `... net ADDRESS/PREFIX`,
 //!   `... [tcp|udp] port PORT`, `icmp type TYPE`, `tcp opt FLAG`, `tcp win N`, `... ether host ADDRESS`;
 //! * `ip vers|hl|len|id|tos|dscp|ttl N`, `ip ect`, `ip ce`, `ip frag`, `ip unfrag`, `true`, `false`;
-//! * `ip[POS:LEN] N`, `tcp[POS:LEN] N`, `transp[POS:LEN] N`: bytes of a header.
+//! * `ip[POS:LEN] N`, `tcp[POS:LEN] N`, `transp[POS:LEN] N`: bytes of a header;
+//! * `ip6`: the packet is one of IPv6. In front of another test it asks for both: `ip6 tcp dst port 80`, `ip6 proto N`.
+//!   `ip6 vers|len|tos|dscp|hlim N`, `ip6 ect`, `ip6 ce`, `ip6[POS:LEN] N`: fields of its header. `host` and `net` take
+//!   addresses of IPv6. `icmp6 type TYPE`. `ip6 hidden`: the extension headers are cut, or more than eight, so they do
+//!   not say the protocol.
+//!
+//! Tests of protocols, ports, flags and fragments are true of both versions. In IPv6, the protocol and its header are
+//! behind the extension headers.
 //!
 //! Before a value `==`, `!=`, `<`, `>`, `<=`, `>=` may stand, and `& MASK` before those. Optional
 //! words: `tcp`, `www`, `syn`, `10.0.0.0/8`, `src port 80 or 81`. Tests of transport headers are

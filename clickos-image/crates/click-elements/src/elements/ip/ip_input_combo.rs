@@ -14,7 +14,7 @@ use click_core::anno;
 use click_wire::ether;
 
 use crate::header_check::{Drops, drops};
-use crate::ip_header_check::{Checker, REASONS, Sources};
+use crate::ip_header_check::{Checker, REASONS, Sources, UNROUTED};
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -35,7 +35,7 @@ pub static ELEMENT: Class = Class {
         Some(Box::new(IPInputCombo {
             color: color?,
             checker: Checker::new(0, true, &sources),
-            drops: Drops::new("IP", &REASONS, false),
+            drops: Drops::new("IP", &REASONS[..UNROUTED], false),
         }))
     },
     ..Class::DEFAULT

@@ -120,6 +120,15 @@ fn fragment(packet: &Packet) -> Option<Option<Fragment>> {
     }))
 }
 
+/// True if a packet's header says that it is no fragment, as those of nearly all do.
+#[inline]
+fn is_whole(packet: &Packet) -> bool {
+    let header = packet.network().and_then(<[u8]>::first_chunk::<8>);
+    header.is_some_and(|h| {
+        u16::from_be_bytes([h[6], h[7]]) & (ipv4::OFFSET | ipv4::MORE_FRAGMENTS) == 0
+    })
+}
+
 impl Partial {
     fn new(whole: Whole, head: Packet) -> Self {
         Self {
@@ -316,6 +325,9 @@ impl IPReassembler {
     }
 
     fn reassemble_all(&mut self, ctx: &mut Context<'_>, batch: &mut Batch) {
+        if batch.iter().all(is_whole) {
+            return;
+        }
         let mut sweep = batch.sweep();
         while let Some(packet) = sweep.next() {
             if let Some(packet) = self.reassemble(ctx, packet) {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One flow, and its line in a guest's state.
+use super::ends::{Ends, number};
+use super::window::{Side, Windows};
+use crate::carried;
+use crate::flows::ListId;
+use crate::prelude::*;
+
+/// Times of flows, one for each list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// TCP before it is open, and after it is over.
+    Transitory,
+    Ping,
+    /// UDP and other protocols.
+    Other,
+    Open,
+}
+
+/// All kinds: a new flow takes the place of one of an earlier kind first, never that of an open connection.
+pub const KINDS: [Kind; 4] = [Kind::Transitory, Kind::Ping, Kind::Other, Kind::Open];
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// As its first packet has them.
+    pub ends: Ends,
+    pub list: ListId,
+    pub kind: Kind,
+    pub heard_ns: u64,
+    /// It was begun outside.
+    pub is_inbound: bool,
+    pub windows: Option<Windows>,
+}
+
+const TCP: u8 = 6;
+const PINGS: [u8; 2] = [1, 58];
+
+impl Flow {
+    /// The kind that it should be of.
+    pub fn kind_now(&self) -> Kind {
+        match &self.windows {
+            Some(windows) if windows.is_open() && !windows.is_over() => Kind::Open,
+            Some(_) => Kind::Transitory,
+            None if PINGS.contains(&self.ends.protocol) => Kind::Ping,
+            None => Kind::Other,
+        }
+    }
+
+    /// Its line: ends, direction, age, and for TCP what both sides are.
+    pub fn line(&self, now_ns: u64) -> String {
+        let age_ms = carried::age_ms(now_ns, self.heard_ns);
+        let way = if self.is_inbound { "in" } else { "out" };
+        let head = format!("{} {way} {age_ms}", self.ends);
+        match &self.windows {
+            None => head,
+            Some(windows) => {
+                let sides: String = windows.sides.iter().map(side_text).collect();
+                let unknown = u8::from(windows.unknown);
+                let reset = u8::from(windows.is_reset);
+                format!("{head} {unknown}{reset}{sides}")
+            }
+        }
+    }
+
+    /// Reads a line.
+    pub fn of(words: &[&str], now_ns: u64) -> Option<Self> {
+        let [
+            protocol,
+            source,
+            sport,
+            destination,
+            dport,
+            way,
+            age_ms,
+            rest @ ..,
+        ] = words
+        else {
+            return None;
+        };
+        let ends = Ends {
+            source: number(source)?,
+            destination: number(destination)?,
+            sport: carried::number(sport)?,
+            dport: carried::number(dport)?,
+            protocol: carried::number(protocol)?,
+        };
+        let windows = match (ends.protocol, rest) {
+            (TCP, [flags, first, second]) => Some(Windows {
+                sides: [side(first)?, side(second)?],
+                unknown: flags.starts_with('1'),
+                is_reset: flags.ends_with('1'),
+            }),
+            (TCP, _) | (_, [_, ..]) => return None,
+            _ => None,
+        };
+        let mut flow = Self {
+            ends,
+            list: ListId::NONE,
+            kind: Kind::Other,
+            heard_ns: carried::at_ns(now_ns, carried::number(age_ms)?),
+            is_inbound: *way == "in",
+            windows,
+        };
+        flow.kind = flow.kind_now();
+        ["in", "out"].contains(way).then_some(flow)
+    }
+}
+
+fn side_text(side: &Side) -> String {
+    let flags = u8::from(side.known) | u8::from(side.is_done) << 1;
+    let Side {
+        end,
+        edge,
+        window,
+        scale,
+        ..
+    } = side;
+    format!(" {flags}/{end}/{edge}/{window}/{scale}")
+}
+
+fn side(text: &str) -> Option<Side> {
+    let mut parts = text.split('/');
+    let flags: u8 = carried::number(parts.next()?)?;
+    let mut next = || parts.next();
+    let side = Side {
+        known: flags & 1 != 0,
+        is_done: flags & 2 != 0,
+        end: carried::number(next()?)?,
+        edge: carried::number(next()?)?,
+        window: carried::number(next()?)?,
+        scale: carried::number(next()?).filter(|scale| *scale <= 14)?,
+    };
+    next().is_none().then_some(side)
+}

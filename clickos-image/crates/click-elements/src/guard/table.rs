@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All flows of a firewall, as many as it has places for.
+use super::ends::Ends;
+use super::flow::{Flow, KINDS, Kind};
+use super::seen::Tcp;
+use super::window::Windows;
+use crate::flows::{At, Index, ListId, Order};
+use crate::prelude::*;
+
+/// A flow is not thrown out for another for so long.
+const GUARANTEED_NS: u64 = 5_000_000_000;
+
+/// The flows.
+pub struct Table {
+    flows: Vec<Option<Flow>>,
+    free: Vec<u32>,
+    index: Index,
+    order: Order,
+    lists: [ListId; KINDS.len()],
+    keys: [u64; 4],
+    capacity: usize,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Passes,
+    /// It belongs to no flow, and may begin none.
+    NoFlow,
+    /// Its connection has no place for it.
+    BeyondWindow,
+    /// The table is full.
+    Full,
+}
+
+impl Table {
+    /// No flows. `timeouts_ns` are those of the kinds.
+    pub fn new(capacity: usize, timeouts_ns: [u64; KINDS.len()]) -> Self {
+        let mut order = Order::new();
+        let list = |timeout_ns| order.add_list(timeout_ns, false).unwrap_or(ListId::NONE);
+        Self {
+            lists: timeouts_ns.map(list),
+            flows: Vec::new(),
+            free: Vec::new(),
+            index: Index::new(),
+            order,
+            keys: [0; 4],
+            capacity,
+        }
+    }
+
+    /// Takes the numbers that senders do not know.
+    pub fn set_keys(&mut self, keys: [u64; 4]) {
+        self.keys = keys;
+    }
+
+    /// How many flows there are, and how many there may be.
+    pub fn len(&self) -> usize {
+        self.flows.len() - self.free.len()
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Where a flow is, and whether these are the ends of its answers.
+    #[inline]
+    fn find(&self, ends: &Ends) -> Option<At> {
+        self.index.find(ends.hash(&self.keys), |at| {
+            ends_at(&self.flows, at).is_some_and(|found| found == *ends)
+        })
+    }
+
+    /// True if the inside, or else the outside, sent packets with these ends as part of a flow.
+    pub fn is_of(&mut self, ends: &Ends, inside: bool, now_ns: u64) -> bool {
+        let Some(at) = self.find(ends) else {
+            return false;
+        };
+        let inbound = self.flows[at.slot() as usize]
+            .as_ref()
+            .is_some_and(|flow| flow.is_inbound);
+        !self.end_if_late(at.slot(), now_ns) && inside == (inbound == at.is_reply())
+    }
+
+    /// Judges a packet of a flow. `opens` if its sender may begin one.
+    pub fn judge(
+        &mut self,
+        ends: Ends,
+        tcp: Option<Tcp>,
+        (opens, answers, inbound): (bool, bool, bool),
+        now_ns: u64,
+    ) -> Verdict {
+        let found = self.find(&ends);
+        let found = found.filter(|at| !self.end_if_late(at.slot(), now_ns));
+        match found {
+            Some(at) if answers == at.is_reply() || !is_ping(&ends) => {
+                self.go_on(at, ends, tcp, opens, now_ns)
+            }
+            None if opens && !answers => self.begin(ends, tcp, inbound, now_ns),
+            _ => Verdict::NoFlow,
+        }
+    }
+
+    /// A packet of a known flow.
+    fn go_on(&mut self, at: At, ends: Ends, tcp: Option<Tcp>, opens: bool, now_ns: u64) -> Verdict {
+        let slot = at.slot();
+        let Some(flow) = self.flows[slot as usize].as_mut() else {
+            return Verdict::NoFlow;
+        };
+        let side = usize::from(at.is_reply());
+        if let (Some(windows), Some(tcp)) = (flow.windows.as_mut(), tcp) {
+            // a host that began again, or uses its port again
+            let again = tcp.begins() && opens;
+            let fits = !(again && windows.is_over()) && windows.take(side, &tcp);
+            if !fits && !again {
+                return Verdict::BeyondWindow;
+            }
+            if !fits {
+                let inbound = flow.is_inbound != at.is_reply();
+                self.remove(slot);
+                return self.begin(ends, Some(tcp), inbound, now_ns);
+            }
+        }
+        flow.heard_ns = now_ns;
+        let (old, kind) = (flow.list, flow.kind_now());
+        let list = self.lists[kind as usize];
+        (flow.list, flow.kind) = (list, kind);
+        if old != list || !self.order.is_last(list, slot) {
+            self.order.unlink(old, slot);
+            self.order.append(list, slot);
+        }
+        Verdict::Passes
+    }
+
+    /// The first packet of a flow.
+    fn begin(&mut self, ends: Ends, tcp: Option<Tcp>, inbound: bool, now_ns: u64) -> Verdict {
+        if tcp.is_some_and(|tcp| tcp.is_rst() || inbound && !tcp.begins()) {
+            return Verdict::NoFlow;
+        }
+        let mut windows = tcp.map(|tcp| Windows::new(&tcp));
+        if let (Some(windows), Some(tcp)) = (&mut windows, tcp) {
+            windows.take(0, &tcp);
+        }
+        let mut flow = Flow {
+            ends,
+            list: ListId::NONE,
+            kind: Kind::Other,
+            heard_ns: now_ns,
+            is_inbound: inbound,
+            windows,
+        };
+        flow.kind = flow.kind_now();
+        match self.add(flow, now_ns) {
+            true => Verdict::Passes,
+            false => Verdict::Full,
+        }
+    }
+
+    /// Adds a flow, maybe instead of another; false if there is no place.
+    pub fn add(&mut self, mut flow: Flow, now_ns: u64) -> bool {
+        if self.find(&flow.ends).is_some() || !self.make_room(now_ns) {
+            return false;
+        }
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(None);
+            u32::try_from(self.flows.len() - 1).expect("the capacity is limited")
+        });
+        if self.order.reach(slot).is_none() {
+            self.free.push(slot);
+            return false;
+        }
+        flow.list = self.lists[flow.kind as usize];
+        self.order.append(flow.list, slot);
+        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
+        self.flows[slot as usize] = Some(flow);
+        let (flows, keys) = (&self.flows, &self.keys);
+        for (reply, hash) in [false, true].into_iter().zip(hashes) {
+            self.index
+                .insert(hash, At::new(slot, reply), |at| hash_at(flows, keys, at));
+        }
+        true
+    }
+
+    /// True if there is a place for one more flow, maybe that of one that was silent longest.
+    fn make_room(&mut self, now_ns: u64) -> bool {
+        if self.len() < self.capacity {
+            return true;
+        }
+        let spared = KINDS.len() - 1;
+        let oldest = |list: &ListId| self.order.first(*list);
+        let mut candidates = self.lists[..spared].iter().filter_map(oldest);
+        let is_old = |slot: &u32| {
+            let flow = self.flows[*slot as usize].as_ref();
+            flow.is_some_and(|f| now_ns.saturating_sub(f.heard_ns) >= GUARANTEED_NS)
+        };
+        match candidates.find(is_old) {
+            Some(slot) => {
+                self.remove(slot);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn is_late(&self, slot: u32, now_ns: u64) -> bool {
+        let Some(flow) = &self.flows[slot as usize] else {
+            return true;
+        };
+        now_ns.saturating_sub(flow.heard_ns) >= self.order.timeout_ns(flow.list)
+    }
+
+    /// Forgets a flow whose time is over; says whether it is.
+    fn end_if_late(&mut self, slot: u32, now_ns: u64) -> bool {
+        let is_late = self.is_late(slot, now_ns);
+        if is_late {
+            self.remove(slot);
+        }
+        is_late
+    }
+
+    /// Forgets the flows whose time is over, at most `most` of each kind.
+    pub fn reap(&mut self, most: usize, now_ns: u64) {
+        for list in self.lists {
+            for _ in 0..most {
+                match self.order.first(list) {
+                    Some(slot) if self.is_late(slot, now_ns) => self.remove(slot),
+                    _ => break,
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        let Some(flow) = &self.flows[slot as usize] else {
+            return;
+        };
+        self.order.unlink(flow.list, slot);
+        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
+        let (flows, keys) = (&self.flows, &self.keys);
+        for (reply, hash) in [false, true].into_iter().zip(hashes) {
+            self.index
+                .remove(hash, At::new(slot, reply), |at| hash_at(flows, keys, at));
+        }
+        self.flows[slot as usize] = None;
+        self.free.push(slot);
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        for slot in 0..self.flows.len() {
+            self.remove(u32::try_from(slot).expect("the capacity is limited"));
+        }
+    }
+
+    /// All flows, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Flow> {
+        self.flows.iter().flatten()
+    }
+}
+
+fn is_ping(ends: &Ends) -> bool {
+    matches!(ends.protocol, 1 | 58)
+}
+
+/// The ends of a flow in one direction.
+fn ends_at(flows: &[Option<Flow>], at: At) -> Option<Ends> {
+    let flow = flows.get(at.slot() as usize)?.as_ref()?;
+    Some(match at.is_reply() {
+        true => flow.ends.reverse(),
+        false => flow.ends,
+    })
+}
+
+fn hash_at(flows: &[Option<Flow>], keys: &[u64; 4], at: At) -> u64 {
+    ends_at(flows, at).map_or(0, |ends| ends.hash(keys))
+}
