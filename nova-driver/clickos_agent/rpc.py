@@ -76,7 +76,7 @@ class Endpoint:
     @_plain
     def handler_list(self, server_id=None):
         """:returns: ``handlers``, a list of {'name', 'read', 'write'}"""
-        return self._client.handler_list(_uuid(server_id))
+        return self._client.call('handler-list', uuid=_uuid(server_id))
 
     @_plain
     def handler_read(self, server_id=None, name=None, param=None):
@@ -86,8 +86,8 @@ class Endpoint:
         :returns: ``value``, the text the handler gave
         """
         more = {} if param is None else {'param': _param(param, 'param')}
-        return self._client.handler_read(_uuid(server_id), _name(name),
-                                         **more)
+        return self._client.call('handler-read', uuid=_uuid(server_id),
+                                 name=_name(name), **more)
 
     @_plain
     def handlers_read(self, server_id=None, names=None, params=None):
@@ -101,8 +101,8 @@ class Endpoint:
         if not isinstance(names, list) or not 1 <= len(names) <= limits.READS:
             raise BadRequest('names: expected 1 to %d names' % limits.READS)
         more = {} if params is None else {'params': _params(params, names)}
-        return self._client.handlers_read(
-            _uuid(server_id), [_name(name) for name in names], **more)
+        return self._client.call('handlers-read', uuid=_uuid(server_id),
+                                 names=[_name(name) for name in names], **more)
 
     @_plain
     def handler_write(self, server_id=None, attempt=None, writes=None,
@@ -118,18 +118,19 @@ class Endpoint:
             ``incarnation``, and ``passing``, which of their writes are
             commands or edits; missing if none is
         """
-        return self._client.handler_write(
-            _uuid(server_id), _pairs(writes), timeout_ms=self._timeout_ms,
-            stamp=_stamp(attempt, incarnation),
-            **({'has_secrets': True} if has_secrets else {}))
+        return self._client.call(
+            'handler-write', uuid=_uuid(server_id), writes=_pairs(writes),
+            timeout_ms=self._timeout_ms, stamp=_stamp(attempt, incarnation),
+            has_secrets=bool(has_secrets))
 
     @_plain
     def flows_read(self, server_id=None, element=None, part=None):
         """:returns: ``value``, a part of an element's flows"""
         if type(part) is not int or not 0 <= part < _MAX_PARTS:
             raise BadRequest(f'part: expected a number of 0 to {_MAX_PARTS}')
-        return self._client.handler_read(
-            _uuid(server_id), _name(element) + '.state', param=str(part))
+        return self._client.call('handler-read', uuid=_uuid(server_id),
+                                 name=_name(element) + '.state',
+                                 param=str(part))
 
     @_plain
     def flows_write(self, server_id=None, writes=None):
@@ -140,8 +141,8 @@ class Endpoint:
         for name, _ in _pairs(writes):
             if not name.endswith(flows.WRITTEN):
                 raise BadRequest(f'{name}: is no handler of flows')
-        self._client.handler_write(_uuid(server_id), writes,
-                                   timeout_ms=self._timeout_ms)
+        self._client.call('handler-write', uuid=_uuid(server_id),
+                          writes=writes, timeout_ms=self._timeout_ms)
         return {}
 
     @_plain
@@ -153,9 +154,11 @@ class Endpoint:
         :returns: as of handler_write
         """
         found = document.replacement(config, config_name)
-        answer = self._client.router_install(
-            _uuid(server_id), found.config, found.config_name,
-            timeout_ms=self._timeout_ms, stamp=_stamp(attempt, incarnation))
+        answer = self._client.call('router-install', uuid=_uuid(server_id),
+                                   config=found.config,
+                                   config_name=found.config_name,
+                                   timeout_ms=self._timeout_ms,
+                                   stamp=_stamp(attempt, incarnation))
         return {key: answer[key]
                 for key in ('applied', 'incarnation', 'passing')
                 if key in answer}
@@ -166,18 +169,19 @@ class Endpoint:
 
         :returns: ``incarnation``, ``applied``, ``refused``, ``pending``
         """
-        return self._client.change_settle(_uuid(server_id), _number(attempt))
+        return self._client.call('change-settle', uuid=_uuid(server_id),
+                                 number=_number(attempt))
 
     @_plain
     def port_list(self, server_id=None):
         """:returns: ``ports``, what the switch counted at each"""
-        return self._client.vif_list(_uuid(server_id))
+        return self._client.call('vif-list', uuid=_uuid(server_id))
 
     @_plain
     def chain_counters(self, chain_id=None):
         """:returns: the counters of a chain, and ``hops`` with theirs"""
         name = _uuid(chain_id, 'chain_id')
-        for chain in self._client.chain_list()['chains']:
+        for chain in self._client.call('chain-list')['chains']:
             if chain['chain'] == name:
                 return {**chain['counters'], 'hops': _hops(chain)}
         return _error('not-active', f'port chain {name}: the switch does'

@@ -42,6 +42,7 @@ pub struct Console {
 #[serde(deny_unknown_fields)]
 pub struct Install {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     pub config: ConfigText,
     pub config_name: ConfigName,
@@ -50,6 +51,7 @@ pub struct Install {
     /// Orders the change among others of the guest, if it has a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamp: Option<Stamp>,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
@@ -79,8 +81,10 @@ pub struct UpTo {
 #[serde(deny_unknown_fields)]
 pub struct Run {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     pub run: bool,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
@@ -89,6 +93,7 @@ pub struct Run {
 #[serde(deny_unknown_fields)]
 pub struct MoveSource {
     pub uuid: Uuid,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
@@ -102,6 +107,7 @@ pub struct MoveTarget {
     pub routers: Vec<u8>,
     /// As `move-begin` gave it on the other host.
     pub changes: History,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
@@ -206,6 +212,7 @@ pub struct Share {
 #[serde(deny_unknown_fields)]
 pub struct OfRouter {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
 }
 
@@ -214,6 +221,7 @@ pub struct OfRouter {
 #[serde(deny_unknown_fields)]
 pub struct Read {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     pub name: HandlerName,
     /// For a handler that takes a parameter.
@@ -226,6 +234,7 @@ pub struct Read {
 #[serde(deny_unknown_fields)]
 pub struct Reads {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     #[serde(deserialize_with = "names")]
     pub names: Vec<HandlerName>,
@@ -243,6 +252,7 @@ pub struct Reads {
 #[serde(deny_unknown_fields)]
 pub struct Writes {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     #[serde(deserialize_with = "writes")]
     pub writes: Vec<Write>,
@@ -252,6 +262,7 @@ pub struct Writes {
     /// The values have secrets: no error or ledger has the guest's words about them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 

@@ -41,7 +41,11 @@ class Cosmosd:
         self.newest, self.applied = number, []
         self.incarnation = str(uuid.uuid4())
 
-    def handler_write(self, uuid, writes, timeout_ms, stamp):
+    def call(self, verb, /, **args):
+        """Stand in for CosmosClient.call."""
+        return getattr(self, verb.replace('-', '_'))(**args)
+
+    def handler_write(self, uuid, writes, timeout_ms, stamp, has_secrets):
         """Write, or raise the failure that a test has set."""
         if (stamp['number'] <= self.newest
                 or stamp.get('incarnation') not in (None, self.incarnation)):
