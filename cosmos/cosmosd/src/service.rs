@@ -16,11 +16,11 @@ use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
 use crate::spec::pairs;
+use crate::switch;
 use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{self, ReadError, ReadOutcome};
 use cosmos_proto::{Done, ImageAdd, Install, MAX_READ_BYTES, Read, Reads, Writes, verb};
-use vale_proto::Chains;
 
 /// How long a guest may take to answer where the client names no deadline.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -126,14 +126,14 @@ const VERBS: &[Verb<Toolstack>] = &[
     })),
     of::<verb::FilterPort>(&Typed(|toolstack, _, filter| {
         filter.check().map_err(refused::<verb::FilterPort>)?;
-        done(toolstack.switch.set_filter(&filter))
+        relay::<verb::FilterPort>(toolstack, &filter)
     })),
     of::<verb::GuardPort>(&Typed(|toolstack, _, guard| {
-        done(toolstack.switch.set_guard(&guard))
+        relay::<verb::GuardPort>(toolstack, &guard)
     })),
     of::<verb::LimitPort>(&Typed(|toolstack, _, limit| {
         limit.limits.check().map_err(refused::<verb::LimitPort>)?;
-        done(toolstack.switch.set_limits(&limit))
+        relay::<verb::LimitPort>(toolstack, &limit)
     })),
     of::<verb::SetUplink>(&Typed(|toolstack, _, uplink| {
         done(uplinks::set(&*toolstack.switch, &uplink))
@@ -157,14 +157,13 @@ const VERBS: &[Verb<Toolstack>] = &[
     })),
     of::<verb::SetChain>(&Typed(|toolstack, _, chain| {
         chain.check().map_err(refused::<verb::SetChain>)?;
-        done(toolstack.switch.set_chain(&chain))
+        relay::<verb::SetChain>(toolstack, &chain)
     })),
     of::<verb::RemoveChain>(&Typed(|toolstack, _, chain| {
-        done(toolstack.switch.remove_chain(&chain))
+        relay::<verb::RemoveChain>(toolstack, &chain)
     })),
-    of::<verb::ListChains>(&Typed(|toolstack, _, _| {
-        let chains = toolstack.switch.chains()?;
-        Ok(Chains { chains })
+    of::<verb::ListChains>(&Typed(|toolstack, _, all| {
+        relay::<verb::ListChains>(toolstack, &all)
     })),
     of::<verb::InstallRouter>(&Typed(|toolstack, _, args| install(toolstack, &args))),
     of::<verb::RunRouter>(&Typed(|toolstack, _, args| {
@@ -266,6 +265,11 @@ fn created(created: Created) -> answer::Created {
 
 fn done(result: Result<()>) -> Result<Done> {
     result.map(|()| Done {})
+}
+
+/// Asks valed, which has the verb under the same name.
+fn relay<V: Signature>(toolstack: &Toolstack, args: &V::Args) -> Result<V::Answer> {
+    switch::relay::<V>(&*toolstack.switch, args)
 }
 
 /// The refusal of arguments that break a rule between fields.
