@@ -9,6 +9,7 @@ import datetime
 import threading
 import time
 
+from clickos_client import timing
 from oslo_log import log as logging
 
 from clickos_api import desired_state
@@ -63,7 +64,8 @@ class Background:
     def settle(self):
         """Ask the agents about changes without a verdict."""
         store = self._operations.store
-        age_s = self._conf.clickos_api.rpc_timeout + _MARGIN_S
+        age_s = timing.bus_s(
+            self._conf.clickos_api.guest_timeout) + _MARGIN_S
         for key, server_id, host, number in history.unsettled(store, age_s):
             try:
                 self._settle(key, server_id, host, number)

@@ -216,7 +216,7 @@ class Handlers:
 
         For a thread that may wait: of workers, or of HTTP.
 
-        :raises errors.Silent: if the guest gave no verdict
+        :raises errors.AgentTimeout: if the guest gave no verdict
         """
         inner = [[hop.in_fused(name), value] for name, value in writes
                  if hop.in_fused(name)]
@@ -230,10 +230,9 @@ class Handlers:
             return self._carry_out(where, ticket, inner,
                                    self._sender(where, inner))
         if self._where_it_is(fused, change) is None:
-            raise errors.Silent(f'server {fused.id}, which has the hops of'
-                                ' the chain: '
-                                + outcomes.message(_NO_VERDICT),
-                                code=_NO_VERDICT)
+            raise errors.AgentTimeout(
+                f'server {fused.id}, which has the hops of the chain: '
+                + outcomes.message(_NO_VERDICT), code=_NO_VERDICT)
 
     def _sender(self, server, writes):
         """Return what sends writes; only agents get values of secrets."""

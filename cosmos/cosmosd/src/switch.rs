@@ -7,7 +7,7 @@ use std::time::Duration;
 use control_socket::{ClientError, Signature};
 use serde_json::Value;
 use vale_proto::{
-    Kind, OffloadChange, OffloadId, OffloadInfo, OffloadSet, PortAdd, PortInfo, PortSet, SilentAdd,
+    Kind, OffloadChange, OffloadId, OffloadInfo, OffloadSet, PortInfo, PortSet, SilentAdd,
     SilentVif, ValeClient,
 };
 
@@ -268,7 +268,7 @@ pub mod sim {
     use std::sync::{Arc, Mutex};
 
     use serde_json::json;
-    use vale_proto::{Owner, PortPeers, RuleHits};
+    use vale_proto::{Owner, PortAdd, PortPeers, RuleHits};
 
     use super::*;
     use crate::faults::Faults;

@@ -49,17 +49,22 @@ pub struct Install {
     #[serde(default)]
     pub halted: bool,
     /// Orders the change among others of the guest, if it has a number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stamp: Option<Stamp>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        // Its name before 0.3.
+        alias = "stamp"
+    )]
+    pub change_id: Option<ChangeId>,
     #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
-/// The number of a change of a guest (docs/adr/0071).
+/// A change of a guest (docs/adr/0071).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Stamp {
+pub struct ChangeId {
     /// Above the numbers of all earlier changes.
     pub number: u64,
     /// Refuses the change if the guest started again since.
@@ -214,6 +219,9 @@ pub struct OfRouter {
     pub uuid: Uuid,
     #[serde(default)]
     pub rid: Rid,
+    /// A cosmosd of before 0.3 takes none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -227,6 +235,9 @@ pub struct Read {
     /// For a handler that takes a parameter.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub param: Param,
+    /// A cosmosd of before 0.3 takes none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -245,6 +256,9 @@ pub struct Reads {
         deserialize_with = "params"
     )]
     pub params: Vec<Param>,
+    /// A cosmosd of before 0.3 takes none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -257,8 +271,13 @@ pub struct Writes {
     #[serde(deserialize_with = "writes")]
     pub writes: Vec<Write>,
     /// Orders the change among others of the guest, if it has a number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stamp: Option<Stamp>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        // Its name before 0.3.
+        alias = "stamp"
+    )]
+    pub change_id: Option<ChangeId>,
     /// The values have secrets: no error or ledger has the guest's words about them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
@@ -282,6 +301,10 @@ pub struct ImageAdd {
 #[serde(deny_unknown_fields)]
 pub struct OfImage {
     pub sha256: Sha256Text,
+}
+
+fn is_default(timeout: &TimeoutMs) -> bool {
+    *timeout == TimeoutMs::default()
 }
 
 fn is_empty(param: &Param) -> bool {

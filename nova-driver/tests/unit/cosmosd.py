@@ -364,33 +364,32 @@ class FakeCosmosd(fixtures.Fixture):
         self._vif(uuid, devid)['link'] = 'up' if link_up else 'down'
         return {}
 
-    def _do_handler_list(self, uuid, rid=0):
+    def _do_handler_list(self, uuid, **_args):
         self._guest(uuid)
         return {'handlers': [
             {'name': name, 'read': True, 'write': name != 'c.count'}
             for name in self.handlers]}
 
-    def _do_handler_read(self, uuid, name, rid=0, param=''):
+    def _do_handler_read(self, uuid, name, param='', **_args):
         values = self._guest(uuid).get('values', {})
         return {'value': values.get(name, name + '=' + (param or '1'))}
 
-    def _do_handlers_read(self, uuid, names, rid=0, params=()):
+    def _do_handlers_read(self, uuid, names, params=(), **_args):
         params = params or [''] * len(names)
         return {'values': [
             {'error': {'code': 'no-such-handler', 'message': name}}
             if name.startswith('none.')
-            else self._do_handler_read(uuid, name, rid, param)
+            else self._do_handler_read(uuid, name, param)
             for name, param in zip(names, params)]}
 
-    def _do_handler_write(self, uuid, writes, rid=0, timeout_ms=5000,
-                          stamp=None, has_secrets=False):
+    def _do_handler_write(self, uuid, writes, change_id=None, **_args):
         self._guest(uuid).setdefault('values', {}).update(writes)
-        return taken(stamp['number']) if stamp else {}
+        return taken(change_id['number']) if change_id else {}
 
-    def _do_router_install(self, uuid, config, config_name, rid=0,
-                           timeout_ms=5000, stamp=None, halted=False):
+    def _do_router_install(self, uuid, config, change_id=None, **_args):
         self._guest(uuid)['config'] = config
-        return {'generation': 2, **(taken(stamp['number']) if stamp else {})}
+        return {'generation': 2,
+                **(taken(change_id['number']) if change_id else {})}
 
     def _do_change_settle(self, uuid, number):
         self._guest(uuid)

@@ -45,14 +45,15 @@ class Cosmosd:
         """Stand in for CosmosClient.call."""
         return getattr(self, verb.replace('-', '_'))(**args)
 
-    def handler_write(self, uuid, writes, timeout_ms, stamp, has_secrets):
+    def handler_write(self, uuid, writes, timeout_ms, change_id):
         """Write, or raise the failure that a test has set."""
-        if (stamp['number'] <= self.newest
-                or stamp.get('incarnation') not in (None, self.incarnation)):
+        if (change_id['number'] <= self.newest
+                or change_id.get('incarnation') not in (None,
+                                                        self.incarnation)):
             raise CosmosError('stale', 'it came too late')
         if self.is_killed:   # after it took the request, before its ledger
             raise CosmosError('unavailable', 'cosmosd closed the connection')
-        self.newest = stamp['number']
+        self.newest = change_id['number']
         if self.failure:
             raise self.failure
         self.guest.update(writes)
@@ -75,7 +76,7 @@ class SlowAgent:
 
     def __init__(self):
         self.cosmosd = Cosmosd()
-        self._endpoint = agent_rpc.Endpoint(self.cosmosd, 1)
+        self._endpoint = agent_rpc.Endpoint(self.cosmosd)
         self._held = []
         self.is_slow = False
 
@@ -83,9 +84,9 @@ class SlowAgent:
         """Stand in for rpc.Agent._call."""
         if self.is_slow:
             self._held.append((method, arguments))
-            raise errors.Silent('nothing heard')
-        return rpc._checked(host, getattr(self._endpoint, method)(
-            {}, **arguments))
+            raise errors.AgentTimeout('nothing heard')
+        return rpc._checked(host, method, getattr(
+            self._endpoint, method)({}, **arguments))
 
     def catch_up(self):
         """Do what was held up."""

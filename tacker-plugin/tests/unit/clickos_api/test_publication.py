@@ -21,7 +21,7 @@ class PublicationTest(base.TestCase):
                 mock.patch.object(sys, 'argv', ['uwsgi']):
             wsgi = importlib.import_module('clickos_api.wsgi')
         self.addCleanup(sys.modules.pop, 'clickos_api.wsgi')
-        self.assertEqual(1, self.conf.clickos_api.rpc_timeout)
+        self.assertEqual(1, self.conf.clickos_api.guest_timeout)
         client = wsgi.application.test_client()
         self.assertEqual(200, client.get('/healthcheck').status_code)
         self.assertEqual(401, client.get(self.handlers()).status_code)

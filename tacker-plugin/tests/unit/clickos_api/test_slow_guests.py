@@ -55,7 +55,7 @@ class SlowGuestsTest(base.TestCase):
         settings = pathlib.Path(self.conf.config_file[0])
         self.gate = settings.with_suffix('.gate')
         settings.write_text(settings.read_text().replace(
-            'rpc_timeout = 1', f'rpc_timeout = {_HANG_S}'))
+            'guest_timeout = 1', f'guest_timeout = {_HANG_S}'))
         self._start(settings)
 
     def _start(self, settings):
