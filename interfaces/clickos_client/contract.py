@@ -17,14 +17,14 @@ def schema(daemon, verb, part):
     return {**CONTRACT[daemon][verb][part], '$defs': _DEFS}
 
 
-def _draft7(schema):
-    """Name the types of a tuple as draft 7 does."""
+def draft7(schema):
+    """Return a schema with the types of tuples as draft 7 has them."""
     if isinstance(schema, list):
-        return [_draft7(each) for each in schema]
+        return [draft7(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    return {'items' if key == 'prefixItems' else key: _draft7(value)
+    return {'items' if key == 'prefixItems' else key: draft7(value)
             for key, value in schema.items()}
 
 
-_DEFS = _draft7(CONTRACT['$defs'])
+_DEFS = draft7(CONTRACT['$defs'])

@@ -28,7 +28,7 @@ pub fn set(switch: &dyn Switch, wanted: &SegmentUplink) -> Result<()> {
             };
             return relay::<verb::SetPeers>(switch, &peers).map(drop);
         }
-        (Some(_), _) => drop(relay::<verb::RemovePort>(switch, &port.id())?),
+        (Some(_), _) => relay::<verb::RemovePort>(switch, &port.id()).map(drop)?,
         (None, _) => (),
     }
     relay::<verb::AddPort>(switch, &port).map(drop)

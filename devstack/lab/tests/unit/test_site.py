@@ -93,7 +93,7 @@ class ReferenceTest(base.TestCase):
         for path in clickos_api.openapi.description()['paths']:
             self.assertIn(f' {path}`\n', text)
         self.assertIn('### `POST /v1/servers/{id}/handlers`\n', text)
-        self.assertIn('| body | {`writes`: list of list of string} |', text)
+        self.assertIn('| body | {`writes`: list of \\[string, string\\]} |', text)
 
     def test_types(self):
         for described, text in (

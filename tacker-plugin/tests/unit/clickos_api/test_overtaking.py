@@ -107,7 +107,7 @@ class OvertakingTest(base.TestCase):
         self.key = keys.of_server(self.server_id)
         self.slow = SlowAgent()
         self.background = self.app.extensions['clickos']
-        self.store = self.background._operations.store
+        self.store = self.background._service.store
         self.use(base.fixtures.MockPatchObject(
             rpc.Agent, '_call', autospec=True, side_effect=self.network))
         self.use(base.fixtures.MockPatchObject(background, '_MARGIN_S', -9))

@@ -7,7 +7,7 @@ import sys
 from unittest import mock
 
 from clickos_api import conf
-from clickos_api import policy
+from clickos_api import routes
 from tests.unit.clickos_api import base
 
 
@@ -37,7 +37,7 @@ class PublicationTest(base.TestCase):
         self.assertEqual(10, self.conf.nova.timeout)
 
     def test_every_rule_says_what_it_is_for(self):
-        rules = policy.list_rules()
+        rules = routes.list_rules()
         self.assertGreater(len(rules), 5)
         for rule in rules:
             self.assertTrue(rule.description.endswith('.'), rule.name)
