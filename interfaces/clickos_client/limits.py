@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes that several parts check; those of the Rust side are its own."""
 
-import json
-import pathlib
+from clickos_client import contract
 
-_CONTRACT = pathlib.Path(__file__).with_name('contract.json')
-_RUST = json.loads(_CONTRACT.read_text())['limits']
+_RUST = contract.CONTRACT['limits']
 
 #: Writes of one request.
 WRITES = _RUST['writes']

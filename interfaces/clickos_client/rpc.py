@@ -3,17 +3,63 @@
 
 #: Served by the agent of each host; ``server`` is the host's name.
 TOPIC = 'clickos-agent'
-VERSION = '1.7'
-#: The version that each method came with, if not with the oldest.
+VERSION = '1.8'
 OLDEST = '1.1'
-SINCE = {'handler_write': '1.3', 'config_replace': '1.3',
-         'changes_settle': '1.3', 'flows_read': '1.4',
-         'flows_write': '1.4', 'handlers_read': '1.6'}
+#: What the agent passes on: the verb of cosmosd that each method is, and the
+#: arguments of the verb that a caller may set. The server_id is its uuid.
+RELAYED = {
+    'handler_list': ('handler-list', {'timeout_ms'}),
+    'handler_read': ('handler-read', {'name', 'param', 'timeout_ms'}),
+    'handlers_read': ('handlers-read', {'names', 'params', 'timeout_ms'}),
+    'handler_write': ('handler-write', {'writes', 'has_secrets', 'change_id',
+                                        'timeout_ms'}),
+    'flows_write': ('handler-write', {'writes', 'timeout_ms'}),
+    'config_replace': ('router-install', {'config', 'config_name',
+                                          'change_id', 'timeout_ms'}),
+    'changes_settle': ('change-settle', {'number'}),
+    'port_list': ('vif-list', set()),
+}
+#: The version that each method came with, if not with the oldest.
+_SINCE = {'handler_write': '1.3', 'config_replace': '1.3',
+          'changes_settle': '1.3', 'flows_read': '1.4',
+          'flows_write': '1.4', 'handlers_read': '1.6'}
 #: The version that an argument came with; sent only if it says something.
-ARGUMENTS = {'has_secrets': '1.5', 'param': '1.7', 'params': '1.7'}
+_ARGUMENTS = {'has_secrets': '1.5', 'param': '1.7', 'params': '1.7',
+              'change_id': '1.8', 'number': '1.8', 'timeout_ms': '1.8'}
 
 
 def needed(method, arguments):
     """Return the oldest version with a method and its arguments."""
-    return next((ARGUMENTS[name] for name in arguments if name in ARGUMENTS),
-                SINCE.get(method, OLDEST))
+    return max([_SINCE.get(method, OLDEST),
+                *(_ARGUMENTS.get(name, OLDEST) for name in arguments)])
+
+
+def older(arguments):
+    """Return arguments as agents of before 1.8 take them."""
+    found = {**arguments}
+    found.pop('timeout_ms', None)
+    if 'number' in found:
+        found['attempt'] = found.pop('number')
+    change = found.pop('change_id', None)
+    if change:
+        found |= {'attempt': change['number'],
+                  'incarnation': change.get('incarnation')}
+    return found
+
+
+def newer(method, arguments):
+    """Return arguments in which a service of before 1.8 asks, as of 1.8."""
+    found = dict(arguments)
+    number = found.pop('attempt', None)
+    incarnation = found.pop('incarnation', None)
+    if number is None:
+        return found
+    if method == 'changes_settle':
+        return {**found, 'number': number}
+    return {**found, 'change_id': change_id(number, incarnation)}
+
+
+def change_id(number, incarnation=None):
+    """Return the id of a change: its number, and the guest's if known."""
+    more = {} if incarnation is None else {'incarnation': incarnation}
+    return {'number': number, **more}

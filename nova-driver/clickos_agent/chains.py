@@ -34,7 +34,7 @@ class Chains:
         chains, kept = self._neutron.chains()
         wanted = {chain['chain']: chain for chain in chains}
         known = {chain['chain']: chain
-                 for chain in self._client.chain_list()['chains']
+                 for chain in self._client.call('chain-list')['chains']
                  if uuidutils.is_uuid_like(chain['chain'])}
         # The definitions in force of the others stay for now.
         new = {name for name, chain in wanted.items()
@@ -43,7 +43,8 @@ class Chains:
                          for name in wanted.keys() - new}
         for name in known.keys() - new:
             if name not in rights or _exceeds(known[name], rights[name]):
-                self._client.chain_remove(known[name]['switch'], name)
+                self._client.call('chain-remove', switch=known[name]['switch'],
+                                  chain=name)
                 self._set.pop(name, None)
                 LOG.info('Chain %s is removed', name)
 
@@ -65,7 +66,7 @@ class Chains:
         :returns: whether the switch took it
         """
         try:
-            self._client.chain_set(chain | state)
+            self._client.call('chain-set', **(chain | state))
         except CosmosError as e:
             LOG.warning('Chain %(name)s: %(why)s', {'name': name, 'why': e})
             return False

@@ -6,6 +6,7 @@ import sys
 import threading
 
 from clickos_client import rpc as client_rpc
+from clickos_client import timing
 from cosmos_client import CosmosClient
 from neutron_clickos import topics
 from oslo_config import cfg
@@ -29,8 +30,6 @@ from clickos_agent import wiring
 LOG = logging.getLogger(__name__)
 CONF = cfg.CONF
 
-#: Seconds a guest may take to apply a batch of handler writes.
-_HANDLER_TIMEOUT_S = 5
 #: Seconds to wait for an answer of Neutron; the agent changes no port before.
 _NEUTRON_TIMEOUT_S = 5
 
@@ -72,7 +71,7 @@ def _configure(argv):
 
 def _client(conf):
     return CosmosClient(conf.clickos_agent.cosmosd_socket,
-                        conf.clickos_agent.cosmosd_timeout)
+                        timing.MARGIN_S)
 
 
 def make_ports(conf):
@@ -142,7 +141,7 @@ def make_server(conf):
     return oslo_messaging.get_rpc_server(
         oslo_messaging.get_rpc_transport(conf),
         oslo_messaging.Target(topic=client_rpc.TOPIC, server=conf.host),
-        [rpc.Endpoint(_client(conf), _HANDLER_TIMEOUT_S)],
+        [rpc.Endpoint(_client(conf))],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
 
 

@@ -22,12 +22,6 @@ Path of cosmosd's UNIX socket on this host.
 The user the agent runs as must have the ``agent`` role in cosmosd's
 configuration.
 """),
-    cfg.IntOpt('cosmosd_timeout', default=5, min=1, max=600, help="""
-Seconds to wait for an answer of cosmosd.
-
-Related options: ``[clickos_api] rpc_timeout`` of clickos-api must be longer
-than ``cosmosd_timeout`` and the 5 s of a guest together.
-"""),
     cfg.StrOpt('neutron_transport_url', secret=True, help="""
 URL of Neutron's message queue, as in ``[DEFAULT] transport_url`` of Neutron.
 

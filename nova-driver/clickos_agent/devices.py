@@ -50,7 +50,7 @@ class Devices:
         :raises: CosmosError, NeutronUnavailable
         """
         present = {(device['switch'], device['port'])
-                   for device in self._client.device_list()['devices']}
+                   for device in self._client.call('device-list')['devices']}
         devices = self._neutron.devices()
         missing = [device for device in devices
                    if not self._attach(device, present)]
@@ -59,7 +59,8 @@ class Devices:
             if _place(device) in self._attached and device not in missing)
         gone = present - {_place(device) for device in devices}
         for place in gone & self._suspects:
-            self._try(place[1], self._client.device_remove, *place)
+            self._try(place[1], 'device-remove', switch=place[0],
+                      port=place[1])
             self._attached.pop(place, None)
         self._suspects = gone - self._suspects
         self._early = self._early + 1 if missing else 0
@@ -74,8 +75,9 @@ class Devices:
             return False
         # An interface that was made anew has another number.
         if place not in present or self._attached.get(place) != wanted:
-            if self._try(ifname, self._client.device_set, *place,
-                         device['segment'], device['mac'], ifname):
+            if self._try(ifname, 'device-set', switch=place[0], port=place[1],
+                         segment=device['segment'], mac=device['mac'],
+                         ifname=ifname):
                 self._attached[place] = wanted
         return True
 
@@ -85,10 +87,9 @@ class Devices:
         except (OSError, ValueError):
             return None
 
-    @staticmethod
-    def _try(name, change, *arguments):
+    def _try(self, name, verb, **args):
         try:
-            change(*arguments)
+            self._client.call(verb, **args)
         except CosmosError as e:
             LOG.error('Device %(name)s: %(why)s', {'name': name, 'why': e})
             return False

@@ -40,7 +40,7 @@ class Load:
     def _counters(self):
         """:returns: (packets, drops) by guest, its start and device"""
         found = {}
-        for guest in self._client.list()['guests']:
+        for guest in self._client.call('list')['guests']:
             for port in self._ports(guest['uuid']):
                 counters = port['counters']
                 found[guest['uuid'], guest['domid'], port['devid']] = (
@@ -51,7 +51,7 @@ class Load:
 
     def _ports(self, uuid):
         try:
-            return self._client.vif_list(uuid)['ports']
+            return self._client.call('vif-list', uuid=uuid)['ports']
         except CosmosError as e:    # it may have ended meanwhile
             LOG.debug('Guest %(uuid)s: %(why)s', {'uuid': uuid, 'why': e})
             return []

@@ -46,8 +46,8 @@ class Cosmosd:
         up = core.GaugeMetricFamily('clickos_cosmosd_up',
                                     'Whether cosmosd answers')
         try:
-            host = self._client.host()
-            guests = self._client.list()['guests']
+            host = self._client.call('host')
+            guests = self._client.call('list')['guests']
         except CosmosError:
             up.add_metric([], 0)
             yield up

@@ -43,16 +43,19 @@ class Policies:
     def _ports(self):
         return [Port(vif['port_id'], guest['uuid'], vif['switch'],
                      vif['port'])
-                for guest in self._client.list()['guests']
+                for guest in self._client.call('list')['guests']
                 for vif in guest['vifs']
                 if vif.get('port_id') and vif['link'] != ports.REMOVED]
 
     def _apply(self, port, rules, limits, guard):
         try:
             # The rules come last: they may open the port.
-            self._client.port_guard(port.switch, port.port, **guard)
-            self._client.port_limit(port.switch, port.port, limits)
-            self._client.port_filter(port.switch, port.port, rules)
+            self._client.call('port-guard', switch=port.switch, port=port.port,
+                              **guard)
+            self._client.call('port-limit', switch=port.switch, port=port.port,
+                              limits=limits)
+            self._client.call('port-filter', switch=port.switch,
+                              port=port.port, rules=rules)
         except CosmosError as e:
             LOG.warning('Port %(port)s of guest %(guest)s: %(why)s',
                         {'port': port.port_id, 'guest': port.uuid, 'why': e})

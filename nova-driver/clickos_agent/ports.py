@@ -330,7 +330,7 @@ class Reconciler:
         """:returns: those that have a switch port made for Neutron"""
         return [Vif(guest['uuid'], guest['domid'], vif['devid'],
                     vif['port_id'], vif['link'])
-                for guest in self._client.list()['guests']
+                for guest in self._client.call('list')['guests']
                 for vif in guest['vifs']
                 if vif.get('port_id') and vif['link'] != REMOVED]
 
@@ -353,9 +353,10 @@ class Reconciler:
 
     def _apply(self, vif, state):
         if state == topics.ABSENT:
-            self._client.vif_remove(vif.uuid, vif.devid, vif.domid)
+            self._client.call('vif-remove', uuid=vif.uuid, devid=vif.devid,
+                              domid=vif.domid)
         else:
-            self._client.vif_set(vif.uuid, vif.devid, state == topics.UP,
-                                 vif.domid)
+            self._client.call('vif-set', uuid=vif.uuid, devid=vif.devid,
+                              link_up=state == topics.UP, domid=vif.domid)
         LOG.info('Port %(port)s of guest %(guest)s is %(state)s now',
                  {'port': vif.port_id, 'guest': vif.uuid, 'state': state})

@@ -37,16 +37,16 @@ class Uplinks:
         :raises: CosmosError, NeutronUnavailable
         """
         present = {_place(uplink): uplink['uplink']
-                   for uplink in self._client.uplink_list()['uplinks']}
+                   for uplink in self._client.call('uplink-list')['uplinks']}
         networks = self._neutron.networks()
         used = {_place(network) for network in networks}
         for network in networks:
             uplink = self._uplink(network)
             if uplink and present.get(_place(network)) != uplink:
-                self._try(self._client.uplink_set, *_place(network), uplink)
+                self._try('uplink-set', *_place(network), uplink=uplink)
         unused = set(present) - used
         for place in unused & self._suspects:
-            self._try(self._client.uplink_remove, *place)
+            self._try('uplink-remove', *place)
         self._suspects = unused - self._suspects
 
     def _uplink(self, network):
@@ -63,11 +63,10 @@ class Uplinks:
             return {'ifname': interface}
         return None
 
-    @staticmethod
-    def _try(change, switch, segment, *uplink):
+    def _try(self, verb, switch, segment, **args):
         place = {'switch': switch, 'segment': segment}
         try:
-            change(switch, segment, *uplink)
+            self._client.call(verb, **place, **args)
             LOG.info('Segment %(segment)s of %(switch)s: uplink changed',
                      place)
         except CosmosError as e:

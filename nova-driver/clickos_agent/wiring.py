@@ -52,7 +52,7 @@ class Wiring:
 
     def _guests(self):
         """:returns: the guests whose ports forward"""
-        return [guest for guest in self._client.list()['guests']
+        return [guest for guest in self._client.call('list')['guests']
                 if guest['state'] in _LIVE]
 
     def _new(self, guest, active):
@@ -69,7 +69,7 @@ class Wiring:
     def _forwarding(self, uuid):
         """:returns: ids of a guest's ports that drop not all frames"""
         return {port['port_id']
-                for port in self._client.vif_list(uuid)['ports']
+                for port in self._client.call('vif-list', uuid=uuid)['ports']
                 if port['link_up'] and not port['closed']}
 
     def _report(self, up, down):

@@ -89,7 +89,7 @@ class Guests:
         try:
             is_newest = confirm(made['incarnation'])
             if is_newest:
-                self._client.release(instance.uuid)
+                self._client.call('release', uuid=instance.uuid)
         except Exception:
             with excutils.save_and_reraise_exception():
                 self._undo(instance)
@@ -114,13 +114,15 @@ class Guests:
     def _create(self, instance, image_sha256, vifs, configuration, number,
                 hold):
         try:
-            return self._client.create(
-                instance.uuid, _name(instance), image_sha256,
-                instance.flavor.memory_mb, vifs, configuration.config,
-                configuration.config_name,
-                configuration.secrets.resolved(configuration.writes),
-                timeout_ms=CONF.clickos.create_timeout * 1000,
-                number=number, hold=hold, replace=True,
+            return self._client.call(
+                'create', uuid=instance.uuid, name=_name(instance),
+                image_sha256=image_sha256,
+                memory_mib=instance.flavor.memory_mb, vifs=vifs,
+                config=configuration.config,
+                config_name=configuration.config_name,
+                writes=configuration.secrets.resolved(configuration.writes),
+                timeout_ms=CONF.clickos.create_timeout * 1000, number=number,
+                hold=hold, replace=True,
                 has_secrets=bool(configuration.secrets.values))
         except CosmosError as e:
             # cosmosd undoes a failed create; but if only its answer got
@@ -137,7 +139,8 @@ class Guests:
         """
         for _look in range(OPEN_LOOKS):
             try:
-                ports = self._client.vif_list(instance.uuid)['ports']
+                ports = self._client.call('vif-list',
+                                          uuid=instance.uuid)['ports']
             except CosmosError as e:
                 LOG.warning('The ports of the guest are not known: %s', e,
                             instance=instance)
@@ -154,7 +157,8 @@ class Guests:
         A guest whose ports came up is an earlier one, and forwards.
         """
         try:
-            if hold and not self._client.info(instance.uuid).get('held'):
+            if hold and not self._client.call('info',
+                                              uuid=instance.uuid).get('held'):
                 return
         except CosmosError as e:
             LOG.debug('The guest is not known: %s', e, instance=instance)
@@ -162,7 +166,7 @@ class Guests:
 
     def _undo(self, instance):
         try:
-            self._client.destroy(instance.uuid)
+            self._client.call('destroy', uuid=instance.uuid)
         except CosmosError as e:
             LOG.warning('Nothing may be left of a guest that did not start, '
                         'but cosmosd cannot confirm it: %s', e,
@@ -171,19 +175,19 @@ class Guests:
     def destroy(self, instance):
         """Remove a guest, running or not; may be called twice."""
         with exception.translated('destroy the guest', instance):
-            self._client.destroy(instance.uuid)
+            self._client.call('destroy', uuid=instance.uuid)
 
     def power_off(self, instance):
         """Stop a guest; a crashed one stays for its console to be read."""
         with exception.translated('power off the guest', instance):
             try:
-                state = self._client.info(instance.uuid)['state']
+                state = self._client.call('info', uuid=instance.uuid)['state']
             except CosmosError as e:
                 if e.code != 'no-such-guest':
                     raise
                 return
             if state != CRASHED:
-                self._client.destroy(instance.uuid)
+                self._client.call('destroy', uuid=instance.uuid)
 
     def info(self, instance):
         """A guest that cosmosd does not have is powered off.
@@ -192,7 +196,7 @@ class Guests:
         """
         try:
             with exception.translated('read the guest', instance):
-                guest = self._client.info(instance.uuid)
+                guest = self._client.call('info', uuid=instance.uuid)
         except nova_exception.InstanceNotFound:
             return hardware.InstanceInfo(state=power_state.SHUTDOWN)
         return hardware.InstanceInfo(
@@ -202,17 +206,17 @@ class Guests:
     def list(self):
         """:returns: cosmosd's guests, crashed ones too"""
         with exception.translated('list the guests'):
-            return self._client.list()['guests']
+            return self._client.call('list')['guests']
 
     def pause(self, instance):
         """Stop a guest's processor time."""
         with exception.translated('pause the guest', instance):
-            self._client.pause(instance.uuid)
+            self._client.call('pause', uuid=instance.uuid)
 
     def unpause(self, instance):
         """Let a paused guest go on."""
         with exception.translated('unpause the guest', instance):
-            self._client.unpause(instance.uuid)
+            self._client.call('unpause', uuid=instance.uuid)
 
     def suspend(self, instance):
         """Save a guest where cosmosd can, else pause it; repeatable."""
@@ -221,11 +225,11 @@ class Guests:
 
     def _save_or_pause(self, uuid):
         try:
-            self._client.save(uuid)
+            self._client.call('save', uuid=uuid)
         except CosmosError as e:
             if e.code != 'unsupported':
                 raise
-            self._client.pause(uuid)
+            self._client.call('pause', uuid=uuid)
 
     def resume(self, instance):
         """Let a suspended guest go on; repeatable.
@@ -234,7 +238,7 @@ class Guests:
         """
         try:
             with exception.translated('resume the guest', instance):
-                state = self._client.info(instance.uuid)['state']
+                state = self._client.call('info', uuid=instance.uuid)['state']
                 if state in DOWN:
                     return False
                 self._go_on(instance, state)
@@ -244,11 +248,11 @@ class Guests:
 
     def _go_on(self, instance, state):
         if state == SAVED:
-            self._client.restore(instance.uuid)
+            self._client.call('restore', uuid=instance.uuid)
             # Its ports are new: clickos-agent has to open them again.
             self.await_rules(instance)
         else:
-            self._client.unpause(instance.uuid)
+            self._client.call('unpause', uuid=instance.uuid)
 
     def attach(self, instance, vif):
         """Give a guest an interface; one without a guest has it at its start.
@@ -261,7 +265,8 @@ class Guests:
             if vifs is None or vif['port_id'] in vifs.values():
                 return
             devid = max(vifs, default=-1) + 1
-            self._client.vif_plug(instance.uuid, dict(vif, devid=devid))
+            self._client.call('vif-plug', uuid=instance.uuid,
+                              vif=dict(vif, devid=devid))
         LOG.info('Port %(port)s is device %(devid)d of the guest',
                  {'port': vif['port_id'], 'devid': devid}, instance=instance)
         if vif.get('filtered'):
@@ -273,12 +278,13 @@ class Guests:
             vifs = self._vifs(instance) or {}
             for devid in (devid for devid, port in vifs.items()
                           if port == port_id):
-                self._client.vif_unplug(instance.uuid, devid)
+                self._client.call('vif-unplug', uuid=instance.uuid,
+                                  devid=devid)
 
     def _vifs(self, instance):
         """:returns: port id by devid; None without a guest that runs"""
         try:
-            found = self._client.info(instance.uuid)
+            found = self._client.call('info', uuid=instance.uuid)
         except CosmosError as e:
             if e.code != 'no-such-guest':
                 raise
@@ -290,8 +296,8 @@ class Guests:
     def counted(self, instance):
         """:returns: what cosmosd knows of a guest, and its ports' counters"""
         with exception.translated('read the counters', instance):
-            return (self._client.info(instance.uuid),
-                    self._client.vif_list(instance.uuid)['ports'])
+            return (self._client.call('info', uuid=instance.uuid),
+                    self._client.call('vif-list', uuid=instance.uuid)['ports'])
 
     def console(self, instance):
         """:returns: the end of the console log, bytes
@@ -300,8 +306,8 @@ class Guests:
         """
         try:
             with exception.translated('read the console', instance):
-                text = self._client.console(instance.uuid,
-                                            MAX_CONSOLE_BYTES)['text']
+                text = self._client.call('console', uuid=instance.uuid,
+                                         max_bytes=MAX_CONSOLE_BYTES)['text']
         except nova_exception.InstanceNotFound:
             raise nova_exception.ConsoleNotAvailable()
         return text.encode('ascii', 'backslashreplace')

@@ -34,7 +34,7 @@ class Host:
             ``[clickos] allow_process_host``; CosmosdUnavailable
         """
         with exception.translated('greet cosmosd'):
-            hello = self._client.hello()
+            hello = self._client.call('hello')
         LOG.info('cosmosd %(version)s on %(socket)s, host kind %(kind)s',
                  {'version': hello['version'], 'kind': hello['host_kind'],
                   'socket': CONF.clickos.cosmosd_socket})
@@ -48,7 +48,7 @@ class Host:
     def info(self):
         """:returns: cosmosd's own account of the host"""
         with exception.translated('read the state of the host'):
-            return self._client.host()
+            return self._client.call('host')
 
     def resources(self, nodename):
         """:returns: the dict of ``get_available_resource``"""

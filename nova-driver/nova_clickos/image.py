@@ -89,7 +89,7 @@ class Images:
 
     def _on_host(self):
         return {known['sha256']
-                for known in self._client.image_list()['images']}
+                for known in self._client.call('image-list')['images']}
 
     def _send(self, context, image_id, sha256):
         size = self._api.get(context, image_id)['size']

@@ -29,13 +29,14 @@ class PatientClient(CosmosClient):
         super().__init__(socket_path, timeout_s)
         self._away_since_s = None
 
-    def _call(self, verb, timeout_ms=0, /, **args):
+    def call(self, verb, /, **args):
+        """Ask as the other clients do; again if cosmosd is away."""
         tries = tenacity.Retrying(
             retry=tenacity.retry_if_exception(
                 lambda error: verb in _REPEATABLE and _is_away(error)),
             stop=self._is_over, reraise=True,
             wait=tenacity.wait_exponential(_FIRST_PAUSE_S, _LONGEST_PAUSE_S))
-        answer = tries(super()._call, verb, timeout_ms, **args)
+        answer = tries(super().call, verb, **args)
         self._away_since_s = None
         return answer
 

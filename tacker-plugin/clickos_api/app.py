@@ -13,10 +13,10 @@ from werkzeug.middleware import dispatcher
 
 from clickos_api import background
 from clickos_api import errors
-from clickos_api import handlers
 from clickos_api import metrics
 from clickos_api import openapi
 from clickos_api import routes
+from clickos_api import service
 
 LOG = logging.getLogger(__name__)
 
@@ -34,9 +34,9 @@ def create(conf):
     app.config['MAX_CONTENT_LENGTH'] = (
         ESCAPED * (limits.max_state_bytes + client_limits.CONFIG_BYTES)
         + ENVELOPE_BYTES)
-    operations = handlers.Handlers(conf)
-    app.register_blueprint(routes.blueprint(operations, limits))
-    app.extensions['clickos'] = background.Background(operations, conf)
+    parts = service.Service(conf)
+    app.register_blueprint(routes.blueprint(parts, limits))
+    app.extensions['clickos'] = background.Background(parts, conf)
     _count_requests(app)
     _show_errors(app)
     app.wsgi_app = _behind_middleware(app.wsgi_app, conf)

@@ -23,7 +23,7 @@ class Audit:
         self._notifier = None
         self._making = threading.Lock()
 
-    def tell(self, context, event, payload):
+    def notify(self, context, event, payload):
         """Notify of a change; a failure is only logged.
 
         :param context: of the caller

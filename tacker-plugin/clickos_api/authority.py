@@ -17,6 +17,8 @@ LOG = logging.getLogger(__name__)
 
 #: They may go to the guest that a VNF had seconds ago.
 _READS = (policy.LIST, policy.READ, policy.PORT_LIST)
+#: The guest that a VNF had may be gone.
+_GONE = {*ownership.MOVED, 'no-such-server', 'no-such-vnfc'}
 #: What services may do to the stored state of a server.
 _OF_SERVICES = (policy.STATE_SHOW, policy.STATE_DELETE, policy.STATE_START)
 
@@ -26,18 +28,21 @@ class Authority:
 
     :param cloud: ownership.Cloud
     :param store: desired_state.Store
+    :param secrets: secrets.Secrets
     :param rules: policy.Policy
     """
 
-    def __init__(self, cloud, store, rules):
+    def __init__(self, cloud, store, secrets, rules):
         self._cloud = cloud
         self._store = store
+        self._secrets = secrets
         self._policy = rules
         self.fusions = fusions.Fusions(store)
         self._finders = {
             'servers': self._server, 'vnfs': self._server,
             'states': self._state, 'chains': self._chain,
-            'fusions': self._fusion, 'ports': self._port}
+            'fusions': self._fusion, 'ports': self._port,
+            'secrets': self._secret, 'projects': self._project}
 
     def find(self, context, project_id, target, rule):
         """Return what an id means to a caller, if the rule permits it.
@@ -46,7 +51,8 @@ class Authority:
             that Nova or Neutron names. The caller's own, but for services.
         :param target: ownership.Target
         :returns: ownership.Server; states.State; a chain or a port as
-            Neutron shows it; or fusions.Fusion
+            Neutron shows it; fusions.Fusion; a secret without its value;
+            or the id of the caller's project
         :raises errors.NotFound: if there is none, or the caller may not see it
         :raises errors.Forbidden: if it is the caller's, and the rule forbids
         """
@@ -154,6 +160,21 @@ class Authority:
             raise missing
         self._require(context, rule, found.project_id, missing)
         return found
+
+    def _secret(self, context, _project_id, target, rule):
+        self._policy.require(context, rule, context.project_id)
+        return self._secrets.show(context.project_id, target.id)
+
+    def _project(self, context, _project_id, _target, rule):
+        """Operations without an id are about the caller's project."""
+        self._policy.require(context, rule, context.project_id)
+        return context.project_id
+
+    def has_other_guest(self, context, target, rule, error):
+        """Tell if a read failed since a VNF has another guest by now."""
+        return (target.kind == 'vnfs' and rule in _READS
+                and error.code in _GONE
+                and self._cloud.forget_vnf(context, target))
 
     def _require(self, context, rule, project_id, missing, **more):
         """Let pass who may do this; others do not learn of the object."""

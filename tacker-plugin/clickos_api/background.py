@@ -9,6 +9,7 @@ import datetime
 import threading
 import time
 
+from clickos_client import timing
 from oslo_log import log as logging
 
 from clickos_api import desired_state
@@ -35,11 +36,11 @@ _NO_GUEST = {'no-such-guest'}
 class Background:
     """The threads of one process.
 
-    :param operations: handlers.Handlers
+    :param service: service.Service
     """
 
-    def __init__(self, operations, conf):
-        self._operations = operations
+    def __init__(self, service, conf):
+        self._service = service
         self._conf = conf
         self._starting = threading.Lock()
         self._is_started = False
@@ -51,7 +52,7 @@ class Background:
                 return
             self._is_started = True
         options = self._conf.clickos_api
-        metrics.serve(self._operations, options)
+        metrics.serve(self._service, options)
         for name, interval_s, work in (
                 ('settle', options.settle_interval, self.settle),
                 ('prune', options.prune_interval, self.prune)):
@@ -62,8 +63,9 @@ class Background:
 
     def settle(self):
         """Ask the agents about changes without a verdict."""
-        store = self._operations.store
-        age_s = self._conf.clickos_api.rpc_timeout + _MARGIN_S
+        store = self._service.store
+        age_s = timing.bus_s(
+            self._conf.clickos_api.guest_timeout) + _MARGIN_S
         for key, server_id, host, number in history.unsettled(store, age_s):
             try:
                 self._settle(key, server_id, host, number)
@@ -74,16 +76,16 @@ class Background:
     def _settle(self, key, server_id, host, number):
         known = self._known(server_id, host, number)
         if known is not None:
-            self._operations.store.settle(key, number, known)
+            self._service.store.settle(key, number, known)
             LOG.info('State %s: changes up to %d are settled',
                      keys.name(key), number)
 
     def _known(self, server_id, host, number):
         """Return the verdicts up to a number; None if none can be had."""
-        operations = self._operations
+        service = self._service
         try:
-            server = operations.cloud.server(server_id, is_fresh=True)
-            return operations.agent.changes_settle(
+            server = service.cloud.server(server_id, is_fresh=True)
+            return service.agent.changes_settle(
                 server.host or host, server_id, number)
         except ownership.Gone:
             return _nothing('server-gone')
@@ -96,7 +98,7 @@ class Background:
     def prune(self):
         """Delete the states of servers that Nova no longer has."""
         after = ''
-        while page := history.servers(self._operations.store, after):
+        while page := history.servers(self._service.store, after):
             for key, server_id, gone_at in page:
                 try:
                     self._prune(key, server_id, gone_at)
@@ -104,13 +106,13 @@ class Background:
                     LOG.info('State %s stays: %s', keys.name(key),
                              exc.message)
             after = page[-1][0]
-        for key in history.unused(self._operations.store, _ORPHAN_GRACE_S):
-            self._operations.store.delete(key)
+        for key in history.unused(self._service.store, _ORPHAN_GRACE_S):
+            self._service.store.delete(key)
             LOG.info('State %s: no server started with it', keys.name(key))
 
     def _prune(self, key, server_id, gone_at):
-        store = self._operations.store
-        is_gone = self._operations.cloud.is_gone(server_id)
+        store = self._service.store
+        is_gone = self._service.cloud.is_gone(server_id)
         if not is_gone:
             if gone_at:
                 history.set_gone(store, key, False)

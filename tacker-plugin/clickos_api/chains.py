@@ -2,8 +2,6 @@
 """The counters of port chains."""
 
 from clickos_api import errors
-from clickos_api import ownership
-from clickos_api import policy
 
 HOST = 'binding:host_id'
 
@@ -13,19 +11,17 @@ class Chains:
 
     :param cloud: ownership.Cloud
     :param agent: rpc.Agent
-    :param authority: authority.Authority
     """
 
-    def __init__(self, cloud, agent, authority):
+    def __init__(self, cloud, agent):
         self._cloud = cloud
         self._agent = agent
-        self._authority = authority
 
-    def counters(self, context, chain_id):
-        """Return the chain's counters and those of its hops, in order."""
-        chain = self._authority.find(
-            context, None, ownership.Target('chains', chain_id),
-            policy.CHAIN_SHOW)
+    def counters(self, chain):
+        """Return the chain's counters and those of its hops, in order.
+
+        :param chain: as Neutron shows it
+        """
         return _total([self._agent.chain_counters(host, chain['id'])
                        for host in self._hosts(chain)])
 

@@ -5,6 +5,7 @@ import copy
 import os
 
 from clickos_client import limits
+from clickos_client import timing
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
 from oslo_db import options as db_options
@@ -15,9 +16,10 @@ PROJECT = 'clickos-api'
 FILES_VARIABLE = 'OS_CLICKOS_CONFIG_FILES'
 
 API_OPTS = [
-    cfg.IntOpt('rpc_timeout', default=15, min=1, max=600, help="""
-Seconds to wait for clickos-agent's answer. The time must be longer than the
-agent's own limit, or the agent's answers get lost.
+    cfg.IntOpt('guest_timeout', default=timing.GUEST_S, min=1, max=600,
+               help="""
+Seconds that a guest may take for an answer. The service waits 10 s longer for
+the agent of the guest's host, which waits 5 s longer for cosmosd.
 """),
     cfg.StrOpt('agent_transport_url', secret=True, help="""
 Where the agent of a compute host listens, as ``transport_url``. ``{host}``

@@ -9,6 +9,7 @@ import uuid
 
 from clickos_client import outcomes
 from clickos_client import secrets
+from clickos_client import timing
 from oslo_db import api as db_api
 from oslo_db import exception as db_exc
 from oslo_db.sqlalchemy import enginefacade
@@ -57,8 +58,9 @@ class Store:
         self._facade.configure(**conf.database, thread_checkin=False)
         options = conf.clickos_api
         self._turns = turns.Turns()
-        self._turn_s = min(options.rpc_timeout, options.verdict_wait)
-        self._busy_s = options.rpc_timeout + _MARGIN_S
+        bus_s = timing.bus_s(options.guest_timeout)
+        self._turn_s = min(bus_s, options.verdict_wait)
+        self._busy_s = bus_s + _MARGIN_S
         self._max_handlers = options.max_handlers
         self._max_bytes = options.max_state_bytes
         self._max_project_bytes = options.max_project_bytes
@@ -109,7 +111,7 @@ class Store:
 
         :param change: writes, or a configuration
         :param may_wait: False to fail at once if there is an earlier one
-        :returns: Ticket
+        :returns: ChangeId
         :raises errors.TooLarge: if the state would grow over its limits
         :raises errors.Unavailable: if the database fails, or (code busy)
             earlier changes take too long
@@ -290,7 +292,7 @@ class Store:
             .order_by(models.Change.number)).all()
 
     def _try_to_begin(self, key, change, project_id, server_id, host):
-        """:returns: Ticket; None while another change goes on"""
+        """:returns: ChangeId; None while another change goes on"""
         with database(), contextlib.suppress(db_exc.DBDeadlock):
             for _ in range(2):
                 with self._facade.writer.using(_Context()) as session:
@@ -317,7 +319,7 @@ class Store:
         session.add(models.Change(
             state_key=row.state_key, number=row.number, host=host,
             status=states.PENDING, body=change, created_at=now()))
-        return states.Ticket(row.number, row.incarnation)
+        return states.ChangeId(row.number, row.incarnation)
 
     def _make_row(self, key, **values):
         """Make a row in a transaction of its own.

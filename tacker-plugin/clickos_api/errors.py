@@ -81,7 +81,7 @@ class Unavailable(ApiError):
     code = 'unavailable'
 
 
-class Silent(ApiError):
+class AgentTimeout(ApiError):
     """The agent did not answer in time."""
 
     status = 504

@@ -8,8 +8,6 @@ from oslo_log import log as logging
 from clickos_api import errors
 from clickos_api import fusions
 from clickos_api import history
-from clickos_api import ownership
-from clickos_api import policy
 from clickos_api import states
 
 LOG = logging.getLogger(__name__)
@@ -18,18 +16,16 @@ LOG = logging.getLogger(__name__)
 class Fusing:
     """Answers for servers while a chain is fused.
 
-    :param operations: handlers.Handlers
-    :param audit: audit.Audit
+    :param service: service.Service
     """
 
-    def __init__(self, operations, audit):
-        self._operations = operations
-        self._audit = audit
-        self.fusions = operations.authority.fusions
+    def __init__(self, service):
+        self._service = service
+        self.fusions = service.authority.fusions
 
     def of_hop(self, server):
         """Return (fused Server, fusions.Hop) of a hop's server, or None."""
-        return self._operations.authority.fused(server)
+        return self._service.authority.fused(server)
 
     def require_no_part(self, server):
         """Refuse what would not outlive a fusion, or would not be in it."""
@@ -65,30 +61,25 @@ class Fusing:
         return (next(filter(None, parts), None) or guest(giver),
                 [part(taker, giver) or guest(taker) for taker in takers])
 
-    def show(self, context, chain_id):
+    @staticmethod
+    def show(found):
         """Return 'server' and 'hops' of a fused chain."""
-        return _shown(self._own(context, chain_id, policy.CHAIN_SHOW))
+        return {'server': found.server_id,
+                'hops': [{'name': hop.name, 'group': hop.group_id}
+                         for hop in found.hops]}
 
-    def _own(self, context, chain_id, rule):
-        return self._operations.authority.find(
-            context, None, ownership.Target('fusions', chain_id), rule)
-
-    def fuse(self, context, chain_id, server_id, hops):
+    def fuse(self, context, chain, servers, hops):
         """Let a guest answer for the hops of a chain.
 
         It gets the values of all hops.
 
+        :param chain: as Neutron shows it
+        :param servers: Server of the guest, and those of the hops
         :param hops: [(name, server id, group id)] in order
         """
-        chain = self._operations.authority.find(
-            context, None, ownership.Target('chains', chain_id),
-            policy.CHAIN_FUSE)
         _require_groups(chain, hops)
-        project_id = chain['project_id']
-        fused, *servers = (
-            self._operations.owned(
-                context, ownership.Target('servers', key), policy.CHAIN_FUSE)
-            for key in (server_id, *(key for _, key, _ in hops)))
+        project_id, chain_id = chain['project_id'], chain['id']
+        fused, *servers = servers
         for each in (fused, *servers):
             if each.project_id != project_id:
                 raise errors.BadRequest(f'server {each.id}: is of another'
@@ -107,14 +98,14 @@ class Fusing:
             self.fusions.remove(chain_id)
             raise
         self._tell(context, 'chain.fuse', found)
-        return _shown(found)
+        return self.show(found)
 
     def _bring(self, server, fused, hop):
         """Write the values of a hop to the fused guest."""
         before = self._settled(server)
         values = _values(server, before)
         if values:
-            self._operations.write_fused(fused, hop, values)
+            self._service.changing.write_fused(fused, hop, values)
         if self._settled(server) != before:
             raise errors.Unavailable(
                 f'server {server.id}: was changed during the fusion; try'
@@ -122,7 +113,7 @@ class Fusing:
 
     def _settled(self, server):
         """Return the state of a server without pending changes."""
-        store = self._operations.store
+        store = self._service.store
         newest = history.changes(store, server.state_key)[:1]
         if newest and newest[0]['status'] == states.PENDING:
             raise errors.Unavailable(
@@ -130,17 +121,16 @@ class Fusing:
                 ' verdict yet; try again', code='busy')
         return store.read(server.state_key)
 
-    def unfuse(self, context, chain_id):
+    def unfuse(self, context, found):
         """Let the hops' own guests answer again."""
-        found = self._own(context, chain_id, policy.CHAIN_FUSE)
-        self.fusions.remove(chain_id)
+        self.fusions.remove(found.chain_id)
         self._tell(context, 'chain.unfuse', found)
 
     def _tell(self, context, event, found):
         LOG.info('Chain %s: %s: server %s', found.chain_id, event,
                  found.server_id)
-        self._audit.tell(context, event, {'chain_id': found.chain_id,
-                                          'server_id': found.server_id})
+        self._service.audit.notify(context, event, {
+            'chain_id': found.chain_id, 'server_id': found.server_id})
 
 
 def _require_groups(chain, hops):
@@ -176,12 +166,6 @@ def _values(server, state):
     except document.DocumentError:
         return state.writes   # the text came with the image
     return document.overlay(first.writes, state.writes)
-
-
-def _shown(found):
-    return {'server': found.server_id,
-            'hops': [{'name': hop.name, 'group': hop.group_id}
-                     for hop in found.hops]}
 
 
 def _refused(message):

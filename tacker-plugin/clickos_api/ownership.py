@@ -29,11 +29,15 @@ _KNOWN = 10000
 _CLAIMS, _CLAIM_S = 1000, 5
 
 
+#: Codes of a guest that may be elsewhere than the service remembers.
+MOVED = {'no-such-guest', 'stale', 'dead-guest'}
+
+
 @dataclasses.dataclass(frozen=True)
 class Target:
     """An id of a request, not yet checked.
 
-    :param kind: 'servers', 'vnfs', 'states', 'chains', 'fusions' or 'ports'
+    :param kind: of authority.Authority.find()
     :param id: UUID; that of its chain for a fusion
     :param vnfc: which of a VNF's guests, by VDU or VNFC id; None if it has
         only one
@@ -130,6 +134,12 @@ class Cloud:
         with self._knowing:
             until_s, _found = self._known.pop(server_id, (0, None))
             return time.monotonic() < until_s
+
+    def has_moved(self, server, error):
+        """Tell if a guest may be elsewhere, and forget where it was."""
+        was_remembered = (error.code in {*MOVED, 'timeout'}
+                          and self.forget(server.id))
+        return was_remembered and error.code in MOVED
 
     def is_gone(self, server_id):
         """Tell if Nova has no such server in any project."""

@@ -10,12 +10,29 @@ from clickos_api import values
 class Reading:
     """Reads for callers that the policy lets read.
 
-    :param operations: handlers.Handlers
+    :param service: service.Service
     """
 
-    def __init__(self, operations):
-        self._operations = operations
+    def __init__(self, service):
+        self._service = service
         self.values = values.Values()
+
+    def list(self, server):
+        """List the handlers of a guest."""
+        fused, hop = self._service.fusing.of_hop(server) or (server, None)
+        found = self._ask(fused, self._service.agent.handler_list)
+        if hop is None:
+            return found
+        return [{**each, 'name': each['name'].removeprefix(hop.prefix)}
+                for each in found if each['name'].startswith(hop.prefix)]
+
+    def ports(self, server):
+        """List the ports of a guest."""
+        return self._ask(server, self._service.agent.port_list)
+
+    def _ask(self, server, method):
+        with self._service.bulkhead.read(server):
+            return self._service.ask(server, method)
 
     def one(self, server, read, max_age_s=None):
         """Return (value, age in seconds) of a handler; see several()."""
@@ -57,7 +74,7 @@ class Reading:
 
     def _places(self, server, reads):
         """Return [(Server, {read: read there})]: of a fused chain's hop."""
-        fused, hop = self._operations.fusing.of_hop(server) or (None, None)
+        fused, hop = self._service.fusing.of_hop(server) or (None, None)
         there = {read: read._replace(name=hop.in_fused(read.name))
                  for read in reads if hop and hop.in_fused(read.name)}
         here = {read: read for read in reads if read not in there}
@@ -68,13 +85,12 @@ class Reading:
 
         Another read may have brought the values meanwhile.
         """
-        def read():
+        with self._service.bulkhead.read(where):
             kept = self._kept(where, inner, max_age_s)
             rest = {read: there for read, there in inner.items()
                     if read not in kept}
             return kept | (self._asked(where, rest, max_age_s, ask)
                            if rest else {})
-        return self._operations.read_waiting(where, read)
 
     def _asked(self, where, inner, max_age_s, ask):
         asked_s = time.monotonic()
@@ -89,9 +105,9 @@ class Reading:
                           for read, value in values_now.items()}
 
     def _ask_one(self, server, reads):
-        agent = self._operations.agent
-        return [self._operations.ask(server, agent.handler_read, reads[0])]
+        agent = self._service.agent
+        return [self._service.ask(server, agent.handler_read, reads[0])]
 
     def _ask_several(self, server, reads):
-        agent = self._operations.agent
-        return self._operations.ask(server, agent.handlers_read, reads)
+        agent = self._service.agent
+        return self._service.ask(server, agent.handlers_read, reads)

@@ -1,219 +1,332 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URLs to operations."""
+"""The operations of /v1."""
 
 import flask
-from oslo_context import context as oslo_context
+from oslo_log import log as logging
+from oslo_policy import policy as oslo_policy
 
+from clickos_api import check
 from clickos_api import errors
-from clickos_api import ownership
+from clickos_api import history
+from clickos_api import keys
+from clickos_api import operation as operations
+from clickos_api.operation import GUESTS
+from clickos_api.operation import operation
+from clickos_api import policy
 from clickos_api import rates
+from clickos_api import shapes
 from clickos_api import states
-from clickos_api import validation
+
+LOG = logging.getLogger(__name__)
 
 
-def blueprint(handlers, limits):
+def list_rules():
+    """List the rules for oslo.policy's sample generator."""
+    return [oslo_policy.DocumentedRuleDefault(
+        rule.name, rule.check_str, rule.description,
+        [{'method': each.method, 'path': each.allowed_by(rule.name)}
+         for each in operations.OPERATIONS if each.allowed_by(rule.name)],
+        scope_types=rule.scope_types) for rule in policy.RULES]
+
+
+def blueprint(service, limits):
     """Return the routes of /v1.
 
-    :param handlers: handlers.Handlers
+    :param service: service.Service
     :param limits: the option group [clickos_api]
     """
     routes = flask.Blueprint('v1', __name__, url_prefix='/v1')
-    base = '/<any(servers,vnfs):kind>/<target_id>'
     requests = rates.Rate(limits.requests_per_minute, 'requests')
     writes = rates.Rate(limits.writes_per_minute, 'changes')
 
     @routes.before_request
     def limit():
-        project_id = _context().project_id
+        project_id = operations.caller().project_id
         requests.take(project_id)
         if flask.request.method != 'GET' \
                 and flask.request.endpoint != 'v1.read_handlers':
             writes.take(project_id)
 
-    def shown(state):
-        """Return a state, with its secrets if a service wants them."""
-        answer = _state(state)
-        if flask.request.args.get('secrets') == 'true':
-            answer['secrets'] = handlers.secrets_of(_context(), state)
-        return answer
-
-    @routes.get(f'{base}/handlers')
-    def list_handlers(kind, target_id):
-        found = handlers.list(_context(), _target(kind, target_id))
-        return {'handlers': found}
-
-    @routes.get(f'{base}/ports')
-    def list_ports(kind, target_id):
-        found = handlers.ports(_context(), _target(kind, target_id))
-        return {'ports': found}
-
-    @routes.get(f'{base}/handlers/<path:name>')
-    def read_handler(kind, target_id, name):
-        max_age_s = validation.max_age(flask.request.args.get('max_age'))
-        read = states.Read(validation.handler(name), validation.parameter(
-            flask.request.args.get('parameter', '')))
-        return _read(read, handlers.read(
-            _context(), _target(kind, target_id), read, max_age_s),
-            max_age_s)
-
-    @routes.post(f'{base}/reads')
-    def read_handlers(kind, target_id):
-        reads, max_age_s = validation.reads_body(flask.request.get_data())
-        found = handlers.read_many(_context(), _target(kind, target_id),
-                                   reads, max_age_s)
-        return {'values': [_read(read, each, max_age_s)
-                           for read, each in found]}
-
-    @routes.put(f'{base}/handlers/<path:name>')
-    def write_handler(kind, target_id, name):
-        value = validation.value_body(flask.request.get_data(),
-                                      limits.max_value_bytes)
-        return _verdict(handlers.write(
-            _context(), _target(kind, target_id),
-            [[validation.handler(name), value]]))
-
-    @routes.post(f'{base}/handlers')
-    def write_handlers(kind, target_id):
-        return _verdict(handlers.write(
-            _context(), _target(kind, target_id),
-            validation.writes_body(flask.request.get_data(),
-                                   limits.max_value_bytes,
-                                   limits.max_writes)))
-
-    @routes.post(f'{base}/flows')
-    def give_flows(kind, target_id):
-        return {'flows': handlers.give_flows(
-            _context(), _target(kind, target_id),
-            validation.flows_body(flask.request.get_data()))}
-
-    @routes.put(f'{base}/configuration')
-    def replace_configuration(kind, target_id):
-        return _verdict(handlers.replace(
-            _context(), _target(kind, target_id),
-            validation.configuration_body(flask.request.get_data())))
-
-    @routes.get(f'{base}/changes')
-    def list_changes(kind, target_id):
-        return {'changes': handlers.changes(_context(),
-                                            _target(kind, target_id))}
-
-    @routes.get(f'{base}/changes/<int:number>')
-    def show_change(kind, target_id, number):
-        return {'change': handlers.change(
-            _context(), _target(kind, target_id),
-            validation.number(number, 'change'))}
-
-    @routes.get(f'{base}/desired-state')
-    def show_desired_state(kind, target_id):
-        return shown(handlers.desired_state(
-            _context(), _target(kind, target_id), _project()))
-
-    @routes.post(f'{base}/desired-state')
-    def restore_desired_state(kind, target_id):
-        return _verdict(handlers.restore(
-            _context(), _target(kind, target_id),
-            validation.revision_body(flask.request.get_data())))
-
-    @routes.delete(f'{base}/desired-state')
-    def delete_desired_state(kind, target_id):
-        handlers.forget(_context(), _target(kind, target_id))
-        return '', 204
-
-    @routes.post('/states')
-    def create_state():
-        return {'id': handlers.create_state(
-            _context(), validation.state_body(flask.request.get_data()))}, 201
-
-    @routes.put('/states/<state_id>')
-    def rebase_state(state_id):
-        state_id = validation.uuid(state_id, 'state')
-        changed = handlers.rebase_state(
-            _context(), state_id,
-            *validation.rebase_body(flask.request.get_data()))
-        return {'id': state_id, 'changed': changed}
-
-    @routes.get('/states/<state_id>')
-    def show_state(state_id):
-        found = handlers.show_state(
-            _context(), validation.uuid(state_id, 'state'), _project())
-        return {**shown(found), 'project_id': found.project_id}
-
-    @routes.delete('/states/<state_id>')
-    def delete_state(state_id):
-        handlers.delete_state(
-            _context(), validation.uuid(state_id, 'state'), _project())
-        return '', 204
-
-    @routes.post('/states/<state_id>/starts')
-    def start_state(state_id):
-        handlers.start(_context(), validation.uuid(state_id, 'state'),
-                       validation.start_body(flask.request.get_data()))
-        return {}
-
-    @routes.post('/secrets')
-    def create_secret():
-        name, value = validation.secret_body(flask.request.get_data())
-        return {'secret': handlers.create_secret(_context(), name, value)}, 201
-
-    @routes.get('/secrets')
-    def list_secrets():
-        return {'secrets': handlers.list_secrets(_context())}
-
-    @routes.get('/secrets/<secret_id>')
-    def show_secret(secret_id):
-        return {'secret': handlers.show_secret(
-            _context(), validation.uuid(secret_id, 'secret'))}
-
-    @routes.delete('/secrets/<secret_id>')
-    def delete_secret(secret_id):
-        handlers.delete_secret(_context(),
-                               validation.uuid(secret_id, 'secret'))
-        return '', 204
-
-    @routes.put('/ports/<port_id>/roles')
-    def set_port_roles(port_id):
-        return {'roles': handlers.port_roles.set(
-            _context(), validation.uuid(port_id, 'port'),
-            validation.roles_body(flask.request.get_data()))}
-
-    @routes.get('/catalog')
-    def list_catalog():
-        return {'packages': handlers.catalog.list(_context())}
-
-    @routes.get('/catalog/<package>')
-    def show_package(package):
-        found = handlers.catalog.package(_context(), package)
-        answer = flask.Response(found.pieces(), mimetype='application/json')
-        answer.content_length = found.length
-        answer.call_on_close(found.file.close)
-        return answer
-
-    @routes.get('/chains/<chain_id>')
-    def show_chain(chain_id):
-        return {'chain': handlers.chains.counters(
-            _context(), validation.uuid(chain_id, 'port chain'))}
-
-    @routes.get('/chains/<chain_id>/fusion')
-    def show_fusion(chain_id):
-        return {'fusion': handlers.fusing.show(
-            _context(), validation.uuid(chain_id, 'port chain'))}
-
-    @routes.put('/chains/<chain_id>/fusion')
-    def fuse_chain(chain_id):
-        return {'fusion': handlers.fusing.fuse(
-            _context(), validation.uuid(chain_id, 'port chain'),
-            *validation.fusion_body(flask.request.get_data()))}
-
-    @routes.delete('/chains/<chain_id>/fusion')
-    def unfuse_chain(chain_id):
-        handlers.fusing.unfuse(_context(),
-                               validation.uuid(chain_id, 'port chain'))
-        return '', 204
-
+    operations.add_routes(routes, service)
     return routes
 
 
-def _read(read, found, max_age_s):
+@operation('GET', '/handlers', policy.LIST, {200: shapes.HANDLERS}, GUESTS)
+def list_handlers(request):
+    """List handlers."""
+    return {'handlers': request.service.reading.list(request.found)}
+
+
+@operation('POST', '/handlers', policy.WRITE, shapes.CHANGED, GUESTS,
+           shapes.WRITES, parse=check.writes_body)
+def write_handlers(request):
+    """Write handlers, all or none."""
+    return _write(request, request.body['writes'])
+
+
+@operation('GET', '/handlers/{name}', policy.READ,
+           {200: shapes.VALUE_ANSWER}, GUESTS, query=('parameter', 'max_age'))
+def read_handler(request):
+    """Read a handler."""
+    max_age_s = request.query.get('max_age')
+    read = states.Read(request.path['name'],
+                       request.query.get('parameter', ''))
+    return _value(read, request.service.reading.one(
+        request.found, read, max_age_s), max_age_s)
+
+
+@operation('PUT', '/handlers/{name}', policy.WRITE, shapes.CHANGED, GUESTS,
+           shapes.VALUE_BODY, parse=check.value_body)
+def write_handler(request):
+    """Write a handler."""
+    return _write(request, [[request.path['name'], request.body['value']]])
+
+
+@operation('POST', '/reads', policy.READ, {200: shapes.VALUES}, GUESTS,
+           shapes.READS)
+def read_handlers(request):
+    """Read several handlers."""
+    max_age_s = request.body.get('max_age')
+    reads = [states.Read(*each) if isinstance(each, list)
+             else states.Read(each) for each in request.body['names']]
+    found = request.service.reading.several(request.found, reads, max_age_s)
+    return {'values': [_value(read, each, max_age_s)
+                       for read, each in found]}
+
+
+@operation('GET', '/ports', policy.PORT_LIST, {200: shapes.PORTS}, GUESTS)
+def list_ports(request):
+    """List ports."""
+    return {'ports': request.service.reading.ports(request.found)}
+
+
+@operation('POST', '/flows', policy.FLOWS_GIVE, {200: shapes.FLOWS_ANSWER},
+           GUESTS, shapes.FLOWS)
+def give_flows(request):
+    """Let guests go on with the flows of this one."""
+    to = list(dict.fromkeys(key.lower() for key in request.body['to']))
+    given = request.service.give_flows(request.found, [
+        request.find('servers', key, policy.FLOWS_GIVE) for key in to])
+    request.tell('flows.give', {'server_id': request.found.id, 'to': to,
+                                'flows': given})
+    return {'flows': given}
+
+
+@operation('PUT', '/configuration', policy.CONFIG_REPLACE, shapes.CHANGED,
+           GUESTS, shapes.CONFIGURATION, parse=check.configuration)
+def replace_configuration(request):
+    """Replace the configuration."""
+    found = request.body['configuration']
+    verdict = request.service.changing.replace(request.found, request.target,
+                                               found)
+    return _verdict(request, 'configuration.replace', verdict,
+                    config_name=found.config_name)
+
+
+@operation('GET', '/changes', policy.CHANGE_SHOW, {200: shapes.CHANGES},
+           GUESTS)
+def list_changes(request):
+    """List the newest changes."""
+    return {'changes': history.changes(request.service.store,
+                                       request.found.state_key)}
+
+
+@operation('GET', '/changes/{number}', policy.CHANGE_SHOW,
+           {200: shapes.CHANGE}, GUESTS)
+def show_change(request):
+    """Show a change."""
+    return {'change': history.change(
+        request.service.store, request.found.state_key,
+        request.path['number'])}
+
+
+@operation('GET', '/desired-state', policy.STATE_SHOW, {200: shapes.STATE},
+           GUESTS, query=('project_id', 'secrets'))
+def show_desired_state(request):
+    """Show desired state."""
+    return _state(request,
+                  request.service.store.read(request.found.state_key))
+
+
+@operation('POST', '/desired-state', policy.STATE_RESTORE, shapes.CHANGED,
+           GUESTS, shapes.REVISION_BODY)
+def restore_desired_state(request):
+    """Restore an earlier revision."""
+    revision = int(request.body['revision'])
+    verdict = request.service.changing.restore(request.found, request.target,
+                                               revision)
+    return _verdict(request, 'desired_state.restore', verdict,
+                    restored=revision)
+
+
+@operation('DELETE', '/desired-state', policy.STATE_DELETE, {204: None},
+           GUESTS)
+def delete_desired_state(request):
+    """Forget the changes."""
+    key = request.found.state_key
+    request.service.store.reset(key)
+    return _deleted(request, key)
+
+
+@operation('POST', '/states', policy.STATE_CREATE, {201: shapes.STATE_ID},
+           body=shapes.STATE_BODY, parse=check.configuration)
+def create_state(request):
+    """Make a state that user_data refers to."""
+    project_id = request.context.project_id
+    state_id = request.service.store.create(
+        project_id, *_wanted(request, project_id))
+    request.tell('desired_state.create', {'state_id': state_id})
+    return {'id': state_id}, 201
+
+
+@operation('PUT', '/states/{id}', policy.STATE_CREATE, {200: shapes.REBASED},
+           'states', shapes.REBASE, parse=check.configuration)
+def rebase_state(request):
+    """Give a state another configuration."""
+    keep, state = request.body.get('keep'), request.found
+    changed = request.service.store.rebase(
+        state.key, *_wanted(request, state.project_id),
+        None if keep is None else set(keep))
+    request.tell('desired_state.update', {'state_id': request.target.id})
+    return {'id': request.target.id, 'changed': changed}
+
+
+@operation('GET', '/states/{id}', policy.STATE_SHOW, {200: shapes.STATE},
+           'states', query=('project_id', 'secrets'))
+def show_state(request):
+    """Show a state."""
+    return {**_state(request, request.found),
+            'project_id': request.found.project_id}
+
+
+@operation('DELETE', '/states/{id}', policy.STATE_DELETE, {204: None},
+           'states', query=('project_id',))
+def delete_state(request):
+    """Forget a state."""
+    request.service.store.delete(request.found.key)
+    return _deleted(request, request.found.key)
+
+
+def _started(state_id, body):
+    """A server without a reference starts with its own state."""
+    is_own = state_id == body['server_id'].lower()
+    return 'servers' if is_own else 'states'
+
+
+@operation('POST', '/states/{id}/starts', policy.STATE_START,
+           {200: shapes.answer()}, _started, shapes.START)
+def start_state(request):
+    """Note that a guest starts with a state."""
+    body, found = request.body, request.found
+    server_id = body['server_id'].lower()
+    seen = states.State(int(body['revision']), number=int(body['number']))
+    key = found.own_key if request.target.kind == 'servers' else found.key
+    if not request.service.store.start(
+            key, seen, body['incarnation'].lower(), server_id,
+            body['project_id']):
+        raise errors.ApiError(
+            f'state {request.target.id}: there is a newer one',
+            code='outdated', status=409)
+    request.service.forget(server_id)
+    return {}
+
+
+@operation('GET', '/secrets', policy.SECRET_LIST,
+           {200: shapes.listed('secrets', shapes.SECRET)})
+def list_secrets(request):
+    """List secrets, without their values."""
+    return {'secrets': request.service.secrets.list(
+        request.context.project_id)}
+
+
+@operation('POST', '/secrets', policy.SECRET_CREATE,
+           {201: shapes.answer(secret=shapes.SECRET)},
+           body=shapes.SECRET_BODY, parse=check.secret)
+def create_secret(request):
+    """Make a secret."""
+    made = request.service.secrets.create(
+        request.context.project_id, request.body['name'],
+        request.body['value'])
+    request.tell('secret.create', {'secret_id': made['id']})
+    return {'secret': made}, 201
+
+
+@operation('GET', '/secrets/{id}', policy.SECRET_SHOW,
+           {200: shapes.answer(secret=shapes.SECRET)}, 'secrets')
+def show_secret(request):
+    """Show a secret, without its value."""
+    return {'secret': request.found}
+
+
+@operation('DELETE', '/secrets/{id}', policy.SECRET_DELETE, {204: None},
+           'secrets')
+def delete_secret(request):
+    """Delete a secret."""
+    request.service.secrets.delete(request.context.project_id,
+                                   request.target.id)
+    request.tell('secret.delete', {'secret_id': request.target.id})
+    return '', 204
+
+
+@operation('PUT', '/ports/{id}/roles', policy.PORT_ROLES,
+           {200: shapes.ROLES}, 'ports', shapes.ROLES)
+def set_port_roles(request):
+    """Let a port send what only servers send."""
+    return {'roles': request.service.port_roles.set(
+        request.context, request.found, request.body['roles'])}
+
+
+@operation('GET', '/catalog', policy.CATALOG_SHOW, {200: shapes.PACKAGES})
+def list_catalog(request):
+    """List the packages of the operator's catalog."""
+    return {'packages': request.service.catalog.list()}
+
+
+@operation('GET', '/catalog/{package}', policy.CATALOG_SHOW,
+           {200: shapes.PACKAGE})
+def show_package(request):
+    """Get a package of the catalog."""
+    found = request.service.catalog.package(request.path['package'])
+    answer = flask.Response(found.pieces(), mimetype='application/json')
+    answer.content_length = found.length
+    answer.call_on_close(found.file.close)
+    return answer
+
+
+@operation('GET', '/chains/{id}', policy.CHAIN_SHOW, {200: shapes.CHAIN},
+           'chains')
+def show_chain(request):
+    """Show the counters of a port chain."""
+    return {'chain': request.service.chains.counters(request.found)}
+
+
+@operation('GET', '/chains/{id}/fusion', policy.CHAIN_SHOW,
+           {200: shapes.FUSION}, 'fusions')
+def show_fusion(request):
+    """Show which guest has the hops of a fused chain."""
+    return {'fusion': request.service.fusing.show(request.found)}
+
+
+@operation('PUT', '/chains/{id}/fusion', policy.CHAIN_FUSE,
+           {200: shapes.FUSION}, 'chains', shapes.FUSE, parse=check.hops)
+def fuse_chain(request):
+    """Let one guest answer for all hops of a chain."""
+    hops = request.body['hops']
+    servers = [request.find('servers', key, policy.CHAIN_FUSE) for key in (
+        request.body['server'].lower(), *(key for _, key, _ in hops))]
+    return {'fusion': request.service.fusing.fuse(
+        request.context, request.found, servers, hops)}
+
+
+@operation('DELETE', '/chains/{id}/fusion', policy.CHAIN_FUSE, {204: None},
+           'fusions')
+def unfuse_chain(request):
+    """Let the hops' own guests answer again."""
+    request.service.fusing.unfuse(request.context, request.found)
+    return '', 204
+
+
+def _value(read, found, max_age_s):
     """Return what a read of a handler brought."""
     shown = {'name': read.name, **(
         {'parameter': read.parameter} if read.parameter else {})}
@@ -227,8 +340,15 @@ def _read(read, found, max_age_s):
     return shown
 
 
-def _verdict(verdict):
+def _write(request, writes):
+    verdict = request.service.changing.write(request.found, writes)
+    return _verdict(request, 'handler.write', verdict,
+                    handlers=[name for name, _ in writes])
+
+
+def _verdict(request, event, verdict, **details):
     """Return 200 with the revision, or 202 with the change's address."""
+    request.tell(event, verdict.told(event) | details)
     if verdict.revision is not None:
         return {'revision': verdict.revision, **{
             key: list(names) for key, names in (
@@ -239,34 +359,26 @@ def _verdict(verdict):
             202, {'Location': location, 'Retry-After': '1'})
 
 
-def _state(found):
-    answer = {'revision': found.revision, 'number': found.number,
-              'writes': found.writes}
+def _wanted(request, project_id):
+    """Return configuration and writes; their secrets are the project's."""
+    found = request.body['configuration']
+    writes = states.merge([], request.body['writes'])
+    request.service.secrets.of(project_id, writes)
+    return {'config': found.config, 'config_name': found.config_name}, writes
+
+
+def _state(request, found):
+    """Return a state, with its secrets if a service wants them."""
+    shown = {'revision': found.revision, 'number': found.number,
+             'writes': found.writes}
     if found.configuration:
-        answer['configuration'] = found.configuration
-    return answer
+        shown['configuration'] = found.configuration
+    if request.query.get('secrets') == 'true':
+        shown['secrets'] = request.service.secrets_of(request.context, found)
+    return shown
 
 
-def _context():
-    """Return the caller as the auth_token middleware found it.
-
-    :raises errors.Forbidden: for a token of no project, since every server
-        belongs to one
-    """
-    context = oslo_context.RequestContext.from_environ(flask.request.environ)
-    if not context.project_id:
-        raise errors.Forbidden('the token is scoped to no project; ask for'
-                               ' one that is scoped to the guest\'s')
-    return context
-
-
-def _project():
-    """Return the project that a service or operator asks for, or None."""
-    found = flask.request.args.get('project_id')
-    return found and validation.project(found)
-
-
-def _target(kind, target_id):
-    what = 'server' if kind == 'servers' else 'VNF instance'
-    return ownership.Target(kind, validation.uuid(target_id, what),
-                            validation.vnfc(flask.request.args.get('vnfc')))
+def _deleted(request, key):
+    LOG.info('State %s: forgotten', keys.name(key))
+    request.tell('desired_state.delete', {'state_id': keys.name(key)})
+    return '', 204

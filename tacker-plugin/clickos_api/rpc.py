@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of clickos-agent."""
 
+import functools
 import threading
+import time
 import urllib.parse
 
+from clickos_client import contract
 from clickos_client import rpc
 from clickos_client import secrets
+from clickos_client import timing
+import fastjsonschema
 from oslo_log import log as logging
 import oslo_messaging as messaging
 
@@ -25,6 +30,9 @@ STATUS = {
 #: Codes after which the guest may have applied a write all the same.
 _UNCERTAIN = {'agent-failed', 'bad-answer', 'client-timeout', 'internal',
               'no-verdict', 'store', 'timeout', 'unavailable'}
+#: Seconds for which an agent of an earlier release is asked in its words.
+_OLDER_S = 60
+_COUNTERS = ('packets', 'bytes', 'dropped', 'looped')
 
 
 def is_refusal(error):
@@ -36,20 +44,23 @@ def is_refusal(error):
 class Agent:
     """Calls to the agent of a compute host.
 
-    Every method raises errors.Silent if no answer comes in time, and an
+    Every method raises errors.AgentTimeout if no answer comes in time, and an
     errors.ApiError with cosmosd's code and message if the call fails.
     """
 
     def __init__(self, conf):
         self._conf = conf
+        self._guest_ms = conf.clickos_api.guest_timeout * 1000
+        self._bus_s = timing.bus_s(conf.clickos_api.guest_timeout)
         self._clients = {}
+        self._older = {}
         self._making = threading.Lock()
 
     def handler_list(self, host, server_id):
         """List handlers as [{'name': ..., 'read': bool, 'write': bool}]."""
-        answer = self._call(host, 'handler_list', server_id=server_id)
-        return [_handler(host, each)
-                for each in _field(host, answer, 'handlers', list)]
+        answer = self._ask(host, 'handler_list', server_id)
+        return [{key: each[key] for key in ('name', 'read', 'write')}
+                for each in answer['handlers']]
 
     def handler_read(self, host, server_id, read):
         """Return the value of a handler as text.
@@ -57,9 +68,8 @@ class Agent:
         :param read: states.Read
         """
         more = {'param': read.parameter} if read.parameter else {}
-        answer = self._call(host, 'handler_read', server_id=server_id,
-                            name=read.name, **more)
-        return _field(host, answer, 'value', str)
+        return self._ask(host, 'handler_read', server_id, name=read.name,
+                         **more)['value']
 
     def handlers_read(self, host, server_id, reads):
         """Return texts or errors.ApiError, one for each read, in order.
@@ -67,47 +77,47 @@ class Agent:
         :param reads: list of states.Read
         """
         params = [read.parameter for read in reads]
-        answer = self._call(host, 'handlers_read', server_id=server_id,
-                            names=[read.name for read in reads],
-                            **({'params': params} if any(params) else {}))
-        values = _field(host, answer, 'values', list)
+        values = self._ask(host, 'handlers_read', server_id,
+                           names=[read.name for read in reads],
+                           **({'params': params} if any(params) else {})
+                           )['values']
         if len(values) != len(reads):
-            raise _nonsense(host, values)
-        return [_value(host, each) for each in values]
+            raise _bad_answer(host, f'{len(values)} values')
+        return [each['value'] if 'value' in each else _error(host, each)
+                for each in values]
 
-    def handler_write(self, host, server_id, ticket, writes,
+    def handler_write(self, host, server_id, change, writes,
                       has_secrets=False):
         """Write [[name, value], ...]; all of them or none.
 
-        :param ticket: states.Ticket; the guest refuses it after a higher one
+        :param change: states.ChangeId; the guest refuses it after a higher
+            one
         :param has_secrets: no error and no log has the guest's words
         :returns: states.Accepted
         """
-        return _taken(host, self._call(
-            host, 'handler_write', server_id=server_id, writes=writes,
-            attempt=ticket.number, incarnation=ticket.incarnation,
-            **({'has_secrets': True} if has_secrets else {})))
+        more = {'has_secrets': True} if has_secrets else {}
+        return _accepted(host, self._ask(
+            host, 'handler_write', server_id, writes=writes,
+            change_id=change.on_wire(), **more))
 
     def flows_read(self, host, server_id, element, part):
         """Return a part of an element's flows as text."""
-        answer = self._call(host, 'flows_read', server_id=server_id,
-                            element=element, part=part)
-        return _field(host, answer, 'value', str)
+        return self._ask(host, 'flows_read', server_id, element=element,
+                         part=part)['value']
 
     def flows_write(self, host, server_id, writes):
         """Write handlers of flows; all of them or none."""
-        self._call(host, 'flows_write', server_id=server_id, writes=writes)
+        self._ask(host, 'flows_write', server_id, writes=writes)
 
-    def config_replace(self, host, server_id, ticket, config, config_name):
+    def config_replace(self, host, server_id, change, config, config_name):
         """Replace the configuration of a guest that runs on.
 
-        :param ticket: as of handler_write
+        :param change: as of handler_write
         :returns: as of handler_write
         """
-        return _taken(host, self._call(
-            host, 'config_replace', server_id=server_id, config=config,
-            config_name=config_name, attempt=ticket.number,
-            incarnation=ticket.incarnation))
+        return _accepted(host, self._ask(
+            host, 'config_replace', server_id, config=config,
+            config_name=config_name, change_id=change.on_wire()))
 
     def changes_settle(self, host, server_id, number):
         """End the changes of a guest up to a number; return their verdicts.
@@ -115,31 +125,64 @@ class Agent:
         :returns: {'incarnation', 'applied', 'refused', 'pending', 'passing'}
         """
         answer = self._call(host, 'changes_settle', server_id=server_id,
-                            attempt=number)
-        for key in ('applied', 'pending'):
-            _numbers(host, _field(host, answer, key, list))
-        for each in _field(host, answer, 'refused', list):
-            _field(host, each, 'number', int)
-            for key in ('code', 'message'):
-                _field(host, each, key, str)
-        return {**answer, 'passing': _passing(host, answer)}
+                            number=number)
+        return {**answer, 'passing': _passing(answer)}
 
     def port_list(self, host, server_id):
         """List a guest's ports with what the switch counted."""
         answer = self._call(host, 'port_list', server_id=server_id)
-        return [_port(host, each)
-                for each in _field(host, answer, 'ports', list)]
+        return [_port(each) for each in answer['ports']]
 
     def chain_counters(self, host, chain_id):
         """Return the counters of a chain, with a list ``hops``."""
         answer = self._call(host, 'chain_counters', chain_id=chain_id)
-        for counters in (answer, *_field(host, answer, 'hops', list)):
-            for key in ('packets', 'bytes', 'dropped'):
-                _field(host, counters, key, int)
+        hops = answer.get('hops')
+        for counters in (answer, *hops) if isinstance(hops, list) else ({},):
             # A host of an earlier version counts no loops.
-            counters.setdefault('looped', 0)
-            _field(host, counters, 'looped', int)
+            counted = isinstance(counters, dict) and {'looped': 0, **counters}
+            if not counted or any(type(counted.get(key)) is not int
+                                  for key in _COUNTERS):
+                raise _bad_answer(host, answer)
+            counters.update(counted)
         return answer
+
+    def _ask(self, host, method, server_id, **arguments):
+        """Ask a guest, which has its time for the answer."""
+        return self._call(host, method, server_id=server_id,
+                          timeout_ms=self._guest_ms, **arguments)
+
+    def _call(self, host, method, **arguments):
+        try:
+            answer = self._asked(host, method, arguments)
+        except (messaging.MessagingTimeout,
+                messaging.MessageUndeliverable):
+            raise errors.AgentTimeout(
+                f'the clickos-agent of host {host} did not answer within'
+                f' {self._bus_s} s')
+        except Exception as exc:   # whatever was raised in the agent
+            LOG.exception('Agent of host %s: %s', host, method)
+            raise errors.BadGateway(
+                f'the clickos-agent of host {host}' + (
+                    f' is of an earlier release and has no {method}; upgrade'
+                    ' it' if _is_unsupported(exc)
+                    else ' cannot be asked now'))
+        return _checked(host, method, answer, 'has_secrets' in arguments)
+
+    def _asked(self, host, method, arguments):
+        """Ask as this release does, or as the agent's earlier one did."""
+        if self._older.get(host, 0) < time.monotonic():
+            try:
+                return self._sent(host, method, arguments)
+            except Exception as exc:
+                if not _is_unsupported(exc):
+                    raise
+            self._older[host] = time.monotonic() + _OLDER_S
+        return self._sent(host, method, rpc.older(arguments))
+
+    def _sent(self, host, method, arguments):
+        client = self._connected(host).prepare(
+            server=host, version=rpc.needed(method, arguments))
+        return client.call({}, method, **arguments)
 
     def _connected(self, host):
         """Return the client of a host's agent, made at the first call.
@@ -152,25 +195,8 @@ class Agent:
                 self._clients[url] = messaging.get_rpc_client(
                     messaging.get_rpc_transport(self._conf, url=url),
                     messaging.Target(topic=rpc.TOPIC, version=rpc.OLDEST),
-                    timeout=self._conf.clickos_api.rpc_timeout, retry=1)
+                    timeout=self._bus_s, retry=1)
             return self._clients[url]
-
-    def _call(self, host, method, **arguments):
-        has_secrets = 'has_secrets' in arguments
-        version = rpc.needed(method, arguments)
-        try:
-            answer = self._connected(host).prepare(
-                server=host, version=version).call({}, method, **arguments)
-        except (messaging.MessagingTimeout,
-                messaging.MessageUndeliverable):
-            raise errors.Silent(
-                f'the clickos-agent of host {host} did not answer within'
-                f' {self._conf.clickos_api.rpc_timeout} s')
-        except Exception:   # whatever was raised in the agent arrives here
-            LOG.exception('Agent of host %s: %s', host, method)
-            raise errors.BadGateway(
-                f'the clickos-agent of host {host} cannot be asked now')
-        return _checked(host, answer, has_secrets)
 
 
 def transport_url(conf, host):
@@ -183,19 +209,43 @@ def transport_url(conf, host):
         '{host}', urllib.parse.quote(host, safe=''))
 
 
-def _checked(host, answer, has_secrets=False):
+def _is_unsupported(error):
+    """Tell whether an agent has no such version."""
+    return isinstance(error, messaging.UnsupportedVersion) \
+        or getattr(error, 'exc_type', None) == 'UnsupportedVersion'
+
+
+@functools.cache
+def _schema(method):
+    """Return what checks the answer of a method, by the contract."""
+    # An answer to a numbered change is the same for both kinds.
+    verb = rpc.RELAYED['handler_write' if method == 'config_replace'
+                       else method][0]
+    return fastjsonschema.compile(contract.schema('cosmosd', verb, 'answer'),
+                                  use_default=False)
+
+
+def _checked(host, method, answer, has_secrets=False):
+    """Return an answer that fits the contract; a hostile host sends others."""
     if not isinstance(answer, dict):
-        raise _nonsense(host, answer)
-    if answer.get('error') is None:
-        return answer
-    raise _error(host, answer, has_secrets)
+        raise _bad_answer(host, answer)
+    if answer.get('error') is not None:
+        raise _error(host, answer, has_secrets)
+    if method == 'flows_read':
+        method = 'handler_read'
+    if method in rpc.RELAYED:
+        try:
+            _schema(method)(answer)
+        except fastjsonschema.JsonSchemaValueException as exc:
+            raise _bad_answer(host, exc.name)
+    return answer
 
 
 def _error(host, answer, has_secrets=False):
     """Return the error that an answer has."""
     error = answer['error']
     if not isinstance(error, dict):
-        return _nonsense(host, answer)
+        return _bad_answer(host, answer)
     code = str(error.get('code') or 'internal')
     message = str(error.get('message') or code)
     if has_secrets:
@@ -206,63 +256,33 @@ def _error(host, answer, has_secrets=False):
     return errors.ApiError(message, code=code, status=status)
 
 
-def _value(host, each):
-    """Return the value that one of several reads brought, or its error."""
-    if isinstance(each, dict) and each.get('error') is not None:
-        return _error(host, each)
-    return _field(host, each, 'value', str)
+def _accepted(host, answer):
+    """Return the states.Accepted of an answer to a numbered change."""
+    if not answer.get('incarnation') or 'applied' not in answer:
+        raise _bad_answer(host, answer)
+    return states.Accepted(answer['applied'], answer['incarnation'][:36],
+                           _passing(answer))
 
 
-def _field(host, answer, key, kind):
-    value = answer.get(key) if isinstance(answer, dict) else None
-    if not isinstance(value, kind):
-        raise _nonsense(host, answer)
-    return value
-
-
-def _taken(host, answer):
-    numbers = _numbers(host, _field(host, answer, 'applied', list))
-    return states.Accepted(
-        numbers, _field(host, answer, 'incarnation', str)[:36],
-        _passing(host, answer))
-
-
-def _passing(host, answer):
+def _passing(answer):
     """Return {number: states.Passing}; a host of before has none."""
-    found = _field(host, {'passing': [], **answer}, 'passing', list)
-    return {_field(host, each, 'number', int): states.Passing(*(
-        tuple(_numbers(host, _field(host, each, key, list)))
-        for key in ('commands', 'edits'))) for each in found}
+    return {each['number']: states.Passing(tuple(each['commands']),
+                                           tuple(each['edits']))
+            for each in answer.get('passing', ())}
 
 
-def _numbers(host, numbers):
-    if not all(type(number) is int for number in numbers):
-        raise _nonsense(host, numbers)
-    return numbers
-
-
-def _handler(host, each):
-    if not isinstance(each, dict) or not isinstance(each.get('name'), str):
-        raise _nonsense(host, each)
-    return {'name': each['name'], 'read': bool(each.get('read')),
-            'write': bool(each.get('write'))}
-
-
-def _port(host, each):
-    counters = _field(host, each, 'counters', dict)
-    if not all(isinstance(value, int) for value in counters.values()):
-        raise _nonsense(host, each)
-    return {'id': each.get('port_id'),
-            'mac_address': _field(host, each, 'mac', str),
-            'link_up': _field(host, each, 'link_up', bool),
-            'counters': {name: value for name, value in counters.items()
+def _port(each):
+    return {'id': each.get('port_id'), 'mac_address': each['mac'],
+            'link_up': each['link_up'],
+            'counters': {name: value
+                         for name, value in each['counters'].items()
                          if name != 'kicks'}}
 
 
-def _nonsense(host, answer):
+def _bad_answer(host, answer):
     # Its content may be a handler's value.
     LOG.error('Agent of host %s: not an answer: %s', host,
-              type(answer).__name__)
+              answer if isinstance(answer, str) else type(answer).__name__)
     return errors.BadGateway(
         f'the clickos-agent of host {host} gave an answer that cannot be'
         ' understood')

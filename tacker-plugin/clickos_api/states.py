@@ -4,6 +4,8 @@
 import dataclasses
 import typing
 
+from clickos_client import rpc
+
 #: Words for the status of a change, beside those of outcomes.
 PENDING, APPLIED = 'pending', 'applied'
 
@@ -37,7 +39,7 @@ class State:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ticket:
+class ChangeId:
     """A change that is noted as pending.
 
     :param number: above all earlier ones of the state
@@ -46,6 +48,10 @@ class Ticket:
 
     number: int
     incarnation: str | None = None
+
+    def on_wire(self):
+        """Return it as RPC and cosmosd have it."""
+        return rpc.change_id(self.number, self.incarnation)
 
 
 @dataclasses.dataclass(frozen=True)

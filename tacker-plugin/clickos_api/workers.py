@@ -72,7 +72,7 @@ class Seat:
         return (self.answered_s or time.monotonic()) - self.asked_s
 
 
-class Places:
+class Bulkhead:
     """Seats of HTTP's threads that wait for guests.
 
     :param limit: seats in all, but for those of slow guests

@@ -51,7 +51,7 @@ impl Carried {
                 uuid: router.uuid.clone(),
                 rid: router.rid,
                 writes: writes.to_vec(),
-                stamp: None,
+                change_id: None,
                 has_secrets: true, // They may be among what the guest was given.
                 timeout_ms: timeout_ms(seconds)?,
             };
@@ -67,6 +67,7 @@ fn value_of(host: &Session<'_>, router: &OfRouter, name: &str) -> Result<String>
         rid: router.rid,
         name: checked("name", name)?,
         param: Param::default(),
+        timeout_ms: router.timeout_ms,
     };
     Ok(host.call::<verb::ReadHandler>(&args)?.value)
 }

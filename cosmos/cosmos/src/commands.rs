@@ -251,6 +251,7 @@ impl<'a> Session<'a> {
             rid: self::rid(rid)?,
             name: checked("name", handler)?,
             param: Param::default(),
+            timeout_ms: TimeoutMs::default(),
         };
         let answer = self.call::<verb::ReadHandler>(&args)?;
         let value = answer.value.clone();
@@ -270,7 +271,7 @@ impl<'a> Session<'a> {
             uuid: self.resolve(&args.guest)?,
             rid: rid(args.router.rid)?,
             writes: writes.collect::<Result<_>>()?,
-            stamp: None,
+            change_id: None,
             has_secrets: false,
             timeout_ms: timeout_ms(args.timeout.timeout)?,
         };
@@ -282,6 +283,7 @@ impl<'a> Session<'a> {
         let answer = self.call::<verb::ListHandlers>(&OfRouter {
             uuid,
             rid: self::rid(rid)?,
+            timeout_ms: TimeoutMs::default(),
         })?;
         self.print(&answer.handlers, || handlers_table(&answer.handlers))
     }

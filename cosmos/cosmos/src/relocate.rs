@@ -222,7 +222,7 @@ impl Journey<'_> {
             config: checked("config", config)?,
             config_name: checked("config_name", config_name)?,
             halted: true,
-            stamp: None,
+            change_id: None,
             timeout_ms: self.timeout_ms()?,
         };
         let installed = self
@@ -292,7 +292,12 @@ impl Journey<'_> {
     fn of_router(&self, rid: u8) -> Result<OfRouter> {
         let uuid = self.uuid.clone();
         let rid = self::rid(rid)?;
-        Ok(OfRouter { uuid, rid })
+        let timeout_ms = TimeoutMs::default();
+        Ok(OfRouter {
+            uuid,
+            rid,
+            timeout_ms,
+        })
     }
 
     fn of_source(&self) -> Result<MoveSource> {

@@ -34,7 +34,7 @@ impl Session<'_> {
             config: checked("config", read_text(&args.config)?)?,
             config_name: checked("config_name", file_name(&args.config))?,
             halted,
-            stamp: None,
+            change_id: None,
             timeout_ms: timeout_ms(args.timeout.timeout)?,
         };
         self.print_install(request, args.timeout.timeout)
@@ -48,7 +48,7 @@ impl Session<'_> {
             config: ConfigText::default(),
             config_name: checked("config_name", "none")?,
             halted: false,
-            stamp: None,
+            change_id: None,
             timeout_ms: timeout_ms(args.timeout.timeout)?,
         };
         self.print_install(request, args.timeout.timeout)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clickos_protocol::Marks;
 use cosmos_proto::answer::{Applied, Changes, Installed};
-use cosmos_proto::{History, Stamp, UpTo, Writes};
+use cosmos_proto::{ChangeId, History, UpTo, Writes};
 use log::warn;
 
 use crate::control::{self, RouterSpec};
@@ -21,9 +21,9 @@ use crate::toolstack::Toolstack;
 
 impl Toolstack {
     /// Writes handlers, with a number or without one.
-    pub fn write_stamped(&self, args: &Writes, timeout: Duration) -> Result<Applied> {
-        match &args.stamp {
-            Some(stamp) => self.write_numbered(args, stamp, timeout),
+    pub fn write_change(&self, args: &Writes, timeout: Duration) -> Result<Applied> {
+        match &args.change_id {
+            Some(change_id) => self.write_numbered(args, change_id, timeout),
             None => self
                 .write(&args.uuid, args.rid.get(), &args.writes, timeout)
                 .map(|()| Applied::default())
@@ -31,18 +31,23 @@ impl Toolstack {
         }
     }
 
-    fn write_numbered(&self, args: &Writes, stamp: &Stamp, timeout: Duration) -> Result<Applied> {
+    fn write_numbered(
+        &self,
+        args: &Writes,
+        change_id: &ChangeId,
+        timeout: Duration,
+    ) -> Result<Applied> {
         let (rid, has_secrets) = (args.rid.get(), args.has_secrets);
         let guest = self.table.get(&args.uuid)?;
         let router = self.router(&guest, rid, timeout)?;
         let asked = {
-            let _order = self.turn(&guest)?;
+            let _order = self.lock_changes(&guest)?;
             control::begin_write(router, &args.writes, |seq| {
                 let place = Place::Request { rid, seq };
-                let begun = begun(stamp, place, args.writes.len());
+                let begun = begun(change_id, place, args.writes.len());
                 self.begin(
                     &guest,
-                    stamp,
+                    change_id,
                     Begun {
                         has_secrets,
                         ..begun
@@ -51,36 +56,36 @@ impl Toolstack {
             })?
         };
         let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
-        self.conclude(&guest, stamp, answer)
+        self.conclude(&guest, change_id, answer)
             .map_err(Error::after_change)
     }
 
     /// Installs a router, with a number or without one.
-    pub fn install_stamped(
+    pub fn install_change(
         &self,
         uuid: &Uuid,
         rid: u8,
         spec: &RouterSpec<'_>,
-        stamp: Option<&Stamp>,
+        change_id: Option<&ChangeId>,
         timeout: Duration,
     ) -> Result<Installed> {
-        let Some(stamp) = stamp else {
+        let Some(change_id) = change_id else {
             let generation = self.install(uuid, rid, spec, timeout)?;
             return Ok(installed(generation, Applied::default()));
         };
         let guest = self.table.get(uuid)?;
         let router = self.router(&guest, rid, timeout)?;
         let proposal = {
-            let _order = self.turn(&guest)?;
+            let _order = self.lock_changes(&guest)?;
             control::propose(router, spec, |generation| {
                 let place = Place::Install { rid, generation };
-                self.begin(&guest, stamp, begun(stamp, place, 0))
+                self.begin(&guest, change_id, begun(change_id, place, 0))
             })?
         };
         let answer = proposal.settle_or_keep();
         let generation = *answer.as_ref().unwrap_or(&0);
         let changes = self
-            .conclude(&guest, stamp, answer.map(|_| Marks::default()))
+            .conclude(&guest, change_id, answer.map(|_| Marks::default()))
             .map_err(Error::after_change)?;
         if rid == 0 {
             guest.set_config_name(spec.config_name);
@@ -93,7 +98,7 @@ impl Toolstack {
     /// more. Returns the verdicts.
     pub fn settle_changes(&self, up_to: &UpTo) -> Result<Changes> {
         let guest = self.table.get(&up_to.uuid)?;
-        let _order = self.turn(&guest)?;
+        let _order = self.lock_changes(&guest)?;
         self.change_book(&guest, |book| {
             book.newest = book.newest.max(up_to.number);
             Ok(book.changes())
@@ -115,7 +120,7 @@ impl Toolstack {
     }
 
     /// Waits for the turn of a numbered change. A guest that moves, or has moved, takes none.
-    fn turn<'a>(&self, guest: &'a Guest) -> Result<MutexGuard<'a, ()>> {
+    fn lock_changes<'a>(&self, guest: &'a Guest) -> Result<MutexGuard<'a, ()>> {
         let order = guest.ledger.order();
         guest.check_settled()?;
         guest.ledger.book().check_here()?;
@@ -171,26 +176,31 @@ impl Toolstack {
         Ok(answer)
     }
 
-    fn begin(&self, guest: &Guest, stamp: &Stamp, change: Begun) -> Result<()> {
+    fn begin(&self, guest: &Guest, change_id: &ChangeId, change: Begun) -> Result<()> {
         self.change_book(guest, |book| {
-            book.check(stamp)?;
+            book.check(change_id)?;
             book.begin(change);
             Ok(())
         })
     }
 
     /// Notes a verdict. Without one the change stays pending, unless a sweep found it.
-    fn conclude(&self, guest: &Guest, stamp: &Stamp, answer: Result<Marks>) -> Result<Applied> {
+    fn conclude(
+        &self,
+        guest: &Guest,
+        change_id: &ChangeId,
+        answer: Result<Marks>,
+    ) -> Result<Applied> {
         if let Err(error) = &answer {
             if matches!(error.code, Code::Timeout | Code::Store | Code::DeadGuest) {
                 let found = guest.ledger.book().accepted();
-                return match found.applied.contains(&stamp.number) {
+                return match found.applied.contains(&change_id.number) {
                     true => Ok(found),
                     false => Err(self.with_cause(guest, error.clone())),
                 };
             }
         }
-        self.close(guest, stamp.number, &answer)?;
+        self.close(guest, change_id.number, &answer)?;
         // The guest answered earlier changes before this one. A change that another thread begins
         // meanwhile may not be in the store yet.
         let order = guest.ledger.order();
@@ -233,9 +243,9 @@ impl Toolstack {
     }
 }
 
-fn begun(stamp: &Stamp, place: Place, writes: usize) -> Begun {
+fn begun(change_id: &ChangeId, place: Place, writes: usize) -> Begun {
     Begun {
-        number: stamp.number,
+        number: change_id.number,
         place,
         has_secrets: false,
         writes,
@@ -278,7 +288,7 @@ mod tests {
     fn write_within(limit: Duration, world: &World, number: u64, value: &str) -> Result<Applied> {
         world
             .toolstack
-            .write_stamped(&writes(number, value, false), limit)
+            .write_change(&writes(number, value, false), limit)
     }
 
     fn writes(number: u64, value: &str, has_secrets: bool) -> Writes {
@@ -287,7 +297,7 @@ mod tests {
             uuid: uuid(1),
             rid: good(0),
             writes: vec![(good("fw.config"), value.to_owned())],
-            stamp: Some(Stamp {
+            change_id: Some(ChangeId {
                 number,
                 incarnation,
             }),
@@ -329,9 +339,9 @@ mod tests {
         write(&world, 5, "allow icmp").unwrap();
         let old = world.toolstack.table.get(&uuid(1)).unwrap();
         let begin = |number| {
-            let stamp = writes(number, "", false).stamp.unwrap();
-            let change = begun(&stamp, Place::Request { rid: 0, seq: 1 }, 1);
-            world.toolstack.begin(&old, &stamp, change)
+            let change_id = writes(number, "", false).change_id.unwrap();
+            let change = begun(&change_id, Place::Request { rid: 0, seq: 1 }, 1);
+            world.toolstack.begin(&old, &change_id, change)
         };
         begin(6).unwrap();
         let again = Spec {
@@ -358,16 +368,16 @@ mod tests {
                       the values have secrets, so its reason is not shown";
         let mut numbered = writes(5, "bad", true);
         let write = |world: &World, args: &Writes, limit| {
-            let refused = world.toolstack.write_stamped(args, limit).unwrap_err();
+            let refused = world.toolstack.write_change(args, limit).unwrap_err();
             (refused.code, refused.message)
         };
         let refused = (Code::HandlerError, hidden.to_owned());
         assert_eq!(write(&world, &numbered, SOON), refused);
-        let stamp = numbered.stamp.take();
+        let change_id = numbered.change_id.take();
         assert_eq!(write(&world, &numbered, SOON), refused);
         // One that is answered late, to the next cosmosd.
-        numbered.stamp = stamp;
-        numbered.stamp.as_mut().unwrap().number = 6;
+        numbered.change_id = change_id;
+        numbered.change_id.as_mut().unwrap().number = 6;
         world.store.hold_answers(true);
         assert_eq!(write(&world, &numbered, BRIEF).0, Code::Timeout);
         world = world.restart();
@@ -423,7 +433,7 @@ mod tests {
             edits: vec![],
         }];
         world.store.hold_answers(true);
-        let late = world.toolstack.write_stamped(&command, BRIEF);
+        let late = world.toolstack.write_change(&command, BRIEF);
         assert_eq!(code(late), "timeout");
         world = world.restart();
         world.store.hold_answers(false);
@@ -494,7 +504,7 @@ mod tests {
     #[test]
     fn a_configuration_that_a_lost_store_had_is_not_waited_for() {
         let world = running(&spec(1));
-        let stamp = Stamp {
+        let change_id = ChangeId {
             number: 5,
             incarnation: None,
         };
@@ -504,7 +514,7 @@ mod tests {
             halted: false,
         };
         let toolstack = &world.toolstack;
-        let asked = toolstack.install_stamped(&uuid(1), 0, &silent, Some(&stamp), BRIEF);
+        let asked = toolstack.install_change(&uuid(1), 0, &silent, Some(&change_id), BRIEF);
         assert_eq!(asked.unwrap_err().code, Code::Timeout);
         assert_eq!(settle(&world, 5).pending, [5]);
         world.store.clear();
@@ -525,8 +535,8 @@ mod tests {
         world.toolstack.create(&again).unwrap();
         assert_eq!(code(write(&world, 7, "allow icmp")), "stale");
         let mut late = writes(8, "allow icmp", false);
-        late.stamp.as_mut().unwrap().incarnation = first;
-        assert_eq!(code(world.toolstack.write_stamped(&late, SOON)), "stale");
+        late.change_id.as_mut().unwrap().incarnation = first;
+        assert_eq!(code(world.toolstack.write_change(&late, SOON)), "stale");
         assert_eq!(world.store.rule(2).unwrap(), "deny all");
     }
 
@@ -595,7 +605,7 @@ mod tests {
     fn a_numbered_configuration_counts() {
         let world = running(&spec(1));
         let install_within = |limit, number, config| {
-            let stamp = Stamp {
+            let change_id = ChangeId {
                 number,
                 incarnation: None,
             };
@@ -605,7 +615,7 @@ mod tests {
                 halted: false,
             };
             let toolstack = &world.toolstack;
-            toolstack.install_stamped(&uuid(1), 0, &spec, Some(&stamp), limit)
+            toolstack.install_change(&uuid(1), 0, &spec, Some(&change_id), limit)
         };
         let install = |number, config| install_within(SOON, number, config);
         assert_eq!(install(5, "Idle;").unwrap().changes.applied, [5]);

@@ -4,20 +4,17 @@
 //! As with uplinks, valed's list of ports is their only record (docs/adr/0021-ports-follow-neutron.md).
 
 use cosmos_proto::answer::Device;
-use vale_proto::{HostDevice, Kind, PortId, PortInfo, is_device_port};
+use vale_proto::{HostDevice, Kind, PortId, PortInfo, is_device_port, verb};
 
 use crate::error::{Error, Result};
-use crate::switch::Switch;
+use crate::switch::{Switch, relay};
 
 /// Attaches an interface. It replaces a port of its name: the interface may be a new one.
 pub fn set(switch: &dyn Switch, device: &HostDevice) -> Result<()> {
     let named = |e| Error::bad_request(format!("device-set: {e}"));
     let port = device.port_add().map_err(named)?;
-    switch.remove_port(&PortId {
-        switch: device.switch.clone(),
-        port: device.port.clone(),
-    })?;
-    switch.add_port(&port)
+    relay::<verb::RemovePort>(switch, &port.id())?;
+    relay::<verb::AddPort>(switch, &port).map(drop)
 }
 
 /// Detaches an interface; one that is not attached is no error.
@@ -26,7 +23,7 @@ pub fn remove(switch: &dyn Switch, id: &PortId) -> Result<()> {
         let text = format!("device-remove: port: {} is no device's", id.port);
         return Err(Error::bad_request(text));
     }
-    switch.remove_port(id)
+    relay::<verb::RemovePort>(switch, id).map(drop)
 }
 
 /// The ports that [`set`] made, and those that an operator named so.

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clickos_protocol::{Marks, WRITES_MAX};
 use cosmos_proto::answer::{Applied, Changes, Refusal};
-use cosmos_proto::{History, Passing, Stamp, VERDICTS};
+use cosmos_proto::{ChangeId, History, Passing, VERDICTS};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Error, Result};
@@ -158,11 +158,11 @@ impl Book {
     }
 
     /// Refuses a change that came too late, or is for an earlier start of the guest.
-    pub fn check(&self, stamp: &Stamp) -> Result<()> {
-        let Stamp {
+    pub fn check(&self, change_id: &ChangeId) -> Result<()> {
+        let ChangeId {
             number,
             incarnation,
-        } = stamp;
+        } = change_id;
         check_number(*number)?;
         if incarnation.as_ref().is_some_and(|i| *i != self.incarnation) {
             return Err(stale(*number, "the guest started again since"));
@@ -315,8 +315,8 @@ mod tests {
     use super::*;
     use crate::testing::{spec, uuid};
 
-    fn stamp(number: u64) -> Stamp {
-        Stamp {
+    fn change_id(number: u64) -> ChangeId {
+        ChangeId {
             number,
             incarnation: None,
         }
@@ -342,15 +342,15 @@ mod tests {
             ..spec(1)
         })
         .unwrap();
-        assert_eq!(word(book.check(&stamp(5))), "stale");
-        assert_eq!(word(book.check(&stamp(1 << 53))), "bad-request");
-        book.check(&stamp(7)).unwrap();
+        assert_eq!(word(book.check(&change_id(5))), "stale");
+        assert_eq!(word(book.check(&change_id(1 << 53))), "bad-request");
+        book.check(&change_id(7)).unwrap();
         book.begin(begun(7));
         assert_eq!(book.changes().pending, [7]);
-        assert_eq!(word(book.check(&stamp(6))), "stale");
+        assert_eq!(word(book.check(&change_id(6))), "stale");
         book.close(7, &Ok(Marks::default()));
         assert!(
-            book.check(&stamp(7))
+            book.check(&change_id(7))
                 .unwrap_err()
                 .message
                 .contains("applied already")
@@ -361,11 +361,11 @@ mod tests {
     #[test]
     fn a_change_for_an_earlier_start_is_refused() {
         let book = Book::of(&spec(1)).unwrap();
-        let mut stamp = stamp(1);
-        stamp.incarnation = Some(uuid(9));
-        assert_eq!(word(book.check(&stamp)), "stale");
-        stamp.incarnation = Some(book.incarnation.clone());
-        book.check(&stamp).unwrap();
+        let mut change_id = change_id(1);
+        change_id.incarnation = Some(uuid(9));
+        assert_eq!(word(book.check(&change_id)), "stale");
+        change_id.incarnation = Some(book.incarnation.clone());
+        book.check(&change_id).unwrap();
         assert_ne!(book.incarnation, Book::of(&spec(1)).unwrap().incarnation);
     }
 
@@ -396,7 +396,7 @@ mod tests {
         for number in 1..=8 {
             book.begin(begun(number));
         }
-        assert_eq!(word(book.check(&stamp(9))), "busy");
+        assert_eq!(word(book.check(&change_id(9))), "busy");
         for number in 1..=100 {
             for verdict in [
                 Ok(Marks {

@@ -4,8 +4,6 @@
 #[cfg(test)]
 mod golden;
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use control_socket::{ApiError, Peer, Service, Signature, Subscribing, Typed, Verb};
@@ -16,14 +14,11 @@ use crate::error::{Error, Result};
 use crate::images::Piece;
 use crate::lifecycle::Created;
 use crate::spec::pairs;
+use crate::switch;
 use crate::toolstack::Toolstack;
 use crate::uplinks;
 use cosmos_proto::answer::{self, ReadError, ReadOutcome};
-use cosmos_proto::{Done, ImageAdd, Install, MAX_READ_BYTES, Read, Reads, Writes, verb};
-use vale_proto::Chains;
-
-/// How long a guest may take to answer where the client names no deadline.
-const HANDLER_TIMEOUT: Duration = Duration::from_secs(5);
+use cosmos_proto::{Done, ImageAdd, Install, MAX_READ_BYTES, Read, Reads, TimeoutMs, Writes, verb};
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
@@ -126,14 +121,14 @@ const VERBS: &[Verb<Toolstack>] = &[
     })),
     of::<verb::FilterPort>(&Typed(|toolstack, _, filter| {
         filter.check().map_err(refused::<verb::FilterPort>)?;
-        done(toolstack.switch.set_filter(&filter))
+        relay::<verb::FilterPort>(toolstack, &filter)
     })),
     of::<verb::GuardPort>(&Typed(|toolstack, _, guard| {
-        done(toolstack.switch.set_guard(&guard))
+        relay::<verb::GuardPort>(toolstack, &guard)
     })),
     of::<verb::LimitPort>(&Typed(|toolstack, _, limit| {
         limit.limits.check().map_err(refused::<verb::LimitPort>)?;
-        done(toolstack.switch.set_limits(&limit))
+        relay::<verb::LimitPort>(toolstack, &limit)
     })),
     of::<verb::SetUplink>(&Typed(|toolstack, _, uplink| {
         done(uplinks::set(&*toolstack.switch, &uplink))
@@ -157,14 +152,13 @@ const VERBS: &[Verb<Toolstack>] = &[
     })),
     of::<verb::SetChain>(&Typed(|toolstack, _, chain| {
         chain.check().map_err(refused::<verb::SetChain>)?;
-        done(toolstack.switch.set_chain(&chain))
+        relay::<verb::SetChain>(toolstack, &chain)
     })),
     of::<verb::RemoveChain>(&Typed(|toolstack, _, chain| {
-        done(toolstack.switch.remove_chain(&chain))
+        relay::<verb::RemoveChain>(toolstack, &chain)
     })),
-    of::<verb::ListChains>(&Typed(|toolstack, _, _| {
-        let chains = toolstack.switch.chains()?;
-        Ok(Chains { chains })
+    of::<verb::ListChains>(&Typed(|toolstack, _, all| {
+        relay::<verb::ListChains>(toolstack, &all)
     })),
     of::<verb::InstallRouter>(&Typed(|toolstack, _, args| install(toolstack, &args))),
     of::<verb::RunRouter>(&Typed(|toolstack, _, args| {
@@ -172,11 +166,11 @@ const VERBS: &[Verb<Toolstack>] = &[
         done(toolstack.run(&args.uuid, args.rid.get(), args.run, timeout))
     })),
     of::<verb::ListRouters>(&Typed(|toolstack, _, of| {
-        let routers = toolstack.routers(&of.uuid, HANDLER_TIMEOUT)?;
+        let routers = toolstack.routers(&of.uuid, TimeoutMs::default().duration())?;
         Ok(answer::Routers { routers })
     })),
     of::<verb::ListHandlers>(&Typed(|toolstack, _, of| {
-        let handlers = toolstack.handlers(&of.uuid, of.rid.get(), HANDLER_TIMEOUT)?;
+        let handlers = toolstack.handlers(&of.uuid, of.rid.get(), of.timeout_ms.duration())?;
         Ok(answer::Handlers { handlers })
     })),
     of::<verb::ReadHandler>(&Typed(|toolstack, _, args| read(toolstack, &args))),
@@ -219,31 +213,32 @@ fn install(toolstack: &Toolstack, args: &Install) -> Result<answer::Installed> {
         config_name: &args.config_name,
         halted: args.halted,
     };
-    toolstack.install_stamped(
+    toolstack.install_change(
         &args.uuid,
         args.rid.get(),
         &spec,
-        args.stamp.as_ref(),
+        args.change_id.as_ref(),
         timeout,
     )
 }
 
 fn read(toolstack: &Toolstack, args: &Read) -> Result<answer::HandlerValue> {
     let handler = (&*args.name, &*args.param);
-    let value = toolstack.read(&args.uuid, args.rid.get(), handler, HANDLER_TIMEOUT)?;
+    let timeout = args.timeout_ms.duration();
+    let value = toolstack.read(&args.uuid, args.rid.get(), handler, timeout)?;
     Ok(answer::HandlerValue { value })
 }
 
 fn read_many(toolstack: &Toolstack, args: &Reads) -> Result<answer::HandlerValues> {
     let (of, limit) = ((&args.uuid, args.rid.get()), MAX_READ_BYTES);
     let reads = pairs(&args.names, &args.params)?;
-    let read = toolstack.read_many(of, &reads, limit, HANDLER_TIMEOUT)?;
+    let read = toolstack.read_many(of, &reads, limit, args.timeout_ms.duration())?;
     let values = read.into_iter().map(outcome).collect();
     Ok(answer::HandlerValues { values })
 }
 
 fn write(toolstack: &Toolstack, args: &Writes) -> Result<answer::Applied> {
-    toolstack.write_stamped(args, args.timeout_ms.duration())
+    toolstack.write_change(args, args.timeout_ms.duration())
 }
 
 fn outcome(value: Result<String>) -> ReadOutcome {
@@ -266,6 +261,11 @@ fn created(created: Created) -> answer::Created {
 
 fn done(result: Result<()>) -> Result<Done> {
     result.map(|()| Done {})
+}
+
+/// Asks valed, which has the verb under the same name.
+fn relay<V: Signature>(toolstack: &Toolstack, args: &V::Args) -> Result<V::Answer> {
+    switch::relay::<V>(&*toolstack.switch, args)
 }
 
 /// The refusal of arguments that break a rule between fields.

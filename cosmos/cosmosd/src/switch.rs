@@ -4,11 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use control_socket::ClientError;
+use control_socket::{ClientError, Signature};
+use serde_json::Value;
 use vale_proto::{
-    ChainId, ChainInfo, ChainSet, Kind, OffloadChange, OffloadId, OffloadInfo, OffloadSet, PortAdd,
-    PortFilter, PortGuard, PortId, PortInfo, PortLimit, PortPeers, PortSet, SilentAdd, SilentVif,
-    ValeClient,
+    Kind, OffloadChange, OffloadId, OffloadInfo, OffloadSet, PortInfo, PortSet, SilentAdd,
+    SilentVif, ValeClient,
 };
 
 use crate::error::{Code, Error, Result};
@@ -61,32 +61,8 @@ pub trait Switch: Send + Sync {
     /// The silent vifs of all domains.
     fn silent(&self) -> Result<Vec<SilentVif>>;
 
-    /// Replaces all rules of a port.
-    fn set_filter(&self, filter: &PortFilter) -> Result<()>;
-
-    /// Replaces the addresses that a port may use.
-    fn set_guard(&self, guard: &PortGuard) -> Result<()>;
-
-    /// Replaces all limits of a port.
-    fn set_limits(&self, limit: &PortLimit) -> Result<()>;
-
-    /// Adds a port that no guest has.
-    fn add_port(&self, port: &PortAdd) -> Result<()>;
-
-    /// Replaces the peers of a VXLAN port.
-    fn set_peers(&self, peers: &PortPeers) -> Result<()>;
-
-    /// Removes a port that no guest has; one that is not there is no error.
-    fn remove_port(&self, port: &PortId) -> Result<()>;
-
-    /// Makes a chain, or replaces it.
-    fn set_chain(&self, chain: &ChainSet) -> Result<()>;
-
-    /// Removes a chain; one that is not there is no error.
-    fn remove_chain(&self, chain: &ChainId) -> Result<()>;
-
-    /// All chains.
-    fn chains(&self) -> Result<Vec<ChainInfo>>;
+    /// Asks for a verb that keeps nothing here; see [`relay`].
+    fn ask(&self, verb: &str, args: Value) -> Result<Value>;
 
     /// All tables of rules that decide packets for guests.
     fn offloads(&self) -> Result<Vec<OffloadInfo>>;
@@ -96,6 +72,24 @@ pub trait Switch: Send + Sync {
 
     /// Removes a table; one that is not there is no error.
     fn remove_offload(&self, id: &OffloadId) -> Result<OffloadChange>;
+}
+
+/// Passes a verb on to the switch, which has it under the same name.
+pub fn relay<V: Signature>(switch: &dyn Switch, args: &V::Args) -> Result<V::Answer> {
+    let broken = |e| Error::new(Code::Switch, format!("{}: {e}", V::NAME));
+    let args = serde_json::to_value(args).map_err(broken)?;
+    serde_json::from_value(switch.ask(V::NAME, args)?).map_err(broken)
+}
+
+/// The port or chain of a request, for errors.
+fn place(args: &Value) -> Option<String> {
+    let text = |key: &str| args.get(key).and_then(Value::as_str);
+    let switch = text("switch")?;
+    match (text("port"), text("chain")) {
+        (Some(port), _) => Some(format!("{switch}:{port}")),
+        (None, Some(chain)) => Some(format!("chain {switch}:{chain}")),
+        (None, None) => None,
+    }
 }
 
 /// valed. Every call has its own connection, so none waits for another.
@@ -245,50 +239,9 @@ impl Switch for Valed {
         vifs.map_err(failed("silent-list"))
     }
 
-    fn set_filter(&self, filter: &PortFilter) -> Result<()> {
-        let name = format!("{}:{}", filter.switch, filter.port);
-        self.connect()?.port_filter(filter).map_err(failed(&name))
-    }
-
-    fn set_guard(&self, guard: &PortGuard) -> Result<()> {
-        let name = format!("{}:{}", guard.switch, guard.port);
-        self.connect()?.port_guard(guard).map_err(failed(&name))
-    }
-
-    fn set_limits(&self, limit: &PortLimit) -> Result<()> {
-        let name = format!("{}:{}", limit.switch, limit.port);
-        self.connect()?.port_limit(limit).map_err(failed(&name))
-    }
-
-    fn add_port(&self, port: &PortAdd) -> Result<()> {
-        let name = format!("{}:{}", port.switch, port.port);
-        let added = self.connect()?.port_add(port);
-        added.map(drop).map_err(failed(&name))
-    }
-
-    fn set_peers(&self, peers: &PortPeers) -> Result<()> {
-        let name = format!("{}:{}", peers.switch, peers.port);
-        self.connect()?.port_peers(peers).map_err(failed(&name))
-    }
-
-    fn remove_port(&self, port: &PortId) -> Result<()> {
-        let PortId { switch, port } = port;
-        let removed = self.connect()?.port_remove(switch, port);
-        removed.map_err(failed(&format!("{switch}:{port}")))
-    }
-
-    fn set_chain(&self, chain: &ChainSet) -> Result<()> {
-        let name = format!("chain {}:{}", chain.switch, chain.chain);
-        self.connect()?.chain_set(chain).map_err(failed(&name))
-    }
-
-    fn remove_chain(&self, chain: &ChainId) -> Result<()> {
-        let name = format!("chain {}:{}", chain.switch, chain.chain);
-        self.connect()?.chain_remove(chain).map_err(failed(&name))
-    }
-
-    fn chains(&self) -> Result<Vec<ChainInfo>> {
-        self.connect()?.chain_list(None).map_err(failed("chains"))
+    fn ask(&self, verb: &str, args: Value) -> Result<Value> {
+        let place = place(&args).unwrap_or_else(|| verb.to_owned());
+        self.connect()?.call(verb, args).map_err(failed(&place))
     }
 
     fn offloads(&self) -> Result<Vec<OffloadInfo>> {
@@ -314,7 +267,8 @@ pub mod sim {
     use std::fs::File;
     use std::sync::{Arc, Mutex};
 
-    use vale_proto::{ChainCounters, Owner, RuleHits};
+    use serde_json::json;
+    use vale_proto::{Owner, PortAdd, PortPeers, RuleHits};
 
     use super::*;
     use crate::faults::Faults;
@@ -324,7 +278,7 @@ pub mod sim {
         ports: Mutex<BTreeMap<String, bool>>,
         silent: Mutex<BTreeSet<(u16, u32)>>,
         uplinks: Mutex<BTreeMap<String, PortAdd>>,
-        chains: Mutex<BTreeMap<String, ChainSet>>,
+        chains: Mutex<BTreeMap<String, Value>>,
         offloads: Mutex<BTreeMap<String, OffloadInfo>>,
         last_epoch: Mutex<u64>,
     }
@@ -394,6 +348,13 @@ pub mod sim {
         pub fn silent_vifs(&self) -> Vec<(u16, u32)> {
             self.silent.lock().unwrap().iter().copied().collect()
         }
+    }
+
+    fn chain_info(mut chain: Value) -> Value {
+        chain["counters"] = json!({"packets": 0, "bytes": 0, "dropped": 0});
+        chain["hop_counters"] = json!([]);
+        chain["live_pairs"] = json!([]);
+        chain
     }
 
     impl Switch for Arc<SimSwitch> {
@@ -488,68 +449,28 @@ pub mod sim {
             Ok(vifs.map(vif).collect())
         }
 
-        fn set_filter(&self, filter: &PortFilter) -> Result<()> {
-            let name = format!("{}:{}", filter.switch, filter.port);
-            self.faults.call(&format!("switch.set_filter {name}"))
-        }
-
-        fn set_guard(&self, guard: &PortGuard) -> Result<()> {
-            let name = format!("{}:{}", guard.switch, guard.port);
-            self.faults.call(&format!("switch.set_guard {name}"))
-        }
-
-        fn set_limits(&self, limit: &PortLimit) -> Result<()> {
-            let name = format!("{}:{}", limit.switch, limit.port);
-            self.faults.call(&format!("switch.set_limits {name}"))
-        }
-
-        fn add_port(&self, port: &PortAdd) -> Result<()> {
-            let name = format!("{}:{}", port.switch, port.port);
-            self.faults.call(&format!("switch.add_port {name}"))?;
-            self.uplinks.lock().unwrap().insert(name, port.clone());
-            Ok(())
-        }
-
-        fn set_peers(&self, peers: &PortPeers) -> Result<()> {
-            let name = format!("{}:{}", peers.switch, peers.port);
-            self.faults.call(&format!("switch.set_peers {name}"))?;
+        fn ask(&self, verb: &str, args: Value) -> Result<Value> {
+            let name = place(&args).unwrap_or_default();
+            self.faults.call(&format!("switch.{verb} {name}"))?;
             let mut uplinks = self.uplinks.lock().unwrap();
-            let vxlan = uplinks.get_mut(&name).and_then(|u| u.vxlan.as_mut());
-            vxlan.unwrap().peers = peers.peers.clone();
-            Ok(())
-        }
-
-        fn remove_port(&self, port: &PortId) -> Result<()> {
-            let name = format!("{}:{}", port.switch, port.port);
-            self.faults.call(&format!("switch.remove_port {name}"))?;
-            self.uplinks.lock().unwrap().remove(&name);
-            Ok(())
-        }
-
-        fn set_chain(&self, chain: &ChainSet) -> Result<()> {
-            self.faults.call("switch.set_chain")?;
-            let name = chain.chain.to_string();
-            self.chains.lock().unwrap().insert(name, chain.clone());
-            Ok(())
-        }
-
-        fn remove_chain(&self, chain: &ChainId) -> Result<()> {
-            self.faults.call("switch.remove_chain")?;
-            self.chains.lock().unwrap().remove(chain.chain.as_str());
-            Ok(())
-        }
-
-        fn chains(&self) -> Result<Vec<ChainInfo>> {
-            let chains = self.chains.lock().unwrap();
-            let info = |set: &ChainSet| ChainInfo {
-                set: set.clone(),
-                counters: ChainCounters::default(),
-                hop_counters: Vec::new(),
-                live_pairs: Vec::new(),
-                hosts: Vec::new(),
-                is_changing: false,
-            };
-            Ok(chains.values().map(info).collect())
+            let mut chains = self.chains.lock().unwrap();
+            match verb {
+                "port-add" => drop(uplinks.insert(name, serde_json::from_value(args).unwrap())),
+                "port-remove" => drop(uplinks.remove(&name)),
+                "port-peers" => {
+                    let peers: PortPeers = serde_json::from_value(args).unwrap();
+                    let vxlan = uplinks.get_mut(&name).and_then(|u| u.vxlan.as_mut());
+                    vxlan.unwrap().peers = peers.peers;
+                }
+                "chain-set" => drop(chains.insert(name, args)),
+                "chain-remove" => drop(chains.remove(&name)),
+                "chain-list" => {
+                    let chains = chains.values().cloned().map(chain_info);
+                    return Ok(json!({"chains": chains.collect::<Vec<_>>()}));
+                }
+                _ => (),
+            }
+            Ok(json!({}))
         }
 
         fn offloads(&self) -> Result<Vec<OffloadInfo>> {

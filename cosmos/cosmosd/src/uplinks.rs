@@ -4,10 +4,10 @@
 //! valed's list of ports is their only record. After a restart of valed the agent sets them again.
 
 use cosmos_proto::OfSegment;
-use vale_proto::{PortId, PortInfo, PortName, PortPeers, SegmentUplink};
+use vale_proto::{PortId, PortInfo, PortName, PortPeers, SegmentUplink, verb};
 
 use crate::error::{Error, Result};
-use crate::switch::Switch;
+use crate::switch::{Switch, relay};
 
 /// Gives a segment an uplink, or replaces it. Other peers of the same network cost no frame.
 pub fn set(switch: &dyn Switch, wanted: &SegmentUplink) -> Result<()> {
@@ -21,27 +21,26 @@ pub fn set(switch: &dyn Switch, wanted: &SegmentUplink) -> Result<()> {
     }
     match (found, &wanted.uplink.vxlan) {
         (Some(found), Some(vxlan)) if found.uplink.is_same_network(&wanted.uplink) => {
-            return switch.set_peers(&PortPeers {
+            let peers = PortPeers {
                 switch: port.switch,
                 port: port.port,
                 peers: vxlan.peers.clone(),
-            });
+            };
+            return relay::<verb::SetPeers>(switch, &peers).map(drop);
         }
-        (Some(_), _) => switch.remove_port(&PortId {
-            switch: port.switch.clone(),
-            port: port.port.clone(),
-        })?,
+        (Some(_), _) => relay::<verb::RemovePort>(switch, &port.id()).map(drop)?,
         (None, _) => (),
     }
-    switch.add_port(&port)
+    relay::<verb::AddPort>(switch, &port).map(drop)
 }
 
 /// Takes the uplink of a segment; one that is not there is no error.
 pub fn remove(switch: &dyn Switch, of: &OfSegment) -> Result<()> {
-    switch.remove_port(&PortId {
+    let port = PortId {
         switch: of.switch.clone(),
         port: PortName::of_uplink(of.segment),
-    })
+    };
+    relay::<verb::RemovePort>(switch, &port).map(drop)
 }
 
 /// The uplinks that [`set`] made, and those that an operator named so.
@@ -86,13 +85,13 @@ mod tests {
             set(&switch, of).unwrap();
             faults.take()
         };
-        let add = "switch.add_port vale0:u4097";
+        let add = "switch.port-add vale0:u4097";
         assert_eq!(calls(&vxlan(&[])), ["switch.ports", add]);
         assert_eq!(calls(&vxlan(&[])), ["switch.ports"]);
-        let peers = "switch.set_peers vale0:u4097";
+        let peers = "switch.port-peers vale0:u4097";
         assert_eq!(calls(&vxlan(&["192.0.2.2"])), ["switch.ports", peers]);
         let other = uplink(4097, json!({"ifname": "eth1", "vlan": 7}));
-        let removed = "switch.remove_port vale0:u4097";
+        let removed = "switch.port-remove vale0:u4097";
         assert_eq!(calls(&other), ["switch.ports", removed, add]);
         assert_eq!(list(&switch).unwrap(), [other]);
         let switch_name = "vale0".parse().unwrap();

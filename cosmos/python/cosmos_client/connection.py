@@ -23,15 +23,16 @@ _TEXT = re.compile(rb'"(?:[^"\\]++|\\.|\\\Z)*+"?', re.DOTALL)
 class Connection:
     """Sends requests and reads lines; used by one thread at a time."""
 
-    def __init__(self, path, timeout_s):
+    def __init__(self, path, timeout_s, daemon='cosmosd'):
         """Connect.
 
         :param path: path of the UNIX socket.
         :param timeout_s: seconds to wait for the daemon to take the
             connection.
+        :param daemon: its name, for errors.
         :raises: CosmosError ``unavailable`` naming path and reason.
         """
-        self._path = path
+        self._path, self._daemon = path, daemon
         self._pending = bytearray()
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._sock.settimeout(timeout_s)
@@ -39,7 +40,7 @@ class Connection:
             self._sock.connect(path)
         except OSError as e:
             self._sock.close()
-            raise _unavailable(path, e)
+            raise self._unavailable(e)
 
     def close(self):
         """Close the connection; a reader in another thread wakes up."""
@@ -68,7 +69,7 @@ class Connection:
         answer = self.read_line(deadline)
         if answer is None:
             raise self._silent(verb, timeout_s)
-        return _outcome(answer)
+        return _outcome(answer, self._daemon)
 
     def read_line(self, deadline=None):
         """Read one line.
@@ -82,15 +83,15 @@ class Connection:
         while (end := self._pending.find(b'\n', searched)) < 0:
             searched = len(self._pending)
             if searched >= MAX_LINE:
-                raise CosmosError('too-long', 'a line from cosmosd is longer '
-                                  'than %d bytes' % MAX_LINE)
+                raise CosmosError('too-long', 'a line from %s is longer '
+                                  'than %d bytes' % (self._daemon, MAX_LINE))
             chunk = self._receive(deadline)
             if chunk is None:
                 return None
             self._pending += chunk
         line = bytes(self._pending[:end])
         del self._pending[:end + 1]
-        return _decode(line)
+        return _decode(line, self._daemon)
 
     def _receive(self, deadline):
         left = None if deadline is None else deadline - time.monotonic()
@@ -102,21 +103,21 @@ class Connection:
         except TimeoutError:
             return None
         except OSError as e:
-            raise _unavailable(self._path, e)
+            raise self._unavailable(e)
         if not chunk:
-            raise CosmosError('unavailable', 'cosmosd closed the connection '
-                              'on %s' % self._path)
+            raise CosmosError('unavailable', '%s closed the connection on '
+                              '%s' % (self._daemon, self._path))
         return chunk
 
     def _silent(self, verb, timeout_s):
-        return CosmosError('client-timeout', '%s: no answer from cosmosd on '
-                           '%s within %g s' % (verb, self._path, timeout_s))
+        return CosmosError('client-timeout', '%s: no answer from %s on %s '
+                           'within %g s' % (verb, self._daemon, self._path,
+                                            timeout_s))
 
-
-def _unavailable(path, error):
-    reason = getattr(error, 'strerror', None) or error
-    return CosmosError('unavailable', 'cosmosd is not reachable on %s: %s '
-                       '(is it running?)' % (path, reason))
+    def _unavailable(self, error):
+        reason = getattr(error, 'strerror', None) or error
+        return CosmosError('unavailable', '%s is not reachable on %s: %s (is '
+                           'it running?)' % (self._daemon, self._path, reason))
 
 
 def _encode(verb, args):
@@ -137,26 +138,27 @@ def _values(line):
     return 1 + sum(bare.count(mark) for mark in (b',', b'[', b'{'))
 
 
-def _decode(line):
+def _decode(line, daemon):
     if _values(line) > MAX_VALUES:
-        raise CosmosError('bad-answer', 'cosmosd sent a line of more than %d '
-                          'values' % MAX_VALUES)
+        raise CosmosError('bad-answer', '%s sent a line of more than %d values'
+                          % (daemon, MAX_VALUES))
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        raise CosmosError('bad-answer', 'cosmosd sent a line that is not JSON')
+        raise CosmosError('bad-answer', '%s sent a line that is not JSON'
+                          % daemon)
     if not isinstance(value, dict) or value.get('v') != VERSION:
-        raise CosmosError('bad-answer', 'cosmosd does not speak version %d '
-                          'of the protocol' % VERSION)
+        raise CosmosError('bad-answer', '%s does not speak version %d of the '
+                          'protocol' % (daemon, VERSION))
     return value
 
 
-def _outcome(answer):
+def _outcome(answer, daemon):
     error = answer.get('error')
     if isinstance(error, dict):
         raise CosmosError(str(error.get('code', 'internal')),
                           str(error.get('message', '')))
     if not isinstance(answer.get('ok'), dict):
-        raise CosmosError('bad-answer', 'cosmosd answered neither ok nor '
-                          'error')
+        raise CosmosError('bad-answer', '%s answered neither ok nor error'
+                          % daemon)
     return answer['ok']

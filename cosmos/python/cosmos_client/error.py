@@ -3,7 +3,7 @@
 
 
 class CosmosError(Exception):
-    """A request that cosmosd refused, or that never reached it.
+    """A request that a daemon refused, or that never reached it.
 
     :ivar code: one of the daemon's error codes (docs/interfaces.md), or one
         of this client's own: ``unavailable`` (no daemon behind the socket,

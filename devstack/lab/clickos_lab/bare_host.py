@@ -92,8 +92,8 @@ class Host:
     def _end_guests(self):
         """Destroy the guests; one that cosmosd cannot end is killed."""
         try:
-            for guest in self.client.list()['guests']:
-                self.client.destroy(guest['uuid'])
+            for guest in self.client.call('list')['guests']:
+                self.client.call('destroy', uuid=guest['uuid'])
         finally:
             for pid in self.guest_pids():
                 os.kill(pid, signal.SIGKILL)

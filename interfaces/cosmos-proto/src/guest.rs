@@ -298,6 +298,7 @@ pub struct Spec {
     /// A guest of this UUID ends first, as soon as all that the new one needs is there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replace: bool,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 

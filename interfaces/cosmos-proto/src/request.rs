@@ -42,22 +42,29 @@ pub struct Console {
 #[serde(deny_unknown_fields)]
 pub struct Install {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     pub config: ConfigText,
     pub config_name: ConfigName,
     #[serde(default)]
     pub halted: bool,
     /// Orders the change among others of the guest, if it has a number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stamp: Option<Stamp>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        // Its name before 0.3.
+        alias = "stamp"
+    )]
+    pub change_id: Option<ChangeId>,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
-/// The number of a change of a guest (docs/adr/0071).
+/// A change of a guest (docs/adr/0071).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Stamp {
+pub struct ChangeId {
     /// Above the numbers of all earlier changes.
     pub number: u64,
     /// Refuses the change if the guest started again since.
@@ -79,8 +86,10 @@ pub struct UpTo {
 #[serde(deny_unknown_fields)]
 pub struct Run {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     pub run: bool,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
@@ -89,6 +98,7 @@ pub struct Run {
 #[serde(deny_unknown_fields)]
 pub struct MoveSource {
     pub uuid: Uuid,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
@@ -102,6 +112,7 @@ pub struct MoveTarget {
     pub routers: Vec<u8>,
     /// As `move-begin` gave it on the other host.
     pub changes: History,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
@@ -206,7 +217,11 @@ pub struct Share {
 #[serde(deny_unknown_fields)]
 pub struct OfRouter {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
+    /// A cosmosd of before 0.3 takes none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -214,11 +229,15 @@ pub struct OfRouter {
 #[serde(deny_unknown_fields)]
 pub struct Read {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     pub name: HandlerName,
     /// For a handler that takes a parameter.
     #[serde(default, skip_serializing_if = "is_empty")]
     pub param: Param,
+    /// A cosmosd of before 0.3 takes none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -226,6 +245,7 @@ pub struct Read {
 #[serde(deny_unknown_fields)]
 pub struct Reads {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     #[serde(deserialize_with = "names")]
     pub names: Vec<HandlerName>,
@@ -236,6 +256,9 @@ pub struct Reads {
         deserialize_with = "params"
     )]
     pub params: Vec<Param>,
+    /// A cosmosd of before 0.3 takes none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub timeout_ms: TimeoutMs,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -243,15 +266,22 @@ pub struct Reads {
 #[serde(deny_unknown_fields)]
 pub struct Writes {
     pub uuid: Uuid,
+    #[serde(default)]
     pub rid: Rid,
     #[serde(deserialize_with = "writes")]
     pub writes: Vec<Write>,
     /// Orders the change among others of the guest, if it has a number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stamp: Option<Stamp>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        // Its name before 0.3.
+        alias = "stamp"
+    )]
+    pub change_id: Option<ChangeId>,
     /// The values have secrets: no error or ledger has the guest's words about them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_secrets: bool,
+    #[serde(default)]
     pub timeout_ms: TimeoutMs,
 }
 
@@ -271,6 +301,10 @@ pub struct ImageAdd {
 #[serde(deny_unknown_fields)]
 pub struct OfImage {
     pub sha256: Sha256Text,
+}
+
+fn is_default(timeout: &TimeoutMs) -> bool {
+    *timeout == TimeoutMs::default()
 }
 
 fn is_empty(param: &Param) -> bool {

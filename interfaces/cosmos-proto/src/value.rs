@@ -192,6 +192,19 @@ number!(
     TimeoutMs of u64: 1 to 600_000
 );
 
+/// The first router of a guest.
+impl Default for Rid {
+    fn default() -> Self {
+        Self(0)
+    }
+}
+
+impl Default for TimeoutMs {
+    fn default() -> Self {
+        Self(5_000)
+    }
+}
+
 impl TimeoutMs {
     pub fn duration(self) -> Duration {
         Duration::from_millis(self.0)

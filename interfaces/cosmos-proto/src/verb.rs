@@ -14,10 +14,15 @@ use crate::{Done, NoArgs};
 verbs! {
     /// Names the version, the kind of host, and the caller's roles.
     HelloVerb "hello" [any]: NoArgs => answer::Hello;
-    /// Describes the host and its faults.
+    /// Describes the host and its faults. The faults `valed` and `xenstored` mean that the daemon
+    /// does not answer; `state_dir` means that a folder takes no files for one more guest, and its
+    /// reason begins with the folder (adr/0105).
     DescribeHost "host" [any]: NoArgs => answer::Host;
     /// Makes a guest. The answer comes once its router is `Running` and every write is applied.
-    /// The ports come up last. After an error nothing is left.
+    /// The ports come up last. After an error nothing is left. With `hold` the ports stay down until
+    /// `release`. With `replace` a guest of this UUID ends first, once all that the new guest needs
+    /// is checked and held: after a refusal for a lack the old guest runs on (adr/0105). A guest
+    /// that moves is `busy`.
     Create "create" [nova] large: Spec => answer::Created;
     /// Ends a guest; idempotent.
     Destroy "destroy" [nova]: OfGuest => Done;
@@ -38,7 +43,8 @@ verbs! {
     Unpause "unpause" [nova]: OfGuest => Done;
     /// Returns the end of a guest's log, with control characters escaped.
     ReadConsole "console" [nova]: Console => answer::Log;
-    /// Sets a guest's share of processor time, in Xen's units, until the guest ends (adr/0027).
+    /// Sets a guest's share of processor time, in Xen's units, until the guest ends, also by
+    /// `save` (adr/0027).
     SetCpu "cpu" [nova]: Share => Done;
     /// Writes a guest's memory to a file and removes its domain and ports; kind `xen` of type
     /// `pvh` only.
@@ -47,19 +53,24 @@ verbs! {
     /// `saved`.
     Restore "restore" [nova]: OfGuest => answer::Restored;
     /// Halts the routers of a guest for the client of this connection, which moves the guest to
-    /// another host. The routers run again if the connection or cosmosd ends.
+    /// another host. The routers run again if the connection or cosmosd ends. Changes by others get
+    /// `busy`. A held guest, and one that has not answered a change, gets `busy` and stays. The
+    /// answer has the routers as they were before, and the numbered changes.
     MoveBegin "move-begin" [nova]: MoveSource => answer::Halted;
     /// The other host has the guest: its routers stay halted, whatever happens to the connection.
+    /// The guest takes no numbered change until `router-run`.
     MoveSettle "move-settle" [nova]: OfGuest => Done;
     /// The guest does not move: its routers run again.
     MoveCancel "move-cancel" [nova]: MoveSource => Done;
     /// Makes a guest that comes from another host, as `create` does. cosmosd undoes it if the
-    /// connection or cosmosd ends before `move-arrive`.
+    /// connection or cosmosd ends before `move-arrive`. It refuses `replace`.
     MoveReceive "move-receive" [nova] large: Spec => answer::Created;
-    /// Completes a guest from another host and runs its routers.
+    /// Completes a guest from another host, which resumes with the `changes` of `move-begin`, and
+    /// runs its routers. From then on it stays, even if the connection or cosmosd ends.
     MoveArrive "move-arrive" [nova] large: MoveTarget => Done;
     /// Adds a piece of an image, for kinds of hosts with an image cache. Pieces come in order from
-    /// 0; repeated pieces are allowed.
+    /// 0; repeated pieces are allowed. After the last piece cosmosd checks the sum, and that Xen can
+    /// start the image.
     AddImage "image-add" [nova] large: ImageAdd => answer::Taken;
     /// Lists the images of the cache.
     ListImages "image-list" [agent, nova]: NoArgs => answer::Images;
@@ -72,7 +83,7 @@ verbs! {
     /// Gives a running guest one more interface; kind `process` only (adr/0069). After an error
     /// the guest is as before.
     Plug "vif-plug" [nova] large: PlugVif => Done;
-    /// Takes an interface from a running guest.
+    /// Takes an interface from a running guest. An event `state` follows, as after `vif-plug`.
     Unplug "vif-unplug" [nova]: Place => Done;
     /// Sets the link of an interface's switch port; idempotent.
     SetVif "vif-set" [agent]: VifLink => Done;
@@ -89,7 +100,8 @@ verbs! {
     RemoveUplink "uplink-remove" [agent]: OfSegment => Done;
     /// Lists the uplinks.
     ListUplinks "uplink-list" [agent]: NoArgs => answer::Uplinks;
-    /// Makes an interface of the host a port of the switch. A port of this name goes first.
+    /// Makes an interface of the host a port of the switch. A port of this name goes first
+    /// (adr/0021).
     SetDevice "device-set" [agent]: HostDevice => Done;
     /// Removes the port of a host's interface; idempotent.
     RemoveDevice "device-remove" [agent]: PortId => Done;
@@ -110,14 +122,16 @@ verbs! {
     ListRouters "router-list" [agent, nova]: OfGuest => answer::Routers;
     /// Lists the handlers of a router.
     ListHandlers "handler-list" [agent, nova]: OfRouter => answer::Handlers;
-    /// Reads a handler.
+    /// Reads a handler. One that takes no parameter refuses it with `handler-error`.
     ReadHandler "handler-read" [agent, nova]: Read => answer::HandlerValue;
     /// Reads several handlers, each for itself. All values together have at most 256 KiB; those
-    /// beyond get `too-long`.
+    /// beyond get `too-long`. Up to eight requests are on their way to the guest at a time. A
+    /// message has at most 600 characters.
     ReadHandlers "handlers-read" [agent, nova]: Reads => answer::HandlerValues;
-    /// Applies all writes, or none.
+    /// Applies all writes, or none. With `has_secrets` errors and the ledger have a fixed text
+    /// instead of the guest's words (adr/0067).
     WriteHandlers "handler-write" [agent, nova] large: Writes => answer::Applied;
-    /// Lists the verdicts of numbered changes. The guest takes no change up to `number` any more.
+    /// Lists the newest 16 verdicts of numbered changes. The guest takes no change up to `number` any more.
     SettleChanges "change-settle" [agent]: UpTo => answer::Changes;
     /// From the answer on, the connection carries only events.
     Events "events" [agent, nova]: NoArgs => Done;

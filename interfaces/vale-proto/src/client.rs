@@ -10,12 +10,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    ChainId, ChainInfo, ChainList, ChainSet, Chains, Keep, KeepAnswer, KeptList, Kind, MirrorId,
-    MirrorInfo, MirrorList, MirrorSet, Mirrors, OffloadChange, OffloadEnable, OffloadId,
-    OffloadInfo, OffloadList, OffloadSet, Offloads, PortAdd, PortFilter, PortGuard, PortId,
-    PortInfo, PortLimit, PortList, PortMove, PortName, PortPeers, PortSet, PortTrace, Ports,
-    SegmentLimit, SegmentList, Segments, SilentAdd, SilentRemove, SilentVif, SilentVifs,
-    SwitchName, Trace, WorkerInfo, Workers,
+    ChainId, ChainInfo, ChainList, ChainSet, Chains, Keep, KeepAnswer, KeptList, Kind, MirrorInfo,
+    MirrorList, Mirrors, OffloadChange, OffloadEnable, OffloadId, OffloadInfo, OffloadList,
+    OffloadSet, Offloads, PortAdd, PortId, PortInfo, PortList, PortMove, PortName, PortSet,
+    PortTrace, Ports, SegmentLimit, SegmentList, Segments, SilentAdd, SilentRemove, SilentVif,
+    SilentVifs, SwitchName, Trace, WorkerInfo, Workers,
 };
 
 /// The descriptors for the owner of a process port.
@@ -65,6 +64,11 @@ impl ValeClient {
         called.map(drop)
     }
 
+    /// Calls a verb; those that need more than types have functions of their own.
+    pub fn call(&mut self, verb: &str, args: Value) -> Result<Value, ClientError> {
+        self.0.call(verb, args)
+    }
+
     /// True if valed closes the connection within `timeout`.
     pub fn closes_within(&self, timeout: Duration) -> bool {
         self.0.closes_within(timeout)
@@ -96,28 +100,8 @@ impl ValeClient {
         Ok(found.vifs)
     }
 
-    /// Replaces the addresses that a port may use.
-    pub fn port_guard(&mut self, guard: &PortGuard) -> Result<(), ClientError> {
-        self.0.call("port-guard", json(guard)?).map(drop)
-    }
-
-    /// Replaces the peers of a port of kind `vxlan`.
-    pub fn port_peers(&mut self, peers: &PortPeers) -> Result<(), ClientError> {
-        self.0.call("port-peers", json(peers)?).map(drop)
-    }
-
     pub fn port_set(&mut self, set: &PortSet) -> Result<(), ClientError> {
         self.0.call("port-set", json(set)?).map(drop)
-    }
-
-    /// Replaces all limits of a port.
-    pub fn port_limit(&mut self, limit: &PortLimit) -> Result<(), ClientError> {
-        self.0.call("port-limit", json(limit)?).map(drop)
-    }
-
-    /// Replaces all limits of a segment.
-    pub fn segment_limit(&mut self, limit: &SegmentLimit) -> Result<(), ClientError> {
-        self.0.call("segment-limit", json(limit)?).map(drop)
     }
 
     /// The segments with limits of one switch, or of all.
@@ -170,11 +154,6 @@ impl ValeClient {
         Ok(found.workers)
     }
 
-    /// Replaces all rules of a port.
-    pub fn port_filter(&mut self, filter: &PortFilter) -> Result<(), ClientError> {
-        self.0.call("port-filter", json(filter)?).map(drop)
-    }
-
     /// The way of a frame that would come from a port.
     pub fn port_trace(&mut self, trace: &PortTrace) -> Result<Trace, ClientError> {
         self.answer("port-trace", trace)
@@ -197,16 +176,6 @@ impl ValeClient {
     ) -> Result<Vec<ChainInfo>, ClientError> {
         let found: Chains = self.answer("chain-list", &ChainList { switch })?;
         Ok(found.chains)
-    }
-
-    /// Makes a mirror, or replaces it.
-    pub fn mirror_set(&mut self, mirror: &MirrorSet) -> Result<(), ClientError> {
-        self.0.call("mirror-set", json(mirror)?).map(drop)
-    }
-
-    /// Removes a mirror; one that does not exist is fine.
-    pub fn mirror_remove(&mut self, mirror: &MirrorId) -> Result<(), ClientError> {
-        self.0.call("mirror-remove", json(mirror)?).map(drop)
     }
 
     /// The mirrors of one switch, or of all.

@@ -191,6 +191,13 @@ pub(crate) fn check_domain(domid: u16) -> Result<(), String> {
 }
 
 impl PortAdd {
+    pub fn id(&self) -> PortId {
+        PortId {
+            switch: self.switch.clone(),
+            port: self.port.clone(),
+        }
+    }
+
     /// A port without an address, port security and special features.
     pub fn open(id: PortId, kind: Kind, segment: u32) -> Self {
         Self {

@@ -49,7 +49,8 @@ verbs! {
     SetOffload "offload-set" [toolstack]: OffloadSet => OffloadChange;
     /// Removes an owner's rules; idempotent.
     RemoveOffload "offload-remove" [toolstack]: OffloadId => OffloadChange;
-    /// Lets rules decide, or not. `no-such-offload`: the port has no rules.
+    /// Lets rules decide, or not. A disabled table decides nothing, and the one that replaces it
+    /// neither. `no-such-offload`: the port has no rules.
     EnableOffload "offload-enable" [toolstack]: OffloadEnable => Done;
     /// Lists the rules that decide packets for guests.
     ListOffloads "offload-list" [toolstack] listing: OffloadList => Offloads;

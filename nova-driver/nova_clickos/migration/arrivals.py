@@ -60,10 +60,11 @@ class _Arrival:
         try:
             self._listener = channel.Listener(*_place(), source)
             self.invitation = self._listener.invitation()
-            session.move_receive(
-                instance.uuid, instance.name, sha256,
-                instance.flavor.memory_mb, vifs, carried.PLACEHOLDER,
-                'placeholder', timeout_ms=CONF.clickos.create_timeout * 1000)
+            session.call('move-receive', uuid=instance.uuid,
+                         name=instance.name, image_sha256=sha256,
+                         memory_mib=instance.flavor.memory_mb, vifs=vifs,
+                         config=carried.PLACEHOLDER, config_name='placeholder',
+                         timeout_ms=CONF.clickos.create_timeout * 1000)
         except BaseException:
             self.end()
             raise
@@ -104,14 +105,15 @@ class _Arrival:
             copy.finish(routers)
             source.send({'complete': True})
             if source.receive(_PATIENCE_S).get('arrive') is True:
-                self._session.move_arrive(
-                    self._uuid,
-                    [router['rid'] for router in routers if router['runs']],
-                    changes)
+                self._session.call(
+                    'move-arrive', uuid=self._uuid,
+                    routers=[router['rid'] for router in routers
+                             if router['runs']],
+                    changes=changes, timeout_ms=carried.GUEST_MS)
                 source.send({'arrived': True})
         except CosmosError as e:
             # First it is certain that it does not run here.
-            self._session.destroy(self._uuid)
+            self._session.call('destroy', uuid=self._uuid)
             source.send({'error': e.message})
             raise
         finally:

@@ -15,6 +15,8 @@ LOG = logging.getLogger(__name__)
 
 #: Writes in one request: all of them are done, or none.
 _BATCH = 64
+#: Milliseconds that a guest has for a step of its move.
+GUEST_MS = 10000
 #: Most routers of a guest.
 _ROUTERS = 256
 #: The first configuration of an arriving guest.
@@ -39,12 +41,12 @@ def read(client, uuid, routers):
 
 
 def _value(client, uuid, rid, name):
-    return client.handler_read(uuid, name, rid=rid)['value']
+    return client.call('handler-read', uuid=uuid, name=name, rid=rid)['value']
 
 
 def _values(client, uuid, rid):
     names = [handler['name'] for handler
-             in client.handler_list(uuid, rid=rid)['handlers']
+             in client.call('handler-list', uuid=uuid, rid=rid)['handlers']
              if handler['read'] and handler['write']]
     values = []
     # Other handlers may forget what was learned, so that comes last.
@@ -77,13 +79,16 @@ class Copy:
         """
         wanted = {router['rid']: router for router in routers}
         for rid in {0, *self._installed}.difference(wanted):
-            self._client.router_install(self._uuid, '', 'none', rid=rid)
+            self._client.call('router-install', uuid=self._uuid, config='',
+                              config_name='none', rid=rid,
+                              timeout_ms=GUEST_MS)
             self._installed.pop(rid, None)
         for rid, router in wanted.items():
             form = router['config'], router['config_name']
             if self._installed.get(rid) != form:
-                self._client.router_install(self._uuid, *form, rid=rid,
-                                            halted=True)
+                self._client.call('router-install', uuid=self._uuid,
+                                  config=form[0], config_name=form[1],
+                                  rid=rid, halted=True, timeout_ms=GUEST_MS)
                 self._installed[rid] = form
                 self._values[rid] = {}
             self._learn(rid, router['values'])
@@ -102,9 +107,10 @@ class Copy:
             changed = [pair for pair in router['values']
                        if known[pair[0]] != pair[1]]
             for first in range(0, len(changed), _BATCH):
-                self._client.handler_write(
-                    self._uuid, changed[first:first + _BATCH],
-                    rid=router['rid'], has_secrets=True)
+                self._client.call('handler-write', uuid=self._uuid,
+                                  writes=changed[first:first + _BATCH],
+                                  rid=router['rid'], has_secrets=True,
+                                  timeout_ms=GUEST_MS)
 
 
 def check(routers):

@@ -49,20 +49,21 @@ def move(client, uuid, invitation, own):
 
 def _move(session, target, uuid):
     # The target prepares what does not change while the guest runs on.
-    routers = session.router_list(uuid)['routers']
+    routers = session.call('router-list', uuid=uuid)['routers']
     target.send({'routers': carried.read(session, uuid, routers)})
     _answer(target, 'installed')
     began_s = time.monotonic()
-    halted = session.move_begin(uuid)
+    halted = session.call('move-begin', uuid=uuid,
+                          timeout_ms=carried.GUEST_MS)
     target.send({'routers': carried.read(session, uuid, halted['routers']),
                  'changes': halted['changes']})
     _answer(target, 'complete')
-    session.move_settle(uuid)
+    session.call('move-settle', uuid=uuid)
     try:
         target.send({'arrive': True})
         _answer(target, 'arrived')
     except _Refused as e:
-        session.move_cancel(uuid)
+        session.call('move-cancel', uuid=uuid, timeout_ms=carried.GUEST_MS)
         raise Stayed(str(e))
     except channel.ChannelError as e:
         raise Lost('the target may have the guest: %s; if it has, destroy it '
@@ -71,7 +72,7 @@ def _move(session, target, uuid):
              'silence', {'uuid': uuid,
                          'ms': 1000 * (time.monotonic() - began_s)})
     try:
-        session.destroy(uuid)
+        session.call('destroy', uuid=uuid)
     except CosmosError as e:
         # Its routers are halted, and Nova destroys it again.
         LOG.warning('Guest %(uuid)s has moved, and is not destroyed here: '

@@ -59,7 +59,7 @@ class LiveMigration:
 
         :raises: MigrationPreCheckError
         """
-        found = self._client.info(instance.uuid)
+        found = self._client.call('info', uuid=instance.uuid)
         if found['state'] != 'running':
             raise _refused('the guest is %s; only one that runs moves'
                            % found['state'])

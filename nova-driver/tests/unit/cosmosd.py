@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """An in-memory cosmosd that speaks the true protocol on a UNIX socket.
 
-It follows docs/interfaces.md in what it answers; no guest runs. Tests give it
-faults, kill its guests, and stop and start it.
+It holds requests against the contract; no guest runs. Tests give it faults,
+kill its guests, and stop and start it.
 """
 
 import base64
 import contextlib
+import functools
 import hashlib
 import json
 import os
 import socket
 import threading
 
+from clickos_client import contract
+import fastjsonschema
 import fixtures
 
 SHA256 = 'ab' * 32
@@ -31,6 +34,13 @@ INCARNATION = '77777777-2222-4333-8444-555555555555'
 def taken(number):
     """Return the answer to a numbered change."""
     return {'applied': [number], 'incarnation': INCARNATION}
+
+
+@functools.cache
+def _checked(verb):
+    """Return what checks the arguments of a verb."""
+    return fastjsonschema.compile(contract.schema('cosmosd', verb, 'args'),
+                                  use_default=False)
 
 
 class Refusal(Exception):
@@ -167,7 +177,11 @@ class FakeCosmosd(fixtures.Fixture):
         try:
             if fault:
                 raise Refusal(*fault)
-            answer = getattr(self, '_do_' + verb.replace('-', '_'))(**args)
+            _checked(verb)(args)
+            do = getattr(self, '_do_' + verb.replace('-', '_'), dict)
+            answer = do(**args) if do is not dict else {}
+        except fastjsonschema.JsonSchemaValueException as e:
+            return {'error': {'code': 'bad-request', 'message': e.message}}
         except Refusal as e:
             return {'error': {'code': e.args[0], 'message': e.args[1]}}
         return None if fault is None else {'ok': answer}
@@ -209,9 +223,8 @@ class FakeCosmosd(fixtures.Fixture):
             raise Refusal('bad-image', 'image %s: wrong sum' % sha256)
         return {'complete': len(content) == size}
 
-    def _do_create(self, uuid, name, image_sha256, memory_mib, vifs, config,
-                   config_name, writes, timeout_ms, number=0, hold=False,
-                   has_secrets=False, replace=False):
+    def _do_create(self, uuid, name, memory_mib, vifs, config_name,
+                   hold=False, replace=False, **_args):
         if any(each['uuid'] == uuid for each in self.strangers):
             raise Refusal('exists', 'end it: xl destroy 77')
         if uuid in self.guests and not replace:
@@ -312,9 +325,6 @@ class FakeCosmosd(fixtures.Fixture):
         self._guest(uuid)['vifs'].remove(self._vif(uuid, devid))
         return {}
 
-    def _do_port_filter(self, switch, port, rules):
-        return {}
-
     def _do_vif_list(self, uuid):
         vifs = self._guest(uuid).get('vifs', [])
         self.closed_looks -= 1
@@ -350,49 +360,38 @@ class FakeCosmosd(fixtures.Fixture):
         self.devices.pop((switch, port), None)
         return {}
 
-    def _do_port_guard(self, switch, port, allowed, port_security,
-                       dhcp_server=False):
-        return {}
-
-    def _do_port_limit(self, switch, port, limits):
-        return {}
-
     def _do_vif_set(self, uuid, devid, link_up, domid):
         self._vif(uuid, devid)['link'] = 'up' if link_up else 'down'
         return {}
 
-    def _do_handler_list(self, uuid, rid):
+    def _do_handler_list(self, uuid, **_args):
         self._guest(uuid)
         return {'handlers': [
             {'name': name, 'read': True, 'write': name != 'c.count'}
             for name in self.handlers]}
 
-    def _do_handler_read(self, uuid, rid, name, param=''):
+    def _do_handler_read(self, uuid, name, param='', **_args):
         values = self._guest(uuid).get('values', {})
         return {'value': values.get(name, name + '=' + (param or '1'))}
 
-    def _do_handlers_read(self, uuid, rid, names, params=()):
+    def _do_handlers_read(self, uuid, names, params=(), **_args):
         params = params or [''] * len(names)
         return {'values': [
             {'error': {'code': 'no-such-handler', 'message': name}}
             if name.startswith('none.')
-            else self._do_handler_read(uuid, rid, name, param)
+            else self._do_handler_read(uuid, name, param)
             for name, param in zip(names, params)]}
 
-    def _do_handler_write(self, uuid, rid, writes, timeout_ms,
-                          stamp=None, has_secrets=False):
+    def _do_handler_write(self, uuid, writes, change_id=None, **_args):
         self._guest(uuid).setdefault('values', {}).update(writes)
-        return taken(stamp['number']) if stamp else {}
+        return taken(change_id['number']) if change_id else {}
 
-    def _do_router_install(self, uuid, rid, config, config_name, timeout_ms,
-                           stamp=None, halted=False):
+    def _do_router_install(self, uuid, config, change_id=None, **_args):
         self._guest(uuid)['config'] = config
-        return {'generation': 2, **(taken(stamp['number']) if stamp else {})}
+        return {'generation': 2,
+                **(taken(change_id['number']) if change_id else {})}
 
     def _do_change_settle(self, uuid, number):
         self._guest(uuid)
         return {'incarnation': INCARNATION, 'newest': number, 'applied': [],
                 'refused': [], 'pending': []}
-
-    def _do_events(self):
-        return {}

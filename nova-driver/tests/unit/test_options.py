@@ -26,7 +26,7 @@ class OptionsTest(testtools.TestCase):
         self.assertEqual({'host'}, found['DEFAULT'])
         self.assertEqual({'switch_mappings', 'tunnel_switch'},
                          found['ml2_vale'])
-        self.assertEqual({'cosmosd_socket', 'cosmosd_timeout',
+        self.assertEqual({'cosmosd_socket',
                           'interface_mappings', 'metrics_host',
                           'metrics_port', 'neutron_transport_url',
                           'port_look_interval', 'report_interval',

@@ -73,7 +73,7 @@ impl Toolstack {
 mod tests {
     use std::time::Duration;
 
-    use cosmos_proto::{History, MoveTarget, Stamp, Writes};
+    use cosmos_proto::{ChangeId, History, MoveTarget, Writes};
 
     use crate::error::Code;
     use crate::guest::FORMER;
@@ -123,14 +123,14 @@ mod tests {
             uuid: uuid(1),
             rid: good(0),
             writes: vec![(good("fw.config"), "allow icmp".to_owned())],
-            stamp: Some(Stamp {
+            change_id: Some(ChangeId {
                 number,
                 incarnation: Some(uuid(9)),
             }),
             has_secrets: false,
             timeout_ms: good(1), // The caller has another one.
         };
-        let written = world.toolstack.write_stamped(&args, SOON);
+        let written = world.toolstack.write_change(&args, SOON);
         written.map(|taken| taken.applied).map_err(|e| e.code)
     }
 

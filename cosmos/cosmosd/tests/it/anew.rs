@@ -128,7 +128,7 @@ fn a_change_under_way_ends_with_a_verdict_and_a_stopped_guest_holds_up_no_other(
     let pid = bed.guest_pid(domid).unwrap();
     kill(pid, Signal::STOP);
     let mut late = write_args(1, "deny all");
-    late["stamp"] = json!({"number": 5});
+    late["change_id"] = json!({"number": 5});
     late["timeout_ms"] = BRIEF_MS.into();
     bed.refused("handler-write", late);
     let settle = |bed: &Testbed| {

@@ -60,7 +60,7 @@ impl Bench {
     fn write(&self, number: u64, timeout_ms: u64) -> Result<Value, String> {
         let args = json!({
             "uuid": uuid(1), "rid": 0, "timeout_ms": timeout_ms,
-            "stamp": {"number": number, "incarnation": self.incarnation},
+            "change_id": {"number": number, "incarnation": self.incarnation},
             "writes": [["fw.config", rule(number)]],
         });
         let answer = self.bed.call("handler-write", args);

@@ -96,13 +96,13 @@ fn domid(bed: &Testbed) -> Value {
 
 fn write(number: u64, handler: &str) -> Value {
     json!({"uuid": uuid(2), "rid": 0, "writes": [[handler, ""]], "timeout_ms": 60_000,
-           "stamp": {"number": number}})
+           "change_id": {"number": number}})
 }
 
 /// A configuration about which the guest has a lot to say.
 fn bad_install(number: u64) -> Value {
     json!({"uuid": uuid(2), "rid": 0, "config": "Unknown -> ".repeat(30) + "Discard;",
-           "config_name": "bad.click", "timeout_ms": 60_000, "stamp": {"number": number}})
+           "config_name": "bad.click", "timeout_ms": 60_000, "change_id": {"number": number}})
 }
 
 #[test]

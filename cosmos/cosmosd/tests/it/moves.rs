@@ -72,7 +72,7 @@ fn change(verb: &str) -> Value {
 /// A write with a number; returns the error's code, or what the guest accepted.
 fn numbered(bed: &Testbed, number: u64, incarnation: &Value) -> String {
     let mut args = change("handler-write");
-    args["stamp"] = json!({"number": number, "incarnation": incarnation});
+    args["change_id"] = json!({"number": number, "incarnation": incarnation});
     match bed.call("handler-write", args.clone()) {
         Ok(taken) => taken["applied"].to_string(),
         Err(_) => {

@@ -50,7 +50,7 @@ RULES = (
           'authority desired_state ownership'),
     _rule('getters of Nova, Tacker and Neutron', 'tacker-plugin/clickos_api',
           r'(\w+\.)*_?cloud\.(server|server_of_vnf|neutron)\b',
-          'authority background chains handlers'),
+          'authority background chains service'),
     _rule('fusions by id', 'tacker-plugin/clickos_api',
           r'(\w+\.)*fusions\.of_chain\b', 'authority'),
     _rule("Tacker's tables", 'tacker-plugin/tacker_clickos',

@@ -71,11 +71,12 @@ def handlers(state):
         guest = rig.boot(_KEEPS, rig.vif(1))
         for size in _SIZES:
             made.add('write', size, [
-                _ms(lambda: rig.client.handler_write(
-                    guest, [['s.data', 'x' * size]]))
+                _ms(lambda: rig.client.call('handler-write', uuid=guest,
+                                            writes=[['s.data', 'x' * size]]))
                 for _ in range(_TIMES)])
             made.add('read', size, [
-                _ms(lambda: rig.client.handler_read(guest, 's.data'))
+                _ms(lambda: rig.client.call('handler-read', uuid=guest,
+                                            name='s.data'))
                 for _ in range(_TIMES)])
     return made
 

@@ -76,7 +76,7 @@ class Rig:
             self.host = bare_host.Host(self._state, 'papers', first_uid,
                                        stack, **self._options)
             self.client = self.host.client
-            self._engine = self.client.host()['engine_sha256']
+            self._engine = self.client.call('host')['engine_sha256']
             self._stack = stack.pop_all()
         return self
 
@@ -93,10 +93,11 @@ class Rig:
     def boot(self, config, *vifs, writes=()):
         """Start a guest; return its id."""
         name = str(uuid.uuid4())
-        self.client.create(
-            name, name, self._engine, _MEMORY_MIB,
-            [{**vif, 'devid': devid} for devid, vif in enumerate(vifs)],
-            config, 'papers.click', writes=writes)
+        self.client.call(
+            'create', uuid=name, name=name, image_sha256=self._engine,
+            memory_mib=_MEMORY_MIB,
+            vifs=[{**vif, 'devid': devid} for devid, vif in enumerate(vifs)],
+            config=config, config_name='papers.click', writes=writes)
         return name
 
     def source(self, data, vif):
@@ -110,12 +111,12 @@ class Rig:
 
     def counted(self, guest, counter='c'):
         """Return how many packets a guest's counter has seen."""
-        return int(self.client.handler_read(
-            guest, f'{counter}.count')['value'])
+        return int(self.client.call('handler-read', uuid=guest,
+                                    name=f'{counter}.count')['value'])
 
     def taken(self, guest):
         """Return how many packets the switch has taken from a guest."""
-        port = self.client.vif_list(guest)['ports'][0]
+        port = self.client.call('vif-list', uuid=guest)['ports'][0]
         return port['counters']['rx_packets']
 
     def rates(self, *guests, read=None):

@@ -50,6 +50,8 @@ def _object(described):
 
 
 def _written(described):
-    if described.get('type') == 'array':
+    if 'if' in described:
+        return f'{_object(described["else"])} or {_object(described["then"])}'
+    if described.get('type') == 'array' and 'items' in described:
         return f'list of {_object(described["items"])}'
     return verbs.written(described)

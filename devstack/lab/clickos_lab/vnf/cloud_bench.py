@@ -182,9 +182,10 @@ class CloudBench(bench.Bench):
         it.
         """
         found = self._cloud.clickos.show_state(self.server_id)['configuration']
-        self._cloud.cosmosd.router_install(
-            self.server_id, found['config'], found['config_name'],
-            timeout_ms=_INSTALL_MS)
+        self._cloud.cosmosd.call('router-install', uuid=self.server_id,
+                                 config=found['config'],
+                                 config_name=found['config_name'],
+                                 timeout_ms=_INSTALL_MS)
 
 
 class Handlers:
@@ -201,8 +202,9 @@ class Handlers:
         """
         name, _, parameter = handler.partition(' ')
         if parameter:
-            return self._cloud.cosmosd.handler_read(
-                self._server_id, name, param=parameter)['value'].strip()
+            return self._cloud.cosmosd.call('handler-read',
+                                            uuid=self._server_id, name=name,
+                                            param=parameter)['value'].strip()
         time.sleep(_POLL_S)
         return self._cloud.clickos.read(self._server_id, name).strip()
 

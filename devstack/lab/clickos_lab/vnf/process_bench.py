@@ -30,7 +30,7 @@ class Host:
             state, 'duties', 1_000_000_000 + os.getpid() * 100, undo,
             guests=2)
         self.client = self._host.client
-        self._engine = self.client.host()['engine_sha256']
+        self._engine = self.client.call('host')['engine_sha256']
         self.taps = [self._uplink(undo, number)
                      for number in range(1, links + 1)]
 
@@ -43,7 +43,8 @@ class Host:
         bench.ip('link', 'set', outer, 'mtu', _LINK_MTU)
         bench.ip('link', 'set', outer, 'addrgenmode', 'none')
         bench.ip('link', 'set', outer, 'up')
-        self.client.uplink_set(_SWITCH, number, {'ifname': outer})
+        self.client.call('uplink-set', switch=_SWITCH, segment=number,
+                         uplink={'ifname': outer})
         return inner
 
     def image(self, _config, _profile):

@@ -40,8 +40,8 @@ class Host:
     def connect(self):
         """Lead each network of the switch to an uplink."""
         for number, _tap in enumerate(self.taps, 1):
-            self.client.uplink_set(_SWITCH, number,
-                                   {'ifname': f'eth{number}'})
+            self.client.call('uplink-set', switch=_SWITCH, segment=number,
+                             uplink={'ifname': f'eth{number}'})
 
     def image(self, config, name=None):
         """Hand over an image, once; return its sum.
@@ -97,11 +97,13 @@ class XenBench(bench.Bench):
     def _start_vnf(self, undo):
         made, client = self.configuration(), self._host.client
         self._text = made.config
-        undo.callback(client.destroy, self.uuid)
-        client.create(
-            self.uuid, self.name, self._host.image(made.config, self._image),
-            self.vdu.memory_mib, list(map(self._vif, self.interfaces)),
-            made.config, self._file, made.writes, timeout_ms=_START_MS)
+        undo.callback(client.call, 'destroy', uuid=self.uuid)
+        client.call('create', uuid=self.uuid, name=self.name,
+                    image_sha256=self._host.image(made.config, self._image),
+                    memory_mib=self.vdu.memory_mib,
+                    vifs=list(map(self._vif, self.interfaces)),
+                    config=made.config, config_name=self._file,
+                    writes=made.writes, timeout_ms=_START_MS)
         return Handlers(client, self.uuid)
 
     @property
@@ -116,8 +118,9 @@ class XenBench(bench.Bench):
                 'slots': _SLOTS}
 
     def _install(self):
-        self._host.client.router_install(
-            self.uuid, self._text, self._file, timeout_ms=_START_MS)
+        self._host.client.call('router-install', uuid=self.uuid,
+                               config=self._text, config_name=self._file,
+                               timeout_ms=_START_MS)
 
 
 class Handlers:
@@ -129,8 +132,8 @@ class Handlers:
     def read(self, handler):
         """Return a read handler's value; a parameter follows a blank."""
         name, _, parameter = handler.partition(' ')
-        answer = self._client.handler_read(self._uuid, name,
-                                           param=parameter or None)
+        answer = self._client.call('handler-read', uuid=self._uuid, name=name,
+                                   param=parameter)
         return answer['value'].strip()
 
     def write(self, handler, value):
@@ -138,5 +141,5 @@ class Handlers:
 
         :raises CosmosError: with the element's words if it refuses
         """
-        self._client.handler_write(self._uuid, [(handler, value)],
-                                   timeout_ms=_START_MS)
+        self._client.call('handler-write', uuid=self._uuid,
+                          writes=[(handler, value)], timeout_ms=_START_MS)

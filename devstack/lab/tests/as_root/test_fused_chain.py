@@ -57,8 +57,8 @@ class FusedChainTest(test_scaled_hop.HopTestCase):
 
     def read(self, n, name):
         """Read a number from a guest."""
-        return int(self.host.client.handler_read(
-            self.guests[n], name)['value'])
+        return int(self.host.client.call('handler-read', uuid=self.guests[n],
+                                         name=name)['value'])
 
     def test_no_connection_is_lost_both_ways(self):
         count = test_scaled_hop.CONNECTIONS

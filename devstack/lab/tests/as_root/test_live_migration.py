@@ -108,7 +108,8 @@ class LiveMigrationTest(unittest.TestCase):
     def await_packets(client, number):
         """Wait until a number of further packets passed the NAT."""
         def passed():
-            return int(client.handler_read(UUID, 'passed.count')['value'])
+            return int(client.call('handler-read', uuid=UUID,
+                                   name='passed.count')['value'])
 
         wanted = passed() + number
         while passed() < wanted:        # the limit of the test ends it
@@ -116,9 +117,11 @@ class LiveMigrationTest(unittest.TestCase):
 
     def test_a_tcp_connection_through_a_nat_survives(self):
         source, target = (each.client for each in self.hosts)
-        engine = source.host()['engine_sha256']
-        source.create(UUID, 'nat', engine, 16, self.vifs(),
-                      nat.config(MACS['inner'], MACS['outer']), 'nat.click')
+        engine = source.call('host')['engine_sha256']
+        source.call('create', uuid=UUID, name='nat', image_sha256=engine,
+                    memory_mib=16, vifs=self.vifs(),
+                    config=nat.config(MACS['inner'], MACS['outer']),
+                    config_name='nat.click')
         self.server.start(SERVER)
         client = self.client.start(CLIENT, IPS['server'])
         self.assertEqual('connected\n', client.stdout.readline())
@@ -140,6 +143,7 @@ class LiveMigrationTest(unittest.TestCase):
         silence_s = float(client.stdout.readline())
         print(f'silence: {silence_s:.3f} s', file=sys.stderr)
         bounds.hold('max_live_migration_silence_seconds', silence_s)
-        self.assertEqual([], source.list()['guests'])
-        count = target.handler_read(UUID, 'passed.count')['value']
+        self.assertEqual([], source.call('list')['guests'])
+        count = target.call('handler-read', uuid=UUID,
+                            name='passed.count')['value']
         self.assertGreater(int(count), 50)

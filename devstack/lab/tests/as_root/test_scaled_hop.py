@@ -92,16 +92,18 @@ class Guest:
     def list(self):
         """Return the names of handlers."""
         return [handler['name'] for handler
-                in self._client.handler_list(self.name)['handlers']]
+                in self._client.call('handler-list',
+                                     uuid=self.name)['handlers']]
 
     def read(self, element, part):
         """Read a part of an element's flows."""
-        return self._client.handler_read(self.name, f'{element}.state',
-                                         param=str(part))['value']
+        return self._client.call('handler-read', uuid=self.name,
+                                 name=f'{element}.state',
+                                 param=str(part))['value']
 
     def write(self, writes):
         """Write handlers."""
-        self._client.handler_write(self.name, writes)
+        self._client.call('handler-write', uuid=self.name, writes=writes)
 
 
 class HopTestCase(unittest.TestCase):
@@ -140,8 +142,10 @@ class HopTestCase(unittest.TestCase):
                  'allowed': [], 'port_security': False, 'mtu': 1500,
                  'slots': 512} for devid, side in enumerate(('in', 'out'))]
         client = self.host.client
-        client.create(uuid, f'h{n}', client.host()['engine_sha256'], 16,
-                      vifs, config, 'hop.click')
+        client.call('create', uuid=uuid, name=f'h{n}',
+                    image_sha256=client.call('host')['engine_sha256'],
+                    memory_mib=16, vifs=vifs, config=config,
+                    config_name='hop.click')
         return uuid
 
     def chain(self, *instances):
@@ -170,10 +174,14 @@ class HopTestCase(unittest.TestCase):
         bounds.hold('max_scaling_lost_connections',
                     sum(map(self.lost, clients)))
 
+    def value(self, uuid, name):
+        """Read a handler of a guest."""
+        return self.host.client.call('handler-read', uuid=uuid,
+                                     name=name)['value']
+
     def opened(self):
         """Return the connections that each guest saw begin."""
-        read = self.host.client.handler_read
-        return [int(read(uuid, 'opened.count')['value'])
+        return [int(self.value(uuid, 'opened.count'))
                 for uuid in self.guests]
 
     def give(self, leaver, *heirs):
@@ -187,7 +195,7 @@ class HopTestCase(unittest.TestCase):
         given = self.give(leaver, *heirs)
         self.chain(*heirs)
         self.give(leaver, *heirs)
-        self.host.client.destroy(self.guests[leaver])
+        self.host.client.call('destroy', uuid=self.guests[leaver])
         return given
 
 
@@ -225,9 +233,8 @@ class ScaledHopTest(HopTestCase):
         # The guest that goes has those of one that went before.
         self.assertEqual(opened[1] + opened[2], self.leave(1, 0))
         self.assertKept(clients)
-        lost = self.host.client.handler_read(self.guests[0],
-                                             'flows.merge_lost')
-        self.assertEqual('0', lost['value'])
+        self.assertEqual('0', self.value(self.guests[0],
+                                         'flows.merge_lost'))
 
 
 class ScaledNatTest(HopTestCase):
@@ -251,9 +258,7 @@ class ScaledNatTest(HopTestCase):
 
     def sizes(self):
         """Return the flows of each guest."""
-        read = self.host.client.handler_read
-        return [int(read(uuid, 'flows.size')['value'])
-                for uuid in self.guests]
+        return [int(self.value(uuid, 'flows.size')) for uuid in self.guests]
 
     def test_scale_out_and_in_lose_no_connection(self):
         self.chain(0)
@@ -272,6 +277,5 @@ class ScaledNatTest(HopTestCase):
         self.guests.pop()
         self.assertKept(clients)
         self.assertEqual([4 * CONNECTIONS], self.sizes())
-        lost = self.host.client.handler_read(self.guests[0],
-                                             'flows.merge_lost')
-        self.assertEqual('0', lost['value'])
+        self.assertEqual('0', self.value(self.guests[0],
+                                         'flows.merge_lost'))

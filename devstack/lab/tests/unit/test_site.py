@@ -68,21 +68,10 @@ class ReferenceTest(base.TestCase):
         shown = {page.read_text().split()[-1] for page in folder.glob('*.rst')}
         self.assertEqual(named, shown)
 
-    def test_the_tables_of_verbs_name_those_of_the_contract(self):
-        text = (paths.REPO / 'docs/interfaces.md').read_text()
-        contract = json.loads((paths.REPO / verbs.CONTRACT).read_text())
-        for daemon in verbs.DAEMONS:
-            section = text.split(f'\n## {daemon}\n')[1].split('\n## ')[0]
-            table = section.split('| verb | roles |')[1].split('\n\n')[0]
-            cells = [row.split('|')[1] for row in table.split('\n')[2:]]
-            named = {verb for cell in cells
-                     for verb in re.findall(r'`([^`]+)`', cell)}
-            self.assertEqual(set(contract[daemon]), named)
-
     def test_each_verb_and_type_has_a_section(self):
         text = verbs.markdown(paths.REPO)
         self.assertIn('### cosmosd: `handler-write`\nApplies all writes, or '
-                      'none. (*agent, nova; large*)\n', text)
+                      'none. With', text)
         self.assertIn('### valed: `hello`\n', text)
         self.assertIn('| `vifs` | list of [Vif](#type-vif) |', text)
         for link in set(re.findall(r'\(#type-(\w+)\)', text)):
@@ -93,7 +82,7 @@ class ReferenceTest(base.TestCase):
         for path in clickos_api.openapi.description()['paths']:
             self.assertIn(f' {path}`\n', text)
         self.assertIn('### `POST /v1/servers/{id}/handlers`\n', text)
-        self.assertIn('| body | {`writes`: list of list of string} |', text)
+        self.assertIn('| body | {`writes`: list of \\[string, string\\]} |', text)
 
     def test_types(self):
         for described, text in (

@@ -132,7 +132,7 @@ class OffloadTest(outside.OutsideTest):
     def test_hostile_wishes_are_refused_by_name(self):
         with xen_bench.XenBench('firewall', self.bench, image.FULL) as vnf:
             self._firewall(vnf)
-            domid = self.bench.client.info(vnf.uuid)['domid']
+            domid = self.bench.client.call('info', uuid=vnf.uuid)['domid']
             node = f'/local/domain/{domid}/data/clickos/offload'
             for text, words in _HOSTILE.items():
                 self.dom0.check(f"xenstore-write {node}/0 '{text}'")

@@ -27,10 +27,13 @@ class Switch:
         self.refused = None
         self.was_set = threading.Event()
 
-    def chain_list(self):
+    def call(self, verb, **args):
+        return getattr(self, '_' + verb.replace('-', '_'))(**args)
+
+    def _chain_list(self):
         return {'chains': list(self.chains.values())}
 
-    def chain_set(self, new):
+    def _chain_set(self, **new):
         self.calls.append(('set', new['chain'], len(new['hops'])))
         if new['chain'] == self.refused:
             raise CosmosError('switch', 'no')
@@ -38,9 +41,9 @@ class Switch:
         self.was_set.set()
         return {}
 
-    def chain_remove(self, switch, name):
-        self.calls.append(('remove', name))
-        del self.chains[name]
+    def _chain_remove(self, switch, chain):
+        self.calls.append(('remove', chain))
+        del self.chains[chain]
         return {}
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 
+from clickos_client import rpc as client_rpc
 import fixtures
 from oslo_config import cfg
 import oslo_messaging
@@ -56,12 +57,11 @@ class ServerTest(testtools.TestCase):
             'handler_list', server_id=UUID)['error']['code'])
 
     def test_only_the_contract_is_callable(self):
-        public = {name for name in dir(rpc.Endpoint)
-                  if not name.startswith('_')}
-        self.assertEqual({'chain_counters', 'changes_settle',
-                          'config_replace', 'flows_read', 'flows_write',
-                          'handler_list', 'handler_read', 'handler_write',
-                          'handlers_read', 'port_list', 'target'}, public)
+        endpoint = rpc.Endpoint(None)
+        for method in (*client_rpc.RELAYED, 'flows_read', 'chain_counters'):
+            self.assertTrue(callable(getattr(endpoint, method)), method)
+        for method in ('call', 'destroy', 'handler-list', '_call'):
+            self.assertFalse(hasattr(endpoint, method), method)
 
 
 class ProgramTest(testtools.TestCase):

@@ -51,12 +51,12 @@ class MetricsTest(testtools.TestCase):
         self.assertNotIn('memory', text)
 
     def test_calls(self):
-        endpoint = rpc.Endpoint(self.client, 3)
+        endpoint = rpc.Endpoint(self.client)
         for server_id in (UUID, 'x'):
             # The method has a context before it. pylint: disable-next=E1124
             endpoint.handler_list({}, server_id=server_id)
         text = self.scrape()
-        for code in ('ok', 'bad-request'):
+        for code in ('ok', 'no-such-guest'):
             self.assertIn(f'clickos_agent_calls_total{{code="{code}",'
                           'method="handler_list"}', text)
 

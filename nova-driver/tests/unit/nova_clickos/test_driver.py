@@ -86,6 +86,7 @@ class SpawnTest(base.DriverTestCase):
              'image_sha256': cosmosd.SHA256, 'memory_mib': 8,
              'config': base.CONFIG, 'config_name': 'fw.click',
              'writes': [['fw.config', 'deny all']], 'timeout_ms': 10000,
+             'number': 0, 'hold': False, 'has_secrets': False,
              'replace': True, 'vifs': args['vifs']}, args)
         self.assertEqual(['vale0'], [v['switch'] for v in args['vifs']])
 
@@ -447,7 +448,7 @@ class StartAgainTest(base.DriverTestCase):
             exception.GuestNotStarted, self.driver.power_on, None,
             self.server, base.network_info())
         self.assertEqual('a.x: "1": short', error.format_message())
-        self.assertNotIn('has_secrets', self.cosmosd.args('create'))
+        self.assertFalse(self.cosmosd.args('create')['has_secrets'])
 
     def test_what_ran_is_replaced(self):
         for start in self.ways():

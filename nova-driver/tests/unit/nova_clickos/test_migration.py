@@ -127,10 +127,10 @@ class MoveTest(TestCase):
         """Let the guest refuse to read one handler."""
         read = self.cosmosd._do_handler_read
 
-        def refuse(uuid, rid, name):
+        def refuse(name, **args):
             if name == 'a.rate':
                 raise cosmosd.Refusal(code, 'no value')
-            return read(uuid, rid, name)
+            return read(name=name, **args)
         return mock.patch.object(self.cosmosd, '_do_handler_read', refuse)
 
     def test_it_stays_if_a_value_cannot_be_read(self):

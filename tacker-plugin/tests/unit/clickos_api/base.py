@@ -11,6 +11,7 @@ import unittest
 import uuid
 
 from clickos_client import rpc
+from clickos_client import timing
 from cryptography import fernet
 import fixtures
 from keystonemiddleware import fixture as ksm_fixture
@@ -39,7 +40,7 @@ project_name = service
 user_domain_id = default
 project_domain_id = default
 [clickos_api]
-rpc_timeout = 1
+guest_timeout = 1
 max_value_bytes = 1000
 max_writes = 4
 max_handlers = 4
@@ -79,17 +80,17 @@ class FakeAgent:
         """List one port that dropped frames."""
         return self.broken or {'ports': [
             {'devid': 0, 'mac': '02:00:00:00:00:01', 'port_id': None,
-             'link_up': True, 'counters': {
+             'link_up': True, 'closed': False, 'counters': {
                  'rx_packets': 4, 'dropped_spoof': 3, 'dropped_full': 0,
                  'kicks': 9}}]}
 
-    def handler_list(self, ctxt, server_id):
+    def handler_list(self, ctxt, server_id, timeout_ms=0):
         """List the guest's handlers."""
         return self.broken or {'handlers': [
             {'name': name, 'read': True, 'write': True}
             for name in self.guests[server_id]]}
 
-    def handler_read(self, ctxt, server_id, name, param=''):
+    def handler_read(self, ctxt, server_id, name, param='', timeout_ms=0):
         """Read one handler; 'lookup' takes a parameter, as in a guest."""
         if self.broken:
             return self.broken
@@ -106,29 +107,32 @@ class FakeAgent:
                            f' "{param}"'}}
         return {'value': self.guests[server_id][name] + param}
 
-    def handlers_read(self, ctxt, server_id, names, params=None):
+    def handlers_read(self, ctxt, server_id, names, params=None,
+                      timeout_ms=0):
         """Read handlers, each for itself."""
         self.reads = getattr(self, 'reads', 0) + 1
         return self.broken or {'values': [
             FakeAgent.handler_read(self, ctxt, server_id, name, param)
             for name, param in zip(names, params or [''] * len(names))]}
 
-    def flows_read(self, ctxt, server_id, element, part):
+    def flows_read(self, ctxt, server_id, element, part, timeout_ms=0):
         """Read a part of an element's flows; there is one part."""
         if part:
             return {'value': ''}
         return self.handler_read(ctxt, server_id, f'{element}.state')
 
-    def flows_write(self, ctxt, server_id, writes):
+    def flows_write(self, ctxt, server_id, writes, timeout_ms=0):
         """Write handlers of flows."""
-        return self.handler_write(ctxt, server_id, None, writes, None)
+        return self.handler_write(ctxt, server_id, writes, {'number': 0})
 
-    def changes_settle(self, ctxt, server_id, attempt):
+    def changes_settle(self, ctxt, server_id, number):
         """Answer that no change is known."""
-        return self.broken or {'applied': [], 'refused': [], 'pending': []}
+        return self.broken or {
+            'incarnation': self.incarnation, 'newest': number, 'applied': [],
+            'refused': [], 'pending': []}
 
-    def config_replace(self, ctxt, server_id, attempt, config, config_name,
-                       incarnation):
+    def config_replace(self, ctxt, server_id, config, config_name, change_id,
+                       timeout_ms=0):
         """Replace the configuration; one with 'Wrong' is refused."""
         if self.broken:
             return self.broken
@@ -137,10 +141,11 @@ class FakeAgent:
                 'code': 'bad-config',
                 'message': f'{config_name}:1:1: w :: Wrong: unknown class'}}
         self.guests[server_id] = {'config': config}
-        return {'applied': [attempt], 'incarnation': self.incarnation}
+        return {'applied': [change_id['number']],
+                'incarnation': self.incarnation}
 
-    def handler_write(self, ctxt, server_id, attempt, writes, incarnation,
-                      has_secrets=False):
+    def handler_write(self, ctxt, server_id, writes, change_id,
+                      has_secrets=False, timeout_ms=0):
         """Write handlers; a value 'bad' is refused."""
         self.has_secrets = has_secrets
         if self.broken == 'raise':
@@ -155,16 +160,17 @@ class FakeAgent:
                 return {'error': {'code': 'handler-error',
                                   'message': f'{name}: bad value'}}
         self.guests[server_id].update(writes)
-        return {'applied': [attempt], 'incarnation': self.incarnation,
-                **passing(attempt, writes)}
+        return {'applied': [change_id['number']],
+                'incarnation': self.incarnation,
+                **passing(change_id['number'], writes)}
 
 
-def passing(attempt, writes):
+def passing(number, writes):
     """Say which writes are commands or edits, as cosmosd does."""
     def places(handlers):
         return [place for place, (name, _value) in enumerate(writes)
                 if name.rpartition('.')[2] in handlers]
-    found = {'number': attempt, 'commands': places({'reset', 'stop'}),
+    found = {'number': number, 'commands': places({'reset', 'stop'}),
              'edits': places({'add', 'remove'})}
     return {'passing': [found]} if (
         found['commands'] or found['edits']) else {}
@@ -190,6 +196,7 @@ class TestCase(unittest.TestCase):
         self.use(fixtures.FakeLogger())
         self.use(fixtures.MockPatch('oslo_log.log.setup', autospec=True))
         self.agent.broken, self.agent.chain_hops = None, 1
+        self.use(fixtures.MockPatchObject(timing, 'MARGIN_S', 0))
         self.cloud = fake_cloud.FakeCloud()
         self.addCleanup(self.cloud.close)
         self.conf = self._configure()

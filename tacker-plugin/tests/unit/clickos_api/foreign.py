@@ -9,7 +9,6 @@ new route is tested or fails here.
 import copy
 import dataclasses
 import itertools
-import re
 
 from clickos_client import secrets
 
@@ -32,8 +31,6 @@ KINDS = {'taker': 'server', 'hop': 'server', 'fused': 'server',
 _REFERRING = ('writes', 'value')
 #: Texts that nothing resolves: the value of a secret that is made.
 _OPAQUE = {('post', '/v1/secrets', 'value')}
-_ANY = re.compile(r'<any\(([\w,]+)\):\w+>')
-_PARAMETER = re.compile(r'<(?:\w+:)?(\w+)>')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,32 +116,14 @@ def _ids(schema, keys=()):
         yield from _ids(schema['items'], (*keys, 0))
 
 
-def operations(app):
-    """List the operations of an application.
-
-    :raises KeyError: if one is not described
-    """
-    paths = openapi.description()['paths']
-    for rule in app.url_map.iter_rules():
-        if rule.endpoint == 'static':
-            continue
-        for path in _expanded(rule.rule):
-            for method in rule.methods - {'HEAD', 'OPTIONS'}:
-                described = paths[path][method.lower()]
-                yield Operation(method.lower(), path, {
-                    **described, 'all_parameters': [
-                        *paths[path]['parameters'],
-                        *described.get('parameters', ())]})
-
-
-def _expanded(rule):
-    """Return the paths of the description that a rule of Flask stands for."""
-    choices = _ANY.search(rule)
-    rules = [rule.replace(choices[0], each) for each in choices[1].split(',')
-             ] if choices else [rule]
-    return [_PARAMETER.sub(lambda found: '{%s}' % (
-        'id' if found[1].endswith('_id') else found[1]), each)
-        for each in rules]
+def operations():
+    """List the operations of the service."""
+    for path, described in openapi.description()['paths'].items():
+        for method in described.keys() - {'parameters'}:
+            yield Operation(method, path, {
+                **described[method], 'all_parameters': [
+                    *described['parameters'],
+                    *described[method].get('parameters', ())]})
 
 
 class Request:

@@ -60,7 +60,7 @@ class ConfigurationTest(base.TestCase):
 
     def test_bad_bodies(self):
         for config, more, words in (
-                (7, {}, 'config: the Click configuration is missing'),
+                (7, {}, 'config: expected a Click configuration, got 7'),
                 (' ', {}, 'config: '), ('a\0', {}, 'NUL'),
                 ('Idle', {'config_name': '../x'}, 'config_name'),
                 ('Idle', {'x': 1}, "unknown key 'x'"),

@@ -41,14 +41,19 @@ class Cosmosd:
         self.newest, self.applied = number, []
         self.incarnation = str(uuid.uuid4())
 
-    def handler_write(self, uuid, writes, timeout_ms, stamp):
+    def call(self, verb, /, **args):
+        """Stand in for CosmosClient.call."""
+        return getattr(self, verb.replace('-', '_'))(**args)
+
+    def handler_write(self, uuid, writes, timeout_ms, change_id):
         """Write, or raise the failure that a test has set."""
-        if (stamp['number'] <= self.newest
-                or stamp.get('incarnation') not in (None, self.incarnation)):
+        if (change_id['number'] <= self.newest
+                or change_id.get('incarnation') not in (None,
+                                                        self.incarnation)):
             raise CosmosError('stale', 'it came too late')
         if self.is_killed:   # after it took the request, before its ledger
             raise CosmosError('unavailable', 'cosmosd closed the connection')
-        self.newest = stamp['number']
+        self.newest = change_id['number']
         if self.failure:
             raise self.failure
         self.guest.update(writes)
@@ -71,7 +76,7 @@ class SlowAgent:
 
     def __init__(self):
         self.cosmosd = Cosmosd()
-        self._endpoint = agent_rpc.Endpoint(self.cosmosd, 1)
+        self._endpoint = agent_rpc.Endpoint(self.cosmosd)
         self._held = []
         self.is_slow = False
 
@@ -79,9 +84,9 @@ class SlowAgent:
         """Stand in for rpc.Agent._call."""
         if self.is_slow:
             self._held.append((method, arguments))
-            raise errors.Silent('nothing heard')
-        return rpc._checked(host, getattr(self._endpoint, method)(
-            {}, **arguments))
+            raise errors.AgentTimeout('nothing heard')
+        return rpc._checked(host, method, getattr(
+            self._endpoint, method)({}, **arguments))
 
     def catch_up(self):
         """Do what was held up."""
@@ -102,7 +107,7 @@ class OvertakingTest(base.TestCase):
         self.key = keys.of_server(self.server_id)
         self.slow = SlowAgent()
         self.background = self.app.extensions['clickos']
-        self.store = self.background._operations.store
+        self.store = self.background._service.store
         self.use(base.fixtures.MockPatchObject(
             rpc.Agent, '_call', autospec=True, side_effect=self.network))
         self.use(base.fixtures.MockPatchObject(background, '_MARGIN_S', -9))

@@ -6,7 +6,7 @@ import uuid
 
 import sqlalchemy
 
-from clickos_api import handlers
+from clickos_api import reading
 from tests.unit.clickos_api import base
 from tests.unit.clickos_api import fake_cloud
 
@@ -170,7 +170,7 @@ class ServiceTest(base.TestCase):
             'DELETE', self.handlers())[1]['error']['code'])
 
     def test_an_unexpected_failure_shows_no_traceback(self):
-        with mock.patch.object(handlers.Handlers, 'list', autospec=True,
+        with mock.patch.object(reading.Reading, 'list', autospec=True,
                                side_effect=ZeroDivisionError('secret')):
             status, body = self.call('GET', self.handlers())
         self.assertEqual((500, 'internal'), (status, body['error']['code']))

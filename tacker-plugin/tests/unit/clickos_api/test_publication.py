@@ -7,7 +7,7 @@ import sys
 from unittest import mock
 
 from clickos_api import conf
-from clickos_api import policy
+from clickos_api import routes
 from tests.unit.clickos_api import base
 
 
@@ -21,7 +21,7 @@ class PublicationTest(base.TestCase):
                 mock.patch.object(sys, 'argv', ['uwsgi']):
             wsgi = importlib.import_module('clickos_api.wsgi')
         self.addCleanup(sys.modules.pop, 'clickos_api.wsgi')
-        self.assertEqual(1, self.conf.clickos_api.rpc_timeout)
+        self.assertEqual(1, self.conf.clickos_api.guest_timeout)
         client = wsgi.application.test_client()
         self.assertEqual(200, client.get('/healthcheck').status_code)
         self.assertEqual(401, client.get(self.handlers()).status_code)
@@ -37,7 +37,7 @@ class PublicationTest(base.TestCase):
         self.assertEqual(10, self.conf.nova.timeout)
 
     def test_every_rule_says_what_it_is_for(self):
-        rules = policy.list_rules()
+        rules = routes.list_rules()
         self.assertGreater(len(rules), 5)
         for rule in rules:
             self.assertTrue(rule.description.endswith('.'), rule.name)

@@ -3,6 +3,8 @@
 
 import uuid
 
+from clickos_api import operation as operations
+
 from tests.unit.clickos_api import base
 
 # Keystone implies the lower roles.
@@ -75,12 +77,10 @@ class RbacTest(base.TestCase):
     """The default policy, route by route and role by role."""
 
     def test_the_table_has_every_route(self):
-        served = {(method, rule.rule.partition('<target_id>')[2])
-                  for rule in self.app.url_map.iter_rules()
-                  if rule.rule.startswith('/v1/<')
-                  for method in rule.methods - {'HEAD', 'OPTIONS'}}
-        table = {(method, suffix.replace('fw.config', '<path:name>').replace(
-                     '/7', '/<int:number>'))
+        served = {(each.method, each.path) for each in operations.OPERATIONS
+                  if each.kind == operations.GUESTS}
+        table = {(method, suffix.replace('fw.config', '{name}').replace(
+                     '/7', '/{number}'))
                  for method, suffix, _ in OPERATIONS}
         self.assertEqual(table, served)
 

@@ -6,6 +6,7 @@ from unittest import mock
 from clickos_api import errors
 from clickos_api import rpc
 from clickos_api import states
+from oslo_config import cfg
 import oslo_messaging
 
 from tests.unit.clickos_api import base
@@ -36,7 +37,7 @@ class BusTest(base.TestCase):
         agent = rpc.Agent(self.conf)
         self.agent.guests['s'] = {'h': 'v'}
         self.assertEqual('v', agent.handler_read('host1', 's', _READ))
-        with self.assertRaises(errors.Silent):
+        with self.assertRaises(errors.AgentTimeout):
             agent.handler_read('host2', 's', _READ)
         self.assertEqual(['rabbit://u:p@queue/clickos-host1',
                           'rabbit://u:p@queue/clickos-host2'], self.buses())
@@ -55,3 +56,67 @@ class BusTest(base.TestCase):
     def test_without_a_template_all_share_the_own_bus(self):
         self.conf.set_override('agent_transport_url', None, 'clickos_api')
         self.assertIsNone(rpc.transport_url(self.conf, 'host1'))
+
+
+class OldAgent:
+    """An agent of the release before, whose arguments have other names."""
+
+    target = oslo_messaging.Target(version='1.7')
+
+    def __init__(self):
+        self.calls = []
+
+    def handler_read(self, context, server_id=None, name=None, param=None):
+        return {'value': name}
+
+    def handler_write(self, context, server_id=None, attempt=None,
+                      writes=None, incarnation=None, has_secrets=False):
+        return self._accept(attempt, incarnation)
+
+    def config_replace(self, context, server_id=None, attempt=None,
+                       config=None, config_name=None, incarnation=None):
+        return self._accept(attempt, incarnation)
+
+    def changes_settle(self, context, server_id=None, attempt=None):
+        return {'newest': attempt, 'incarnation': 'i', 'applied': [],
+                'refused': [], 'pending': []}
+
+    def _accept(self, number, incarnation):
+        self.calls.append((number, incarnation))
+        return {'applied': [number], 'incarnation': 'i'}
+
+
+class OldAgentTest(base.TestCase):
+    """A service that is upgraded before the hosts."""
+
+    def setUp(self):
+        super().setUp()
+        self.old = OldAgent()
+        server = oslo_messaging.get_rpc_server(
+            oslo_messaging.get_rpc_transport(cfg.CONF, 'fake:///'),
+            oslo_messaging.Target(topic='clickos-agent', server='old'),
+            [self.old])
+        server.start()
+        self.addCleanup(server.wait)
+        self.addCleanup(server.stop)
+        self.bus = rpc.Agent(self.conf)
+
+    def test_it_is_asked_in_its_words(self):
+        self.assertEqual('h', self.bus.handler_read('old', 's', _READ))
+        change = states.ChangeId(7, 'i')
+        for accepted in (
+                self.bus.handler_write('old', 's', change, [['a.b', 'c']]),
+                self.bus.config_replace('old', 's', states.ChangeId(8),
+                                        'Idle;', 'x')):
+            self.assertEqual('i', accepted.incarnation)
+        self.assertEqual([(7, 'i'), (8, None)], self.old.calls)
+        self.assertEqual(
+            9, self.bus.changes_settle('old', 's', 9)['newest'])
+
+    def test_what_it_has_not_is_told(self):
+        with mock.patch.object(OldAgent, 'target',
+                               oslo_messaging.Target(version='1.3')):
+            with self.assertRaisesRegex(errors.BadGateway,
+                                        'an earlier release and has no '
+                                        'handlers_read; upgrade it'):
+                self.bus.handlers_read('old', 's', [_READ])

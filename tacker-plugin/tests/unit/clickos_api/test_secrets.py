@@ -28,8 +28,8 @@ class SecretTestCase(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.store = self.app.extensions['clickos']._operations.store
-        self.secrets = self.app.extensions['clickos']._operations._secrets
+        self.store = self.app.extensions['clickos']._service.store
+        self.secrets = self.app.extensions['clickos']._service.secrets
         status, body = self.make('rules', VALUE)
         self.assertEqual(201, status, body)
         self.secret = body['secret']

@@ -27,7 +27,7 @@ _UWSGI = ('--processes', '1', '--threads', '40', '--enable-threads',
           '--socket-timeout', '60', '--reuse-port',
           '--add-header', 'Connection: close')
 _SLOW_GUESTS = 8
-#: In all more than threads, so without places all threads would wait.
+#: In all more than threads, so without bulkhead all threads would wait.
 _CLIENTS_OF_A_GUEST = 5
 _ROUNDS = 5
 #: No measure of speed: the guests that hang answer after it only, if at all.
@@ -55,7 +55,7 @@ class SlowGuestsTest(base.TestCase):
         settings = pathlib.Path(self.conf.config_file[0])
         self.gate = settings.with_suffix('.gate')
         settings.write_text(settings.read_text().replace(
-            'rpc_timeout = 1', f'rpc_timeout = {_HANG_S}'))
+            'guest_timeout = 1', f'guest_timeout = {_HANG_S}'))
         self._start(settings)
 
     def _start(self, settings):
@@ -138,7 +138,7 @@ class SlowGuestsTest(base.TestCase):
         self.assertLessEqual(seen, {200, 503})
 
 
-class PlacesTest(unittest.TestCase):
+class BulkheadTest(unittest.TestCase):
     """Seats of threads that wait, and their turns."""
 
     @staticmethod
@@ -147,144 +147,144 @@ class PlacesTest(unittest.TestCase):
         return ownership.Server(name, project_id, 'host1', 'ACTIVE', None,
                                 None, name)
 
-    def taken(self, places, *servers, is_read=True):
+    def taken(self, bulkhead, *servers, is_read=True):
         """Take a seat for each server; tell 'asked', 'queued' or None."""
-        seats = [places._take(each, is_read) for each in servers]
+        seats = [bulkhead._take(each, is_read) for each in servers]
         return seats, [each and ('queued' if each.is_queued else 'asked')
                        for each in seats]
 
     def test_reads_of_a_guest_take_turns_in_order(self):
-        places = workers.Places(8, 60)
+        bulkhead = workers.Bulkhead(8, 60)
         (first, _, third, fourth), kinds = self.taken(
-            places, *[self.server('a')] * 4)
+            bulkhead, *[self.server('a')] * 4)
         self.assertEqual(['asked', 'asked', 'queued', 'queued'], kinds)
-        self.assertEqual(['asked'], self.taken(places, self.server('b'))[1])
-        places._leave(first)
+        self.assertEqual(['asked'], self.taken(bulkhead, self.server('b'))[1])
+        bulkhead._leave(first)
         # It answered in time, so more are under way.
         self.assertFalse(third.is_queued)
         self.assertFalse(fourth.is_queued)
 
     def test_a_turn_comes_to_who_waits(self):
-        places = workers.Places(8, 60)
-        seats, _ = self.taken(places, *[self.server('a')] * 2)
+        bulkhead = workers.Bulkhead(8, 60)
+        seats, _ = self.taken(bulkhead, *[self.server('a')] * 2)
         with futures.ThreadPoolExecutor(1) as pool:
-            done = pool.submit(self._read, places, self.server('a'))
-            while len(places._seats) < 3:
+            done = pool.submit(self._read, bulkhead, self.server('a'))
+            while len(bulkhead._seats) < 3:
                 time.sleep(0.01)
             self.assertFalse(done.done())
-            places._leave(seats[0])
+            bulkhead._leave(seats[0])
             self.assertEqual('read', done.result())
 
     @staticmethod
-    def _read(places, server):
-        with places.read(server):
+    def _read(bulkhead, server):
+        with bulkhead.read(server):
             return 'read'
 
     def test_a_queue_has_an_end(self):
-        places = workers.Places(8, 0)
-        self.taken(places, *[self.server('a')] * 2)
+        bulkhead = workers.Bulkhead(8, 0)
+        self.taken(bulkhead, *[self.server('a')] * 2)
         with self.assertRaisesRegex(errors.Unavailable, 'no turn in 0 s') \
                 as caught:
-            self._read(places, self.server('a'))
+            self._read(bulkhead, self.server('a'))
         self.assertEqual('busy', caught.exception.code)
-        self.assertEqual(2, len(places._seats))
+        self.assertEqual(2, len(bulkhead._seats))
 
     def test_nobody_queues_for_a_slow_guest(self):
-        places = workers.Places(8, 60)
-        seats, _ = self.taken(places, *[self.server('a')] * 2)
+        bulkhead = workers.Bulkhead(8, 60)
+        seats, _ = self.taken(bulkhead, *[self.server('a')] * 2)
         seats[0].asked_s -= 5   # 5 s later
-        self.assertEqual([None], self.taken(places, self.server('a'))[1])
+        self.assertEqual([None], self.taken(bulkhead, self.server('a'))[1])
         with self.assertRaisesRegex(errors.Unavailable, 'busy|seats'):
-            self._read(places, self.server('a'))
+            self._read(bulkhead, self.server('a'))
         for seat in reversed(seats):
-            places._leave(seat)
+            bulkhead._leave(seat)
         self.assertEqual(['asked', 'asked', None], self.taken(
-            places, *[self.server('a')] * 3)[1])
+            bulkhead, *[self.server('a')] * 3)[1])
 
     def test_a_queue_ends_when_its_guest_becomes_slow(self):
-        places = workers.Places(8, 240)
-        seats, _ = self.taken(places, *[self.server('a')] * 2)
+        bulkhead = workers.Bulkhead(8, 240)
+        seats, _ = self.taken(bulkhead, *[self.server('a')] * 2)
         with futures.ThreadPoolExecutor(1) as pool:
-            done = pool.submit(self._read, places, self.server('a'))
-            while len(places._seats) < 3:
+            done = pool.submit(self._read, bulkhead, self.server('a'))
+            while len(bulkhead._seats) < 3:
                 time.sleep(0.01)
             seats[0].asked_s -= 5
             with self.assertRaisesRegex(errors.Unavailable, 'slowly'):
                 done.result()
 
     def test_slow_guests_share_four_seats(self):
-        places = workers.Places(8, 60)
+        bulkhead = workers.Bulkhead(8, 60)
         for number in range(6):
-            places._note(str(number), 5)
+            bulkhead._note(str(number), 5)
         self.assertEqual(['asked'] * 3 + [None], self.taken(
-            places, *(self.server(str(n)) for n in range(4)))[1])
+            bulkhead, *(self.server(str(n)) for n in range(4)))[1])
         self.assertEqual(['asked', None], self.taken(
-            places, *(self.server(str(n), 'q') for n in (4, 5)))[1])
-        self.assertEqual(['asked'], self.taken(places, self.server('x'))[1])
+            bulkhead, *(self.server(str(n), 'q') for n in (4, 5)))[1])
+        self.assertEqual(['asked'], self.taken(bulkhead, self.server('x'))[1])
 
     def test_guests_that_become_slow_leave_a_seat_to_others(self):
-        places = workers.Places(16, 60)
-        places._note('a', 0)
-        places._note('b', 5)
-        seats, _ = self.taken(places, *[self.server('a')] * 6)
+        bulkhead = workers.Bulkhead(16, 60)
+        bulkhead._note('a', 0)
+        bulkhead._note('b', 5)
+        seats, _ = self.taken(bulkhead, *[self.server('a')] * 6)
         for seat in seats:
             seat.asked_s -= 5   # 5 s later
         self.assertEqual(['asked', None], self.taken(
-            places, self.server('b', 'q'), self.server('b', 'r'))[1])
+            bulkhead, self.server('b', 'q'), self.server('b', 'r'))[1])
 
     def test_a_project_leaves_seats_to_others(self):
-        places = workers.Places(8, 60)
-        kinds = self.taken(places, *[self.server('a')] * 12)[1]
+        bulkhead = workers.Bulkhead(8, 60)
+        kinds = self.taken(bulkhead, *[self.server('a')] * 12)[1]
         self.assertEqual(['asked'] * 2 + ['queued'] * 6 + [None] * 4, kinds)
         others = [self.server(name, 'q') for name in 'bbcd']
-        self.assertEqual(['asked'] * 4, self.taken(places, *others)[1])
+        self.assertEqual(['asked'] * 4, self.taken(bulkhead, *others)[1])
 
     def test_the_longest_queue_gives_its_last_seat(self):
-        places = workers.Places(4, 60)
-        seats, _ = self.taken(places, *[self.server('a')] * 4)
-        self.assertEqual(['asked'], self.taken(places, self.server('b'))[1])
+        bulkhead = workers.Bulkhead(4, 60)
+        seats, _ = self.taken(bulkhead, *[self.server('a')] * 4)
+        self.assertEqual(['asked'], self.taken(bulkhead, self.server('b'))[1])
         self.assertTrue(seats[3].over.is_set() and seats[3].is_queued)
-        self.assertNotIn(seats[3], places._seats)
+        self.assertNotIn(seats[3], bulkhead._seats)
         with self.assertRaisesRegex(errors.Unavailable, 'longest'):
-            places._await_turn(self.server('a'), seats[3])
+            bulkhead._await_turn(self.server('a'), seats[3])
         # One more than the other's is no longer queue.
-        self.assertEqual([None], self.taken(places, self.server('c'))[1])
+        self.assertEqual([None], self.taken(bulkhead, self.server('c'))[1])
 
     def test_writers_leave_seats_to_readers(self):
-        places = workers.Places(8, 60)
-        kinds = self.taken(places, *[self.server('a')] * 4, is_read=False)[1]
+        bulkhead = workers.Bulkhead(8, 60)
+        kinds = self.taken(bulkhead, *[self.server('a')] * 4, is_read=False)[1]
         self.assertEqual(['asked'] * 3 + [None], kinds)
-        kinds = self.taken(places, *[self.server('b', 'q')] * 2,
+        kinds = self.taken(bulkhead, *[self.server('b', 'q')] * 2,
                            is_read=False)[1]
         self.assertEqual(['asked', None], kinds)
         self.assertEqual(['asked', 'asked', 'queued'], self.taken(
-            places, *[self.server('a')] * 3)[1])
+            bulkhead, *[self.server('a')] * 3)[1])
 
     def test_a_change_that_waits_for_others_makes_no_guest_slow(self):
-        places = workers.Places(8, 60)
-        with places.change(self.server('a')) as seat:
+        bulkhead = workers.Bulkhead(8, 60)
+        with bulkhead.change(self.server('a')) as seat:
             self.assertIsNone(seat.asked_s)
-        self.assertEqual({}, dict(places._slow_until_s))
-        with places.change(self.server('a')) as seat:
+        self.assertEqual({}, dict(bulkhead._slow_until_s))
+        with bulkhead.change(self.server('a')) as seat:
             self.assertEqual('7', seat.timed(str)(7))
             seat.answered_s += 5   # 5 s later
-        self.assertTrue(places._is_slow('a'))
+        self.assertTrue(bulkhead._is_slow('a'))
 
     def test_the_database_makes_no_guest_slow(self):
         """Only the time between request and answer counts."""
-        places = workers.Places(8, 60)
-        with places.change(self.server('a')) as seat:
+        bulkhead = workers.Bulkhead(8, 60)
+        with bulkhead.change(self.server('a')) as seat:
             seat.timed(str)(7)
             seat.asked_s -= 50
             seat.answered_s -= 50
-            self.assertFalse(places._is_slow('a'))
-        self.assertFalse(places._is_slow('a'))
+            self.assertFalse(bulkhead._is_slow('a'))
+        self.assertFalse(bulkhead._is_slow('a'))
 
     def test_what_is_remembered_is_bounded(self):
-        places = workers.Places(8, 60)
+        bulkhead = workers.Bulkhead(8, 60)
         for number in range(workers._GUESTS + 5):
-            places._note(str(number), 0)
-        self.assertEqual(workers._GUESTS, len(places._slow_until_s))
+            bulkhead._note(str(number), 0)
+        self.assertEqual(workers._GUESTS, len(bulkhead._slow_until_s))
 
 
 class WorkersTest(unittest.TestCase):

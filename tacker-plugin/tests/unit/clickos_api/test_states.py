@@ -164,7 +164,7 @@ class ReferenceTest(base.TestCase):
             'POST', '/v1/states', other, json={**BODY, 'id': self.state_id}))
 
     def test_an_id_in_two_projects_means_two_states(self):
-        store = self.app.extensions['clickos']._operations.store
+        store = self.app.extensions['clickos']._service.store
         found = {'config': 'Discard;', 'config_name': 'evil'}
         store._make_row(keys.of_state('other', self.state_id),
                         project_id='other', configuration=found, revision=1,
@@ -225,7 +225,7 @@ class PruneTest(base.TestCase):
     def setUp(self):
         super().setUp()
         self.background = self.app.extensions['clickos']
-        self.store = self.background._operations.store
+        self.store = self.background._service.store
 
     def test_a_servers_own_state_goes_with_it(self):
         self.put('allow')

@@ -97,7 +97,7 @@ class ValidationTest(base.TestCase):
                 ([['a.b']], 'writes[0]: expected'),
                 ([['a b', 'c']], 'writes[0][0]: expected ELEMENT.HANDLER'),
                 ([['a.b\n', 'c']], 'writes[0][0]: expected ELEMENT.HANDLER'),
-                ([[{}, 'c']], 'writes[0][0]: expected a text'),
+                ([[{}, 'c']], 'writes[0][0]: expected ELEMENT.HANDLER'),
                 ([['a.b', ['c']]], 'writes[0][1]: expected a text')):
             self.assertRefused(words, self.post(writes))
 

@@ -18,7 +18,7 @@ from clickos_dashboard.vnfs import tables as vnf_tables
 from clickos_dashboard.vnfs import views
 
 _RULES = {
-    'clickos': clickos_policy.list_rules(),
+    'clickos': clickos_policy.RULES,
     'nfv-orchestration': [*tacker_base.list_rules(), *vnf_lcm.list_rules(),
                           *vnf_package.list_rules()],
     policies.CHAINS: [*neutron_base.list_rules(),

@@ -39,7 +39,7 @@ class StateTest(base.CommandTestCase):
         """Let no agent answer a write."""
         self.use(base.base.fixtures.MockPatchObject(
             rpc.Agent, 'handler_write', autospec=True,
-            side_effect=errors.Silent('nothing heard')))
+            side_effect=errors.AgentTimeout('nothing heard')))
 
     def late(self, status, **more):
         """Let a change get a verdict."""

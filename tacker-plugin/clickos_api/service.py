@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the service, put together."""
+
+from clickos_api import audit
+from clickos_api import authority
+from clickos_api import catalog
+from clickos_api import chains
+from clickos_api import changing
+from clickos_api import desired_state
+from clickos_api import errors
+from clickos_api import fusing
+from clickos_api import giving
+from clickos_api import ownership
+from clickos_api import policy
+from clickos_api import port_roles
+from clickos_api import reading
+from clickos_api import rpc
+from clickos_api import secrets
+from clickos_api import workers
+
+#: Threads that wait for agents, in addition to those of HTTP. More requests
+#: to guests at a time get 503. One project leaves an eighth of them to others.
+_GUEST_THREADS = 64
+
+
+class Service:
+    """What the operations use; every method raises errors.ApiError."""
+
+    def __init__(self, conf):
+        self.options = conf.clickos_api
+        self.store = desired_state.Store(conf)
+        self.cloud = ownership.Cloud(conf)
+        self.agent = rpc.Agent(conf)
+        self.audit = audit.Audit(conf)
+        self.secrets = secrets.Secrets(self.store, self.options)
+        self._policy = policy.Policy(conf)
+        self.authority = authority.Authority(
+            self.cloud, self.store, self.secrets, self._policy)
+        self.workers = workers.Workers(_GUEST_THREADS)
+        self.bulkhead = workers.Bulkhead(self.options.waiting_threads,
+                                         self.options.read_queue)
+        self.chains = chains.Chains(self.cloud, self.agent)
+        self.fusing = fusing.Fusing(self)
+        self.port_roles = port_roles.PortRoles(self.cloud, self.audit)
+        self.catalog = catalog.Catalog(self.options.catalog_path)
+        self.reading = reading.Reading(self)
+        self.changing = changing.Changes(self)
+
+    def on_current_host(self, server, work):
+        """Do work(server); do it again if the guest is elsewhere by now."""
+        try:
+            return work(server)
+        except errors.ApiError as exc:
+            if not self.cloud.has_moved(server, exc):
+                raise
+        return work(self.cloud.server(server.id, is_fresh=True))
+
+    def ask(self, server, method, *arguments):
+        """Ask a guest, with the slot of a read."""
+        return self.on_current_host(
+            server, lambda where: self.workers.submit(
+                where.project_id, method, where.require_host(), where.id,
+                *arguments).result())
+
+    def give_flows(self, giver, takers):
+        """Let guests go on with the flows of another one; return how many.
+
+        No desired state changes.
+        """
+        for taker in takers:
+            if taker.id == giver.id or taker.project_id != giver.project_id:
+                raise errors.BadRequest(f'to: server {taker.id} is no other'
+                                        ' guest of the same project')
+        guests = self.fusing.flows(giver, takers, self._guest)
+        with self.bulkhead.read(giver):
+            return self.workers.submit(giver.project_id, giving.give,
+                                       *guests).result()
+
+    def _guest(self, server):
+        def ask(method, *arguments):
+            return self.on_current_host(server, lambda where: method(
+                where.require_host(), where.id, *arguments))
+
+        return giving.Guest(server.id, self.agent, ask)
+
+    def secrets_of(self, context, state):
+        """Return {reference: value} of a state, for the service that starts
+        its guest.
+        """
+        if not self._policy.allows_any(context, policy.SECRET_READ):
+            raise errors.Forbidden(
+                f'policy does not allow {policy.SECRET_READ} to be performed')
+        return self.secrets.of(state.project_id, state.writes).values
+
+    def forget(self, server_id):
+        """Forget where a server is, and the values of its guest."""
+        self.cloud.forget(server_id)
+        self.reading.values.changed(server_id)
