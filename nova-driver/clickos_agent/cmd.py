@@ -89,10 +89,11 @@ def make_ports(conf):
                                    options.tunnel_ip).look,
         options.port_look_interval)
     attached = devices.Devices(_client(conf), neutron)
-    wired = wiring.Wiring(_client(conf), neutron, attached.ports)
-    judged = looks.Looks(
-        'policies', _in_turn(policies.Policies(_client(conf), neutron).look,
-                             wired.look), options.port_look_interval)
+    filters = policies.Policies(_client(conf), neutron)
+    wired = wiring.Wiring(_client(conf), neutron, attached.ports,
+                          filters.refused)
+    judged = looks.Looks('policies', _in_turn(filters.look, wired.look),
+                         options.port_look_interval)
     # A port whose link changes forwards from now on, or no more.
     reconciler = ports.Reconciler(_client(conf), neutron,
                                   options.port_look_interval,

@@ -75,18 +75,23 @@ class PortStates:
             for port, server in wanted}}
 
     @_for_a_host
-    def get_port_policies(self, context, host, ports=None):
+    def get_port_policies(self, context, host, ports=None, policy_format=1):
         """List the rules, limits and allowed addresses of a host's ports.
 
         :param host: the agent's host.
         :param ports: list of pairs [port id, server id].
+        :param policy_format: of the rules and limits, as in topics.
         :returns: ``rules``, ``limits`` and ``guards``, each by the ids of the
-            ports that are bound there
+            ports that are bound there; ``refused``, the reason by the id of
+            a port without an entry in ``rules``
         """
+        if type(policy_format) is not int or policy_format < 1:
+            raise BadRequest('policy_format: expected 1 or more')
         wanted = _pairs(ports)
         bound = [port for port, _server in _bound(host, wanted)]
-        return {'rules': filters.of_ports(bound),
-                'limits': qos.of_ports(bound),
+        rules, refused = filters.of_ports(bound, policy_format)
+        return {'rules': rules, 'refused': refused,
+                'limits': qos.of_ports(bound, policy_format),
                 'guards': guards.of_ports(host, bound)}
 
     @_for_a_host
@@ -286,5 +291,5 @@ class AgentNotifier:
         if self._client is None:
             self._client = n_rpc.get_client(oslo_messaging.Target(
                 exchange=topics.EXCHANGE, topic=topics.AGENT,
-                version=topics.VERSION))
+                version=topics.FIRST_VERSION))
         return self._client
