@@ -5,12 +5,15 @@ import signal
 import sys
 import threading
 
+from clickos_client import release
 from clickos_client import rpc as client_rpc
 from cosmos_client import CosmosClient
 from neutron_clickos import topics
 from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging
+from oslo_reports import guru_meditation_report as gmr
+from oslo_reports import opts as report_opts
 from oslo_service import systemd
 
 from clickos_agent import chains
@@ -66,8 +69,10 @@ def main(argv=None):
 def _configure(argv):
     logging.register_options(CONF)
     conf.register_opts(CONF)
+    report_opts.set_defaults(CONF)
     CONF(argv, project='clickos', prog='clickos-agent')
     logging.setup(CONF, 'clickos-agent')
+    gmr.TextGuruMeditation.setup_autorun(release.Product, conf=CONF)
 
 
 def _client(conf):
@@ -112,11 +117,13 @@ def make_ports(conf):
                               server=conf.host),
         [ports.Hints(reconciler, kept, judged, led, plugged)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
-    links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces}
+    links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces,
+             'release': release.version()}
     return [hints, reconciler, kept, judged, led, plugged,
             looks.Starts(_client(conf), started),
             heartbeat.Heartbeat(neutron, options.report_interval, links,
-                                load.Load(_client(conf)))]
+                                load.Load(_client(conf)),
+                                heartbeat.installed(_client(conf)))]
 
 
 def _in_turn(first, second):

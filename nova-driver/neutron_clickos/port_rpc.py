@@ -30,6 +30,9 @@ MAX_INTERFACES = 64
 #: Of packets a second.
 MAX_RATE = 1 << 53
 _RATES = {'packets_per_s', 'dropped_per_s'}
+#: What an agent says of its host since 0.3: the release of the agent and of
+#: cosmosd, the kind of host, and the SHA-256 of the engine of its guests.
+_INSTALLED = ('release', 'cosmosd', 'host_kind', 'engine_sha256')
 
 
 class BadRequest(Exception):
@@ -177,7 +180,7 @@ def _configurations(host, links):
                        for pair in interfaces.items() for text in pair):
         raise BadRequest('links.interfaces: expected at most %d interfaces '
                          'by physical network' % MAX_INTERFACES)
-    found = {'interface_mappings': interfaces}
+    found = {'interface_mappings': interfaces, **_installed(links)}
     if address is None:
         return found
     if not netutils.is_valid_ip(address):
@@ -188,6 +191,16 @@ def _configurations(host, links):
                          % (address, owner))
     return {**found, 'tunneling_ip': address, 'tunnel_types': ['vxlan'],
             'l2pop_network_types': ['vxlan']}
+
+
+def _installed(links):
+    """Check what runs on a host; clickos-status compares it."""
+    found = {key: links[key] for key in _INSTALLED if links.get(key)}
+    if not all(isinstance(text, str) and len(text) <= 64
+               for text in found.values()):
+        raise BadRequest('links: %s: expected at most 64 characters'
+                         % ', '.join(_INSTALLED))
+    return found
 
 
 def _load(load):

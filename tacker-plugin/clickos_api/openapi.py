@@ -9,10 +9,11 @@ from clickos_client import limits
 from clickos_client import outcomes
 from clickos_client import port_roles
 
+from clickos_api import pages
 from clickos_api import states
 from clickos_api import validation
 
-VERSION = '1.10'
+VERSION = '1.11'
 _UUID = {'type': 'string', 'format': 'uuid'}
 _NUMBER = {'type': 'integer', 'minimum': 0, 'maximum': validation.MAX_NUMBER}
 _TEXT = {'type': 'string'}
@@ -36,6 +37,14 @@ def _body(required, **properties):
 
 def _list(key, item):
     return _object([key], **{key: {'type': 'array', 'items': item}})
+
+
+def _pages(key, item):
+    """Describe a list that a client may get in pages."""
+    link = _object(['rel', 'href'], rel={'enum': ['next']}, href=_TEXT)
+    return _object([key], **{
+        key: {'type': 'array', 'items': item},
+        f'{key}_links': {'type': 'array', 'items': link, 'maxItems': 1}})
 
 
 _CHANGE = _object(
@@ -80,6 +89,8 @@ _MAX_AGE = {'type': 'number', 'minimum': 0, 'maximum': limits.MAX_AGE_S}
 _COUNTERS = {'type': 'object', 'additionalProperties': {'type': 'integer'}}
 _ERROR = _object(['error'], error=_object(['code', 'message'], code=_TEXT,
                                           message=_TEXT))
+#: Parameters of lists.
+_PAGE = ('limit', 'marker')
 #: Parameters of the query that nova-compute sends.
 _FOR_SERVICES = ('project_id', 'secrets')
 #: Every operation may answer so; docs/interfaces.md has the causes.
@@ -133,9 +144,10 @@ _RESPONSES = {
 _CHANGED = {200: _REVISION, 202: _PENDING}
 _OF_A_GUEST = {
     '/handlers': {
-        'get': _operation('List handlers', {200: _list('handlers', _object(
+        'get': _operation('List handlers', {200: _pages('handlers', _object(
             ['name', 'read', 'write'], name=_TEXT,
-            read={'type': 'boolean'}, write={'type': 'boolean'}))}),
+            read={'type': 'boolean'}, write={'type': 'boolean'}))},
+            query=_PAGE),
         'post': _operation('Write handlers, all or none', _CHANGED, _body(
             ['writes'], writes={**_WRITES, 'minItems': 1}))},
     '/handlers/{name}': {
@@ -155,10 +167,10 @@ _OF_A_GUEST = {
         _body(['names'], max_age=_MAX_AGE, names={
             'type': 'array', 'minItems': 1, 'maxItems': limits.READS,
             'items': _READ}))},
-    '/ports': {'get': _operation('List ports', {200: _list('ports', _object(
+    '/ports': {'get': _operation('List ports', {200: _pages('ports', _object(
         ['id', 'mac_address', 'link_up', 'counters'],
         id={'type': ['string', 'null']}, mac_address=_TEXT,
-        link_up={'type': 'boolean'}, counters=_COUNTERS))})},
+        link_up={'type': 'boolean'}, counters=_COUNTERS))}, query=_PAGE)},
     '/flows': {'post': _operation(
         'Let guests go on with the flows of this one',
         {200: _object(['flows'], flows=_NUMBER)},
@@ -168,7 +180,8 @@ _OF_A_GUEST = {
         'Replace the configuration', _CHANGED,
         _body(['config'], config=_CONFIG, config_name=_NAME))},
     '/changes': {'get': _operation('List the newest changes',
-                                   {200: _list('changes', _CHANGE)})},
+                                   {200: _pages('changes', _CHANGE)},
+                                   query=_PAGE)},
     '/changes/{number}': {'get': _operation(
         'Show a change', {200: _object(['change'], change=_CHANGE)})},
     '/desired-state': {
@@ -205,7 +218,7 @@ _OTHER = {
             server_id=_UUID, project_id=_TEXT))},
     '/v1/secrets': {
         'get': _operation('List secrets, without their values',
-                          {200: _list('secrets', _SECRET)}),
+                          {200: _pages('secrets', _SECRET)}, query=_PAGE),
         'post': _operation(
             'Make a secret', {201: _object(['secret'], secret=_SECRET)},
             _body(['name', 'value'], name=_NAME, value={
@@ -219,10 +232,10 @@ _OTHER = {
         'Let a port send what only servers send', {200: _ROLES}, _ROLES)},
     '/v1/catalog': {'get': _operation(
         "List the packages of the operator's catalog",
-        {200: _list('packages', _object(
+        {200: _pages('packages', _object(
             ['name', 'product', 'provider', 'version', 'description'],
             name=_TEXT, product=_TEXT, provider=_TEXT, version=_TEXT,
-            description=_TEXT))})},
+            description=_TEXT))}, query=_PAGE)},
     '/v1/catalog/{package}': {'get': _operation(
         'Get a package of the catalog', {200: _object(
             ['package'], package=_object(['name', 'content'], name=_TEXT,
@@ -267,6 +280,12 @@ _PARAMETERS = {
     'max_age': {'name': 'max_age', 'in': 'query', 'schema': _MAX_AGE,
                 'description': 'Seconds that the value may be old; without'
                                ' it, the guest answers'},
+    'limit': {'name': 'limit', 'in': 'query', 'schema': {
+        'type': 'integer', 'minimum': 1, 'maximum': pages.MAX_LIMIT},
+        'description': 'Entries of a page; without it, the whole list'},
+    'marker': {'name': 'marker', 'in': 'query', 'schema': _TEXT,
+               'description': 'The last entry of the page before: its name,'
+                              ' id, number or MAC address'},
     'secrets': {'name': 'secrets', 'in': 'query', 'schema': {
         'enum': ['true']}, 'description': 'With the values of its secrets'},
 }

@@ -6,6 +6,7 @@ from oslo_context import context as oslo_context
 
 from clickos_api import errors
 from clickos_api import ownership
+from clickos_api import pages
 from clickos_api import rates
 from clickos_api import states
 from clickos_api import validation
@@ -40,12 +41,12 @@ def blueprint(handlers, limits):
     @routes.get(f'{base}/handlers')
     def list_handlers(kind, target_id):
         found = handlers.list(_context(), _target(kind, target_id))
-        return {'handlers': found}
+        return pages.of(flask.request, 'handlers', found, 'name')
 
     @routes.get(f'{base}/ports')
     def list_ports(kind, target_id):
         found = handlers.ports(_context(), _target(kind, target_id))
-        return {'ports': found}
+        return pages.of(flask.request, 'ports', found, 'mac_address')
 
     @routes.get(f'{base}/handlers/<path:name>')
     def read_handler(kind, target_id, name):
@@ -94,8 +95,8 @@ def blueprint(handlers, limits):
 
     @routes.get(f'{base}/changes')
     def list_changes(kind, target_id):
-        return {'changes': handlers.changes(_context(),
-                                            _target(kind, target_id))}
+        found = handlers.changes(_context(), _target(kind, target_id))
+        return pages.of(flask.request, 'changes', found, 'number')
 
     @routes.get(f'{base}/changes/<int:number>')
     def show_change(kind, target_id, number):
@@ -157,7 +158,8 @@ def blueprint(handlers, limits):
 
     @routes.get('/secrets')
     def list_secrets():
-        return {'secrets': handlers.list_secrets(_context())}
+        found = handlers.list_secrets(_context())
+        return pages.of(flask.request, 'secrets', found, 'id')
 
     @routes.get('/secrets/<secret_id>')
     def show_secret(secret_id):
@@ -178,7 +180,8 @@ def blueprint(handlers, limits):
 
     @routes.get('/catalog')
     def list_catalog():
-        return {'packages': handlers.catalog.list(_context())}
+        found = handlers.catalog.list(_context())
+        return pages.of(flask.request, 'packages', found, 'name')
 
     @routes.get('/catalog/<package>')
     def show_package(package):
