@@ -13,24 +13,32 @@ from clickos_api import errors
 MAX_LIMIT = 1000
 
 
-def of(request, name, entries, key):
-    """Return a page of a list as the body of an answer.
+class Page:
+    """The page that a request wants.
 
     :param request: flask's, with the query
-    :param name: of the list in the answer
-    :param entries: all of them, dicts in a lasting order
-    :param key: the field that a marker has
-    :raises errors.BadRequest: for a limit or marker that cannot be
+    :raises errors.BadRequest: for a limit that cannot be
     """
-    limit = _limit(request.args.get('limit'))
-    marker = request.args.get('marker')
-    entries = _after(entries, key, marker)
-    page = entries[:limit]
-    answer = {name: page}
-    if len(entries) > len(page):
-        answer[f'{name}_links'] = [{
-            'rel': 'next', 'href': _next(request, page[-1][key])}]
-    return answer
+
+    def __init__(self, request):
+        self._request = request
+        self._limit = _limit(request.args.get('limit'))
+
+    def of(self, name, entries, key):
+        """Return the page as the body of an answer.
+
+        :param name: of the list in the answer
+        :param entries: all of them, dicts in a lasting order
+        :param key: the field that a marker has
+        :raises errors.BadRequest: for a marker that is not in the list
+        """
+        entries = _after(entries, key, self._request.args.get('marker'))
+        page = entries[:self._limit]
+        answer = {name: page}
+        if len(entries) > len(page):
+            answer[f'{name}_links'] = [{
+                'rel': 'next', 'href': _next(self._request, page[-1][key])}]
+        return answer
 
 
 def _limit(text):

@@ -40,13 +40,15 @@ def blueprint(handlers, limits):
 
     @routes.get(f'{base}/handlers')
     def list_handlers(kind, target_id):
+        page = pages.Page(flask.request)
         found = handlers.list(_context(), _target(kind, target_id))
-        return pages.of(flask.request, 'handlers', found, 'name')
+        return page.of('handlers', found, 'name')
 
     @routes.get(f'{base}/ports')
     def list_ports(kind, target_id):
+        page = pages.Page(flask.request)
         found = handlers.ports(_context(), _target(kind, target_id))
-        return pages.of(flask.request, 'ports', found, 'mac_address')
+        return page.of('ports', found, 'mac_address')
 
     @routes.get(f'{base}/handlers/<path:name>')
     def read_handler(kind, target_id, name):
@@ -95,8 +97,9 @@ def blueprint(handlers, limits):
 
     @routes.get(f'{base}/changes')
     def list_changes(kind, target_id):
+        page = pages.Page(flask.request)
         found = handlers.changes(_context(), _target(kind, target_id))
-        return pages.of(flask.request, 'changes', found, 'number')
+        return page.of('changes', found, 'number')
 
     @routes.get(f'{base}/changes/<int:number>')
     def show_change(kind, target_id, number):
@@ -158,8 +161,9 @@ def blueprint(handlers, limits):
 
     @routes.get('/secrets')
     def list_secrets():
+        page = pages.Page(flask.request)
         found = handlers.list_secrets(_context())
-        return pages.of(flask.request, 'secrets', found, 'id')
+        return page.of('secrets', found, 'id')
 
     @routes.get('/secrets/<secret_id>')
     def show_secret(secret_id):
@@ -180,8 +184,9 @@ def blueprint(handlers, limits):
 
     @routes.get('/catalog')
     def list_catalog():
+        page = pages.Page(flask.request)
         found = handlers.catalog.list(_context())
-        return pages.of(flask.request, 'packages', found, 'name')
+        return page.of('packages', found, 'name')
 
     @routes.get('/catalog/<package>')
     def show_package(package):
