@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 
+from clickos_client import release
 from clickos_client import rpc as client_rpc
 from clickos_client import timing
 from cosmos_client import CosmosClient
@@ -12,6 +13,8 @@ from neutron_clickos import topics
 from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging
+from oslo_reports import guru_meditation_report as gmr
+from oslo_reports import opts as report_opts
 from oslo_service import systemd
 
 from clickos_agent import chains
@@ -65,8 +68,10 @@ def main(argv=None):
 def _configure(argv):
     logging.register_options(CONF)
     conf.register_opts(CONF)
+    report_opts.set_defaults(CONF)
     CONF(argv, project='clickos', prog='clickos-agent')
     logging.setup(CONF, 'clickos-agent')
+    gmr.TextGuruMeditation.setup_autorun(release.Product, conf=CONF)
 
 
 def _client(conf):
@@ -88,10 +93,11 @@ def make_ports(conf):
                                    options.tunnel_ip).look,
         options.port_look_interval)
     attached = devices.Devices(_client(conf), neutron)
-    wired = wiring.Wiring(_client(conf), neutron, attached.ports)
-    judged = looks.Looks(
-        'policies', _in_turn(policies.Policies(_client(conf), neutron).look,
-                             wired.look), options.port_look_interval)
+    filters = policies.Policies(_client(conf), neutron)
+    wired = wiring.Wiring(_client(conf), neutron, attached.ports,
+                          filters.refused)
+    judged = looks.Looks('policies', _in_turn(filters.look, wired.look),
+                         options.port_look_interval)
     # A port whose link changes forwards from now on, or no more.
     reconciler = ports.Reconciler(_client(conf), neutron,
                                   options.port_look_interval,
@@ -110,11 +116,13 @@ def make_ports(conf):
                               server=conf.host),
         [ports.Hints(reconciler, kept, judged, led, plugged)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
-    links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces}
+    links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces,
+             'release': release.version()}
     return [hints, reconciler, kept, judged, led, plugged,
             looks.Starts(_client(conf), started),
             heartbeat.Heartbeat(neutron, options.report_interval, links,
-                                load.Load(_client(conf)))]
+                                load.Load(_client(conf)),
+                                heartbeat.installed(_client(conf)))]
 
 
 def _in_turn(first, second):

@@ -6,6 +6,7 @@ The agent asks cosmosd at each scrape, so cosmosd needs no port.
 
 import collections
 
+from clickos_client import release
 from cosmos_client import CosmosError
 from oslo_log import log as logging
 import prometheus_client
@@ -17,6 +18,9 @@ REGISTRY = prometheus_client.CollectorRegistry()
 CALLS = prometheus_client.Counter(
     'clickos_agent_calls', 'Answers to clickos-api, by method and error code',
     ('method', 'code'), registry=REGISTRY)
+BUILD = prometheus_client.Info(
+    'clickos_agent_build', 'The release of clickos-agent', registry=REGISTRY)
+BUILD.info({'version': release.version()})
 SECONDS = prometheus_client.Histogram(
     'clickos_agent_call_seconds', 'Duration of calls by clickos-api',
     ('method',), registry=REGISTRY,
@@ -54,6 +58,9 @@ class Cosmosd:
             return
         up.add_metric([], 1)
         yield up
+        yield core.InfoMetricFamily(
+            'clickos_cosmosd_build', 'The release of cosmosd and its host',
+            {'version': host['version'], 'host_kind': host['host_kind']})
         for field, text in _HOST.items():
             yield core.GaugeMetricFamily(f'clickos_cosmosd_{field}', text,
                                          host[field])

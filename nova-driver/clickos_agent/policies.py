@@ -30,14 +30,24 @@ class Policies:
         """
         self._client = client
         self._neutron = neutron
+        self._refused = {}
+
+    def refused(self):
+        """:returns: ids of the ports whose rules the switch cannot take"""
+        return set(self._refused)
 
     def look(self):
         """Set the addresses, limits and rules of all ports.
 
         :raises: CosmosError, NeutronUnavailable
         """
-        known = self._ports()
-        for port, policy in self._neutron.policies(known).items():
+        policies, refused = self._neutron.policies(self._ports())
+        for port_id in refused.keys() - self._refused.keys():
+            LOG.error('Port %(port)s is not active, and keeps the rules that '
+                      'it has: %(why)s',
+                      {'port': port_id, 'why': refused[port_id]})
+        self._refused = refused
+        for port, policy in policies.items():
             self._apply(port, *policy)
 
     def _ports(self):

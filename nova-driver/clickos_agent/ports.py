@@ -40,7 +40,7 @@ class Neutron:
     def __init__(self, transport, host, timeout_s):
         target = oslo_messaging.Target(
             exchange=topics.EXCHANGE, topic=topics.PLUGIN,
-            version=topics.VERSION)
+            version=topics.FIRST_VERSION)
         self._client = oslo_messaging.get_rpc_client(
             transport, target, timeout=timeout_s, retry=topics.RETRIES)
         self._host = host
@@ -146,29 +146,45 @@ class Neutron:
 
         :param ports: each has a port_id and the uuid of its guest.
         :returns: (rules, limits, guard) by port; one without a clear answer
-            is missing
+            is missing. And the reason by the id of a port whose rules have
+            no room in the switch
         :raises: NeutronUnavailable
         """
-        found = {}
+        found, refused = {}, {}
         for first in range(0, len(ports), topics.MAX_PORTS):
-            found.update(self._ask_policies(
-                ports[first:first + topics.MAX_PORTS]))
-        return found
+            some = self._ask_policies(ports[first:first + topics.MAX_PORTS])
+            found.update(some[0])
+            refused.update(some[1])
+        return found, refused
 
     def _ask_policies(self, ports):
+        pairs = [[port.port_id, port.uuid] for port in ports]
         try:
-            answer = self._client.call(
-                {}, 'get_port_policies', host=self._host,
-                ports=[[port.port_id, port.uuid] for port in ports])
+            answer = self._call_policies(pairs)
             kinds = [answer[name] for name in ('rules', 'limits', 'guards')]
             return {port: tuple(kind[port.port_id] for kind in kinds)
                     for port in ports
-                    if all(port.port_id in kind for kind in kinds)}
+                    if all(port.port_id in kind for kind in kinds)}, \
+                dict(answer.get('refused', {}))
         except (oslo_messaging.MessagingException,
                 oslo_messaging.RemoteError) as e:
             raise NeutronUnavailable(str(e))
         except (KeyError, TypeError, AttributeError):
             raise NeutronUnavailable('bad answer to get_port_policies')
+
+    def _call_policies(self, pairs):
+        """Ask in this release's format, else in that of the one before."""
+        try:
+            return self._client.prepare(version=topics.VERSION).call(
+                {}, 'get_port_policies', host=self._host, ports=pairs,
+                policy_format=topics.POLICY_FORMAT)
+        except oslo_messaging.UnsupportedVersion:
+            pass
+        except oslo_messaging.RemoteError as e:
+            if e.exc_type != 'UnsupportedVersion':
+                raise
+        return self._client.call({}, 'get_port_policies', host=self._host,
+                                 ports=pairs)
 
     def report_state(self, is_start, links, load):
         """Report that the agent of this host is alive.

@@ -20,16 +20,19 @@ _LIVE = frozenset(('running', 'paused', 'unreachable', _ARRIVING))
 class Wiring:
     """Compares the ports that forward with those that Neutron calls active."""
 
-    def __init__(self, client, neutron, device_ports):
+    def __init__(self, client, neutron, device_ports, refused_ports=set):
         """Report ports.
 
         :param client: CosmosClient
         :param neutron: ports.Neutron
         :param device_ports: returns the ids of the attached devices' ports
+        :param refused_ports: returns the ids of the ports whose rules the
+            switch cannot take: they are never reported as active
         """
         self._client = client
         self._neutron = neutron
         self._device_ports = device_ports
+        self._refused_ports = refused_ports
         self._missing = set()
         self._early = 0
 
@@ -45,6 +48,8 @@ class Wiring:
         up = devices - active
         for guest in guests:
             up |= self._new(guest, active)
+        linked -= self._refused_ports()
+        up -= self._refused_ports()
         gone = active - linked
         self._report(up, gone & self._missing)
         self._missing = gone - self._missing

@@ -2,15 +2,25 @@
 """Security groups of ports as rules of valed's filters.
 
 Neutron's own code expands remote groups and address groups. A rule that the
-switch cannot express permits nothing, and the log names it.
+switch cannot express permits nothing, and the log names it. The rules of a
+port that are too many are no rules at all: a part of them would be a firewall
+that nobody asked for.
 """
 
+from neutron.db.models import securitygroup as sg_models
+from neutron.objects import securitygroup
 from neutron.plugins.ml2 import db as ml2_db
+from neutron.plugins.ml2 import models
 from neutron_lib.api.definitions import port_security
 from neutron_lib import constants
 from neutron_lib import context as neutron_context
+from neutron_lib.db import api as db_api
+from neutron_lib import exceptions
 from neutron_lib.plugins import directory
 from oslo_log import log as logging
+from oslo_serialization import jsonutils
+
+from neutron_clickos import topics
 
 LOG = logging.getLogger(__name__)
 
@@ -20,17 +30,76 @@ _FAMILIES = {constants.IPv4: 'ipv4', constants.IPv6: 'ipv6'}
 _REMOTES = {'ingress': 'source_ip_prefix', 'egress': 'dest_ip_prefix'}
 _ICMP = {constants.IPv4: 1, constants.IPv6: 58}
 #: Protocols whose ports the switch matches.
-_WITH_PORTS = (6, 17)
+_WITH_PORTS = frozenset((
+    constants.PROTO_NUM_TCP, constants.PROTO_NUM_UDP,
+    constants.PROTO_NUM_DCCP, constants.PROTO_NUM_SCTP,
+    constants.PROTO_NUM_UDPLITE))
+#: Ports of a group that are checked before a rule comes: the work of a
+#: request has a bound. The others are down if they get too many rules.
+_MAX_CHECKED = 16
+#: Keys of a rule that agents of format 1 do not know.
+_NEW_KEYS = ('code', 'stateless')
 
 
-def of_ports(port_ids):
+class TooManyRules(exceptions.Conflict):
+    """A rule that has no room in the switch."""
+
+    message = ("Security group %(group)s: with this rule, port %(port)s would "
+               "have %(count)d rules, and its switch takes %(max)d. Use "
+               "remote prefixes instead of groups, or fewer rules.")
+
+
+def of_ports(port_ids, policy_format=topics.POLICY_FORMAT):
     """Return the rules of ports: a list, or None for a port without filter.
 
     A port without port security has no filter. A port without a security
     group has one that permits nothing, as with other drivers of Neutron.
 
     :param port_ids: ids of ports, those that exist are answered
+    :param policy_format: of the agent, as in topics
+    :returns: rules by port id, and the reason by the id of a port whose
+        rules are too many
     """
+    rules, refused = {}, {}
+    for port_id, found in _all(port_ids, policy_format).items():
+        if found is None or len(found) <= MAX_RULES:
+            rules[port_id] = found
+            continue
+        refused[port_id] = ('%d rules of its security groups, the switch '
+                            'takes %d' % (len(found), MAX_RULES))
+        LOG.error('Port %(port)s is not active, and keeps the rules that it '
+                  'has: %(why)s', {'port': port_id, 'why': refused[port_id]})
+    return rules, refused
+
+
+def check_room(context, group, rules):
+    """Refuse rules that a port of their group has no room for.
+
+    :param group: id of the security group
+    :param rules: that come
+    :raises: TooManyRules, an HTTP 409
+    """
+    for port_id, found in _all(_ports_of(context, group)).items():
+        count = len(found or ()) + len(rules)
+        if found is not None and count > MAX_RULES:
+            raise TooManyRules(group=group, port=port_id, count=count,
+                               max=MAX_RULES)
+
+
+def _ports_of(context, group):
+    """:returns: ids of the ports of a group that a switch of ours has"""
+    member, binding = sg_models.SecurityGroupPortBinding, models.PortBinding
+    with db_api.CONTEXT_READER.using(context) as session:
+        rows = session.query(member.port_id).join(
+            binding, binding.port_id == member.port_id).filter(
+                member.security_group_id == group,
+                binding.vif_type == 'vale').distinct().limit(
+                    _MAX_CHECKED).all()
+    return [row.port_id for row in rows]
+
+
+def _all(port_ids, policy_format=topics.POLICY_FORMAT):
+    """:returns: all rules, or None, by port id"""
     if not port_ids:
         return {}   # Neutron would answer for all ports of the cloud
     context = neutron_context.get_admin_context()
@@ -42,22 +111,35 @@ def of_ports(port_ids):
     secured = {port_id: port for port_id, port in ports.items()
                if port.get(port_security.PORTSECURITY, True)}
     directory.get_plugin().security_group_rules_for_ports(context, secured)
-    return {port_id: _rules(secured[port_id]) if port_id in secured else None
-            for port_id in ports}
+    stateful = _stateful(context, secured.values())
+    return {port_id: _rules(secured[port_id], stateful, policy_format)
+            if port_id in secured else None for port_id in ports}
 
 
-def _rules(port):
-    rules = []
+def _stateful(context, ports):
+    """:returns: whether rules begin connections, by security group"""
+    groups = {rule.get('security_group_id') for port in ports
+              for rule in port['security_group_rules']}
+    groups.discard(None)   # rules of the provider
+    return securitygroup.SecurityGroup.get_sgs_stateful_flag(
+        context, sorted(groups)) if groups else {}
+
+
+def _rules(port, stateful, policy_format):
+    """:returns: the port's rules, each once, in their order"""
+    rules = {}
     for rule in port['security_group_rules']:
         translated = _rule(port['id'], rule)
-        if translated is not None and translated not in rules:
-            rules.append(translated)
-    if len(rules) > MAX_RULES:
-        LOG.warning('Port %(port)s: %(count)d rules of its security groups, '
-                    'the switch takes %(max)d and gets these only',
-                    {'port': port['id'], 'count': len(rules),
-                     'max': MAX_RULES})
-    return rules[:MAX_RULES]
+        if translated is None:
+            continue
+        if not stateful.get(rule.get('security_group_id'), True):
+            translated['stateless'] = True
+        if policy_format < 2:
+            translated = {key: value for key, value in translated.items()
+                          if key not in _NEW_KEYS}
+        rules.setdefault(jsonutils.dumps(translated, sort_keys=True),
+                         translated)
+    return list(rules.values())
 
 
 def _rule(port_id, rule):
@@ -75,10 +157,12 @@ def _rule(port_id, rule):
     if first is None:
         return found
     if protocol == _ICMP[ethertype]:
-        last = first    # the code of ICMP is not matched
+        if last is not None:
+            found['code'] = last
+        last = first
     elif protocol not in _WITH_PORTS:
-        LOG.warning('Port %(port)s: rule %(rule)s: the switch knows ports of '
-                    'TCP and UDP only, so the rule permits nothing',
+        LOG.warning('Port %(port)s: rule %(rule)s: the switch knows no ports '
+                    'of this protocol, so the rule permits nothing',
                     {'port': port_id, 'rule': rule})
         return None
     found['ports'] = {'first': first, 'last': first if last is None else last}

@@ -29,6 +29,7 @@ from oslo_serialization import jsonutils
 
 from neutron_clickos import addresses
 from neutron_clickos import conf
+from neutron_clickos import filters
 from neutron_clickos import port_rpc
 from neutron_clickos import qos
 from neutron_clickos import segments
@@ -102,6 +103,10 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         for event in (events.AFTER_CREATE, events.AFTER_DELETE):
             registry.subscribe(self.rules_changed,
                                resources.SECURITY_GROUP_RULE, event)
+        registry.subscribe(self.check_rule, resources.SECURITY_GROUP_RULE,
+                           events.BEFORE_CREATE)
+        registry.subscribe(self.rules_changed, resources.ADDRESS_GROUP,
+                           events.AFTER_UPDATE)
         registry.subscribe(self.members_changed, resources.PORT,
                            events.AFTER_CREATE)
         registry.subscribe(self.network_updated, resources.NETWORK,
@@ -195,8 +200,21 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
             self._tell_policies()
 
     def rules_changed(self, resource, event, trigger, payload):
-        """Tell the hosts of ClickOS guests that a rule came or went."""
+        """Tell the hosts of ClickOS guests that rules have changed.
+
+        A rule came or went, or an address group has other addresses.
+        """
         self._tell_policies()
+
+    def check_rule(self, resource, event, trigger, payload):
+        """Refuse a rule that a port of its group has no room for.
+
+        :raises: TooManyRules, an HTTP 409
+        """
+        rule = payload.latest_state or {}
+        group = rule.get('security_group_id')
+        if group:
+            filters.check_room(payload.context.elevated(), group, [rule])
 
     def members_changed(self, resource, event, trigger, payload):
         """Tell them that a group, which rules may name, has one more port."""

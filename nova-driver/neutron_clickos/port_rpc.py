@@ -30,6 +30,9 @@ MAX_INTERFACES = 64
 #: Of packets a second.
 MAX_RATE = 1 << 53
 _RATES = {'packets_per_s', 'dropped_per_s'}
+#: What an agent says of its host since 0.3: the release of the agent and of
+#: cosmosd, the kind of host, and the SHA-256 of the engine of its guests.
+_INSTALLED = ('release', 'cosmosd', 'host_kind', 'engine_sha256')
 
 
 class BadRequest(Exception):
@@ -75,18 +78,23 @@ class PortStates:
             for port, server in wanted}}
 
     @_for_a_host
-    def get_port_policies(self, context, host, ports=None):
+    def get_port_policies(self, context, host, ports=None, policy_format=1):
         """List the rules, limits and allowed addresses of a host's ports.
 
         :param host: the agent's host.
         :param ports: list of pairs [port id, server id].
+        :param policy_format: of the rules and limits, as in topics.
         :returns: ``rules``, ``limits`` and ``guards``, each by the ids of the
-            ports that are bound there
+            ports that are bound there; ``refused``, the reason by the id of
+            a port without an entry in ``rules``
         """
+        if type(policy_format) is not int or policy_format < 1:
+            raise BadRequest('policy_format: expected 1 or more')
         wanted = _pairs(ports)
         bound = [port for port, _server in _bound(host, wanted)]
-        return {'rules': filters.of_ports(bound),
-                'limits': qos.of_ports(bound),
+        rules, refused = filters.of_ports(bound, policy_format)
+        return {'rules': rules, 'refused': refused,
+                'limits': qos.of_ports(bound, policy_format),
                 'guards': guards.of_ports(host, bound)}
 
     @_for_a_host
@@ -172,7 +180,7 @@ def _configurations(host, links):
                        for pair in interfaces.items() for text in pair):
         raise BadRequest('links.interfaces: expected at most %d interfaces '
                          'by physical network' % MAX_INTERFACES)
-    found = {'interface_mappings': interfaces}
+    found = {'interface_mappings': interfaces, **_installed(links)}
     if address is None:
         return found
     if not netutils.is_valid_ip(address):
@@ -183,6 +191,16 @@ def _configurations(host, links):
                          % (address, owner))
     return {**found, 'tunneling_ip': address, 'tunnel_types': ['vxlan'],
             'l2pop_network_types': ['vxlan']}
+
+
+def _installed(links):
+    """Check what runs on a host; clickos-status compares it."""
+    found = {key: links[key] for key in _INSTALLED if links.get(key)}
+    if not all(isinstance(text, str) and len(text) <= 64
+               for text in found.values()):
+        raise BadRequest('links: %s: expected at most 64 characters'
+                         % ', '.join(_INSTALLED))
+    return found
 
 
 def _load(load):
@@ -286,5 +304,5 @@ class AgentNotifier:
         if self._client is None:
             self._client = n_rpc.get_client(oslo_messaging.Target(
                 exchange=topics.EXCHANGE, topic=topics.AGENT,
-                version=topics.VERSION))
+                version=topics.FIRST_VERSION))
         return self._client

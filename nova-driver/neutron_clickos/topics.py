@@ -10,7 +10,12 @@ EXCHANGE = 'neutron-vale'
 PLUGIN = 'neutron-vale-plugin'
 #: Served by the agent of each host, ``server`` is the host's name.
 AGENT = 'neutron-vale-agent'
-VERSION = '1.0'
+VERSION = '1.1'
+#: Version of the calls that an earlier release knows, too.
+FIRST_VERSION = '1.0'
+#: Format of rules and limits, the argument ``policy_format`` since 1.1. The
+#: second one has codes of ICMP, stateless rules, bursts and DSCP marks.
+POLICY_FORMAT = 2
 #: Tries of a message after the first one. With 0, kombu 5 never replaces a
 #: broken connection of the pool, so that no later message is sent either.
 RETRIES = 1

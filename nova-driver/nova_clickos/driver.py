@@ -28,6 +28,7 @@ from nova_clickos import guest
 from nova_clickos import host as hosts
 from nova_clickos import image
 from nova_clickos.migration import operations
+from nova_clickos import named_ports
 from nova_clickos import patience
 from nova_clickos import userdata
 from nova_clickos import vif as vifs
@@ -257,8 +258,10 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def _needs(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
-        wanted = self._wanted(instance, first)
+        configuration, *more = self._wanted(instance, first)
         devices = vifs.from_network_info(network_info)
+        configuration = named_ports.define(configuration, network_info,
+                                           instance.metadata)
         sha256 = instance.system_metadata.get(_SHA256_KEY)
         if sha256 is None:
             raise exception.GuestNotStarted(
@@ -266,7 +269,7 @@ class ClickOSDriver(driver.ComputeDriver):
                        'it from the ClickOS image')
         self._images.provide(context, instance.image_ref, sha256,
                              self._host.info())
-        return sha256, devices, *wanted
+        return sha256, devices, configuration, *more
 
     def destroy(self, context, instance, network_info, block_device_info=None,
                 destroy_disks=True, destroy_secrets=True):

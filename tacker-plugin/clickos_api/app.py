@@ -12,6 +12,7 @@ from werkzeug import exceptions as http_exc
 from werkzeug.middleware import dispatcher
 
 from clickos_api import background
+from clickos_api.db import schema
 from clickos_api import errors
 from clickos_api import metrics
 from clickos_api import openapi
@@ -37,7 +38,7 @@ def create(conf):
     parts = service.Service(conf)
     app.register_blueprint(routes.blueprint(parts, limits))
     app.extensions['clickos'] = background.Background(parts, conf)
-    _count_requests(app)
+    _count_requests(app, schema.Guard(parts.store))
     _show_errors(app)
     app.wsgi_app = _behind_middleware(app.wsgi_app, conf)
     return app
@@ -48,14 +49,17 @@ def _behind_middleware(application, conf):
                                           {'oslo_config_config': conf})
     application = dispatcher.DispatcherMiddleware(
         application, {'/healthcheck': oslo_middleware.Healthcheck(None, conf)})
-    return oslo_middleware.RequestId(openapi.Documents(application), conf)
+    application = oslo_middleware.RequestId(openapi.Documents(application),
+                                            conf)
+    return oslo_middleware.HTTPProxyToWSGI(application, conf)
 
 
-def _count_requests(app):
+def _count_requests(app, tables):
     @app.before_request
     def begin():
-        app.extensions['clickos'].start()
         flask.g.began_s = time.monotonic()
+        tables.require()
+        app.extensions['clickos'].start()
 
     @app.after_request
     def end(answer):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The service's figures for Prometheus (docs/operator/monitor.md)."""
 
+from clickos_client import release
 from oslo_log import log as logging
 import prometheus_client
 from prometheus_client import core
@@ -14,6 +15,9 @@ REGISTRY = prometheus_client.CollectorRegistry()
 REQUESTS = prometheus_client.Counter(
     'clickos_api_requests', 'Answers, by operation and status',
     ('method', 'operation', 'status'), registry=REGISTRY)
+BUILD = prometheus_client.Info(
+    'clickos_api_build', 'The release of clickos-api', registry=REGISTRY)
+BUILD.info({'version': release.version()})
 SECONDS = prometheus_client.Histogram(
     'clickos_api_request_seconds', 'Duration of requests',
     ('method', 'operation'), registry=REGISTRY,

@@ -8,7 +8,7 @@ from clickos_api import operation
 from clickos_api import routes  # noqa: F401  # it registers the operations
 from clickos_api import shapes
 
-VERSION = '1.10'
+VERSION = '1.11'
 #: Every operation may answer so; docs/interfaces.md has the causes.
 _ERRORS = (400, 401, 403, 404, 409, 413, 429, 500, 502, 503, 504,
            507)

@@ -12,6 +12,7 @@ from clickos_api import keys
 from clickos_api import operation as operations
 from clickos_api.operation import GUESTS
 from clickos_api.operation import operation
+from clickos_api import pages
 from clickos_api import policy
 from clickos_api import rates
 from clickos_api import shapes
@@ -51,10 +52,13 @@ def blueprint(service, limits):
     return routes
 
 
-@operation('GET', '/handlers', policy.LIST, {200: shapes.HANDLERS}, GUESTS)
+@operation('GET', '/handlers', policy.LIST, {200: shapes.HANDLERS}, GUESTS,
+           query=shapes.PAGE)
 def list_handlers(request):
     """List handlers."""
-    return {'handlers': request.service.reading.list(request.found)}
+    page = pages.Page(flask.request)
+    return page.of('handlers', request.service.reading.list(request.found),
+                   'name')
 
 
 @operation('POST', '/handlers', policy.WRITE, shapes.CHANGED, GUESTS,
@@ -94,10 +98,13 @@ def read_handlers(request):
                        for read, each in found]}
 
 
-@operation('GET', '/ports', policy.PORT_LIST, {200: shapes.PORTS}, GUESTS)
+@operation('GET', '/ports', policy.PORT_LIST, {200: shapes.PORTS}, GUESTS,
+           query=shapes.PAGE)
 def list_ports(request):
     """List ports."""
-    return {'ports': request.service.reading.ports(request.found)}
+    page = pages.Page(flask.request)
+    return page.of('ports', request.service.reading.ports(request.found),
+                   'mac_address')
 
 
 @operation('POST', '/flows', policy.FLOWS_GIVE, {200: shapes.FLOWS_ANSWER},
@@ -124,11 +131,12 @@ def replace_configuration(request):
 
 
 @operation('GET', '/changes', policy.CHANGE_SHOW, {200: shapes.CHANGES},
-           GUESTS)
+           GUESTS, query=shapes.PAGE)
 def list_changes(request):
     """List the newest changes."""
-    return {'changes': history.changes(request.service.store,
-                                       request.found.state_key)}
+    page = pages.Page(flask.request)
+    return page.of('changes', history.changes(
+        request.service.store, request.found.state_key), 'number')
 
 
 @operation('GET', '/changes/{number}', policy.CHANGE_SHOW,
@@ -232,11 +240,13 @@ def start_state(request):
 
 
 @operation('GET', '/secrets', policy.SECRET_LIST,
-           {200: shapes.listed('secrets', shapes.SECRET)})
+           {200: shapes.paged('secrets', shapes.SECRET)},
+           query=shapes.PAGE)
 def list_secrets(request):
     """List secrets, without their values."""
-    return {'secrets': request.service.secrets.list(
-        request.context.project_id)}
+    page = pages.Page(flask.request)
+    return page.of('secrets', request.service.secrets.list(
+        request.context.project_id), 'id')
 
 
 @operation('POST', '/secrets', policy.SECRET_CREATE,
@@ -276,10 +286,12 @@ def set_port_roles(request):
         request.context, request.found, request.body['roles'])}
 
 
-@operation('GET', '/catalog', policy.CATALOG_SHOW, {200: shapes.PACKAGES})
+@operation('GET', '/catalog', policy.CATALOG_SHOW, {200: shapes.PACKAGES},
+           query=shapes.PAGE)
 def list_catalog(request):
     """List the packages of the operator's catalog."""
-    return {'packages': request.service.catalog.list()}
+    page = pages.Page(flask.request)
+    return page.of('packages', request.service.catalog.list(), 'name')
 
 
 @operation('GET', '/catalog/{package}', policy.CATALOG_SHOW,

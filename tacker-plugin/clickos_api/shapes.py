@@ -10,6 +10,7 @@ from clickos_client import limits
 from clickos_client import outcomes
 from clickos_client import port_roles
 
+from clickos_api import pages
 from clickos_api import states
 
 MAX_NUMBER = 2 ** 53
@@ -52,6 +53,15 @@ def body(*optional, **properties):
 def listed(key, item):
     """Return the shape of an answer with one list."""
     return answer(**{key: {'type': 'array', 'items': item}})
+
+
+def paged(key, item):
+    """Return the shape of an answer with a list that may come in pages."""
+    link = answer(rel={'enum': ['next']}, href={'type': 'string'})
+    links = f'{key}_links'
+    return answer(links, **{
+        key: {'type': 'array', 'items': item},
+        links: {'type': 'array', 'items': link, 'maxItems': 1}})
 
 
 _TEXT = {'type': 'string'}
@@ -137,26 +147,28 @@ VALUE_ANSWER = answer('parameter', 'age', name=_TEXT, parameter=_TEXT,
 VALUES = listed('values', {'oneOf': [VALUE_ANSWER, answer(
     'parameter', name=_TEXT, parameter=_TEXT, error=answer(
         code=_TEXT, message=_TEXT, status={'type': 'integer'}))]})
-HANDLERS = listed('handlers', answer(name=_TEXT, read=_BOOLEAN,
-                                     write=_BOOLEAN))
-PORTS = listed('ports', answer(
+HANDLERS = paged('handlers', answer(name=_TEXT, read=_BOOLEAN,
+                                    write=_BOOLEAN))
+PORTS = paged('ports', answer(
     id={'type': ['string', 'null']}, mac_address=_TEXT, link_up=_BOOLEAN,
     counters={'type': 'object', 'additionalProperties': {
         'type': 'integer'}}))
 FLOWS_ANSWER = answer(flows=NUMBER)
-CHANGES = listed('changes', _CHANGE)
+CHANGES = paged('changes', _CHANGE)
 CHANGE = answer(change=_CHANGE)
 STATE_ID = answer(id=UUID)
 REBASED = answer(id=UUID, changed=_BOOLEAN)
 FUSION = answer(fusion=answer(server=UUID, hops={
     'type': 'array', 'items': answer(name=_HOP, group=UUID)}))
 CHAIN = answer(chain={'type': 'object'})
-PACKAGES = listed('packages', answer(name=_TEXT, product=_TEXT,
-                                     provider=_TEXT, version=_TEXT,
-                                     description=_TEXT))
+PACKAGES = paged('packages', answer(name=_TEXT, product=_TEXT,
+                                    provider=_TEXT, version=_TEXT,
+                                    description=_TEXT))
 PACKAGE = answer(package=answer(name=_TEXT, content=_TEXT))
 ERROR = answer(error=answer(code=_TEXT, message=_TEXT))
 
+#: Parameters of lists.
+PAGE = ('limit', 'marker')
 #: Parameters of paths and queries: {name: (place, shape, meaning)}.
 PARAMETERS = {
     'id': ('path', UUID, None),
@@ -173,6 +185,12 @@ PARAMETERS = {
     'max_age': ('query', MAX_AGE,
                 'Seconds that the value may be old; without it, the guest'
                 ' answers'),
+    'limit': ('query', text(f'a number of 1 to {pages.MAX_LIMIT}',
+                            pattern='^[0-9]{1,4}$'),
+              'Entries of a page; without it, the whole list'),
+    'marker': ('query', text('the last entry of a page', maxLength=255),
+               'The last entry of the page before: its name, id, number or'
+               ' MAC address'),
     'secrets': ('query', _TEXT,
                 'true: with the values of its secrets'),
 }

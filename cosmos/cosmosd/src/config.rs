@@ -168,6 +168,23 @@ impl Config {
         self.check_host()
     }
 
+    /// Looks for the files that the daemon needs before its first guest; errors name the key.
+    pub fn check_files(&self) -> Result<(), String> {
+        match (&self.process, &self.xen) {
+            (Some(process), _) if self.host_kind == HostKind::Process => {
+                file("process.engine", &process.engine)
+            }
+            (_, Some(xen)) => [
+                ("xen.image", &xen.image),
+                ("xen.vif_script", &xen.vif_script),
+            ]
+            .iter()
+            .filter_map(|(key, path)| Some((key, path.as_ref()?)))
+            .try_for_each(|(key, path)| file(key, path)),
+            _ => Ok(()),
+        }
+    }
+
     /// The guests to keep booted.
     pub fn shelves(&self) -> Vec<Shelf> {
         let xen = self
@@ -271,6 +288,14 @@ fn check_slots(slots: u32) -> Result<(), String> {
         false => Err(format!(
             "xen.pool.slots: expected a power of two, got {slots}"
         )),
+    }
+}
+
+fn file(key: &str, path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(format!("{key}: expected a file, got {path:?}")),
+        Err(e) => Err(format!("{key}: {}: {e}", path.display())),
     }
 }
 

@@ -75,6 +75,9 @@ struct Options {
     /// Configuration file (TOML)
     #[arg(long)]
     config: PathBuf,
+    /// Check the configuration and the files that it names, and end; start and change nothing
+    #[arg(long)]
+    check_config: bool,
     /// Least level of log lines: error, warn, info, debug or trace
     #[arg(long, default_value = "info")]
     log_level: LevelFilter,
@@ -94,9 +97,13 @@ fn main() -> ExitCode {
 
 fn run(options: &Options) -> Result<(), String> {
     let config: Config = load_config(&options.config)?;
-    config
-        .check()
-        .map_err(|e| format!("{}: {e}", options.config.display()))?;
+    let named = |e| format!("{}: {e}", options.config.display());
+    config.check().map_err(named)?;
+    if options.check_config {
+        config.check_files().map_err(named)?;
+        println!("{}: ok", options.config.display());
+        return Ok(());
+    }
     let termination = Termination::catch().map_err(|e| format!("signals: {e}"))?;
     raise_descriptor_limit();
     // Bound first: a second daemon on the same state stops here.

@@ -11,8 +11,30 @@ use crate::{PortName, PortRange, SwitchName};
 pub const MAX_RULES: usize = 1024;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const DCCP: u8 = 33;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;
+
+/// True for the protocols whose headers begin with a source and a destination port.
+pub fn has_ports(protocol: u8) -> bool {
+    matches!(protocol, TCP | UDP | DCCP | SCTP | UDP_LITE)
+}
+
+/// The first and the last number of a packet that a rule permits: its destination port, or the type
+/// of an ICMP message before its code.
+pub fn numbers(rule: &Rule) -> (u16, u16) {
+    let Some(ports) = rule.ports else {
+        return (0, u16::MAX);
+    };
+    if !rule.is_icmp() {
+        return (ports.first, ports.last);
+    }
+    let (first, last) = rule.code.map_or((0, u8::MAX), |code| (code, code));
+    let number = |kind: u16, code| kind << 8 | u16::from(code);
+    (number(ports.first, first), number(ports.last, last))
+}
 
 /// The direction of a packet, as seen by the guest behind the port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,13 +67,19 @@ pub struct Rule {
     /// The number of the transport protocol.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<u8>,
-    /// Destination ports of TCP or UDP; types of ICMP.
+    /// Destination ports of TCP, UDP, DCCP, SCTP or UDP-Lite; types of ICMP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<PortRange>,
+    /// The code of the one ICMP type in `ports`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<u8>,
     /// Addresses of the other end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub remote: Option<IpNet>,
+    /// The packets that match begin no connection, so their answers need a rule of their own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stateless: bool,
 }
 
 /// Arguments of `port-filter`, which replaces all rules of a port and forgets its connections. The
@@ -92,16 +120,28 @@ impl PortFilter {
 }
 
 impl Rule {
+    fn is_icmp(&self) -> bool {
+        matches!(self.protocol, Some(ICMP | ICMPV6))
+    }
+
     fn check(&self) -> Result<(), String> {
         if let Some(PortRange { first, last }) = self.ports {
             if first > last {
                 return Err(format!("ports: {first} is above {last}"));
             }
-            if !matches!(self.protocol, Some(TCP | UDP | ICMP | ICMPV6)) {
-                return Err("ports: need protocol 6, 17, 1 or 58".to_owned());
+            if !self.is_icmp() && !self.protocol.is_some_and(has_ports) {
+                return Err("ports: need protocol 6, 17, 33, 132, 136, 1 or 58".to_owned());
             }
-            if matches!(self.protocol, Some(ICMP | ICMPV6)) && last > 255 {
+            if self.is_icmp() && last > 255 {
                 return Err(format!("ports: ICMP type {last} is above 255"));
+            }
+        }
+        if let Some(code) = self.code {
+            let is_one = self.ports.is_some_and(|p| p.first == p.last);
+            if !self.is_icmp() || !is_one {
+                return Err(format!(
+                    "code: {code} needs protocol 1 or 58 and one type in ports"
+                ));
             }
         }
         match (self.remote, self.family) {
@@ -113,7 +153,7 @@ impl Rule {
     }
 }
 
-/// `DIRECTION[,PART]...`; a part is a family, a protocol, `N` or `N-M`, or a CIDR.
+/// `DIRECTION[,PART]...`; a part is a family, a protocol, `N` or `N-M`, `code=N`, a CIDR, or `stateless`.
 impl FromStr for Rule {
     type Err = String;
 
@@ -129,7 +169,9 @@ impl FromStr for Rule {
             family: None,
             protocol: None,
             ports: None,
+            code: None,
             remote: None,
+            stateless: false,
         };
         parts.try_for_each(|part| rule.add(part))?;
         rule.check().map(|()| rule)
@@ -143,13 +185,23 @@ impl Rule {
             "ipv6" => self.family = Some(Family::Ipv6),
             "tcp" => self.protocol = Some(TCP),
             "udp" => self.protocol = Some(UDP),
+            "dccp" => self.protocol = Some(DCCP),
+            "sctp" => self.protocol = Some(SCTP),
+            "udplite" => self.protocol = Some(UDP_LITE),
             "icmp" => self.protocol = Some(ICMP),
             "icmpv6" => self.protocol = Some(ICMPV6),
+            "stateless" => self.stateless = true,
+            _ if part.starts_with("code=") => self.code = Some(code(&part[5..])?),
             _ if part.contains('/') => self.remote = Some(net(part)?),
             _ => self.ports = Some(range(part)?),
         }
         Ok(())
     }
+}
+
+fn code(text: &str) -> Result<u8, String> {
+    text.parse()
+        .map_err(|_| format!("rule: code={text:.50}: expected 0 to 255"))
 }
 
 fn net(text: &str) -> Result<IpNet, String> {
@@ -186,6 +238,14 @@ mod tests {
         );
         assert_eq!(rule.remote, Some("10.0.0.0/8".parse().unwrap()));
         assert!("egress".parse::<Rule>().is_ok());
+        for good in [
+            "egress,sctp,5060",
+            "egress,dccp,1-2",
+            "egress,udplite,9",
+            "ingress,icmp,3,code=4,stateless",
+        ] {
+            assert!(good.parse::<Rule>().is_ok(), "{good}");
+        }
         for (bad, word) in [
             ("tcp", "direction"),
             ("ingress,http", "protocol"),
@@ -194,6 +254,10 @@ mod tests {
             ("ingress,icmp,300", "255"),
             ("ingress,ipv6,10.0.0.0/8", "family"),
             ("ingress,10.0.0.0/40", "10.0.0.0/8"),
+            ("ingress,icmp,3-4,code=0", "one type"),
+            ("ingress,tcp,3,code=0", "protocol 1 or 58"),
+            ("ingress,icmp,3,code=256", "0 to 255"),
+            ("ingress,47,80", "protocol"),
         ] {
             let error = bad.parse::<Rule>().unwrap_err();
             assert!(error.contains(word), "{bad}: {error}");

@@ -32,10 +32,12 @@ pub use chain::{
 pub use client::{RingFds, ValeClient};
 pub use control_socket::ClientError;
 pub use device::{HostDevice, is_device_port};
-pub use filter::{Direction, Family, MAX_RULES, PortFilter, Rule};
+pub use filter::{Direction, Family, MAX_RULES, PortFilter, Rule, has_ports, numbers};
 pub use ipnet::IpNet;
 pub use keep::{KEPT_VERSION, Keep, KeepAnswer, KeptFile, KeptInfo, KeptList, MAX_KEPT};
-pub use limit::{Limits, MAX_RATE, PortLimit, Rates, SegmentLimit, SegmentList, Segments};
+pub use limit::{
+    Limits, MAX_DSCP, MAX_RATE, PortLimit, Rates, SegmentLimit, SegmentList, Segments,
+};
 pub use mac::Mac;
 pub use mirror::{
     MAX_MIRRORS, MIRROR_RATE, MirrorCounters, MirrorId, MirrorInfo, MirrorList, MirrorSet, Mirrors,

@@ -6,6 +6,8 @@ use crate::{PortName, SwitchName};
 
 /// Largest rate, in packets/s or bit/s.
 pub const MAX_RATE: u64 = 1_000_000_000_000;
+/// Largest differentiated services code point (RFC 2474).
+pub const MAX_DSCP: u8 = 63;
 
 /// The rates of one direction; a missing one is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +19,12 @@ pub struct Rates {
     /// Bits of Ethernet frames without their check sequence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bits_per_s: Option<u64>,
+    /// Packets that may pass at one time after a silence; needs `packets_per_s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst_packets: Option<u64>,
+    /// Bits that may pass at one time after a silence; needs `bits_per_s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst_bits: Option<u64>,
 }
 
 /// The limits of a port. rx limits frames from the port into the switch.
@@ -32,6 +40,9 @@ pub struct Limits {
     /// Frames per second from the port to addresses that no port of the segment has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_per_s: Option<u64>,
+    /// The differentiated services code point that IP packets from the port get.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<u8>,
 }
 
 /// Arguments of `port-limit`, which replaces all limits of a port.
@@ -62,6 +73,9 @@ impl SegmentLimit {
     /// The segment or a rate is outside of its range.
     pub fn check(&self) -> Result<(), String> {
         crate::port::check_segment(self.segment)?;
+        if self.limits.dscp.is_some() {
+            return Err("dscp: marks the packets of a port, not of a segment".to_owned());
+        }
         self.limits.check()
     }
 }
@@ -88,22 +102,55 @@ impl Limits {
     /// # Errors
     /// A rate is 0 or too large.
     pub fn check(&self) -> Result<(), String> {
+        self.rx.check("rx")?;
+        self.tx.check("tx")?;
+        in_range("group_per_s", self.group_per_s)?;
+        in_range("unknown_per_s", self.unknown_per_s)?;
+        match self.dscp {
+            Some(dscp) if dscp > MAX_DSCP => Err(format!("dscp: {dscp} is outside 0..={MAX_DSCP}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Rates {
+    fn check(&self, side: &str) -> Result<(), String> {
         for (name, rate) in [
-            ("rx.packets_per_s", self.rx.packets_per_s),
-            ("rx.bits_per_s", self.rx.bits_per_s),
-            ("tx.packets_per_s", self.tx.packets_per_s),
-            ("tx.bits_per_s", self.tx.bits_per_s),
-            ("group_per_s", self.group_per_s),
-            ("unknown_per_s", self.unknown_per_s),
+            ("packets_per_s", self.packets_per_s),
+            ("bits_per_s", self.bits_per_s),
+            ("burst_packets", self.burst_packets),
+            ("burst_bits", self.burst_bits),
         ] {
-            match rate {
-                Some(rate) if !(1..=MAX_RATE).contains(&rate) => {
-                    return Err(format!("{name}: {rate} is outside 1..={MAX_RATE}"));
-                }
-                _ => (),
+            in_range(&format!("{side}.{name}"), rate)?;
+        }
+        for (burst, is_set, rate, has_rate) in [
+            (
+                "burst_packets",
+                self.burst_packets.is_some(),
+                "packets_per_s",
+                self.packets_per_s.is_some(),
+            ),
+            (
+                "burst_bits",
+                self.burst_bits.is_some(),
+                "bits_per_s",
+                self.bits_per_s.is_some(),
+            ),
+        ] {
+            if is_set && !has_rate {
+                return Err(format!("{side}.{burst}: needs {rate}"));
             }
         }
         Ok(())
+    }
+}
+
+fn in_range(name: &str, rate: Option<u64>) -> Result<(), String> {
+    match rate {
+        Some(rate) if !(1..=MAX_RATE).contains(&rate) => {
+            Err(format!("{name}: {rate} is outside 1..={MAX_RATE}"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -126,5 +173,44 @@ mod tests {
             };
             assert_eq!(limits.check().is_ok(), good, "{rate}");
         }
+    }
+
+    #[test]
+    fn a_burst_needs_its_rate_and_a_mark_its_port() {
+        let rates = |text| serde_json::from_str::<Rates>(text).unwrap();
+        let limits = |rx| Limits {
+            rx,
+            ..Limits::default()
+        };
+        assert!(
+            limits(rates(r#"{"bits_per_s": 1, "burst_bits": 9}"#))
+                .check()
+                .is_ok()
+        );
+        for (text, word) in [
+            (r#"{"burst_bits": 9}"#, "rx.burst_bits: needs bits_per_s"),
+            (
+                r#"{"bits_per_s": 1, "burst_packets": 9}"#,
+                "rx.burst_packets: needs",
+            ),
+            (
+                r#"{"packets_per_s": 1, "burst_packets": 0}"#,
+                "rx.burst_packets: 0",
+            ),
+        ] {
+            let error = limits(rates(text)).check().unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+        let marks = |dscp| Limits {
+            dscp: Some(dscp),
+            ..Limits::default()
+        };
+        assert!(marks(63).check().is_ok() && marks(64).check().is_err());
+        let segment = SegmentLimit {
+            switch: "vale0".parse().unwrap(),
+            segment: 1,
+            limits: marks(46),
+        };
+        assert!(segment.check().unwrap_err().starts_with("dscp"));
     }
 }

@@ -28,7 +28,8 @@ HERE, THERE = 'compute1', 'compute2'
 #: A foreign value of each argument that can name an object.
 FOREIGN = {'ports': [[PORT, SERVER]], 'up': [PORT], 'down': [PORT]}
 #: Arguments that name none.
-VALUES = {'host': HERE, 'start': False, 'links': {}, 'load': None}
+VALUES = {'host': HERE, 'start': False, 'links': {}, 'load': None,
+          'policy_format': topics.POLICY_FORMAT}
 
 
 def methods():

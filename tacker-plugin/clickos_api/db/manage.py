@@ -9,6 +9,7 @@ from oslo_config import cfg
 from oslo_db.sqlalchemy import enginefacade
 
 from clickos_api import conf as api_conf
+from clickos_api.db import schema
 from clickos_api import desired_state
 from clickos_api import errors
 from clickos_api import secrets
@@ -22,11 +23,18 @@ def alembic_for(connection):
     return config
 
 
-def upgrade(conf, revision):
-    """Run the migrations up to revision."""
+def upgrade(conf, revision, only_expand=False):
+    """Run the migrations up to revision.
+
+    :param only_expand: stop before the first one that the release before
+        could not work with
+    """
     facade = enginefacade.transaction_context()
     facade.configure(**conf.database)
     with facade.writer.get_engine().begin() as connection:
+        if only_expand:
+            revision = schema.last_expansion(schema.scripts(),
+                                             schema.current(connection))
         alembic_command.upgrade(alembic_for(connection), revision)
 
 
@@ -34,6 +42,9 @@ def _add_commands(subparsers):
     parser = subparsers.add_parser(
         'upgrade', help='create the tables or bring them up to date')
     parser.add_argument('revision', nargs='?', default='head')
+    parser.add_argument(
+        '--expand', action='store_true', help='only the migrations that a'
+        ' service of the release before can work beside')
     subparsers.add_parser(
         'rotate-secrets', help='encrypt all secrets with the first file of'
         ' [clickos_api] secret_key_files')
@@ -50,7 +61,7 @@ def main(argv=None):
         conf.print_help()
         return 2
     if conf.command.name == 'upgrade':
-        upgrade(conf, conf.command.revision)
+        upgrade(conf, conf.command.revision, conf.command.expand)
     else:
         return _rotate(conf)
     return 0

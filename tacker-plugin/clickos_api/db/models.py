@@ -103,3 +103,15 @@ class FusedHop(Base):
     #: of the fused guest
     server_id = sa.Column(sa.String(36), nullable=False, index=True)
     project_id = sa.Column(sa.String(64), nullable=False)
+
+
+class Contraction(Base):
+    """A migration that removed what releases before it need.
+
+    A service that does not know the revision must not use the tables.
+    """
+
+    __tablename__ = 'contractions'
+    __table_args__ = _INNODB
+
+    revision = sa.Column(sa.String(32), primary_key=True)

@@ -40,20 +40,36 @@ pub struct LimitOptions {
     /// Bits per second out of the switch.
     #[arg(long)]
     pub tx_bits: Option<u64>,
+    /// Packets that may enter the switch at one time after a silence.
+    #[arg(long, requires = "rx_packets")]
+    pub rx_burst_packets: Option<u64>,
+    /// Bits that may enter the switch at one time after a silence.
+    #[arg(long, requires = "rx_bits")]
+    pub rx_burst_bits: Option<u64>,
+    /// Packets that may leave the switch at one time after a silence.
+    #[arg(long, requires = "tx_packets")]
+    pub tx_burst_packets: Option<u64>,
+    /// Bits that may leave the switch at one time after a silence.
+    #[arg(long, requires = "tx_bits")]
+    pub tx_burst_bits: Option<u64>,
     /// Broadcast and multicast frames per second into the switch.
     #[arg(long)]
     pub group: Option<u64>,
     /// Frames per second to unknown addresses.
     #[arg(long)]
     pub unknown: Option<u64>,
+    /// The DSCP that IP packets from the port get, 0 to 63.
+    #[arg(long)]
+    pub dscp: Option<u8>,
 }
 
 #[derive(Args)]
 pub struct FilterArguments {
     #[arg(value_name = "SWITCH:PORT")]
     pub port: PortId,
-    /// DIRECTION[,ipv4|ipv6][,tcp|udp|icmp|icmpv6][,PORT[-PORT]][,CIDR], with the direction `ingress`
-    /// to the guest or `egress`; can be repeated.
+    /// DIRECTION[,ipv4|ipv6][,PROTOCOL][,PORT[-PORT]][,code=N][,CIDR][,stateless], with the direction
+    /// `ingress` to the guest or `egress`; can be repeated. PROTOCOL is tcp, udp, dccp, sctp, udplite,
+    /// icmp or icmpv6, whose PORT is a type of message.
     #[arg(long = "rule", required_unless_present_any = ["off", "block"])]
     pub rules: Vec<Rule>,
     /// Permits nothing but ARP, neighbor discovery and DHCP.
@@ -66,15 +82,22 @@ pub struct FilterArguments {
 
 impl LimitOptions {
     fn limits(&self) -> Limits {
-        let rates = |packets_per_s, bits_per_s| Rates {
-            packets_per_s,
-            bits_per_s,
-        };
         Limits {
-            rx: rates(self.rx_packets, self.rx_bits),
-            tx: rates(self.tx_packets, self.tx_bits),
+            rx: Rates {
+                packets_per_s: self.rx_packets,
+                bits_per_s: self.rx_bits,
+                burst_packets: self.rx_burst_packets,
+                burst_bits: self.rx_burst_bits,
+            },
+            tx: Rates {
+                packets_per_s: self.tx_packets,
+                bits_per_s: self.tx_bits,
+                burst_packets: self.tx_burst_packets,
+                burst_bits: self.tx_burst_bits,
+            },
             group_per_s: self.group,
             unknown_per_s: self.unknown,
+            dscp: self.dscp,
         }
     }
 }

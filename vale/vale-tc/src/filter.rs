@@ -9,7 +9,8 @@ use crate::asm::{Helper, If, Label, Map, R0, R1, R2, R3, R4, R10, Size};
 use crate::counter::{Drop, FIRST_RULE};
 use crate::emit::{Emitter, LATER, LOCAL, PROTOCOL, raw16, slot};
 use crate::guard::bounds;
-use crate::packet::{ICMP, ICMPV6, TCP, UDP};
+use crate::packet::{DCCP, ICMP, ICMPV6, SCTP, TCP, UDP, UDP_LITE};
+use crate::quote;
 
 const SECOND: u64 = 1_000_000_000;
 /// A connection ends after this silence.
@@ -19,12 +20,12 @@ const IDLE: u64 = 120 * SECOND;
 const NO_NUMBER: i32 = 0x1_0000;
 /// Parts of the key of a connection.
 pub const KEY_BYTES: usize = 40;
-const LOCAL_ADDRESS: i16 = slot::KEY;
-const REMOTE_ADDRESS: i16 = slot::KEY + 16;
-const LOCAL_PORT: i16 = slot::KEY + 32;
-const REMOTE_PORT: i16 = slot::KEY + 34;
-const KEY_PROTOCOL: i16 = slot::KEY + 36;
-const KEY_FAMILY: i16 = slot::KEY + 37;
+pub const LOCAL_ADDRESS: i16 = slot::KEY;
+pub const REMOTE_ADDRESS: i16 = slot::KEY + 16;
+pub const LOCAL_PORT: i16 = slot::KEY + 32;
+pub const REMOTE_PORT: i16 = slot::KEY + 34;
+pub const KEY_PROTOCOL: i16 = slot::KEY + 36;
+pub const KEY_FAMILY: i16 = slot::KEY + 37;
 /// Messages of neighbor discovery, which pass each filter.
 const BASIC: [u8; 8] = [130, 131, 132, 133, 134, 135, 136, 143];
 
@@ -46,19 +47,24 @@ impl<'a> Filter<'a> {
     /// Judges a packet that has been read, and goes on with the one that it admits.
     pub fn packet(&self, e: &mut Emitter, family: Family) {
         let (admitted, is_later, known) = (e.asm.label(), e.asm.label(), e.asm.label());
-        let matched = e.asm.label();
+        let (matched, once) = (e.asm.label(), e.asm.label());
         e.asm.set(LOCAL, NO_NUMBER);
         e.jump_if_part(If::Equal, LATER, is_later);
         self.numbers(e);
         self.basic(e, family, admitted);
+        quote::related(e, family, self.is_egress(), is_later, admitted);
         self.key(e, family);
-        lookup(e, known);
+        lookup(e, known, true);
         e.asm.place(is_later);
-        self.scan(e, family, matched);
+        self.scan(e, family, matched, once);
         e.asm.place(matched);
         e.count();
         e.jump_if_part(If::Equal, LATER, admitted);
+        quote::jump_if_error(e, family, admitted);
         insert(e);
+        e.asm.jump(admitted);
+        e.asm.place(once);
+        e.count();
         e.asm.place(known);
         e.asm.place(admitted);
     }
@@ -73,7 +79,7 @@ impl<'a> Filter<'a> {
         let lacking = e.dropped(Drop::Filter);
         e.asm.set(LOCAL, 0);
         e.asm.store_value(Size::Double, R10, slot::BODY, 0);
-        for protocol in [TCP, UDP] {
+        for protocol in [TCP, UDP, DCCP, SCTP, UDP_LITE] {
             e.jump_if_protocol(If::Equal, protocol, has_ports);
         }
         for protocol in [ICMP, ICMPV6] {
@@ -85,8 +91,8 @@ impl<'a> Filter<'a> {
         e.load_be16(LOCAL, slot::BODY + 2);
         e.asm.jump(done);
         e.asm.place(is_message);
-        e.read_body(0, slot::SCRATCH, 1, lacking);
-        e.load(Size::Byte, LOCAL, slot::SCRATCH);
+        e.read_body(0, slot::SCRATCH, 2, lacking);
+        e.load_be16(LOCAL, slot::SCRATCH);
         echo(e, done, lacking);
         e.asm.place(done);
     }
@@ -111,8 +117,9 @@ impl<'a> Filter<'a> {
         if family == Family::Ipv6 {
             let other = e.asm.label();
             e.jump_if_protocol(If::NotEqual, ICMPV6, other);
-            for kind in BASIC {
-                e.asm.jump_if(LOCAL, If::Equal, kind.into(), admitted);
+            kind(e);
+            for basic in BASIC {
+                e.asm.jump_if(R1, If::Equal, basic.into(), admitted);
             }
             e.asm.place(other);
         }
@@ -129,10 +136,7 @@ impl<'a> Filter<'a> {
             true => ends,
             false => [ends[1], ends[0]],
         };
-        for double in 0..KEY_BYTES as i16 / 8 {
-            e.asm
-                .store_value(Size::Double, R10, slot::KEY + 8 * double, 0);
-        }
+        empty_key(e);
         for ((address, port), (to, to_port)) in [
             (local, (LOCAL_ADDRESS, LOCAL_PORT)),
             (remote, (REMOTE_ADDRESS, REMOTE_PORT)),
@@ -149,20 +153,24 @@ impl<'a> Filter<'a> {
         e.asm.store_value(Size::Byte, R10, KEY_FAMILY, family);
     }
 
-    /// Looks for the first rule that permits the packet; R1 is then its counter.
-    fn scan(&self, e: &mut Emitter, family: Family, matched: Label) {
+    /// Looks for the first rule that permits the packet; R1 is then its counter. Rules that begin
+    /// connections come first.
+    fn scan(&self, e: &mut Emitter, family: Family, matched: Label, once: Label) {
         let remote = match (family, self.is_egress()) {
             (Family::Ipv4, true) => slot::HEADER + 16,
             (Family::Ipv4, false) => slot::HEADER + 12,
             (Family::Ipv6, true) => slot::HEADER + 24,
             (Family::Ipv6, false) => slot::HEADER + 8,
         };
-        for (counter, rule) in self.rules.iter().filter(|(_, r)| concerns(r, family)) {
-            let next = e.asm.label();
-            test(e, rule, remote, next);
-            e.asm.set(R1, *counter as i32);
-            e.asm.jump(matched);
-            e.asm.place(next);
+        for (is_stateless, to) in [(false, matched), (true, once)] {
+            let rules = self.rules.iter().filter(|(_, r)| concerns(r, family));
+            for (counter, rule) in rules.filter(|(_, r)| r.stateless == is_stateless) {
+                let next = e.asm.label();
+                test(e, rule, remote, next);
+                e.asm.set(R1, *counter as i32);
+                e.asm.jump(to);
+                e.asm.place(next);
+            }
         }
         e.asm.jump(e.dropped(Drop::Filter));
     }
@@ -183,11 +191,11 @@ fn test(e: &mut Emitter, rule: &Rule, remote: i16, next: Label) {
     if let Some(protocol) = rule.protocol {
         e.jump_if_protocol(If::NotEqual, protocol, next);
     }
-    if let Some(range) = rule.ports {
-        let good = e.asm.label();
+    if rule.ports.is_some() {
+        let (good, (first, last)) = (e.asm.label(), vale_proto::numbers(rule));
         e.asm.jump_if(LOCAL, If::Equal, NO_NUMBER, good);
-        e.asm.jump_if(LOCAL, If::Less, range.first.into(), next);
-        e.asm.jump_if(LOCAL, If::Greater, range.last.into(), next);
+        e.asm.jump_if(LOCAL, If::Less, first.into(), next);
+        e.asm.jump_if(LOCAL, If::Greater, last.into(), next);
         e.asm.place(good);
     }
     if let Some(net) = rule.remote {
@@ -196,24 +204,39 @@ fn test(e: &mut Emitter, rule: &Rule, remote: i16, next: Label) {
     }
 }
 
+pub fn empty_key(e: &mut Emitter) {
+    for double in 0..KEY_BYTES as i16 / 8 {
+        e.asm
+            .store_value(Size::Double, R10, slot::KEY + 8 * double, 0);
+    }
+}
+
+/// R1 = the type of an ICMP message, which `LOCAL` has before its code.
+pub fn kind(e: &mut Emitter) {
+    e.asm.copy(R1, LOCAL);
+    e.asm.shift_right(R1, 8);
+}
+
 /// The identifier of an echo stands for both ports.
 fn echo(e: &mut Emitter, done: Label, lacking: Label) {
     let (of_v6, is_echo) = (e.asm.label(), e.asm.label());
+    kind(e);
     e.jump_if_protocol(If::NotEqual, ICMP, of_v6);
-    e.asm.jump_if(LOCAL, If::Equal, 0, is_echo);
-    e.asm.jump_if(LOCAL, If::Equal, 8, is_echo);
+    e.asm.jump_if(R1, If::Equal, 0, is_echo);
+    e.asm.jump_if(R1, If::Equal, 8, is_echo);
     e.asm.jump(done);
     e.asm.place(of_v6);
-    e.asm.jump_if(LOCAL, If::Equal, 128, is_echo);
-    e.asm.jump_if(LOCAL, If::NotEqual, 129, done);
+    e.asm.jump_if(R1, If::Equal, 128, is_echo);
+    e.asm.jump_if(R1, If::NotEqual, 129, done);
     e.asm.place(is_echo);
     e.read_body(4, slot::BODY, 2, lacking);
     e.load(Size::Half, R1, slot::BODY);
     e.store(Size::Half, slot::BODY + 2, R1);
 }
 
-/// Jumps if the connection is known and not silent for too long, and renews it.
-fn lookup(e: &mut Emitter, known: Label) {
+/// Jumps if the connection is known and not silent for too long, and `renews` it. Its protocol is
+/// in the key.
+pub fn lookup(e: &mut Emitter, known: Label, renews: bool) {
     let (unknown, fresh, has_idle, is_tcp) =
         (e.asm.label(), e.asm.label(), e.asm.label(), e.asm.label());
     e.asm.call(Helper::Time);
@@ -228,7 +251,10 @@ fn lookup(e: &mut Emitter, known: Label) {
     e.asm.jump_if_reg(R2, If::Greater, R1, fresh);
     e.asm.copy(R3, R1);
     e.asm.subtract_reg(R3, R2);
-    e.jump_if_protocol(If::Equal, TCP, is_tcp);
+    e.load(Size::Byte, R4, KEY_PROTOCOL);
+    for protocol in [TCP, DCCP, SCTP] {
+        e.asm.jump_if(R4, If::Equal, protocol.into(), is_tcp);
+    }
     e.asm.set_wide(R4, IDLE);
     e.asm.jump(has_idle);
     e.asm.place(is_tcp);
@@ -236,7 +262,9 @@ fn lookup(e: &mut Emitter, known: Label) {
     e.asm.place(has_idle);
     e.asm.jump_if_reg(R3, If::Greater, R4, unknown);
     e.asm.place(fresh);
-    e.asm.store(Size::Double, R0, 0, R1);
+    if renews {
+        e.asm.store(Size::Double, R0, 0, R1);
+    }
     e.asm.jump(known);
     e.asm.place(unknown);
 }

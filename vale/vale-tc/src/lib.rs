@@ -16,4 +16,5 @@ mod offload;
 mod packet;
 pub mod policy;
 pub mod program;
+mod quote;
 pub mod show;

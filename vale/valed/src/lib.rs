@@ -13,6 +13,7 @@ pub mod control;
 mod device;
 pub mod drop_reason;
 mod drr;
+pub mod dscp;
 mod event_limit;
 pub mod far_ends;
 pub mod filter;

@@ -32,6 +32,9 @@ struct Arguments {
     /// Configuration file (TOML): `socket`, uids per role in `[roles]`, and `xenstore` (its socket, in a driver domain /dev/xen/xenbus) on a Xen host.
     #[arg(long)]
     config: PathBuf,
+    /// Checks the configuration and ends; starts and changes nothing.
+    #[arg(long)]
+    check_config: bool,
     /// off, error, warn, info, debug or trace.
     #[arg(long, default_value = "info")]
     log_level: LevelFilter,
@@ -116,11 +119,15 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let config: Config = load_config(&arguments.config)?;
     let named = |e: String| format!("{}: {e}", arguments.config.display());
     config.roles.check(&[TOOLSTACK]).map_err(named)?;
+    let cpus = cpus(&config).map_err(named)?;
+    if arguments.check_config {
+        println!("{}: ok", arguments.config.display());
+        return Ok(());
+    }
     let text = |e: std::io::Error| e.to_string();
     let termination = Termination::catch().map_err(text)?;
     raise_descriptor_limit();
     log_ring_pages();
-    let cpus = cpus(&config).map_err(named)?;
     let (workers, handle) =
         workers::make(config.workers.0, workers::Waits::default()).map_err(text)?;
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;

@@ -14,6 +14,7 @@ use vale_proto::{
 use crate::blocked::BlockedFrames;
 use crate::device::{Absent, BURST, Buffers, Device};
 use crate::drop_reason::DropReason;
+use crate::dscp;
 use crate::filter::{Filter, FilterKey};
 use crate::guard::Guard;
 use crate::handover::GenIndex;
@@ -216,24 +217,26 @@ impl Port {
         judged.map_err(counter_of)
     }
 
-    /// The stages of a judged frame that comes from the port: filter, then rates.
-    pub fn enters(&mut self, out: &TxFrame<'_>) -> Result<(), Counter> {
+    /// The stages of a judged frame that comes from the port: filter, rates, mark.
+    pub fn enters(&mut self, out: &mut TxFrame<'_>) -> Result<(), Counter> {
         if !self.filter_admits(out.seen, Direction::Egress, out.now) {
             return Err(|c| &mut c.dropped_filter);
         }
-        if self
-            .limits
-            .as_ref()
-            .is_some_and(|l| !l.rx.admits(out.count(), out.len(), out.now))
-        {
+        let Some(limits) = &self.limits else {
+            return Ok(());
+        };
+        if !limits.rx.admits(out.count(), out.len(), out.now) {
             return Err(|c| &mut c.dropped_rate);
+        }
+        if let Some(dscp) = limits.set.dscp {
+            dscp::mark(out.head, out.payload, dscp);
         }
         Ok(())
     }
 
     fn filter_admits(&mut self, seen: &FilterKey, direction: Direction, now: Nanoseconds) -> bool {
         let filter = self.filter.as_mut();
-        filter.is_none_or(|filter| filter.admits(*seen, direction, now))
+        filter.is_none_or(|filter| filter.admits(seen, direction, now))
     }
 
     /// Queues a frame for the far end, or counts the drop. [`Self::flush`] publishes the queue.

@@ -510,7 +510,10 @@ impl Switch {
         let filtered = match self.filters {
             true => {
                 *seen = FilterKey::parse(&ethernet, bytes);
-                packet::transport_end(&ethernet, bytes)
+                match seen.is_error() {
+                    true => bytes.len(),
+                    false => packet::transport_end(&ethernet, bytes),
+                }
             }
             false => 0,
         };

@@ -19,6 +19,8 @@ const LEAST_BITS: u64 = 8 * 65_600;
 const TICKS: u64 = 64;
 /// Binary places of a price.
 const PLACES: u32 = 24;
+/// Most ticks that a bucket holds: a year of its rate.
+const MAX_DEPTH: u64 = 365 * 24 * 3600 * SECOND * TICKS;
 
 /// Admits a rate of events. The state is one word: the time when the bucket is full again (ITU-T
 /// I.371's generic cell rate algorithm, which is a token bucket).
@@ -33,7 +35,8 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new(rate_per_s: u64, least: u64) -> Self {
+    /// The bucket holds a `burst`, if there is one, and at least `least` tokens.
+    fn new(rate_per_s: u64, burst: Option<u64>, least: u64) -> Self {
         let second = u128::from(SECOND * TICKS) << PLACES;
         let price = second.div_ceil(rate_per_s.max(1).into());
         let mut this = Self {
@@ -41,13 +44,15 @@ impl Bucket {
             depth: 0,
             full: AtomicU64::new(0),
         };
-        this.depth = (least * this.ticks(1)).max(SECOND * TICKS / DEPTH);
+        let depth = burst.map_or(SECOND * TICKS / DEPTH, |burst| this.ticks(burst));
+        this.depth = depth.max(this.ticks(least)).min(MAX_DEPTH);
         this
     }
 
     /// The ticks of an amount of tokens, rounded up so that no rate is exceeded.
     fn ticks(&self, amount: u64) -> u64 {
-        (u128::from(amount) * u128::from(self.price)).div_ceil(1 << PLACES) as u64
+        let ticks = (u128::from(amount) * u128::from(self.price)).div_ceil(1 << PLACES);
+        u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
     /// The time of a full bucket after `amount` tokens are gone; None if it holds fewer. A full bucket gives
@@ -95,7 +100,7 @@ pub struct Budget(Option<Bucket>);
 
 impl Budget {
     pub fn new(rate_per_s: Option<u64>) -> Self {
-        Self(rate_per_s.map(|rate| Bucket::new(rate, LEAST_PACKETS)))
+        Self(rate_per_s.map(|rate| Bucket::new(rate, None, LEAST_PACKETS)))
     }
 
     /// True if the budget admits a frame that becomes some frames, which then count.
@@ -118,10 +123,11 @@ pub struct Meter {
 
 impl Meter {
     fn new(rates: Rates) -> Self {
-        let bucket = |rate: Option<u64>, least| rate.map(|rate| Bucket::new(rate, least));
+        let bucket =
+            |rate: Option<u64>, burst, least| rate.map(|rate| Bucket::new(rate, burst, least));
         Self {
-            packets: bucket(rates.packets_per_s, LEAST_PACKETS),
-            bits: bucket(rates.bits_per_s, LEAST_BITS),
+            packets: bucket(rates.packets_per_s, rates.burst_packets, LEAST_PACKETS),
+            bits: bucket(rates.bits_per_s, rates.burst_bits, LEAST_BITS),
         }
     }
 
@@ -204,17 +210,37 @@ mod tests {
         let meter = Meter::new(Rates {
             packets_per_s: Some(1_000_000),
             bits_per_s: Some(8_000_000),
+            ..Rates::default()
         });
         // 1 MB in a second, and the bucket's depth.
         let count = admitted(&meter, 1000, 10_000, 100_000);
         assert!((1000..=1070).contains(&count), "{count}");
     }
 
+    #[test]
+    fn a_burst_passes_at_one_time_and_no_more() {
+        for (burst, most) in [(None, 64), (Some(1), 64), (Some(500), 500)] {
+            let meter = Meter::new(Rates {
+                packets_per_s: Some(10),
+                burst_packets: burst,
+                ..Rates::default()
+            });
+            let passed = (0..1000).filter(|_| meter.admits(1, 60, 0)).count();
+            assert_eq!(passed, most, "{burst:?}");
+        }
+        let largest = Meter::new(Rates {
+            bits_per_s: Some(1),
+            burst_bits: Some(vale_proto::MAX_RATE),
+            ..Rates::default()
+        });
+        assert!(largest.admits(1, 1500, 0));
+    }
+
     proptest! {
         /// Any pattern of time gets the rate and one depth at most, and a busy sender gets the rate.
         #[test]
         fn the_rate_holds(rate in 1u64..2_000_000, step in 1u64..1_000_000, rounds in 1u64..2000) {
-            let rates = Rates { packets_per_s: Some(rate), bits_per_s: None };
+            let rates = Rates { packets_per_s: Some(rate), ..Rates::default() };
             let count = admitted(&Meter::new(rates), 60, rounds, step);
             let earned = (rounds - 1) as f64 * step as f64 * rate as f64 / 1e9;
             let depth = (rate as f64 / 100.0).max(64.0);

@@ -3,6 +3,7 @@
 #![cfg(test)]
 mod anew;
 mod changes;
+mod check_config;
 mod clients;
 mod disk;
 mod ends;

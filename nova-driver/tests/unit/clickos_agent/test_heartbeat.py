@@ -47,6 +47,8 @@ class HeartbeatTest(test_ports.TestCase):
             vif['mac'] = 'fa:16:3e:00:00:01'
         beating = heartbeat.Heartbeat(
             neutron, 0.01, LINKS, load.Load(
+                cosmos_client.CosmosClient(self.cosmosd.path, 60)),
+            heartbeat.installed(
                 cosmos_client.CosmosClient(self.cosmosd.path, 60)))
         beating.start()
         self.addCleanup(beating.wait)
@@ -60,10 +62,19 @@ class HeartbeatTest(test_ports.TestCase):
             [('compute1', True), ('compute1', False), ('compute1', False)],
             self.beat(Plugin(), 3))
 
-    def test_a_report_says_how_others_are_reached(self):
+    def test_a_report_says_how_others_are_reached_and_what_runs_here(self):
         plugin = Plugin()
         self.beat(plugin, 1)
-        self.assertEqual(LINKS, plugin.links)
+        self.assertEqual(LINKS, {key: plugin.links[key] for key in LINKS})
+        host = cosmos_client.CosmosClient(self.cosmosd.path, 60).host()
+        self.assertEqual(
+            (host['version'], host['host_kind'], host['engine_sha256']),
+            tuple(plugin.links[key]
+                  for key in ('cosmosd', 'host_kind', 'engine_sha256')))
+
+    def test_without_cosmosd_it_does_not_say_what_runs(self):
+        client = cosmos_client.CosmosClient('/nonexistent', 1)
+        self.assertEqual({}, heartbeat.installed(client)())
 
     def test_a_later_report_says_what_the_switch_moves(self):
         plugin = Plugin()

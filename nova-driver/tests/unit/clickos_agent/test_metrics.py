@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures for Prometheus, over HTTP, from a cosmosd double."""
 
+import pathlib
+import re
 from urllib import request
 
 import cosmos_client
 import fixtures
+from prometheus_client.parser import text_string_to_metric_families
 import testtools
 
 from clickos_agent import metrics
 from clickos_agent import rpc
 from tests.unit import cosmosd
 
+_OPERATOR = pathlib.Path(__file__).parents[4] / 'docs/operator'
 UUID = '11111111-2222-4333-8444-555555555555'
 
 
@@ -43,6 +47,24 @@ class MetricsTest(testtools.TestCase):
                      'clickos_cosmosd_guests_held 1.0',
                      'clickos_cosmosd_faults{part="valed"} 1.0'):
             self.assertIn(line, text)
+
+    def test_the_operators_files_name_metrics_that_exist(self):
+        self.cosmosd.host_faults = [{'part': 'valed', 'reason': 'away'}]
+        named = set()
+        for file in ('prometheus-alerts.yaml', 'grafana-dashboard.json'):
+            with open(_OPERATOR / file) as text:
+                named.update(re.findall(
+                    r'\bclickos_(?:agent|cosmosd)_\w+', text.read()))
+        self.assertGreater(len(named), 5)
+        known = {name for metric in text_string_to_metric_families(
+            self.scrape()) for name in (metric.name, f'{metric.name}_total',
+                                        f'{metric.name}_bucket')}
+        self.assertEqual(set(), named - known)
+
+    def test_builds(self):
+        text = self.scrape()
+        self.assertRegex(text, r'clickos_agent_build_info{version="[^"]+"} 1')
+        self.assertIn('clickos_cosmosd_build_info{', text)
 
     def test_cosmosd_away(self):
         self.cosmosd.stop()

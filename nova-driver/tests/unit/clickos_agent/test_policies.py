@@ -22,13 +22,26 @@ class Plugin:
     def __init__(self):
         self.rules = {}
         self.limits = {}
+        self.refused = {}
+        self.formats = []
 
-    def get_port_policies(self, context, host, ports):
+    def get_port_policies(self, context, host, ports, policy_format=1):
+        self.formats.append(policy_format)
         known = [port for port, _ in ports if port in self.rules]
-        return {'guards': {port: GUARD for port in known},
+        return {'refused': self.refused,
+                'guards': {port: GUARD for port in known},
                 'rules': {port: self.rules[port] for port in known},
                 'limits': {port: self.limits.get(port, {})
                            for port in known}}
+
+
+class EarlierPlugin(Plugin):
+    """Neutron's half of the release before."""
+
+    target = oslo_messaging.Target(version='1.0')
+
+    def get_port_policies(self, context, host, ports):
+        return super().get_port_policies(context, host, ports)
 
 
 class PoliciesTest(test_ports.TestCase):
@@ -73,6 +86,27 @@ class PoliciesTest(test_ports.TestCase):
             [{'switch': 'vale0', 'port': 'p0', 'limits': {}},
              {'switch': 'vale0', 'port': 'p1', 'limits': LIMITS}],
             self.look(plugin, 'port-limit'))
+
+    def test_a_neutron_of_the_release_before_is_asked_as_before(self):
+        plugin = EarlierPlugin()
+        plugin.rules = {test_ports.PORT: RULES}
+        self.assertEqual(RULES, self.look(plugin)[-1]['rules'])
+        self.assertEqual([1], plugin.formats)
+
+    def test_a_neutron_of_this_release_is_asked_for_its_format(self):
+        plugin = Plugin()
+        plugin.rules = {test_ports.PORT: RULES}
+        self.look(plugin)
+        self.assertEqual([2], plugin.formats)
+
+    def test_a_port_with_too_many_rules_keeps_its_own_and_is_known(self):
+        plugin = Plugin()
+        plugin.refused = {test_ports.PORT: '1025 rules'}
+        self.assertEqual([], self.look(plugin))
+        self.assertEqual({test_ports.PORT}, self.policies.refused())
+        plugin.refused = {}
+        self.look(plugin)
+        self.assertEqual(set(), self.policies.refused())
 
     def test_the_rules_come_last(self):
         plugin = Plugin()

@@ -40,13 +40,14 @@ class WiringTest(test_ports.TestCase):
         self.server.wait()
         self.serve(topics.PLUGIN, self.plugin, 'neutron')
         self.devices = set()
+        self.refused = set()
         self.guest = self.cosmosd.guests[test_ports.GUEST]
         for vif in self.guest['vifs']:
             vif['mac'] = 'fa:16:3e:00:00:01'
         self.wiring = wiring.Wiring(
             cosmos_client.CosmosClient(self.cosmosd.path, 60),
             ports.Neutron(self.transport, 'compute1', 60),
-            lambda: set(self.devices))
+            lambda: set(self.devices), lambda: self.refused)
 
     def look(self, times=1):
         """Return the last pause, and what Neutron calls active."""
@@ -57,6 +58,14 @@ class WiringTest(test_ports.TestCase):
         self.devices = {DEVICE}
         self.assertEqual((None, {test_ports.PORT, test_ports.OTHER, DEVICE}),
                          self.look())
+
+    def test_a_port_whose_rules_have_no_room_is_down(self):
+        self.look()
+        self.refused = {test_ports.PORT}
+        self.assertEqual({test_ports.OTHER}, self.look(2)[1])
+        self.refused = set()
+        self.assertEqual({test_ports.PORT, test_ports.OTHER},
+                         self.look()[1])
 
     def test_so_are_those_of_a_guest_that_hears_nothing(self):
         self.guest['state'] = 'unreachable'

@@ -26,8 +26,14 @@ class FiltersTest(testtools.TestCase):
         cfg.CONF([])   # of the policy of contexts
         self.log = self.useFixture(fixtures.FakeLogger())
 
-    def rules(self, *rules):
+    def rules(self, *rules, policy_format=2):
         """Return the rules of a port with these rules of its groups."""
+        found, refused = self.answer(rules, policy_format)
+        self.assertEqual({}, refused)
+        return found[PORT]
+
+    def answer(self, rules, policy_format=2):
+        """Return the answer for a port with these rules of its groups."""
         known = {mock.Mock(id=PORT): ['g'], mock.Mock(id=OPEN): []}
         plugin = mock.Mock(spec_set=('security_group_rules_for_ports',))
         plugin.security_group_rules_for_ports.side_effect = (
@@ -43,9 +49,13 @@ class FiltersTest(testtools.TestCase):
                 (filters.directory, 'get_plugin', lambda: plugin)):
             self.useFixture(fixtures.MonkeyPatch(
                 f'{target.__name__}.{name}', value))
-        found = filters.of_ports([PORT, OPEN])
+        with mock.patch.object(
+                filters.securitygroup.SecurityGroup, 'get_sgs_stateful_flag',
+                lambda _context, groups: {
+                    group: group != 'stateless' for group in groups}):
+            found, refused = filters.of_ports([PORT, OPEN], policy_format)
         self.assertIsNone(found[OPEN])
-        return found[PORT]
+        return found, refused
 
     def test_no_rule_permits_nothing(self):
         self.assertEqual([], self.rules())
@@ -59,7 +69,9 @@ class FiltersTest(testtools.TestCase):
              {'direction': 'egress', 'family': 'ipv4', 'protocol': 17,
               'ports': {'first': 53, 'last': 53}, 'remote': '10.0.0.7/32'},
              {'direction': 'ingress', 'family': 'ipv4', 'protocol': 1,
-              'ports': {'first': 8, 'last': 8}},
+              'ports': {'first': 8, 'last': 8}, 'code': 0},
+             {'direction': 'ingress', 'family': 'ipv4', 'protocol': 1,
+              'ports': {'first': 3, 'last': 3}},
              {'direction': 'ingress', 'family': 'ipv6', 'protocol': 58},
              {'direction': 'ingress', 'family': 'ipv4', 'protocol': 112}],
             self.rules(
@@ -69,13 +81,38 @@ class FiltersTest(testtools.TestCase):
                 rule('egress', protocol='udp', port_range_min=53,
                      port_range_max=53, dest_ip_prefix='10.0.0.7/32'),
                 rule(protocol='icmp', port_range_min=8, port_range_max=0),
+                rule(protocol='icmp', port_range_min=3),
                 rule(ethertype='IPv6', protocol='icmp'),
                 rule(protocol='112')))
 
+    def test_ports_of_each_protocol_that_neutron_has_them_for(self):
+        for name, number in (('sctp', 132), ('dccp', 33), ('udplite', 136),
+                             ('132', 132)):
+            self.assertEqual(
+                [{'direction': 'ingress', 'family': 'ipv4',
+                  'protocol': number, 'ports': {'first': 5, 'last': 6}}],
+                self.rules(rule(protocol=name, port_range_min=5,
+                                port_range_max=6)))
+
     def test_what_the_switch_cannot_match_permits_nothing(self):
         self.assertEqual([], self.rules(
-            rule(protocol='sctp', port_range_min=5, port_range_max=6)))
-        self.assertIn('ports of TCP and UDP only', self.log.output)
+            rule(protocol='47', port_range_min=5, port_range_max=6)))
+        self.assertIn('no ports of this protocol', self.log.output)
+
+    def test_a_stateless_group_begins_no_connections(self):
+        one = {'direction': 'egress', 'family': 'ipv4'}
+        self.assertEqual(
+            [dict(one, stateless=True), one],
+            self.rules(rule('egress', security_group_id='stateless'),
+                       rule('egress')))
+
+    def test_an_agent_of_the_release_before_gets_its_format(self):
+        self.assertEqual(
+            [{'direction': 'ingress', 'family': 'ipv4', 'protocol': 1,
+              'ports': {'first': 8, 'last': 8}}],
+            self.rules(rule(protocol='icmp', port_range_min=8,
+                            port_range_max=0, security_group_id='stateless'),
+                       policy_format=1))
 
     def test_rules_of_the_provider_and_repeated_ones_are_left_out(self):
         twice = rule(source_ip_prefix='10.0.0.0/8')
@@ -85,9 +122,12 @@ class FiltersTest(testtools.TestCase):
                  source_port_range_max=67, port_range_min=68,
                  port_range_max=68))))
 
-    def test_too_many_rules(self):
-        found = self.rules(*[
-            rule(source_ip_prefix='10.0.%d.%d/32' % divmod(n, 256))
-            for n in range(1100)])
-        self.assertEqual(1024, len(found))
-        self.assertIn('1100 rules', self.log.output)
+    def test_too_many_rules_are_none_and_have_a_reason(self):
+        many = [rule(source_ip_prefix='10.0.%d.%d/32' % divmod(n, 256))
+                for n in range(1025)]
+        self.assertEqual(1024, len(self.rules(*many[1:])))
+        found, refused = self.answer(many)
+        self.assertNotIn(PORT, found)
+        self.assertIn('1025 rules', refused[PORT])
+        self.assertIn('1024', refused[PORT])
+        self.assertIn(PORT, self.log.output)

@@ -9,6 +9,8 @@ from neutron_lib.callbacks import events
 from neutron_lib.callbacks import exceptions
 from neutron_lib.callbacks import registry
 from neutron_lib.callbacks import resources
+from neutron_lib import context
+from neutron_lib import exceptions as lib_exceptions
 from neutron_lib.plugins.ml2 import api
 from oslo_config import cfg
 from oslo_config import fixture as config_fixture
@@ -413,3 +415,45 @@ class NotifyTest(TestCase):
         self.publish(events.AFTER_UPDATE, bound(), bound(name='x'))
         self.publish(events.AFTER_UPDATE, port(), bound())
         self.assertTold()
+
+
+class RulesTest(TestCase):
+    """What changes the rules of ports, as Neutron's registry tells it."""
+
+    def setUp(self):
+        super().setUp()
+        plugin = mock.Mock(spec_set=('get_agents',))
+        plugin.get_agents.return_value = [{'host': 'compute1'}]
+        self.useFixture(fixtures.MockPatchObject(
+            mech_vale.directory, 'get_plugin', new=lambda: plugin))
+        self.cast = self.useFixture(fixtures.MockPatchObject(
+            self.driver._notifier, '_cast', autospec=True)).mock
+        cfg.CONF([])   # of the policy of contexts
+
+    def test_hosts_hear_at_once_of_rules_and_address_groups(self):
+        for resource, event in (
+                (resources.SECURITY_GROUP_RULE, events.AFTER_CREATE),
+                (resources.SECURITY_GROUP_RULE, events.AFTER_DELETE),
+                (resources.ADDRESS_GROUP, events.AFTER_UPDATE)):
+            self.cast.reset_mock()
+            registry.publish(resource, event, self,
+                             payload=events.DBEventPayload(None))
+            self.cast.assert_called_once_with('compute1', 'policies_changed')
+
+    def test_a_rule_without_room_is_a_conflict(self):
+        payload = events.DBEventPayload(
+            context.get_admin_context(),
+            states=({'security_group_id': 'g'},))
+        full = mech_vale.filters.TooManyRules(
+            group='g', port=PORT, count=1025, max=1024)
+        with mock.patch.object(mech_vale.filters, 'check_room',
+                               autospec=True, side_effect=full) as check:
+            error = self.assertRaises(
+                exceptions.CallbackFailure, registry.publish,
+                resources.SECURITY_GROUP_RULE, events.BEFORE_CREATE, self,
+                payload=payload)
+        self.assertEqual('g', check.call_args.args[1])
+        inner, = error.inner_exceptions
+        self.assertIsInstance(inner, lib_exceptions.Conflict)
+        self.assertIn('1025', str(inner))
+        self.assertIn('1024', str(inner))

@@ -64,6 +64,21 @@ class PortStatesTest(testtools.TestCase):
         self.assertIn('host: expected', self.states.report_state(
             None, host=7)['error'])
 
+    def test_a_report_tells_what_runs_on_the_host(self):
+        plugin = mock.create_autospec(agents_db.AgentDbMixin, instance=True)
+        self.useFixture(fixtures.MockPatchObject(
+            port_rpc.directory, 'get_plugin', return_value=plugin))
+        runs = {'release': '0.3.0', 'cosmosd': '0.3.0', 'host_kind': 'xen'}
+        self.states.report_state(
+            None, host='compute1', links={
+                **runs, 'engine_sha256': None, 'later': 'thing'})
+        _context, agent, _time = plugin.create_or_update_agent.call_args.args
+        self.assertEqual({'interface_mappings': {}, **runs},
+                         agent['configurations'])
+        for bad in (7, 'x' * 65, ['0.3.0']):
+            self.assertIn('links: ', self.states.report_state(
+                None, host='compute1', links={'release': bad})['error'])
+
     def test_a_report_tells_what_the_switch_moves(self):
         plugin = mock.create_autospec(agents_db.AgentDbMixin, instance=True)
         self.useFixture(fixtures.MockPatchObject(

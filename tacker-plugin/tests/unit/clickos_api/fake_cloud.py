@@ -23,6 +23,8 @@ class FakeCloud:
         self.operations = []
         self.scalings = []
         self.networking = {}
+        #: of Neutron's agents and Glance's images, for an administrator
+        self.lists = {'agents': [], 'images': []}
         self.projects = {}
         self.failing = False
         self.asked = []
@@ -126,6 +128,8 @@ class FakeCloud:
                 server.pop('OS-EXT-SRV-ATTR:user_data', None)
             if admin or server['tenant_id'] == project_id:
                 return 200, {'server': server}
+        if admin and thing_id in self.lists:
+            return 200, {thing_id: self.lists[thing_id]}
         if kind.startswith('neutron/'):
             return self._neutron(kind, thing_id, project_id, admin)
         if thing_id == 'vnf_lcm_op_occs':
@@ -185,6 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
             'roles': [{'id': 'r', 'name': 'admin'}],
             'catalog': [self._service('compute', '/nova'),
                         self._service('network', '/neutron'),
+                        self._service('image', '/glance'),
                         self._service('nfv-orchestration', '/tacker')]}})
 
     def do_PUT(self):

@@ -19,11 +19,12 @@ PATHS = {'servers': 'server', 'vnfs': 'vnf', 'states': 'state',
          'secrets': 'secret', 'chains': 'chain', 'ports': 'port',
          'catalog': None}     # packages of the operator, for all projects
 #: The same by the name of a property or a parameter of a query. None names
-#: no object: a guest's incarnation is a number that it made.
+#: no object: a guest's incarnation is a number that it made, and a marker is
+#: compared with the entries of the list that the caller gets.
 NAMES = {'server': 'server', 'server_id': 'server', 'to': 'server',
          'group': 'group', 'vnfc': 'vnfc', 'project_id': 'project',
          'incarnation': None, 'secrets': None, 'max_age': None,
-         'parameter': None}
+         'parameter': None, 'limit': None, 'marker': None}
 #: Kinds of further objects of the test.
 KINDS = {'taker': 'server', 'hop': 'server', 'fused': 'server',
          'of_vnf': 'server', 'group2': 'group'}

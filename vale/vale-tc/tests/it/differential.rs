@@ -10,7 +10,7 @@ use vale_tc::counter::{self, DROPS, Drop};
 use vale_tc::policy::Policy;
 use vale_tc::program::Programs;
 use valed::drop_reason::DropReason;
-use valed::filter::{Filter, FilterKey};
+use valed::filter::{Filter, FilterKey, Why};
 use valed::guard::Guard;
 use valed::headers::Ethernet;
 
@@ -42,6 +42,8 @@ struct Oracle {
     guard: Guard,
     filter: Option<Filter>,
     policy: Policy,
+    /// Errors about known connections.
+    related: usize,
 }
 
 impl Oracle {
@@ -50,6 +52,7 @@ impl Oracle {
             guard: Guard::of(policy.port_security, policy.mac, &policy.allowed),
             filter: policy.rules.as_ref().map(|rules| Filter::new(rules)),
             policy: policy.clone(),
+            related: 0,
         }
     }
 
@@ -74,7 +77,11 @@ impl Oracle {
         let Some(filter) = &mut self.filter else {
             return Ok(());
         };
-        let admitted = filter.admits(FilterKey::parse(e, frame), to, now);
+        let key = FilterKey::parse(e, frame);
+        if key.is_error() && matches!(filter.explain(key, to, now), Why::Related) {
+            self.related += 1;
+        }
+        let admitted = filter.admits(&key, to, now);
         admitted.then_some(()).ok_or(Drop::Filter)
     }
 
@@ -100,11 +107,12 @@ fn moved(before: &[u64], after: &[u64]) -> Vec<usize> {
     pairs.filter(|(_, (a, b))| a != b).map(|(n, _)| n).collect()
 }
 
-fn compare(policy: &Policy, seed: u64) {
+/// Returns the number of errors that belonged to a connection.
+fn compare(policy: &Policy, seed: u64) -> usize {
     let programs = Programs::of(policy).unwrap();
     let mut world = World::new(counter::count(policy));
     let mut oracle = Oracle::new(policy);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut passed = [0; 2];
     for n in 0..FRAMES {
         world.now += 1 + random.below(400_000_000) as u64;
@@ -129,6 +137,7 @@ fn compare(policy: &Policy, seed: u64) {
         passed[usize::from(from_guest)] += usize::from(found);
     }
     assert!(passed.iter().all(|n| *n > FRAMES / 50), "{passed:?}");
+    oracle.related
 }
 
 fn from(oracle: &mut Oracle, frame: &[u8], now: u64, found: bool, moved: &[usize]) -> bool {
@@ -171,12 +180,24 @@ fn filters_agree_with_valeds() {
         "ingress,udp,5000,10.0.0.0/16",
         "ingress,tcp,443,2001:db8::/64",
         "ingress,ipv4,tcp",
+        "egress,ipv4,sctp,53-80",
+        "egress,udplite,5000,stateless",
+        "ingress,dccp,443,stateless",
+        "ingress,icmp,3,code=1",
+        "ingress,ipv6,icmpv6,1,code=0,stateless",
     ]);
     compare(&policy(json!({"rules": rules})), 3);
     compare(
         &policy(json!({"rules": rules, "port_security": false, "mac": null, "allowed": []})),
         4,
     );
+}
+
+#[test]
+fn errors_about_connections_agree_with_valeds() {
+    let rules = rules(&["egress", "ingress,udp"]);
+    let related = compare(&policy(json!({"rules": rules})), 7);
+    assert!(related > 100, "{related}");
 }
 
 #[test]

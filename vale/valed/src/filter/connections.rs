@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
-use super::key::{Connection, TCP};
+use super::key::{Connection, DCCP, SCTP, TCP};
 use crate::mac_learning::table_seed;
 use crate::token_bucket::Nanoseconds;
 
@@ -13,7 +13,7 @@ pub const CONNECTIONS: usize = 8192;
 /// Places that one connection may take.
 const WAYS: usize = 4;
 const SECOND: u64 = 1_000_000_000;
-/// A connection ends after this silence.
+/// A connection ends after this silence; that of a protocol with a handshake lives longer.
 const TCP_IDLE: Nanoseconds = 3600 * SECOND;
 const IDLE: Nanoseconds = 120 * SECOND;
 
@@ -53,15 +53,19 @@ impl Default for Connections {
 impl Connections {
     /// True if the connection is known, which renews it.
     pub fn renew(&mut self, connection: Connection, now: Nanoseconds) -> bool {
+        let found = self.live(connection, now);
+        found.map(|entry| entry.seen = now).is_some()
+    }
+
+    /// True if the connection is known, which does not renew it.
+    pub fn has(&mut self, connection: Connection, now: Nanoseconds) -> bool {
+        self.live(connection, now).is_some()
+    }
+
+    fn live(&mut self, connection: Connection, now: Nanoseconds) -> Option<&mut Entry> {
         let mut places = self.places(connection).iter_mut().flatten();
-        let Some(found) = places.find(|e| e.connection == connection) else {
-            return false;
-        };
-        let live = found.is_live(now);
-        if live {
-            found.seen = now;
-        }
-        live
+        let found = places.find(|e| e.connection == connection)?;
+        found.is_live(now).then_some(found)
     }
 
     /// Connections in the table, with those that have ended.
@@ -77,7 +81,10 @@ impl Connections {
     }
 
     pub fn insert(&mut self, connection: Connection, protocol: u8, now: Nanoseconds) {
-        let idle = if protocol == TCP { TCP_IDLE } else { IDLE };
+        let idle = match protocol {
+            TCP | DCCP | SCTP => TCP_IDLE,
+            _ => IDLE,
+        };
         let places = self.places(connection).iter_mut();
         let age = |e: &Option<Entry>| match e {
             Some(e) if e.connection == connection => 0,

@@ -3,6 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 
+use super::quote::{self, Quote};
 use crate::headers::{ARP, Ethernet, IPV4, IPV6, be16, octets};
 use crate::packet::{self, FragmentPart};
 
@@ -10,6 +11,8 @@ pub const TCP: u8 = 6;
 pub const UDP: u8 = 17;
 pub const ICMP: u8 = 1;
 pub const ICMPV6: u8 = 58;
+pub const DCCP: u8 = 33;
+pub const SCTP: u8 = 132;
 
 /// A frame as a filter sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,10 +31,14 @@ pub struct FlowKey {
     pub source: IpAddr,
     pub destination: IpAddr,
     pub protocol: u8,
-    /// Source and destination port of TCP and UDP. The identifier of an ICMP echo, twice.
+    /// Source and destination port of a protocol that has them. The identifier of an ICMP echo, twice.
     pub ports: (u16, u16),
     /// The type of an ICMP message.
     pub icmp: u8,
+    /// The code of an ICMP message.
+    pub code: u8,
+    /// The packet that an ICMP error is about, if the error's receiver has sent it.
+    pub quote: Option<Quote>,
     /// A fragment without the ports.
     pub later: bool,
 }
@@ -46,6 +53,11 @@ impl FilterKey {
             _ => None,
         };
         key.map_or(Self::Other, Self::Packet)
+    }
+
+    /// True for an ICMP error: the packet that it quotes may lie anywhere in the frame.
+    pub fn is_error(&self) -> bool {
+        matches!(self, Self::Packet(key) if key.is_error())
     }
 }
 
@@ -64,18 +76,14 @@ fn v6(bytes: &[u8]) -> Option<FlowKey> {
 /// None if the packet is too short for its ports.
 fn key(source: IpAddr, destination: IpAddr, packet: &packet::Packet<'_>) -> Option<FlowKey> {
     let later = packet.part == FragmentPart::Later;
-    let word = |at| be16(packet.body, at);
-    let (ports, icmp) = match packet.protocol {
-        _ if later => ((0, 0), 0),
-        TCP | UDP => ((word(0)?, word(2)?), 0),
-        ICMP | ICMPV6 => {
-            let kind = *packet.body.first()?;
-            match is_echo(packet.protocol, kind) {
-                true => ((word(4)?, word(4)?), kind),
-                false => ((0, 0), kind),
-            }
-        }
-        _ => ((0, 0), 0),
+    let is_icmp = !later && matches!(packet.protocol, ICMP | ICMPV6);
+    let ports = match later {
+        true => (0, 0),
+        false => ports(packet.protocol, packet.body)?,
+    };
+    let [icmp, code] = match is_icmp {
+        true => octets(packet.body, 0)?,
+        false => [0; 2],
     };
     Some(FlowKey {
         source,
@@ -83,8 +91,20 @@ fn key(source: IpAddr, destination: IpAddr, packet: &packet::Packet<'_>) -> Opti
         protocol: packet.protocol,
         ports,
         icmp,
+        code,
+        quote: quote::of(packet.protocol, icmp, packet.body, destination),
         later,
     })
+}
+
+/// The ports of a packet, or the identifier of an ICMP echo, twice. None if it is too short for them.
+pub fn ports(protocol: u8, body: &[u8]) -> Option<(u16, u16)> {
+    let word = |at| be16(body, at);
+    match protocol {
+        _ if vale_proto::has_ports(protocol) => word(0).zip(word(2)),
+        ICMP | ICMPV6 if is_echo(protocol, *body.first()?) => word(4).map(|id| (id, id)),
+        _ => Some((0, 0)),
+    }
 }
 
 fn is_echo(protocol: u8, kind: u8) -> bool {
@@ -111,15 +131,33 @@ impl FlowKey {
         }
     }
 
-    /// The same for both directions of a connection.
+    /// True for an ICMP error, which begins no connection.
+    pub fn is_error(&self) -> bool {
+        !self.later && quote::is_error(self.protocol, self.icmp, self.destination)
+    }
+
+    /// The same for both directions of a connection. An ICMP error has that of the packet that it is
+    /// about.
     pub fn connection(&self) -> Connection {
-        let one = (number(self.source), self.ports.0);
-        let other = (number(self.destination), self.ports.1);
-        Connection {
-            low: one.min(other),
-            high: one.max(other),
-            protocol: self.protocol,
-            is_v6: self.source.is_ipv6(),
+        match self.quote {
+            Some(quote) => Connection::new(
+                (self.destination, quote.ports.0),
+                (quote.destination, quote.ports.1),
+                quote.protocol,
+            ),
+            None => Connection::new(
+                (self.source, self.ports.0),
+                (self.destination, self.ports.1),
+                self.protocol,
+            ),
+        }
+    }
+
+    /// The number that rules compare to their ports: for ICMP the type before the code.
+    pub fn number(&self) -> u16 {
+        match self.protocol {
+            ICMP | ICMPV6 => u16::from_be_bytes([self.icmp, self.code]),
+            _ => self.ports.1,
         }
     }
 }
@@ -131,6 +169,19 @@ pub struct Connection {
     high: (u128, u16),
     protocol: u8,
     is_v6: bool,
+}
+
+impl Connection {
+    fn new(one: (IpAddr, u16), other: (IpAddr, u16), protocol: u8) -> Self {
+        let end = |(address, port)| (number(address), port);
+        let (is_v6, one, other) = (one.0.is_ipv6(), end(one), end(other));
+        Self {
+            low: one.min(other),
+            high: one.max(other),
+            protocol,
+            is_v6,
+        }
+    }
 }
 
 impl Hash for Connection {

@@ -5,7 +5,7 @@ use std::ops::BitAnd;
 
 use vale_proto::{Family, IpNet, Rule};
 
-use super::key::{FlowKey, ICMP, ICMPV6};
+use super::key::FlowKey;
 
 /// A rule for addresses that are numbers of one size.
 #[derive(Clone, Copy)]
@@ -27,7 +27,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    pub fn new(rules: &[Rule]) -> Self {
+    pub fn new<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Self {
         let mut scan = Self::default();
         for rule in rules {
             let (v4, v6) = match rule.remote {
@@ -54,7 +54,7 @@ impl Scan {
 }
 
 fn pattern<A>(rule: &Rule, (net, mask): (A, A)) -> Pattern<A> {
-    let (first, last) = rule.ports.map_or((0, u16::MAX), |p| (p.first, p.last));
+    let (first, last) = vale_proto::numbers(rule);
     Pattern {
         protocol: rule.protocol.unwrap_or(0),
         protocol_mask: rule.protocol.map_or(0, |_| u8::MAX),
@@ -72,10 +72,7 @@ fn any_matches<A: Copy + Eq + BitAnd<Output = A>>(
     key: &FlowKey,
     remote: A,
 ) -> bool {
-    let number = match key.protocol {
-        ICMP | ICMPV6 => key.icmp.into(),
-        _ => key.ports.1,
-    };
+    let number = key.number();
     patterns.iter().any(|p| {
         key.protocol & p.protocol_mask == p.protocol
             && (key.later || (p.first..=p.last).contains(&number))

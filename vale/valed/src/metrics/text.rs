@@ -8,6 +8,12 @@ use vale_proto::{ChainCounters, ChainInfo, Counters, MirrorInfo, PortInfo};
 /// Largest text: about 2,000 ports.
 const MAX_TEXT: usize = 4 << 20;
 
+const KEPT_WAITING: Named = ("vale_kept_waiting", "Kept requests that are not in force");
+const TRUNCATED: Named = (
+    "vale_metrics_truncated",
+    "1 if values beyond 4 MiB were left out",
+);
+
 /// Everything that has counters, at one moment.
 pub struct Snapshot {
     pub ports: Vec<PortInfo>,
@@ -17,24 +23,49 @@ pub struct Snapshot {
     pub waiting: usize,
 }
 
-/// A metric: its name, its type, and its values by labels.
+/// A metric: its name, its help, its type, and its values by labels.
 struct Family {
     name: &'static str,
+    help: &'static str,
     kind: &'static str,
     lines: Vec<(String, u64)>,
 }
 
+/// The name of a metric and its help.
+type Named = (&'static str, &'static str);
+
 impl Family {
-    fn counter(name: &'static str) -> Self {
-        Self::of(name, "counter")
+    fn counter(named: Named) -> Self {
+        Self::of(named, "counter")
     }
 
-    fn of(name: &'static str, kind: &'static str) -> Self {
+    fn of((name, help): Named, kind: &'static str) -> Self {
         Self {
             name,
+            help,
             kind,
             lines: Vec::new(),
         }
+    }
+
+    /// A metric with one value.
+    fn gauge(named: Named, labels: &str, value: u64) -> Self {
+        let mut family = Self::of(named, "gauge");
+        family.add(labels.to_owned(), value);
+        family
+    }
+
+    /// Writes its head, and its values until the text is full. True if some were left out.
+    fn write(&self, text: &mut String) -> bool {
+        let (name, help, kind) = (self.name, self.help, self.kind);
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for (labels, value) in &self.lines {
+            if text.len() >= MAX_TEXT {
+                return true;
+            }
+            let _ = writeln!(text, "{name}{{{labels}}} {value}");
+        }
+        false
     }
 
     fn add(&mut self, labels: String, value: u64) {
@@ -45,35 +76,53 @@ impl Family {
 impl Snapshot {
     /// The text. Beyond 4 MiB it has no further values, and `vale_metrics_truncated` is 1.
     pub fn text(&self) -> String {
+        let build = concat!("version=\"", env!("CARGO_PKG_VERSION"), "\"");
+        let named = ("vale_build_info", "The version of valed, always 1");
         let mut text = String::new();
-        let mut truncated = false;
+        let mut truncated = Family::gauge(named, build, 1).write(&mut text);
         let families = self.ports().into_iter().chain(self.segments());
         for family in families.chain(self.chains()).chain(self.mirrors()) {
-            let _ = writeln!(text, "# TYPE {} {}", family.name, family.kind);
-            for (labels, value) in family.lines {
-                truncated |= text.len() >= MAX_TEXT;
-                if !truncated {
-                    let _ = writeln!(text, "{}{{{labels}}} {value}", family.name);
-                }
-            }
+            truncated |= family.write(&mut text);
         }
-        let (truncated, waiting) = (u8::from(truncated), self.waiting);
-        let _ = write!(
-            text,
-            "# TYPE vale_kept_waiting gauge\nvale_kept_waiting {waiting}\n# TYPE vale_metrics_truncated gauge\nvale_metrics_truncated {truncated}\n"
-        );
+        for ((name, help), value) in [
+            (KEPT_WAITING, self.waiting as u64),
+            (TRUNCATED, truncated.into()),
+        ] {
+            let _ = writeln!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}"
+            );
+        }
         text
     }
 
     fn ports(&self) -> Vec<Family> {
         let mut traffic = Traffic::new([
-            "vale_port_packets_total",
-            "vale_port_bytes_total",
-            "vale_port_drops_total",
+            (
+                "vale_port_packets_total",
+                "Packets of a port; rx enter the switch",
+            ),
+            (
+                "vale_port_bytes_total",
+                "Bytes of a port; rx enter the switch",
+            ),
+            (
+                "vale_port_drops_total",
+                "Packets that a port dropped, by reason",
+            ),
         ]);
-        let mut kicks = Family::counter("vale_port_notifications_total");
-        let mut up = Family::of("vale_port_up", "gauge");
-        let mut connections = Family::of("vale_port_filter_connections", "gauge");
+        let mut kicks = Family::counter((
+            "vale_port_notifications_total",
+            "Notifications to the guest of a port",
+        ));
+        let mut up = Family::of(("vale_port_up", "1 if the link of a port is up"), "gauge");
+        let mut connections = Family::of(
+            (
+                "vale_port_filter_connections",
+                "Connections in the filter of a port",
+            ),
+            "gauge",
+        );
         for port in &self.ports {
             let labels = || format!("switch=\"{}\",port=\"{}\"", port.switch, port.port);
             traffic.add(&labels(), &port.counters);
@@ -95,9 +144,18 @@ impl Snapshot {
             of.push(&port.counters);
         }
         let mut traffic = Traffic::new([
-            "vale_segment_packets_total",
-            "vale_segment_bytes_total",
-            "vale_segment_drops_total",
+            (
+                "vale_segment_packets_total",
+                "Packets of all ports of a segment",
+            ),
+            (
+                "vale_segment_bytes_total",
+                "Bytes of all ports of a segment",
+            ),
+            (
+                "vale_segment_drops_total",
+                "Packets that the ports of a segment dropped, by reason",
+            ),
         ]);
         for ((switch, segment), counters) in sums {
             let labels = format!("switch=\"{switch}\",segment=\"{segment}\"");
@@ -108,16 +166,28 @@ impl Snapshot {
 
     fn chains(&self) -> Vec<Family> {
         let mut entered = Steered::new([
-            "vale_chain_packets_total",
-            "vale_chain_bytes_total",
-            "vale_chain_drops_total",
-            "vale_chain_loops_total",
+            ("vale_chain_packets_total", "Packets that entered a chain"),
+            ("vale_chain_bytes_total", "Bytes that entered a chain"),
+            (
+                "vale_chain_drops_total",
+                "Packets that a hop without a live port pair blocked",
+            ),
+            (
+                "vale_chain_loops_total",
+                "Frames of hops that would enter a hop again, or were too many",
+            ),
         ]);
         let mut hops = Steered::new([
-            "vale_chain_hop_packets_total",
-            "vale_chain_hop_bytes_total",
-            "vale_chain_hop_drops_total",
-            "vale_chain_hop_loops_total",
+            ("vale_chain_hop_packets_total", "Packets to a hop"),
+            ("vale_chain_hop_bytes_total", "Bytes to a hop"),
+            (
+                "vale_chain_hop_drops_total",
+                "Packets that a hop without a live port pair blocked",
+            ),
+            (
+                "vale_chain_hop_loops_total",
+                "Frames of a hop that would enter a hop again, or were too many",
+            ),
         ]);
         for chain in &self.chains {
             let labels = format!(
@@ -133,8 +203,11 @@ impl Snapshot {
     }
 
     fn mirrors(&self) -> [Family; 2] {
-        let mut copies = Family::counter("vale_mirror_packets_total");
-        let mut drops = Family::counter("vale_mirror_drops_total");
+        let mut copies = Family::counter(("vale_mirror_packets_total", "Copies of a mirror"));
+        let mut drops = Family::counter((
+            "vale_mirror_drops_total",
+            "Copies that a mirror did not make, by reason",
+        ));
         for mirror in &self.mirrors {
             let name = |extra: &dyn Display| {
                 let (switch, mirror) = (&mirror.set.switch, &mirror.set.mirror);
@@ -152,7 +225,7 @@ impl Snapshot {
 struct Traffic([Family; 3]);
 
 impl Traffic {
-    fn new(names: [&'static str; 3]) -> Self {
+    fn new(names: [Named; 3]) -> Self {
         Self(names.map(Family::counter))
     }
 
@@ -176,7 +249,7 @@ impl Traffic {
 struct Steered([Family; 4]);
 
 impl Steered {
-    fn new(names: [&'static str; 4]) -> Self {
+    fn new(names: [Named; 4]) -> Self {
         Self(names.map(Family::counter))
     }
 
@@ -248,6 +321,52 @@ mod tests {
             "vale_metrics_truncated 0",
         ] {
             assert!(text.lines().any(|l| l == line), "{line}\n{text}");
+        }
+    }
+
+    /// Each name of a metric in the dashboard and the alert rules is one of ours.
+    #[test]
+    fn the_operators_files_name_metrics_that_exist() {
+        let text = text(vec![filtered("a")]);
+        let known: Vec<_> = text
+            .lines()
+            .filter_map(|l| l.strip_prefix("# HELP ")?.split(' ').next())
+            .collect();
+        assert_eq!(known.len(), 22, "{known:?}");
+        let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operator");
+        let mut named = 0;
+        for file in ["prometheus-alerts.yaml", "grafana-dashboard.json"] {
+            let content = std::fs::read_to_string(here.join(file)).unwrap();
+            let words = content.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+            for word in words.filter(|word| word.starts_with("vale_")) {
+                assert!(known.contains(&word), "{file}: {word}");
+                named += 1;
+            }
+        }
+        assert!(named > 10, "{named}");
+    }
+
+    #[test]
+    fn each_metric_has_help_before_its_type() {
+        let text = text(vec![filtered("a")]);
+        let lines: Vec<_> = text.lines().collect();
+        for (n, line) in lines.iter().enumerate() {
+            if let Some(kind) = line.strip_prefix("# TYPE ") {
+                let name = kind.split(' ').next().unwrap();
+                let help = lines[n - 1].strip_prefix(&format!("# HELP {name} "));
+                assert!(help.is_some_and(|h| h.len() > 10), "{line}");
+            }
+        }
+        let version = env!("CARGO_PKG_VERSION");
+        let build = format!("vale_build_info{{version=\"{version}\"}} 1");
+        assert!(lines.contains(&build.as_str()));
+    }
+
+    fn filtered(name: &str) -> PortInfo {
+        let filter = json!({"ingress_rules": 0, "egress_rules": 0, "connections": 4});
+        PortInfo {
+            filter: Some(serde_json::from_value(filter).unwrap()),
+            ..port(name)
         }
     }
 

@@ -270,6 +270,7 @@ impl Way {
         let (verdict, detail, rule) = match why {
             Why::Basic => (Ok(()), "passes every filter", None),
             Why::Connection => (Ok(()), "belongs to a connection", None),
+            Why::Related => (Ok(()), "an error about a connection", None),
             Why::Rule(number, rule) => (Ok(()), "a rule permits it", Some((number, rule.clone()))),
             Why::NoRule => (Err(dropped), "no rule permits it", None),
             Why::NotIp => (Err(dropped), "is neither IP nor ARP", None),

@@ -669,6 +669,28 @@ fn a_configuration_with_wrong_workers_is_refused() {
 }
 
 #[test]
+fn a_configuration_is_checked_without_a_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let (config, socket) = (dir.path().join("valed.toml"), dir.path().join("socket"));
+    for (lines, good) in [
+        ("workers = 2", true),
+        ("workers = 17", false),
+        ("cpus = [5000]", false),
+        ("wokers = 1", false),
+        ("[roles]\nnobody = [1]", false),
+    ] {
+        std::fs::write(&config, format!("socket = {socket:?}\n{lines}\n")).unwrap();
+        let path = config.to_str().unwrap();
+        let arguments = ["--config", path, "--check-config"];
+        let output = run(env!("CARGO_BIN_EXE_valed"), &arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.success(), good, "{lines}");
+        assert_eq!(text == format!("{path}: ok\n"), good, "{lines}: {text}");
+        assert!(!socket.exists(), "{lines}");
+    }
+}
+
+#[test]
 fn rules_that_decide_for_a_guest_are_set_shown_and_removed() {
     let valed = Valed::start();
     valed.add("p", json!({"mac": "02:00:00:00:00:01"}));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Random frames of a guest and to it, most of them nearly right.
 
-/// A generator of numbers (xorshift), so a failure repeats.
-pub struct Random(pub u64);
+/// A generator of numbers (xorshift), so a failure repeats. It remembers the last IP packet to the
+/// guest and from it, for errors about them.
+pub struct Random(u64, [(u16, Vec<u8>); 2]);
 
 pub const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub const PAIR_MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
@@ -17,10 +18,15 @@ const MESSAGES: [u8; 16] = [
     0, 3, 5, 8, 9, 128, 129, 131, 133, 134, 135, 136, 137, 143, 17, 0x16,
 ];
 const PORTS: [u16; 8] = [67, 68, 546, 547, 53, 80, 5000, 443];
-const PROTOCOLS: [u8; 8] = [6, 17, 17, 1, 58, 58, 2, 47];
+const PROTOCOLS: [u8; 15] = [6, 17, 17, 17, 17, 1, 58, 58, 58, 58, 58, 2, 33, 132, 136];
+const ERRORS: [u8; 9] = [1, 2, 3, 3, 4, 5, 11, 12, 128];
 const EXTENSIONS: [u8; 10] = [0, 43, 44, 51, 60, 135, 139, 140, 253, 44];
 
 impl Random {
+    pub fn new(seed: u64) -> Self {
+        Self(seed, Default::default())
+    }
+
     pub fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -47,12 +53,17 @@ impl Random {
             true => (mac, OTHER_MAC),
             false => (OTHER_MAC, OWN_MAC),
         };
+        let has_error = matches!(self.1[usize::from(!from_guest)].0, 0x0800 | 0x86dd);
         let (kind, payload) = match self.below(10) {
             0 => (0x0806, self.arp(mac)),
+            9 if has_error && self.chance(2) => self.error(from_guest),
             1..5 => (0x0800, self.ipv4(from_guest)),
             5..9 => (0x86dd, self.ipv6(mac, from_guest)),
             _ => (self.one(&[0x8100, 0x88cc, 0x8809, 0x0800, 5]), vec![0; 60]),
         };
+        if payload.len() >= 40 {
+            self.1[usize::from(from_guest)] = (kind, payload.clone());
+        }
         let mut frame: Vec<u8> = destination.into_iter().chain(source).collect();
         if self.chance(60) {
             frame[..6].copy_from_slice(&[1, 0x80, 0xc2, 0, 0, self.below(20) as u8]);
@@ -61,6 +72,40 @@ impl Random {
         frame.extend(payload);
         self.spoil(&mut frame);
         frame
+    }
+
+    /// An ICMP error about the last packet of the other side, most of them right.
+    fn error(&mut self, from_guest: bool) -> (u16, Vec<u8>) {
+        let (kind, about) = self.1[usize::from(!from_guest)].clone();
+        let mut message = vec![self.one(&ERRORS), self.one(&[0, 1, 4]), 0, 0, 0, 0, 0, 0];
+        let quoted = [about.len(), about.len(), 28, 24, 20].map(|n| n.min(about.len()));
+        message.extend(&about[..self.one(&quoted)]);
+        let sender = |width, at| {
+            about
+                .get(at..at + width)
+                .unwrap_or(&about[..width])
+                .to_vec()
+        };
+        match kind {
+            0x0800 => {
+                let source = if from_guest { OWN_V4 } else { [192, 0, 2, 9] };
+                let mut packet = vec![0x45, 0];
+                packet.extend((20 + message.len() as u16).to_be_bytes());
+                packet.extend([0, 7, 0, 0, 64, 1, 0, 0]);
+                packet.extend(source);
+                packet.extend(sender(4, 12));
+                (kind, [packet, message].concat())
+            }
+            _ => {
+                let source = if from_guest { OWN_V6 } else { FAR_V6 };
+                let mut packet = vec![0x60, 0, 0, 0];
+                packet.extend((message.len() as u16).to_be_bytes());
+                packet.extend([58, 64]);
+                packet.extend(source);
+                packet.extend(sender(16, 8));
+                (kind, [packet, message].concat())
+            }
+        }
     }
 
     fn spoil(&mut self, frame: &mut Vec<u8>) {
@@ -233,7 +278,14 @@ impl Random {
     fn body(&mut self, protocol: u8) -> Vec<u8> {
         let mut body = Vec::new();
         match protocol {
-            1 | 2 | 58 => body.extend([self.one(&MESSAGES), 0, 0, 0, 0, self.below(3) as u8]),
+            1 | 2 | 58 => body.extend([
+                self.one(&MESSAGES),
+                self.one(&[0, 0, 1]),
+                0,
+                0,
+                0,
+                self.below(3) as u8,
+            ]),
             _ => {
                 body.extend(self.one(&PORTS).to_be_bytes());
                 body.extend(self.one(&PORTS).to_be_bytes());

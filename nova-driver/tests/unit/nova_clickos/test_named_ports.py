@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Variables for the ports of a server without a VNFD."""
+
+from clickos_client import document
+from clickos_client import vnf
+from nova.network import model
+
+from nova_clickos import exception
+from nova_clickos import named_ports
+from tests.unit.nova_clickos import base
+
+
+def subnet(cidr, *ips, gateway=None):
+    return model.Subnet(
+        cidr=cidr, gateway=gateway and model.IP(address=gateway),
+        ips=[model.FixedIP(address=ip) for ip in ips])
+
+
+def port(*subnets, **values):
+    found = base.vif(**values)
+    found['network']['subnets'] = list(subnets)
+    return found
+
+
+PORTS = base.network_info(
+    port(subnet('10.0.1.0/24', '10.0.1.5', '10.0.1.6', gateway='10.0.1.1'),
+         subnet('2001:db8::/64', '2001:db8::5')),
+    port(subnet('192.0.2.0/28', '192.0.2.3'), mtu=1400))
+
+
+class NamedPortsTest(base.TestCase):
+
+    def defined(self, text, ports=PORTS, metadata=None):
+        return named_ports.define(
+            document.Configuration(text, 'r.click', ()), ports,
+            metadata).config
+
+    def test_each_variable(self):
+        for name, value in (
+                ('PORT0_IP', '10.0.1.5'), ('PORT0_NET', '10.0.1.5/24'),
+                ('PORT0_GW', '10.0.1.1'), ('PORT0_IP6', '2001:db8::5'),
+                ('PORT0_NET6', '2001:db8::5/64'), ('PORT0_GW6', '::'),
+                ('PORT0_VIF', '0'), ('PORT0_MAC', 'fa:16:3e:00:00:01'),
+                ('PORT1_IP', '192.0.2.3'), ('PORT1_GW', '0.0.0.0'),
+                ('PORT1_VIF', '1'), ('PORT0_MTU', '1500'),
+                ('PORT1_MTU', '1400')):
+            for text in (f'x :: A(${name});', f'x :: A(${{{name}}}x);'):
+                self.assertEqual(
+                    f'define(${name} {value});\n# 1 "r.click"\n{text}',
+                    self.defined(text))
+
+    def test_each_variable_once_and_the_text_unchanged(self):
+        text = 'A($PORT0_IP, $PORT1_IP, $PORT0_IP) -> B;\n'
+        self.assertEqual(
+            'define($PORT0_IP 10.0.1.5,\n       $PORT1_IP 192.0.2.3);\n'
+            '# 1 "r.click"\n' + text, self.defined(text))
+
+    def test_a_configuration_that_needs_none_stays(self):
+        for text in ('Idle;', 'A($PORTS_IP);', 'A($PORT_IP, $IP);',
+                     'define($PORT0_IP 1.2.3.4); A($PORT0_IP);'):
+            self.assertEqual(text, self.defined(text))
+        text = 'A($PORT0_IP);'
+        self.assertEqual(text, self.defined(text,
+                                            metadata={vnf.SERVER_KEY: 'x'}))
+
+    def test_what_the_server_has_not_is_named(self):
+        for text, words in (
+                ('A($PORT2_IP)', '$PORT2_IP: the server has 2 ports'),
+                ('A($PORT1_IP6)', 'has no IPv6 address'),
+                ('A($PORT0_NAME)', '$PORT0_NAME: expected one of VIF, MAC')):
+            error = self.assertRaises(exception.GuestNotStarted,
+                                      self.defined, text)
+            self.assertIn(words, str(error))
+        self.assertRaises(exception.GuestNotStarted, self.defined,
+                          'A($PORT0_IP)', None)
+
+
+class StartTest(base.DriverTestCase):
+
+    def test_a_server_boots_with_its_addresses(self):
+        server = base.instance(user_data=base.b64('A($PORT0_IP);'))
+        self.spawn(server, base.network_info(PORTS[0]))
+        verb, args = next(each for each in self.cosmosd.requests
+                          if each[0] == 'create')
+        self.assertEqual(
+            'define($PORT0_IP 10.0.1.5);\n# 1 "user_data"\nA($PORT0_IP);',
+            args['config'].strip())
