@@ -17,7 +17,6 @@ from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import chained
-from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import images
 from tacker_clickos import judgement
@@ -117,7 +116,7 @@ def _vims(vnf_instance, body):
 def _require_images(context, vnf_instance, body, guests):
     """Refuse a guest with elements that no image has.
 
-    :param guests: see judgement._values()
+    :param guests: see judgement.require()
     """
     try:
         access_info = vnflcm_utils.get_vim(
@@ -125,13 +124,18 @@ def _require_images(context, vnf_instance, body, guests):
         rows.release(context)
         with outages.ignored():
             connection = vim.connect(access_info)
-            for image, named, text in guests:
-                images.choose(connection, image, named if text is None
-                              else elements.needed(text))
+            for image, groups in _distinct(guests):
+                images.choose(connection, image, groups)
     except exception.NoImage:
         raise
     except Exception as error:   # Tacker or the driver asks again
         LOG.info('the images of a VNF are not known: %s', error)
+
+
+def _distinct(guests):
+    """Return each pair once: VDUs mostly have the same image."""
+    return [each for place, each in enumerate(guests)
+            if each not in guests[:place]]
 
 
 def _scale(context, vnf_instance, body):

@@ -28,8 +28,8 @@ def choose(connection, family, needed):
     named = own.images(connection, family)
     if not named:
         raise exception.ResourceNotUsable(
-            kind='image', name=family, reason='is neither a public image of '
-            'Glance nor one of the project')
+            kind='image', name=family, reason='is neither an active public '
+            'image of Glance nor an active one of the project')
     if not needed or not _lacking(named[0], needed):
         return named[0].id
     candidates = named + own.tagged_images(connection, family)

@@ -76,12 +76,14 @@ def server_groups(connection):
 def images(connection, name):
     """Return the operator's images of a name, then the project's.
 
-    An image that another project shares may have any name.
+    An image that another project shares may have any name. One without data,
+    such as an operator's next one, can start no guest.
     """
     project_id = _project(connection)
-    found = [image for image in connection.image.images(name=name)
-             if image.name == name and (image.visibility == 'public'
-                                        or image.owner == project_id)]
+    found = [image for image in connection.image.images(name=name,
+                                                        status='active')
+             if (image.name, image.status) == (name, 'active')
+             and (image.visibility == 'public' or image.owner == project_id)]
     return sorted(found, key=lambda image: (image.visibility != 'public',
                                             image.id))
 

@@ -127,6 +127,14 @@ class InstantiateTest(EarlyTestCase):
         self.assertRefused(409, 'missing: wireguard (class Named); ask',
                            _VNF + '/instantiate', self.body())
 
+    def test_the_program_runs_while_the_project_has_its_turn(self):
+        self.use_images('device,standard')
+        owners = []
+        self.patch(judgement.elements, 'needed', side_effect=lambda *_: (
+            owners.append(set(judgement._queue._busy))))
+        self.assertPasses(_VNF + '/instantiate', self.body())
+        self.assertEqual([{self.context.project_id}], owners)
+
     def test_another_image_of_the_family_has_it(self):
         self.use_images('device,standard', 'device,standard,wireguard')
         for more in ({}, {'vimConnectionInfo': [{'vimId': base.VIM_ID}]}):

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A guest gets an image that has the elements of its configuration."""
 
+import dataclasses
+import threading
+from unittest import mock
+
 from clickos_client import checker
 
 from tacker_clickos import elements
@@ -52,6 +56,14 @@ class ChoiceTest(base.CloudTestCase):
         self.add('own', 'standard,wireguard', visibility='private',
                  owner=base.PROJECT)
         self.assertEqual('own', self.choose())
+
+    def test_an_image_without_data_does_not_count(self):
+        self.cloud.images.insert(0, base.image('a next one', 'xen', _CORE,
+                                               status='queued'))
+        self.assertEqual('core', self.choose({'standard': 'Queue'}))
+        del self.cloud.images[1]
+        with self.assertRaisesRegex(exception.ResourceNotUsable, 'active'):
+            self.choose()
 
     def test_a_class_of_no_image_is_named_with_group_and_cure(self):
         self.add('ids', 'device,regex')
@@ -144,3 +156,81 @@ class ElementsTest(base.TestCase):
         self.assertIn('docs/reference/elements.md', found[1])
         self.assertIn('b.click: the policy does not name the groups of '
                       'elements standard (class Queue)', found[2])
+
+
+#: Notes each text that it reads, and whether two run at the same time.
+_COUNTING = '''
+with open(here / 'texts', 'a') as file:
+    file.write(text + '\\n')
+while text.startswith('slow'):
+    pass
+try:
+    (here / 'busy').mkdir()
+except FileExistsError:
+    (here / 'two').touch()
+else:
+    (here / 'busy').rmdir()
+print('standard Queue')
+'''
+
+
+class CostTest(base.TestCase):
+    """A tenant's texts take the program a bounded time and memory."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = base.use_checker(self, _COUNTING)
+
+    def texts(self):
+        return (self.folder / 'texts').read_text().split()
+
+    def test_the_program_reads_a_text_once(self):
+        for _guest in range(3):
+            for text in 'a', 'b':
+                self.assertEqual({'standard': 'Queue'}, elements.needed(text))
+        self.assertEqual(['a', 'b'], self.texts())
+
+    def test_it_keeps_a_bounded_number_of_answers(self):
+        answers = elements._Answers()
+        for number in range(elements._MOST_KEPT + 1):
+            answers.of(number, lambda: (None, True))
+        self.assertEqual(elements._MOST_KEPT, len(answers._kept))
+        self.assertEqual(1, answers.of(0, lambda: (1, False)))
+        self.assertEqual(2, answers.of(0, lambda: (2, True)))
+        self.assertEqual(2, answers.of(0, lambda: self.fail('known')))
+
+    def test_a_slow_text_is_read_once(self):
+        self.enterContext(mock.patch.object(
+            elements, 'LIMITS', dataclasses.replace(elements.LIMITS,
+                                                    cpu_s=1)))
+        for _guest in range(2):
+            self.assertIsNone(elements.needed('slow'))
+        self.assertEqual(['slow'], self.texts())
+
+    def test_slow_texts_of_a_request_share_a_time(self):
+        self.enterContext(mock.patch.object(elements, 'MAX_S', 0.5))
+        allowance = elements.Allowance(elements.MAX_S)
+        found = [elements.needed(f'slow{number}', None, allowance)
+                 for number in range(8)]
+        self.assertEqual(([None] * 8, ['slow0']), (found, self.texts()))
+
+    def test_faults_share_a_time(self):
+        clock = iter(range(0, 1000, 4))
+        with mock.patch.object(
+                elements, 'Allowance',
+                return_value=elements.Allowance(clock=lambda: next(clock))):
+            self.assertEqual([], elements.faults(
+                [['x.click', f'text{number}', None] for number in range(9)]))
+        self.assertEqual(['text0', 'text1'], self.texts())
+
+    def test_few_programs_run_at_the_same_time(self):
+        self.enterContext(mock.patch.object(
+            elements, '_programs', threading.BoundedSemaphore(1)))
+        threads = [threading.Thread(target=elements.needed, args=(f'{n}',))
+                   for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(8, len(self.texts()))
+        self.assertFalse((self.folder / 'two').exists())
