@@ -31,7 +31,7 @@ def _refusals():
     except sdk_exc.HttpException as exc:
         if exc.status_code == 401:
             raise ks_exc.Unauthorized(str(exc))
-        raise chains.ChainError(exc.details or str(exc))
+        raise chains.ChainError(exc.details or f'HTTP {exc.status_code}')
     except sdk_exc.SDKException as exc:
         raise chains.ChainError(str(exc))
 
@@ -231,7 +231,8 @@ def _network(request):
     url = base.url_for(request, 'network').rstrip('/')
     if not url.endswith('/v2.0'):
         url += '/v2.0'
-    owner = connection.Connection(session=sessions.session(request))
+    owner = connection.Connection(session=sessions.session(request,
+                                                         'Neutron'))
     network = _proxy.Proxy(owner.session, service_type='network',
                            endpoint_override=url)
     # Each request needs it, and the session refers to it weakly.

@@ -11,6 +11,7 @@ from horizon import forms
 from horizon import messages
 
 from clickos_dashboard.api import chains
+from clickos_dashboard import exceptions as our_exceptions
 
 #: Hops that the form of a new chain asks for.
 HOPS = 9
@@ -122,7 +123,8 @@ class CreateForm(_RuleForm):
                           [vnfs[vnf_id] for vnf_id in self._hops(data)],
                           _flow(data), data['symmetric'])
         except Exception as exc:
-            exceptions.handle(request, _('The chain is not made: %s') % exc)
+            exceptions.handle(request, _('The chain is not made: %s')
+                              % our_exceptions.reason(exc))
             return False
         messages.success(request, _('Created chain "%s".') % data['name'])
         return True
@@ -161,7 +163,8 @@ class RuleForm(_RuleForm):
             chains.change_rule(request, chain.id, rule.id, flow)
         except Exception as exc:
             exceptions.handle(request,
-                              _('The rule is not changed: %s') % exc)
+                              _('The rule is not changed: %s')
+                              % our_exceptions.reason(exc))
             return False
         messages.success(request, _('Changed the rule of "%s".')
                          % chain.name)
@@ -223,7 +226,8 @@ class InsertForm(forms.SelfHandlingForm):
             chains.insert(request, chain.id, vnf, data['place'])
         except Exception as exc:
             exceptions.handle(request,
-                              _('The hop is not inserted: %s') % exc)
+                              _('The hop is not inserted: %s')
+                              % our_exceptions.reason(exc))
             return False
         messages.success(request, _('Inserted "%(vnf)s" into "%(chain)s".')
                          % {'vnf': vnf.name, 'chain': chain.name})

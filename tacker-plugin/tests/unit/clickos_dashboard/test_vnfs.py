@@ -511,6 +511,14 @@ class LaunchTest(base.PageTest):
                          step.action.errors['prefix_right'])
         self.assertEqual([], self.cloud.changes)
 
+    def test_a_new_network_of_a_long_name(self):
+        self.data.update(name='n' * 255, network_right='new',
+                         prefix_right='10.20.0.0/24')
+        with mock.patch.object(api.neutron, 'network_create', autospec=True,
+                               side_effect=self.exceptions.neutron) as create:
+            self.client.post(LAUNCH, self.data)
+        self.assertEqual('n' * 249 + '-right', create.call_args[1]['name'])
+
     def test_bad_subnets_of_a_new_network_are_refused(self):
         for typed, wanted in (
                 ('10.20.0.0', 'expected a network such as'),
