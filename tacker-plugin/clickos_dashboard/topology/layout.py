@@ -215,7 +215,7 @@ def _arrows(boxes, chains):
         numbers = sorted(hops)
         for before, after in zip(numbers, numbers[1:]):
             path, (x, y) = _path(hops[before], hops[after], 12 * (at % 5))
-            yield Arrow(chain, color, path, after, x + 6, y)
+            yield Arrow(chain, color, path, after, x + 9, y)
 
 
 def _path(start, end, shift):

@@ -166,7 +166,7 @@ class LayoutTest(unittest.TestCase):
         for arrow in picture.arrows:
             numbers = [int(each) for each in re.findall(r'-?\d+',
                                                         arrow.path)]
-            for place, all_of in ((arrow.x - 6, numbers[::2]),
+            for place, all_of in ((arrow.x - 9, numbers[::2]),
                                   (arrow.y, numbers[1::2])):
                 self.assertTrue(min(all_of) <= place <= max(all_of), arrow)
 
