@@ -231,8 +231,8 @@ def _network(request):
     url = base.url_for(request, 'network').rstrip('/')
     if not url.endswith('/v2.0'):
         url += '/v2.0'
-    owner = connection.Connection(session=sessions.session(request,
-                                                         'Neutron'))
+    owner = connection.Connection(
+        session=sessions.session(request, 'Neutron'))
     network = _proxy.Proxy(owner.session, service_type='network',
                            endpoint_override=url)
     # Each request needs it, and the session refers to it weakly.
