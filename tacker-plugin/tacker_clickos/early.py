@@ -17,6 +17,7 @@ from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import chained
+from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import images
 from tacker_clickos import judgement
@@ -133,9 +134,12 @@ def _require_images(context, vnf_instance, body, guests):
 
 
 def _distinct(guests):
-    """Return each pair once: VDUs mostly have the same image."""
-    return [each for place, each in enumerate(guests)
-            if each not in guests[:place]]
+    """Return the first pairs, each once: Glance is asked for each of them."""
+    found = []
+    for each in guests:
+        if each not in found and len(found) < elements.MAX_CONFIGURATIONS:
+            found.append(each)
+    return found
 
 
 def _scale(context, vnf_instance, body):

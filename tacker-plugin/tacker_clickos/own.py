@@ -7,9 +7,15 @@ description. So each function asks for the project's things, and checks the
 owner in the answer.
 """
 
+import itertools
+
 from openstack import exceptions as sdk_exceptions
 
 from tacker_clickos import exception
+
+#: Images of a name or tag that are looked at, of the operator and of the
+#: project each.
+MOST_IMAGES = 64
 
 
 def ports(connection, mark):
@@ -79,24 +85,36 @@ def images(connection, name):
     An image that another project shares may have any name. One without data,
     such as an operator's next one, can start no guest.
     """
-    project_id = _project(connection)
-    found = [image for image in connection.image.images(name=name,
-                                                        status='active')
-             if (image.name, image.status) == (name, 'active')
-             and (image.visibility == 'public' or image.owner == project_id)]
-    return sorted(found, key=lambda image: (image.visibility != 'public',
-                                            image.id))
+    return [image for image in _images(connection, name=name)
+            if image.name == name]
 
 
 def tagged_images(connection, tag):
     """Return images with a tag, as images() does, small ones first."""
-    project_id = _project(connection)
-    found = [image for image in connection.image.images(tag=tag,
-                                                        status='active')
-             if tag in (image.tags or ()) and (image.visibility == 'public'
-                                               or image.owner == project_id)]
+    found = [image for image in _images(connection, tag=tag)
+             if tag in (image.tags or ())]
     return sorted(found, key=lambda image: (image.visibility != 'public',
                                             image.size or 0, image.id))
+
+
+def _images(connection, **query):
+    """Return public images, then the project's, each once.
+
+    The project's do not keep Glance from naming the operator's, and Tacker's
+    API reads a bounded number.
+    """
+    project_id = _project(connection)
+    found = {}
+    for more in {'visibility': 'public'}, {'owner': project_id}:
+        some = itertools.islice(connection.image.images(
+            status='active', limit=MOST_IMAGES, sort='id:asc', **query,
+            **more), MOST_IMAGES)
+        for image in some:
+            if image.status == 'active' and all(
+                    getattr(image, key) == value
+                    for key, value in more.items()):
+                found.setdefault(image.id, image)
+    return list(found.values())
 
 
 def _by_id(connection, get, key):

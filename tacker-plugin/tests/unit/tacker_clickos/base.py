@@ -182,7 +182,7 @@ class Cloud:
         self.images = [image('image', 'clickos')]
         self.image.images.side_effect = self._images
 
-    def _images(self, tag=None, **query):
+    def _images(self, tag=None, limit=None, sort=None, **query):
         return _like([each for each in self.images
                       if tag is None or tag in each.tags], query)
 

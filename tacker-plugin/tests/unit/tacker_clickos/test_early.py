@@ -15,6 +15,7 @@ import webob.dec
 
 from tacker_clickos import api_filter
 from tacker_clickos import chained
+from tacker_clickos import early
 from tacker_clickos import exception
 from tacker_clickos import infra_driver
 from tacker_clickos import judgement
@@ -134,6 +135,15 @@ class InstantiateTest(EarlyTestCase):
             owners.append(set(judgement._queue._busy))))
         self.assertPasses(_VNF + '/instantiate', self.body())
         self.assertEqual([{self.context.project_id}], owners)
+
+    def test_glance_is_asked_for_a_bounded_number_of_images(self):
+        found = [['image%d' % (number // 2), {'standard': 'Queue'}]
+                 for number in range(90)]
+        self.patch(judgement, 'require', return_value=found)
+        choose = self.patch(early.images, 'choose')
+        self.assertPasses(_VNF + '/instantiate', self.body())
+        self.assertEqual(['image%d' % number for number in range(16)],
+                         [call.args[1] for call in choose.mock_calls])
 
     def test_another_image_of_the_family_has_it(self):
         self.use_images('device,standard', 'device,standard,wireguard')

@@ -10,6 +10,7 @@ from clickos_client import checker
 from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import images
+from tacker_clickos import own
 from tacker_clickos import servers
 from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
@@ -56,6 +57,23 @@ class ChoiceTest(base.CloudTestCase):
         self.add('own', 'standard,wireguard', visibility='private',
                  owner=base.PROJECT)
         self.assertEqual('own', self.choose())
+
+    def test_many_images_of_the_project_cost_little(self):
+        mine = {'visibility': 'private', 'owner': base.PROJECT}
+        taken = []
+
+        def endless(visibility=None, owner=None, **_query):
+            """Answer as Glance does, the newest first and page by page."""
+            while owner:
+                taken.append(base.image(f'm{len(taken)}', 'xen', 'device',
+                                        tags=['xen'], **mine))
+                yield taken[-1]
+            yield base.image('core', 'xen', _CORE, tags=['xen'])
+        self.cloud.image.images.side_effect = endless
+        self.assertEqual('core', self.choose({'standard': 'Queue'}))
+        self.assertEqual(own.MOST_IMAGES, len(taken))
+        self.assertRaises(exception.NoImage, self.choose)
+        self.assertEqual(3 * own.MOST_IMAGES, len(taken))
 
     def test_an_image_without_data_does_not_count(self):
         self.cloud.images.insert(0, base.image('a next one', 'xen', _CORE,
