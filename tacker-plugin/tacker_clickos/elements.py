@@ -19,6 +19,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from tacker_clickos import conf
+from tacker_clickos.package import fair_queue
 
 LOG = logging.getLogger(__name__)
 
@@ -32,13 +33,16 @@ MAX_CONFIGURATIONS, MAX_BYTES = 16, 1 << 20
 MAX_S = 6
 #: Programs of this process at the same time; each may take LIMITS' memory.
 MOST_PROGRAMS = 2
+#: All that wait are served: a conductor has them in bounded threads.
+_ANY = 1 << 30
 #: Answers of the program that are kept.
 _MOST_KEPT = 256
 _CURE = 'docs/reference/elements.md has the element classes of guests'
 #: click-check reads a tenant's text.
 LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 30, wall_s=10)
 
-_programs = threading.BoundedSemaphore(MOST_PROGRAMS)
+#: Projects take turns.
+_programs = fair_queue.FairQueue(MOST_PROGRAMS, _ANY, _ANY)
 
 
 class _Answers:
@@ -69,7 +73,7 @@ class _Answers:
 _answers = _Answers()
 
 
-def find(text, allowance=None):
+def find(text, allowance):
     """Return {group: a class of it} of a configuration.
 
     The guests of a VDU have one text, which the program reads once.
@@ -82,7 +86,7 @@ def find(text, allowance=None):
     program = cfg.CONF.clickos.check_program
     found = _answers.of(
         (program, hashlib.sha256(text.encode(errors='replace')).digest()),
-        lambda: _ask(program, text, allowance or Allowance()))
+        lambda: _ask(program, text, allowance))
     if isinstance(found, Exception):
         raise found
     return found
@@ -90,7 +94,8 @@ def find(text, allowance=None):
 
 def _ask(program, text, allowance):
     """Return groups, None or ConfigurationError, and whether it lasts."""
-    with _programs, allowance.charged() as limits:
+    with _programs.entry(allowance.owner) as place, place, \
+            allowance.charged() as limits:
         if limits is None:
             return None, False
 
@@ -108,7 +113,7 @@ def _ask(program, text, allowance):
                 and limits.cpu_s == LIMITS.cpu_s
 
 
-def needed(text, named=None, allowance=None):
+def needed(text, named, allowance):
     """Return {group: a class of it} that an image has to have.
 
     :param named: those that the package names, or None
@@ -122,13 +127,14 @@ def needed(text, named=None, allowance=None):
     return named if found is None else found
 
 
-def faults(configurations):
+def faults(configurations, allowance):
     """Return what is wrong with the configurations of a package, as texts.
 
     :param configurations: [file name, text, {group: class} that the package
         names or None] of each
+    :param allowance: as of find()
     """
-    found, allowance = [], Allowance()
+    found = []
     for name, text, named in configurations:
         try:
             groups = find(text, allowance)
@@ -163,9 +169,13 @@ class Budget:
 
 
 class Allowance:
-    """The time that the program has for a tenant's request."""
+    """The time that the program has for a tenant's request.
 
-    def __init__(self, seconds=MAX_S, clock=time.monotonic):
+    :param owner: the project, whose turn it takes
+    """
+
+    def __init__(self, owner, seconds=MAX_S, clock=time.monotonic):
+        self.owner = owner
         self._left_s, self._clock = seconds, clock
 
     @contextlib.contextmanager

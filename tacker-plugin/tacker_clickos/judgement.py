@@ -62,7 +62,7 @@ def require(project_id, question):
         try:
             with _queue.entry(project_id) as place, place:
                 reason, found = bounded.call(_FUNCTION, file, LIMITS)
-                found = found and _with_groups(found)
+                found = found and _with_groups(found, project_id)
         except fair_queue.Full as full:
             raise (exception.TooManyRequests if full.of_owner
                    else exception.Busy)(reason='requests whose values are '
@@ -106,13 +106,13 @@ def _values(flavour, wanted):
     return found
 
 
-def _with_groups(found):
+def _with_groups(found, project_id):
     """Return what require() does, of what _values() returns.
 
     The program that knows the groups takes time and memory, so it runs while
     the project has its turn.
     """
-    allowance = elements.Allowance()
+    allowance = elements.Allowance(project_id)
     return [[image, named if text is None
              else elements.needed(text, None, allowance)]
             for image, named, text in found]

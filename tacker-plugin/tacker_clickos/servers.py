@@ -220,7 +220,8 @@ def _unusable(kind, name, reason):
 def _image(connection, vdu):
     """Return the id of the image that has the VDU's elements."""
     return images.choose(connection, vdu.image, elements.needed(
-        vdu.configuration.text, vdu.configuration.groups))
+        vdu.configuration.text, vdu.configuration.groups,
+        elements.Allowance(connection.current_project_id)))
 
 
 def _flavor(connection, vdu):

@@ -11,11 +11,14 @@ from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import images
 from tacker_clickos import own
+from tacker_clickos.package import fair_queue
 from tacker_clickos import servers
 from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import test_bounded_review
 
 _CORE = 'device,standard'
+_OWN = elements.Allowance('project', seconds=1000)
 _NEEDED = {'standard': 'Queue', 'wireguard': 'WireGuard'}
 
 
@@ -143,16 +146,16 @@ class ServerTest(base.CloudTestCase):
 class ElementsTest(base.TestCase):
 
     def test_without_the_program_the_groups_of_the_package_count(self):
-        self.assertEqual(_NEEDED, elements.needed('x', _NEEDED))
-        self.assertIsNone(elements.needed('x'))
+        self.assertEqual(_NEEDED, elements.needed('x', _NEEDED, _OWN))
+        self.assertIsNone(elements.needed('x', None, _OWN))
 
     def test_the_program_knows_better(self):
         base.use_checker(self)
         self.assertEqual({'device': 'ToDevice', 'standard': 'Queue'},
-                         elements.needed('x', _NEEDED))
+                         elements.needed('x', _NEEDED, _OWN))
         with self.assertRaises(checker.ConfigurationError):
-            elements.find('Idle -> NoSuch;')
-        self.assertIsNone(elements.needed('Idle -> NoSuch;', _NEEDED))
+            elements.find('Idle -> NoSuch;', _OWN)
+        self.assertIsNone(elements.needed('Idle -> NoSuch;', _NEEDED, _OWN))
 
     def test_a_package_has_a_bounded_number_of_checks(self):
         budget = elements.Budget()
@@ -167,9 +170,10 @@ class ElementsTest(base.TestCase):
         base.use_checker(self)
         self.assertEqual([], elements.faults([
             ['a.click', 'x', None],
-            ['b.click', 'x', {'device': 'X', 'standard': 'X', 'y': 'Y'}]]))
+            ['b.click', 'x', {'device': 'X', 'standard': 'X', 'y': 'Y'}]],
+            _OWN))
         found = elements.faults([['a.click', 'Idle -> NoSuch;', None],
-                                 ['b.click', 'x', {'device': 'X'}]])
+                                 ['b.click', 'x', {'device': 'X'}]], _OWN)
         self.assertEqual("a.click:1:9: unknown class 'NoSuch'", found[0])
         self.assertIn('docs/reference/elements.md', found[1])
         self.assertIn('b.click: the policy does not name the groups of '
@@ -205,7 +209,8 @@ class CostTest(base.TestCase):
     def test_the_program_reads_a_text_once(self):
         for _guest in range(3):
             for text in 'a', 'b':
-                self.assertEqual({'standard': 'Queue'}, elements.needed(text))
+                self.assertEqual({'standard': 'Queue'}, elements.needed(
+                    text, None, elements.Allowance('p')))
         self.assertEqual(['a', 'b'], self.texts())
 
     def test_it_keeps_a_bounded_number_of_answers(self):
@@ -222,33 +227,49 @@ class CostTest(base.TestCase):
             elements, 'LIMITS', dataclasses.replace(elements.LIMITS,
                                                     cpu_s=1)))
         for _guest in range(2):
-            self.assertIsNone(elements.needed('slow'))
+            self.assertIsNone(elements.needed(
+                'slow', None, elements.Allowance('p')))
         self.assertEqual(['slow'], self.texts())
 
     def test_slow_texts_of_a_request_share_a_time(self):
-        self.enterContext(mock.patch.object(elements, 'MAX_S', 0.5))
-        allowance = elements.Allowance(elements.MAX_S)
+        allowance = elements.Allowance('p', seconds=0.5)
         found = [elements.needed(f'slow{number}', None, allowance)
                  for number in range(8)]
         self.assertEqual(([None] * 8, ['slow0']), (found, self.texts()))
 
     def test_faults_share_a_time(self):
         clock = iter(range(0, 1000, 4))
-        with mock.patch.object(
-                elements, 'Allowance',
-                return_value=elements.Allowance(clock=lambda: next(clock))):
-            self.assertEqual([], elements.faults(
-                [['x.click', f'text{number}', None] for number in range(9)]))
+        self.assertEqual([], elements.faults(
+            [['x.click', f'text{number}', None] for number in range(9)],
+            elements.Allowance('p', clock=lambda: next(clock))))
         self.assertEqual(['text0', 'text1'], self.texts())
 
     def test_few_programs_run_at_the_same_time(self):
         self.enterContext(mock.patch.object(
-            elements, '_programs', threading.BoundedSemaphore(1)))
-        threads = [threading.Thread(target=elements.needed, args=(f'{n}',))
-                   for n in range(8)]
+            elements, '_programs', fair_queue.FairQueue(1, 99, 99)))
+        threads = [threading.Thread(target=elements.needed, args=(
+            f'{n}', None, elements.Allowance(f'project{n % 3}')))
+            for n in range(9)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertEqual(8, len(self.texts()))
+        self.assertEqual(9, len(self.texts()))
         self.assertFalse((self.folder / 'two').exists())
+
+    def test_a_project_waits_for_one_text_of_each_other_one(self):
+        queue = fair_queue.FairQueue(1, 99, 99)
+        self.enterContext(mock.patch.object(elements, '_programs', queue))
+        with queue.entry('first') as place, place:
+            threads = []
+            for owner, text in (('greedy', 'a'), ('greedy', 'b'),
+                                ('greedy', 'c'), ('other', 'd')):
+                threads.append(threading.Thread(
+                    target=elements.needed,
+                    args=(text, None, elements.Allowance(owner))))
+                threads[-1].start()
+                test_bounded_review.FairQueueTest._wait_until(
+                    queue, len(threads))
+        for thread in threads:
+            thread.join()
+        self.assertEqual(['a', 'd', 'b', 'c'], self.texts())
