@@ -40,6 +40,19 @@ def choose(connection, family, needed):
         min((_lacking(image, needed) for image in candidates), key=len)))
 
 
+def suits(connection, family, needed, image_id):
+    """Tell whether a server keeps its image when it is made again.
+
+    If the groups are not known now, each image of the family may be the one
+    that was chosen when they were.
+    """
+    if needed is None:
+        return any(image.id == image_id for image in (
+            *own.images(connection, family),
+            *own.tagged_images(connection, family)))
+    return image_id == choose(connection, family, needed)
+
+
 def _lacking(image, needed):
     """Return {group: class} that an image does not have."""
     groups = (image.properties or {}).get(vnf.IMAGE_GROUPS)

@@ -136,6 +136,15 @@ class ServerTest(base.CloudTestCase):
         self.assertEqual('full', image)
         self.assertTrue(servers.is_as_wanted(self.cloud, server, vdu))
 
+    def test_a_server_keeps_its_image_while_the_program_is_away(self):
+        vdu = self.vdu('Idle -> WireGuard -> Discard;')
+        server, _image = self.image_of(vdu)
+        self.cloud.images.append(base.image('other', 'other'))
+        with mock.patch.object(elements, 'needed', return_value=None):
+            self.assertTrue(servers.is_as_wanted(self.cloud, server, vdu))
+            server.image.id = 'other'
+            self.assertFalse(servers.is_as_wanted(self.cloud, server, vdu))
+
     def test_nothing_is_made_without_an_image(self):
         del self.cloud.images[1]
         with self.assertRaisesRegex(exception.NoImage, 'WireGuard'):
