@@ -130,7 +130,8 @@ def _require_images(context, vnf_instance, body, guests):
     except exception.NoImage:
         raise
     except Exception as error:   # Tacker or the driver asks again
-        LOG.info('the images of a VNF are not known: %s', error)
+        # It may quote the package, and a log has a line for an event.
+        LOG.info('the images of a VNF are not known: %.400r', str(error))
 
 
 def _distinct(guests):

@@ -180,7 +180,7 @@ class RuleView(_ChangeView, _FormView):
     submit_label = _('Change')
 
     def get_initial(self):
-        """Add the rule; one that the chain does not have is none."""
+        """Add the rule; lead back if the chain does not have it."""
         initial = super().get_initial()
         rule = next((each for each in self.chain.rules
                      if each.id == str(self.kwargs['rule_id'])), None)

@@ -158,6 +158,16 @@ class InstantiateTest(EarlyTestCase):
             self.assertPasses(_VNF + '/instantiate', {**self.body(), **more})
             self.reached.clear()
 
+    def test_what_a_package_says_makes_one_line_of_the_log(self):
+        self.use_images('device,standard')
+        self.patch(early.images, 'choose', side_effect=ValueError(
+            'image x\nERROR forged' + 'x' * 9000))
+        with self.assertLogs('tacker_clickos.early', 'INFO') as logged:
+            self.assertPasses(_VNF + '/instantiate', self.body())
+        for line in logged.output:
+            self.assertNotIn('\n', line)
+            self.assertLess(len(line), 600)
+
     def test_a_package_on_another_host_is_tackers(self):
         vnflcm_utils.get_vnf_package_path.return_value = str(
             self.package / 'nowhere')
