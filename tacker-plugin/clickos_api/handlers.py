@@ -73,7 +73,6 @@ class Handlers:
         self.authority = authority.Authority(self.cloud, self.store,
                                              self._policy)
         self._audit = audit.Audit(conf)
-        self.chains = chains.Chains(self.cloud, self.agent, self.authority)
         self.fusing = fusing.Fusing(self, self._audit)
         self.port_roles = port_roles.PortRoles(self.cloud, self.authority,
                                                self._audit)
@@ -83,6 +82,8 @@ class Handlers:
         self.workers = workers.Workers(_GUEST_THREADS)
         self._places = workers.Places(conf.clickos_api.waiting_threads,
                                       conf.clickos_api.read_queue)
+        self.chains = chains.Chains(self.cloud, self.agent, self.authority,
+                                    self._places)
         self._reading = reading.Reading(self)
 
     def list(self, context, target):

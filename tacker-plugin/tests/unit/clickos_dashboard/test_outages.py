@@ -62,12 +62,15 @@ class AwayTest(base.PageTest):
 
     def test_each_kind_of_outage(self):
         traffic = reverse('horizon:clickos:overview:traffic')
-        for path, service in ((f'{traffic}?server={cloud.SERVER}',
-                               'clickos-api'),
-                              (test_chains.COUNTERS, 'Neutron')):
+        order = reverse('horizon:clickos:chains:order',
+                        args=(test_chains.CHAIN,))
+        for method, path, service in (
+                ('get', f'{traffic}?server={cloud.SERVER}', 'clickos-api'),
+                ('get', test_chains.COUNTERS, 'clickos-api'),
+                ('post', order, 'Neutron')):
             for fault in _FAULTS:
                 self.cut_off(fault)
-                answer = self.client.get(path)
+                answer = getattr(self.client, method)(path)
                 self.hides_all(answer, path)
                 self.assertIn(service, answer.json()['error'])
 
