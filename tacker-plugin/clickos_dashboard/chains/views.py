@@ -148,7 +148,7 @@ class CreateView(_HopsFormView):
             (network.id, network.name_or_id) for network in networks]}
 
 
-class _ChangeView(_ChainMixin):
+class _ChangeView(_ChainMixin, _FormView):
     """A form that changes the chain of the address."""
 
     def get_initial(self):
@@ -170,7 +170,7 @@ class InsertView(_ChangeView, _HopsFormView):
     submit_label = _('Insert')
 
 
-class RuleView(_ChangeView, _FormView):
+class RuleView(_ChangeView):
     """The form that changes which packets enter the chain."""
 
     read = staticmethod(chains.whole_chain)
