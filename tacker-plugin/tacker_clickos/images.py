@@ -32,7 +32,7 @@ def choose(connection, family, needed):
             'image of Glance nor an active one of the project')
     if not needed or not _lacking(named[0], needed):
         return named[0].id
-    candidates = named + own.tagged_images(connection, family)
+    candidates = named + own.tagged_images(connection, family, named)
     for image in candidates:
         if not _lacking(image, needed):
             return image.id
@@ -47,9 +47,9 @@ def suits(connection, family, needed, image_id):
     that was chosen when they were.
     """
     if needed is None:
+        named = own.images(connection, family)
         return any(image.id == image_id for image in (
-            *own.images(connection, family),
-            *own.tagged_images(connection, family)))
+            *named, *own.tagged_images(connection, family, named)))
     return image_id == choose(connection, family, needed)
 
 

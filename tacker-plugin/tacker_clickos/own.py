@@ -83,32 +83,54 @@ def images(connection, name):
     """Return the operator's images of a name, then the project's.
 
     An image that another project shares may have any name. One without data,
-    such as an operator's next one, can start no guest.
+    such as an operator's next one, can start no guest. Some clouds let
+    members publish images: the operator is the owner of the oldest one.
     """
-    return [image for image in _images(connection, name=name)
-            if image.name == name]
+    found = [image for image in _images(connection, name=name)
+             if image.name == name]
+    operator = _operator(found)
+    return sorted((image for image in found if _is_public(image, operator)
+                   or image.owner == _project(connection)),
+                  key=lambda image: (image.visibility != 'public', image.id))
 
 
-def tagged_images(connection, tag):
-    """Return images with a tag, as images() does, small ones first."""
+def tagged_images(connection, tag, named):
+    """Return images with a tag, as images() does, small ones first.
+
+    :param named: images of the name, whose operator counts
+    """
+    operator = _operator(named)
     found = [image for image in _images(connection, tag=tag)
-             if tag in (image.tags or ())]
+             if tag in (image.tags or ()) and (
+                 _is_public(image, operator)
+                 or image.owner == _project(connection))]
     return sorted(found, key=lambda image: (image.visibility != 'public',
                                             image.size or 0, image.id))
+
+
+def _operator(found):
+    """Return the owner of the oldest public image, or None."""
+    return next((image.owner for image in sorted(
+        found, key=lambda image: image.created_at or '')
+        if image.visibility == 'public'), None)
+
+
+def _is_public(image, operator):
+    return image.visibility == 'public' and image.owner == operator
 
 
 def _images(connection, **query):
     """Return public images, then the project's, each once.
 
-    The project's do not keep Glance from naming the operator's, and Tacker's
-    API reads a bounded number.
+    New ones do not keep Glance from naming the oldest, and Tacker's API reads
+    a bounded number.
     """
     project_id = _project(connection)
     found = {}
     for more in {'visibility': 'public'}, {'owner': project_id}:
         some = itertools.islice(connection.image.images(
-            status='active', limit=MOST_IMAGES, sort='id:asc', **query,
-            **more), MOST_IMAGES)
+            status='active', limit=MOST_IMAGES, sort='created_at:asc',
+            **query, **more), MOST_IMAGES)
         for image in some:
             if image.status == 'active' and all(
                     getattr(image, key) == value

@@ -114,6 +114,7 @@ def image(image_id, name, groups=None, **values):
     return resource(**{
         'id': image_id, 'name': name, 'visibility': 'public', 'size': 1,
         'owner': 'operator', 'status': 'active', 'tags': [],
+        'created_at': '2026-01-01T00:00:00Z',
         'properties': {} if groups is None else {'clickos_groups': groups},
         **values})
 

@@ -61,6 +61,17 @@ class ChoiceTest(base.CloudTestCase):
                  owner=base.PROJECT)
         self.assertEqual('own', self.choose())
 
+    def test_an_image_that_a_member_published_does_not_count(self):
+        member = {'owner': 'member', 'created_at': '2026-02-01T00:00:00Z'}
+        # Glance takes an id from a request, so it may be the first one.
+        self.cloud.images.insert(0, base.image('0', 'xen', **member))
+        self.cloud.images.insert(0, base.image(
+            '00', 'their name', tags=['xen'], **member))
+        self.assertEqual('core', self.choose({'standard': 'Queue'}))
+        self.assertRaises(exception.NoImage, self.choose)
+        self.add('full', 'device,standard,wireguard', size=3)
+        self.assertEqual('full', self.choose())
+
     def test_many_images_of_the_project_cost_little(self):
         mine = {'visibility': 'private', 'owner': base.PROJECT}
         taken = []
