@@ -191,21 +191,28 @@ def create(network, name, wanted, classifiers, symmetric=True):
     return chain
 
 
-def change(network, chain, name=None, classifiers=()):
+def change(network, chain, name=None, classifiers=(), instead=None):
     """Give a chain another name, or other classifiers instead of its own.
 
     :param classifiers: list of a flow classifier's values; none to keep them
+    :param instead: the ids of its classifiers that go, by default all
     """
     _require_unfused(network, chain)
-    values, before = {'name': name} if name else {}, chain.flow_classifiers
+    values, own = {'name': name} if name else {}, chain.flow_classifiers or ()
+    gone = own if instead is None else instead
+    for key in gone:
+        if key not in own:
+            raise ChainError(f'chain {chain.name}: has other classifiers by'
+                             ' now')
     with contextlib.ExitStack() as undo:
         if classifiers:
-            values['flow_classifiers'] = _make_flows(
-                network, name or chain.name, classifiers, undo)
+            values['flow_classifiers'] = [
+                *(key for key in own if key not in gone), *_make_flows(
+                    network, name or chain.name, classifiers, undo)]
         network.update_sfc_port_chain(chain.id, **values)
         undo.pop_all()
     if classifiers:
-        _drop_flows(network, before)
+        _drop_flows(network, gone)
 
 
 def _make_flows(network, name, classifiers, undo):

@@ -16,6 +16,10 @@ class CheckerError(Exception):
     """The program cannot be used: its name and the reason."""
 
 
+class Ended(CheckerError):
+    """A signal ended the program, as at a limit of its time."""
+
+
 class ConfigurationError(Exception):
     """The configuration is wrong: the program's lines."""
 
@@ -30,11 +34,14 @@ def groups(program, text, run=programs.run):
     """
     done = run([program, '--groups', '--guest', '--no-warnings', '--file',
                 '-'], text, CheckerError)
-    if done.returncode == 1 and done.stderr:
+    first = done.stderr.partition('\n')[0]
+    # Programs that set limits before it have the same status for a failure.
+    if done.returncode == 1 and PLACE.match(first):
         raise ConfigurationError(done.stderr.strip())
     if done.returncode:
-        raise CheckerError(f'{program}: ended with status {done.returncode}:'
-                           f' {done.stderr[:400].strip()}')
+        raise (Ended if done.returncode < 0 else CheckerError)(
+            f'{program}: ended with status {done.returncode}:'
+            f' {done.stderr[:400].strip()}')
     return dict(line.split(' ', 1) for line in done.stdout.splitlines())
 
 

@@ -14,6 +14,8 @@ SERVER_NAME_KEY = 'clickos_vnf_name'
 IMAGE_GROUPS = 'clickos_groups'
 _UNDER_WAY = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
 _FAILED = ('FAILED_TEMP', 'FAILED')
+#: Characters of a request that is shown; one may have 2 MB.
+MAX_REQUEST = 64 * 1024
 #: Tacker 16 puts the text of an object where the reason belongs.
 _WRAPPED = ('ProblemDetails(', "detail='", "',status=")
 
@@ -39,7 +41,7 @@ class Operation:
                    body.get('operationState') or '',
                    body.get('startTime') or '',
                    _unwrapped(reason),
-                   _indented(body.get('operationParams')))
+                   _indented(body.get('operationParams'), body['id']))
 
     @property
     def under_way(self):
@@ -177,8 +179,11 @@ def _unwrapped(text):
     return inner if text.startswith(lead) and inner else text
 
 
-def _indented(params):
+def _indented(params, operation_id):
     """Return the body of an operation's request as the CLI takes it."""
+    if isinstance(params, str) and len(params) > MAX_REQUEST:
+        return (f'{len(params)} characters; openstack vnflcm op show'
+                f' {operation_id} has them')
     try:
         value = json.loads(params) if isinstance(params, str) else params
         return json.dumps(value, indent=1) if value else ''

@@ -94,9 +94,11 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         conf.register_opts(cfg.CONF)
         self._switches = conf.switches(cfg.CONF)
         self._notifier = port_rpc.AgentNotifier()
+        self._gone = servers.Gone()
         # ML2 asks no mechanism driver about a port that becomes a
         # distributed router's, so these come from the registry.
-        for event, callback in ((events.PRECOMMIT_UPDATE, self.check_owner),
+        for event, callback in ((events.BEFORE_UPDATE, self.look_for_server),
+                                (events.PRECOMMIT_UPDATE, self.check_owner),
                                 (events.AFTER_UPDATE, self.port_updated),
                                 (events.AFTER_DELETE, self.port_deleted)):
             registry.subscribe(callback, resources.PORT, event)
@@ -165,6 +167,16 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         server.start()
         return [server]
 
+    def look_for_server(self, resource, event, trigger, payload):
+        """Ask Nova about the server of a port that a request sets free.
+
+        The transaction of the update, which comes next, cannot wait for it.
+        """
+        before, request = payload.states[0], payload.states[1]
+        if _is_plugged(before) and not _moves(before, request) \
+                and _sets_free(before, _changed_owner(before, request)):
+            self._gone.look(before['device_id'], payload.context.project_id)
+
     def check_owner(self, resource, event, trigger, payload):
         """Refuse to take a plugged port from its server.
 
@@ -178,8 +190,8 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         before, after = payload.states[0], payload.desired_state
         if _is_plugged(before) and _owner(before) != _owner(after) \
                 and not _moves(before, payload.request_body) \
-                and not (_owner(after) == ('', '')
-                         and servers.is_gone(before['device_id'])):
+                and not (_sets_free(before, _owner(after))
+                         and before['device_id'] in self._gone):
             raise PortPlugged(port=before['id'], server=before['device_id'])
 
     def port_updated(self, resource, event, trigger, payload):
@@ -271,6 +283,20 @@ def _is_plugged(port):
 
 def _owner(port):
     return port['device_id'], port['device_owner']
+
+
+def _changed_owner(port, request):
+    """:returns: the owner that a port has after a request"""
+    return tuple(request.get(key, port[key])
+                 for key in ('device_id', 'device_owner'))
+
+
+def _sets_free(port, owner):
+    """:returns: whether a server loses its port; others' ports have UUIDs of
+    routers, of which Nova knows nothing
+    """
+    return owner == ('', '') and port['device_owner'].startswith(
+        constants.DEVICE_OWNER_COMPUTE_PREFIX)
 
 
 def _moves(port, request):

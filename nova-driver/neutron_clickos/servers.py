@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks Nova, with the credentials of Neutron's section ``[nova]``."""
+"""Asks Nova, with the credentials of Neutron's section ``[nova]``.
+
+A member can make Neutron ask. So a question holds no transaction, a project
+asks one at a time, and all projects together ask a few.
+"""
+
+import collections
+import contextlib
+import threading
 
 from keystoneauth1 import adapter
 from keystoneauth1 import exceptions
@@ -10,24 +18,102 @@ from oslo_utils import uuidutils
 
 LOG = logging.getLogger(__name__)
 
-#: An update of a port waits for the answer inside its transaction.
+#: Seconds that Neutron waits for each answer of Nova or Keystone.
 _TIMEOUT_S = 2
+#: Questions at the same time; each holds a worker of Neutron's API.
+MOST_QUESTIONS = 4
+#: Servers that are remembered.
+MOST_KNOWN = 1024
 
 
-def is_gone(server_id):
-    """Tell whether Nova knows no such server; False if it does not say.
+class Gone:
+    """The servers that Nova does not know; it never uses an id again.
 
-    :param server_id: as a port names it
+    :param connect: returns a keystoneauth adapter for Nova
     """
-    if not uuidutils.is_uuid_like(server_id):
+
+    def __init__(self, connect=None):
+        self._connect = connect or _client
+        self._client = None
+        self._lock = threading.Lock()
+        self._known = collections.OrderedDict()
+        self._asking = set()
+
+    def __contains__(self, server_id):
+        """Tell whether an earlier look() found that a server is gone."""
+        with self._lock:
+            return server_id in self._known
+
+    def look(self, server_id, project_id):
+        """Ask Nova about a server, and remember it if it is gone.
+
+        :param server_id: as a port names it
+        :param project_id: whose request it is; it asks nothing while its
+            last question waits
+        """
+        if not uuidutils.is_uuid_like(server_id) or server_id in self:
+            return
+        with self._turn(project_id) as has_turn:
+            if has_turn and self._is_gone(server_id):
+                self._remember(server_id)
+
+    @contextlib.contextmanager
+    def _turn(self, project_id):
+        with self._lock:
+            has_turn = len(self._asking) < MOST_QUESTIONS \
+                and project_id not in self._asking
+            if has_turn:
+                self._asking.add(project_id)
+        try:
+            yield has_turn
+        finally:
+            if has_turn:
+                with self._lock:
+                    self._asking.remove(project_id)
+
+    def _remember(self, server_id):
+        with self._lock:
+            self._known[server_id] = True
+            if len(self._known) > MOST_KNOWN:
+                self._known.popitem(last=False)
+
+    def _is_gone(self, server_id):
+        try:
+            # One session for all: each new one would log in at Keystone.
+            self._client = self._client or self._connect()
+            return _knows_none(self._client, server_id)
+        except (exceptions.ClientException, cfg.Error) as error:
+            LOG.warning('Server %s: Nova does not say whether it exists: %s',
+                        server_id, error)
+            return False
+
+
+def _knows_none(client, server_id):
+    """Tell whether Nova itself says that there is no such server.
+
+    To a user who is not an admin, Nova says so of each server of another
+    project. It refuses a list of all projects to such a user.
+    """
+    found = client.get(f'/servers/{server_id}', raise_exc=False)
+    if found.status_code != 404 or 'itemNotFound' not in _body(found):
         return False
+    listed = client.get('/servers', raise_exc=False, params={
+        'all_tenants': 'True', 'uuid': server_id})
+    if listed.status_code != 200:
+        LOG.warning('Server %s: the user of [nova] may not list all servers,'
+                    ' so its port stays with it: HTTP %d', server_id,
+                    listed.status_code)
+        return False
+    return _body(listed).get('servers') == []
+
+
+def _body(answer):
+    """Return the object of an answer; a server before Nova sends others."""
     try:
-        return _client().get(f'/servers/{server_id}',
-                             raise_exc=False).status_code == 404
-    except (exceptions.ClientException, cfg.Error) as error:
-        LOG.warning('Server %s: Nova does not say whether it exists: %s',
-                    server_id, error)
-        return False
+        found = answer.json()
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _client():

@@ -11,9 +11,12 @@ from clickos_client import document
 from clickos_client import secrets
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
+from oslo_log import log as logging
 
 from nova_clickos.conf import CONF
 from nova_clickos import exception
+
+LOG = logging.getLogger(__name__)
 
 _GROUP = 'clickos'
 #: Codes of clickos-api that tell of one guest's state, not of the service.
@@ -79,8 +82,11 @@ class DesiredState:
             answer = self._adapter.request(path, method, raise_exc=False,
                                            log=False, **more)
         except ks_exc.ClientException as e:
-            raise _failed('clickos-api cannot be asked: %s' % e,
-                          exception.ServiceUnavailable)
+            # The tenant reads the fault of its server, and the text of this
+            # error says where clickos-api and Keystone are.
+            LOG.warning('clickos-api cannot be asked: %s', e)
+            raise _failed('clickos-api cannot be asked (%s)'
+                          % type(e).__name__, exception.ServiceUnavailable)
         if answer.status_code not in expected:
             raise _failed('clickos-api answered %d: %s'
                           % (answer.status_code, answer.text[:120]),

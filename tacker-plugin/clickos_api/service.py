@@ -39,7 +39,7 @@ class Service:
         self.workers = workers.Workers(_GUEST_THREADS)
         self.bulkhead = workers.Bulkhead(self.options.waiting_threads,
                                          self.options.read_queue)
-        self.chains = chains.Chains(self.cloud, self.agent)
+        self.chains = chains.Chains(self.cloud, self.agent, self.bulkhead)
         self.fusing = fusing.Fusing(self)
         self.port_roles = port_roles.PortRoles(self.cloud, self.audit)
         self.catalog = catalog.Catalog(self.options.catalog_path)

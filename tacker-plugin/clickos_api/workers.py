@@ -90,7 +90,8 @@ class Bulkhead:
     def read(self, server):
         """Wait for the turn of a read, and have it in the context.
 
-        :param server: ownership.Server
+        :param server: ownership.Server, or another thing with id, project_id
+            and perhaps kind
         :raises errors.Unavailable: (code busy) if there is no seat, or no
             turn in time
         """
@@ -243,8 +244,9 @@ class Bulkhead:
 
 
 def _busy(server, why):
-    return errors.Unavailable(f'server {server.id}: {why}; try again',
-                              code='busy')
+    return errors.Unavailable(
+        f'{getattr(server, "kind", "server")} {server.id}: {why}; try again',
+        code='busy')
 
 
 class Workers:

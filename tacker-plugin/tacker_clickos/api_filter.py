@@ -204,7 +204,8 @@ def _judge_package(request):
         taken = undo.enter_context(tempfile.TemporaryFile())
         with bounded_review.upload(_project(request)) as place:
             size = _take(request, taken, archive.MAX_PACKAGE)
-            vnfd_id = bounded_review.require(taken, place)
+            vnfd_id = bounded_review.require(_project(request), taken,
+                                             place)
         rows.release_vnfd(_project(request), vnfd_id)
         taken.seek(0)
         request.body_file = taken

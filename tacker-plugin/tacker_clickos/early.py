@@ -117,7 +117,7 @@ def _vims(vnf_instance, body):
 def _require_images(context, vnf_instance, body, guests):
     """Refuse a guest with elements that no image has.
 
-    :param guests: see judgement._values()
+    :param guests: see judgement.require()
     """
     try:
         access_info = vnflcm_utils.get_vim(
@@ -125,13 +125,22 @@ def _require_images(context, vnf_instance, body, guests):
         rows.release(context)
         with outages.ignored():
             connection = vim.connect(access_info)
-            for image, named, text in guests:
-                images.choose(connection, image, named if text is None
-                              else elements.needed(text))
+            for image, groups in _distinct(guests):
+                images.choose(connection, image, groups)
     except exception.NoImage:
         raise
     except Exception as error:   # Tacker or the driver asks again
-        LOG.info('the images of a VNF are not known: %s', error)
+        # It may quote the package, and a log has a line for an event.
+        LOG.info('the images of a VNF are not known: %.400r', str(error))
+
+
+def _distinct(guests):
+    """Return the first pairs, each once: Glance is asked for each of them."""
+    found = []
+    for each in guests:
+        if each not in found and len(found) < elements.MAX_CONFIGURATIONS:
+            found.append(each)
+    return found
 
 
 def _scale(context, vnf_instance, body):

@@ -73,6 +73,12 @@ class ServerFailed(Outage, GuestFailed):
     message = GuestFailed.message
 
 
+class ServiceRefused(ClickOSError):
+    """Nova, Neutron or Glance refused a request."""
+
+    message = "a service of the cloud answers with HTTP %(status)d: %(reason)s"
+
+
 class HandlerRefused(ClickOSError):
     """clickos-api answered with an error, as {"error": {code, message}}."""
 

@@ -28,16 +28,29 @@ def choose(connection, family, needed):
     named = own.images(connection, family)
     if not named:
         raise exception.ResourceNotUsable(
-            kind='image', name=family, reason='is neither a public image of '
-            'Glance nor one of the project')
+            kind='image', name=family, reason='is neither an active public '
+            'image of Glance nor an active one of the project')
     if not needed or not _lacking(named[0], needed):
         return named[0].id
-    candidates = named + own.tagged_images(connection, family)
+    candidates = named + own.tagged_images(connection, family, named)
     for image in candidates:
         if not _lacking(image, needed):
             return image.id
     raise exception.NoImage(kind='image', name=family, reason=_reason(
         min((_lacking(image, needed) for image in candidates), key=len)))
+
+
+def suits(connection, family, needed, image_id):
+    """Tell whether a server keeps its image when it is made again.
+
+    If the groups are not known now, each image of the family may be the one
+    that was chosen when they were.
+    """
+    if needed is None:
+        named = own.images(connection, family)
+        return any(image.id == image_id for image in (
+            *named, *own.tagged_images(connection, family, named)))
+    return image_id == choose(connection, family, needed)
 
 
 def _lacking(image, needed):

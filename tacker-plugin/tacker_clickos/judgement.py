@@ -52,7 +52,8 @@ def require(project_id, question):
     A package that cannot be read here is the drivers' to judge.
 
     :param project_id: whose turn it takes
-    :returns: of kind 'values' see _values(), or None
+    :returns: of kind 'values' a list of [image, {group of elements: class}
+        or None] of each VDU; else None
     :raises: RequestRefused, TooManyRequests or Busy
     """
     with tempfile.TemporaryFile() as file:
@@ -61,6 +62,7 @@ def require(project_id, question):
         try:
             with _queue.entry(project_id) as place, place:
                 reason, found = bounded.call(_FUNCTION, file, LIMITS)
+                found = found and _with_groups(found, project_id)
         except fair_queue.Full as full:
             raise (exception.TooManyRequests if full.of_owner
                    else exception.Busy)(reason='requests whose values are '
@@ -102,6 +104,18 @@ def _values(flavour, wanted):
         asked = named is None and budget.takes(text)
         found.append([vdu.image, named, text if asked else None])
     return found
+
+
+def _with_groups(found, project_id):
+    """Return what require() does, of what _values() returns.
+
+    The program that knows the groups takes time and memory, so it runs while
+    the project has its turn.
+    """
+    allowance = elements.Allowance(project_id)
+    return [[image, named if text is None
+             else elements.needed(text, None, allowance)]
+            for image, named, text in found]
 
 
 def _update(flavour, guests, in_force, wanted):

@@ -36,8 +36,8 @@ _TOKENS = '/auth/tokens'
 _FAILED = (http.HTTPStatus.INTERNAL_SERVER_ERROR, http.HTTPStatus.BAD_GATEWAY,
            http.HTTPStatus.SERVICE_UNAVAILABLE,
            http.HTTPStatus.GATEWAY_TIMEOUT)
-_LOST = (ks_exceptions.RetriableConnectionFailure,
-         ks_exceptions.UnknownConnectionError)
+#: Their texts say where a service is, and tenants read what became of them.
+_LOST = (ks_exceptions.ConnectionError,)
 #: What another try of a step may not meet again.
 _PASSING = (exception.Outage, db_exc.DBConnectionError)
 #: Seconds between two tries, doubled each time.
@@ -158,6 +158,8 @@ def _reason(failure):
         return 'answers with HTTP %d' % failure.status_code
     if isinstance(failure, ks_exceptions.ConnectTimeout):
         return 'gives no answer within %d s' % cfg.CONF.clickos.request_timeout
+    if isinstance(failure, ks_exceptions.SSLError):
+        return 'cannot be reached by TLS'
     return 'cannot be reached'
 
 
@@ -198,6 +200,21 @@ def _release(*arguments):
             rows.release(each)
 
 
+@contextlib.contextmanager
+def _without_addresses():
+    """Raise refusals with the words of the service alone.
+
+    The text of the SDK's error names the address of the service, and Tacker
+    shows the tenant why an operation failed.
+    """
+    try:
+        yield
+    except sdk_exceptions.HttpException as error:
+        raise exception.ServiceRefused(
+            status=error.status_code or 0,
+            reason=error.details or 'no reason given') from error
+
+
 def outlived(step):
     """Decorate a step of an operation: repeat it after an outage.
 
@@ -209,7 +226,8 @@ def outlived(step):
             with attempt:
                 try:
                     _release(*arguments, *named.values())
-                    return step(*arguments, **named)
+                    with _without_addresses():
+                        return step(*arguments, **named)
                 except _PASSING as error:
                     LOG.warning('%s: interrupted: %s', step.__name__, error)
                     raise

@@ -7,9 +7,15 @@ description. So each function asks for the project's things, and checks the
 owner in the answer.
 """
 
+import itertools
+
 from openstack import exceptions as sdk_exceptions
 
 from tacker_clickos import exception
+
+#: Images of a name or tag that are looked at, of the operator and of the
+#: project each.
+MOST_IMAGES = 64
 
 
 def ports(connection, mark):
@@ -76,25 +82,61 @@ def server_groups(connection):
 def images(connection, name):
     """Return the operator's images of a name, then the project's.
 
-    An image that another project shares may have any name.
+    An image that another project shares may have any name. One without data,
+    such as an operator's next one, can start no guest. Some clouds let
+    members publish images: the operator is the owner of the oldest one.
     """
-    project_id = _project(connection)
-    found = [image for image in connection.image.images(name=name)
-             if image.name == name and (image.visibility == 'public'
-                                        or image.owner == project_id)]
-    return sorted(found, key=lambda image: (image.visibility != 'public',
-                                            image.id))
+    found = [image for image in _images(connection, name=name)
+             if image.name == name]
+    operator = _operator(found)
+    return sorted((image for image in found if _is_public(image, operator)
+                   or image.owner == _project(connection)),
+                  key=lambda image: (image.visibility != 'public', image.id))
 
 
-def tagged_images(connection, tag):
-    """Return images with a tag, as images() does, small ones first."""
-    project_id = _project(connection)
-    found = [image for image in connection.image.images(tag=tag,
-                                                        status='active')
-             if tag in (image.tags or ()) and (image.visibility == 'public'
-                                               or image.owner == project_id)]
+def tagged_images(connection, tag, named):
+    """Return images with a tag, as images() does, small ones first.
+
+    :param named: images of the name, whose operator counts
+    """
+    operator = _operator(named)
+    found = [image for image in _images(connection, tag=tag)
+             if tag in (image.tags or ()) and (
+                 _is_public(image, operator)
+                 or image.owner == _project(connection))]
     return sorted(found, key=lambda image: (image.visibility != 'public',
                                             image.size or 0, image.id))
+
+
+def _operator(found):
+    """Return the owner of the oldest public image, or None."""
+    return next((image.owner for image in sorted(
+        found, key=lambda image: image.created_at or '')
+        if image.visibility == 'public'), None)
+
+
+def _is_public(image, operator):
+    return image.visibility == 'public' and image.owner == operator
+
+
+def _images(connection, **query):
+    """Return public images, then the project's, each once.
+
+    New ones do not keep Glance from naming the oldest, and Tacker's API reads
+    a bounded number.
+    """
+    project_id = _project(connection)
+    found = {}
+    for more in {'visibility': 'public'}, {'owner': project_id}:
+        some = itertools.islice(connection.image.images(
+            status='active', limit=MOST_IMAGES, sort='created_at:asc',
+            **query, **more), MOST_IMAGES)
+        for image in some:
+            if image.status == 'active' and all(
+                    getattr(image, key) == value
+                    for key, value in more.items()):
+                found.setdefault(image.id, image)
+    return list(found.values())
 
 
 def _by_id(connection, get, key):

@@ -96,8 +96,8 @@ def is_as_wanted(connection, server, vdu):
     A server has a copy of its flavor, without the flavor's id.
     """
     flavor, copy = _flavor(connection, vdu), server.flavor
-    return (getattr(server.image, 'id', None)
-            == _image(connection, vdu)
+    return (images.suits(connection, vdu.image, _needed(connection, vdu),
+                         getattr(server.image, 'id', None))
             and (copy.original_name, copy.ram, copy.vcpus)
             == (flavor.name, flavor.ram, flavor.vcpus)
             and _has_specs(copy, vdu.specs))
@@ -219,8 +219,14 @@ def _unusable(kind, name, reason):
 
 def _image(connection, vdu):
     """Return the id of the image that has the VDU's elements."""
-    return images.choose(connection, vdu.image, elements.needed(
-        vdu.configuration.text, vdu.configuration.groups))
+    return images.choose(connection, vdu.image, _needed(connection, vdu))
+
+
+def _needed(connection, vdu):
+    """Return the groups of elements of a VDU, or None."""
+    return elements.needed(
+        vdu.configuration.text, vdu.configuration.groups,
+        elements.Allowance(connection.current_project_id))
 
 
 def _flavor(connection, vdu):

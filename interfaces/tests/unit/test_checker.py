@@ -33,3 +33,12 @@ class GroupsTest(unittest.TestCase):
                 self.groups(status, err='unexpected argument')
         with self.assertRaisesRegex(checker.CheckerError, 'status 1'):
             self.groups(1)
+
+    def test_limits_that_cannot_be_set_are_no_fault_of_the_text(self):
+        with self.assertRaisesRegex(checker.CheckerError, 'prlimit'):
+            self.groups(1, err='prlimit: failed to set the AS resource limit:'
+                               ' Operation not permitted\n')
+
+    def test_a_program_that_a_limit_ends(self):
+        with self.assertRaisesRegex(checker.Ended, '-9'):
+            self.groups(-9)

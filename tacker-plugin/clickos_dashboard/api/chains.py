@@ -14,6 +14,13 @@ from openstack_dashboard.api import nova
 
 from clickos_dashboard.api import sessions
 
+#: What a flow classifier selects packets by.
+_SELECTS = ('ethertype', 'protocol', 'source_ip_prefix',
+            'destination_ip_prefix', 'source_port_range_min',
+            'source_port_range_max', 'destination_port_range_min',
+            'destination_port_range_max', 'logical_source_port',
+            'logical_destination_port', 'l7_parameters')
+
 
 @contextlib.contextmanager
 def _refusals():
@@ -24,7 +31,7 @@ def _refusals():
     except sdk_exc.HttpException as exc:
         if exc.status_code == 401:
             raise ks_exc.Unauthorized(str(exc))
-        raise chains.ChainError(exc.details or str(exc))
+        raise chains.ChainError(exc.details or f'HTTP {exc.status_code}')
     except sdk_exc.SDKException as exc:
         raise chains.ChainError(str(exc))
 
@@ -34,6 +41,7 @@ class Hop:
     """A hop: the id of its group, its name, its place among the others.
 
     :ivar ports: ids of the ports of its pairs, if they were asked for
+    :ivar vnf_id: of the VNF that it is, if that is known
     """
 
     id: str
@@ -41,21 +49,33 @@ class Hop:
     first: bool
     last: bool
     ports: tuple = ()
+    vnf_id: str = ''
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A flow classifier: a text says which packets it selects.
+
+    :ivar values: as networking-sfc has them
+    """
+
+    id: str
+    text: str
+    values: dict = dataclasses.field(hash=False)
 
 
 @dataclasses.dataclass(frozen=True)
 class Chain:
     """A chain and its Hops in order.
 
-    :ivar classifiers: texts that say which packets it steers, if they were
-        asked for
+    :ivar rules: Rules, the packets that it steers, if they were asked for
     """
 
     id: str
     name: str
     symmetric: bool
     hops: tuple
-    classifiers: tuple = ()
+    rules: tuple = ()
 
     @property
     def path(self):
@@ -89,15 +109,32 @@ def chain(request, chain_id):
 
 @_refusals()
 def whole_chain(request, chain_id):
-    """Return a Chain with its packets, whose hops have ports."""
+    """Return a Chain with its rules, whose hops have ports."""
     network = _network(request)
     found = chains.find(network, str(chain_id))
     wanted = found.flow_classifiers or ()
     flows = {flow.id: flow for flow in
              (network.sfc_flow_classifiers() if wanted else ())}
     return dataclasses.replace(
-        _shown(network, [found], has_ports=True)[0], classifiers=tuple(
-            chains.classifier(flows[key]) for key in wanted if key in flows))
+        _shown(network, [found], has_ports=True)[0], rules=tuple(
+            _rule(flows[key]) for key in wanted if key in flows))
+
+
+def _rule(flow):
+    return Rule(flow.id, chains.classifier(flow), {
+        key: value for key in _SELECTS if (value := getattr(flow, key, None))})
+
+
+@_refusals()
+def change_rule(request, chain_id, rule_id, flow):
+    """Let a live chain steer other packets, by one request.
+
+    :param rule_id: of the flow classifier that goes
+    :param flow: values of the one that comes instead
+    """
+    network = _network(request)
+    chains.change(network, chains.find(network, str(chain_id)),
+                  classifiers=[flow], instead=[str(rule_id)])
 
 
 @_refusals()
@@ -194,7 +231,8 @@ def _network(request):
     url = base.url_for(request, 'network').rstrip('/')
     if not url.endswith('/v2.0'):
         url += '/v2.0'
-    owner = connection.Connection(session=sessions.session(request))
+    owner = connection.Connection(
+        session=sessions.session(request, 'Neutron'))
     network = _proxy.Proxy(owner.session, service_type='network',
                            endpoint_override=url)
     # Each request needs it, and the session refers to it weakly.

@@ -7,6 +7,7 @@ from clickos_client import vnf as _vnf
 
 from clickos_dashboard.api import sessions
 from clickos_dashboard import exceptions
+from clickos_dashboard.guests import turns
 
 _VIMS = '/v1.0/vims'
 _PACKAGES = '/vnfpkgm/v1/vnf_packages'
@@ -76,9 +77,13 @@ def vnf(request, vnf_id):
     return _vnf.Vnf.of(body, next(iter(operations(request, vnf_id)), None))
 
 
-def operations(request, vnf_id=None):
-    """List operations, the newest first; of one VNF or of all."""
-    path = _OPERATIONS + _ALL + '&fields=error,operationParams'
+def operations(request, vnf_id=None, has_requests=False):
+    """List operations, the newest first; of one VNF or of all.
+
+    :param has_requests: with the body of each request, which may have 2 MB
+    """
+    path = _OPERATIONS + _ALL + '&fields=error' + (
+        ',operationParams' if has_requests else '')
     if vnf_id is not None:
         path += f'&filter=(eq,vnfInstanceId,{vnf_id})'
     bodies = _call(request, 'GET', path).json()
@@ -110,10 +115,20 @@ def update_properties(request, vnf, wanted):
 
     :param vnf: vnf.Vnf from before
     :param wanted: {property: value}
-    :returns: as Vnf.verdict; None if there is none after some seconds
+    :returns: as Vnf.verdict; None if there is none after some seconds, or
+        if another page of the user waits for one
     :raises TackerError: with the reason, if Tacker refuses it at once
     """
     update_vnf(request, vnf.id, metadata={'clickos_properties': wanted})
+    try:
+        with turns.turn(request):
+            return _verdict(request, vnf)
+    except turns.Busy:
+        return None
+
+
+def _verdict(request, vnf):
+    """Wait for a verdict, in a thread that Horizon needs for others."""
     path, end_s = _path(_INSTANCES, vnf.id), time.monotonic() + _VERDICT_S
     while time.monotonic() < end_s:
         found = _vnf.Vnf.of(_call(request, 'GET', path).json(), None)

@@ -17,12 +17,14 @@ class Hop:
 
     :ivar address: of the page of its VNF or guest, or nothing
     :ivar counted: 'server/MAC' of its ports, for a script
+    :ivar vnf_id: of its VNF, or nothing
     """
 
     number: int
     name: str
     address: str
     counted: str
+    vnf_id: str = ''
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +61,21 @@ def unknown(chain):
 
 
 def _hop(number, hop, ports):
+    vnf_id = _vnf(ports)
+    return Hop(number, hop.name, _address(vnf_id, ports),
+               known_ports.counted(ports), vnf_id)
+
+
+def _vnf(ports):
+    """Return the id of the VNF that all ports have, or nothing."""
+    vnfs = {known_ports.vnf_of(port) for port in ports}
+    return vnfs.pop() if len(vnfs) == 1 else ''
+
+
+def _address(vnf_id, ports):
+    if vnf_id:
+        return reverse('horizon:clickos:vnfs:detail', args=(vnf_id,))
     guests = tuple(filter(None, dict.fromkeys(
         map(known_ports.server_of, ports))))
-    return Hop(number, hop.name, _address(ports, guests),
-               known_ports.counted(ports))
-
-
-def _address(ports, guests):
-    vnfs = {known_ports.vnf_of(port) for port in ports}
-    if len(vnfs) == 1 and vnfs != {''}:
-        return reverse('horizon:clickos:vnfs:detail', args=tuple(vnfs))
     return reverse('horizon:clickos:guests:detail', args=guests) \
         if len(guests) == 1 else ''

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forms of chains: a new one, another hop."""
+"""Forms of chains: a new one, another rule, another hop."""
 
 import re
 
@@ -11,11 +11,15 @@ from horizon import forms
 from horizon import messages
 
 from clickos_dashboard.api import chains
+from clickos_dashboard import exceptions as our_exceptions
 
 #: Hops that the form of a new chain asks for.
 HOPS = 9
 _PROTOCOLS = (('', _('Any')), ('tcp', 'TCP'), ('udp', 'UDP'),
               ('icmp', 'ICMP'))
+_SIDES = ('source', 'destination')
+#: What only the CLI sets; it stays when a rule changes.
+_KEPT = ('logical_source_port', 'logical_destination_port', 'l7_parameters')
 _PORTS = re.compile(r'(\d{1,5})(?::(\d{1,5}))?', re.ASCII)
 _LAST_PORT = 65535
 
@@ -44,14 +48,10 @@ class PortsField(django_forms.CharField):
         return _ports(super().to_python(value))
 
 
-class CreateForm(forms.SelfHandlingForm):
-    """Name, packets and hops of a new chain."""
+class _RuleForm(forms.SelfHandlingForm):
+    """The packets that a chain steers; a field without a value selects any.
+    """
 
-    name = django_forms.CharField(label=_('Name'), max_length=255)
-    network = django_forms.ChoiceField(
-        label=_('Network'),
-        help_text=_('The chain steers packets of this network. Each hop has'
-                    ' a port on it.'))
     protocol = django_forms.ChoiceField(
         label=_('Protocol'), choices=_PROTOCOLS, required=False)
     source = forms.IPField(
@@ -65,9 +65,32 @@ class CreateForm(forms.SelfHandlingForm):
     source_port = PortsField(label=_('Source port'), required=False)
     destination_port = PortsField(label=_('Destination port'),
                                   required=False)
+
+    def clean(self):
+        """Refuse ports without a protocol, and two families."""
+        data = super().clean()
+        if (data.get('source_port') or data.get('destination_port')) \
+                and data.get('protocol') not in ('tcp', 'udp'):
+            self.add_error('protocol', _('Ports need TCP or UDP.'))
+        if len({':' in data[side] for side in _SIDES if data.get(side)}) > 1:
+            self.add_error('destination', _(
+                'Source and destination are of one family, IPv4 or IPv6.'))
+        return data
+
+
+class CreateForm(_RuleForm):
+    """Name, packets and hops of a new chain."""
+
+    name = django_forms.CharField(label=_('Name'), max_length=255)
+    network = django_forms.ChoiceField(
+        label=_('Network'),
+        help_text=_('The chain steers packets of this network. Each hop has'
+                    ' a port on it.'))
     symmetric = django_forms.BooleanField(
         label=_('Answers return through the hops'), required=False,
         initial=True)
+    field_order = ('name', 'network', 'protocol', 'source', 'destination',
+                   'source_port', 'destination_port', 'symmetric')
 
     def __init__(self, request, *args, **kwargs):
         super().__init__(request, *args, **kwargs)
@@ -80,14 +103,11 @@ class CreateForm(forms.SelfHandlingForm):
                 required=number == 1)
 
     def clean(self):
-        """Refuse a VNF that comes twice, and ports without a protocol."""
+        """Refuse a VNF that comes twice."""
         data = super().clean()
         ids = self._hops(data)
         if len(set(ids)) < len(ids):
             raise django_exc.ValidationError(_('A VNF comes twice.'))
-        if (data.get('source_port') or data.get('destination_port')) \
-                and data.get('protocol') not in ('tcp', 'udp'):
-            self.add_error('protocol', _('Ports need TCP or UDP.'))
         return data
 
     @staticmethod
@@ -103,10 +123,65 @@ class CreateForm(forms.SelfHandlingForm):
                           [vnfs[vnf_id] for vnf_id in self._hops(data)],
                           _flow(data), data['symmetric'])
         except Exception as exc:
-            exceptions.handle(request, _('The chain is not made: %s') % exc)
+            exceptions.handle(request, _('The chain is not made: %s')
+                              % our_exceptions.reason(exc))
             return False
         messages.success(request, _('Created chain "%s".') % data['name'])
         return True
+
+
+class RuleForm(_RuleForm):
+    """A rule of a live chain, with the values that it has now."""
+
+    def __init__(self, request, *args, **kwargs):
+        super().__init__(request, *args, **kwargs)
+        rule = self.initial['rule']
+        self._kept = {key: value for key, value in rule.values.items()
+                      if key in _KEPT}
+        protocol = rule.values.get('protocol')
+        if protocol and protocol not in dict(_PROTOCOLS):
+            # Made by the CLI; it stays unless one chooses another.
+            self.fields['protocol'].choices = [
+                *_PROTOCOLS, (protocol, protocol)]
+        for name, value in _fields(rule.values).items():
+            self.fields[name].initial = value
+
+    def _family(self, data):
+        """Return the family: without an address, that of the rule."""
+        has_address = any(data[side] for side in _SIDES)
+        return 'IPv4' if has_address else self.initial['rule'].values.get(
+            'ethertype', 'IPv4')
+
+    def handle(self, request, data):
+        """Replace the rule."""
+        chain, rule = self.initial['chain'], self.initial['rule']
+        flow = {'ethertype': self._family(data), **_flow(data), **self._kept}
+        if flow == {'ethertype': 'IPv4', **rule.values}:
+            messages.info(request, _('Every value is as before.'))
+            return True
+        try:
+            chains.change_rule(request, chain.id, rule.id, flow)
+        except Exception as exc:
+            exceptions.handle(request,
+                              _('The rule is not changed: %s')
+                              % our_exceptions.reason(exc))
+            return False
+        messages.success(request, _('Changed the rule of "%s".')
+                         % chain.name)
+        return True
+
+
+def _fields(values):
+    """Return the form's texts of a flow classifier."""
+    found = {'protocol': values.get('protocol')}
+    for side in _SIDES:
+        first, last = (values.get(f'{side}_port_range_{end}')
+                       for end in ('min', 'max'))
+        found[side] = values.get(f'{side}_ip_prefix')
+        found[f'{side}_port'] = first if last in (None, first) \
+            else f'{first}:{last}'
+    return {name: value for name, value in found.items()
+            if value is not None}
 
 
 def _flow(data):
@@ -114,7 +189,7 @@ def _flow(data):
     values = {}
     if data['protocol']:
         values['protocol'] = data['protocol']
-    for side in ('source', 'destination'):
+    for side in _SIDES:
         if data[side]:
             values[f'{side}_ip_prefix'] = data[side]
             if ':' in data[side]:
@@ -151,7 +226,8 @@ class InsertForm(forms.SelfHandlingForm):
             chains.insert(request, chain.id, vnf, data['place'])
         except Exception as exc:
             exceptions.handle(request,
-                              _('The hop is not inserted: %s') % exc)
+                              _('The hop is not inserted: %s')
+                              % our_exceptions.reason(exc))
             return False
         messages.success(request, _('Inserted "%(vnf)s" into "%(chain)s".')
                          % {'vnf': vnf.name, 'chain': chain.name})

@@ -11,6 +11,7 @@ from clickos_dashboard.api import chains
 from clickos_dashboard import policies
 from clickos_dashboard import rows
 from clickos_dashboard import searching
+from clickos_dashboard.vnfs import tables as vnf_tables
 
 
 def _rules(*names):
@@ -20,6 +21,10 @@ def _rules(*names):
 
 #: A hop is a group of pairs of ports.
 _HOP = ('create_port_pair_group', 'create_port_pair')
+
+
+#: What changes the packets of a chain.
+CHANGE = _rules('update_port_chain', 'create_flow_classifier')
 
 
 class Create(tables.LinkAction):
@@ -96,6 +101,23 @@ class Insert(tables.LinkAction):
         """Return the form's address."""
         return reverse('horizon:clickos:chains:insert',
                        args=(self.table.kwargs['chain_id'],))
+
+
+class UpdateVnf(tables.LinkAction):
+    """Opens the form with the properties of a hop's VNF, such as rules."""
+
+    name = 'update_vnf'
+    verbose_name = _('Update properties')
+    classes = ('ajax-modal',)
+    policy_rules = vnf_tables.Update.policy_rules
+
+    def allowed(self, request, hop=None):
+        """Only a VNF has properties."""
+        return bool(hop.vnf_id)
+
+    def get_link_url(self, datum=None):
+        """Return the form's address."""
+        return reverse('horizon:clickos:vnfs:update', args=(datum.vnf_id,))
 
 
 class _HopAction(actions.Batch):
@@ -197,7 +219,7 @@ class Hops(tables.DataTable):
         verbose_name = _('Hops')
         row_class = rows.Row
         table_actions = (Insert,)
-        row_actions = (MoveUp, MoveDown, Remove)
+        row_actions = (UpdateVnf, MoveUp, MoveDown, Remove)
         multi_select = False
 
     def get_object_display(self, datum):

@@ -11,5 +11,7 @@ urlpatterns = [
     path('<uuid:chain_id>/', views.DetailView.as_view(), name='detail'),
     path('<uuid:chain_id>/insert', views.InsertView.as_view(),
          name='insert'),
+    path('<uuid:chain_id>/rules/<uuid:rule_id>', views.RuleView.as_view(),
+         name='rule'),
     path('<uuid:chain_id>/order', views.order, name='order'),
     path('<uuid:chain_id>/counters', views.counters, name='counters')]

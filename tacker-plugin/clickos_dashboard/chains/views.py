@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of chains."""
 
+import dataclasses
 import functools
 
 from django.http import JsonResponse
@@ -11,8 +12,10 @@ from django.views.decorators import http
 from horizon import decorators
 from horizon import exceptions
 from horizon import forms
+from horizon import messages
 from horizon import tables
 from openstack_dashboard.api import neutron
+from openstack_dashboard import policy
 
 from clickos_dashboard.api import chains
 from clickos_dashboard.api import tacker
@@ -65,21 +68,29 @@ class DetailView(_ChainMixin, tables.DataTableView):
     template_name = 'clickos/chain.html'
     page_title = '{{ chain.name }}'
 
+    @functools.cached_property
+    def detail(self):
+        """The detail.Detail of the chain."""
+        return self._ask(
+            lambda request: detail.read(request, self.chain),
+            detail.unknown(self.chain), _('Neutron does not list ports.'))
+
     def get_data(self):
         """List the hops."""
-        return list(self.chain.hops)
+        return [dataclasses.replace(hop, vnf_id=each.vnf_id) for hop, each
+                in zip(self.chain.hops, self.detail.hops)]
 
     def get_context_data(self, **kwargs):
         """Add the chain, its network, and whose ports its hops have."""
         context = super().get_context_data(**kwargs)
-        found = self._ask(
-            lambda request: detail.read(request, self.chain),
-            detail.unknown(self.chain), _('Neutron does not list ports.'))
+        found = self.detail
         network = found.network_id and self._ask(
             lambda request: chains.network_name(request, found.network_id),
             found.network_id, _('Neutron does not show the network.'))
-        context.update(chain=self.chain, detail=found, network=network,
-                       guests_a_time=traffic.MOST)
+        context.update(
+            chain=self.chain, detail=found, network=network,
+            changes_rules=policy.check(chain_tables.CHANGE, self.request),
+            guests_a_time=traffic.MOST)
         return context
 
     def _ask(self, question, nothing, complaint):
@@ -91,9 +102,19 @@ class DetailView(_ChainMixin, tables.DataTableView):
 
 
 class _FormView(forms.ModalFormView):
-    """A form that chooses among the launched VNFs."""
+    """A form about chains."""
 
     template_name = 'clickos/form.html'
+
+    def get_context_data(self, **kwargs):
+        """Add the form's own address."""
+        context = super().get_context_data(**kwargs)
+        context['submit_url'] = self.request.path
+        return context
+
+
+class _HopsFormView(_FormView):
+    """A form that chooses among the launched VNFs."""
 
     def get_initial(self):
         """List the VNFs."""
@@ -104,14 +125,8 @@ class _FormView(forms.ModalFormView):
             exceptions.handle(self.request, _('Tacker does not list VNFs.'))
         return {'vnfs': vnfs}
 
-    def get_context_data(self, **kwargs):
-        """Add the form's own address."""
-        context = super().get_context_data(**kwargs)
-        context['submit_url'] = self.request.path
-        return context
 
-
-class CreateView(_FormView):
+class CreateView(_HopsFormView):
     """The form of a new chain."""
 
     form_class = chain_forms.CreateForm
@@ -133,13 +148,8 @@ class CreateView(_FormView):
             (network.id, network.name_or_id) for network in networks]}
 
 
-class InsertView(_ChainMixin, _FormView):
-    """The form that inserts a hop."""
-
-    form_class = chain_forms.InsertForm
-    form_id = 'insert_hop'
-    page_title = _('Insert hop')
-    submit_label = _('Insert')
+class _ChangeView(_ChainMixin, _FormView):
+    """A form that changes the chain of the address."""
 
     def get_initial(self):
         """Add the chain."""
@@ -149,6 +159,35 @@ class InsertView(_ChainMixin, _FormView):
         """Go back to the chain."""
         return reverse('horizon:clickos:chains:detail',
                        args=(self.chain.id,))
+
+
+class InsertView(_ChangeView, _HopsFormView):
+    """The form that inserts a hop."""
+
+    form_class = chain_forms.InsertForm
+    form_id = 'insert_hop'
+    page_title = _('Insert hop')
+    submit_label = _('Insert')
+
+
+class RuleView(_ChangeView):
+    """The form that changes which packets enter the chain."""
+
+    read = staticmethod(chains.whole_chain)
+    form_class = chain_forms.RuleForm
+    form_id = 'change_rule'
+    page_title = _('Change rule')
+    submit_label = _('Change')
+
+    def get_initial(self):
+        """Add the rule; lead back if the chain does not have it."""
+        initial = super().get_initial()
+        rule = next((each for each in self.chain.rules
+                     if each.id == str(self.kwargs['rule_id'])), None)
+        if rule is None:
+            messages.error(self.request, _('The chain has no such rule.'))
+            raise exceptions.Http302(self.get_success_url())
+        return {**initial, 'rule': rule}
 
 
 @http.require_POST
@@ -165,13 +204,11 @@ def order(request, chain_id):
 @http.require_GET
 @decorators.require_auth
 def counters(request, chain_id):
-    """Return the counters of a chain as JSON, with the names of its hops."""
+    """Return the counters of a chain as JSON; clickos-api judges the id."""
     try:
-        found = chains.chain(request, chain_id)
         counted = chains.counters(request, chain_id)
     except our_exceptions.RECOVERABLE as exc:
         return JsonResponse({'error': str(exc)}, status=502)
-    answer = JsonResponse({'names': [hop.name for hop in found.hops],
-                           'counters': counted})
+    answer = JsonResponse({'counters': counted})
     answer['Cache-Control'] = 'no-store'
     return answer

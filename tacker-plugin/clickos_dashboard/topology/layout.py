@@ -18,8 +18,9 @@ _HEAD = 50
 _ROW = 64
 #: From the top of a row to its edge.
 _RISE = 24
-#: Chains that a box names.
+#: Chains that a box names, and those whose arrows are drawn.
 _MOST_BADGES = 3
+MOST_CHAINS = 24
 _BADGE = 20
 _BETWEEN = 34
 _LABEL = 26
@@ -91,12 +92,18 @@ class Box:
 
 @dataclasses.dataclass(frozen=True)
 class Arrow:
-    """The way from a hop of a chain to the next one, as a path of SVG."""
+    """The way from a hop of a chain to the next one, as a path of SVG.
+
+    :ivar number: that of the next hop
+    :ivar x: where its words begin, right of its middle
+    """
 
     chain: object
     color: int
     path: str
     number: int
+    x: int
+    y: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +124,9 @@ def draw(nodes):
     lanes = {network: Lane(network, _MARGIN + _BOX_WIDTH // 2 + at * _GAP,
                            at % COLORS)
              for at, network in enumerate(order)}
-    ends, boxes, colors = {}, [], dict(colored(nodes))
+    chains = colored(nodes)
+    colors = {chain.id: color for chain, color in chains}
+    ends, boxes = {}, []
     for number, node in enumerate(nodes):
         boxes.append(_box(node, number, lanes, order, ends, colors))
     height = max(ends.values(), default=_TOP) + _MARGIN
@@ -125,14 +134,15 @@ def draw(nodes):
         lane.x + _BOX_WIDTH // 2 for lane in lanes.values()]
     return Picture(max(right, default=0) + _MARGIN, height,
                    tuple(lanes.values()), tuple(boxes),
-                   tuple(_arrows(boxes, colors)))
+                   tuple(_arrows(boxes, chains[:MOST_CHAINS])))
 
 
 def colored(nodes):
     """Return (chain, number of its color) of the chains of Nodes."""
-    found = dict.fromkeys(place.chain for node in nodes
-                          for place in node.places)
-    return [(chain, at % COLORS) for at, chain in enumerate(found)]
+    # A chain is hashed with all its hops.
+    found = {place.chain.id: place.chain for node in nodes
+             for place in node.places}
+    return [(chain, at % COLORS) for at, chain in enumerate(found.values())]
 
 
 def _lanes(nodes):
@@ -143,16 +153,16 @@ def _lanes(nodes):
             near.setdefault(network, {})
             for other in node.networks - {network}:
                 near[network][other] = near[network].get(other, 0) + 1
-    found = []
+    found = {}
     # An end of a row of networks comes first.
     for start in sorted(near, key=lambda n: (len(near[n]), n.name, n.id)):
         here = start
         while here is not None and here not in found:
-            found.append(here)
+            found[here] = True
             here = min((n for n in near[here] if n not in found),
                        key=lambda n: (-near[here][n], n.name, n.id),
                        default=None)
-    return found
+    return list(found)
 
 
 def _box(node, number, lanes, order, ends, colors):
@@ -171,7 +181,7 @@ def _box(node, number, lanes, order, ends, colors):
     sides = ([p for p in points if p[0] <= first],
              [p for p in points if p[0] > first])
     badges = tuple(
-        Badge(place, y + _HEAD + _BADGE * row + 10, colors[place.chain])
+        Badge(place, y + _HEAD + _BADGE * row + 10, colors[place.chain.id])
         for row, place in enumerate(node.places[:_MOST_BADGES]))
     head = _HEAD + _BADGE * len(badges)
     edges = tuple(
@@ -190,33 +200,39 @@ def _edge(point, key, lane, x, y, side):
     return Edge(point, key, x, y, lane, left)
 
 
-def _arrows(boxes, colors):
-    """Yield the arrows of all chains, those of each in order."""
-    of_chain = {}
+def _arrows(boxes, chains):
+    """Yield the arrows of chains, those of each in order.
+
+    :param chains: (chain, color) of each
+    """
+    of_chain = {chain.id: {} for chain, _color in chains}
     for box in boxes:
         for place in box.node.places:
-            of_chain.setdefault(place.chain, {}).setdefault(place.number, box)
-    for at, (chain, hops) in enumerate(of_chain.items()):
+            if place.chain.id in of_chain:
+                of_chain[place.chain.id].setdefault(place.number, box)
+    for at, (chain, color) in enumerate(chains):
+        hops = of_chain[chain.id]
         numbers = sorted(hops)
         for before, after in zip(numbers, numbers[1:]):
-            yield Arrow(chain, colors[chain],
-                        _path(hops[before], hops[after], 12 * (at % 5)),
-                        after)
+            path, (x, y) = _path(hops[before], hops[after], 12 * (at % 5))
+            yield Arrow(chain, color, path, after, x + 9, y)
 
 
 def _path(start, end, shift):
-    """Return a curve from a box to another one."""
+    """Return a curve from a box to another one, and its middle."""
     if abs(start.x - end.x) > _BOX_WIDTH:
         return _path_across(start, end, shift)
     is_down = end.y > start.y
-    x = start.middle + shift
-    if is_down and end.y - start.y - start.height <= _BETWEEN:
-        return f'M{x} {start.y + start.height} L{end.middle + shift} {end.y}'
+    x, y = start.middle + shift, start.y + start.height
+    if is_down and end.y - y <= _BETWEEN:
+        to_x = end.middle + shift
+        return (f'M{x} {y} L{to_x} {end.y}',
+                ((x + to_x) // 2, (y + end.y) // 2))
     # Around the boxes between both, and below the words of edges.
     side = start.x - 18 - shift // 2
     from_y, to_y = start.y + start.height - 8, end.y + 12
-    return (f'M{start.x} {from_y} C{side - 20} {from_y} {side - 20} {to_y}'
-            f' {end.x} {to_y}')
+    return _curve((start.x, from_y), (side - 20, from_y),
+                  (side - 20, to_y), (end.x, to_y))
 
 
 def _path_across(start, end, shift):
@@ -224,5 +240,13 @@ def _path_across(start, end, shift):
     from_x, to_x = (start.x + start.width, end.x) if end.x > start.x \
         else (start.x, end.x + end.width)
     bend = (to_x - from_x) // 2
-    return (f'M{from_x} {y} C{from_x + bend} {y} {to_x - bend} {to_y}'
-            f' {to_x} {to_y}')
+    return _curve((from_x, y), (from_x + bend, y), (to_x - bend, to_y),
+                  (to_x, to_y))
+
+
+def _curve(*points):
+    """Return a cubic curve by its four points, and its middle."""
+    (x, y), *others = points
+    middle = tuple((a + 3 * b + 3 * c + d) // 8
+                   for a, b, c, d in zip(*points))
+    return f'M{x} {y} C' + ' '.join(f'{x} {y}' for x, y in others), middle

@@ -105,7 +105,7 @@ def nodes(vnfs, ports, networks, chains):
     for owner, (_places, name) in hops.items():
         named.setdefault(owner, (name, ''))
     found = [_node(owner, *named[owner], of_owner.get(owner, ()), networks,
-                   hops.get(owner, ((), ''))[0]) for owner in named]
+                   tuple(hops.get(owner, ((), ''))[0])) for owner in named]
     first = {chain.id: at for at, chain in enumerate(chains)}
     return sorted(found, key=lambda node: _order(node, first))
 
@@ -117,15 +117,14 @@ def _owner(port, vnfs):
 
 
 def _hops(chains, owners):
-    """Return {owner: ((Place, ...), name of a hop)} of all hops."""
+    """Return {owner: ([Place], name of a hop)} of all hops."""
     found = {}
     for chain in chains:
         for number, hop in enumerate(chain.hops, 1):
             for owner in {owners.get(port) for port in hop.ports}:
                 if owner:
-                    places, _name = found.get(owner, ((), ''))
-                    found[owner] = ((*places, Place(chain, number)),
-                                    hop.name)
+                    places, _name = found.setdefault(owner, ([], hop.name))
+                    places.append(Place(chain, number))
     return found
 
 

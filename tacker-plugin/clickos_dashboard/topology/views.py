@@ -41,14 +41,15 @@ class IndexView(views.HorizonTemplateView):
         found = [node for node in nodes if _is_wanted(node, query)]
         start = _start(self.request.GET.get('from'), len(found))
         shown = found[start:start + MOST_NODES]
-        picture = layout.draw(shown)
+        picture, colored = layout.draw(shown), layout.colored(shown)
         context.update(
             query=query, picture=picture, total=len(nodes),
             networks=sorted({network for node in nodes
                              for network in node.networks},
                             key=lambda network: network.name),
             chains=chains, rows=_rows(picture),
-            shown_chains=layout.colored(shown),
+            shown_chains=colored[:layout.MOST_CHAINS],
+            omitted_chains=len(colored[layout.MOST_CHAINS:]),
             guests_a_time=traffic.MOST, **_pages(query, start, len(found)))
         return context
 

@@ -43,8 +43,9 @@ class Operations(tabs.TableTab):
         """Ask Tacker; the newest ones come first."""
         try:
             return self._tables['operations'].search.found(
-                tacker.operations(self.request, self.tab_group.kwargs[
-                    'vnf'].id))[:paging.MOST_ROWS]
+                tacker.operations(
+                    self.request, self.tab_group.kwargs['vnf'].id,
+                    has_requests=True))[:paging.MOST_ROWS]
         except Exception:
             exceptions.handle(self.request,
                               _('Tacker does not list operations.'))

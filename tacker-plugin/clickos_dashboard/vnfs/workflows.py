@@ -12,10 +12,12 @@ from openstack_dashboard import api
 
 from clickos_dashboard.api import networks
 from clickos_dashboard.api import tacker
+from clickos_dashboard import exceptions as our_exceptions
 from clickos_dashboard.vnfs import addresses
 from clickos_dashboard.vnfs import fields
 
 _NETWORK, _ADDRESS, _PREFIX = 'network_', 'address_', 'prefix_'
+_MAX_NAME = 255
 #: The choice that makes a network.
 _NEW = 'new'
 
@@ -23,7 +25,7 @@ _NEW = 'new'
 class DetailsAction(workflows.Action):
     """Name and cloud."""
 
-    name = django_forms.CharField(label=_('Name'), max_length=255)
+    name = django_forms.CharField(label=_('Name'), max_length=_MAX_NAME)
     description = django_forms.CharField(label=_('Description'),
                                          max_length=1024, required=False)
     vim = django_forms.ChoiceField(label=_('Cloud (VIM)'))
@@ -202,7 +204,7 @@ class Launch(workflows.Workflow):
                 tacker.delete_vnf(request, vnf_id)
             networks.remove(request, made)
             # Horizon then shows the form again, with the error.
-            raise django_forms.ValidationError(str(exc))
+            raise django_forms.ValidationError(our_exceptions.reason(exc))
 
     def _show(self, exc):
         """Show why the launch failed, at the field that it is about."""
@@ -212,7 +214,7 @@ class Launch(workflows.Workflow):
         elif place:
             self._at_field('properties', *place)
         else:
-            self.add_error_to_step(str(exc), 'details')
+            self.add_error_to_step(our_exceptions.reason(exc), 'details')
 
     def _at_field(self, slug, name, reason):
         step = self.get_step(slug)
@@ -230,10 +232,10 @@ class Launch(workflows.Workflow):
                 continue
             try:
                 link['resourceId'] = networks.make(
-                    request, f'{context["name"]}-{link["id"]}',
+                    request, _network_name(context['name'], link['id']),
                     context['prefixes'][link['id']], made)
             except Exception as exc:
-                raise _NetworkRefused(link['id'], str(exc))
+                raise _NetworkRefused(link['id'], our_exceptions.reason(exc))
 
 
 class _NetworkRefused(Exception):
@@ -255,6 +257,11 @@ def body(context):
         wanted['additionalParams'] = {
             'clickos_properties': context['properties']}
     return wanted
+
+
+def _network_name(vnf, point):
+    """Return the name of a new network, which Neutron bounds."""
+    return f'{vnf[:_MAX_NAME - len(point) - 1]}-{point}'
 
 
 def _networks(request):

@@ -41,9 +41,10 @@ def upload(project_id):
         yield place
 
 
-def require(file, place):
+def require(project_id, file, place):
     """Refuse a package that ClickOS or Tacker cannot read.
 
+    :param project_id: whose upload it is
     :param file: an open file with the bytes of the CSAR
     :param place: what upload() yields
     :returns: the VNFD's id
@@ -52,7 +53,8 @@ def require(file, place):
     try:
         with place:
             found, vnfd_id, texts = bounded.call(_FUNCTION, file, LIMITS)
-            found = found or elements.faults(texts)
+            found = found or elements.faults(
+                texts, elements.Allowance(project_id))
     except bounded.Exceeded as exceeded:
         found = ['the package: its review %s' % exceeded]
     if found:

@@ -4,6 +4,7 @@
 from tests.browser import window
 from tests.unit.clickos_dashboard import cloud
 from tests.unit.clickos_dashboard import hostile
+from tests.unit.clickos_dashboard import test_chains
 
 _WINDOW = '.modal.in'
 _VNF = f'/vnflcm/v1/vnf_instances/{cloud.VNF}'
@@ -201,3 +202,50 @@ class RefusalsTest(FormsTest):
                    'no refusal')
         self.assertEqual([], self.cloud.changes)
         self.assertEqual('SCALE_IN', self.value('#id_kind'))
+
+
+class RuleTest(FormsTest):
+    """The rule of a chain, whose every text is hostile."""
+
+    def setUp(self):
+        super().setUp()
+        test_chains.with_rules(self.cloud.answers, {
+            'id': test_chains.RULE, 'ethertype': 'IPv4', 'protocol': 'tcp',
+            'destination_port_range_min': 80,
+            'destination_port_range_max': 80})
+        self.made = 'POST /v2.0/sfc/flow_classifiers'
+        self.cloud.answers[self.made] = (
+            201, {'flow_classifier': {'id': 'new'}})
+
+    def change(self, port):
+        """Open the form on the page of the chain, and send it."""
+        self.open(self.places['chains:detail'])
+        self.click(f'a.ajax-modal[href="{self.places["chains:rule"]}"]')
+        self.see(f'{_WINDOW} #id_destination_port')
+        self.assertEqual('80', self.value('#id_destination_port'))
+        self.check()
+        self.fill(f'{_WINDOW} #id_destination_port', port)
+        self.submit()
+
+    def test_a_rule_is_changed(self):
+        self.change('443')
+        self.until(lambda: len(self.cloud.changes) == 3, 'nothing happens')
+        self.assertEqual(443, self.cloud.changes[0][2]['flow_classifier'][
+            'destination_port_range_min'])
+        self.until(lambda: 'Changed the rule' in self.text('body'),
+                   'no success')
+        self.check()
+
+    def test_a_refusal_is_a_text(self):
+        self.cloud.answers[self.made] = (409, {'NeutronError': {
+            'type': 'x', 'detail': '', 'message': _REASON}})
+        self.change('443')
+        self.until(lambda: _REASON in self.text('body'), 'no reason')
+        self.check()
+
+    def test_wrong_ports_stand_at_their_field(self):
+        self.change('443:80')
+        self.until(lambda: 'the lower first' in self.text(
+            f'{_WINDOW} .form-group:has(#id_destination_port)'), 'no reason')
+        self.assertEqual([], self.cloud.changes)
+        self.check()

@@ -44,6 +44,12 @@ _BUSY_GRAPH = '''
 return [...document.querySelectorAll('#clickos-graph .rate')].some(
   each => each.textContent !== '0');
 '''
+#: The words at the arrows and in the list of chains, if all have some.
+_CHAIN_RATES = '''
+const all = [...document.querySelectorAll('#clickos-topology .chain .rate, ' +
+  '.clickos-entered')].map(each => each.textContent);
+return all.every(Boolean) && all;
+'''
 _ELEMENTS = {
     'from_the_left': 'FromDevice', 'strip': 'Strip', 'check': 'CheckIPHeader',
     'filter': 'IPFilter', 'count': 'Counter', 'queue': 'Queue',
@@ -255,6 +261,26 @@ class TopologyTest(PicturesTest):
                             'each => each.textContent)')
         self.assertNotIn('–', cells)
         self.check('topology', '.clickos-zoom')
+
+    def test_arrows_and_chains_have_rates(self):
+        self.open(_TOPOLOGY)
+        found = self.shown(_CHAIN_RATES, 'an arrow has no rate')
+        self.assertEqual(2, len(found))
+        for text in found:
+            self.assertTrue(text.endswith('pkt/s'), text)
+        self.see('#clickos-topology .chain.drops')
+        self.check('topology-chain', '.clickos-zoom')
+
+    def test_a_chain_that_is_away_has_no_rates(self):
+        self.open(_TOPOLOGY)
+        self.shown(_CHAIN_RATES, 'an arrow has no rate')
+        path = f'GET /v1/chains/{test_chains.CHAIN}'
+        self.cloud.answers[path] = (503, {'error': {
+            'code': 'unavailable', 'message': 'no host answers'}})
+        self.until(lambda: self.text('.clickos-entered') == 'no rates'
+                   and not self.text('#clickos-topology .chain .rate'),
+                   'an old rate stays')
+        self.assertEqual('', self.text('#clickos-topology-error'))
 
     def test_a_guest_that_is_away_has_no_rate(self):
         self.open(_TOPOLOGY)

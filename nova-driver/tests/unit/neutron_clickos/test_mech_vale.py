@@ -299,12 +299,32 @@ class UpdatePortTest(TestCase):
 class OwnerTest(TestCase):
     """Through the registry, as Neutron's core plugin tells of updates."""
 
+    def setUp(self):
+        super().setUp()
+        self.asked, self.gone = [], set()
+        self.driver._gone = self
+
+    def look(self, server_id, project_id):
+        """Ask Nova, which an update cannot do in its transaction."""
+        self.assertFalse(self.in_transaction)
+        self.asked.append((server_id, project_id))
+
+    def __contains__(self, server_id):
+        return server_id in self.gone
+
     def update(self, original, request):
-        payload = events.DBEventPayload(
-            None, request_body=request, states=(original,),
-            resource_id=PORT, desired_state=dict(original, **request))
-        registry.publish(resources.PORT, events.PRECOMMIT_UPDATE, self,
-                         payload=payload)
+        context = mock.Mock(project_id='project')
+        self.in_transaction = False
+        registry.publish(
+            resources.PORT, events.BEFORE_UPDATE, self,
+            payload=events.DBEventPayload(
+                context, resource_id=PORT, states=(original, request)))
+        self.in_transaction = True
+        registry.publish(
+            resources.PORT, events.PRECOMMIT_UPDATE, self,
+            payload=events.DBEventPayload(
+                context, request_body=request, states=(original,),
+                resource_id=PORT, desired_state=dict(original, **request)))
 
     #: What a member may send by Neutron's policy.
     THEFTS = (
@@ -330,20 +350,29 @@ class OwnerTest(TestCase):
                 self.assertIn(part, str(refusal))
 
     def test_one_of_a_server_that_nova_does_not_know_is_let_go(self):
-        gone = self.useFixture(fixtures.MockPatch(
-            'neutron_clickos.servers.is_gone', return_value=True)).mock
+        self.gone = {SERVER}
         self.update(bound(), self.THEFTS[0])
-        gone.assert_called_once_with(SERVER)
+        self.assertEqual([(SERVER, 'project')], self.asked)
         for request in self.THEFTS[1:]:
             self.assertRaises(exceptions.CallbackFailure, self.update,
                               bound(), request)
-        gone.assert_called_once_with(SERVER)
+        self.assertEqual(1, len(self.asked))
+
+    def test_a_router_or_dhcp_agent_keeps_its_port(self):
+        # Nova knows no server with the id of a router.
+        self.gone = {SERVER}
+        for owner in ('network:router_interface', 'network:dhcp',
+                      'network:router_gateway', 'mine', ''):
+            self.assertRaises(exceptions.CallbackFailure, self.update,
+                              bound(device_owner=owner), self.THEFTS[0])
+        self.assertEqual([], self.asked)
 
     def test_nova_unbinds_and_moves(self):
         for host in (None, '', 'compute2'):
             for request in self.THEFTS[:-1]:
                 self.update(bound(), dict(request, **{
                     'binding:host_id': host}))
+        self.assertEqual([], self.asked)
 
     def test_other_ports_and_updates_are_free(self):
         for request in self.THEFTS:

@@ -69,6 +69,7 @@ class DesiredStateTest(base.TestCase):
                                   base.PROJECT)
         for part in ('outdated handler values',) + parts:
             self.assertIn(part, error.format_message())
+        return error
 
     def test_writes(self):
         self.assertEqual(
@@ -188,7 +189,9 @@ class DesiredStateTest(base.TestCase):
     def test_away(self):
         self.conf.config(group='clickos',
                          endpoint_override='http://127.0.0.1:1')
-        self.refused('cannot be asked')
+        error = self.refused('cannot be asked (ConnectFailure)')
+        # The tenant reads it.
+        self.assertNotIn('127.0.0.1', error.format_message())
 
     def test_no_credentials(self):
         self.use_auth(None)

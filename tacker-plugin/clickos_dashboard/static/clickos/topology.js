@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows the rates of connection points, in the picture and in its table.
+// Shows the rates of connection points and of chains, in the picture and in
+// the table and the list below it.
 (function () {
   'use strict';
   const EVERY_MS = 3000;
+  // Chains of a round; each takes a request to the hosts of its hops.
+  const CHAINS = 2;
   const COLUMNS = ['packets_in', 'packets_out', 'bits_in', 'bits_out',
                    'drops'];
   const box = document.getElementById('clickos-topology');
@@ -56,6 +59,58 @@
     });
   }
 
+  // The arrow to a hop has its number.
+  const meter = new window.clickos.Meter();
+  const chains = [...document.querySelectorAll('#clickos-chains li')].map(
+    function (item) {
+      return {item: item, arrows: [...box.querySelectorAll('.chain')].filter(
+        function (arrow) {
+          return arrow.dataset.chain === item.dataset.chain;
+        })};
+    });
+  let turn = 0;
+
+  // Returns {packets, dropped} a second; null before the second answer.
+  function rate(chain, number, counters) {
+    return counters ? meter.rates(
+      chain.item.dataset.chain + ' ' + number, performance.now(),
+      {packets: counters.packets, dropped: counters.dropped}) : null;
+  }
+
+  function showChain(chain, counters) {
+    const entered = rate(chain, 0, counters);
+    chain.item.querySelector('.clickos-entered').textContent =
+      entered ? si(entered.packets, 'pkt/s') : '';
+    for (const arrow of chain.arrows) {
+      const number = Number(arrow.dataset.hop);
+      const found = rate(chain, number, counters.hops[number - 1]);
+      arrow.querySelector('.rate').textContent =
+        found ? si(found.packets, 'pkt/s') : '';
+      arrow.classList.toggle('drops', Boolean(found && found.dropped > 0));
+    }
+  }
+
+  // A chain whose host does not answer has no rates; the others have.
+  async function askChain(chain) {
+    try {
+      showChain(chain, (await window.clickos.ask(
+        chain.item.dataset.url)).counters);
+    } catch (problem) {
+      chain.item.querySelector('.clickos-entered').textContent =
+        chain.item.dataset.away;
+      for (const arrow of chain.arrows) {
+        arrow.querySelector('.rate').textContent = '';
+        arrow.classList.remove('drops');
+      }
+    }
+  }
+
+  async function askChains() {
+    turn = turn < chains.length ? turn : 0;
+    await Promise.all(chains.slice(turn, turn + CHAINS).map(askChain));
+    turn += CHAINS;
+  }
+
   window.clickos.zoom(box).show(box.querySelector('svg'));
   const ports = new window.clickos.Ports(
     box.dataset.url, Number(box.dataset.most), function (key, rates) {
@@ -67,7 +122,7 @@
     });
   let rounds = 0;
   window.clickos.repeat('clickos-topology-error', EVERY_MS, async function () {
-    await ports.ask(servers);
+    await Promise.all([ports.ask(servers), askChains()]);
     show();
     rounds += 1;
     // The second answers, which make the first rates, come soon.

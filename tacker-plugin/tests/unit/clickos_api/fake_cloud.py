@@ -96,8 +96,15 @@ class FakeCloud:
         port.update(values)
         return 200, {'port': port}
 
-    def _neutron(self, kind, key, project_id, admin):
+    def _neutron(self, kind, key, query, project_id, admin):
         kind = kind.rpartition('/')[2]
+        if query:
+            asked = urllib.parse.parse_qs(query)
+            return 200, {key: [
+                {name: found[name] for name in asked['fields']}
+                for (each, thing_id), found in self.networking.items()
+                if each == key and thing_id in asked['id']
+                and (admin or found['project_id'] == project_id)]}
         found = self.networking.get((kind, key))
         if not found or not admin and found['project_id'] != project_id:
             return 404, {}
@@ -131,7 +138,8 @@ class FakeCloud:
         if admin and thing_id in self.lists:
             return 200, {thing_id: self.lists[thing_id]}
         if kind.startswith('neutron/'):
-            return self._neutron(kind, thing_id, project_id, admin)
+            return self._neutron(kind, thing_id, query, project_id,
+                                 admin)
         if thing_id == 'vnf_lcm_op_occs':
             return 200, _listed([
                 each for each in self.operations

@@ -53,7 +53,8 @@ def addresses():
         'guests:handler': (cloud.SERVER, 'fw.config'),
         'guests:configuration': (cloud.SERVER,), 'chains:index': (),
         'chains:create': (), 'chains:detail': (test_chains.CHAIN,),
-        'chains:insert': (test_chains.CHAIN,)}
+        'chains:insert': (test_chains.CHAIN,),
+        'chains:rule': (test_chains.CHAIN, test_chains.RULE)}
     return {name: reverse(f'horizon:clickos:{name}', args=arguments)
             for name, arguments in named.items()}
 
@@ -123,6 +124,10 @@ class HostileTest(base.PageTest):
         self.cloud.answers.update({**_tacker(), **_clickos(),
                                    **test_chains.answers((EVIL, 'b'),
                                                          name=EVIL)})
+        test_chains.with_rules(self.cloud.answers, {
+            'id': test_chains.RULE, 'ethertype': EVIL, 'protocol': EVIL,
+            'source_ip_prefix': EVIL, 'destination_ip_prefix': EVIL,
+            'logical_source_port': EVIL})
         for thing in (*api.neutron.port_list.return_value,
                       *api.neutron.network_list_for_tenant.return_value):
             thing._apidict['name'] = EVIL

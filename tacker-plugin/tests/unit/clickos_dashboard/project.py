@@ -120,13 +120,11 @@ class Project:
 
     def _chain(self, answers):
         answers.update(test_chains.answers(HOPS))
-        answers[f'GET {SFC}port_chains']['port_chains'][0][
-            'flow_classifiers'] = ['flow']
-        answers[f'GET {SFC}flow_classifiers'] = {'flow_classifiers': [{
-            'id': 'flow', 'ethertype': 'IPv4', 'protocol': 'tcp',
+        test_chains.with_rules(answers, {
+            'id': test_chains.RULE, 'ethertype': 'IPv4', 'protocol': 'tcp',
             'source_ip_prefix': '10.0.0.0/24',
             'destination_port_range_min': 80,
-            'destination_port_range_max': 80}]}
+            'destination_port_range_max': 80})
         answers[f'GET {SFC}port_pairs'] = {'port_pairs': [
             {'id': f'pair-{hop}', 'ingress': key('port', hop, 0, 'in'),
              'egress': key('port', hop, 0, 'out')} for hop in HOPS]}

@@ -27,10 +27,10 @@ class ChainPageTest(base.PageTest):
     def test_the_page_says_which_packets_and_whose_hops(self):
         chain = self.cloud.answers[f'GET {_SFC}port_chains'][
             'port_chains'][0]
-        chain['flow_classifiers'] = ['flow']
+        chain['flow_classifiers'] = [test_chains.RULE]
         self.cloud.answers[f'GET {_SFC}flow_classifiers'] = {
             'flow_classifiers': [{
-                'id': 'flow', 'protocol': 'tcp',
+                'id': test_chains.RULE, 'protocol': 'tcp',
                 'source_ip_prefix': '10.1.0.0/24',
                 'destination_port_range_min': 80,
                 'destination_port_range_max': 90},
@@ -57,6 +57,14 @@ class ChainPageTest(base.PageTest):
         guest = reverse('horizon:clickos:guests:detail',
                         args=(project.key('server', 'ids', 0),))
         self.shows(self.page(DETAIL), f'<a href="{guest}">ids</a>')
+
+    def test_a_hop_that_is_a_vnf_leads_to_its_properties(self):
+        update = reverse('horizon:clickos:vnfs:update',
+                         args=(project.key('vnf', 'ids'),))
+        self.shows(self.page(DETAIL), update)
+        for port in api.neutron.port_list.return_value:
+            port._apidict['description'] = ''
+        self.hides(self.page(DETAIL), update, 'Update properties')
 
     def test_neutron_that_is_away_hides_only_its_part(self):
         api.neutron.port_list.side_effect = self.exceptions.neutron

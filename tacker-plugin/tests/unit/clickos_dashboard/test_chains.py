@@ -15,10 +15,13 @@ from tests.unit.clickos_dashboard import base
 from tests.unit.clickos_dashboard import cloud
 
 CHAIN = '77777777-7777-4777-8777-777777777777'
+#: A flow classifier.
+RULE = '78787878-7777-4777-8777-777777777777'
 INDEX = reverse('horizon:clickos:chains:index')
 CREATE = reverse('horizon:clickos:chains:create')
 DETAIL = reverse('horizon:clickos:chains:detail', args=(CHAIN,))
 INSERT = reverse('horizon:clickos:chains:insert', args=(CHAIN,))
+CHANGE = reverse('horizon:clickos:chains:rule', args=(CHAIN, RULE))
 COUNTERS = reverse('horizon:clickos:chains:counters', args=(CHAIN,))
 _SFC = '/v2.0/sfc/'
 _COUNTED = {'packets': 9, 'bytes': 900, 'dropped': 1}
@@ -49,6 +52,16 @@ def answers(hops=('fw', 'nat'), name='web'):
         f'GET /v1/chains/{CHAIN}': {'chain': {
             **_COUNTED, 'hops': [{**_COUNTED, 'pairs': 1, 'live_pairs': 1}
                                  for _hop in hops]}}}
+
+
+def with_rules(found, *flows):
+    """Let the chain of answers() have flow classifiers."""
+    found[f'GET {_SFC}port_chains']['port_chains'][0][
+        'flow_classifiers'] = [flow['id'] for flow in flows]
+    found[f'GET {_SFC}flow_classifiers'] = {'flow_classifiers': list(flows)}
+    for flow in flows:
+        found[f'GET {_SFC}flow_classifiers/{flow["id"]}'] = {
+            'flow_classifier': {'description': 'clickos chain', **flow}}
 
 
 class ChainsTest(base.PageTest):
@@ -108,8 +121,8 @@ class ChainsTest(base.PageTest):
 
     def test_counters(self):
         answer = self.client.get(COUNTERS).json()
-        self.assertEqual(['fw', 'nat'], answer['names'])
-        self.assertEqual(9, answer['counters']['packets'])
+        self.assertEqual((9, 2), (answer['counters']['packets'],
+                                  len(answer['counters']['hops'])))
         self.cloud.answers[f'GET /v1/chains/{CHAIN}'] = (409, {'error': {
             'code': 'not-active', 'message': 'start the servers'}})
         answer = self.client.get(COUNTERS)
@@ -135,8 +148,13 @@ class ChainsTest(base.PageTest):
         actions = {'create_port_chain': ('Create chain',),
                    'delete_port_chain': ('Delete chain',),
                    'create_port_pair': ('Create chain', 'Insert hop'),
+                   'create_flow_classifier': ('Create chain',
+                                              'Change rule'),
                    'update_port_chain': ('Insert hop', 'Remove hop',
-                                         'Move up', 'Move down')}
+                                         'Move up', 'Move down',
+                                         'Change rule')}
+        with_rules(self.cloud.answers, {'id': RULE})
+        self.shows(self.page(DETAIL), 'Change rule')
         for refused, hidden in actions.items():
             with self.subTest(refused), mock.patch.object(
                     policy, 'check', autospec=True,
@@ -155,8 +173,10 @@ class ChainsTest(base.PageTest):
             policy.reset()
             self.addCleanup(policy.reset)
             self._setup_user(roles=[{'id': '3', 'name': 'reader'}])
+            with_rules(self.cloud.answers, {'id': RULE})
             self.hides(self.page(INDEX) + self.page(DETAIL), 'Create chain',
-                       'Delete chain', 'Insert hop', 'Remove hop', 'Move')
+                       'Delete chain', 'Insert hop', 'Remove hop', 'Move',
+                       'Change rule')
             self.client.post(INDEX, {'action': f'chains__delete__{CHAIN}'})
             self.assertEqual([], self.cloud.changes)
 
@@ -238,6 +258,8 @@ class FormsTest(base.PageTest):
                  'the lower first'),
                 ({'source_port': 'x'}, 'Expected a port'),
                 ({'source': '10.0.0.300'}, 'Incorrect format'),
+                ({'source': '10.0.0.3', 'destination': '::/0'},
+                 'of one family'),
                 ({'hop_2': cloud.VNF}, 'comes twice'),
                 ({'hop_1': ''}, 'required')):
             self.shows(self.create(**values).content.decode(), wanted)
@@ -259,3 +281,107 @@ class FormsTest(base.PageTest):
         _method, _path, body = self.cloud.changes[-1]
         self.assertEqual([group('fw'), 'new-port_pair_group', group('nat')],
                          body['port_chain']['port_pair_groups'])
+
+
+class RuleTest(base.PageTest):
+    """The rule of a live chain, changed by a form."""
+
+    flow = {'id': RULE, 'ethertype': 'IPv4', 'protocol': 'tcp',
+            'source_ip_prefix': '10.0.0.0/24',
+            'destination_port_range_min': 80,
+            'destination_port_range_max': 80,
+            'logical_source_port': 'a-port', 'l7_parameters': {}}
+    form = {'protocol': 'tcp', 'source': '10.0.0.0/24',
+            'destination_port': '80'}
+
+    def setUp(self):
+        super().setUp()
+        self.cloud.answers.update(answers())
+        self.rules(self.flow)
+        self.cloud.answers[f'POST {_SFC}flow_classifiers'] = (
+            201, {'flow_classifier': {'id': 'new'}})
+
+    def rules(self, *flows):
+        with_rules(self.cloud.answers, *flows)
+
+    def change(self, **values):
+        """Send the form; return the page that comes."""
+        return self.client.post(CHANGE, {**self.form, **values},
+                                follow=True).content.decode()
+
+    def changes(self):
+        """Return (values of the new rule, rules of the chain, requests)."""
+        made, = [body['flow_classifier'] for method, _path, body
+                 in self.cloud.changes if method == 'POST']
+        put, = [body['port_chain'] for method, _path, body
+                in self.cloud.changes if method == 'PUT']
+        for name in 'name', 'description':
+            made.pop(name)
+        return made, put['flow_classifiers'], [
+            method for method, *_ in self.cloud.changes]
+
+    def test_the_form_has_the_values_in_force(self):
+        self.shows(self.page(CHANGE), 'value="10.0.0.0/24"', 'value="80"',
+                   '<option value="tcp" selected>')
+
+    def test_a_rule_is_replaced_by_one_request(self):
+        self.shows(self.change(destination_port='443:444'),
+                   'Changed the rule of')
+        self.assertEqual((
+            {'ethertype': 'IPv4', 'protocol': 'tcp',
+             'source_ip_prefix': '10.0.0.0/24',
+             'destination_port_range_min': 443,
+             'destination_port_range_max': 444,
+             'logical_source_port': 'a-port'},
+            ['new'], ['POST', 'PUT', 'DELETE']), self.changes())
+
+    def test_the_other_rules_of_the_chain_stay(self):
+        other = '79797979-7777-4777-8777-777777777777'
+        self.rules({'id': other, 'ethertype': 'IPv6'}, self.flow)
+        self.shows(self.page(DETAIL), CHANGE, f'/rules/{other}')
+        self.change(protocol='udp')
+        self.assertEqual([other, 'new'], self.changes()[1])
+        self.assertNotIn(other, str(self.cloud.changes[-1]))
+
+    def test_a_rule_without_addresses_keeps_its_family(self):
+        self.rules({'id': RULE, 'ethertype': 'IPv6', 'protocol': 'sctp',
+                    'source_ip_prefix': 'fd00::/8'})
+        self.shows(self.page(CHANGE), '<option value="sctp" selected>')
+        for form, family in (({'source': ''}, 'IPv6'),
+                             ({'source': '10.0.0.0/8'}, 'IPv4'),
+                             ({'destination': '::/0', 'source': ''},
+                              'IPv6')):
+            self.cloud.changes.clear()
+            self.change(protocol='sctp', destination_port='', **form)
+            made, _rules, _methods = self.changes()
+            self.assertEqual((family, 'sctp'),
+                             (made['ethertype'], made['protocol']))
+
+    def test_the_same_values_change_nothing(self):
+        self.shows(self.change(), 'Every value is as before')
+        self.assertEqual([], self.cloud.changes)
+
+    def test_what_is_wrong_stands_at_its_field(self):
+        for values, wanted in (({'protocol': 'icmp'}, 'Ports need'),
+                               ({'protocol': 'x'}, 'not one of the'),
+                               ({'source': 'x'}, 'Incorrect format'),
+                               ({'destination': '::1'}, 'of one family')):
+            self.shows(self.change(**values), wanted)
+        self.assertEqual([], self.cloud.changes)
+
+    def test_a_refusal_is_told_and_leaves_nothing(self):
+        self.cloud.answers[f'PUT {_SFC}port_chains/{CHAIN}'] = (409, {
+            'NeutronError': {'type': 'x', 'detail': '',
+                             'message': 'hosts differ'}})
+        self.shows(self.change(protocol='udp'), 'hosts differ')
+        self.assertEqual(
+            ('DELETE', f'{_SFC}flow_classifiers/new', None),
+            self.cloud.changes[-1])
+
+    def test_a_rule_that_the_chain_does_not_have(self):
+        self.rules({**self.flow, 'id': str(uuid.uuid4())})
+        for answer in (self.client.get(CHANGE),
+                       self.client.post(CHANGE, self.form)):
+            self.assertRedirects(answer, DETAIL,
+                                 fetch_redirect_response=False)
+        self.assertEqual([], self.cloud.changes)

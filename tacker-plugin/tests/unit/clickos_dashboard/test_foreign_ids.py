@@ -21,7 +21,8 @@ from tests.unit.clickos_dashboard import test_chains
 
 FOREIGN = '99999999-9999-4999-8999-999999999999'
 #: The caller's own object of each parameter of an address.
-OWN = {'chain_id': test_chains.CHAIN, 'server_id': cloud.SERVER,
+OWN = {'chain_id': test_chains.CHAIN, 'rule_id': test_chains.RULE,
+       'server_id': cloud.SERVER,
        'package_id': cloud.PACKAGE, 'vnf_id': cloud.VNF}
 #: Parameters that name no object of their own.
 VALUES = {'name': 'fw.config'}

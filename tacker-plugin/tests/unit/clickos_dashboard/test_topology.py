@@ -2,6 +2,7 @@
 """The picture of a project: what hangs together, and where it stands."""
 
 import itertools
+import re
 import types
 import unittest
 from unittest import mock
@@ -157,6 +158,24 @@ class LayoutTest(unittest.TestCase):
         self.assertEqual([('one', 2), ('one', 3), ('two', 2)], [
             (arrow.chain.name, arrow.number) for arrow in picture.arrows])
 
+    def test_the_words_of_an_arrow_stand_at_its_middle(self):
+        points = {name: (('in', 'a'), ('out', 'a')) for name in 'xyz'}
+        points['far'] = (('l', 'c'), ('r', 'd'))
+        picture = self.draw(points, [('one', ('x', 'y')), ('two', 'xz'),
+                                     ('three', ('z', 'far'))])
+        for arrow in picture.arrows:
+            numbers = [int(each) for each in re.findall(r'-?\d+',
+                                                        arrow.path)]
+            for place, all_of in ((arrow.x - 9, numbers[::2]),
+                                  (arrow.y, numbers[1::2])):
+                self.assertTrue(min(all_of) <= place <= max(all_of), arrow)
+
+    def test_arrows_have_a_bound(self):
+        hops = [f'v{n:02}' for n in range(24)]
+        picture = self.draw({name: (('in', 'a'),) for name in hops}, [
+            (f'c{n:03}', hops[:20]) for n in range(100)])
+        self.assertEqual(layout.MOST_CHAINS * 19, len(picture.arrows))
+
     def test_lanes_have_a_bound(self):
         points = {f'v{n}': (('l', network),)
                   for n, network in enumerate(_NETWORKS)}
@@ -246,6 +265,18 @@ class PageTest(base.PageTest):
                                        for n in range(18)]
         self.project.fill()
         self.shows(self.page(INDEX), '2 more connection points')
+
+    def test_chains_without_arrows_are_told(self):
+        self.project.fill()
+        found = self.cloud.answers[f'GET {project.SFC}port_chains']
+        found['port_chains'] = [
+            {**found['port_chains'][0], 'id': project.key('chain', n),
+             'name': f'c{n}'} for n in range(layout.MOST_CHAINS + 3)]
+        text = self.page(INDEX)
+        self.assertEqual(layout.MOST_CHAINS, text.count('<li data-chain='))
+        self.shows(text, '3 more chains', reverse(
+            'horizon:clickos:chains:counters',
+            args=(project.key('chain', 0),)))
 
     def test_ports_of_other_projects_are_left_out(self):
         self.project.fill()

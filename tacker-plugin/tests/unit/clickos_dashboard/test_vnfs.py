@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages of VNFs."""
 
+import json
+import types
 from unittest import mock
 
 from django.urls import reverse
@@ -8,6 +10,7 @@ from openstack_dashboard import api
 
 from clickos_dashboard.api import descriptor
 from clickos_dashboard.api import tacker
+from clickos_dashboard.guests import turns
 from clickos_dashboard import paging
 from tests.unit.clickos_dashboard import base
 from tests.unit.clickos_dashboard import cloud
@@ -343,6 +346,17 @@ class UpdateTest(base.PageTest):
             answer.context['form'].errors['__all__'])
         self.shows(answer.content.decode(), 'deny all</textarea>')
 
+    def test_a_user_waits_for_one_verdict_at_a_time(self):
+        self.cloud.after.clear()
+        request = types.SimpleNamespace(user=self.user)
+        with turns.turn(request), mock.patch.object(
+                tacker, '_verdict', autospec=True) as wait:
+            answer = self.client.post(
+                UPDATE, {'property_rules': 'deny all'}, follow=True)
+        wait.assert_not_called()
+        self.shows(answer.content.decode(), 'there is no verdict yet')
+        self.assertEqual('PATCH', self.cloud.changes[0][0])
+
     def test_an_update_without_a_verdict_is_no_success(self):
         self.cloud.after.clear()
         with mock.patch.object(tacker, '_VERDICT_S', 0):
@@ -511,6 +525,14 @@ class LaunchTest(base.PageTest):
                          step.action.errors['prefix_right'])
         self.assertEqual([], self.cloud.changes)
 
+    def test_a_new_network_of_a_long_name(self):
+        self.data.update(name='n' * 255, network_right='new',
+                         prefix_right='10.20.0.0/24')
+        with mock.patch.object(api.neutron, 'network_create', autospec=True,
+                               side_effect=self.exceptions.neutron) as create:
+            self.client.post(LAUNCH, self.data)
+        self.assertEqual('n' * 249 + '-right', create.call_args[1]['name'])
+
     def test_bad_subnets_of_a_new_network_are_refused(self):
         for typed, wanted in (
                 ('10.20.0.0', 'expected a network such as'),
@@ -572,3 +594,36 @@ class LaunchTest(base.PageTest):
         answer = self.client.post(LAUNCH, self.data)
         self.assertEqual(('DELETE', _VNF, None), self.cloud.changes[-1])
         self.shows(answer.content.decode(), 'no such flavour')
+
+
+class RequestsTest(base.PageTest):
+    """A member's operations may have requests of 2 MB each."""
+
+    def asked(self, path):
+        """Return what a page asks Tacker about operations, and the page."""
+        urls, send = [], self.cloud.send
+
+        def note(request, **options):
+            urls.append(request.url)
+            return send(request, **options)
+        with mock.patch.object(self.cloud, 'send', side_effect=note):
+            text = self.page(path)
+        return [url for url in urls if 'op_occs' in url], text
+
+    def test_only_the_list_of_operations_asks_for_their_requests(self):
+        for path in (INDEX, DETAIL, reverse('horizon:clickos:overview:index'),
+                     reverse('horizon:clickos:topology:index')):
+            urls, _text = self.asked(path)
+            self.assertTrue(urls, path)
+            self.assertNotIn('operationParams', ' '.join(urls))
+        urls, text = self.asked(f'{DETAIL}?tab=vnf__operations')
+        self.assertIn('operationParams', ' '.join(urls))
+        self.shows(text, 'flavourId')
+
+    def test_a_long_request_is_not_shown(self):
+        self.cloud.answers['GET /vnflcm/v1/vnf_lcm_op_occs'] = [
+            cloud.operation(operationParams=json.dumps({'a': 'x' * 70000}))]
+        _urls, text = self.asked(f'{DETAIL}?tab=vnf__operations')
+        self.shows(text, f'70009 characters; openstack vnflcm op show'
+                         f' {cloud.OPERATION}')
+        self.hides(text, 'x' * 100)

@@ -11,6 +11,7 @@ import importlib.util
 import json as json_module
 import pathlib
 import shutil
+import sys
 import tempfile
 import types
 import unittest
@@ -113,32 +114,41 @@ def image(image_id, name, groups=None, **values):
     return resource(**{
         'id': image_id, 'name': name, 'visibility': 'public', 'size': 1,
         'owner': 'operator', 'status': 'active', 'tags': [],
+        'created_at': '2026-01-01T00:00:00Z',
         'properties': {} if groups is None else {'clickos_groups': groups},
         **values})
 
 
-#: Stands for click-check, whose tests show that it answers so.
-_CHECKER = '''#!/bin/sh
-text=$(cat)
-case "$*" in --groups\\ --guest*) ;; *) exit 2;; esac
-case "$text" in
-*NoSuch*) echo "<stdin>:1:9: unknown class 'NoSuch'" >&2; exit 1;;
-*WireGuard*) echo 'wireguard WireGuard';;
-esac
-echo 'device ToDevice'
-echo 'standard Queue'
+#: Stands for click-check, whose tests show that it answers so. It starts no
+#: process, since its limits do not let it.
+_CHECKER = '''
+if sys.argv[1:3] != ['--groups', '--guest']:
+    sys.exit(2)
+if 'NoSuch' in text:
+    sys.exit("<stdin>:1:9: unknown class 'NoSuch'")
+if 'WireGuard' in text:
+    print('wireguard WireGuard')
+print('device ToDevice')
+print('standard Queue')
 '''
 
 
-def use_checker(case):
-    """Let Tacker find a program that answers as click-check."""
+def use_checker(case, script=_CHECKER):
+    """Let Tacker find a program that answers as click-check.
+
+    :param script: Python; its input is text, and its folder is here
+    :returns: its folder
+    """
     folder = pathlib.Path(tempfile.mkdtemp(prefix='clickos-'))
     case.addCleanup(shutil.rmtree, folder)
     program = folder / 'click-check'
-    program.write_text(_CHECKER)
+    program.write_text(
+        f'#!{sys.executable}\nimport pathlib, sys\ntext = sys.stdin.read()\n'
+        f'here = pathlib.Path({str(folder)!r})\n{script}')
     program.chmod(0o755)
     cfg.CONF.set_override('check_program', str(program), 'clickos')
     case.addCleanup(cfg.CONF.clear_override, 'check_program', 'clickos')
+    return folder
 
 
 def _like(found, query):
@@ -173,7 +183,7 @@ class Cloud:
         self.images = [image('image', 'clickos')]
         self.image.images.side_effect = self._images
 
-    def _images(self, tag=None, **query):
+    def _images(self, tag=None, limit=None, sort=None, **query):
         return _like([each for each in self.images
                       if tag is None or tag in each.tags], query)
 

@@ -15,6 +15,7 @@ import webob.dec
 
 from tacker_clickos import api_filter
 from tacker_clickos import chained
+from tacker_clickos import early
 from tacker_clickos import exception
 from tacker_clickos import infra_driver
 from tacker_clickos import judgement
@@ -127,6 +128,23 @@ class InstantiateTest(EarlyTestCase):
         self.assertRefused(409, 'missing: wireguard (class Named); ask',
                            _VNF + '/instantiate', self.body())
 
+    def test_the_program_runs_while_the_project_has_its_turn(self):
+        self.use_images('device,standard')
+        owners = []
+        self.patch(judgement.elements, 'needed', side_effect=lambda *_: (
+            owners.append(set(judgement._queue._busy))))
+        self.assertPasses(_VNF + '/instantiate', self.body())
+        self.assertEqual([{self.context.project_id}], owners)
+
+    def test_glance_is_asked_for_a_bounded_number_of_images(self):
+        found = [['image%d' % (number // 2), {'standard': 'Queue'}]
+                 for number in range(90)]
+        self.patch(judgement, 'require', return_value=found)
+        choose = self.patch(early.images, 'choose')
+        self.assertPasses(_VNF + '/instantiate', self.body())
+        self.assertEqual(['image%d' % number for number in range(16)],
+                         [call.args[1] for call in choose.mock_calls])
+
     def test_another_image_of_the_family_has_it(self):
         self.use_images('device,standard', 'device,standard,wireguard')
         for more in ({}, {'vimConnectionInfo': [{'vimId': base.VIM_ID}]}):
@@ -139,6 +157,16 @@ class InstantiateTest(EarlyTestCase):
         for more in ({}, {'vimConnectionInfo': ['odd']}):
             self.assertPasses(_VNF + '/instantiate', {**self.body(), **more})
             self.reached.clear()
+
+    def test_what_a_package_says_makes_one_line_of_the_log(self):
+        self.use_images('device,standard')
+        self.patch(early.images, 'choose', side_effect=ValueError(
+            'image x\nERROR forged' + 'x' * 9000))
+        with self.assertLogs('tacker_clickos.early', 'INFO') as logged:
+            self.assertPasses(_VNF + '/instantiate', self.body())
+        for line in logged.output:
+            self.assertNotIn('\n', line)
+            self.assertLess(len(line), 600)
 
     def test_a_package_on_another_host_is_tackers(self):
         vnflcm_utils.get_vnf_package_path.return_value = str(

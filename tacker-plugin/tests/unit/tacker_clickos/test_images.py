@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """A guest gets an image that has the elements of its configuration."""
 
+import dataclasses
+import threading
+from unittest import mock
+
 from clickos_client import checker
 
 from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import images
+from tacker_clickos import own
+from tacker_clickos.package import fair_queue
 from tacker_clickos import servers
 from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import test_bounded_review
 
 _CORE = 'device,standard'
+_OWN = elements.Allowance('project', seconds=1000)
 _NEEDED = {'standard': 'Queue', 'wireguard': 'WireGuard'}
 
 
@@ -52,6 +60,42 @@ class ChoiceTest(base.CloudTestCase):
         self.add('own', 'standard,wireguard', visibility='private',
                  owner=base.PROJECT)
         self.assertEqual('own', self.choose())
+
+    def test_an_image_that_a_member_published_does_not_count(self):
+        member = {'owner': 'member', 'created_at': '2026-02-01T00:00:00Z'}
+        # Glance takes an id from a request, so it may be the first one.
+        self.cloud.images.insert(0, base.image('0', 'xen', **member))
+        self.cloud.images.insert(0, base.image(
+            '00', 'their name', tags=['xen'], **member))
+        self.assertEqual('core', self.choose({'standard': 'Queue'}))
+        self.assertRaises(exception.NoImage, self.choose)
+        self.add('full', 'device,standard,wireguard', size=3)
+        self.assertEqual('full', self.choose())
+
+    def test_many_images_of_the_project_cost_little(self):
+        mine = {'visibility': 'private', 'owner': base.PROJECT}
+        taken = []
+
+        def endless(visibility=None, owner=None, **_query):
+            """Answer as Glance does, the newest first and page by page."""
+            while owner:
+                taken.append(base.image(f'm{len(taken)}', 'xen', 'device',
+                                        tags=['xen'], **mine))
+                yield taken[-1]
+            yield base.image('core', 'xen', _CORE, tags=['xen'])
+        self.cloud.image.images.side_effect = endless
+        self.assertEqual('core', self.choose({'standard': 'Queue'}))
+        self.assertEqual(own.MOST_IMAGES, len(taken))
+        self.assertRaises(exception.NoImage, self.choose)
+        self.assertEqual(3 * own.MOST_IMAGES, len(taken))
+
+    def test_an_image_without_data_does_not_count(self):
+        self.cloud.images.insert(0, base.image('a next one', 'xen', _CORE,
+                                               status='queued'))
+        self.assertEqual('core', self.choose({'standard': 'Queue'}))
+        del self.cloud.images[1]
+        with self.assertRaisesRegex(exception.ResourceNotUsable, 'active'):
+            self.choose()
 
     def test_a_class_of_no_image_is_named_with_group_and_cure(self):
         self.add('ids', 'device,regex')
@@ -103,6 +147,15 @@ class ServerTest(base.CloudTestCase):
         self.assertEqual('full', image)
         self.assertTrue(servers.is_as_wanted(self.cloud, server, vdu))
 
+    def test_a_server_keeps_its_image_while_the_program_is_away(self):
+        vdu = self.vdu('Idle -> WireGuard -> Discard;')
+        server, _image = self.image_of(vdu)
+        self.cloud.images.append(base.image('other', 'other'))
+        with mock.patch.object(elements, 'needed', return_value=None):
+            self.assertTrue(servers.is_as_wanted(self.cloud, server, vdu))
+            server.image.id = 'other'
+            self.assertFalse(servers.is_as_wanted(self.cloud, server, vdu))
+
     def test_nothing_is_made_without_an_image(self):
         del self.cloud.images[1]
         with self.assertRaisesRegex(exception.NoImage, 'WireGuard'):
@@ -113,16 +166,16 @@ class ServerTest(base.CloudTestCase):
 class ElementsTest(base.TestCase):
 
     def test_without_the_program_the_groups_of_the_package_count(self):
-        self.assertEqual(_NEEDED, elements.needed('x', _NEEDED))
-        self.assertIsNone(elements.needed('x'))
+        self.assertEqual(_NEEDED, elements.needed('x', _NEEDED, _OWN))
+        self.assertIsNone(elements.needed('x', None, _OWN))
 
     def test_the_program_knows_better(self):
         base.use_checker(self)
         self.assertEqual({'device': 'ToDevice', 'standard': 'Queue'},
-                         elements.needed('x', _NEEDED))
+                         elements.needed('x', _NEEDED, _OWN))
         with self.assertRaises(checker.ConfigurationError):
-            elements.find('Idle -> NoSuch;')
-        self.assertIsNone(elements.needed('Idle -> NoSuch;', _NEEDED))
+            elements.find('Idle -> NoSuch;', _OWN)
+        self.assertIsNone(elements.needed('Idle -> NoSuch;', _NEEDED, _OWN))
 
     def test_a_package_has_a_bounded_number_of_checks(self):
         budget = elements.Budget()
@@ -137,10 +190,106 @@ class ElementsTest(base.TestCase):
         base.use_checker(self)
         self.assertEqual([], elements.faults([
             ['a.click', 'x', None],
-            ['b.click', 'x', {'device': 'X', 'standard': 'X', 'y': 'Y'}]]))
+            ['b.click', 'x', {'device': 'X', 'standard': 'X', 'y': 'Y'}]],
+            _OWN))
         found = elements.faults([['a.click', 'Idle -> NoSuch;', None],
-                                 ['b.click', 'x', {'device': 'X'}]])
+                                 ['b.click', 'x', {'device': 'X'}]], _OWN)
         self.assertEqual("a.click:1:9: unknown class 'NoSuch'", found[0])
         self.assertIn('docs/reference/elements.md', found[1])
         self.assertIn('b.click: the policy does not name the groups of '
                       'elements standard (class Queue)', found[2])
+
+
+#: Notes each text that it reads, and whether two run at the same time.
+_COUNTING = '''
+with open(here / 'texts', 'a') as file:
+    file.write(text + '\\n')
+while text.startswith('slow'):
+    pass
+try:
+    (here / 'busy').mkdir()
+except FileExistsError:
+    (here / 'two').touch()
+else:
+    (here / 'busy').rmdir()
+print('standard Queue')
+'''
+
+
+class CostTest(base.TestCase):
+    """A tenant's texts take the program a bounded time and memory."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = base.use_checker(self, _COUNTING)
+
+    def texts(self):
+        return (self.folder / 'texts').read_text().split()
+
+    def test_the_program_reads_a_text_once(self):
+        for _guest in range(3):
+            for text in 'a', 'b':
+                self.assertEqual({'standard': 'Queue'}, elements.needed(
+                    text, None, elements.Allowance('p')))
+        self.assertEqual(['a', 'b'], self.texts())
+
+    def test_it_keeps_a_bounded_number_of_answers(self):
+        answers = elements._Answers()
+        for number in range(elements._MOST_KEPT + 1):
+            answers.of(number, lambda: (None, True))
+        self.assertEqual(elements._MOST_KEPT, len(answers._kept))
+        self.assertEqual(1, answers.of(0, lambda: (1, False)))
+        self.assertEqual(2, answers.of(0, lambda: (2, True)))
+        self.assertEqual(2, answers.of(0, lambda: self.fail('known')))
+
+    def test_a_slow_text_is_read_once(self):
+        self.enterContext(mock.patch.object(
+            elements, 'LIMITS', dataclasses.replace(elements.LIMITS,
+                                                    cpu_s=1)))
+        for _guest in range(2):
+            self.assertIsNone(elements.needed(
+                'slow', None, elements.Allowance('p')))
+        self.assertEqual(['slow'], self.texts())
+
+    def test_slow_texts_of_a_request_share_a_time(self):
+        allowance = elements.Allowance('p', seconds=0.5)
+        found = [elements.needed(f'slow{number}', None, allowance)
+                 for number in range(8)]
+        self.assertEqual(([None] * 8, ['slow0']), (found, self.texts()))
+
+    def test_faults_share_a_time(self):
+        clock = iter(range(0, 1000, 4))
+        self.assertEqual([], elements.faults(
+            [['x.click', f'text{number}', None] for number in range(9)],
+            elements.Allowance('p', clock=lambda: next(clock))))
+        self.assertEqual(['text0', 'text1'], self.texts())
+
+    def test_few_programs_run_at_the_same_time(self):
+        self.enterContext(mock.patch.object(
+            elements, '_programs', fair_queue.FairQueue(1, 99, 99)))
+        threads = [threading.Thread(target=elements.needed, args=(
+            f'{n}', None, elements.Allowance(f'project{n % 3}')))
+            for n in range(9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(9, len(self.texts()))
+        self.assertFalse((self.folder / 'two').exists())
+
+    def test_a_project_waits_for_one_text_of_each_other_one(self):
+        queue = fair_queue.FairQueue(1, 99, 99)
+        self.enterContext(mock.patch.object(elements, '_programs', queue))
+        with queue.entry('first') as place, place:
+            threads = []
+            for owner, text in (('greedy', 'a'), ('greedy', 'b'),
+                                ('greedy', 'c'), ('other', 'd')):
+                threads.append(threading.Thread(
+                    target=elements.needed,
+                    args=(text, None, elements.Allowance(owner))))
+                threads[-1].start()
+                test_bounded_review.FairQueueTest._wait_until(
+                    queue, len(threads))
+        for thread in threads:
+            thread.join()
+        self.assertEqual(['a', 'd', 'b', 'c'], self.texts())

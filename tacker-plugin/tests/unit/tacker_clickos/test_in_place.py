@@ -47,8 +47,7 @@ class ChoiceTest(test_infra_driver.HealCase):
         self.assertNotAsked()
 
     def test_a_newer_image_of_the_name(self):
-        self.cloud.images = [base.resource(
-            id='newer', visibility='public', name='clickos', owner='op')]
+        self.cloud.images = [base.image('newer', 'clickos')]
         self.assertNotAsked()
 
     def test_a_server_without_an_image(self):

@@ -404,8 +404,9 @@ class InstantiateTest(DriverTestCase):
 
     def test_an_image_that_is_not_there(self):
         self.cloud.image.images.side_effect = lambda **query: iter([])
-        self.assertNothingLeft('image clickos: is neither a public image '
-                               'of Glance nor one of the project')
+        self.assertNothingLeft('image clickos: is neither an active public '
+                               'image of Glance nor an active one of the '
+                               'project')
 
     def test_a_flavor_that_is_not_there(self):
         self.cloud.compute.flavors.side_effect = lambda: iter([])

@@ -15,6 +15,7 @@ from openstack import exceptions as sdk_exceptions
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 import pymysql
+import requests
 import sqlalchemy as sa
 import sqlalchemy.orm    # noqa: F401
 from tacker import context as tacker_context
@@ -114,6 +115,34 @@ class SessionTest(OutagesCase):
                 client.get('/x')
             self.service.stop()
             self.assertEqual(text, str(away.exception))
+
+    def test_no_text_says_where_a_service_is(self):
+        self.patience(0)
+        client = self.client()
+        self.assertEqual([], self.service.stop())
+        send = self.patch(requests.Session, 'request')
+        for fault in (requests.exceptions.SSLError,
+                      requests.exceptions.Timeout,
+                      requests.exceptions.ConnectionError,
+                      requests.exceptions.ChunkedEncodingError):
+            send.side_effect = fault('of http://inside.example')
+            with self.assertRaises(exception.ServiceAway) as away:
+                client.get('/x')
+            self.assertNotIn('http', str(away.exception))
+
+    def test_a_step_tells_refusals_without_the_address(self):
+        client = self.client((404, {}))
+
+        @outages.outlived
+        def step():
+            sdk_exceptions.raise_from_response(
+                client.get('/x', raise_exc=False))
+        with self.assertRaises(exception.ServiceRefused) as refused:
+            step()
+        self.service.stop()
+        self.assertEqual('a service of the cloud answers with HTTP 404: Not'
+                         ' Found', str(refused.exception))
+        self.assertIn('http://', str(refused.exception.__cause__))
 
     def test_own_words_of_clickos_api_are_returned(self):
         self.patience(0)

@@ -91,8 +91,9 @@ class LookAlikeTest(test_infra_driver.DriverTestCase):
 
     def test_images(self):
         self.cloud.images[:] = self.cloud.images[1:]
-        with self.assertRaisesRegex(exception.ResourceNotUsable,
-                                    'image clickos: is neither a public'):
+        with self.assertRaisesRegex(
+                exception.ResourceNotUsable,
+                'image clickos: is neither an active public'):
             images.choose(self.cloud, 'clickos', None)
         self.cloud.images.append(base.image(
             'z', 'clickos', visibility='private', owner=base.PROJECT))

@@ -23,6 +23,11 @@ READS = {
     'list handlers': ('GET', '/handlers', None, (200,)),
     'read a handler': ('GET', '/handlers/fw.config', None, (200,)),
     'read handlers': ('POST', '/reads', {'names': ['fw.config']}, (200,)),
+    # This handler takes none: the guest says so to those who may ask it.
+    'read with a parameter': ('GET', '/handlers/fw.config?parameter=x', None,
+                              (400,)),
+    'read with parameters': ('POST', '/reads', {
+        'names': [['fw.config', 'x'], 'fw.config']}, (200,)),
     'list ports': ('GET', '/ports', None, (200,)),
     'show the state': ('GET', '/desired-state', None, (200,)),
     'list changes': ('GET', '/changes', None, (200,)),
@@ -256,6 +261,22 @@ class RbacTest(base.ClickOSTest):
                 (400, 'PUT', f'{guest}/handlers/fw.config', {}),
                 (400, 'POST', f'{guest}/handlers', {'writes': []}),
                 (400, 'POST', f'{guest}/handlers', {'writes': [['a']]}),
-                (400, 'PUT', f'{guest}/configuration', {'config': None})):
+                (400, 'PUT', f'{guest}/configuration', {'config': None}),
+                (400, 'GET', f'{guest}/handlers/fw.config?parameter='
+                 + 'x' * 256, None),
+                (400, 'GET', f'{guest}/handlers/fw.config?parameter=%00',
+                 None),
+                (400, 'GET', f'{guest}/handlers/fw.config?parameter=%0a',
+                 None),
+                (400, 'POST', f'{guest}/reads', {'names': [[]]}),
+                (400, 'POST', f'{guest}/reads', {'names': [['fw.config']]}),
+                (400, 'POST', f'{guest}/reads', {
+                    'names': [['fw.config', 1]]}),
+                (400, 'POST', f'{guest}/reads', {
+                    'names': [['fw.config', 'x', 'y']]}),
+                (400, 'POST', f'{guest}/reads', {
+                    'names': [['fw.config', '\ud800']]}),
+                (400, 'POST', f'{guest}/reads', {
+                    'names': ['fw.config'] * 65})):
             self.assertEqual(expected, self.status(
                 self.tenant.clickos, method, url, body), (method, url, body))

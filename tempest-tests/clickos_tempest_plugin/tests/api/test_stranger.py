@@ -25,7 +25,8 @@ PREFIXES = {'vims': 'v1.0', 'packages': 'vnfpkgm/v1',
 VALUES = {
     'name': 'fw.config', 'number': 1, 'value': 'deny all', 'revision': 0,
     'config': 'Idle -> Discard;', 'writes': [['fw.config', 'deny all']],
-    'roles': ['dhcp-server'], 'names': ['fw.config'], 'max_age': 1,
+    'roles': ['dhcp-server'], 'max_age': 1,
+    'names': ['fw.config', ['fw.config', 'x']],
     'incarnation': '77777777-2222-4333-8444-555555555555'}
 #: Bodies of Tacker's operations, by the last part of the path.
 BODIES = {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an ordinary member cannot make Tacker do."""
 
+from concurrent import futures
 import stat
+import time
 import zipfile
 
 from tempest import config
@@ -9,6 +11,7 @@ from tempest.lib import decorators
 from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import csar
+from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.services import tacker
 from clickos_tempest_plugin.tests import base
 
@@ -19,6 +22,15 @@ FOREIGN = ('http://127.0.0.1:22/v3', 'http://169.254.169.254/v3',
            'http://[::1]/v3', 'http://[::ffff:127.0.0.1]/v3',
            'http://2130706433/v3', 'http://0x7f.1/v3', 'http://localhost/v3',
            'http://example.org/v3', 'file:///etc/passwd', 'gopher://x/v3')
+
+
+#: Classes that double the elements 30 times: click-check works on these few
+#: lines until its limit.
+SLOW = 'elementclass C0 { input -> Counter -> output }\n' + ''.join(
+    f'elementclass C{n} {{ input -> C{n - 1} -> C{n - 1} -> output }}\n'
+    for n in range(1, 31)) + 'Idle -> C30 -> Discard;\n'
+#: Of another project, while Tacker reads such texts.
+MAX_OTHER_S = 10
 
 
 class RoutesTest(base.ClickOSTest):
@@ -229,3 +241,49 @@ class PackagesTest(base.ClickOSTest):
         self.assertRefused({'address_information': 'file:///etc/passwd',
                             'user_name': None, 'password': None},
                            'no zip archive', headers=None)
+
+
+class SlowConfigurationsTest(base.ClickOSTest):
+    """A tenant whose configurations take long stops no other one."""
+
+    credentials = ['primary', 'admin', 'alt']
+    uploads = 8
+
+    @decorators.idempotent_id('6d0b2cc1-6c8f-4a0e-b9a0-51f7a85f3d12')
+    def test_uploads_of_another_project_go_on(self):
+        slow = self.os_alt.tacker.TackerClient()
+        packages = [slow.create_package()['id']
+                    for _number in range(self.uploads)]
+        for key in packages:
+            self.addCleanup(self._remove, slow, key)
+        with futures.ThreadPoolExecutor(self.uploads) as pool:
+            jobs = [pool.submit(self._status, slow, key) for key in packages]
+            longest_s = 0
+            while not all(job.done() for job in jobs):
+                begun_s = time.monotonic()
+                self.tenant.onboard(csar.firewall(), self.addCleanup)
+                longest_s = max(longest_s, time.monotonic() - begun_s)
+            statuses = {job.result() for job in jobs}
+        # Some wait, some are refused as too many of a project, and a text
+        # that the program does not finish is for the guest to judge.
+        self.assertLessEqual(statuses, {202, 429})
+        self.assertIn(202, statuses)
+        self.assertLess(longest_s, MAX_OTHER_S)
+
+    @staticmethod
+    def _status(client, package_id):
+        """Upload a slow package; return the status of the answer."""
+        resp, _body = client.raw_request(
+            f'{client.base_url}/{tacker.PACKAGES}/{package_id}'
+            '/package_content', 'PUT',
+            headers={**client.get_headers(), **ZIP,
+                     'X-Auth-Token': client.token},
+            body=csar.firewall(click=lambda text: f'{SLOW}{text}\n'))
+        return resp.status
+
+    @staticmethod
+    def _remove(client, package_id):
+        if client.show_package(package_id)['onboardingState'] != 'CREATED':
+            waiters.package(client, package_id)
+            client.disable_package(package_id)
+        client.delete_package(package_id)

@@ -4,6 +4,7 @@
 from tempest import config
 from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
+from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
@@ -104,3 +105,23 @@ class RoutersTest(base.OnHostTest):
         inner = self.make_machine(self.os_primary, self.inside)
         self.assertTrue(inner.can_ping_address(self.inside['gateway_ip']))
         self.assertEqual(inner.ip, inner.lease())
+
+    @decorators.attr(type='negative')
+    @decorators.idempotent_id('3f7a1c02-90c5-4a53-8b1f-6a3d7d1b9e02')
+    def test_a_member_cannot_take_the_interface_of_a_router(self):
+        # Nova knows no server with the router's id.
+        query = {'device_id': self.router,
+                 'network_id': self.inside['network_id']}
+        ports = self.os_admin.ports_client
+        waiters.until(
+            lambda: [port['binding:vif_type'] for port in
+                     ports.list_ports(**query)['ports']],
+            lambda found: found == ['vale'], "the router's port is bound")
+        before, = ports.list_ports(**query)['ports']
+        self.assertRaises(
+            exceptions.Conflict, self.os_primary.ports_client.update_port,
+            before['id'], device_id='', device_owner='')
+        after = ports.show_port(before['id'])['port']
+        self.assertEqual(
+            *((port['device_id'], port['device_owner'])
+              for port in (before, after)))
