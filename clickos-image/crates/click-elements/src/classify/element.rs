@@ -8,7 +8,7 @@ use click_core::text::split_args;
 
 use super::offload;
 use super::program::{Program, Syntax};
-use crate::outputs::Outputs;
+use crate::outputs::distribute;
 use crate::prelude::*;
 
 /// A class that classifies IP packets; name, arguments and `build` have to be set.
@@ -58,7 +58,6 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
         Ok(program) => Some(Box::new(ClassifyIp {
             program,
             syntax,
-            outputs: Outputs::new(a.outputs()),
             offload: None,
         })),
         Err(messages) => {
@@ -72,7 +71,6 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
 pub struct ClassifyIp {
     program: Program,
     syntax: Syntax,
-    outputs: Outputs,
     /// The switch is to take decisions.
     offload: Option<Offload>,
 }
@@ -161,11 +159,6 @@ fn missing() -> HandlerError {
 }
 
 impl Element for ClassifyIp {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.outputs.look_around(ctx);
-        Ok(())
-    }
-
     fn is_plain(&self) -> bool {
         true
     }
@@ -190,8 +183,7 @@ impl Element for ClassifyIp {
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let program = &mut self.program;
-        self.outputs
-            .distribute(ctx, batch, |_, batch, ways| program.classify(batch, ways));
+        distribute(ctx, batch, |_, batch, ways| program.classify(batch, ways));
     }
 
     fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
