@@ -6,11 +6,13 @@ import os
 import pathlib
 import sys
 
+from click_bench import classes
 from click_bench import configurations
 from click_bench import floor
 from click_bench import measure
 from click_bench import table
 from click_bench import traces
+from click_bench import vpp
 
 OURS = 'clickos'
 
@@ -36,7 +38,7 @@ def arguments():
 def chosen(only):
     """Return the configurations whose names begin with one of the words."""
     prefixes = tuple(filter(None, only.split(',')))
-    found = configurations.all_of_them()
+    found = {**configurations.all_of_them(), **classes.all_of_them(prefixes)}
     if not prefixes:
         return found
     return {name: made for name, made in found.items()
@@ -50,6 +52,7 @@ def write(folder, found):
     traces.generate(folder / 'traces')
     for name, made in found.items():
         (folder / (name + '.click')).write_text(made.text)
+    vpp.write(folder, found)
 
 
 def yield_to_nobody():

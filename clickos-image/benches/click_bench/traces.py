@@ -114,6 +114,55 @@ def sessions(count=1024):
         yield DESTINATION_MAC + SOURCE_MAC + b'\x88\x64' + pppoe + packet
 
 
+def imix(count=12 * 128):
+    """Return frames of 64, 570 and 1518 bytes, 7 to 4 to 1."""
+    payloads = [22] * 7 + [528] * 4 + [1472]
+    for number in range(count):
+        yield first_flow(payloads[number * 5 % 12])
+
+
+def anywhere(count=65536):
+    """Return frames to random hosts of the whole address space."""
+    numbers = random.Random(9)
+    for number in range(count):
+        yield ethernet(udp_packet(
+            numbers.randrange(11 << 24, 200 << 24),
+            numbers.randrange(1 << 24, 224 << 24),
+            1000 + number % 5000, numbers.randrange(65536)))
+
+
+def anywhere6(count=65536):
+    """Return IPv6 frames to random hosts of routes as in a BGP table."""
+    numbers = random.Random(10)
+    for network, length in prefixes(count, BGP6_LENGTHS, 128, 61):
+        host = network | numbers.getrandbits(128 - length)
+        udp = struct.pack('>HHHH', PORT, PORT, 30, 0) + bytes(22)
+        yield (DESTINATION_MAC + SOURCE_MAC + b'\x86\xdd' + struct.pack(
+            '>IHBB', 6 << 28, len(udp), UDP, 64) +
+            ipaddress.IPv6Address('2001:db8::1').packed +
+            host.to_bytes(16, 'big') + udp)
+
+
+#: How often each length of prefix occurs, as in a full BGP table.
+BGP_LENGTHS = ((8, 1), (16, 6), (18, 2), (19, 4), (20, 6), (21, 6),
+               (22, 12), (23, 10), (24, 53))
+BGP6_LENGTHS = ((29, 4), (32, 14), (36, 4), (40, 8), (44, 8), (46, 2),
+                (48, 60))
+
+
+def prefixes(count, lengths, bits, seed):
+    """Return different prefixes as (network, length)."""
+    numbers = random.Random(seed)
+    choices, weights = zip(*lengths)
+    found = {}
+    while len(found) < count:
+        length = numbers.choices(choices, weights)[0]
+        number = (1 << 125 | numbers.getrandbits(125) if bits == 128
+                  else numbers.randrange(1 << 24, 224 << 24))
+        found[number >> (bits - length) << (bits - length), length] = None
+    return list(found)
+
+
 TRACES = {
     'f1': lambda: [first_flow()] * 1024,
     'f1_1500': lambda: [first_flow(1458)] * 1024,
@@ -123,6 +172,9 @@ TRACES = {
     'mac1k': between_hosts,
     'mac1k_rev': lambda: between_hosts(answers=True),
     'pppoe1k': sessions,
+    'imix': imix,
+    'dstany': anywhere,
+    'dst6': anywhere6,
 }
 
 

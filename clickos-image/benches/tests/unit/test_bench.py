@@ -5,10 +5,12 @@ import pathlib
 import tempfile
 import unittest
 
+from click_bench import classes
 from click_bench import configurations
 from click_bench import measure
 from click_bench import table
 from click_bench import traces
+from click_bench import vpp
 
 
 class TracesTest(unittest.TestCase):
@@ -33,11 +35,25 @@ class TracesTest(unittest.TestCase):
 class ConfigurationsTest(unittest.TestCase):
 
     def test_each_counts_and_stops(self):
-        for name, made in configurations.all_of_them().items():
+        found = {**configurations.all_of_them(), **classes.all_of_them()}
+        for name, made in found.items():
             with self.subTest(name):
                 self.assertIn('d :: Discard;', made.text)
                 self.assertIn('wait $T, stop', made.text)
                 self.assertLess(made.short_s, made.long_s)
+
+    def test_every_class_has_a_peer(self):
+        for name in classes.all_of_them():
+            self.assertIn(name[0], classes.PEERS)
+
+    def test_vpp_gets_the_routes_of_a_row(self):
+        rows = classes.all_of_them()
+        text = vpp.script('e1-ip6-1000')
+        added = [line.split()[3] for line in text.splitlines()
+                 if line.startswith('ip route add')]
+        self.assertEqual(1000, len(added))
+        for prefix in added:
+            self.assertIn(prefix + ' fe80', rows['e1-ip6-1000'].text)
 
     def test_permuted_rules_are_the_same_rules(self):
         plain, permuted = (configurations.rules(100, order).split(',\n ')

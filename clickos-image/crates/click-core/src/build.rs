@@ -277,6 +277,7 @@ fn connect(
             downstream: (0..outputs).map(|_| None).collect(),
             rest: 0,
             reach: None,
+            apart: None,
         }
     };
     let mut slots: Vec<Slot> = elements.into_iter().enumerate().map(slot).collect();

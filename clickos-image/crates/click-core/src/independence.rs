@@ -5,6 +5,17 @@ use alloc::vec::Vec;
 
 use crate::engine::{Edge, Engine};
 
+/// What becomes of packets that leave an element by different outputs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Apart {
+    /// They may meet again, so they keep their order.
+    Meet,
+    /// They do not, but their order may show, for instance on the console.
+    NeverMeet,
+    /// They do not, and nobody can see in which order they left.
+    Unseen,
+}
+
 impl Engine {
     /// True if the order in which outputs get packets shows nowhere. All outputs but the last end
     /// at elements that only store or drop, each at another one. The last output does not lead
@@ -18,23 +29,40 @@ impl Engine {
         others.iter().flatten().all(&mut ends)
     }
 
-    /// True if packets of different outputs meet only where an element drops all of them. Packets
+    /// Whether packets of different outputs meet only where an element drops all of them. Packets
     /// of one output may then overtake those of another; each connection still keeps their order.
-    pub fn outputs_never_meet(&self, me: usize) -> bool {
+    #[inline]
+    pub fn outputs_apart(&mut self, me: usize) -> Apart {
+        match self.slots[me].apart {
+            Some(apart) => apart,
+            None => self.find_apart(me),
+        }
+    }
+
+    #[cold]
+    fn find_apart(&mut self, me: usize) -> Apart {
         let mut reached = BTreeMap::new();
         let outputs = self.slots[me].outputs.iter().enumerate();
         let mut passed = outputs.flat_map(|(output, edge)| {
             let elements = self.pushed_to(*edge).into_iter();
             elements.map(move |element| (element, output))
         });
-        passed.all(|(element, output)| {
+        let never_meet = passed.all(|(element, output)| {
             *reached.entry(element).or_insert(output) == output || self.only_drops(element)
-        })
+        });
+        let mut elements = reached.keys();
+        let apart = match never_meet {
+            false => Apart::Meet,
+            true if elements.all(|e| self.is_plain(*e) || self.stores(*e)) => Apart::Unseen,
+            true => Apart::NeverMeet,
+        };
+        self.slots[me].apart = Some(apart);
+        apart
     }
 
     pub fn only_drops(&self, element: usize) -> bool {
-        let stored = self.slots[element].element.as_ref().map(|e| e.stored());
-        self.is_quiet_end(element) && stored == Some(None)
+        let element_there = self.slots[element].element.as_ref();
+        self.is_quiet_end(element) && element_there.is_some_and(|e| e.storage().is_none())
     }
 
     fn is_quiet_end(&self, element: usize) -> bool {

@@ -50,7 +50,7 @@ pub use device::Device;
 pub use device::MemoryDevice;
 pub use engine::class::{Built, Class};
 pub use engine::context::{Context, DROPPED};
-pub use engine::element::{AsAny, Element, Signal, View};
+pub use engine::element::{AsAny, Element, Signal, Storage, View};
 pub use engine::handler::{Change, Handler, Table};
 pub use engine::{class, handler};
 pub use error::HandlerError;

@@ -43,13 +43,13 @@ impl Context<'_> {
 
     fn is_store(&self, index: usize) -> bool {
         let element = self.engine.slots[index].element.as_ref();
-        element.is_some_and(|e| e.stored().is_some())
+        element.is_some_and(|e| e.storage().is_some())
     }
 
     /// How many packets are stored there.
     pub fn stored(&self, store: Store) -> usize {
         let element = self.engine.slots[store.0].element.as_ref();
-        element.and_then(|e| e.stored()).unwrap_or(0)
+        element.and_then(|e| e.storage()).map_or(0, |s| s.stored())
     }
 
     /// Its element's name.

@@ -36,8 +36,8 @@ impl Context<'_> {
         let before = slots[self.me].inputs.get(port).copied().flatten();
         let before = before.map(|edge| &slots[edge.element]);
         let stored = before.filter(|slot| slot.writable);
-        let stored = stored.and_then(|slot| slot.element.as_ref()?.stored());
-        stored.unwrap_or(0)
+        let storage = stored.and_then(|slot| slot.element.as_ref()?.storage());
+        storage.map_or(0, |storage| storage.stored())
     }
 }
 
@@ -103,8 +103,9 @@ impl Engine {
         let Self { slots, .. } = self;
         let reach = slots[me].reach.take();
         for (store, _) in reach.iter().flat_map(|reach| &reach.fills) {
-            if let Some(store) = &mut slots[*store].element {
-                store.expect_one_by_one();
+            let element = slots[*store].element.as_mut();
+            if let Some(storage) = element.and_then(|element| element.storage_mut()) {
+                storage.expect_one_by_one();
             }
         }
         slots[me].reach = reach;
@@ -139,7 +140,8 @@ impl Engine {
             let comes = taker.and_then(|taker| self.tasks.pass(taker));
             let next = comes.filter(|pass| self.tasks.runs_before(me, *pass) == 1);
             let store = next.and(self.slots[*store].element.as_ref());
-            store.map_or(0, |store| store.room())
+            let storage = store.and_then(|store| store.storage());
+            storage.map_or(0, |storage| storage.room())
         };
         fills.iter().map(room).min().unwrap_or(usize::MAX)
     }

@@ -6,7 +6,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use click_packet::Batch;
+use click_packet::Packet;
 
 /// The engine counts for 10 s after a read.
 const LEASE_NS: u64 = 10_000_000_000;
@@ -60,10 +60,10 @@ impl Traffic {
     }
 
     /// Counts a batch that leaves an output.
-    pub fn count(&mut self, element: usize, output: usize, batch: &Batch) {
+    pub fn count(&mut self, element: usize, output: usize, packets: &[Packet]) {
         let count = &mut self.passed[element][output];
-        count.packets += batch.len() as u64;
-        count.bytes += batch.iter().map(|p| p.len() as u64).sum::<u64>();
+        count.packets += packets.len() as u64;
+        count.bytes += packets.iter().map(|p| p.len() as u64).sum::<u64>();
     }
 
     /// An element's call begins while `in_use` packets exist.

@@ -46,6 +46,7 @@ mod paint;
 mod pppoe;
 mod prelude;
 mod print_line;
+mod reassembly;
 mod recorded_times;
 mod rewrite;
 mod rfc2507;

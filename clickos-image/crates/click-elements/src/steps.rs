@@ -53,6 +53,12 @@ impl Forest {
         size_of_val(self.cells.as_slice()) + size_of_val(self.nodes.as_slice())
     }
 
+    /// Gives memory back that is for further functions.
+    pub fn shrink(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.cells.shrink_to_fit();
+    }
+
     /// Adds a function that is `below` up to the first step; a step is where a value begins, and the
     /// value. Steps rise strictly.
     pub fn plant(&mut self, below: u32, steps: &[(u32, u32)]) -> u32 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The 48 annotation bytes of a packet; offsets are Click's (click/packet_anno.hh).
 use crate::packet::Packet;
+use crate::place::ANNOTATIONS;
 
 /// Destination IPv4 or IPv6 address.
 pub const DST_IP: usize = 0;
@@ -109,6 +110,22 @@ impl Annotations {
         self.0.dst_ip
     }
 
+    /// The destination address annotation of an IPv6 packet.
+    #[inline]
+    pub fn dst_ip6(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&self.0.annotations()[..16]);
+        bytes[..DST_IP_SIZE].copy_from_slice(&self.0.dst_ip);
+        bytes
+    }
+
+    /// Sets the destination address annotation of an IPv6 packet.
+    #[inline]
+    pub fn set_dst_ip6(&mut self, address: [u8; 16]) {
+        self.0.dst_ip.copy_from_slice(&address[..DST_IP_SIZE]);
+        self.0.annotations_mut()[DST_IP_SIZE..16].copy_from_slice(&address[DST_IP_SIZE..]);
+    }
+
     /// For whom the packet came in.
     #[inline]
     pub fn packet_type(&self) -> PacketType {
@@ -167,6 +184,9 @@ impl Annotations {
     /// Takes over all of another packet.
     pub fn copy_from(&mut self, from: &Self) {
         self.0.dst_ip = from.0.dst_ip;
+        if !from.0.place.has(ANNOTATIONS) {
+            return self.0.place.clear(ANNOTATIONS);
+        }
         *self.0.annotations_mut() = *from.0.annotations();
         self.0.set_packet_type(from.0.packet_type());
     }

@@ -207,8 +207,9 @@ impl Batch {
         })
     }
 
+    /// All packets, oldest first.
     #[inline]
-    fn packets(&self) -> &[Packet] {
+    pub fn packets(&self) -> &[Packet] {
         let (head, tail) = self.range();
         // SAFETY: these slots hold packets.
         unsafe { slice::from_raw_parts(self.slot(head), tail - head) }

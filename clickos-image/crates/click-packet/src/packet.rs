@@ -203,6 +203,20 @@ impl Packet {
         true
     }
 
+    /// Adds bytes at the end; false if the packet would become too long.
+    #[must_use]
+    pub fn append(&mut self, data: &[u8]) -> bool {
+        let n = data.len();
+        if self.tailroom() < n && !self.grow(0, n - self.tailroom()) {
+            return false;
+        }
+        let end = self.place.end();
+        // SAFETY: the tailroom of at least n bytes lies between the end of the data and the buffer's capacity.
+        copy(unsafe { self.bytes_mut(end, end + offset(n)) }, data);
+        self.place.put(offset(n));
+        true
+    }
+
     /// Moves the packet into a larger buffer; rare.
     #[cold]
     fn grow(&mut self, front: usize, back: usize) -> bool {

@@ -116,6 +116,17 @@ impl Ring {
         self.len += 1;
     }
 
+    /// Takes the oldest packet.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<Packet> {
+        self.len = self.len.checked_sub(1)?;
+        let at = self.head;
+        self.head = if at + 1 < self.slots.len() { at + 1 } else { 0 };
+        // SAFETY: `head` is the slot of the oldest packet, since `len` was not 0. The slot holds none from here on,
+        // because `head` and `len` leave it out.
+        Some(unsafe { self.slots[at].assume_init_read() })
+    }
+
     /// Takes the youngest packet.
     pub fn pop_back(&mut self) -> Option<Packet> {
         self.len = self.len.checked_sub(1)?;

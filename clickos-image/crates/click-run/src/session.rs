@@ -112,7 +112,8 @@ fn limits_of(options: &Options) -> Limits {
         ports: own.ports,
         steps: own.steps,
         packet_buffers: 1 << 21,
-        flows: 1 << 23,
+        flows: 3 << 22,
+        table_entries: 1 << 22,
         ..usual
     }
 }

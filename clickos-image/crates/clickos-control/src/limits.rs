@@ -9,6 +9,9 @@ const PACKET_BYTES: u64 = 2560;
 const RESERVE_MIN: u64 = 512 << 10;
 const RESERVE_MAX: u64 = 8 << 20;
 
+/// More entries of a table are not allowed in any memory: a full BGP table several times.
+const MAX_TABLE_ENTRIES: u64 = 1 << 22;
+
 /// Limits that fit the memory, so that a configuration or a flood of packets is refused before an
 /// allocation fails, which would end the guest.
 pub fn limits(heap_bytes: u64) -> Limits {
@@ -22,7 +25,7 @@ pub fn limits(heap_bytes: u64) -> Limits {
         handler_bytes: per(64, usual.handler_bytes),
         elements: per(16 << 10, usual.elements),
         connections: per(4 << 10, usual.connections),
-        table_entries: per(1 << 10, usual.table_entries),
+        table_entries: (heap_bytes >> 10).min(MAX_TABLE_ENTRIES) as usize,
         flows: per(1 << 10, usual.flows),
         reserve_bytes: (heap_bytes / 8).clamp(RESERVE_MIN, RESERVE_MAX) as usize,
         ..usual
@@ -39,6 +42,8 @@ mod tests {
         assert_eq!(small.config_bytes, 1 << 20);
         assert!(small.packet_buffers as u64 * PACKET_BYTES <= 16 << 20);
         assert!(limits(2 << 20).config_bytes > 48 << 10); // Nova's user_data is at most 48 KiB.
+        assert_eq!(small.table_entries, Limits::default().table_entries);
+        assert_eq!(limits(2 << 30).table_entries, 2 << 20);
         assert_eq!(
             limits(1 << 30).packet_buffers,
             Limits::default().packet_buffers

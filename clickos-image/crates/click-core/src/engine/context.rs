@@ -13,6 +13,7 @@ use crate::device::Device;
 use crate::engine::element::{Element, View};
 use crate::engine::{Edge, Engine};
 use crate::error::HandlerError;
+use crate::independence::Apart;
 use crate::listed::HandlerInfo;
 use click_packet::Batch;
 use click_packet::Packet;
@@ -50,7 +51,7 @@ impl<'a> Context<'a> {
             Some(Some(to)) if !batch.is_empty() => {
                 let to = *to;
                 let element = self.me;
-                self.engine.count(element, port, &batch);
+                self.engine.count(element, port, batch.packets());
                 self.engine.send(to, batch);
             }
             _ => self.engine.recycle(batch),
@@ -66,12 +67,34 @@ impl<'a> Context<'a> {
     }
 
     /// Sends each packet of a batch out of the output port that `ports` has for it, in runs of packets
-    /// for the same port. A port that does not exist, such as [`DROPPED`], drops the packet.
-    pub fn push_runs(&mut self, mut batch: Batch, ports: &[usize]) {
-        let mut to = ports.first().copied().unwrap_or(DROPPED);
-        if ports.iter().all(|port| *port == to) {
+    /// for the same port. A port that does not exist, such as [`DROPPED`], drops the packet. Where packets of
+    /// different outputs never meet again and nobody sees their order, those of an output leave in one batch.
+    pub fn push_runs(&mut self, batch: Batch, ports: &[usize]) {
+        let to = ports.first().copied().unwrap_or(DROPPED);
+        // all of them, as that needs no decisions
+        if ports.iter().fold(0, |bits, port| bits | (port ^ to)) == 0 {
             return self.push(to, batch);
         }
+        if self.engine.outputs_apart(self.me) == Apart::Unseen {
+            return self.deal(batch, ports);
+        }
+        self.push_each_run(batch, ports);
+    }
+
+    /// As `push_runs`, for an element whose outputs lead separate packets: their order may show on the console.
+    pub fn push_apart(&mut self, batch: Batch, ports: &[usize]) {
+        let to = ports.first().copied().unwrap_or(DROPPED);
+        if ports.iter().fold(0, |bits, port| bits | (port ^ to)) == 0 {
+            return self.push(to, batch);
+        }
+        match self.engine.outputs_apart(self.me) {
+            Apart::Meet => self.push_each_run(batch, ports),
+            Apart::NeverMeet | Apart::Unseen => self.deal(batch, ports),
+        }
+    }
+
+    fn push_each_run(&mut self, mut batch: Batch, ports: &[usize]) {
+        let mut to = ports.first().copied().unwrap_or(DROPPED);
         let mut run = self.batch();
         for same in ports.chunk_by(|a, b| a == b) {
             let port = same[0];
@@ -88,6 +111,24 @@ impl<'a> Context<'a> {
         }
         self.push(to, run);
         self.recycle(batch);
+    }
+
+    /// Sends the packets of each output in one batch, the output of the first packet first.
+    fn deal(&mut self, mut batch: Batch, ports: &[usize]) {
+        let outputs = self.outputs();
+        let mut dealt = core::mem::take(&mut self.engine.dealt);
+        if dealt.runs.len() < outputs {
+            dealt.runs.resize_with(outputs, Batch::new);
+        }
+        batch.deal(ports, &mut dealt.runs[..outputs], |port| {
+            dealt.order.push(port)
+        });
+        self.recycle(batch);
+        for port in dealt.order.drain(..) {
+            let run = core::mem::replace(&mut dealt.runs[port], self.engine.batch());
+            self.push(port, run);
+        }
+        self.engine.dealt = dealt;
     }
 
     /// An empty list for `push_runs`, with memory of an earlier one.
@@ -117,7 +158,7 @@ impl<'a> Context<'a> {
             element.pull(ctx, edge.port, max)
         });
         let pulled = pulled.unwrap_or_default();
-        self.engine.count(edge.element, edge.port, &pulled);
+        self.engine.count(edge.element, edge.port, pulled.packets());
         self.engine.moved |= !pulled.is_empty();
         pulled
     }
@@ -125,10 +166,21 @@ impl<'a> Context<'a> {
     /// Fetches a packet at a pull input, if there is one.
     #[inline]
     pub fn pull_one(&mut self, port: usize) -> Option<Packet> {
-        let mut batch = self.pull(port, 1);
-        let packet = batch.pop_front();
-        self.recycle(batch);
-        packet
+        let edge = (*self.engine.slots[self.me].inputs.get(port)?)?;
+        let pulled = self.engine.pass(edge.element, |element, ctx| {
+            if let Some(storage) = element.storage_mut() {
+                return storage.pull_one(ctx);
+            }
+            let mut batch = element.pull(ctx, edge.port, 1);
+            let packet = batch.pop_front();
+            ctx.recycle(batch);
+            packet
+        });
+        let packet = pulled.flatten()?;
+        self.engine
+            .count(edge.element, edge.port, core::slice::from_ref(&packet));
+        self.engine.moved = true;
+        Some(packet)
     }
 
     /// An empty batch, with memory of an earlier one if possible.
@@ -448,9 +500,9 @@ impl<'a> Context<'a> {
         self.engine.outputs_are_independent(self.me)
     }
 
-    /// True if packets that leave by different outputs meet only where an element drops all of them.
-    pub fn outputs_never_meet(&self) -> bool {
-        self.engine.outputs_never_meet(self.me)
+    /// True if each output may get a whole batch, one after the other, and nobody can see it.
+    pub fn outputs_are_unseen(&mut self) -> bool {
+        self.outputs_are_independent() || self.engine.outputs_apart(self.me) == Apart::Unseen
     }
 
     /// How many outputs the element has.

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::engine::context::Context;
 use crate::error::HandlerError;
 use crate::listed::HandlerInfo;
-use click_packet::Batch;
+use click_packet::{Batch, Packet};
 
 /// Casts for handlers and hot swap.
 pub trait AsAny: Any {
@@ -81,18 +81,15 @@ pub trait Element: AsAny {
         false
     }
 
-    /// Packets in store, of an element whose purpose is to store them.
-    fn stored(&self) -> Option<usize> {
+    /// The store, of an element whose purpose is to store packets.
+    fn storage(&self) -> Option<&dyn Storage> {
         None
     }
 
-    /// Packets that it can store at its end and still have room.
-    fn room(&self) -> usize {
-        0
+    /// The same, to change.
+    fn storage_mut(&mut self) -> Option<&mut dyn Storage> {
+        None
     }
-
-    /// Several packets come in one batch which would each have come after the one before was taken.
-    fn expect_one_by_one(&mut self) {}
 
     /// The number of next task runs that each only take one packet from a store, or make one, and
     /// push it.
@@ -115,6 +112,21 @@ pub trait Element: AsAny {
     /// Takes over what `old`, of the same name in the configuration before, has stored. The same for a
     /// new configuration of this element alone (`Context::is_reconfigured`).
     fn take_state(&mut self, _ctx: &mut Context<'_>, _old: &mut dyn Element) {}
+}
+
+/// What only elements do whose purpose is to store packets.
+pub trait Storage {
+    /// Packets in store.
+    fn stored(&self) -> usize;
+
+    /// Packets that it can store at its end and still have room.
+    fn room(&self) -> usize;
+
+    /// Several packets come in one batch which would each have come after the one before was taken.
+    fn expect_one_by_one(&mut self);
+
+    /// Does what `Element::pull` does for one packet.
+    fn pull_one(&mut self, ctx: &mut Context<'_>) -> Option<Packet>;
 }
 
 /// The router as a handler sees it, and the request.

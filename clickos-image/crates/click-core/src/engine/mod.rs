@@ -25,11 +25,12 @@ use crate::engine::context::Context;
 use crate::engine::element::Element;
 use crate::engine::graph::Graph;
 use crate::engine::reachability::Reachability;
+use crate::independence::Apart;
 use crate::random::Random;
 use crate::sched::{Tasks, Timers};
 use crate::traffic::Traffic;
-use click_packet::Batch;
 use click_packet::PacketPool;
+use click_packet::{Batch, Packet};
 
 /// The element and port at the other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,17 @@ pub struct Slot {
     pub rest: u8,
     /// Elements that turns of its task meet, once the engine looked for them.
     pub reach: Option<Box<Reachability>>,
+    /// What becomes of packets of different outputs, once the engine looked.
+    pub apart: Option<Apart>,
+}
+
+/// Memory to divide a batch by outputs.
+#[derive(Default)]
+pub struct Dealt {
+    /// By output; all are empty between two calls.
+    pub runs: Vec<Batch>,
+    /// The outputs in the order of their first packets.
+    pub order: Vec<usize>,
 }
 
 /// A batch on its way. An empty one stands for a call of a handler; the port is the call's number.
@@ -107,6 +119,7 @@ pub struct Engine {
     spare: Vec<Batch>,
     /// Memory for `Context::take_ports`.
     pub ports: Vec<usize>,
+    pub dealt: Dealt,
     pub pool: PacketPool,
     pub tasks: Tasks,
     pub timers: Timers,
@@ -160,6 +173,7 @@ impl Engine {
             work: Vec::new(),
             spare: Vec::new(),
             ports: Vec::new(),
+            dealt: Dealt::default(),
             pool,
             random: Random::new(&environment.entropy.key()),
             environment,
@@ -221,9 +235,9 @@ impl Engine {
 
     /// Counts a batch that leaves an output, while a reader watches.
     #[inline]
-    pub fn count(&mut self, element: usize, output: usize, batch: &Batch) {
+    pub fn count(&mut self, element: usize, output: usize, packets: &[Packet]) {
         if let Some(traffic) = &mut self.traffic {
-            traffic.count(element, output, batch);
+            traffic.count(element, output, packets);
         }
     }
 

@@ -110,14 +110,14 @@ impl Engine {
     }
 
     /// True if storing packets is the element's purpose.
-    fn stores(&self, element: usize) -> bool {
+    pub fn stores(&self, element: usize) -> bool {
         let element = self.slots[element].element.as_ref();
-        element.is_some_and(|element| element.stored().is_some())
+        element.is_some_and(|element| element.storage().is_some())
     }
 
     /// True if an element is plain. An element that runs at the moment is not: its packets might
     /// come back to it.
-    fn is_plain(&self, element: usize) -> bool {
+    pub fn is_plain(&self, element: usize) -> bool {
         let element = self.slots[element].element.as_ref();
         element.is_some_and(|element| element.is_plain())
     }

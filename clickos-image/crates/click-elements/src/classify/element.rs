@@ -10,7 +10,7 @@ use super::fields::Headers;
 use super::offload::{self, Devices};
 use super::program::{Program, Syntax};
 use crate::flow_log::{self, FlowLog};
-use crate::outputs::Outputs;
+use crate::outputs::distribute;
 use crate::prelude::*;
 
 /// A class that classifies IP packets; name, arguments and `build` have to be set.
@@ -84,7 +84,6 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
         Ok(program) => Some(Box::new(ClassifyIp {
             program,
             syntax,
-            outputs: Outputs::new(a.outputs()),
             offload: None,
             log: FlowLog::default(),
         })),
@@ -99,7 +98,6 @@ pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
 pub struct ClassifyIp {
     program: Program,
     syntax: Syntax,
-    outputs: Outputs,
     /// The switch is to take decisions.
     offload: Option<Offload>,
     /// What rules with actions dropped.
@@ -210,11 +208,6 @@ fn missing() -> HandlerError {
 }
 
 impl Element for ClassifyIp {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.outputs.look_around(ctx);
-        Ok(())
-    }
-
     fn is_plain(&self) -> bool {
         true
     }
@@ -237,7 +230,7 @@ impl Element for ClassifyIp {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let (program, log) = (&mut self.program, &mut self.log);
         let logs = cfg!(flow_log) && self.syntax == Syntax::Action;
-        self.outputs.distribute(ctx, batch, |ctx, batch, ways| {
+        distribute(ctx, batch, |ctx, batch, ways| {
             program.classify(batch, ways);
             if logs && ways.contains(&DROPPED) {
                 log_drops(ctx.now_ns(), program, log, batch.iter().zip(ways.iter()));

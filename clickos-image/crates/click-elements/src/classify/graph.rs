@@ -94,6 +94,8 @@ impl Graph {
         let mut maker = Maker::new(rules, &axes, work, reserve);
         let all = maker.run();
         let mut graph = maker.graph;
+        graph.nodes.shrink_to_fit();
+        graph.forest.shrink();
         if !all {
             graph.table = Some(Table::new(rules, reserve));
         }

@@ -63,6 +63,15 @@ struct Parser<'a> {
 
 type Parsed = Result<Expr, String>;
 
+/// One condition of a list of them; it is kept as long as its rule, so it takes no more memory than it needs.
+fn joined(mut list: Vec<Expr>, join: fn(Vec<Expr>) -> Expr) -> Expr {
+    if list.len() == 1 {
+        return list.remove(0);
+    }
+    list.shrink_to_fit();
+    join(list)
+}
+
 impl<'a> Parser<'a> {
     fn word(&self) -> Option<&'a str> {
         self.words.get(self.pos).map(String::as_str)
@@ -106,11 +115,7 @@ impl<'a> Parser<'a> {
         while self.accept(&["or", "||"]) {
             list.push(self.and()?);
         }
-        Ok(if list.len() == 1 {
-            list.remove(0)
-        } else {
-            Expr::Or(list)
-        })
+        Ok(joined(list, Expr::Or))
     }
 
     fn and(&mut self) -> Parsed {
@@ -125,11 +130,7 @@ impl<'a> Parser<'a> {
             }
             list.push(self.factor()?);
         }
-        Ok(if list.len() == 1 {
-            list.remove(0)
-        } else {
-            Expr::And(list)
-        })
+        Ok(joined(list, Expr::And))
     }
 
     fn factor(&mut self) -> Parsed {

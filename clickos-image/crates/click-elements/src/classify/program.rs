@@ -130,6 +130,7 @@ impl Program {
         if !errors.is_empty() {
             return Err(errors);
         }
+        compiled.shrink_to_fit();
         let reserve = at.environment.limits.reserve_bytes.max(memory::RESERVE);
         let covers = covers(&compiled, reserve);
         Ok(Self {

@@ -134,7 +134,8 @@ fn joined(a: &Region, b: &Region) -> Option<Region> {
 
 /// The intersection of both; it leaves out fields whose values do not matter.
 fn intersection(a: &Region, b: &Region) -> Region {
-    let mut both = a.clone();
+    let mut both = Region::with_capacity(a.len() + b.len());
+    both.extend_from_slice(a);
     for (axis, values) in b {
         match both.binary_search_by_key(axis, |(a, _)| *a) {
             Ok(at) => both[at].1 = both[at].1.intersection(values),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the first rule that matches a packet: each field's value has a set of boxes it allows, and the
 //! first box that is in the sets of all fields decides (Lakshman and Stiliadis, "High-speed policy-based
-//! packet forwarding", SIGCOMM 1998, with the summaries of Baboescu and Varghese, SIGCOMM 2001).
+//! packet forwarding", SIGCOMM 1998, with the summaries of Baboescu and Varghese, SIGCOMM 2001). Boxes that ask for
+//! the same fields lie together. A summary has a bit for 64 boxes, and a single one among them that does not ask for a
+//! field sets it; so in the order of the rules, the summaries of mixed lists would exclude nothing.
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -22,6 +24,8 @@ const MOST_BYTES: usize = 16 << 20;
 pub struct Table {
     fields: Vec<(Axis, Sets)>,
     boxes: Vec<Box>,
+    /// The first rule of each word of boxes.
+    firsts: Vec<u32>,
 }
 
 struct Box {
@@ -34,11 +38,13 @@ impl Table {
     /// A table of what each rule matches, as far as `reserve` bytes of memory are left.
     pub fn new(rules: &[Cover], reserve: usize) -> Self {
         let number = |rule| u32::try_from(rule).expect("rules are limited");
-        let list: Vec<(u32, bool, &Region)> = rules
+        let mut list: Vec<(u32, bool, &Region)> = rules
             .iter()
             .enumerate()
             .flat_map(|(rule, c)| c.boxes.iter().map(move |b| (number(rule), c.exact, b)))
             .collect();
+        // in the order of the rules where they ask for the same fields
+        sort::by(&mut list, |(_, _, a), (_, _, b)| asked(a).cmp(asked(b)));
         let sets = |axis: Axis| {
             let boxes: Vec<_> = list.iter().map(|(_, _, r)| values(r, axis)).collect();
             let bytes = memory::part_of(MOST_BYTES, reserve);
@@ -50,8 +56,11 @@ impl Table {
             rule: *rule,
             decides: *exact && used(region),
         });
+        let words = list.chunks(64);
+        let firsts = words.map(|word| word.iter().map(|(rule, ..)| *rule).fold(u32::MAX, u32::min));
         Self {
             boxes: boxes.collect(),
+            firsts: firsts.collect(),
             fields,
         }
     }
@@ -66,19 +75,22 @@ impl Table {
         for (set, (axis, field)) in sets.iter_mut().zip(&self.fields) {
             *set = field.find(headers.value(*axis));
         }
-        let words = self.boxes.len().div_ceil(64);
+        let (words, mut first) = (self.boxes.len().div_ceil(64), u32::MAX);
         for group in 0..words.div_ceil(64) {
             for word in Bits(self.both(&sets, words, group, Sets::summary)) {
                 let word = group * 64 + word;
+                if self.firsts[word] >= first {
+                    continue;
+                }
                 for index in Bits(self.both(&sets, self.boxes.len(), word, Sets::word)) {
-                    let found = &self.boxes[word * 64 + index];
-                    if found.decides || check(found.rule as usize) {
-                        return Some(found.rule as usize);
+                    let Box { rule, decides } = self.boxes[word * 64 + index];
+                    if rule < first && (decides || check(rule as usize)) {
+                        first = rule;
                     }
                 }
             }
         }
-        None
+        (first < u32::MAX).then_some(first as usize)
     }
 
     /// The bits that are set for all fields; `all` is how many bits there are.
@@ -100,6 +112,11 @@ impl Table {
             bits & of(field, *set, word)
         })
     }
+}
+
+/// The fields that a box asks for.
+fn asked(region: &Region) -> impl Iterator<Item = Axis> {
+    region.iter().map(|(axis, _)| *axis)
 }
 
 /// The places of the bits that are set.

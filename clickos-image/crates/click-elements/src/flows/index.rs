@@ -8,6 +8,9 @@ use crate::prelude::*;
 pub struct At(u32);
 
 impl At {
+    /// Slots that an entry of an index has room for.
+    pub const MAX_SLOTS: usize = PLACE as usize / 2;
+
     /// The flow in a slot as its first packet went, or as its answers go.
     pub fn new(slot: u32, reply: bool) -> Self {
         Self(slot << 1 | u32::from(reply))

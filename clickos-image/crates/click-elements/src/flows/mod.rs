@@ -6,6 +6,7 @@ mod chunks;
 mod counts;
 mod delta;
 mod endpoints;
+mod freed;
 mod id;
 mod index;
 mod keys;
@@ -15,6 +16,7 @@ mod table;
 
 pub use counts::Counts;
 pub use delta::Delta;
+pub use freed::Freed;
 pub use id::FlowId;
 pub use index::{At, Index};
 pub use keys::Keys;

@@ -6,6 +6,7 @@ use super::changes::Changes;
 use super::chunks::Chunks;
 use super::delta::Delta;
 use super::endpoints::{Endpoint, Endpoints};
+use super::freed::Freed;
 use super::id::FlowId;
 use super::index::{At, Index};
 use super::keys::Keys;
@@ -14,7 +15,8 @@ use super::sequence::Shift;
 use crate::prelude::*;
 
 /// The most flows a table can hold.
-pub const MAX_FLOWS: usize = 1 << 23;
+pub const MAX_FLOWS: usize = 3 << 22;
+const _: () = assert!(MAX_FLOWS <= At::MAX_SLOTS);
 /// Flows whose guarantee has run out that are looked at for one new flow, so that it takes bounded time.
 const SHIFTS: usize = 64;
 /// The cost of keeping the order: most moves of a flow per flow in the table.
@@ -99,6 +101,8 @@ pub struct FlowTable {
     endpoints: Option<Box<Endpoints>>,
     /// The flows that changed, once someone has asked for them.
     changes: Option<Box<Changes>>,
+    /// The flows that ended last, once somebody asked for them.
+    freed: Option<Box<Freed>>,
 }
 
 impl FlowTable {
@@ -117,7 +121,18 @@ impl FlowTable {
             shifts: BTreeMap::new(),
             endpoints: None,
             changes: None,
+            freed: None,
         }
+    }
+
+    /// From now on, the flows that end are known.
+    pub fn track_freed(&mut self) {
+        self.freed.get_or_insert_default();
+    }
+
+    /// The flows that ended last, if they are known.
+    pub fn freed(&self) -> Option<&Freed> {
+        self.freed.as_deref()
     }
 
     /// A list of flows that time out alike; `None` if there are too many lists.
@@ -393,6 +408,9 @@ impl FlowTable {
         self.counts[usize::from(flow.owner)] -= 1;
         if let Some(endpoints) = &mut self.endpoints {
             endpoints.remove(flow.map, &flow.ids);
+        }
+        if let Some(freed) = &mut self.freed {
+            freed.add(&flow.ids);
         }
         self.order.unlink(list, slot);
         self.free.push(slot);

@@ -48,16 +48,12 @@ impl core::fmt::Display for Address {
 impl Address {
     /// The destination annotation.
     pub fn of(packet: &Packet) -> Self {
-        let bytes = packet.anno().bytes();
-        let address = bytes.first_chunk::<16>().expect("16 of 48 bytes");
-        Self(Ipv6Addr::from(*address))
+        Self(Ipv6Addr::from(packet.anno().dst_ip6()))
     }
 
     /// Sets the destination annotation.
     pub fn put(self, packet: &mut Packet) {
-        for (offset, byte) in self.0.octets().into_iter().enumerate() {
-            packet.anno_mut().set_u8(offset, byte);
-        }
+        packet.anno_mut().set_dst_ip6(self.0.octets());
     }
 
     /// The last 32 bits, as an IPv4 address.

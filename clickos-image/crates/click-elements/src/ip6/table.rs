@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routes of IPv6: longest prefix match, and what handlers say of them.
 use click_core::text::{shift_word, split_words};
-use click_core::{Limits, Surroundings, listing};
+use click_core::{Limits, Surroundings, listing, sort};
 
 use super::{Address, Prefix6, mask};
+use crate::flows::FlowId;
 use crate::prelude::*;
+use crate::routes::prefixes::{Entry, KEYS, Prefixes, Way, find};
+use crate::routes::ranges::{LEFT_BEHIND, Steps, bits, cut};
+use crate::routes::route::Network;
+use crate::steps::Forest;
 
 /// Where packets of a network go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,77 +66,80 @@ fn route(text: &str, ports: usize, at: Surroundings<'_>) -> Result<(Prefix6, Hop
     Ok((prefix, Hop { gateway, port }))
 }
 
-/// Routes, those with the longest prefixes first, and those of a length by their networks: for each length there is
-/// one search by halves.
-#[derive(Default)]
+/// Routes, and what packets are looked up in.
 pub struct Table {
-    routes: Vec<(Prefix6, Hop)>,
+    routes: Prefixes<u128, Hop>,
+    ways: Ways,
 }
 
-/// By what routes are in order.
-fn rank(prefix: Prefix6) -> (u8, u128) {
-    (128 - prefix.length, prefix.network)
+type Route = Entry<u128>;
+
+impl Way for Hop {
+    fn hash(&self) -> u64 {
+        let gateway = self.gateway.map_or(0, |gateway| u128::from(gateway.0));
+        let id = FlowId {
+            source: (gateway as u32 ^ (gateway >> 64) as u32).into(),
+            destination: ((gateway >> 32) as u32 ^ (gateway >> 96) as u32).into(),
+            ..FlowId::NONE
+        };
+        KEYS.hash(&id, self.port as u16)
+    }
+}
+
+impl Prefix6 {
+    fn rank(self) -> (u128, u8) {
+        (self.network, self.length)
+    }
 }
 
 impl Table {
-    /// How many routes there are.
-    pub fn len(&self) -> usize {
-        self.routes.len()
+    /// A table with these routes; of a network the last one counts.
+    pub fn of(routes: &[(Prefix6, Hop)]) -> Self {
+        let ranked = |(prefix, hop): &(Prefix6, Hop)| (prefix.rank(), *hop);
+        let routes: Vec<_> = routes.iter().map(ranked).collect();
+        let routes = Prefixes::of(&routes, true);
+        Self {
+            ways: Ways::of(routes.entries()),
+            routes,
+        }
     }
 
-    /// Where the route for just this network is, or would be.
-    fn find(&self, prefix: Prefix6) -> Result<usize, usize> {
-        let wanted = rank(prefix);
-        self.routes
-            .binary_search_by(|(other, _)| rank(*other).cmp(&wanted))
+    /// How many routes there are.
+    pub fn len(&self) -> usize {
+        self.routes.entries().len()
     }
 
     /// True if there is a route for just this network.
     pub fn has(&self, prefix: Prefix6) -> bool {
-        self.find(prefix).is_ok()
+        self.routes.find(prefix.rank()).is_ok()
     }
 
     /// Does it; a route for a network that has one replaces it.
     pub fn run(&mut self, command: Command) {
-        match command {
-            Command::Add(prefix, hop) => match self.find(prefix) {
-                Ok(at) => self.routes[at].1 = hop,
-                Err(at) => self.routes.insert(at, (prefix, hop)),
-            },
-            Command::Remove(prefix) => {
-                if let Ok(at) = self.find(prefix) {
-                    self.routes.remove(at);
-                }
-            }
-        }
+        let (prefix, hop) = match command {
+            Command::Add(prefix, hop) => (prefix, Some(hop)),
+            Command::Remove(prefix) => (prefix, None),
+        };
+        self.routes.set((prefix.rank(), hop));
+        self.ways.update(self.routes.entries(), prefix);
     }
 
     /// The route with the longest prefix that an address has.
-    pub fn lookup(&self, address: Address) -> Option<Hop> {
-        let mut from = 0;
-        while let Some((Prefix6 { length, .. }, _)) = self.routes.get(from) {
-            let network = u128::from(address.0) & mask(*length);
-            let prefix = Prefix6 {
-                network,
-                length: *length,
-            };
-            if let Ok(at) = self.find(prefix) {
-                return Some(self.routes[at].1);
-            }
-            from = self.behind(*length);
-        }
-        None
-    }
-
-    /// Where shorter prefixes than this begin.
-    fn behind(&self, length: u8) -> usize {
-        self.routes
-            .partition_point(|(prefix, _)| prefix.length >= length)
+    #[inline]
+    pub fn lookup(&self, address: Address) -> Option<&Hop> {
+        self.routes.hops().get(self.ways.find(address) as usize)
     }
 
     /// A line a route.
     pub fn show(&self, limits: &Limits) -> String {
-        let lines = self.routes.iter().map(|(prefix, hop)| {
+        let mut routes: Vec<_> = self.routes.entries().iter().collect();
+        sort::by_key(&mut routes, |route| (128 - route.length, route.network));
+        let lines = routes.into_iter().map(|route| {
+            let prefix = Prefix6 {
+                network: route.network,
+                length: route.length,
+            };
+            let hop = self.routes.hops()[route.hop as usize];
             let gateway = hop.gateway.map_or("::".into(), |g| g.to_string());
             format!("{prefix}\t{gateway}\t{}\n", hop.port)
         });
@@ -139,34 +147,247 @@ impl Table {
     }
 }
 
+/// Marks a value that is the number of a function of the next 32 bits of an address, and no hop.
+const NEXT: u32 = 1 << 30;
+/// No route.
+const NOWHERE: u32 = NEXT - 1;
+/// Bits of the words that an address is looked up by, one after the other.
+const WORD: u32 = 32;
+
+/// The word of an address at a level.
+fn word(address: u128, level: u32) -> u32 {
+    (address >> (96 - WORD * level)) as u32
+}
+
+/// For each address the number of its hop: a function of its first word, which gives a hop or a function of the next
+/// word, and so on.
+#[derive(Default)]
+struct Ways {
+    /// The functions of parts of the first words.
+    parts: Vec<u32>,
+    shift: u32,
+    forest: Forest,
+    /// Functions of further words.
+    further: Vec<u32>,
+    /// Bytes of functions when all were made last.
+    bytes: usize,
+}
+
+impl Ways {
+    fn of(routes: &[Route]) -> Self {
+        let bits = bits(routes.len());
+        let mut ways = Self {
+            parts: vec![NOWHERE; 1 << bits],
+            shift: WORD - bits,
+            ..Self::default()
+        };
+        ways.fill(routes, (0, u32::MAX));
+        ways.bytes = ways.bytes();
+        ways
+    }
+
+    #[inline]
+    fn find(&self, address: Address) -> u32 {
+        let address = u128::from(address.0);
+        let first = word(address, 0);
+        let mut way = self.parts[(first >> self.shift) as usize];
+        way = self.forest.get(way, first);
+        let mut level = 1;
+        // each function lies at the level behind that of the one before, and the last one has no further ones
+        while way & NEXT != 0 && level < 4 {
+            way = self
+                .forest
+                .get(self.further[(way & !NEXT) as usize], word(address, level));
+            level += 1;
+        }
+        way
+    }
+
+    fn bytes(&self) -> usize {
+        self.forest.bytes() + size_of_val(self.further.as_slice())
+    }
+
+    /// Takes over a change of the route for a network, which is made already.
+    fn update(&mut self, routes: &[Route], prefix: Prefix6) {
+        let is_crowded = bits(routes.len()) > WORD - self.shift + 1;
+        if is_crowded || self.bytes() > 2 * self.bytes + LEFT_BEHIND {
+            *self = Self::of(routes);
+        } else {
+            let last = prefix.network | !mask(prefix.length);
+            self.fill(routes, (word(prefix.network, 0), word(last, 0)));
+        }
+    }
+
+    /// Makes the parts anew that these first words are in.
+    fn fill(&mut self, routes: &[Route], (first, last): (u32, u32)) {
+        let shift = self.shift;
+        let parts = first >> shift..=last >> shift;
+        let begin = parts.start() << shift;
+        let end = (parts.end() << shift) | ((1 << shift) - 1);
+        let edge = |word: u32, rest: u128| u128::from(word) << 96 | rest;
+        let from = find(routes, (edge(begin, 0), 0)).unwrap_or_else(|at| at);
+        let to = routes.partition_point(|r| r.network <= edge(end, u128::MAX >> WORD));
+        let around = around(routes, edge(begin, 0), WORD - shift);
+        let steps = self.steps(&routes[from..to], 0, begin, around);
+        cut(&steps, around, shift, parts, &mut |part, below, steps| {
+            self.parts[part as usize] = self.forest.plant(below, steps);
+        });
+    }
+
+    /// Where the value of a function of the word at a level changes from `begin` on; it is `around` where there is no
+    /// route. The routes share all words before that one.
+    fn steps(&mut self, routes: &[Route], level: u32, begin: u32, around: u32) -> Vec<(u32, u32)> {
+        let mut steps = Steps::new(begin, around);
+        let mut rest = routes;
+        while let Some((route, behind)) = rest.split_first() {
+            let first = word(route.network, level);
+            steps.leave(Some(first));
+            match u32::from(route.length).saturating_sub(WORD * level) {
+                bits @ ..=WORD => {
+                    let length = bits as u8;
+                    steps.enter(Network { first, length }, route.hop);
+                    rest = behind;
+                }
+                _ => {
+                    let here = rest.partition_point(|r| word(r.network, level) == first);
+                    let (longer, behind) = rest.split_at(here);
+                    let value = self.further(longer, level + 1, steps.inner());
+                    let length = WORD as u8;
+                    steps.enter(Network { first, length }, value);
+                    rest = behind;
+                }
+            }
+        }
+        steps.leave(None);
+        steps.list
+    }
+
+    /// The value that stands for a function of the word at a level.
+    fn further(&mut self, routes: &[Route], level: u32, around: u32) -> u32 {
+        let steps = self.steps(routes, level, 0, around);
+        let root = match steps.as_slice() {
+            [(0, below), rest @ ..] => self.forest.plant(*below, rest),
+            steps => self.forest.plant(around, steps),
+        };
+        self.further.push(root);
+        NEXT | (self.further.len() - 1) as u32
+    }
+}
+
+/// The hop of an address by networks that begin before it and are not longer than `most`.
+fn around(routes: &[Route], address: u128, most: u32) -> u32 {
+    let ranks = (0..=most as u8)
+        .rev()
+        .map(|length| (address & mask(length), length));
+    let found = ranks
+        .filter(|(network, _)| *network < address)
+        .find_map(|rank| find(routes, rank).ok());
+    found.map_or(NOWHERE, |at| routes[at].hop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Networks that lie in each other, at the edges of words, and anywhere.
+    fn network() -> impl Strategy<Value = Prefix6> {
+        let words = prop_oneof![
+            Just(0u32),
+            Just(1),
+            Just(u32::MAX),
+            Just(0x2001_0db8),
+            any::<u32>()
+        ];
+        let length = prop_oneof![
+            0u8..=128,
+            prop::sample::select(vec![0u8, 31, 32, 33, 63, 64, 65, 96, 127, 128])
+        ];
+        (prop::array::uniform4(words), length).prop_map(|(words, length)| {
+            let address = words
+                .into_iter()
+                .fold(0, |all, word| all << 32 | u128::from(word));
+            Prefix6 {
+                network: address & mask(length),
+                length,
+            }
+        })
+    }
+
+    type Routes = Vec<(Prefix6, usize)>;
+
+    fn expected(routes: &Routes, address: u128) -> Option<usize> {
+        let fitting = routes
+            .iter()
+            .filter(|(p, _)| p.contains(Address(address.into())));
+        fitting.max_by_key(|(p, _)| p.length).map(|(_, port)| *port)
+    }
+
+    fn check(table: &Table, routes: &Routes) {
+        assert_eq!(table.len(), routes.len());
+        let edges = routes.iter().flat_map(|(prefix, _)| {
+            let (first, last) = (prefix.network, prefix.network | !mask(prefix.length));
+            [first, last, first.wrapping_sub(1), last.wrapping_add(1)]
+        });
+        for address in edges.chain([0, u128::MAX, 0x2001_0db8 << 96 | 7]) {
+            let found = table.lookup(Address(address.into())).map(|hop| hop.port);
+            assert_eq!(found, expected(routes, address), "{address:x}");
+        }
+    }
+
+    fn hop(port: usize) -> Hop {
+        Hop {
+            gateway: None,
+            port,
+        }
+    }
+
     proptest! {
         #[test]
-        fn finds_the_longest_prefix(
-            routes in prop::collection::vec((0u128..64, 120u8..=128), 1..20),
-            asked in 0u128..64,
+        fn finds_the_longest_prefix_after_each_change(
+            given in prop::collection::vec((network(), 0usize..4), 0..30),
+            changes in prop::collection::vec((network(), 0usize..5, any::<prop::sample::Index>()), 0..20),
         ) {
-            let mut table = Table::default();
-            let mut all = Vec::new();
-            for (port, (network, length)) in routes.into_iter().enumerate() {
-                let prefix = Prefix6 { network: network & mask(length), length };
-                all.retain(|(p, _)| *p != prefix);
-                all.push((prefix, port));
-                table.run(Command::Add(prefix, Hop { gateway: None, port }));
+            let mut table = Table::of(&given.iter().map(|(prefix, port)| (*prefix, hop(*port))).collect::<Vec<_>>());
+            let mut routes = Routes::new();
+            for (prefix, port) in given {
+                routes.retain(|(p, _)| *p != prefix);
+                routes.push((prefix, port));
             }
-            let asked = Address(asked.into());
-            let fitting = all.iter().filter(|(p, _)| p.contains(asked));
-            let want = fitting.max_by_key(|(p, _)| p.length).map(|(_, port)| *port);
-            prop_assert_eq!(table.lookup(asked).map(|h| h.port), want);
-            prop_assert_eq!(table.len(), all.len());
-            for (prefix, _) in all {
-                table.run(Command::Remove(prefix));
+            check(&table, &routes);
+            for (other, port, chosen) in changes {
+                // every other change is of a route that there is
+                let known = port % 2 == 0 && !routes.is_empty();
+                let prefix = if known { chosen.get(&routes).0 } else { other };
+                routes.retain(|(p, _)| *p != prefix);
+                if port == 4 {
+                    table.run(Command::Remove(prefix));
+                } else {
+                    routes.push((prefix, port));
+                    table.run(Command::Add(prefix, hop(port)));
+                }
+                check(&table, &routes);
             }
-            prop_assert!(table.routes.is_empty());
         }
+    }
+
+    #[test]
+    fn many_routes_are_compact_however_often_they_change() {
+        let network = |n: u32| Prefix6 {
+            network: (0x2000_0000 | u128::from(n.wrapping_mul(0x9e37_79b9) >> 3)) << 96
+                | u128::from(n % 9) << 80,
+            length: 48,
+        };
+        let routes: Vec<_> = (0..1000)
+            .map(|n| (network(n), hop(n as usize % 7)))
+            .collect();
+        let mut table = Table::of(&routes);
+        let least = table.ways.bytes();
+        assert!(least < 120 << 10, "{least}");
+        for n in 1000..6000 {
+            table.run(Command::Add(network(n), hop(n as usize % 7)));
+            table.run(Command::Remove(network(n)));
+        }
+        assert!(table.ways.bytes() <= 2 * least + 2 * LEFT_BEHIND);
     }
 }

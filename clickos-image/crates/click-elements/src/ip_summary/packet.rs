@@ -19,17 +19,64 @@ struct Parts<'a> {
     total_len: usize,
 }
 
-/// The packet's line: `fields` with blanks between them.
-pub fn show(packet: &Packet, fields: &[Field]) -> String {
+/// What a column of a line has.
+enum Shown {
+    Number(u64),
+    Address(u32),
+    /// Nanoseconds since the epoch.
+    Time(u64),
+    Word(&'static str),
+    Letter(char),
+    Text(String),
+}
+
+use Shown::{Letter, Number, Word};
+
+/// Appends the packet's line to others: `fields` with blanks between them.
+pub fn show(packet: &Packet, fields: &[Field], line: &mut String) {
     let parts = Parts::of(packet);
-    let mut line = String::new();
-    for field in fields {
-        if !line.is_empty() {
+    for (n, field) in fields.iter().enumerate() {
+        if n > 0 {
             line.push(' ');
         }
-        line.push_str(&parts.field(*field).unwrap_or_else(|| "-".to_string()));
+        match parts.field(*field) {
+            Some(shown) => shown.append_to(line),
+            None => line.push('-'),
+        }
     }
-    line
+}
+
+impl Shown {
+    fn append_to(self, line: &mut String) {
+        match self {
+            Number(number) => decimal(line, number, 1),
+            Self::Address(address) => {
+                for (n, byte) in address.to_be_bytes().into_iter().enumerate() {
+                    if n > 0 {
+                        line.push('.');
+                    }
+                    decimal(line, byte.into(), 1);
+                }
+            }
+            Self::Time(ns) => time(line, ns),
+            Word(word) => line.push_str(word),
+            Letter(letter) => line.push(letter),
+            Self::Text(text) => line.push_str(&text),
+        }
+    }
+}
+
+/// Appends a number of at least so many digits. Most of a record are numbers, and the formatter of the standard
+/// library takes several times as long.
+fn decimal(line: &mut String, mut number: u64, least: usize) {
+    let mut digits = [b'0'; 20];
+    let mut at = digits.len();
+    while number > 0 || digits.len() - at < least {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    line.push_str(core::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// The packet's binary record.
@@ -56,13 +103,9 @@ fn be32(b: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(b.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn address(b: &[u8], at: usize) -> Option<String> {
-    be32(b, at).map(|a| Ipv4Addr::from(a).to_string())
-}
-
-fn ether(b: &[u8], at: usize) -> Option<String> {
+fn ether(b: &[u8], at: usize) -> Option<Shown> {
     let bytes: [u8; 6] = b.get(at..at + 6)?.try_into().ok()?;
-    Some(EtherAddr(bytes).to_string())
+    Some(Shown::Text(EtherAddr(bytes).to_string()))
 }
 
 impl<'a> Parts<'a> {
@@ -164,14 +207,20 @@ impl<'a> Parts<'a> {
         Some(match field {
             Field::IpProto => u64::from(self.ip?[9]),
             Field::IpEcn => u64::from(self.ip?[1] & 3),
-            Field::IpFrag => u64::from(*self.field(field)?.as_bytes().first()?),
+            Field::IpFrag => match self.field(field)? {
+                Letter(letter) => u64::from(letter),
+                _ => return None,
+            },
             Field::IpFragoff => u64::from(self.fragment()?),
             Field::TcpFlags => u64::from(be16(self.tcp()?, 12)? & 0x1ff),
             Field::EthType => u64::from(be16(self.packet.mac()?, 12)?),
             Field::Direction => u64::from(self.packet.anno().u8(anno::PAINT)),
             Field::IcmpTypeName => u64::from(*self.icmp()?.first()?),
             Field::IcmpCodeName => u64::from(*self.icmp()?.get(1)?),
-            _ => self.field(field)?.parse().ok()?,
+            _ => match self.field(field)? {
+                Number(number) => number,
+                _ => return None,
+            },
         })
     }
 
@@ -198,28 +247,28 @@ impl<'a> Parts<'a> {
         tcp.get(20..end)
     }
 
-    fn field(&self, field: Field) -> Option<String> {
+    fn field(&self, field: Field) -> Option<Shown> {
         let ns = self.time(field);
         let (seconds, fraction) = (ns / 1_000_000_000, ns % 1_000_000_000);
         let anno = self.packet.anno();
         Some(match field {
-            Field::Timestamp | Field::FirstTimestamp => time(ns),
-            Field::TsSec => seconds.to_string(),
-            Field::TsUsec => (fraction / 1000).to_string(),
-            Field::TsUsec1 => (ns / 1000).to_string(),
-            Field::Count => (u64::from(anno.u32(EXTRA_PACKETS)) + 1).to_string(),
+            Field::Timestamp | Field::FirstTimestamp => Shown::Time(ns),
+            Field::TsSec => Number(seconds),
+            Field::TsUsec => Number(fraction / 1000),
+            Field::TsUsec1 => Number(ns / 1000),
+            Field::Count => Number(u64::from(anno.u32(EXTRA_PACKETS)) + 1),
             Field::Direction => match anno.u8(anno::PAINT) {
-                0 => ">".to_string(),
-                1 => "<".to_string(),
-                other => other.to_string(),
+                0 => Letter('>'),
+                1 => Letter('<'),
+                other => Number(other.into()),
             },
-            Field::Link => anno.u8(anno::PAINT).to_string(),
-            Field::Aggregate => anno.u32(anno::AGGREGATE).to_string(),
+            Field::Link => Number(anno.u8(anno::PAINT).into()),
+            Field::Aggregate => Number(anno.u32(anno::AGGREGATE).into()),
             Field::EthDst => ether(self.packet.mac()?, 0)?,
             Field::EthSrc => ether(self.packet.mac()?, 6)?,
-            Field::EthType => format!("{:04x}", be16(self.packet.mac()?, 12)?),
-            Field::WireLen => self.packet.len().to_string(),
-            Field::IpLen if self.ip.is_none() => self.whole_len().to_string(),
+            Field::EthType => Shown::Text(format!("{:04x}", be16(self.packet.mac()?, 12)?)),
+            Field::WireLen => Number(self.packet.len() as u64),
+            Field::IpLen if self.ip.is_none() => Number(self.whole_len()),
             _ => {
                 let headers = self.of_ip(field).or_else(|| self.of_transport(field));
                 return headers.or_else(|| self.of_payload(field));
@@ -227,88 +276,98 @@ impl<'a> Parts<'a> {
         })
     }
 
-    fn of_ip(&self, field: Field) -> Option<String> {
+    fn of_ip(&self, field: Field) -> Option<Shown> {
         let ip = self.ip?;
         Some(match field {
-            Field::IpSrc => address(ip, 12)?,
-            Field::IpDst => address(ip, 16)?,
+            Field::IpSrc => Shown::Address(be32(ip, 12)?),
+            Field::IpDst => Shown::Address(be32(ip, 16)?),
             Field::IpProto => {
                 let letter = PROTOCOLS.iter().find(|(_, p)| *p == ip[9]);
-                letter.map_or_else(|| ip[9].to_string(), |(l, _)| l.to_string())
+                letter.map_or(Number(ip[9].into()), |(letter, _)| Letter(*letter))
             }
-            Field::IpLen => self.total_len.to_string(),
-            Field::IpHl => self.header_len.to_string(),
-            Field::IpId => be16(ip, 4)?.to_string(),
-            Field::IpTos => ip[1].to_string(),
-            Field::IpDscp => (ip[1] >> 2).to_string(),
-            Field::IpEcn => ["no", "ect1", "ect2", "ce"][usize::from(ip[1] & 3)].to_string(),
-            Field::IpTtl => ip[8].to_string(),
-            Field::IpSum => be16(ip, 10)?.to_string(),
-            Field::IpFrag => match self.fragment()? {
-                f if f & 0x1fff > 0 => "f",
-                f if f & 0x2000 > 0 => "F",
-                f if f & 0x4000 > 0 => "!",
-                _ => ".",
-            }
-            .to_string(),
+            Field::IpLen => Number(self.total_len as u64),
+            Field::IpHl => Number(self.header_len as u64),
+            Field::IpId => Number(be16(ip, 4)?.into()),
+            Field::IpTos => Number(ip[1].into()),
+            Field::IpDscp => Number((ip[1] >> 2).into()),
+            Field::IpEcn => Word(["no", "ect1", "ect2", "ce"][usize::from(ip[1] & 3)]),
+            Field::IpTtl => Number(ip[8].into()),
+            Field::IpSum => Number(be16(ip, 10)?.into()),
+            Field::IpFrag => Letter(match self.fragment()? {
+                f if f & 0x1fff > 0 => 'f',
+                f if f & 0x2000 > 0 => 'F',
+                f if f & 0x4000 > 0 => '!',
+                _ => '.',
+            }),
             Field::IpFragoff => {
                 let f = self.fragment()?;
                 let more = if f & 0x2000 > 0 { "+" } else { "" };
                 let whole = if f & 0x4000 > 0 { "!" } else { "" };
-                format!("{}{more}{whole}", (f & 0x1fff) * 8)
+                Shown::Text(format!("{}{more}{whole}", (f & 0x1fff) * 8))
             }
-            Field::IpOpt => options::show_ip(ip.get(20..self.header_len)?),
-            Field::IpCaptureLen => self.total_len.min(ip.len()).to_string(),
+            Field::IpOpt => Shown::Text(options::show_ip(ip.get(20..self.header_len)?)),
+            Field::IpCaptureLen => Number(self.total_len.min(ip.len()) as u64),
             _ => return None,
         })
     }
 
-    fn of_payload(&self, field: Field) -> Option<String> {
+    fn of_payload(&self, field: Field) -> Option<Shown> {
         Some(match field {
-            Field::PayloadLen => self.payload_len()?.to_string(),
-            Field::Payload => quoted(self.payload()?),
-            Field::PayloadMd5 => digest::letters(digest::md5(self.payload()?)),
-            Field::PayloadMd5Hex => digest::hex(digest::md5(self.payload()?)),
+            Field::PayloadLen => Number(self.payload_len()?),
+            Field::Payload => Shown::Text(quoted(self.payload()?)),
+            Field::PayloadMd5 => Shown::Text(digest::letters(digest::md5(self.payload()?))),
+            Field::PayloadMd5Hex => Shown::Text(digest::hex(digest::md5(self.payload()?))),
             _ => return None,
         })
     }
 
-    fn of_transport(&self, field: Field) -> Option<String> {
+    fn of_transport(&self, field: Field) -> Option<Shown> {
         let ports = || self.of_protocol(&[6, 17]);
         Some(match field {
-            Field::Sport => be16(ports()?, 0)?.to_string(),
-            Field::Dport => be16(ports()?, 2)?.to_string(),
-            Field::TcpSeq => be32(self.tcp()?, 4)?.to_string(),
-            Field::TcpAck => be32(self.tcp()?, 8)?.to_string(),
-            Field::TcpOff => (usize::from(*self.tcp()?.get(12)? >> 4) * 4).to_string(),
-            Field::TcpFlags => flags(be16(self.tcp()?, 12)? & 0x1ff),
-            Field::TcpWindow => be16(self.tcp()?, 14)?.to_string(),
-            Field::TcpUrp => be16(self.tcp()?, 18)?.to_string(),
-            Field::TcpOpt => options::show_tcp(self.tcp_options()?, options::Only::All),
-            Field::TcpNtopt => options::show_tcp(self.tcp_options()?, options::Only::NotTimes),
-            Field::TcpSack => options::show_tcp(self.tcp_options()?, options::Only::Sack),
-            Field::UdpLen => be16(self.of_protocol(&[17])?, 4)?.to_string(),
-            Field::IcmpType => self.icmp()?.first()?.to_string(),
-            Field::IcmpCode => self.icmp()?.get(1)?.to_string(),
+            Field::Sport => Number(be16(ports()?, 0)?.into()),
+            Field::Dport => Number(be16(ports()?, 2)?.into()),
+            Field::TcpSeq => Number(be32(self.tcp()?, 4)?.into()),
+            Field::TcpAck => Number(be32(self.tcp()?, 8)?.into()),
+            Field::TcpOff => Number(u64::from(*self.tcp()?.get(12)? >> 4) * 4),
+            Field::TcpFlags => Shown::Text(flags(be16(self.tcp()?, 12)? & 0x1ff)),
+            Field::TcpWindow => Number(be16(self.tcp()?, 14)?.into()),
+            Field::TcpUrp => Number(be16(self.tcp()?, 18)?.into()),
+            Field::TcpOpt => {
+                Shown::Text(options::show_tcp(self.tcp_options()?, options::Only::All))
+            }
+            Field::TcpNtopt => Shown::Text(options::show_tcp(
+                self.tcp_options()?,
+                options::Only::NotTimes,
+            )),
+            Field::TcpSack => {
+                Shown::Text(options::show_tcp(self.tcp_options()?, options::Only::Sack))
+            }
+            Field::UdpLen => Number(be16(self.of_protocol(&[17])?, 4)?.into()),
+            Field::IcmpType => Number((*self.icmp()?.first()?).into()),
+            Field::IcmpCode => Number((*self.icmp()?.get(1)?).into()),
             Field::IcmpTypeName => {
                 let kind = *self.icmp()?.first()?;
-                icmp::type_name(kind).map_or_else(|| kind.to_string(), ToString::to_string)
+                icmp::type_name(kind).map_or(Number(kind.into()), Word)
             }
             Field::IcmpCodeName => {
                 let message = self.icmp()?;
                 let (kind, code) = (*message.first()?, *message.get(1)?);
-                icmp::code_name(kind, code).map_or_else(|| code.to_string(), ToString::to_string)
+                icmp::code_name(kind, code).map_or(Number(code.into()), Word)
             }
-            Field::IcmpFlowid => be16(self.icmp()?, 4)
-                .filter(|_| self.icmp_has_flow())?
-                .to_string(),
-            Field::IcmpSeq => be16(self.icmp()?, 6)
-                .filter(|_| self.icmp_has_flow())?
-                .to_string(),
+            Field::IcmpFlowid => Number(
+                be16(self.icmp()?, 4)
+                    .filter(|_| self.icmp_has_flow())?
+                    .into(),
+            ),
+            Field::IcmpSeq => Number(
+                be16(self.icmp()?, 6)
+                    .filter(|_| self.icmp_has_flow())?
+                    .into(),
+            ),
             Field::IcmpNextmtu => {
                 let message = self.icmp()?;
                 let needs_fragments = message.get(..2)? == [3, 4];
-                be16(message, 6).filter(|_| needs_fragments)?.to_string()
+                Number(be16(message, 6).filter(|_| needs_fragments)?.into())
             }
             _ => return None,
         })
@@ -324,17 +383,18 @@ impl<'a> Parts<'a> {
 /// Offset of the annotation for packets a packet stands for besides itself.
 pub const EXTRA_PACKETS: usize = 24;
 
-/// A time with microseconds; before the epoch it is in two's complement.
-fn time(ns: u64) -> String {
-    let (sign, ns) = match ns as i64 {
-        signed @ ..0 => ("-", signed.unsigned_abs()),
-        _ => ("", ns),
+/// Appends a time with microseconds; before the epoch it is in two's complement.
+fn time(line: &mut String, ns: u64) {
+    let ns = match ns as i64 {
+        signed @ ..0 => {
+            line.push('-');
+            signed.unsigned_abs()
+        }
+        _ => ns,
     };
-    format!(
-        "{sign}{}.{:06}",
-        ns / 1_000_000_000,
-        ns % 1_000_000_000 / 1000
-    )
+    decimal(line, ns / 1_000_000_000, 1);
+    line.push('.');
+    decimal(line, ns % 1_000_000_000 / 1000, 6);
 }
 
 fn flags(bits: u16) -> String {

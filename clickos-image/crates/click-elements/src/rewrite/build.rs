@@ -176,7 +176,7 @@ fn inputs(a: &mut Args<'_>) -> Option<Vec<Input>> {
     let mut inputs = Vec::new();
     for (n, text) in specs.iter().enumerate() {
         match Spec::parse(text, ports, at) {
-            Ok(spec) => inputs.push(Input { spec, failures: 0 }),
+            Ok(spec) => inputs.push(Input::new(spec)),
             Err(message) => a.error(&format!("input spec {n}"), message),
         }
     }

@@ -98,7 +98,7 @@ impl Map for Mapper {
                 *next = (n + 1) % count;
             }
             let (pattern, outputs) = &mut self.patterns[n];
-            if let Some(id) = pattern.rewrite(id, &mut *draw, taken) {
+            if let Some(id) = pattern.rewrite(id, &mut *draw, taken, None) {
                 return Some((id, *outputs));
             }
         }

@@ -8,6 +8,7 @@ pub mod header;
 pub mod kind;
 pub mod mapper;
 pub mod pattern;
+mod pools;
 pub mod port_blocks;
 pub mod rewriter;
 pub mod server_pool;

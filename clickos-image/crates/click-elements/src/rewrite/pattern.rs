@@ -5,11 +5,15 @@ use core::fmt;
 use click_core::Surroundings;
 use click_core::value::number;
 
+use super::pools::Pools;
 use crate::flows::FlowId;
 use crate::prelude::*;
 
-/// Choices that are looked at for one flow, so that it takes bounded time where almost all are taken.
-const TRIES: u64 = 512;
+/// Choices that are looked up for one flow, so that it takes bounded time where almost all are taken. Those known to be
+/// taken do not count.
+const TRIES: u32 = 512;
+/// So many choices that are taken, one after the other, are reason to remember them.
+const FEW: u32 = 16;
 
 /// Draws a random number up to the one given.
 pub type Draw<'a> = &'a mut dyn FnMut(u32) -> u32;
@@ -213,6 +217,7 @@ impl Pattern {
         id: FlowId,
         draw: Draw<'_>,
         taken: impl Fn(&FlowId) -> bool,
+        pools: Option<(u16, &mut Pools)>,
     ) -> Option<FlowId> {
         if self.more == 0 {
             return Some(self.fixed(id));
@@ -221,7 +226,13 @@ impl Pattern {
         let own = own.filter(|n| self.ports && self.choice == Choice::SameFirst && *n <= self.more);
         let free = |n: &u32| !taken(&self.choose(id, *n));
         let chosen = own.filter(free);
-        let chosen = chosen.or_else(|| self.choices_from(self.start(draw)).find(free))?;
+        let chosen = match chosen {
+            None => {
+                let start = self.start(draw);
+                self.search(start, self.choose(id, 0), &free, pools)
+            }
+            chosen => chosen,
+        }?;
         self.next = chosen.wrapping_add(1);
         Some(self.choose(id, chosen))
     }
@@ -235,12 +246,52 @@ impl Pattern {
         }
     }
 
-    /// The choices that are looked at, one after the other.
-    fn choices_from(&self, start: u32) -> impl Iterator<Item = u32> + use<> {
+    /// The first free choice from one on, for a flow that becomes `like` with choice 0.
+    fn search(
+        &self,
+        start: u32,
+        like: FlowId,
+        free: &dyn Fn(&u32) -> bool,
+        pools: Option<(u16, &mut Pools)>,
+    ) -> Option<u32> {
         let choices = u64::from(self.more) + 1;
-        (0..choices.min(TRIES))
-            .map(move |n| (u64::from(start) + n) % choices)
-            .map(|n| u32::try_from(n).expect("less than the choices"))
+        let from = |n: u32| ((u64::from(start) + u64::from(n)) % choices) as u32;
+        let (mut tried, mut at) = (0, start);
+        let mut known = None;
+        if let Some((map, pools)) = pools {
+            if pools.find(map, &like).is_none() {
+                while u64::from(tried) < choices.min(FEW.into()) {
+                    at = from(tried);
+                    if free(&at) {
+                        return Some(at);
+                    }
+                    tried += 1;
+                }
+                pools.open(map, &like, self.more);
+            }
+            known = pools.find(map, &like);
+        }
+        let Some(known) = known else {
+            let most = choices.min(TRIES.into()) as u32;
+            return (tried..most).map(from).find(free);
+        };
+        for _ in 0..TRIES {
+            at = known.next(at)?;
+            if free(&at) {
+                return Some(at);
+            }
+            known.take(at);
+        }
+        None
+    }
+
+    /// The choice with which this pattern may have made a flow like this.
+    pub fn choice_of(&self, id: &FlowId) -> Option<u32> {
+        let n = match self.ports {
+            true => u32::from(id.sport).checked_sub(self.sport.into()),
+            false => u32::from(id.source).checked_sub(self.source.into()),
+        };
+        n.filter(|n| *n <= self.more)
     }
 }
 
@@ -276,5 +327,76 @@ impl fmt::Display for Pattern {
             0 => f.write_str(" -"),
             port => write!(f, " {port}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flows::Freed;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn pattern(more: u32) -> Pattern {
+        Pattern {
+            sport: 1000,
+            more,
+            choice: Choice::Random,
+            ..Pattern::empty(true)
+        }
+    }
+
+    /// The first choice from `start` on that is not taken, one look-up after the other.
+    fn plain(taken: &BTreeSet<u32>, start: u32, more: u32) -> Option<u32> {
+        let all = (start..=more).chain(0..start);
+        all.into_iter().find(|n| !taken.contains(n))
+    }
+
+    proptest! {
+        #[test]
+        fn remembered_choices_are_those_of_a_search_from_the_start(
+            more in 1u32..500,
+            steps in prop::collection::vec((any::<bool>(), any::<u32>(), 0u16..3), 1..900),
+        ) {
+            let (mut pattern, mut pools, mut freed) = (pattern(more), Pools::default(), Freed::default());
+            let mut all: [BTreeSet<u32>; 3] = Default::default();
+            for (ends, n, dport) in steps {
+                let n = n % (more + 1);
+                let id = FlowId { dport, ..FlowId::NONE };
+                let taken = &mut all[usize::from(dport)];
+                if ends && n % 4 == 0 && taken.remove(&n) {
+                    let new = pattern.choose(id, n);
+                    freed.add(&[FlowId::NONE, new.reverse()]);
+                    continue;
+                }
+                pools.follow(&freed, |id| pattern.choice_of(id));
+                let is_taken = |id: &FlowId| taken.contains(&u32::from(id.sport - 1000));
+                let new = pattern.rewrite(id, &mut |_| n, is_taken, Some((0, &mut pools)));
+                let want = plain(taken, n, more);
+                prop_assert_eq!(new.map(|id| u32::from(id.sport) - 1000), want);
+                // several at once, so that the range fills up
+                taken.extend(want);
+                taken.extend(n..(n + 9).min(more));
+            }
+        }
+    }
+
+    #[test]
+    fn an_exhausted_range_costs_few_look_ups_once_it_is_known() {
+        let (mut pattern, mut pools) = (pattern(60_000), Pools::default());
+        let looked = core::cell::Cell::new(0);
+        let mut full = |pattern: &mut Pattern| {
+            looked.set(0);
+            let taken = |_: &FlowId| {
+                looked.set(looked.get() + 1);
+                true
+            };
+            let new = pattern.rewrite(FlowId::NONE, &mut |_| 7, taken, Some((0, &mut pools)));
+            assert_eq!(new, None);
+            looked.get()
+        };
+        let most = (0..120).map(|_| full(&mut pattern)).max();
+        assert!(most <= Some(TRIES + FEW));
+        assert_eq!(full(&mut pattern), 0);
     }
 }

@@ -9,6 +9,7 @@ use super::clocks::{AllTimeouts, Clocks};
 use super::header;
 use super::kind::{Key, Kind};
 use super::pattern::{Draw, Outputs};
+use super::pools::Pools;
 use super::spec::Spec;
 use crate::flows::{At, Delta, Flow, FlowId, FlowTable, Keys};
 use crate::prelude::*;
@@ -27,6 +28,19 @@ const DROP: u16 = u16::MAX;
 pub struct Input {
     pub spec: Spec,
     pub failures: u64,
+    /// Choices of its pattern that are taken.
+    pub pools: Pools,
+}
+
+impl Input {
+    /// An input that no packet came to.
+    pub fn new(spec: Spec) -> Self {
+        Self {
+            spec,
+            failures: 0,
+            pools: Pools::default(),
+        }
+    }
 }
 
 /// The annotations that packets get.
@@ -105,7 +119,8 @@ impl Rewriter {
             sport,
             ..id
         });
-        let decided = match &mut self.inputs[input].spec {
+        let Input { spec, pools, .. } = &mut self.inputs[input];
+        let decided = match spec {
             Spec::Drop | Spec::Named(..) => return Err(DROP),
             Spec::Pass(port) => return Err(*port),
             Spec::Keep(outputs) => Some((id, *outputs)),
@@ -124,7 +139,11 @@ impl Rewriter {
                 as_before.map(|new| (new, *outputs))
             }
             Spec::Pattern(pattern, outputs) => {
-                let new = pattern.rewrite(id, draw, taken);
+                let pools = table.freed().map(|freed| {
+                    pools.follow(freed, |id| pattern.choice_of(id));
+                    (map, pools)
+                });
+                let new = pattern.rewrite(id, draw, taken, pools);
                 new.map(|new| (new, *outputs))
             }
             Spec::Mapper(mapper, outputs) => {
@@ -283,8 +302,13 @@ impl Rewriter {
 
     fn set_spec(&mut self, input: usize, spec: Spec) {
         let owner = self.owner(input);
-        self.flows.borrow_mut().remove_of(owner..owner + 1);
-        self.inputs[input] = Input { spec, failures: 0 };
+        let mut flows = self.flows.borrow_mut();
+        flows.remove_of(owner..owner + 1);
+        if matches!(spec, Spec::Pattern(..)) {
+            flows.track_freed();
+        }
+        drop(flows);
+        self.inputs[input] = Input::new(spec);
     }
 }
 

@@ -7,7 +7,7 @@ use click_core::sort;
 
 use super::clocks::Clocks;
 use super::mapper;
-use super::rewriter::{Capacity, Rewriter};
+use super::rewriter::{Capacity, Input, Rewriter};
 use super::spec::Spec;
 use crate::flows::{At, Flow, FlowTable};
 use crate::prelude::*;
@@ -72,6 +72,10 @@ impl Rewriter {
             table.track_endpoints(self.first_map..self.first_map + 2);
         }
         self.first_owner = table.add_owners(self.inputs.len())?;
+        let has_pattern = |input: &Input| matches!(input.spec, Spec::Pattern(..));
+        if self.inputs.iter().any(has_pattern) {
+            table.track_freed();
+        }
         self.clocks = Clocks::register(&self.timeouts, &mut table)?;
         Some(())
     }

@@ -6,7 +6,7 @@ use super::live::Routes;
 use super::ranges::Ready;
 use super::route::{Hop, Network, Partial};
 use super::table::{Command, Table, parse_lines};
-use crate::outputs::Outputs;
+use crate::outputs::distribute;
 use crate::prelude::*;
 use click_core::{Limits, listing, sort};
 
@@ -77,20 +77,27 @@ const fn change(verb: &'static str) -> Handler<LookUp> {
 
 fn build(a: &mut Args<'_>) -> Built {
     let (ports, at) = (a.outputs(), a.surroundings());
-    let mut table = Table::default();
+    let mut routes = Vec::new();
     let most = a.environment().limits.table_entries;
     for (index, text) in a.rest().to_vec().iter().enumerate() {
-        let route = Command::parse("add", text, ports, at);
-        if let Err(message) = route.and_then(|r| table.run_new(&r, most)) {
-            a.error("ROUTE", format!("argument {}: {message}", index + 1));
+        match Command::parse("add", text, ports, at) {
+            Ok(Command::Add(route)) => routes.push(route),
+            Ok(_) => {}
+            Err(message) => a.error("ROUTE", format!("argument {}: {message}", index + 1)),
         }
+    }
+    let table = Table::of(&routes);
+    if table.len() > most {
+        a.error(
+            "ROUTE",
+            format!("there are {most} routes already, which is the limit"),
+        );
     }
     let routes = Routes::of(table);
     let configured = sort::tree(routes.in_order().iter().map(|r| r.network));
     Some(Box::new(LookUp {
         routes,
         configured,
-        outputs: Outputs::new(ports),
         complaints: COMPLAINTS,
     }))
 }
@@ -103,7 +110,6 @@ pub struct LookUp {
     routes: Routes,
     /// The networks of the configuration's routes.
     configured: BTreeSet<Network>,
-    outputs: Outputs,
     /// Left to be made.
     complaints: u32,
 }
@@ -184,17 +190,12 @@ impl LookUp {
 }
 
 impl Element for LookUp {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.outputs.look_around(ctx);
-        Ok(())
-    }
-
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         if let Some(hop) = self.routes.only_hop() {
             return send_all(ctx, hop, batch);
         }
         let (routes, left) = (self.routes.ready(), &mut self.complaints);
-        self.outputs.distribute(ctx, batch, |ctx, batch, ways| {
+        distribute(ctx, batch, |ctx, batch, ways| {
             if !find(routes, batch, ways) {
                 complain(left, ctx, batch, ways);
             }

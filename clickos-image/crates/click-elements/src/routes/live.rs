@@ -31,13 +31,13 @@ impl Routes {
     /// The same for many addresses.
     #[inline]
     pub fn ready(&self) -> Ready<'_> {
-        self.ranges.ready()
+        self.ranges.ready(self.table.hops())
     }
 
     /// Where packets to any address go, if that is known to be the same.
     #[inline]
     pub fn only_hop(&self) -> Option<&Hop> {
-        self.ranges.only_hop()
+        self.table.hops().get(self.ranges.only_hop()? as usize)
     }
 
     /// True if commands are possible, one after the other.
@@ -57,16 +57,21 @@ impl Routes {
     }
 
     /// Runs commands that were checked.
-    pub fn run<'a>(&mut self, commands: impl ExactSizeIterator<Item = &'a Command>, most: usize) {
-        let few = commands.len() <= FEW_COMMANDS;
+    pub fn run<'a>(&mut self, commands: impl Iterator<Item = &'a Command>, most: usize) {
+        let mut trial = Trial::of(&self.table);
         for command in commands {
             // another write of the same call may have been faster; what is there then stays
-            if self.table.run(command, most).is_ok() && few {
-                self.ranges.update(&self.table, command.network());
-            }
+            drop(trial.run(command, most));
         }
-        if !few {
+        let changes = trial.changes();
+        if changes.len() > FEW_COMMANDS {
+            self.table.make_all(changes);
             self.ranges = Ranges::of(&self.table);
+            return;
+        }
+        for (network, hop) in changes {
+            self.table.make(network, hop);
+            self.ranges.update(&self.table, network);
         }
     }
 

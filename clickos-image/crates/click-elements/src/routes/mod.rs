@@ -3,6 +3,7 @@
 //! is, [`ranges`] what packets are looked up in, [`live`] both of them, [`element`] the element.
 pub mod element;
 pub mod live;
-mod ranges;
+pub mod prefixes;
+pub mod ranges;
 pub mod route;
 pub mod table;

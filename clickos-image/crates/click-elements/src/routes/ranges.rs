@@ -2,10 +2,10 @@
 //! The structure that packets are looked up in: the address space in equal parts, and for each part how the hop
 //! depends on the address. Most parts have at most two networks in them, which takes one look. A change of a network
 //! makes the parts that it reaches into anew. A thousand routes are some 150 KB, a million some 40 MB.
-use alloc::collections::BTreeMap;
 use core::ops::RangeInclusive;
 
-use super::route::{Hop, Network, Route};
+use super::prefixes::Entry;
+use super::route::{Hop, Network};
 use super::table::Table;
 use crate::prelude::*;
 use crate::steps::Forest;
@@ -15,7 +15,7 @@ const PARTS_A_ROUTE: u32 = 3;
 /// and at most 2 to the power of this many.
 const MOST_BITS: u32 = 20;
 /// Most bytes of old parts that the table keeps, or the size of the parts in use.
-const LEFT_BEHIND: usize = 64 << 10;
+pub const LEFT_BEHIND: usize = 64 << 10;
 /// Most steps of two networks.
 const MOST_SIMPLE: usize = 4;
 /// No route.
@@ -132,7 +132,7 @@ impl<'a> Ready<'a> {
 }
 
 /// The base-2 logarithm of the number of parts for this number of routes.
-fn bits(routes: usize) -> u32 {
+pub fn bits(routes: usize) -> u32 {
     (routes.max(1).ilog2() + PARTS_A_ROUTE).min(MOST_BITS)
 }
 
@@ -141,8 +141,6 @@ pub struct Ranges {
     parts: Vec<Part>,
     shift: u32,
     forest: Forest,
-    hops: Vec<Hop>,
-    numbers: BTreeMap<Hop, u32>,
     /// The root of all addresses, if it is known to be the same.
     only: Option<u32>,
     /// Bytes it took when everything was made anew.
@@ -157,8 +155,6 @@ impl Ranges {
             parts: vec![Part::plain(NOWHERE); 1 << bits],
             shift: 32 - bits,
             forest: Forest::default(),
-            hops: Vec::new(),
-            numbers: BTreeMap::new(),
             only: None,
             bytes: 0,
         };
@@ -167,21 +163,21 @@ impl Ranges {
         ranges
     }
 
-    /// The data of a look-up.
+    /// The data of a look-up; the hops are those of the table.
     #[inline]
-    pub fn ready(&self) -> Ready<'_> {
+    pub fn ready<'a>(&'a self, hops: &'a [Hop]) -> Ready<'a> {
         Ready {
             parts: &self.parts,
             shift: self.shift,
             forest: &self.forest,
-            hops: &self.hops,
+            hops,
         }
     }
 
-    /// Where packets to any address go, if that is known to be the same.
+    /// The number of the hop of packets to any address, if that is known to be the same.
     #[inline]
-    pub fn only_hop(&self) -> Option<&Hop> {
-        self.hops.get(self.only? as usize)
+    pub fn only_hop(&self) -> Option<u32> {
+        self.only
     }
 
     /// Takes over a change of the route for a network, which is made already.
@@ -195,16 +191,7 @@ impl Ranges {
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(self.parts.as_slice())
-            + self.forest.bytes()
-            + self.hops.len() * (size_of::<Hop>() * 2)
-    }
-
-    fn number(&mut self, hop: Hop) -> u32 {
-        *self.numbers.entry(hop).or_insert_with(|| {
-            self.hops.push(hop);
-            u32::try_from(self.hops.len() - 1).expect("a table is smaller than 2 billion")
-        })
+        size_of_val(self.parts.as_slice()) + self.forest.bytes()
     }
 
     /// A part that begins with `below` and has such steps.
@@ -223,67 +210,95 @@ impl Ranges {
         let bounds = |part: u32| (part << shift, part << shift | ((1 << shift) - 1));
         let ((begin, _), (_, end)) = (bounds(*parts.start()), bounds(*parts.end()));
         let around = table.around(begin, 32 - shift);
-        let mut before = around.map_or(NOWHERE, |hop| self.number(hop));
-        let steps = self.steps(table.within(begin, end), begin, before);
+        let before = around.unwrap_or(NOWHERE);
+        let steps = steps(table.within(begin, end), begin, before);
         self.only = match *steps {
             [(_, hop)] if (begin, end) == (0, u32::MAX) => Some(hop),
             _ => None,
         };
-        let mut rest = steps.as_slice();
-        for part in parts {
-            let (begin, end) = bounds(part);
-            let inside = rest.iter().take_while(|(start, _)| *start <= end).count();
-            let (here, behind) = rest.split_at(inside);
-            self.parts[part as usize] = match here {
-                [(start, hop), rest @ ..] if *start == begin => self.part(*hop, rest),
-                _ => self.part(before, here),
-            };
-            before = here.last().map_or(before, |(_, hop)| *hop);
-            rest = behind;
-        }
+        cut(&steps, before, shift, parts, &mut |part, below, steps| {
+            self.parts[part as usize] = self.part(below, steps);
+        });
     }
+}
 
-    /// Where the hop changes from `begin` on, by routes in the order of their networks; it is `around` where there
-    /// is none.
-    fn steps(
-        &mut self,
-        routes: impl Iterator<Item = Route>,
-        begin: u32,
-        around: u32,
-    ) -> Vec<(u32, u32)> {
-        let mut steps = Steps {
-            list: vec![(begin, around)],
-            open: Vec::new(),
-            around,
+/// Where the hop changes from `begin` on, by routes in the order of their networks; it is `around` where there is none.
+fn steps(routes: &[Entry<u32>], begin: u32, around: u32) -> Vec<(u32, u32)> {
+    let mut steps = Steps::new(begin, around);
+    for entry in routes {
+        steps.leave(Some(entry.network));
+        let network = Network {
+            first: entry.network,
+            length: entry.length,
         };
-        for route in routes {
-            steps.leave(Some(route.network.first));
-            let number = self.number(route.hop);
-            steps.start(route.network.first, number);
-            steps.open.push((route.network, number));
+        steps.enter(network, entry.hop);
+    }
+    steps.leave(None);
+    steps.list
+}
+
+/// A way to make one part: its number, what it begins with, and its steps behind its beginning.
+type MakePart<'a> = &'a mut dyn FnMut(u32, u32, &[(u32, u32)]);
+
+/// Makes some parts of 2 to the power of `shift` numbers from steps. Before the first step the value is `before`.
+pub fn cut(
+    steps: &[(u32, u32)],
+    mut before: u32,
+    shift: u32,
+    parts: RangeInclusive<u32>,
+    make: MakePart<'_>,
+) {
+    let mut rest = steps;
+    for part in parts {
+        let (begin, end) = (part << shift, part << shift | ((1 << shift) - 1));
+        let inside = rest.iter().take_while(|(start, _)| *start <= end).count();
+        let (here, behind) = rest.split_at(inside);
+        match here {
+            [(start, hop), rest @ ..] if *start == begin => make(part, *hop, rest),
+            _ => make(part, before, here),
         }
-        steps.leave(None);
-        steps.list
+        before = here.last().map_or(before, |(_, hop)| *hop);
+        rest = behind;
     }
 }
 
 /// Steps in the making.
-struct Steps {
-    list: Vec<(u32, u32)>,
+pub struct Steps {
+    pub list: Vec<(u32, u32)>,
     /// Networks that are not over, each in the one before.
     open: Vec<(Network, u32)>,
     around: u32,
 }
 
 impl Steps {
+    /// None from `begin` on, where the value is `around`.
+    pub fn new(begin: u32, around: u32) -> Self {
+        Self {
+            list: vec![(begin, around)],
+            open: Vec::new(),
+            around,
+        }
+    }
+
+    /// The value of the narrowest network that is not over.
+    pub fn inner(&self) -> u32 {
+        self.open.last().map_or(self.around, |(_, number)| *number)
+    }
+
+    /// Begins a network, which is not before those that were begun.
+    pub fn enter(&mut self, network: Network, number: u32) {
+        self.start(network.first, number);
+        self.open.push((network, number));
+    }
+
     /// Ends the networks that are over before `next`, or all.
-    fn leave(&mut self, next: Option<u32>) {
+    pub fn leave(&mut self, next: Option<u32>) {
         while let Some((network, _)) = self.open.last().copied() {
             if next.is_some_and(|next| next <= network.last()) {
                 return;
             }
             self.open.pop();
-            let outer = self.open.last().map_or(self.around, |(_, number)| *number);
+            let outer = self.inner();
             if let Some(behind) = network.last().checked_add(1) {
                 self.start(behind, outer);
             }
@@ -303,6 +318,7 @@ impl Steps {
 
 #[cfg(test)]
 mod tests {
+    use super::super::route::Route;
     use super::super::table::Command;
     use super::*;
     use proptest::prelude::*;
@@ -322,15 +338,15 @@ mod tests {
     }
 
     fn check(table: &Table, ranges: &Ranges, others: &[u32]) {
-        let edges = table.iter().flat_map(|r| {
+        let edges = table.in_order().into_iter().flat_map(|r| {
             let (first, last) = (r.network.first, r.network.last());
             [first, last, first.wrapping_sub(1), last.wrapping_add(1)]
         });
         for address in edges.chain(others.iter().copied()).chain([0, u32::MAX]) {
-            let found = ranges.ready().hop(address).copied();
+            let found = ranges.ready(table.hops()).hop(address).copied();
             assert_eq!(found, table.lookup(address), "{address}");
             if let Some(only) = ranges.only_hop() {
-                assert_eq!(found, Some(*only), "{address}");
+                assert_eq!(found.as_ref(), table.hops().get(only as usize), "{address}");
             }
         }
     }
@@ -388,7 +404,7 @@ mod tests {
             );
         }
         let mut ranges = Ranges::of(&table);
-        assert_eq!(ranges.hops.len(), 8);
+        assert_eq!(table.hops().len(), 8);
         let least = ranges.bytes();
         assert!(least < 160 << 10, "{least}");
         for n in 0..5000u32 {

@@ -2,18 +2,20 @@
 //! The routes there are, and the commands that change them.
 use alloc::collections::BTreeMap;
 
+use click_core::Surroundings;
 use click_core::text::shift_word;
-use click_core::{Surroundings, sort};
 
+use super::prefixes::{Entry, KEYS, Prefixes, Way};
 use super::route::{Hop, Network, Partial, Route};
+use crate::flows::FlowId;
 use crate::prelude::*;
 
 /// Routes by network, with the order in which they came.
-#[derive(Clone, Default)]
-pub struct Table {
-    routes: BTreeMap<Network, (u64, Hop)>,
-    next: u64,
-}
+#[derive(Default)]
+pub struct Table(Prefixes<u32, Hop>);
+
+/// Changes, each of the hop of a network.
+pub type Changes = BTreeMap<Network, Option<Hop>>;
 
 /// A change of the table.
 pub enum Command {
@@ -68,7 +70,7 @@ pub fn parse_lines<T>(
 /// A table and its pending changes.
 pub struct Trial<'a> {
     table: &'a Table,
-    changes: BTreeMap<Network, Option<Hop>>,
+    changes: Changes,
     len: usize,
 }
 
@@ -77,7 +79,7 @@ impl<'a> Trial<'a> {
     pub fn of(table: &'a Table) -> Self {
         Self {
             table,
-            changes: BTreeMap::new(),
+            changes: Changes::new(),
             len: table.len(),
         }
     }
@@ -86,6 +88,11 @@ impl<'a> Trial<'a> {
         let changed = self.changes.get(&network).copied();
         let hop = changed.unwrap_or_else(|| self.table.get(network))?;
         Some(Route { network, hop })
+    }
+
+    /// What is different then.
+    pub fn changes(self) -> Changes {
+        self.changes
     }
 
     /// Notes a command.
@@ -102,12 +109,13 @@ impl<'a> Trial<'a> {
             (Command::Remove(partial), before) => check_remove(partial, before)?,
             _ => {}
         }
-        self.len = self.len + usize::from(after.is_some()) - usize::from(before.is_some());
-        if self.len > most {
+        let len = self.len + usize::from(after.is_some()) - usize::from(before.is_some());
+        if len > most {
             return Err(format!(
                 "there are {most} routes already, which is the limit"
             ));
         }
+        self.len = len;
         self.changes.insert(network, after);
         Ok(())
     }
@@ -144,6 +152,13 @@ impl Command {
 }
 
 impl Table {
+    /// A table with these routes; of several for a network the first one counts.
+    pub fn of(routes: &[Route]) -> Self {
+        let rank = |route: &Route| (route.network.rank(), route.hop);
+        let routes: Vec<_> = routes.iter().map(rank).collect();
+        Self(Prefixes::of(&routes, false))
+    }
+
     /// Changes the table; on an error nothing changes.
     ///
     /// # Errors
@@ -167,23 +182,29 @@ impl Table {
 
     /// Makes `hop` the way to a network.
     pub fn make(&mut self, network: Network, hop: Option<Hop>) {
-        let Some(hop) = hop else {
-            self.routes.remove(&network);
-            return;
-        };
-        let next = self.next;
-        let entry = self.routes.entry(network).or_insert((next, hop));
-        entry.1 = hop;
-        self.next += u64::from(entry.0 == next);
+        self.0.set((network.rank(), hop));
+    }
+
+    /// Makes all changes of a trial.
+    pub fn make_all(&mut self, changes: Changes) {
+        let changes = changes.into_iter();
+        self.0
+            .set_all(changes.map(|(network, hop)| (network.rank(), hop)));
     }
 
     fn get(&self, network: Network) -> Option<Hop> {
-        self.routes.get(&network).map(|(_, hop)| *hop)
+        self.0.get(network.rank())
     }
 
     /// How many routes there are.
     pub fn len(&self) -> usize {
-        self.routes.len()
+        self.0.entries().len()
+    }
+
+    /// The hops by number.
+    #[inline]
+    pub fn hops(&self) -> &[Hop] {
+        self.0.hops()
     }
 
     /// Where packets to `address` go.
@@ -193,45 +214,51 @@ impl Table {
         (0..=32).rev().find_map(at)
     }
 
-    /// Where packets to `address` go by networks that begin before it and are not longer than `most`.
-    pub fn around(&self, address: u32, most: u32) -> Option<Hop> {
+    /// The number of the hop of packets to `address` by networks that begin before it and are not longer than `most`.
+    pub fn around(&self, address: u32, most: u32) -> Option<u32> {
         let lengths = (0..=u8::try_from(most).unwrap_or(32)).rev();
         let networks = lengths.map(|length| Network::of(address, length));
-        networks
+        let at = networks
             .filter(|network| network.first < address)
-            .find_map(|network| self.get(network))
+            .find_map(|network| self.0.find(network.rank()).ok())?;
+        Some(self.0.entries()[at].hop)
     }
 
-    /// All routes by first address, wider networks first.
-    #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = Route> {
-        self.within(0, u32::MAX)
-    }
-
-    /// The routes whose networks begin in a part of the address space.
-    pub fn within(&self, first: u32, last: u32) -> impl Iterator<Item = Route> {
-        let (from, to) = (
-            Network { first, length: 0 },
-            Network {
-                first: last,
-                length: 32,
-            },
-        );
-        let route = |(network, (_, hop)): (&Network, &(u64, Hop))| Route {
-            network: *network,
-            hop: *hop,
-        };
-        self.routes.range(from..=to).map(route)
+    /// The routes whose networks begin in a part of the address space, wider networks first.
+    pub fn within(&self, first: u32, last: u32) -> &[Entry<u32>] {
+        let entries = self.0.entries();
+        let from = self.0.find((first, 0)).unwrap_or_else(|at| at);
+        let to = entries.partition_point(|entry| entry.network <= last);
+        &entries[from..to]
     }
 
     /// All routes in the order in which they came.
     pub fn in_order(&self) -> Vec<Route> {
-        let mut all: Vec<_> = self.routes.iter().collect();
-        sort::by_key(&mut all, |(_, (order, _))| *order);
-        let route = |(network, (_, hop)): (&Network, &(u64, Hop))| Route {
-            network: *network,
-            hop: *hop,
+        let route = |entry: Entry<u32>| Route {
+            network: Network {
+                first: entry.network,
+                length: entry.length,
+            },
+            hop: self.hops()[entry.hop as usize],
         };
-        all.into_iter().map(route).collect()
+        self.0.in_order().into_iter().map(route).collect()
+    }
+}
+
+impl Network {
+    fn rank(self) -> (u32, u8) {
+        (self.first, self.length)
+    }
+}
+
+impl Way for Hop {
+    fn hash(&self) -> u64 {
+        let gateway = self.gateway.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let id = FlowId {
+            source: gateway,
+            destination: self.tunnel.unwrap_or(0).into(),
+            ..FlowId::NONE
+        };
+        KEYS.hash(&id, self.port as u16)
     }
 }

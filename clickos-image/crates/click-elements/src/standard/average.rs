@@ -36,6 +36,10 @@ impl Average {
             self.milli / WEIGHT * (WEIGHT - 1) + self.milli % WEIGHT * (WEIGHT - 1) / WEIGHT;
         self.milli = before + sample / WEIGHT;
         for _ in 1..periods.min(FORGET_PERIODS) {
+            // what never counted anything, as one direction of most networks, has nothing to forget
+            if self.milli == 0 {
+                break;
+            }
             self.milli = self.milli * (WEIGHT - 1) / WEIGHT;
         }
         if periods > FORGET_PERIODS {

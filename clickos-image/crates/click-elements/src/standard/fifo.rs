@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the queue classes share: a bounded store that says when it is empty or full.
 use crate::prelude::*;
-use click_core::Ring;
 use click_core::class::Arg;
+use click_core::{Ring, Storage};
 
 /// The packet that a full queue drops.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,6 +123,18 @@ impl Queue {
         ctx.set_writable(room || !self.full.is_told());
     }
 
+    /// After a pull of so many packets: fetches the next ones, and tells neighbors what there is.
+    #[inline]
+    fn pulled(&mut self, ctx: &mut Context<'_>, packets: usize) {
+        self.most = usize::MAX;
+        self.stored.prefetch(packets);
+        let quick = self.full == Full::QuickAndDropNew && self.stored.is_empty();
+        if quick || packets == 0 {
+            ctx.set_readable(false);
+        }
+        self.tell_room(ctx);
+    }
+
     /// Stores at the end; gives back what has no room.
     fn append(&mut self, mut batch: Batch) -> Batch {
         if self.full == Full::DropOldest {
@@ -171,6 +183,29 @@ impl Queue {
     }
 }
 
+impl Storage for Queue {
+    fn stored(&self) -> usize {
+        self.stored.len()
+    }
+
+    fn room(&self) -> usize {
+        match self.full {
+            Full::Mixed => 0,
+            _ => (self.capacity.saturating_sub(1)).saturating_sub(self.stored.len()),
+        }
+    }
+
+    fn expect_one_by_one(&mut self) {
+        self.most = self.stored.len() + 1;
+    }
+
+    fn pull_one(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
+        let packet = self.stored.pop_front();
+        self.pulled(ctx, usize::from(packet.is_some()));
+        packet
+    }
+}
+
 impl Element for Queue {
     fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
         let rest = if port == 0 {
@@ -191,29 +226,16 @@ impl Element for Queue {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         self.stored.take_front(max, &mut batch);
-        self.most = usize::MAX;
-        self.stored.prefetch(batch.len());
-        let quick = self.full == Full::QuickAndDropNew && self.stored.is_empty();
-        if quick || batch.is_empty() {
-            ctx.set_readable(false);
-        }
-        self.tell_room(ctx);
+        self.pulled(ctx, batch.len());
         batch
     }
 
-    fn stored(&self) -> Option<usize> {
-        Some(self.stored.len())
+    fn storage(&self) -> Option<&dyn Storage> {
+        Some(self)
     }
 
-    fn expect_one_by_one(&mut self) {
-        self.most = self.stored.len() + 1;
-    }
-
-    fn room(&self) -> usize {
-        match self.full {
-            Full::Mixed => 0,
-            _ => (self.capacity.saturating_sub(1)).saturating_sub(self.stored.len()),
-        }
+    fn storage_mut(&mut self) -> Option<&mut dyn Storage> {
+        Some(self)
     }
 
     fn signal(&self) -> Signal {

@@ -42,6 +42,45 @@ fn a_packet_grows_at_both_ends_and_keeps_what_was_stripped() {
 }
 
 #[test]
+fn bytes_are_appended_whatever_their_number() {
+    let mut pool = PacketPool::new(2);
+    for len in [0, 1, 40, 2000, MAX_PACKET] {
+        let more: Vec<u8> = (0..len).map(|n| n as u8 | 1).collect();
+        let mut packet = pool.packet_from(b"head").unwrap();
+        packet.pull(2);
+        let copy = pool.duplicate(&mut packet).unwrap();
+        assert!(packet.append(&more));
+        assert_eq!(
+            (&packet.data()[..2], &packet.data()[2..]),
+            (&b"ad"[..], &more[..])
+        );
+        assert_eq!(copy.data(), b"ad");
+        assert!(packet.push(2));
+        assert_eq!(&packet.data()[..2], b"he");
+        assert!(!packet.append(&vec![0; 2 * MAX_PACKET]));
+    }
+}
+
+#[test]
+fn annotations_are_taken_over_and_a_destination_has_sixteen_bytes() {
+    let mut pool = PacketPool::new(2);
+    let [mut plain, mut noted] = [(); 2].map(|()| pool.alloc(60).unwrap());
+    let address = core::array::from_fn(|n| n as u8 + 1);
+    noted.anno_mut().set_u8(16, 7);
+    noted.anno_mut().set_dst_ip6(address);
+    assert_eq!(noted.anno().dst_ip6(), address);
+    assert_eq!((noted.anno().u8(15), noted.anno().u8(16)), (16, 7));
+    let mut other = pool.alloc(60);
+    assert!(other.is_none());
+    plain.anno_mut().copy_from(noted.anno());
+    assert_eq!(plain.anno().bytes(), noted.anno().bytes());
+    drop(noted);
+    other = pool.alloc(60);
+    plain.anno_mut().copy_from(other.unwrap().anno());
+    assert_eq!(plain.anno().bytes(), [0; 48]);
+}
+
+#[test]
 fn a_copy_has_what_was_stripped_and_what_is_known() {
     let mut pool = PacketPool::new(2);
     for len in [0, 1, 31, 32, 33, 64, 255, 256, 257, 1500, MAX_PACKET - 2] {

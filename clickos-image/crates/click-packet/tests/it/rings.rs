@@ -11,6 +11,7 @@ enum Step {
     Take(usize),
     PushFront,
     PopBack,
+    PopFront,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -20,6 +21,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => n().prop_map(Step::Take),
         1 => Just(Step::PushFront),
         1 => Just(Step::PopBack),
+        3 => Just(Step::PopFront),
     ]
 }
 
@@ -55,6 +57,10 @@ impl World {
             Step::PopBack => {
                 let packet = self.ring.pop_back();
                 assert_eq!(packet.map(|p| number(&p)), self.model.pop_back());
+            }
+            Step::PopFront => {
+                let packet = self.ring.pop_front();
+                assert_eq!(packet.map(|p| number(&p)), self.model.pop_front());
             }
         }
         assert_eq!(self.ring.len(), self.model.len());

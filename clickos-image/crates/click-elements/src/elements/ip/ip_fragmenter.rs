@@ -14,6 +14,7 @@
 //! * `fragments` (read): fragments made. `drops` (read): packets that could not be sent.
 //! # Example
 //! `fr :: IPFragmenter(1500) -> arp; fr[1] -> ICMPError(10.0.0.1, unreachable, needfrag, PMTU 1500) -> ...`
+use click_wire::checksum;
 use click_wire::ipv4::{self, View as Header};
 
 use crate::prelude::*;
@@ -105,12 +106,33 @@ fn later_header(first: &[u8]) -> ([u8; LONGEST], usize) {
     (header, length)
 }
 
-/// Sets total length, fragment field and checksum of a header.
-fn finish(header: &mut [u8], payload: usize, fragment: u16) {
-    let total = u16::try_from(header.len() + payload).expect("shorter than the packet it is of");
-    header[2..4].copy_from_slice(&total.to_be_bytes());
-    header[6..8].copy_from_slice(&fragment.to_be_bytes());
-    Header::new_unchecked(header).fill_checksum();
+/// A header of fragments, but for the fields that differ.
+struct Template<'a> {
+    header: &'a [u8],
+    /// The running sum of all other fields.
+    sum: u64,
+}
+
+impl<'a> Template<'a> {
+    fn new(header: &'a [u8]) -> Self {
+        // total length, fragment field and checksum
+        let own = checksum::add(0, &header[2..4]) + checksum::add(0, &header[6..8]);
+        let own = own + checksum::add(0, &header[10..12]);
+        // all ones is as good as zero, so the difference is not negative
+        let sum = checksum::add(0, header) + 0xffff * 4 - own;
+        Self { header, sum }
+    }
+
+    /// Writes the header in front of so many bytes of payload.
+    fn write(&self, to: &mut [u8], payload: usize, fragment: u16) {
+        let total = self.header.len() + payload;
+        let total = u16::try_from(total).expect("shorter than the packet it is of");
+        to.copy_from_slice(self.header);
+        to[2..4].copy_from_slice(&total.to_be_bytes());
+        to[6..8].copy_from_slice(&fragment.to_be_bytes());
+        let sum = checksum::finish(self.sum + u64::from(total) + u64::from(fragment));
+        to[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
 }
 
 impl IPFragmenter {
@@ -119,8 +141,13 @@ impl IPFragmenter {
         packet.network().map_or(packet.len(), <[u8]>::len) <= self.mtu
     }
 
-    /// Sends a packet that is too long in fragments; gives it back if that cannot be.
-    fn send(&mut self, ctx: &mut Context<'_>, mut packet: Packet) -> Result<(), Packet> {
+    /// Appends a packet that is too long in fragments; gives it back if that cannot be.
+    fn send(
+        &mut self,
+        ctx: &mut Context<'_>,
+        mut packet: Packet,
+        out: &mut Batch,
+    ) -> Result<(), Packet> {
         let available = packet.network().map_or(packet.len(), <[u8]>::len);
         let checked = packet.network().map(Header::new_checked);
         let Some(Ok(header)) = checked else {
@@ -129,7 +156,7 @@ impl IPFragmenter {
         let (length, total, field) = (header.header_len(), header.total_len(), header.fragment());
         packet.take(available - total);
         if total <= self.mtu {
-            ctx.push_one(0, packet);
+            out.push_back(packet);
             return Ok(());
         }
         let unwanted = field & ipv4::DONT_FRAGMENT != 0;
@@ -143,30 +170,36 @@ impl IPFragmenter {
             let bytes = packet.network_mut().unwrap_or_default();
             bytes[4..6].copy_from_slice(&[a, b]);
         }
-        self.cut(ctx, packet, field & !ipv4::DONT_FRAGMENT, length, piece);
+        let field = field & !ipv4::DONT_FRAGMENT;
+        self.cut(ctx, packet, (field, length, piece), out);
         Ok(())
     }
 
-    /// Sends a packet with a header of `length` bytes in fragments, the first with `piece` bytes of payload.
+    /// Appends a packet in fragments. It has a fragment field, and a header of `length` bytes; the first fragment has
+    /// `piece` bytes of payload.
     fn cut(
         &mut self,
         ctx: &mut Context<'_>,
         mut packet: Packet,
-        field: u16,
-        length: usize,
-        piece: usize,
+        (field, length, piece): (u16, usize, usize),
+        out: &mut Batch,
     ) {
-        let mut rest = self.later(ctx, &packet, field, length, piece);
-        let cut = packet.network().map_or(0, <[u8]>::len) - length - piece;
+        let first = out.len();
+        let original = packet.network().unwrap_or_default();
+        let mut header = [0; LONGEST];
+        header[..length].copy_from_slice(&original[..length]);
+        let cut = original.len() - length - piece;
+        // the place of the first fragment, which is the packet itself
+        let rest = self.later(ctx, &packet, field, length, piece);
         packet.take(cut);
         let bytes = packet.network_mut().unwrap_or_default();
-        finish(&mut bytes[..length], piece, field | ipv4::MORE_FRAGMENTS);
-        self.fragments += 1 + rest.len() as u64;
-        ctx.push_one(0, packet);
-        for fragment in rest.drain_front(usize::MAX) {
-            ctx.push_one(0, fragment);
-        }
+        let template = Template::new(&header[..length]);
+        template.write(&mut bytes[..length], piece, field | ipv4::MORE_FRAGMENTS);
+        out.push_back(packet);
+        let mut rest = rest;
+        out.append(&mut rest);
         ctx.recycle(rest);
+        self.fragments += (out.len() - first) as u64;
     }
 
     /// All fragments but the first; those there is no buffer for are missing.
@@ -180,6 +213,7 @@ impl IPFragmenter {
     ) -> Batch {
         let (original, payload) = packet.network().unwrap_or_default().split_at(length);
         let (header, header_len) = later_header(original);
+        let template = Template::new(&header[..header_len]);
         let piece = (self.mtu - header_len) & !7;
         let mut fragments = ctx.batch();
         let mut at = from;
@@ -192,14 +226,9 @@ impl IPFragmenter {
             let eighths = u16::try_from(at / 8).expect("a packet has less than 64 KB");
             let total = header_len + data.len();
             if let Some(mut fragment) = ctx.pool().alloc_with(self.headroom, total) {
-                let bytes = fragment.data_mut();
-                bytes[..header_len].copy_from_slice(&header[..header_len]);
-                bytes[header_len..].copy_from_slice(data);
-                finish(
-                    &mut bytes[..header_len],
-                    data.len(),
-                    field.wrapping_add(eighths) | more,
-                );
+                let (head, rest) = fragment.data_mut().split_at_mut(header_len);
+                template.write(head, data.len(), field.wrapping_add(eighths) | more);
+                rest.copy_from_slice(data);
                 fragment.set_network(0, header_len);
                 fragment.set_timestamp_ns(packet.timestamp_ns());
                 fragment.anno_mut().copy_from(packet.anno());
@@ -229,21 +258,18 @@ impl Element for IPFragmenter {
         if batch.iter().all(|packet| self.fits(packet)) {
             return ctx.push(0, batch);
         }
-        let mut sweep = batch.sweep();
-        while let Some(packet) = sweep.next() {
+        let mut out = ctx.batch();
+        for packet in batch.drain_front(usize::MAX) {
             if self.fits(&packet) {
-                sweep.keep(packet);
-                continue;
-            }
-            let mut before = ctx.batch();
-            sweep.give_kept(&mut before);
-            ctx.push(0, before);
-            if let Err(packet) = self.send(ctx, packet) {
+                out.push_back(packet);
+            } else if let Err(packet) = self.send(ctx, packet, &mut out) {
+                ctx.push(0, out);
+                out = ctx.batch();
                 self.refuse(ctx, packet);
             }
         }
-        drop(sweep);
-        ctx.push(0, batch);
+        ctx.recycle(batch);
+        ctx.push(0, out);
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -36,23 +36,29 @@ pub static ELEMENT: Class = Class {
 fn build(a: &mut Args<'_>) -> Built {
     let (ports, at) = (a.outputs(), a.surroundings());
     let most = a.environment().limits.table_entries;
-    let mut table = Table::default();
+    let mut routes = Vec::new();
     for (index, text) in a.rest().to_vec().iter().enumerate() {
-        let command = Command::parse("add", text, ports, at);
-        match command.and_then(|command| room(&table, command, most)) {
-            Ok(command) => table.run(command),
+        match Command::parse("add", text, ports, at) {
+            Ok(Command::Add(prefix, hop)) => routes.push((prefix, hop)),
+            Ok(Command::Remove(_)) => {}
             Err(message) => a.error("ROUTE", format!("argument {}: {message}", index + 1)),
         }
     }
+    let table = Table::of(&routes);
+    if table.len() > most {
+        a.error("ROUTE", full(most));
+    }
     Some(Box::new(LookupIP6Route { table }))
+}
+
+fn full(most: usize) -> String {
+    format!("the table is full, it holds {most} routes")
 }
 
 /// Gives the command back unless the table would become too large.
 fn room(table: &Table, command: Command, most: usize) -> Result<Command, String> {
     match &command {
-        Command::Add(prefix, _) if table.len() >= most && !table.has(*prefix) => {
-            Err(format!("the table is full, it holds {most} routes"))
-        }
+        Command::Add(prefix, _) if table.len() >= most && !table.has(*prefix) => Err(full(most)),
         _ => Ok(command),
     }
 }

@@ -24,7 +24,7 @@ use click_core::{Limits, Surroundings, listing, sort};
 use crate::ip_packet::header;
 use crate::ipsec::tunnels::Tunnels;
 use crate::ipsec::{Shared, Terms, mark, route};
-use crate::outputs::Outputs;
+use crate::outputs::distribute;
 use crate::prelude::*;
 use crate::routes::element::CLASS;
 use crate::routes::live::Routes;
@@ -97,7 +97,6 @@ fn build(a: &mut Args<'_>) -> Built {
         routes: Routes::of(table),
         tunnels,
         shared: Shared::default(),
-        outputs: Outputs::new(ports),
         complaints: 0,
     }))
 }
@@ -106,7 +105,6 @@ struct RadixIPsecLookup {
     routes: Routes,
     tunnels: Tunnels,
     shared: Shared,
-    outputs: Outputs,
     complaints: u32,
 }
 
@@ -194,13 +192,11 @@ impl RadixIPsecLookup {
 impl Element for RadixIPsecLookup {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         self.shared = ctx.shared();
-        self.outputs.look_around(ctx);
         self.tunnels.associate(&mut self.shared.borrow_mut());
         Ok(())
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
-        let mut outputs = core::mem::replace(&mut self.outputs, Outputs::new(0));
         let mut output_port = |ctx: &mut Context<'_>, packet: &mut Packet| match self.output(packet)
         {
             Ok(port) => port,
@@ -213,10 +209,9 @@ impl Element for RadixIPsecLookup {
                 DROPPED
             }
         };
-        outputs.distribute(ctx, batch, |ctx, batch, ways| {
+        distribute(ctx, batch, |ctx, batch, ways| {
             ways.extend(batch.iter_mut().map(|packet| output_port(ctx, packet)));
         });
-        self.outputs = outputs;
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {

@@ -19,7 +19,7 @@ use click_core::text::{split_args, split_words, unquote};
 
 use crate::classify::lanes::{LANES, LaneSet, members};
 use crate::classify::listing::{self, Fragment, Next};
-use crate::outputs::Outputs;
+use crate::outputs::distribute;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -331,14 +331,12 @@ impl Sorter {
 struct Classifier {
     patterns: Vec<Pattern>,
     sorter: Sorter,
-    outputs: Outputs,
 }
 
 impl Classifier {
     fn new(patterns: Vec<Pattern>) -> Self {
         Self {
             sorter: Sorter::of(&patterns),
-            outputs: Outputs::new(patterns.len()),
             patterns,
         }
     }
@@ -356,19 +354,13 @@ impl Classifier {
 }
 
 impl Element for Classifier {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.outputs.look_around(ctx);
-        Ok(())
-    }
-
     fn is_plain(&self) -> bool {
         true
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         let sorter = &mut self.sorter;
-        self.outputs
-            .distribute(ctx, batch, |_, batch, ways| sorter.sort(batch, ways));
+        distribute(ctx, batch, |_, batch, ways| sorter.sort(batch, ways));
     }
 }
 

@@ -49,16 +49,18 @@ impl DRRSched {
     fn round(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
         for _ in 0..self.inputs.len() {
             let input = &mut self.inputs[self.next];
-            input.head = input.head.take().or_else(|| ctx.pull_one(self.next));
-            match input.head.as_ref().map(Packet::len) {
+            match input.head.take().or_else(|| ctx.pull_one(self.next)) {
                 None => input.deficit = 0,
-                Some(length) if length <= input.deficit => {
-                    input.deficit -= length;
-                    return input.head.take();
+                Some(packet) if packet.len() <= input.deficit => {
+                    input.deficit -= packet.len();
+                    return Some(packet);
                 }
-                Some(_) => {}
+                longer => input.head = longer,
             }
-            self.next = (self.next + 1) % self.inputs.len();
+            self.next += 1;
+            if self.next == self.inputs.len() {
+                self.next = 0;
+            }
             self.inputs[self.next].deficit += self.quantum;
         }
         None

@@ -10,7 +10,7 @@
 //! None of its own.
 //! # Example
 //! `FromDevice(0) -> h :: HashSwitch(26, 8); h[0] -> ToDevice(1); h[1] -> ToDevice(2);`
-use crate::outputs::Outputs;
+use crate::outputs::distribute;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -26,7 +26,6 @@ pub static ELEMENT: Class = Class {
         }
         Some(Box::new(HashSwitch {
             bytes: Field::new(offset, length),
-            outputs: Outputs::new(a.outputs()),
         }))
     },
     ..Class::DEFAULT
@@ -34,7 +33,6 @@ pub static ELEMENT: Class = Class {
 
 struct HashSwitch {
     bytes: Field,
-    outputs: Outputs,
 }
 
 /// The bytes of a packet that the hash covers.
@@ -114,11 +112,6 @@ fn spread(sums: &mut [usize], outputs: usize) {
 }
 
 impl Element for HashSwitch {
-    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.outputs.look_around(ctx);
-        Ok(())
-    }
-
     fn is_plain(&self) -> bool {
         true
     }
@@ -126,7 +119,7 @@ impl Element for HashSwitch {
     fn push(&mut self, ctx: &mut Context<'_>, _port: usize, batch: Batch) {
         batch.prefetch();
         let (bytes, outputs) = (&self.bytes, ctx.outputs());
-        self.outputs.distribute(ctx, batch, |_, batch, ways| {
+        distribute(ctx, batch, |_, batch, ways| {
             bytes.sums(batch, ways);
             spread(ways, outputs);
         });

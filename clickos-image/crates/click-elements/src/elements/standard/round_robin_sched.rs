@@ -27,10 +27,14 @@ struct RoundRobinSched {
 impl RoundRobinSched {
     fn pull_next(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
         let inputs = ctx.inputs();
-        let mut order = (0..inputs).map(|n| (self.next + n) % inputs);
-        let (input, packet) = order.find_map(|i| Some((i, ctx.pull_one(i)?)))?;
-        self.next = (input + 1) % inputs;
-        Some(packet)
+        for _ in 0..inputs {
+            let input = self.next;
+            self.next = if input + 1 < inputs { input + 1 } else { 0 };
+            if let Some(packet) = ctx.pull_one(input) {
+                return Some(packet);
+            }
+        }
+        None
     }
 }
 

@@ -26,7 +26,10 @@ struct RoundRobinSwitch {
 impl InPlace for RoundRobinSwitch {
     fn output_port(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         let output = self.next;
-        self.next = (output + 1) % ctx.outputs();
+        self.next = match output + 1 {
+            next if next < ctx.outputs() => next,
+            _ => 0,
+        };
         output
     }
 }

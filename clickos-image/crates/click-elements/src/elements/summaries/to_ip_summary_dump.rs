@@ -69,6 +69,7 @@ fn build(a: &mut Args<'_>) -> Built {
         banner: banner?,
         binary,
         bad_packets: bad_packets?,
+        line: String::new(),
     };
     Recorder::element(filename?, format)
 }
@@ -87,6 +88,8 @@ struct Summary {
     binary: bool,
     multipacket: bool,
     bad_packets: bool,
+    /// Memory for a line.
+    line: String,
 }
 
 impl Summary {
@@ -120,12 +123,22 @@ impl Summary {
         }
     }
 
-    /// The text about a packet.
-    fn entry(&self, packet: &Packet) -> Vec<u8> {
-        match self.binary {
-            true => binary::framed(&store(packet, &self.fields)),
-            false => format!("{}\n", show(packet, &self.fields)).into_bytes(),
-        }
+    /// Writes what there is about a packet so many times.
+    fn write(&mut self, sink: &mut Sink, packet: &Packet, times: u64) -> Result<(), String> {
+        let framed;
+        let entry = match self.binary {
+            true => {
+                framed = binary::framed(&store(packet, &self.fields));
+                framed.as_slice()
+            }
+            false => {
+                self.line.clear();
+                show(packet, &self.fields, &mut self.line);
+                self.line.push('\n');
+                self.line.as_bytes()
+            }
+        };
+        (0..times).try_for_each(|_| sink.write(entry))
     }
 }
 
@@ -137,15 +150,12 @@ impl Format for Summary {
     fn record(&mut self, sink: &mut Sink, packet: &Packet) -> Result<u64, String> {
         let is_bad = packet.network().is_none_or(|b| b.len() < 20);
         let bad = (self.bad_packets && is_bad).then(|| self.note("!bad no IP header"));
-        let entry = self.entry(packet);
         bad.iter().try_for_each(|note| sink.write(note))?;
         let times = match self.multipacket {
             true => MAX_REPEATS.min(u64::from(packet.anno().u32(EXTRA_PACKETS)) + 1),
             false => 1,
         };
-        for _ in 0..times {
-            sink.write(&entry)?;
-        }
+        self.write(sink, packet, times)?;
         Ok(times)
     }
 }
