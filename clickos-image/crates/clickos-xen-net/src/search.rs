@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which network devices the guest has: the directories `device/vif` and `device/vale`.
+//! Which network devices the guest has: the directories `device/vif` and `device/vale`. They come and go while
+//! the guest runs.
 use crate::frontend::{Identity, SILENT};
 use crate::platform::Platform;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -50,14 +51,41 @@ fn directory(is_vif: bool, devid: u32) -> String {
 pub(crate) struct Progress {
     /// Found and not taken yet.
     pub found: Vec<Found>,
+    /// Numbers of devices whose directory the toolstack has removed.
+    pub gone: Vec<u32>,
     /// There may be more to be found at once.
     pub busy: bool,
     /// The first look, at the devices from before the guest's start, is over.
     looked: bool,
     /// Numbers that are taken, without those of silent devices.
     known: BTreeSet<u32>,
+    /// The class of each device that was found and is there yet: true for a vif of netback.
+    present: BTreeMap<u32, bool>,
     /// Directories that were complained of.
     refused: BTreeSet<String>,
+}
+
+impl Progress {
+    /// Takes what was found and what has gone since the last call.
+    pub fn take(&mut self) -> (Vec<Found>, Vec<u32>) {
+        (
+            core::mem::take(&mut self.found),
+            core::mem::take(&mut self.gone),
+        )
+    }
+
+    /// Notes the devices that are not there any more; their numbers are free.
+    fn part(&mut self, is_there: impl Fn(u32, &bool) -> bool) {
+        let (known, gone) = (&mut self.known, &mut self.gone);
+        self.present.retain(|devid, is_vif| {
+            let stays = is_there(*devid, is_vif);
+            if !stays {
+                known.remove(devid);
+                gone.push(*devid);
+            }
+            stays
+        });
+    }
 }
 
 /// Finds devices as the toolstack makes them; what is wrong with one is said on the console once. A
@@ -104,12 +132,18 @@ impl<P: Platform, S: Store> Search<P, S> {
         let Some(event) = event.await? else {
             return Ok(true);
         };
-        let devid = event.path.split('/').nth(2).and_then(|id| id.parse().ok());
-        Ok(devid.is_none_or(|id| !self.progress.borrow().known.contains(&id)))
+        let mut parts = event.path.split('/').skip(2);
+        let devid = parts.next().and_then(|id| id.parse().ok());
+        let is_directory = parts.next().is_none();
+        Ok(is_directory || devid.is_none_or(|id| !self.progress.borrow().known.contains(&id)))
     }
 
     async fn look(&self) -> Result<(), Error> {
         let lists = self.link.list_all(&["device/vif", "device/vale"]).await?;
+        let listed = |is_vif: &bool| &lists[usize::from(!is_vif)];
+        self.progress
+            .borrow_mut()
+            .part(|devid, is_vif| listed(is_vif).iter().any(|name| name.parse() == Ok(devid)));
         for (names, is_vif) in lists.iter().zip([true, false]) {
             for devid in names.iter().filter_map(|name| name.parse().ok()) {
                 let is_known = self.progress.borrow().known.contains(&devid);
@@ -129,6 +163,8 @@ impl<P: Platform, S: Store> Search<P, S> {
                 if !device.identity.is_silent() {
                     progress.known.insert(device.devid);
                 }
+                let is_vif = device.class == Class::Vif;
+                progress.present.entry(device.devid).or_insert(is_vif);
                 progress.found.push(device);
             }
             result => {
