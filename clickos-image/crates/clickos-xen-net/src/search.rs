@@ -3,7 +3,6 @@
 //! the guest runs.
 use crate::frontend::{Identity, SILENT};
 use crate::platform::Platform;
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -46,6 +45,14 @@ fn directory(is_vif: bool, devid: u32) -> String {
     format!("device/{class}/{devid}")
 }
 
+/// What the search remembers of a device.
+struct Present {
+    devid: u32,
+    is_vif: bool,
+    /// It has no address yet, so it is found again when it changes.
+    is_silent: bool,
+}
+
 /// Results of the search, and its state.
 #[derive(Default)]
 pub(crate) struct Progress {
@@ -57,12 +64,10 @@ pub(crate) struct Progress {
     pub busy: bool,
     /// The first look, at the devices from before the guest's start, is over.
     looked: bool,
-    /// Numbers that are taken, without those of silent devices.
-    known: BTreeSet<u32>,
-    /// The class of each device that was found and is there yet: true for a vif of netback.
-    present: BTreeMap<u32, bool>,
+    /// Devices that were found and are there yet.
+    present: Vec<Present>,
     /// Directories that were complained of.
-    refused: BTreeSet<String>,
+    refused: Vec<String>,
 }
 
 impl Progress {
@@ -75,15 +80,29 @@ impl Progress {
     }
 
     /// Notes the devices that are not there any more; their numbers are free.
-    fn part(&mut self, is_there: impl Fn(u32, &bool) -> bool) {
-        let (known, gone) = (&mut self.known, &mut self.gone);
-        self.present.retain(|devid, is_vif| {
-            let stays = is_there(*devid, is_vif);
+    fn part(&mut self, is_listed: &dyn Fn(u32, bool) -> bool) {
+        let gone = &mut self.gone;
+        self.present.retain(|device| {
+            let stays = is_listed(device.devid, device.is_vif);
             if !stays {
-                known.remove(devid);
-                gone.push(*devid);
+                gone.push(device.devid);
             }
             stays
+        });
+    }
+
+    /// True for the number of a device with an address.
+    fn is_known(&self, devid: u32) -> bool {
+        let mut present = self.present.iter();
+        present.any(|device| device.devid == devid && !device.is_silent)
+    }
+
+    fn note(&mut self, found: &Found) {
+        self.present.retain(|device| device.devid != found.devid);
+        self.present.push(Present {
+            devid: found.devid,
+            is_vif: found.class == Class::Vif,
+            is_silent: found.identity.is_silent(),
         });
     }
 }
@@ -135,18 +154,19 @@ impl<P: Platform, S: Store> Search<P, S> {
         let mut parts = event.path.split('/').skip(2);
         let devid = parts.next().and_then(|id| id.parse().ok());
         let is_directory = parts.next().is_none();
-        Ok(is_directory || devid.is_none_or(|id| !self.progress.borrow().known.contains(&id)))
+        Ok(is_directory || devid.is_none_or(|id| !self.progress.borrow().is_known(id)))
     }
 
     async fn look(&self) -> Result<(), Error> {
         let lists = self.link.list_all(&["device/vif", "device/vale"]).await?;
-        let listed = |is_vif: &bool| &lists[usize::from(!is_vif)];
-        self.progress
-            .borrow_mut()
-            .part(|devid, is_vif| listed(is_vif).iter().any(|name| name.parse() == Ok(devid)));
+        let is_listed = |devid: u32, is_vif: bool| {
+            let names = &lists[usize::from(!is_vif)];
+            names.iter().any(|name| name.parse() == Ok(devid))
+        };
+        self.progress.borrow_mut().part(&is_listed);
         for (names, is_vif) in lists.iter().zip([true, false]) {
             for devid in names.iter().filter_map(|name| name.parse().ok()) {
-                let is_known = self.progress.borrow().known.contains(&devid);
+                let is_known = self.progress.borrow().is_known(devid);
                 if !is_known {
                     let device = describe(&self.link, is_vif, devid).await?;
                     self.add(&directory(is_vif, devid), device);
@@ -159,17 +179,14 @@ impl<P: Platform, S: Store> Search<P, S> {
     fn add(&self, place: &str, device: Result<Found, String>) {
         let mut progress = self.progress.borrow_mut();
         match device {
-            Ok(device) if progress.known.len() < MOST => {
-                if !device.identity.is_silent() {
-                    progress.known.insert(device.devid);
-                }
-                let is_vif = device.class == Class::Vif;
-                progress.present.entry(device.devid).or_insert(is_vif);
+            Ok(device) if progress.present.len() < MOST => {
+                progress.note(&device);
                 progress.found.push(device);
             }
             result => {
                 let why = result.err().unwrap_or("is one device too many".into());
-                if progress.refused.len() < MOST && progress.refused.insert(place.into()) {
+                if progress.refused.len() < MOST && !progress.refused.iter().any(|p| p == place) {
+                    progress.refused.push(place.into());
                     self.platform.say(&format!("{place}/{why}"));
                 }
             }
