@@ -107,7 +107,7 @@ class LiveMigration:
         """Move the guest to the prepared host.
 
         :returns: None, or Nova's status of a migration whose guest stays
-            here and goes on
+            here and continues
         :raises: MigrationError if it is halted here
         """
         own = self._identities.pop(instance.uuid, None)
@@ -128,9 +128,9 @@ class LiveMigration:
         return None
 
     def abort(self, instance):
-        """Let a guest stay here whose move goes on, unless it has settled.
+        """Let a guest stay here that moves, unless it has settled.
 
-        :raises: MigrationError if none goes on
+        :raises: MigrationError if it does not move
         """
         aborted = self._leaving.get(instance.uuid)
         if aborted is None:

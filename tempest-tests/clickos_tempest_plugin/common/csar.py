@@ -75,7 +75,7 @@ def _package(path, name, vnfd):
 
 
 def all_of(*changes):
-    """Return a function that makes several changes; None if there is none."""
+    """Return a function that makes several changes; None without any."""
     made = [change for change in changes if change]
     return functools.partial(functools.reduce, lambda text, change: change(
         text), made) if made else None

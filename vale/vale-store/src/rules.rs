@@ -79,7 +79,7 @@ fn backend_key(path: &str) -> Option<(&str, &str, &str)> {
     known.then_some((class, &path[..path.len() - key.len()], key))
 }
 
-/// The node `frontend` beside a node that the switch writes.
+/// The node `frontend` next to a node that the switch writes.
 fn owner(path: &str) -> Option<String> {
     let (class, directory, key) = backend_key(path)?;
     let key = match class {

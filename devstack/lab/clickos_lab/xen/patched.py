@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Xen's tools, built from Debian's source package and our patches.
 
-They lie as on an operator's host: programs and scripts in the place of
+They lie as on an operator's host: programs and scripts instead of
 Debian's, and libraries in a folder of their own, since other programs need
 those of Debian.
 """

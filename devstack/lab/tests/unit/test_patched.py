@@ -30,7 +30,7 @@ class PatchedCase(base.TestCase):
         self.places.create()
 
     def replace(self, where, name):
-        """Put a mock in the place of a function until the test ends."""
+        """Put a mock instead of a function until the test ends."""
         patch = mock.patch.object(where, name, autospec=True)
         self.addCleanup(patch.stop)
         return patch.start()
@@ -44,7 +44,7 @@ class VariantTest(PatchedCase):
         self.prepared = self.replace(patched, 'prepare')
 
     def variant(self, wanted=variants.PATCHED):
-        """Return what a host gets, and what was told."""
+        """Return what a host gets, and what was printed."""
         told = io.StringIO()
         with contextlib.redirect_stderr(told):
             found = background.variant(self.state, self.places, wanted)
@@ -74,7 +74,7 @@ class VariantTest(PatchedCase):
 
 
 class SourcesTest(PatchedCase):
-    """What apt has not is told apart from what does not build."""
+    """What apt has not differs from what does not build."""
 
     def test_a_source_package_that_apt_has_not(self):
         self.replace(apt, 'ensure')
@@ -147,7 +147,7 @@ class PackageTest(PatchedCase):
         values = {'VERSION': '1', 'DIVERTED': ' '.join(held.diverted)}
         for script in ('preinst', 'postrm'):
             text = debs._filled(debs.SOURCES / debs.XEN / script, values)
-            self.assertIn(f'for file in {" ".join(held.diverted)};', text)
+            self.assertIn(f"files='{' '.join(held.diverted)}'", text)
         control = debs._filled(debs.SOURCES / debs.XEN / 'control', values)
         self.assertIn('clickos-cosmosd (= 1)', control)
         self.assertIsNone(re.search('@[A-Z]+@', control + text))

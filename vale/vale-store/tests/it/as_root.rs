@@ -59,7 +59,7 @@ fn the_switch_follows_its_ports_and_sees_nothing_else() {
     refused(switch.watch("/local", "all"));
     refused(switch.call(&Request::release(7)));
     assert_eq!(dom0.read(Tx::NONE, STATE).unwrap(), b"4");
-    // The connection goes on.
+    // The connection continues.
     assert_eq!(switch.read(Tx::NONE, STATE).unwrap(), b"4");
 }
 
