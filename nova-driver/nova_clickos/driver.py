@@ -463,7 +463,7 @@ class ClickOSDriver(driver.ComputeDriver):
                            migration_status=status)
 
     def live_migration_abort(self, instance):
-        """Let a guest stay whose migration is under way; it has not settled yet.
+        """Let a guest stay whose migration is under way and has not settled.
 
         :raises: MigrationError
         """
