@@ -84,11 +84,7 @@ class ClickOSDriver(driver.ComputeDriver):
 
         :raises: CosmosdUnavailable, InvalidConfiguration: nova-compute ends.
         """
-        kind = self._host.check()
-        # A Xen guest has the devices that it was made with.
-        self.capabilities = dict(
-            self.capabilities,
-            supports_attach_interface=kind == hosts.PROCESS)
+        self._host.check()
         self._end_unfinished(host)
         self._deletions.start()
 
@@ -423,7 +419,8 @@ class ClickOSDriver(driver.ComputeDriver):
         :raises: MigrationPreCheckError; the server is left as it is
         """
         return self._migration.check_target(
-            instance.system_metadata.get(_SHA256_KEY), self._host.info())
+            instance.system_metadata.get(_SHA256_KEY),
+            src_compute_info.hypervisor_type, self._host.info())
 
     def cleanup_live_migration_destination_check(self, context,
                                                  dest_check_data):
@@ -445,9 +442,13 @@ class ClickOSDriver(driver.ComputeDriver):
 
         :raises: MigrationError; nothing is left then
         """
-        return self._migration.prepare(
-            instance, instance.system_metadata.get(_SHA256_KEY),
-            migrate_data)
+        sha256 = instance.system_metadata.get(_SHA256_KEY)
+        try:
+            self._images.provide(context, instance.image_ref, sha256,
+                                 self._host.info())
+        except nova_exception.NovaException as e:
+            raise nova_exception.MigrationError(reason=e.format_message())
+        return self._migration.prepare(instance, sha256, migrate_data)
 
     def live_migration(self, context, instance, dest, post_method,
                        recover_method, block_migration=False,
@@ -456,11 +457,25 @@ class ClickOSDriver(driver.ComputeDriver):
 
         :raises: MigrationError if it may run on either host
         """
-        if self._migration.move(instance, migrate_data):
+        status = self._migration.move(instance, migrate_data)
+        if status is None:
             post_method(context, instance, dest, block_migration,
                         migrate_data)
         else:
-            recover_method(context, instance, dest, migrate_data)
+            recover_method(context, instance, dest, migrate_data,
+                           migration_status=status)
+
+    def live_migration_abort(self, instance):
+        """Let a guest stay whose migration is under way and has not settled.
+
+        :raises: MigrationError
+        """
+        self._migration.abort(instance)
+
+    def live_migration_force_complete(self, instance):
+        """Nothing to do: the guest halts once, whatever passes it."""
+        LOG.info('The migration completes without being forced',
+                 instance=instance)
 
     def post_live_migration(self, context, instance, block_device_info,
                             migrate_data=None):

@@ -61,7 +61,7 @@ class Host:
             'local_gb': host['max_guests'],
             'local_gb_used': host['guests'],
             'disk_available_least': host['max_guests'] - host['guests'],
-            'hypervisor_type': 'clickos-' + host['host_kind'],
+            'hypervisor_type': hypervisor_type(host),
             'hypervisor_version': _version(host['version']),
             'hypervisor_hostname': nodename,
             'cpu_info': '',
@@ -100,6 +100,14 @@ class Host:
         """
         kept = {trait for trait in known if not trait.startswith(_TRAIT)}
         return kept | {_TRAIT + self.info()['host_kind'].upper()}
+
+
+def hypervisor_type(info):
+    """Return the name of a host's kind that Nova shows.
+
+    :param info: what cosmosd says of the host.
+    """
+    return 'clickos-' + info['host_kind']
 
 
 def _version(text):

@@ -66,6 +66,13 @@ a zone. Tests of networks between hosts are skipped without it.
 The same command as ``host_command`` for the host of ``second_zone``. Tests of
 servers that move between hosts are skipped without it.
 """),
+    cfg.StrOpt('second_xen_zone', help="""
+Availability zone of another Xen host than that of ``xen_host_command``. Tests
+of Xen guests that move between hosts are skipped without it.
+"""),
+    cfg.StrOpt('second_xen_host_command', help="""
+The same command as ``host_command`` for the host of ``second_xen_zone``.
+"""),
     cfg.StrOpt('bounds_path', default=os.path.join(
         sys.prefix, 'share/clickos/bounds.toml'), help="""
 The file of the bounds that docs/promises.md promises, docs/bounds.toml. The

@@ -12,6 +12,7 @@ from clickos_lab.host import command as host_command
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab.xen import command as xen_command
+from clickos_lab.xen import variants
 
 
 #: Tiers whose suites need no root and no service.
@@ -22,7 +23,8 @@ _OF_ANY_USER = ('lint', 'unit')
 _PREPARED = 'CLICKOS_LAB_PREPARED'
 
 #: The compute hosts that a command takes.
-_HOSTS = {'up': ('process', 'xen', 'two'), 'demo': ('process', 'xen')}
+_HOSTS = {'up': ('process', *variants.OF_HOSTS, 'two'),
+          'demo': ('process', *variants.OF_HOSTS)}
 
 
 def main():
@@ -91,8 +93,9 @@ def _parse():
         if name in _HOSTS:
             command.add_argument('--host', default='process',
                                  choices=_HOSTS[name],
-                                 help='xen: with a Xen host in QEMU; two: with'
-                                      ' a second process host')
+                                 help='xen: with a Xen host in QEMU, of'
+                                      ' patched Xen; xen-stock: of Debian\'s;'
+                                      ' two: with a second process host')
         if name == 'test':
             command.add_argument('suites', nargs='*', help='default: all')
             command.add_argument('--tier', default='test', choices=(
@@ -115,9 +118,12 @@ def _parse():
 
 def _prepare(state, arguments):
     from clickos_lab import prepare
-    prepare.everything(state)
-    if getattr(arguments, 'host', None) == 'xen':
-        prepare.xen(state)
+    from clickos_lab.xen import background
+    wanted = variants.OF_HOSTS.get(getattr(arguments, 'host', None))
+    with background.started(state, wanted):
+        prepare.everything(state)
+    if wanted:
+        prepare.xen(state, wanted)
 
 
 def _up(state, arguments):
@@ -125,7 +131,8 @@ def _up(state, arguments):
     from clickos_lab.config import hosts
     from clickos_lab import dashboard
     from clickos_lab import lab
-    others = {'xen': [hosts.XEN], 'two': [hosts.SECOND]}
+    others = {**dict.fromkeys(variants.OF_HOSTS, [hosts.XEN]),
+              'two': [hosts.SECOND]}
     lab.Lab(state, others.get(arguments.host, [])).up()
     say.say(dashboard.invitation(state))
 
@@ -133,7 +140,8 @@ def _up(state, arguments):
 def _demo(state, arguments):
     _in_venv(state, arguments)
     from clickos_lab import demo
-    return demo.run(state, arguments.host, arguments.keep, arguments.ui)
+    host = 'xen' if arguments.host in variants.OF_HOSTS else arguments.host
+    return demo.run(state, host, arguments.keep, arguments.ui)
 
 
 def _try(state, arguments):

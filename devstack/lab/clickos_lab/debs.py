@@ -20,12 +20,18 @@ from clickos_lab import shell
 from clickos_lab import venv
 from clickos_lab import version
 from clickos_lab.xen import image
+from clickos_lab.xen import patched
+from clickos_lab.xen import places
 from clickos_lab.xen import toolstack
+from clickos_lab.xen import variants
 
 SOURCES = paths.REPO / 'packaging'
 NAMES = ('common', 'cosmosd', 'valed', 'guest', 'agent')
-_SCRIPTS = ('postinst', 'prerm', 'postrm')
+#: The package with Xen's tools; its build needs the sources of Debian's Xen.
+XEN = 'xen'
+_SCRIPTS = ('preinst', 'postinst', 'prerm', 'postrm')
 _LIBRARY = '/usr/lib/clickos'
+_COSMOSD = '/usr/sbin/cosmosd'
 #: Files in which uv notes paths and times of this machine.
 _ORIGINS = ('direct_url.json', 'uv_cache.json')
 _SHARE = '/usr/share/clickos'
@@ -33,7 +39,7 @@ _SHARE = '/usr/share/clickos'
 _VALUES = {
     'CLICKOS_COSMOSD_SOCKET': '/run/clickos/cosmosd/cosmosd.sock',
     'CLICKOS_VALED_SOCKET': '/run/clickos/valed/valed.sock',
-    'CLICKOS_VALED_STORE': 'xenstore = "/run/xenstored/socket"',
+    'CLICKOS_VALED_STORE': 'xenstore = "/run/clickos/store/socket"',
     'CLICKOS_XENSTORE_DIR': '/run/xenstored',
     'CLICKOS_COSMOSD_DIR': '/var/lib/clickos/cosmosd',
     'CLICKOS_VALED_DIR': '/var/lib/clickos/valed',
@@ -52,6 +58,8 @@ class Contents:
     #: path in the package: its text
     texts: dict = dataclasses.field(default_factory=dict)
     readme: str | None = None
+    #: files in whose place those of other packages are
+    diverted: tuple = ()
 
 
 def contents(state):
@@ -63,12 +71,13 @@ def contents(state):
         'common': Contents({}),
         'cosmosd': Contents(
             # Both host kinds; this one is linked with Xen's libraries.
-            {'/usr/sbin/cosmosd': toolstack.built(state, 'cosmosd'),
+            {_COSMOSD: toolstack.built(state, 'cosmosd'),
              '/usr/bin/cosmos': built('cosmos')},
             {f'{_SHARE}/cosmosd.toml':
                 options.file('cosmosd.toml', **_VALUES)}, 'cosmos'),
         'valed': Contents(
             {'/usr/sbin/valed': built('valed'),
+             '/usr/sbin/vale-store': built('vale-store'),
              '/usr/bin/vale-ctl': built('vale-ctl'),
              '/usr/bin/vale-tc': built('vale-tc'),
              '/usr/bin/pkt-gen': built('pkt-gen')},
@@ -82,7 +91,20 @@ def contents(state):
              for name in image.OF_PROFILES}),
         'agent': Contents(
             {}, {f'{_SHARE}/clickos-agent.conf': _agent_conf()},
-            'nova-driver')}
+            'nova-driver'),
+        XEN: _xen(state)}
+
+
+def _xen(state):
+    """Return what the package of Xen's tools holds, once they are built."""
+    root = patched.folder(places.Places(state))
+    files = [path for path in root.rglob('*') if path.is_file()]
+    held = {f'/{path.relative_to(root)}': path for path in files}
+    listed = {patched.PATCHES: held.pop(patched.PATCHES).read_text()} \
+        if held else {}
+    held[_COSMOSD] = toolstack.built(state, 'cosmosd', variants.PATCHED)
+    return Contents(held, listed, 'xen-patches', diverted=tuple(
+        sorted(path for path in held if '/bin/' in path or path == _COSMOSD)))
 
 
 def _agent_conf():
@@ -129,7 +151,8 @@ def _build(state, name, held, root, folder, number):
         shutil.copytree(SOURCES / name / 'root', root, dirs_exist_ok=True)
     for path, source in held.programs.items():
         _place(root, path, source.read_bytes(), 0o755)
-        if 'bin/' in path:      # not a guest: its bytes are its identity
+        # neither a script nor a guest: its bytes are its identity
+        if 'bin/' in path:
             shell.output(['strip', root / path.lstrip('/')])
     for path, text in held.texts.items():
         _place(root, path, text.encode(), 0o644)
@@ -141,7 +164,8 @@ def _build(state, name, held, root, folder, number):
         _place(root, f'{document}/README.md', text, 0o644)
     if name == 'agent':
         _add_python(state, root)
-    _write_control(root, name, number)
+    _write_control(root, name, {
+        'VERSION': number, 'DIVERTED': ' '.join(held.diverted)})
     _open(root)
     target = folder / f'{package}_{number}_amd64.deb'
     shell.output(['dpkg-deb', '-Zzstd', '--root-owner-group', '--build',
@@ -170,18 +194,21 @@ def _copyright():
     return 'License: Apache-2.0\n\n' + (paths.REPO / 'LICENSE').read_text()
 
 
-def _write_control(root, name, number):
-    """Write DEBIAN: control, checksums, and scripts."""
+def _write_control(root, name, values):
+    """Write DEBIAN: control, checksums, and scripts.
+
+    :param values: of @NAME@ in control and scripts
+    """
     sums, size = [], 0
     for path in sorted(p for p in root.rglob('*') if p.is_file()):
         data = path.read_bytes()
         size += len(data)
         digest = hashlib.md5(data, usedforsecurity=False).hexdigest()
         sums.append(f'{digest}  {path.relative_to(root)}\n')
-    lines = (SOURCES / name / 'control').read_text().splitlines()
+    lines = _filled(SOURCES / name / 'control', values).splitlines()
     fields = [line for line in lines if not line.startswith('#')]
     fields[1:1] = [
-        f'Version: {number}', 'Architecture: amd64', 'Section: net',
+        f'Version: {values["VERSION"]}', 'Architecture: amd64', 'Section: net',
         'Priority: optional', f'Installed-Size: {size // 1024}',
         'Maintainer: ClickOS for OpenStack <clickos@example.org>']
     _place(root, 'DEBIAN/control', ('\n'.join(fields) + '\n').encode(), 0o644)
@@ -189,7 +216,15 @@ def _write_control(root, name, number):
     for script in _SCRIPTS:
         source = SOURCES / name / script
         if source.exists():
-            _place(root, f'DEBIAN/{script}', source.read_bytes(), 0o755)
+            _place(root, f'DEBIAN/{script}', _filled(source, values).encode(),
+                   0o755)
+
+
+def _filled(path, values):
+    text = path.read_text()
+    for name, value in values.items():
+        text = text.replace(f'@{name}@', value)
+    return text
 
 
 def _add_python(state, root):
@@ -226,7 +261,8 @@ def run(state, _arguments):
     """Build all and tell where they are."""
     from clickos_lab import prepare
     prepare.packages(state)
+    names = (*NAMES, XEN) if prepare.xen_package(state) else NAMES
     with say.step('Debian packages'):
-        made = build(state, state.root / 'packages')
+        made = build(state, state.root / 'packages', names=names)
     for path in made:
         say.say(f'{path}: {path.stat().st_size // 1024} KiB')

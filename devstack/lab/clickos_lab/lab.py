@@ -29,6 +29,8 @@ from clickos_lab.xen import cable
 from clickos_lab.xen import compute
 from clickos_lab.xen import host as xen_host
 from clickos_lab.xen import keys
+from clickos_lab.xen import places
+from clickos_lab.xen import variants
 
 
 class Lab:
@@ -80,7 +82,8 @@ class Lab:
         ours = pathlib.Path(__file__).parent.rglob('*.py')
         made = (self.state.settings, *self.state.venv.glob('*.stamp'),
                 *map(self.state.binary, _DAEMONS))
-        return stamps.digest(p for p in (*ours, *made) if p.exists())
+        return stamps.digest((p for p in (*ours, *made) if p.exists()),
+                             variants.chosen(places.Places(self.state)))
 
     def _up(self):
         settings = _settings.Settings.load(self.state)

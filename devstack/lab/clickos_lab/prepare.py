@@ -10,11 +10,14 @@ from clickos_lab import prereq
 from clickos_lab import rust
 from clickos_lab import store
 from clickos_lab import venv
+from clickos_lab.xen import background
 from clickos_lab.xen import command
 from clickos_lab.xen import image
 from clickos_lab.xen import packages as xen_packages
 from clickos_lab.xen import places
+from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
+from clickos_lab.xen import variants
 
 
 def everything(state):
@@ -58,19 +61,39 @@ def tools(state):
     venv.install_ours(state)
 
 
-def xen(state):
-    """Install and build what a Xen compute host needs, too."""
-    command.prepare(state)
+def xen(state, wanted=variants.PATCHED):
+    """Install and build what a Xen compute host needs, too.
+
+    :param wanted: variant of Xen; where the sources of the patched one are
+        not to be had, it is the stock one, and a message says so
+    """
+    command.install(state)
+    places_ = places.Places(state)
+    variant = background.variant(state, places_, wanted)
+    snapshot.ensure(places_, variant)
     image.build_profiles(state)
-    toolstack.build(state, places.Places(state))
+    toolstack.build(state, places_, variant)
+    variants.choose(places_, variant)
 
 
 def packages(state):
-    """Build what the Debian packages hold."""
+    """Build what the Debian packages of a host hold, stock Xen or none."""
     places_ = places.Places(state)
     xen_packages.ensure(places_)
     image.build_profiles(state)
     toolstack.build(state, places_)
+
+
+def xen_package(state):
+    """Build what the package of Xen's tools holds; tell whether it can be.
+
+    Where the sources of Xen are not to be had, a message says so.
+    """
+    places_ = places.Places(state)
+    variant = background.variant(state, places_, variants.PATCHED)
+    if variant == variants.PATCHED:
+        toolstack.build(state, places_, variant)
+    return variant == variants.PATCHED
 
 
 def _python(state):

@@ -27,17 +27,18 @@ class Lost(Exception):
     """The guest is halted here, and may run on the target."""
 
 
-def move(client, uuid, invitation, own):
+def move(client, uuid, invitation, own, is_aborted=lambda: False):
     """Move a guest to the target that made the invitation; destroy it here.
 
     :param own: Identity that the target expects
+    :param is_aborted: says that it shall stay; asked until it has settled
     :raises: Stayed, Lost
     """
     session = target = None
     try:
         session = client.session()
         target = channel.connect(invitation, own, _PATIENCE_S)
-        _move(session, target, uuid)
+        _move(session, target, uuid, is_aborted)
     except (CosmosError, channel.ChannelError) as e:
         # cosmosd lets the routers run again when the session ends.
         raise Stayed(str(e))
@@ -47,17 +48,19 @@ def move(client, uuid, invitation, own):
                 end.close()
 
 
-def _move(session, target, uuid):
+def _move(session, target, uuid, is_aborted):
     # The target prepares what does not change while the guest runs on.
     routers = session.call('router-list', uuid=uuid)['routers']
     target.send({'routers': carried.read(session, uuid, routers)})
     _answer(target, 'installed')
+    _go_on_unless(is_aborted)
     began_s = time.monotonic()
     halted = session.call('move-begin', uuid=uuid,
                           timeout_ms=carried.GUEST_MS)
     target.send({'routers': carried.read(session, uuid, halted['routers']),
                  'changes': halted['changes']})
     _answer(target, 'complete')
+    _go_on_unless(is_aborted)
     session.call('move-settle', uuid=uuid)
     try:
         target.send({'arrive': True})
@@ -77,6 +80,12 @@ def _move(session, target, uuid):
         # Its routers are halted, and Nova destroys it again.
         LOG.warning('Guest %(uuid)s has moved, and is not destroyed here: '
                     '%(why)s', {'uuid': uuid, 'why': e})
+
+
+def _go_on_unless(is_aborted):
+    if is_aborted():
+        # The target undoes its guest when the connection ends.
+        raise Stayed('the migration is aborted')
 
 
 class _Refused(channel.ChannelError):

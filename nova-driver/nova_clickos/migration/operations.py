@@ -8,6 +8,7 @@ certificate, then the target's invitation. Nova logs it, so it has no secret.
 """
 
 import json
+import threading
 
 from cosmos_client import CosmosError
 from nova import exception as nova_exception
@@ -35,19 +36,24 @@ class LiveMigration:
         self._guests = guests
         self._arrivals = arrivals.Arrivals(client)
         self._identities = {}   # by server, the oldest first
+        self._leaving = {}      # by server: an event that ends the move
 
-    def check_target(self, sha256, info):
+    def check_target(self, sha256, source_type, info):
         """Refuse a guest that this host cannot run.
 
+        A Xen host gets the guest's image from Glance.
+
         :param sha256: of the guest's image.
+        :param source_type: the hypervisor of the source, as Nova knows it
         :param info: cosmosd's account of this host
         :returns: LibvirtLiveMigrateData
         :raises: MigrationPreCheckError
         """
-        if info['host_kind'] != host.PROCESS:
-            raise _refused('guests of a Xen host do not move while they run; '
-                           'use a cold migration')
-        if sha256 != info['engine_sha256']:
+        if source_type != host.hypervisor_type(info):
+            raise _refused('the hosts are of two kinds, %s and %s'
+                           % (source_type, host.hypervisor_type(info)))
+        if info['host_kind'] == host.PROCESS and \
+                sha256 != info['engine_sha256']:
             raise _refused('the target runs another engine; use a cold '
                            'migration after a rebuild')
         return migrate_data_objects.LibvirtLiveMigrateData(
@@ -100,22 +106,37 @@ class LiveMigration:
     def move(self, instance, migrate_data):
         """Move the guest to the prepared host.
 
-        :returns: False if it stays here and goes on
+        :returns: None, or Nova's status of a migration whose guest stays
+            here and continues
         :raises: MigrationError if it is halted here
         """
         own = self._identities.pop(instance.uuid, None)
+        aborted = self._leaving[instance.uuid] = threading.Event()
         try:
             if own is None:
                 raise departure.Stayed('this nova-compute started after the '
                                        'migration was checked; migrate again')
             departure.move(self._client, instance.uuid,
-                           migrate_data.filename, own)
+                           migrate_data.filename, own, aborted.is_set)
         except departure.Stayed as e:
             LOG.warning('The guest stays: %s', e, instance=instance)
-            return False
+            return 'cancelled' if aborted.is_set() else 'failed'
         except departure.Lost as e:
             raise nova_exception.MigrationError(reason=str(e))
-        return True
+        finally:
+            self._leaving.pop(instance.uuid, None)
+        return None
+
+    def abort(self, instance):
+        """Let a guest stay here that moves, unless it has settled.
+
+        :raises: MigrationError if it does not move
+        """
+        aborted = self._leaving.get(instance.uuid)
+        if aborted is None:
+            raise nova_exception.MigrationError(
+                reason='the guest does not move, or has moved')
+        aborted.set()
 
     def arrived(self, instance):
         """Forget what the arrival needed."""

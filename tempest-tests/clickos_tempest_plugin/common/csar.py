@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copies of CSARs, the firewall's changed as a test needs them."""
 
+import functools
 import hashlib
 import io
 import os
@@ -48,9 +49,12 @@ def firewall(click=None, vnfd=None, meta=None, without=(), more=None):
                  if name not in without})
 
 
-def nat():
-    """Return the bytes of the NAT's package with a VNFD id of its own."""
-    return _zip(_fresh(CONF.clickos.nat_csar_path, 'Definitions/nat.yaml'))
+def nat(vnfd=None):
+    """Return the bytes of the NAT's package with a VNFD id of its own.
+
+    :param vnfd: function from the VNFD's text to another one
+    """
+    return _package(CONF.clickos.nat_csar_path, 'nat', vnfd)
 
 
 def of_catalog(name, vnfd=None):
@@ -58,12 +62,23 @@ def of_catalog(name, vnfd=None):
 
     :param vnfd: function from the VNFD's text to another one
     """
+    path = os.path.join(CONF.clickos.catalog_path, f'{name}.csar')
+    return _package(path, name, vnfd)
+
+
+def _package(path, name, vnfd):
     entry = f'Definitions/{name}.yaml'
-    files = _fresh(os.path.join(CONF.clickos.catalog_path, f'{name}.csar'),
-                   entry)
+    files = _fresh(path, entry)
     if vnfd:
         files[entry] = _changed(vnfd, files[entry])
     return _zip(files)
+
+
+def all_of(*changes):
+    """Return a function that makes several changes; None without any."""
+    made = [change for change in changes if change]
+    return functools.partial(functools.reduce, lambda text, change: change(
+        text), made) if made else None
 
 
 def _fresh(path, vnfd):

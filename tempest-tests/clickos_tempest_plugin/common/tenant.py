@@ -34,10 +34,12 @@ class Tenant:
 
     :param clients: Tempest's client manager of a member of the project
     :param cleanup: addCleanup of the test that needs the tenant
+    :param image_ref: the image of servers that ask for none
     """
 
-    def __init__(self, clients, cleanup):
+    def __init__(self, clients, cleanup, image_ref):
         self.clients = clients
+        self.image_ref = image_ref
         self.tacker = clients.tacker.TackerClient()
         self.clickos = clients.clickos.ClickOSClient()
         self.servers = clients.servers_client
@@ -213,7 +215,7 @@ class Tenant:
     def create_server(self, cleanup, **wanted):
         """Ask Nova for a server and return its id, without waiting."""
         server_id = self.servers.create_server(**{
-            'imageRef': CONF.compute.image_ref,
+            'imageRef': self.image_ref,
             'flavorRef': CONF.compute.flavor_ref, **wanted})['server']['id']
         cleanup(waiters.gone, lambda: self.servers.show_server(server_id),
                 f'server {server_id}')

@@ -101,6 +101,7 @@ class Machine:
     """
 
     def __init__(self, admin, port, cleanup, reach=('24',)):
+        self.port_id = port['id']
         self.mac = port['mac_address']
         self.ip = port['fixed_ips'][0]['ip_address']
         self.ips = [self.ip]

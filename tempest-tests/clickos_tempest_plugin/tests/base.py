@@ -6,6 +6,7 @@ from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 from tempest import test
 
+from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import tenant
 
@@ -16,6 +17,8 @@ class ClickOSTest(test.BaseTestCase):
     """A tenant of its own for every class of tests."""
 
     credentials = ['primary', 'admin']
+    #: from a VNFD's text to that for the class's kind of host; None for none
+    on_host = None
 
     @classmethod
     def skip_checks(cls):
@@ -33,8 +36,13 @@ class ClickOSTest(test.BaseTestCase):
     @classmethod
     def resource_setup(cls):
         super().resource_setup()
-        cls.tenant = tenant.Tenant(cls.os_primary,
-                                   cls.addClassResourceCleanup)
+        cls.tenant = tenant.Tenant(
+            cls.os_primary, cls.addClassResourceCleanup, cls.image_ref())
+
+    @classmethod
+    def image_ref(cls):
+        """Return the image of servers that ask for none."""
+        return CONF.compute.image_ref
 
     def make_flavor(self, memory_mib, **more):
         """Make a flavor of a guest; return its id."""
@@ -52,14 +60,56 @@ class ClickOSTest(test.BaseTestCase):
         self.assertEqual([], self.tenant.leftovers(vnf_id))
 
 
-class TwoHostsMixin:
-    """Tests that need a second process host."""
+class OnXenMixin:
+    """Puts the guests of a class on the Xen host."""
+
+    host = host.Host('xen_host_command')
+    #: of its guests, as Nova's diagnostics name it
+    hypervisor = 'clickos-xen'
 
     @classmethod
     def skip_checks(cls):
         super().skip_checks()
-        if not CONF.clickos.second_zone:
-            raise cls.skipException('[clickos] second_zone is not set')
+        if not cls.host.available():
+            raise cls.skipException(
+                f'[clickos] {cls.host.option} is not set')
+
+    @staticmethod
+    def on_host(text):
+        """Name the image for Xen hosts in a VNFD."""
+        return csar.with_image(text, CONF.clickos.xen_image)
+
+    @classmethod
+    def image_ref(cls):
+        """Return the image for Xen hosts."""
+        image, = cls.os_primary.image_client_v2.list_images(
+            params={'name': CONF.clickos.xen_image})['images']
+        return image['id']
+
+
+class TwoHostsMixin:
+    """Tests that need a second host, of processes if not said otherwise."""
+
+    second = host.Host('second_host_command')
+    zone_option = 'second_zone'
+
+    @classmethod
+    def skip_checks(cls):
+        super().skip_checks()
+        if not cls.second_zone():
+            raise cls.skipException(f'[clickos] {cls.zone_option} is not set')
+
+    @classmethod
+    def second_zone(cls):
+        """Return the availability zone of the second host."""
+        return CONF.clickos[cls.zone_option]
+
+
+class TwoXenHostsMixin(OnXenMixin):
+    """Puts the guests of a class on two Xen hosts."""
+
+    second = host.Host('second_xen_host_command')
+    zone_option = 'second_xen_zone'
 
 
 class OnHostTest(ClickOSTest):

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which network devices the guest has: the directories `device/vif` and `device/vale`.
+//! Which network devices the guest has: the directories `device/vif` and `device/vale`. They come and go while
+//! the guest runs.
 use crate::frontend::{Identity, SILENT};
 use crate::platform::Platform;
-use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -44,19 +44,66 @@ fn directory(is_vif: bool, devid: u32) -> String {
     format!("device/{class}/{devid}")
 }
 
+/// What the search remembers of a device.
+struct Present {
+    devid: u32,
+    is_vif: bool,
+    /// It has no address yet, so it is found again when it changes.
+    is_silent: bool,
+}
+
 /// Results of the search, and its state.
 #[derive(Default)]
 pub(crate) struct Progress {
     /// Found and not taken yet.
     pub found: Vec<Found>,
+    /// Numbers of devices whose directory the toolstack has removed.
+    pub gone: Vec<u32>,
     /// There may be more to be found at once.
     pub busy: bool,
     /// The first look, at the devices from before the guest's start, is over.
     looked: bool,
-    /// Numbers that are taken, without those of silent devices.
-    known: BTreeSet<u32>,
+    /// Devices that were found and are there yet.
+    present: Vec<Present>,
     /// Directories that were complained of.
-    refused: BTreeSet<String>,
+    refused: Vec<String>,
+}
+
+impl Progress {
+    /// Takes what was found and what has gone since the last call.
+    pub fn take(&mut self) -> (Vec<Found>, Vec<u32>) {
+        (
+            core::mem::take(&mut self.found),
+            core::mem::take(&mut self.gone),
+        )
+    }
+
+    /// Notes the devices that are not there any more; their numbers are free.
+    fn part(&mut self, is_listed: &dyn Fn(u32, bool) -> bool) {
+        let gone = &mut self.gone;
+        self.present.retain(|device| {
+            let stays = is_listed(device.devid, device.is_vif);
+            if !stays {
+                gone.push(device.devid);
+            }
+            stays
+        });
+    }
+
+    /// True for the number of a device with an address.
+    fn is_known(&self, devid: u32) -> bool {
+        let mut present = self.present.iter();
+        present.any(|device| device.devid == devid && !device.is_silent)
+    }
+
+    fn note(&mut self, found: &Found) {
+        self.present.retain(|device| device.devid != found.devid);
+        self.present.push(Present {
+            devid: found.devid,
+            is_vif: found.class == Class::Vif,
+            is_silent: found.identity.is_silent(),
+        });
+    }
 }
 
 /// Finds devices as the toolstack makes them; what is wrong with one is said on the console once. A
@@ -103,15 +150,22 @@ impl<P: Platform, S: Store> Search<P, S> {
         let Some(event) = event.await? else {
             return Ok(true);
         };
-        let devid = event.path.split('/').nth(2).and_then(|id| id.parse().ok());
-        Ok(devid.is_none_or(|id| !self.progress.borrow().known.contains(&id)))
+        let mut parts = event.path.split('/').skip(2);
+        let devid = parts.next().and_then(|id| id.parse().ok());
+        let is_directory = parts.next().is_none();
+        Ok(is_directory || devid.is_none_or(|id| !self.progress.borrow().is_known(id)))
     }
 
     async fn look(&self) -> Result<(), Error> {
         let lists = self.link.list_all(&["device/vif", "device/vale"]).await?;
+        let is_listed = |devid: u32, is_vif: bool| {
+            let names = &lists[usize::from(!is_vif)];
+            names.iter().any(|name| name.parse() == Ok(devid))
+        };
+        self.progress.borrow_mut().part(&is_listed);
         for (names, is_vif) in lists.iter().zip([true, false]) {
             for devid in names.iter().filter_map(|name| name.parse().ok()) {
-                let is_known = self.progress.borrow().known.contains(&devid);
+                let is_known = self.progress.borrow().is_known(devid);
                 if !is_known {
                     let device = describe(&self.link, is_vif, devid).await?;
                     self.add(&directory(is_vif, devid), device);
@@ -124,15 +178,14 @@ impl<P: Platform, S: Store> Search<P, S> {
     fn add(&self, place: &str, device: Result<Found, String>) {
         let mut progress = self.progress.borrow_mut();
         match device {
-            Ok(device) if progress.known.len() < MOST => {
-                if !device.identity.is_silent() {
-                    progress.known.insert(device.devid);
-                }
+            Ok(device) if progress.present.len() < MOST => {
+                progress.note(&device);
                 progress.found.push(device);
             }
             result => {
                 let why = result.err().unwrap_or("is one device too many".into());
-                if progress.refused.len() < MOST && progress.refused.insert(place.into()) {
+                if progress.refused.len() < MOST && !progress.refused.iter().any(|p| p == place) {
+                    progress.refused.push(place.into());
                     self.platform.say(&format!("{place}/{why}"));
                 }
             }

@@ -10,6 +10,7 @@ use crate::rings::Numbers;
 use crate::search::{Class, Found, Progress, Search};
 use crate::vale::ValePort;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -34,6 +35,8 @@ pub struct Vif {
     handshake: Option<Task>,
     signals: Rc<Signals>,
     found_ns: u64,
+    /// The toolstack has taken it away. The handshake serves it if it comes back.
+    is_gone: bool,
 }
 
 impl Vif {
@@ -41,6 +44,19 @@ impl Vif {
     /// now.
     pub fn is_usable(&self) -> bool {
         self.signals.was_up.get() && self.device.borrow().mac() != SILENT
+    }
+
+    /// The toolstack has removed it: no configuration can use it any more.
+    fn leave(&mut self) {
+        self.is_gone = true;
+        self.signals.was_up.set(false);
+        self.signals.settled.set(true);
+    }
+
+    fn come_back(&mut self, now_ns: u64) {
+        self.is_gone = false;
+        self.found_ns = now_ns;
+        self.signals.settled.set(false);
     }
 
     fn is_settled(&self, now_ns: u64) -> bool {
@@ -85,9 +101,12 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
     /// are found, and up or given up: a configuration that names one can be installed.
     pub fn poll(&mut self, now_ns: u64) -> bool {
         poll(&mut self.search);
-        let found = core::mem::take(&mut self.progress.borrow_mut().found);
+        let (found, gone) = self.progress.borrow_mut().take();
+        let list = self.list.iter_mut();
+        list.filter(|vif| gone.contains(&vif.devid))
+            .for_each(Vif::leave);
         for device in found {
-            if !self.give_address(&device) {
+            if !self.give_address(&device, now_ns) {
                 let vif = self.start(&device, now_ns);
                 self.list.push(vif);
             }
@@ -99,14 +118,22 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
         !is_searching && self.list.iter().all(|vif| vif.is_settled(now_ns))
     }
 
-    /// Gives an address to a silent device. False if no device has the number.
-    fn give_address(&self, found: &Found) -> bool {
-        let Some(vif) = self.list.iter().find(|vif| vif.devid == found.devid) else {
+    /// Gives an address to a silent device, or to one that comes back. False if no device has the number.
+    fn give_address(&mut self, found: &Found, now_ns: u64) -> bool {
+        let mut list = self.list.iter_mut();
+        let Some(vif) = list.find(|vif| vif.devid == found.devid) else {
             return false;
         };
         let Identity { mac, mtu } = found.identity;
         if vif.class == found.class {
             vif.device.borrow_mut().set_identity(mac, mtu);
+            if vif.is_gone {
+                vif.come_back(now_ns);
+            }
+        } else if vif.is_gone {
+            let place = found.directory();
+            let text = format!("{place}: comes back as another kind of device; it is not used");
+            self.platform.say(&text);
         }
         true
     }
@@ -147,6 +174,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
             handshake: Some(Box::pin(handshake.run())),
             signals,
             found_ns: now_ns,
+            is_gone: false,
         }
     }
 

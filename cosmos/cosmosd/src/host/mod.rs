@@ -233,15 +233,12 @@ pub trait Host: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Gives a running domain one more vif, the last of `vifs`, or replaces the one of its devid.
-    fn plug(&self, _domain: &Domain, _vifs: &[Vif], _port: PortFds) -> Result<Rings> {
-        Err(unsupported("interfaces that come while a guest runs"))
-    }
+    /// Gives a running domain one more vif, the last of `vifs`, or replaces the one of its devid. Gives the
+    /// rings, unless the guest makes them.
+    fn plug(&self, domain: &Domain, vifs: &[Vif], port: Option<PortFds>) -> Result<Option<Rings>>;
 
     /// Takes a vif from a running domain, which keeps `vifs`.
-    fn unplug(&self, _domain: &Domain, _vifs: &[Vif], _gone: &Vif) -> Result<()> {
-        Err(unsupported("interfaces that go while a guest runs"))
-    }
+    fn unplug(&self, domain: &Domain, vifs: &[Vif], gone: &Vif) -> Result<()>;
 
     /// Keeps the console of a domain that was adopted, and reports its end.
     fn attend(&self, _domain: &Domain) -> Result<()> {

@@ -487,15 +487,18 @@ impl Host for ProcessHost {
         })
     }
 
-    fn plug(&self, domain: &Domain, vifs: &[Vif], port: PortFds) -> Result<Rings> {
+    fn plug(&self, domain: &Domain, vifs: &[Vif], port: Option<PortFds>) -> Result<Option<Rings>> {
         let vif = vifs.last().expect("the caller adds a vif");
+        let no_rings = || Error::new(Code::Unsupported, "the switch gave no rings");
+        let port = port.ok_or_else(no_rings)?;
         let socket = self.plug_socket(domain)?;
         self.make_room(domain, vifs)?;
-        plug::plug(&socket, vif, port).inspect_err(|_| {
+        let rings = plug::plug(&socket, vif, port).inspect_err(|_| {
             let without = &vifs[..vifs.len() - 1];
             self.make_room(domain, without)
                 .unwrap_or_else(|e| warn!("domain {}: {e}", domain.domid));
-        })
+        });
+        rings.map(Some)
     }
 
     fn unplug(&self, domain: &Domain, vifs: &[Vif], gone: &Vif) -> Result<()> {

@@ -239,9 +239,9 @@ impl Host for Arc<SimHost> {
         Ok(self.strangers.lock().unwrap().clone())
     }
 
-    fn plug(&self, domain: &Domain, _vifs: &[Vif], _port: PortFds) -> Result<Rings> {
+    fn plug(&self, domain: &Domain, _: &[Vif], _: Option<PortFds>) -> Result<Option<Rings>> {
         self.faults.call(&format!("host.plug {}", domain.domid))?;
-        Ok([40, 41, 42])
+        Ok(Some([40, 41, 42]))
     }
 
     fn unplug(&self, domain: &Domain, _vifs: &[Vif], gone: &Vif) -> Result<()> {

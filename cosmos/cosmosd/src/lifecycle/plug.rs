@@ -41,11 +41,10 @@ impl Toolstack {
 
     fn join(&self, guest: &Guest, vif: &Vif) -> Result<()> {
         let domain = &guest.domain;
-        let Some(fds) = self.switch.add(domain.domid, vif)? else {
-            return Err(Error::new(Code::Unsupported, "the switch gave no rings"));
-        };
-        let rings = self.host.plug(domain, &guest.vifs(), fds)?;
-        guest.set_rings(vif.devid, rings);
+        let fds = self.switch.add(domain.domid, vif)?;
+        if let Some(rings) = self.host.plug(domain, &guest.vifs(), fds)? {
+            guest.set_rings(vif.devid, rings);
+        }
         self.set_link(guest, vif, vif.link)?;
         guest.set_link(vif.devid, vif.link);
         self.keep_vifs(guest)

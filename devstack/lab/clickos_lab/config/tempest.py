@@ -15,7 +15,7 @@ def write(site, folder, csars, references):
     :param csars: folder of the packages
     :param references: ids: ``image``, ``flavor``; path
         ``combine_program``; ``second_zone``, None without a second host;
-        ``has_xen``
+        ``has_xen``; ``second_xen_zone``, None without a second Xen host
     """
     host_command = [
         'env', f'CLICKOS_STATE={site.state.root}',
@@ -51,6 +51,10 @@ def _others(host_command, references):
             [*host_command, '--on', 'second'])
     if references['has_xen']:
         found['xen_host_command'] = shlex.join([*host_command, '--on', 'xen'])
+    if references['second_xen_zone']:
+        found['second_xen_zone'] = references['second_xen_zone']
+        found['second_xen_host_command'] = shlex.join(
+            [*host_command, '--on', 'second-xen'])
     return found
 
 

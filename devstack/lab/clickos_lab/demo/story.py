@@ -50,6 +50,7 @@ class Story:
     def run(self, keep):
         """Run all steps; with keep, all but the last."""
         self.remove()       # what an interrupted run may have left
+        say.say(f'  guests are {self._guests.system()}')
         with say.step('1. the tenant on-boards the firewall package'):
             vnfd_id = self._onboard()
         with say.step('2. client and server, on the ports of Neutron'):

@@ -68,13 +68,13 @@ def _hang_guest(state, arguments):
 
 
 def _restart(state, arguments):
-    if arguments.on == target.XEN:
-        compute.XenCompute(state).restart_cosmosd()
+    found = target.of(arguments.on, state).host
+    if found.is_xen and arguments.service == 'cosmosd':
+        compute.XenCompute(state, found).restart_cosmosd()
     elif units.known(state):
         units.restart(state, arguments.service)
     else:
-        host = target.of(arguments.on, state).host
-        lab.Lab(state, [host]).restart(host.daemon(arguments.service))
+        lab.Lab(state, [found]).restart(found.daemon(arguments.service))
 
 
 def _outage(state, arguments):
@@ -99,10 +99,11 @@ def _power_cut(state, arguments):
 
 
 def _clock_jump(state, arguments):
-    if arguments.on != target.XEN:
+    found = target.of(arguments.on, state).host
+    if not found.is_xen:
         raise errors.LabError(f'clock-jump: {arguments.on}: the clock of a'
                               ' process host is the one of this machine')
-    compute.XenCompute(state).jump_clock(arguments.seconds)
+    compute.XenCompute(state, found).jump_clock(arguments.seconds)
 
 
 def _leftovers(state, arguments):

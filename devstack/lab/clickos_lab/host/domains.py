@@ -3,6 +3,7 @@
 
 import json
 
+from clickos_lab.config import hosts
 from clickos_lab.host import listed
 from clickos_lab.xen import compute
 
@@ -19,11 +20,18 @@ done
 class Domains(listed.Listed):
     """Guests as cosmosd, valed and Xen know them."""
 
-    def __init__(self, state):
-        self._xen = compute.XenCompute(state)
+    def __init__(self, state, host=hosts.XEN):
+        self._xen = compute.XenCompute(state, host)
 
     def cosmos(self, *arguments):
         return self._xen.run('cosmos', *arguments)
+
+    def system(self):
+        version, patches = self._xen.xen()
+        listed_ = ''.join(f'\n    {name}' for name in patches)
+        return f'domains of Xen {version}' + (
+            f', tools and netback with our patches:{listed_}' if patches
+            else ' without our patches')
 
     def identity(self, server_id):
         """Return what no two boots of a guest have in common."""

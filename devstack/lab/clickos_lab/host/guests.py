@@ -35,6 +35,9 @@ class Guests(listed.Listed):
             f'--socket={self._state.run / self._host.nova_socket}',
             *arguments])
 
+    def system(self):
+        return f'confined processes of Linux {os.uname().release}'
+
     def pids(self, domid):
         """Return the processes of a domain: its user id tells them."""
         uid = self._first_uid + domid

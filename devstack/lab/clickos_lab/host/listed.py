@@ -14,6 +14,10 @@ class Listed(abc.ABC):
     def cosmos(self, *arguments):
         """Run the toolstack's command line; return its output."""
 
+    @abc.abstractmethod
+    def system(self):
+        """Tell what runs the guests."""
+
     def listed(self):
         """Return cosmosd's guests by UUID."""
         answer = json.loads(self.cosmos('list', '-o', 'json'))

@@ -7,7 +7,9 @@ from clickos_lab.config import hosts
 from clickos_lab.host import domains
 from clickos_lab.host import guests
 
-NAMES = PROCESS, SECOND, XEN = 'process', 'second', 'xen'
+NAMES = PROCESS, SECOND, XEN, SECOND_XEN = (
+    'process', 'second', 'xen', 'second-xen')
+_XENS = {XEN: hosts.XEN, SECOND_XEN: hosts.SECOND_XEN}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Target:
 
 def of(name, state):
     """Return the target of a name."""
-    if name == XEN:
-        return Target(hosts.XEN, domains.Domains(state))
+    if name in _XENS:
+        return Target(_XENS[name], domains.Domains(state, _XENS[name]))
     host = hosts.SECOND if name == SECOND else hosts.PROCESS
     return Target(host, guests.Guests(state, host))

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the Debian packages twice and tries them in a fresh Debian."""
+"""Builds the Debian packages twice and tries them in a fresh Debian.
+
+The package of patched Xen is tried, too, where its sources are to be had.
+``python -m clickos_lab.suites.packages xen`` tries that one only.
+"""
 
 import os
 import subprocess
@@ -17,6 +21,11 @@ def main():
     state = paths.State()
     prepare.everything(state)
     prepare.packages(state)
+    failed = 0 if sys.argv[1:] == ['xen'] else _try_life(state)
+    return failed or _try_xen(state)
+
+
+def _try_life(state):
     folders = [state.root / 'packages' / name for name in ('older', 'newer')]
     for number, folder in enumerate(folders, 1):
         for package in folder.glob('*.deb'):
@@ -25,19 +34,34 @@ def main():
     return run(state, *folders)
 
 
+def _try_xen(state):
+    """Try the package of patched Xen; 0 where it cannot be built."""
+    if not prepare.xen_package(state):
+        return 0
+    folder = state.root / 'packages/xen'
+    for package in folder.glob('*.deb'):
+        package.unlink()
+    debs.build(state, folder, names=(*debs.NAMES, debs.XEN))
+    return _run(state, 'test_xen_package', folder)
+
+
 def run(state, older, newer):
     """Install, upgrade and remove packages; return the tests' exit status.
 
     :param older: folder with the packages of one version
     :param newer: folder with those that the older are upgraded to
     """
-    folder = paths.REPO / 'devstack/lab'
+    return _run(state, 'test_packages', older, newer)
+
+
+def _run(state, module, *folders):
+    lab = paths.REPO / 'devstack/lab'
     return subprocess.run(
         [state.tool('python'), '-m', 'unittest', '-v',
-         'tests.packages.test_packages'], cwd=folder,
-        env={**os.environ, 'PYTHONPATH': str(folder),
+         f'tests.packages.{module}'], cwd=lab,
+        env={**os.environ, 'PYTHONPATH': str(lab),
              'CLICKOS_STATE': str(state.root),
-             'CLICKOS_PACKAGES': f'{older}:{newer}'}).returncode
+             'CLICKOS_PACKAGES': ':'.join(map(str, folders))}).returncode
 
 
 if __name__ == '__main__':

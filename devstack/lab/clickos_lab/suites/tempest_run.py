@@ -108,7 +108,9 @@ def configure(state, workspace, first, second):
          'flavor': admin.compute.find_flavor(compute.FLAVOR['name']).id,
          'combine_program': programs.path('click-combine'),
          'second_zone': second.zone if is_up(state, second) else None,
-         'has_xen': is_up(state, hosts.XEN)})
+         'has_xen': is_up(state, hosts.XEN),
+         'second_xen_zone': hosts.SECOND_XEN.zone
+         if is_up(state, hosts.SECOND_XEN) else None})
 
 
 def is_up(state, host):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python -m clickos_lab.suites.xen_hosts``: networks of two Xen hosts.
+"""``python -m clickos_lab.suites.xen_hosts``: a cloud with two Xen hosts.
 
-A VLAN and a VXLAN network of one tenant span the two.
+A VLAN and a VXLAN network of one tenant span the two, and servers move from
+one to the other. Arguments go to ``tempest run``.
 """
 
 import os
@@ -14,7 +15,8 @@ from clickos_lab import prepare
 from clickos_lab.suites import on_lab
 from clickos_lab.suites import tempest_run
 
-_TESTS = r'^clickos_tempest_plugin\..*\.NetworksTest\.'
+_TESTS = r'^clickos_tempest_plugin\..*\.' \
+    r'(NetworksTest|LiveMigrationOnXenTest|MovesOnXenTest)\.'
 
 
 def main():
@@ -26,7 +28,7 @@ def main():
 
 def _run(state):
     return tempest_run.run(
-        state, ['--regex', _TESTS],
+        state, sys.argv[1:] or ['--regex', _TESTS],
         lambda workspace: tempest_run.configure(state, workspace, *hosts.XENS))
 
 

@@ -14,10 +14,12 @@ from clickos_lab.config import hosts
 from clickos_lab import shell
 from clickos_lab.xen import files
 from clickos_lab.xen import host as _host
+from clickos_lab.xen import patched
 from clickos_lab.xen import places as _places
 from clickos_lab.xen import qemu
 from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
+from clickos_lab.xen import variants
 
 #: The machine of each Xen host of the cloud, by the host's name in Nova.
 MACHINES = {hosts.XEN.name: 'compute', hosts.SECOND_XEN.name: 'compute2'}
@@ -62,8 +64,10 @@ class XenCompute:
         :param disk: what :meth:`power_cut` found on the disk
         """
         contents = files.Files()
-        toolstack.add(self._state, contents)
-        saved = snapshot.ensure(self._places)
+        variant = variants.chosen(self._places)
+        toolstack.add(self._state, contents, variant=variant)
+        toolstack.add_script_settings(contents)
+        saved = snapshot.ensure(self._places, variant)
         self._host.restore(saved, contents, self.taps())
         for tap in self.taps():
             shell.output(['ip', 'link', 'set', tap, 'addrgenmode', 'none'])
@@ -91,6 +95,13 @@ class XenCompute:
         disk = self.dom0.pack(toolstack.FOLDER, toolstack.STATES)
         self._host.kill()
         self.start(disk)
+
+    def xen(self):
+        """Return Xen's version, and the names of the patches in dom0."""
+        version = self.dom0.check(
+            "xl info | sed -n 's/^xen_version *: //p'").strip()
+        return version, self.dom0.run(
+            f'cat {patched.PATCHES}').out.split()
 
     def jump_clock(self, seconds):
         """Set the time of day of dom0 forward, or back if negative."""

@@ -12,8 +12,21 @@ SERIES = paths.REPO / 'xen-patches/linux-6.1'
 #: Where dom0 has the module.
 MODULE = '/root/xen-netback.ko'
 
-_SOURCE = SERIES / 'netback'
+#: The hotplug script of vifs whose packets valed moves.
+SCRIPT = SERIES / 'netback/vif-vale'
+_PATCHES_OF = 'xen-netback'
 _PACKAGES = ('gcc', 'make', 'patch', 'xz-utils', 'linux-source-6.1')
+
+
+def names():
+    """Return the names of the patches of netback, in their order."""
+    lines = (SERIES / 'series').read_text().splitlines()
+    return [line for line in lines if _PATCHES_OF in line]
+
+
+def packages(places):
+    """Return the packages that a build needs."""
+    return (*_PACKAGES, f'linux-headers-{modules.folder(places).name}')
 
 
 def build(state, places):
@@ -28,7 +41,7 @@ def build_front(state, places):
 
 def _build(state, places, name, inner):
     release = modules.folder(places).name
-    apt.ensure(state, (*_PACKAGES, f'linux-headers-{release}'))
+    apt.ensure(state, packages(places))
     log = state.log / f'{name}.log'
     folder = places.build / name
     shell.run(['make', '-C', SERIES / name, f'BUILD={folder}',
@@ -44,7 +57,18 @@ def tree(places):
     return places.build / 'netback/drivers/net/xen-netback'
 
 
+def module(places):
+    """Return the module that was built."""
+    return places.build / 'netback/xen-netback.ko'
+
+
+def place(places):
+    """Return the name of Debian's module in a root."""
+    return f'usr/lib/modules/{modules.folder(places).name}/' \
+        'kernel/drivers/net/xen-netback/xen-netback.ko'
+
+
 def add(places, contents):
     """Add the module and its hotplug script to what is in dom0."""
-    contents.add(places.build / 'netback/xen-netback.ko', MODULE)
-    contents.add(_SOURCE / 'vif-vale', '/etc/xen/scripts/vif-vale', 0o755)
+    contents.add(module(places), MODULE)
+    contents.add(SCRIPT, '/etc/xen/scripts/vif-vale', 0o755)

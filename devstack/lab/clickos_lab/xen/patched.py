@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Xen's tools, built from Debian's source package and our patches."""
+"""Xen's tools, built from Debian's source package and our patches.
 
+They lie as on an operator's host: programs and scripts instead of
+Debian's, and libraries in a folder of their own, since other programs need
+those of Debian.
+"""
+
+import os
 import shutil
 
 from clickos_lab import apt
@@ -10,10 +16,17 @@ from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab import stamps
 from clickos_lab.xen import archive
+from clickos_lab.xen import libraries
+from clickos_lab.xen import netback
 
 SERIES = paths.REPO / 'xen-patches/xen-4.17'
-#: Where dom0 has xl and its libraries.
-FOLDER = '/opt/patched'
+#: Where a host has the libraries, and the list of patches.
+FOLDER = '/usr/lib/clickos/xen'
+PROGRAMS_FOLDER = '/usr/lib/xen-4.17/bin'
+SCRIPTS_FOLDER = '/etc/xen/scripts'
+PATCHES = f'{FOLDER}/patches'
+#: The root of dom0, for :class:`qemu.Machine`.
+ROOT = 'patched.cpio'
 
 _FETCH_PACKAGES = ('dpkg-dev', 'patch')
 _BUILD_PACKAGES = (
@@ -22,12 +35,15 @@ _BUILD_PACKAGES = (
     'libpixman-1-dev', 'libyajl-dev', 'make', 'ocaml-findlib', 'ocaml-nox',
     'pkg-config', 'python3-dev',
     'python3-setuptools', 'uuid-dev', 'zlib1g-dev')
-_LIBRARIES = ('light/libxenlight.so.4.17', 'util/libxlutil.so.4.17')
+_LIBRARIES = {
+    'libxenlight.so.4.17': 'tools/libs/light/libxenlight.so.4.17',
+    'libxlutil.so.4.17': 'tools/libs/util/libxlutil.so.4.17'}
 _SCRIPT = 'tools/hotplug/Linux/vale-port'
-#: Daemon: where the build makes it. In dom0 it takes the place of Debian's.
-_DAEMONS = {'oxenstored': 'tools/ocaml/xenstored/oxenstored',
-            'xenconsoled': 'tools/console/daemon/xenconsoled'}
-_DAEMONS_FOLDER = 'usr/lib/xen-4.17/bin'
+#: Program: where the build makes it.
+_PROGRAMS = {'xl': 'tools/xl/xl',
+             'oxenstored': 'tools/ocaml/xenstored/oxenstored',
+             'xenconsoled': 'tools/console/daemon/xenconsoled'}
+_DAEMONS = ('oxenstored', 'xenconsoled')
 #: Folder of tools, target. Debian builds more of them.
 _TARGETS = (('include', 'all'), ('libs', 'all'), ('libs/light', 'testidl'),
             ('xl', 'all'), ('console', 'all'),
@@ -41,6 +57,12 @@ _CONFIGURE = (
     '--with-libexec-leaf-dir=xen-4.17',
     '--with-system-qemu=/usr/libexec/xen-qemu-system-i386',
     '--with-system-seabios=/usr/share/seabios/bios-256k.bin')
+#: So that our libraries are found, and those of Debian by other programs.
+_LINKED = f'-Wl,-rpath,{FOLDER}'
+
+
+class SourcesMissing(errors.LabError):
+    """The machine's package sources do not have what is built."""
 
 
 def names(series=SERIES):
@@ -49,22 +71,63 @@ def names(series=SERIES):
     return [line for line in lines if not line.startswith('#')]
 
 
+def folder(places):
+    """Return the root of a host, as far as the patches concern it."""
+    return places.root / 'patched/root'
+
+
+def sdk(places):
+    """Return where programs that use the patched libxl find it."""
+    return places.root / 'patched/sdk'
+
+
+def install(state, places):
+    """Install what the builds need.
+
+    :raises SourcesMissing: if Debian's packages are not to be had
+    """
+    try:
+        apt.ensure(state, {*_FETCH_PACKAGES, *_BUILD_PACKAGES,
+                           *netback.packages(places)})
+    except errors.LabError as e:
+        raise SourcesMissing(str(e))
+
+
+def prepare(state, places):
+    """Build all of it, unless the patches are the same.
+
+    :raises SourcesMissing: if Debian's sources are not to be had
+    """
+    install(state, places)
+    build(state, places)
+    netback.build(state, places)
+
+
+def is_built(places):
+    """Tell whether the tools were built of the patches as they are."""
+    return stamps.fresh(_stamp(places), _wanted())
+
+
 def source(state, places, name='source'):
     """Fetch Debian's source package afresh, apply the patches.
 
     :param name: of the folder that is made anew for it
     :returns: the folder of the tree
+    :raises SourcesMissing: if it is not to be had
     :raises LabError: if a patch does not apply without fuzz
     """
     apt.ensure(state, _FETCH_PACKAGES)
     log = state.log / 'xen-patches.log'
-    folder = places.root / name
-    shutil.rmtree(folder, ignore_errors=True)
-    _fetch(folder, log)
-    tree = folder / 'xen'
-    for name in names():
+    into = places.root / name
+    shutil.rmtree(into, ignore_errors=True)
+    try:
+        _fetch(into, log)
+    except errors.LabError as e:
+        raise SourcesMissing(str(e))
+    tree = into / 'xen'
+    for patch in names():
         shell.run(['patch', '-p1', '--fuzz=0', '--batch', '-i',
-                   SERIES / name], log, cwd=tree)
+                   SERIES / patch], log, cwd=tree)
     return tree
 
 
@@ -96,10 +159,8 @@ def _fetch(folder, log):
 
 
 def build(state, places):
-    """Build xl and the daemons, unless the patches are the same."""
-    stamp = places.root / 'source/built.stamp'
-    wanted = stamps.digest([*SERIES.iterdir()], *_CONFIGURE, str(_TARGETS))
-    if stamps.fresh(stamp, wanted):
+    """Build xl, its libraries and the daemons, unless they are there."""
+    if is_built(places):
         return
     with say.step("Xen's tools with our patches"):
         apt.ensure(state, _BUILD_PACKAGES)
@@ -109,28 +170,70 @@ def build(state, places):
             shutil.copy(f'/usr/share/misc/{name}', tree)
         shell.run(['./autogen.sh'], log, cwd=tree)
         shell.run(_CONFIGURE, log, cwd=tree)
+        env = {**os.environ, 'APPEND_LDFLAGS': _LINKED}
         for part, target in _TARGETS:
             shell.run(['make', '-j2', '-C', f'tools/{part}', target,
                        'XEN_TARGET_ARCH=x86_64', 'WGET=false', 'GIT=false'],
-                      log, cwd=tree, timeout_s=1800)
-    stamp.write_text(wanted)
+                      log, env=env, cwd=tree, timeout_s=1800)
+        shutil.rmtree(folder(places).parent, ignore_errors=True)
+        _lay_root(tree, folder(places), log)
+        _lay_sdk(places, tree, sdk(places))
+    _stamp(places).write_text(_wanted())
 
 
-def add(places, contents):
-    """Add xl, its libraries and its script to what is in dom0."""
-    tree = places.root / 'source/xen'
-    contents.add(tree / 'tools/xl/xl', f'{FOLDER}/xl', 0o755)
-    for library in _LIBRARIES:
-        path = tree / 'tools/libs' / library
-        if not path.exists():
-            raise errors.LabError(f'{path}: the build did not make it')
-        contents.add(path, f'{FOLDER}/{path.name}')
-    contents.add(tree / _SCRIPT, '/etc/xen/scripts/vale-port', 0o755)
+def _stamp(places):
+    return places.root / 'source/built.stamp'
+
+
+def _wanted():
+    return stamps.digest([*SERIES.iterdir()], *_CONFIGURE, str(_TARGETS),
+                         _LINKED)
+
+
+def _lay_root(tree, root, log):
+    """Lay the files as they are on a host."""
+    made = {**{f'{FOLDER}/{name}': path for name, path in _LIBRARIES.items()},
+            **{f'{PROGRAMS_FOLDER}/{name}': path
+               for name, path in _PROGRAMS.items()}}
+    for place, path in made.items():
+        if not (tree / path).exists():
+            raise errors.LabError(f'{tree / path}: the build did not make it')
+        _copy(tree / path, root, place)
+        shell.run(['strip', root / place.lstrip('/')], log)
+    _copy(tree / _SCRIPT, root, f'{SCRIPTS_FOLDER}/vale-port')
+    _copy(netback.SCRIPT, root, f'{SCRIPTS_FOLDER}/vif-vale')
+    listed = ''.join(f'{name.removesuffix(".patch")}\n'
+                     for name in (*names(), *netback.names()))
+    (root / PATCHES.lstrip('/')).write_text(listed)
+
+
+def _copy(source_, root, place):
+    target = root / place.lstrip('/')
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source_, target)
+
+
+def _lay_sdk(places, tree, into):
+    """Lay Debian's headers and libraries, with ours in their place."""
+    include = into / 'usr/include'
+    shutil.copytree(places.packages / 'usr/include', include, symlinks=True)
+    for header in (tree / 'tools/include').glob('*.h'):
+        if (include / header.name).exists():
+            shutil.copy(header, include)
+    inner = f'usr/lib/{libraries.TRIPLE}'
+    (into / inner).mkdir(parents=True)
+    for library in (places.packages / inner).glob('libxen*.so*'):
+        shutil.copy(library, into / inner, follow_symlinks=False)
+    for name in _LIBRARIES:
+        ours = folder(places) / FOLDER.lstrip('/') / name
+        for library in (into / inner).glob(f'{name.partition(".")[0]}.so*'):
+            library.unlink()
+            shutil.copy(ours, library)
 
 
 def daemon(places, name):
     """Return where a daemon is after :func:`build`."""
-    return places.root / 'source/xen' / _DAEMONS[name]
+    return folder(places) / PROGRAMS_FOLDER.lstrip('/') / name
 
 
 def add_daemons(places, contents):
@@ -139,7 +242,7 @@ def add_daemons(places, contents):
         contents.add(daemon(places, name), f'{FOLDER}/{name}', 0o755)
 
 
-def overlay(places, names=tuple(_DAEMONS)):
+def overlay(places, names=_DAEMONS):
     """Write a root of dom0 with patched daemons in place of Debian's.
 
     :param names: of the daemons
@@ -147,9 +250,22 @@ def overlay(places, names=tuple(_DAEMONS)):
     """
     root = archive.Archive()
     for name in names:
-        root.add_file(f'{_DAEMONS_FOLDER}/{name}', daemon(places, name))
-    written = places.build / f'{"-".join(names)}.cpio'
-    root.write(written)
+        root.add_file(f'{PROGRAMS_FOLDER}/{name}'.lstrip('/'),
+                      daemon(places, name))
+    return _write(places, root, f'{"-".join(names)}.cpio')
+
+
+def root(places):
+    """Write a root of dom0 with all that the patches concern."""
+    laid = archive.Archive()
+    laid.add_tree('', folder(places))
+    laid.add_file(netback.place(places), netback.module(places))
+    _write(places, laid, ROOT)
+
+
+def _write(places, laid, name):
+    written = places.build / name
+    laid.write(written)
     # The kernel unpacks one archive after the other.
     written.write_bytes(places.initrd.read_bytes() + written.read_bytes())
     return written.name

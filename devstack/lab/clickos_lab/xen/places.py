@@ -6,6 +6,7 @@ import pathlib
 import re
 
 from clickos_lab import errors
+from clickos_lab.xen import variants
 
 #: Short, because a UNIX socket lies below the folder of a host.
 _NAME = re.compile(r'[a-z0-9-]{1,10}')
@@ -23,7 +24,9 @@ class Places:
         self.packages = self.root / 'packages'
         self.build = self.root / 'build'
         self.keys = self.root / 'keys'
-        self.snapshot = self.root / 'snapshot'
+        self.snapshots = {
+            variants.STOCK: self.root / 'snapshot',
+            variants.PATCHED: self.root / 'snapshot-patched'}
         self.hosts = self.root / 'run'
         self.xen = self.build / 'xen.elf'
         self.kernel = self.build / 'vmlinux.elf'

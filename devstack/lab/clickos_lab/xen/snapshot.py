@@ -22,13 +22,18 @@ from clickos_lab.xen import kernel
 from clickos_lab.xen import keys
 from clickos_lab.xen import libraries
 from clickos_lab.xen import modules
+from clickos_lab.xen import netback
 from clickos_lab.xen import packages
+from clickos_lab.xen import patched
 from clickos_lab.xen import qemu
 from clickos_lab.xen import root
+from clickos_lab.xen import variants
 
 _MAKER = 'snapshot'     # the name of the host that is saved
 _SHARED = {'capability': 'x-ignore-shared', 'state': True}
 _LOAD_S = 60
+_MACHINES = {variants.STOCK: qemu.Machine(),
+             variants.PATCHED: qemu.Machine(root=patched.ROOT)}
 #: The modules on which the content of a snapshot depends.
 _MAKES = (archive, kernel, keys, libraries, modules, qemu, root)
 
@@ -68,13 +73,17 @@ class Snapshot:
             time.sleep(0.01)
 
 
-def ensure(places):
-    """Build what has changed; return the snapshot of a ready host."""
+def ensure(places, variant=variants.STOCK):
+    """Build what has changed; return the snapshot of a ready host.
+
+    :param variant: of Xen; the patched one was built with
+        :func:`patched.prepare`
+    """
     places.create()
     with places.lock():
         packages.ensure(places)
         keys.ensure(places)
-        snapshot = Snapshot(places.snapshot, qemu.Machine())
+        snapshot = Snapshot(places.snapshots[variant], _MACHINES[variant])
         wanted = _fingerprint(places, snapshot.machine)
         if not stamps.fresh(snapshot.stamp, wanted):
             _make(places, snapshot)
@@ -88,6 +97,9 @@ def _fingerprint(places, machine):
     overlay = (p for p in root.OVERLAY.rglob('*') if p.is_file())
     made = (places.packages / 'packages.stamp', places.keys / 'host.pub',
             places.keys / 'client.pub')
+    if machine.root:
+        made += (netback.module(places), *(
+            p for p in patched.folder(places).rglob('*') if p.is_file()))
     version = shell.output([qemu.PROGRAM, '--version'])
     return stamps.digest([*ours, *overlay, *made], repr(machine), version)
 
@@ -101,8 +113,10 @@ def build(places):
 
 def _make(places, snapshot):
     build(places)
-    shutil.rmtree(places.snapshot, ignore_errors=True)
-    places.snapshot.mkdir()
+    if snapshot.machine.root:
+        patched.root(places)
+    shutil.rmtree(snapshot.memory.parent, ignore_errors=True)
+    snapshot.memory.parent.mkdir()
     host = _host.Host(places, _MAKER)
     host.remove()
     with say.step('snapshot of a booted host'):

@@ -2,6 +2,7 @@
 """The toolstack of a Xen host: cosmosd with libxl, and the switch."""
 
 import shlex
+import shutil
 
 from clickos_lab import paths
 from clickos_lab import prereq
@@ -11,6 +12,8 @@ from clickos_lab import shell
 from clickos_lab.xen import image
 from clickos_lab.xen import keys
 from clickos_lab.xen import libraries
+from clickos_lab.xen import patched
+from clickos_lab.xen import variants
 
 #: Where dom0 has the programs and their files.
 FOLDER = '/opt/clickos'
@@ -26,13 +29,13 @@ export PATH=$PATH:{FOLDER}
 export COSMOSD_SOCKET={FOLDER}/cosmosd.sock VALED_SOCKET={FOLDER}/valed.sock
 """
 #: The programs of the switch, and all.
-SWITCH = ('valed', 'vale-ctl')
+SWITCH = ('valed', 'vale-ctl', 'vale-store')
 PROGRAMS = ('cosmosd', 'cosmos', *SWITCH)
 #: The root of dom0 is in memory, so captures are small.
 _CONFIGS = {
     'valed': """\
 socket = "{folder}/valed.sock"
-xenstore = "/run/xenstored/socket"
+xenstore = "{folder}/store.sock"
 {keeps}
 capture_dir = "{folder}/captures"
 capture_mib = 32
@@ -55,21 +58,45 @@ pool = [{pool}]
 nova = [{nova}]
 agent = [{agent}]
 """}
+#: The switch sees the part of the store that its ports need.
+_START_STORE = f"""
+pidof vale-store >/dev/null && exit
+cd {FOLDER}; rm -f store.sock
+setsid ./vale-store --socket store.sock </dev/null \\
+    >>/var/log/vale-store.log 2>&1 &
+for i in $(seq 300); do [ -S {FOLDER}/store.sock ] && exit 0; sleep 0.1; done
+tail -3 /var/log/vale-store.log >&2; exit 1
+"""
 
 
-def build(state, places):
-    """Build the programs, in a folder of their own: these need libxl."""
-    env = {**rust.environment(state), 'XEN_ROOT': str(places.packages),
-           'CARGO_TARGET_DIR': str(state.target / 'xen'),
+def build(state, places, variant=variants.STOCK):
+    """Build the programs, in a folder of their own: these need libxl.
+
+    :param variant: of Xen, whose libxl cosmosd is linked with
+    """
+    root, linked = places.packages, ()
+    if variant == variants.PATCHED:
+        root = patched.sdk(places)
+        linked = '--', '-C', f'link-arg=-Wl,-rpath,{patched.FOLDER}'
+    with say.step('toolstack of the Xen host'):
+        _cargo(state, root, 'build', '-p', 'cosmos', '-p', 'valed', '-p',
+               'vale-ctl', '-p', 'vale-store', '-p', 'vale-tc')
+        _cargo(state, root, 'rustc', '-p', 'cosmosd', '--features',
+               'cosmosd/xen', '--bin', 'cosmosd', *linked)
+        target = built(state, 'cosmosd', variant)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(_folder(state) / 'release/cosmosd', target)
+
+
+def _cargo(state, root, *words):
+    """Run cargo with the libxl below a root."""
+    env = {**rust.environment(state), 'XEN_ROOT': str(root),
+           'CARGO_TARGET_DIR': str(_folder(state)),
            # Built for tests: two minutes less.
            'CARGO_PROFILE_RELEASE_LTO': 'off'}
-    with say.step('toolstack of the Xen host'):
-        shell.run([prereq.rust_tool('cargo'), 'build', '--release',
-                   '--locked', '-p', 'cosmosd', '--features', 'cosmosd/xen',
-                   '-p', 'cosmos', '-p', 'valed', '-p', 'vale-ctl',
-                   '-p', 'vale-tc'],
-                  state.log / 'xen-toolstack.log',
-                  env=env, cwd=paths.REPO, timeout_s=3600)
+    shell.run([prereq.rust_tool('cargo'), words[0], '--release', '--locked',
+               *words[1:]], state.log / 'xen-toolstack.log',
+              env=env, cwd=paths.REPO, timeout_s=3600)
 
 
 def build_c_test(state, places, name):
@@ -95,16 +122,26 @@ def add_script_settings(files):
     files.add_text(_SCRIPT_SETTINGS, '/etc/default/vale')
 
 
-def add(state, contents, programs=PROGRAMS):
-    """Add programs to what is in dom0 from the start."""
+def add(state, contents, programs=PROGRAMS, variant=variants.STOCK):
+    """Add programs to what is in dom0 from the start.
+
+    :param variant: of dom0's Xen
+    """
     for program in programs:
-        contents.add(built(state, program), f'{FOLDER}/{program}', 0o755)
+        contents.add(built(state, program, variant), f'{FOLDER}/{program}',
+                     0o755)
     contents.add_text(_PROFILE, '/root/.bash_profile')
 
 
-def built(state, program):
+def built(state, program, variant=variants.STOCK):
     """Return where a program is after :func:`build`."""
-    return state.target / 'xen/release' / program
+    # Each libxl needs a build of its own.
+    inner = variant if program == 'cosmosd' else 'release'
+    return _folder(state) / inner / program
+
+
+def _folder(state):
+    return state.target / 'xen'
 
 
 def start(host, daemon, kind='pvh', installed=True, pool=0,
@@ -126,6 +163,8 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
         f'{{ memory_mib = {pooled_mib}, guests = {pool}'
         f'{vifs and f", {vifs}"} }}'
         for vifs in silent)
+    if daemon == 'valed':
+        host.dom0.check(_START_STORE)
     line = f'image = "{image.FOLDER}/{image.CLICKOS}"' if installed else ''
     host.dom0.put_text(_CONFIGS[daemon].format(
         folder=FOLDER, kind=kind, installed=line, pool=shelves,

@@ -193,7 +193,9 @@ class PhasesTest(Root):
         self.assertNotIn('clickos-store', self.running())
         valed = tomllib.loads(
             (self.root / 'etc/clickos/valed.toml').read_text())
-        self.assertEqual('/run/xenstored/socket', valed['xenstore'])
+        self.assertEqual(f'{self.root}/run/clickos/store/socket',
+                         valed['xenstore'])
+        self.assertIn('clickos-vale-store', self.running())
         nova = self.ini('etc/nova/nova.conf')['clickos']
         self.assertNotIn('allow_process_host', nova)
         core, full = [line for line in self.calls('openstack')

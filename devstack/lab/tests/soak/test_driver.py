@@ -6,12 +6,11 @@ import re
 
 from clickos_lab.xen import driver
 from clickos_lab.xen import image
-from clickos_lab.xen import patched
 from clickos_lab.xen import toolstack
+from clickos_lab.xen import variants
 from tests.xen import guest
 from tests.xen import test_net
 
-_XL = f'LD_LIBRARY_PATH={patched.FOLDER} {patched.FOLDER}/xl'
 _PINGS = 300
 _FRAMES = 20000
 _PINGER = """\
@@ -275,14 +274,10 @@ class DriverDomainTest(_DriverDomain):
 class PatchedTest(_DriverDomain):
     """Guests of a patched xl, which names the domain of the switch."""
 
-    @classmethod
-    def add_files(cls, contents):
-        super().add_files(contents)
-        patched.build(cls.state, cls.places)
-        patched.add(cls.places, contents)
+    variant = variants.PATCHED
 
     def _xl(self, arguments):
-        return self.dom0.run(f'{_XL} {arguments}', timeout_s=300)
+        return self.dom0.run(f'xl {arguments}', timeout_s=300)
 
     def _create(self, number):
         one = guest.Guest(
@@ -290,7 +285,7 @@ class PatchedTest(_DriverDomain):
             f'vif = ["type=vale,backend={driver.NAME},segment=5,'
             f'mac={test_net.mac(number)},allow={test_net.ip(number)}/32"]')
         self.addCleanup(self._xl, f'destroy {one.name}')
-        return one.create(xl=_XL)
+        return one.create()
 
     def test_create_and_destroy(self):
         first, second = self._create(1), self._create(2)

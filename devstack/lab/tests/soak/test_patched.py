@@ -4,26 +4,30 @@
 import json
 
 from clickos_lab.xen import image
-from clickos_lab.xen import patched
 from clickos_lab.xen import toolstack
+from clickos_lab.xen import variants
 from tests.xen import guest
+from tests.xen import test_cosmos
 from tests.xen import test_net
+from tests.xen import test_toolstack
 
-_XL = f'LD_LIBRARY_PATH={patched.FOLDER} {patched.FOLDER}/xl'
+
+#: The segment of a VXLAN network, and the last that the switch takes.
+_VXLAN, _LAST = 4096 + 0xffffff, 0xffffffff
 
 
 class PatchedTest(test_net.ValePorts):
     """xl keeps the port of a guest through its whole life."""
 
+    variant = variants.PATCHED
+
     @classmethod
     def add_files(cls, contents):
         super().add_files(contents)
-        patched.build(cls.state, cls.places)
-        patched.add(cls.places, contents)
         toolstack.add_script_settings(contents)
 
     def _xl(self, arguments):
-        return self.dom0.run(f'{_XL} {arguments}', timeout_s=300)
+        return self.dom0.run(f'xl {arguments}', timeout_s=300)
 
     def _ports(self):
         ports = json.loads(self._vale('-o json ports vale0'))
@@ -33,16 +37,18 @@ class PatchedTest(test_net.ValePorts):
         one = guest.Guest(self.dom0, 'vale1', 'pvh',
                           f'vif = ["type=vale,{keys}"]')
         self.addCleanup(self._xl, 'destroy vale1')
-        return one.create(xl=_XL)
+        return one.create()
 
     def test_create_save_restore_and_destroy(self):
-        one = self._create(f'switch=vale0,segment=5,mac={test_net.mac(1)},'
+        one = self._create(f'switch=vale0,segment={_VXLAN},'
+                           f'mac={test_net.mac(1)},'
                            f'allow={test_net.ip(1)}/32')
         self.start(one, test_net.responder(1))
         self.ping('c', test_net.ip(1))
         first = f'dom{one.domid}-0'
         port = self._ports()[first]
-        self.assertEqual((5, test_net.mac(1)), (port['segment'], port['mac']))
+        self.assertEqual((_VXLAN, test_net.mac(1)),
+                         (port['segment'], port['mac']))
 
         self.assertEqual(0, self._xl('save vale1 /run/saved').status)
         self.assertEqual({}, self._ports())
@@ -57,6 +63,9 @@ class PatchedTest(test_net.ValePorts):
         left = self.dom0.run('xenstore-ls -f | grep -E '
                              f'"(vale|device/vale|libxl)/{domid}(/| )"')
         self.assertEqual('', left.out)
+
+    def _attach(self, port, options):
+        self._vale(f'attach vale0:{port} --segment {_VXLAN} {options}')
 
     def _state(self, domid):
         return self.dom0.run('xenstore-read /local/domain/0/backend/vale/'
@@ -74,21 +83,23 @@ class PatchedTest(test_net.ValePorts):
         self._refused()
 
     def _attach_and_list(self):
-        done = self._xl('network-attach vale1 type=vale segment=6 '
+        done = self._xl(f'network-attach vale1 type=vale segment={_LAST} '
                         f'mac={test_net.mac(1)},switch=vale0 port=late')
         self.assertEqual(0, done.status, done.err)
-        self.assertEqual(6, self._ports()['late']['segment'])
+        self.assertEqual(_LAST, self._ports()['late']['segment'])
         lines = self._xl('network-list vale1').out.splitlines()
         vales = [line.split() for line in lines if line.startswith('vale/')]
         self.assertEqual(['vale/0', 'vale/1'], [v[0] for v in vales])
-        self.assertEqual(['0', test_net.mac(1), 'vale0', '6'], vales[1][1:5])
+        self.assertEqual(['0', test_net.mac(1), 'vale0', str(_LAST)],
+                         vales[1][1:5])
         self.assertEqual('late', vales[1][6])
 
     def _refused(self):
         """Neither a wrong key nor valed's refusal leaves a device."""
         for keys, cause in (('segment=6 bridge=br0', 'unknown key'),
                             ('segment=6 slots=100', 'slots'),
-                            ('segment=5000', 'outside 1 to 4094')):
+                            ('segment=0', 'outside 1 to 4294967295'),
+                            ('segment=4294967296', 'is no number')):
             done = self._xl(f'network-attach vale1 type=vale {keys}')
             self.assertNotEqual(0, done.status)
             self.assertIn(cause, done.err + done.out)
@@ -99,8 +110,8 @@ class PatchedTest(test_net.ValePorts):
         for keys, cause in (
                 ('segment=5,slots=100', 'slots'),
                 ('segment=5,switch=other', 'switch'),
-                ('segment=0', 'vale: segment 0 is outside 1 to 4094'),
-                ('', 'vale: segment 0 is outside 1 to 4094'),
+                ('segment=0', 'vale: segment 0 is outside 1 to 4294967295'),
+                ('', 'vale: segment 0 is outside 1 to 4294967295'),
                 ('segment=x', 'vale: segment "x" is no number'),
                 ('segment=5,mac=no', 'vale: mac "no" is no address'),
                 ('segment=5,bridge=br0', 'vale: unknown key "bridge=br0"')):
@@ -113,3 +124,17 @@ class PatchedTest(test_net.ValePorts):
                 self.assertIn(cause, done.err + done.out)
                 self.assertNotEqual(0, self._xl('domid bad').status)
                 self.assertEqual({}, self._ports())
+
+
+class CosmosdTest(test_cosmos.CosmosdTest):
+    """cosmosd, linked with the patched libxl, and all daemons patched."""
+
+    variant = variants.PATCHED
+
+
+class ToolstackTest(test_toolstack.OnEitherStore,
+                    test_toolstack.ToolstackCase):
+    """The same with ports of the switch."""
+
+    variant = variants.PATCHED
+    store = 'oxenstored'

@@ -14,8 +14,8 @@ _VALID = {
     'type=vale,segment=7': {'devid': 0, 'segment': 7},
     ' switch=vale1, segment=7, , type=vale': {
         'devid': 0, 'segment': 7, 'switch_name': 'vale1'},
-    'type=vale,segment=4094,mac=00:16:3E:ab:cd:EF,mtu=9000,slots=2048': {
-        'devid': 0, 'segment': 4094, 'mac': '00:16:3e:ab:cd:ef',
+    'type=vale,segment=4294967295,mac=00:16:3E:ab:cd:EF,mtu=9000,slots=2048': {
+        'devid': 0, 'segment': 4294967295, 'mac': '00:16:3e:ab:cd:ef',
         'mtu': 9000, 'slots': 2048},
     'type=vale,segment=1,port=a.b,allow=10.0.0.1/32;fd00::1,devid=3': {
         'segment': 1, 'port': 'a.b', 'allow': '10.0.0.1/32;fd00::1',
@@ -27,10 +27,12 @@ _VALID = {
     'bridge=br0,vifname=type': None}
 #: Keys of a vif: the cause that xl names.
 _INVALID = {
-    'type=vale,segment=': 'vale: segment "" is no number from 0 to 65535',
+    'type=vale,segment=': 'vale: segment "" is no number from 0 to 4294967295',
     'type=vale,segment=-1': 'vale: segment "-1" is no number',
     'type=vale,segment=0x7': 'vale: segment "0x7" is no number',
-    'type=vale,segment=65536': 'vale: segment "65536" is no number',
+    'type=vale,segment=4294967296':
+        'vale: segment "4294967296" is no number',
+    'type=vale,mtu=65536': 'vale: mtu "65536" is no number from 0 to 65535',
     'type=vale,segment=99999999999999999999': 'is no number',
     'type=vale,segment=7 8': 'vale: segment "7 8" is no number',
     'segment=7 ,type=vale': 'vale: segment "7 " is no number',
@@ -122,10 +124,11 @@ class XlTest(test_store_alone.AloneCase):
                 ('/libxl/5/device/vale/1/backend', backend),
                 ('/libxl/5/device/vale/1/mac', '00:16:3e:00:00:07'),
                 (f'{backend}/switch', 'vale0'), (f'{backend}/state', '4'),
-                (f'{backend}/segment', '6'), (f'{backend}/port', 'late')):
+                (f'{backend}/segment', '4294967295'),
+                (f'{backend}/port', 'late')):
             self.dom0.write(path, value)
         done = self._run('xl/xl', 'network-list', '5')
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual(
-            ['vale/1', '0', '00:16:3e:00:00:07', 'vale0', '6', '4', 'late',
-             backend], done.stdout.splitlines()[-1].split())
+            ['vale/1', '0', '00:16:3e:00:00:07', 'vale0', '4294967295', '4',
+             'late', backend], done.stdout.splitlines()[-1].split())

@@ -9,9 +9,11 @@ from clickos_lab import paths
 from clickos_lab.xen import files
 from clickos_lab.xen import host
 from clickos_lab.xen import image
+from clickos_lab.xen import patched
 from clickos_lab.xen import places
 from clickos_lab.xen import snapshot
 from clickos_lab.xen import toolstack
+from clickos_lab.xen import variants
 
 
 #: of a slow test
@@ -37,6 +39,8 @@ class XenTest(unittest.TestCase):
 
     #: The set-up builds what is missing: guests, the host, the toolstack.
     set_up_limit_s = 3600
+    #: of Xen
+    variant = variants.STOCK
 
     @classmethod
     def setUpClass(cls):
@@ -45,6 +49,8 @@ class XenTest(unittest.TestCase):
         cls.places = places.Places(cls.state)
         cls.host = host.Host(cls.places, f't{os.getpid()}')
         cls.addClassCleanup(cls.host.remove)
+        if cls.variant == variants.PATCHED:
+            patched.prepare(cls.state, cls.places)
         contents = files.Files()
         cls.add_files(contents)
         cls.start_host(contents)
@@ -53,7 +59,7 @@ class XenTest(unittest.TestCase):
     @classmethod
     def start_host(cls, contents):
         """Start the host with some files; here from the snapshot."""
-        cls.host.restore(snapshot.ensure(cls.places), contents)
+        cls.host.restore(snapshot.ensure(cls.places, cls.variant), contents)
 
     @classmethod
     def add_files(cls, contents):
@@ -85,5 +91,5 @@ class CosmosTest(XenTest):
     @classmethod
     def add_files(cls, contents):
         super().add_files(contents)
-        toolstack.build(cls.state, cls.places)
-        toolstack.add(cls.state, contents)
+        toolstack.build(cls.state, cls.places, cls.variant)
+        toolstack.add(cls.state, contents, variant=cls.variant)

@@ -54,14 +54,13 @@ class Guest:
         self._requests = itertools.count(1)
         self.domid = None
 
-    def create(self, watched=True, xl='xl'):
+    def create(self, watched=True):
         """Create it and wait until its control thread runs.
 
         :param watched: by a process of xl, which acts when it ends; many of
             them make each creation slower
-        :param xl: the program and its environment
         """
-        create = f'{xl} create -q' + ('' if watched else ' -e')
+        create = 'xl create -q' + ('' if watched else ' -e')
         path = f'/root/{self.name}.cfg'
         out = self._script(
             f"cat >{path} <<'END'\n{self._config}END",

@@ -68,9 +68,7 @@ class InterfacesTest(base.DriverTestCase):
                                   base.PORT)
         self.assertIn('is paused', error.format_message())
 
-    def test_a_xen_host_says_that_it_cannot(self):
-        self.assertTrue(self.driver.capabilities['supports_attach_interface'])
+    def test_a_xen_host_says_that_it_can(self):
         self.cosmosd.host_kind = 'xen'
         self.driver.init_host('compute1')
-        self.assertFalse(
-            self.driver.capabilities['supports_attach_interface'])
+        self.assertTrue(self.driver.capabilities['supports_attach_interface'])

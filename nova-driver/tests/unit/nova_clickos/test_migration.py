@@ -55,7 +55,8 @@ class TestCase(base.DriverTestCase):
     def prepare(self):
         """Return what Nova carries after the target is prepared."""
         data = self.target.check_target(
-            cosmosd.SHA256, self.other._do_host())
+            cosmosd.SHA256, f'clickos-{self.other.host_kind}',
+            self.other._do_host())
         data = self.driver.check_can_live_migrate_source(
             None, self.server, data)
         data.vifs = migrate_data_objects.VIFMigrateData \
@@ -67,10 +68,10 @@ class TestCase(base.DriverTestCase):
 
     def move(self, data):
         """Return which of Nova's callbacks was called."""
-        post, recover = mock.Mock(), mock.Mock()
-        self.driver.live_migration(None, self.server, 'other', post, recover,
-                                   False, data)
-        return post.called, recover.called
+        post, self.recover = mock.Mock(), mock.Mock()
+        self.driver.live_migration(None, self.server, 'other', post,
+                                   self.recover, False, data)
+        return post.called, self.recover.called
 
     def assertStays(self):
         """Check that the guest runs here, and that no other is left."""
@@ -122,6 +123,37 @@ class MoveTest(TestCase):
             self.assertEqual((False, True), self.move(data), verb)
             self.other.faults.clear()
             self.assertStays()
+
+    def test_an_aborted_migration_leaves_the_guest_where_it_is(self):
+        for verb in ('router_list', 'move_begin'):
+            data = self.prepare()
+            with self.aborted_at(verb):
+                self.assertEqual((False, True), self.move(data), verb)
+            self.assertEqual({'migration_status': 'cancelled'},
+                             self.recover.call_args.kwargs)
+            self.assertStays()
+
+    def test_an_abort_after_the_guest_has_settled_comes_too_late(self):
+        with self.aborted_at('move_settle'):
+            self.assertEqual((True, False), self.move(self.prepare()))
+
+    def aborted_at(self, verb):
+        """Abort while cosmosd carries a verb out."""
+        name = f'_do_{verb}'
+        carry_out = getattr(self.cosmosd, name)
+
+        def abort(**args):
+            self.driver.live_migration_abort(self.server)
+            return carry_out(**args)
+        return mock.patch.object(self.cosmosd, name, abort)
+
+    def test_nothing_is_aborted_or_forced_that_does_not_go_on(self):
+        self.assertRaises(nova_exception.MigrationError,
+                          self.driver.live_migration_abort, self.server)
+        self.driver.live_migration_force_complete(self.server)
+        self.assertEqual((True, False), self.move(self.prepare()))
+        self.assertRaises(nova_exception.MigrationError,
+                          self.driver.live_migration_abort, self.server)
 
     def without_rate(self, code):
         """Let the guest refuse to read one handler."""
@@ -196,7 +228,7 @@ class SecretTest(TestCase):
 
     def test_a_source_of_an_earlier_version_is_named(self):
         data = self.target.check_target(
-            cosmosd.SHA256, self.other._do_host())
+            cosmosd.SHA256, 'clickos-process', self.other._do_host())
         data.filename, data.vifs = '{"port": 0}', []
         error = self.assertRaises(
             nova_exception.MigrationError, self.target.prepare, self.server,
@@ -224,18 +256,41 @@ class CheckTest(TestCase):
 
     def test_other_hosts_are_refused(self):
         check = self.driver.check_can_live_migrate_destination
+        process, xen = (mock.Mock(hypervisor_type=f'clickos-{kind}')
+                        for kind in ('process', 'xen'))
         self.server.system_metadata = {'clickos_image_sha256': 'other'}
         self.assertIn('another engine', self.refused(
-            check, None, self.server, None, None))
+            check, None, self.server, process, None))
+        self.assertIn('clickos-xen and clickos-process', self.refused(
+            check, None, self.server, xen, None))
         self.cosmosd.host_kind = 'xen'
-        self.assertIn('use a cold migration', self.refused(
-            check, None, self.server, None, None))
+        self.assertIn('clickos-process and clickos-xen', self.refused(
+            check, None, self.server, process, None))
+        check(None, self.server, xen, None)
 
     def test_guests_that_do_not_run_are_refused(self):
         self.guest['state'] = 'paused'
         self.assertIn('is paused', self.refused(
             self.driver.check_can_live_migrate_source, None, self.server,
             mock.Mock()))
+
+    def test_a_xen_host_gets_the_image_before_the_guest(self):
+        self.cosmosd.host_kind = 'xen'
+        images = self.driver._images
+        with mock.patch.object(images, 'provide', autospec=True) as provide, \
+                mock.patch.object(self.driver._migration, 'prepare') as make:
+            self.driver.pre_live_migration(None, self.server, None, None,
+                                           None, mock.Mock())
+            self.assertEqual(self.server.image_ref, provide.call_args.args[1])
+            self.assertTrue(make.called)
+            make.reset_mock()
+            provide.side_effect = nova_exception.ImageNotFound(image_id='x')
+            error = self.assertRaises(
+                nova_exception.MigrationError, self.driver.pre_live_migration,
+                None, self.server, None, None, None, mock.Mock())
+            self.assertIn('Image x could not be found',
+                          error.format_message())
+            self.assertFalse(make.called)
 
     def test_ports_of_one_host_are_refused(self):
         data = migrate_data_objects.LibvirtLiveMigrateData(filename='{}')

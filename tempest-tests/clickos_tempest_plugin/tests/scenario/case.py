@@ -7,7 +7,6 @@ from tempest import config
 
 from clickos_tempest_plugin.common import bounds
 from clickos_tempest_plugin.common import csar
-from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import tenant
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
@@ -113,8 +112,9 @@ class FirewallBase(Rules, base.OnHostTest):
     def resource_setup(cls):
         super().resource_setup()
         cls.clickos = cls.tenant.clickos
-        cls.vnfd_id = cls.tenant.onboard(csar.firewall(vnfd=cls.vnfd),
-                                         cls.addClassResourceCleanup)
+        cls.vnfd_id = cls.tenant.onboard(
+            csar.firewall(vnfd=csar.all_of(cls.vnfd, cls.on_host)),
+            cls.addClassResourceCleanup)
 
     @classmethod
     def build(cls, place, cleanup):
@@ -195,14 +195,3 @@ class SharedFirewallCase(FirewallBase):
             self.server_id = self.tenant.server_id(self.vnf_id)
         self.clickos.write_handler(self.server_id, 'fw.config',
                                    ', '.join(OPEN))
-
-
-class OnXenMixin:
-    """Puts the firewalls of a class on the Xen host."""
-
-    host = host.Host('xen_host_command')
-
-    @staticmethod
-    def vnfd(text):
-        """Name the image for Xen hosts in a VNFD."""
-        return csar.with_image(text, CONF.clickos.xen_image)

@@ -99,11 +99,19 @@ class SfcMixin:
                              'left', self.addCleanup, allow=allow)
             for _ in range(2))
 
+    def make_flow(self, **values):
+        """Make a classifier of the client's packets.
+
+        With hops on another host it has to name the client's port.
+        """
+        source = {'logical_source_port': self.client.port_id} \
+            if self.on_host else {}
+        return self.make('flow_classifier', **source, **values)
+
     def make_chain(self, groups):
         """Make a chain from the client to the server and back."""
-        flow = self.make('flow_classifier',
-                         source_ip_prefix=f'{self.client.ip}/32',
-                         destination_ip_prefix=f'{self.server.ip}/32')
+        flow = self.make_flow(source_ip_prefix=f'{self.client.ip}/32',
+                              destination_ip_prefix=f'{self.server.ip}/32')
         return self.make('port_chain', port_pair_groups=groups,
                          flow_classifiers=[flow],
                          chain_parameters={'symmetric': True})
@@ -167,7 +175,7 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         # The first one is wider, the second one narrower, the last the same.
         for values in ({'source_ip_prefix': f'{self.client.ip}/32'},
                        {'protocol': 'icmp'}, {'protocol': 'icmp'}):
-            flow = self.make('flow_classifier', **{
+            flow = self.make_flow(**{
                 'source_ip_prefix': f'{self.client.ip}/32', **values})
             self.addCleanup(self.sfc.update, 'port_chain', chain,
                             flow_classifiers=[])
@@ -183,7 +191,7 @@ class ChainsTest(SfcMixin, base.OnHostTest):
             min(now - then for now, then in zip(after, before)),
             len(pings.answered(ping.text())))
         _, another = self.make_hop()
-        other = self.make('flow_classifier', protocol='icmp')
+        other = self.make_flow(protocol='icmp')
         self.assertRaises(
             exceptions.BadRequest, self.sfc.create, 'port_chain',
             port_pair_groups=[another], flow_classifiers=[other])
@@ -304,8 +312,8 @@ class ScaledHopTest(ScaledHopCase):
         self.make_ends()
         self.instantiate(csar.firewall(
             click=lambda text: STATEFUL,
-            vnfd=lambda text: text.replace('routed: true',
-                                           'transparent: true')))
+            vnfd=csar.all_of(lambda text: text.replace(
+                'routed: true', 'transparent: true'), self.on_host)))
 
     def opened(self):
         """Return the connections that each guest saw begin."""
@@ -338,7 +346,7 @@ class ScaledNatTest(ScaledHopCase):
         self.parameters = {'port_pair_group_parameters': {
             'ppg_n_tuple_mapping': {'ingress_n_tuple': {}, 'egress_n_tuple': {
                 'source_ip_prefix': f'{public}/32'}}}}
-        self.instantiate(csar.nat(), additionalParams={
+        self.instantiate(csar.nat(self.on_host), additionalParams={
             'clickos_properties': {'public': public}})
 
     def opened(self):
@@ -349,8 +357,8 @@ class ScaledNatTest(ScaledHopCase):
     @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e35')
     def test_connections_outlive_scale_out_and_scale_in(self):
-        flow = self.make('flow_classifier', protocol='tcp',
-                         source_ip_prefix=f'{self.client.ip}/32')
+        flow = self.make_flow(protocol='tcp',
+                              source_ip_prefix=f'{self.client.ip}/32')
         self.check_scaling(self.make(
             'port_chain', port_pair_groups=[self.make_hop()],
             flow_classifiers=[flow], chain_parameters={'symmetric': True}))

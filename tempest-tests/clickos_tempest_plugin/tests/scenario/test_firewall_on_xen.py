@@ -4,10 +4,11 @@
 from tempest.lib import decorators
 
 from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests import base
 from clickos_tempest_plugin.tests.scenario import case
 
 
-class FirewallOnXenTest(case.OnXenMixin, case.FirewallCase):
+class FirewallOnXenTest(base.OnXenMixin, case.FirewallCase):
 
     @decorators.attr(type='smoke')
     @decorators.idempotent_id('a51c1b1e-6c0c-4f5e-9a35-6c2f6f3a7d01')

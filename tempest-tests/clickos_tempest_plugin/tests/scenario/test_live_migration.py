@@ -3,17 +3,13 @@
 
 import time
 
-from tempest import config
 from tempest.lib.common import api_microversion_fixture
 from tempest.lib.common.utils import data_utils
 from tempest.lib import decorators
 
-from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import traffic
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
-
-CONF = config.CONF
 
 #: Translates addresses and ports from device 0 to device 1.
 NAT = '''
@@ -65,14 +61,12 @@ while peer.recv(4096):
 class LiveMigrationTest(base.TwoHostsMixin, base.OnHostTest):
     """A NAT between a client and a server."""
 
-    second = host.Host('second_host_command')
-
     def setUp(self):
         super().setUp()
         self.admin = self.os_admin.servers_client
         self.servers = self.tenant.servers
         # A server stays on each host, so the networks reach both.
-        for zone in ({}, {'availability_zone': CONF.clickos.second_zone}):
+        for zone in ({}, {'availability_zone': self.second_zone()}):
             self.tenant.boot(
                 data_utils.rand_name('stays'),
                 [self.make_port(name) for name in ('left', 'right')],
@@ -94,7 +88,7 @@ class LiveMigrationTest(base.TwoHostsMixin, base.OnHostTest):
         """Return the name of the second host."""
         aggregates = self.os_admin.aggregates_client.list_aggregates()
         return next(each['hosts'][0] for each in aggregates['aggregates']
-                    if each['availability_zone'] == CONF.clickos.second_zone)
+                    if each['availability_zone'] == self.second_zone())
 
     def migrate(self, server_id, name):
         """Move a server to a host while it runs."""

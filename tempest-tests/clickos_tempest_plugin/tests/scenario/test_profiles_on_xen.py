@@ -6,6 +6,7 @@ from tempest.lib import decorators
 
 from clickos_tempest_plugin.common import csar
 from clickos_tempest_plugin.common import tenant
+from clickos_tempest_plugin.tests import base
 from clickos_tempest_plugin.tests.scenario import case
 
 CONF = config.CONF
@@ -13,7 +14,7 @@ CONF = config.CONF
 _OTHER = 'NullTask;\n'
 
 
-class ProfilesOnXenTest(case.OnXenMixin, case.FirewallCase):
+class ProfilesOnXenTest(base.OnXenMixin, case.FirewallCase):
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('a51c1b1e-6c0c-4f5e-9a35-6c2f6f3a7d03')
@@ -22,7 +23,7 @@ class ProfilesOnXenTest(case.OnXenMixin, case.FirewallCase):
                          self.image_of(self.server_id))
         self.tenant.terminate(self.vnf_id)    # the next has its addresses
         vnfd_id = self.tenant.onboard(csar.firewall(
-            vnfd=self.vnfd, click=lambda text: text + _OTHER),
+            vnfd=self.on_host, click=lambda text: text + _OTHER),
             self.addCleanup)
         vnf_id = self.tenant.create_vnf(vnfd_id, self.addCleanup)
         tenant.completed(self.tenant.instantiate(vnf_id, ['deny all']))

@@ -4,6 +4,7 @@
 from tempest.lib import decorators
 
 from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests import base
 from clickos_tempest_plugin.tests.scenario import case
 
 RULES = ['allow icmp', 'deny all']
@@ -60,7 +61,7 @@ class BesideTest(BesideBase):
         self.wait_server(('ACTIVE',))
 
 
-class BesideOnXenTest(case.OnXenMixin, BesideBase):
+class BesideOnXenTest(base.OnXenMixin, BesideBase):
 
     @decorators.idempotent_id('8b6f7a51-41a7-4be0-8f5c-5d1d2c9e6a04')
     def test_somebody_pauses_a_domain(self):

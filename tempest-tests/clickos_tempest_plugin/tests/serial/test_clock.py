@@ -3,13 +3,14 @@
 
 from tempest.lib import decorators
 
+from clickos_tempest_plugin.tests import base
 from clickos_tempest_plugin.tests.scenario import case
 
 _JUMP_S = 7200
 
 
 @decorators.serial
-class FaultsOfClocksTest(case.OnXenMixin, case.FirewallCase):
+class FaultsOfClocksTest(base.OnXenMixin, case.FirewallCase):
     """A firewall on a host whose clock is set, as a wrong NTP server does."""
 
     limit_s = 900

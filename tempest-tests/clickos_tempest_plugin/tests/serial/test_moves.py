@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server moves to another host, or it is refused and stays."""
 
-from tempest import config
 from tempest.lib import decorators
 from tempest.lib import exceptions
 
@@ -9,8 +8,6 @@ from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import waiters
 from clickos_tempest_plugin.tests import base
 from clickos_tempest_plugin.tests.scenario import pair
-
-CONF = config.CONF
 
 #: A talker's handler and its desired state.
 RATE = 'source.rate', '40'
@@ -21,7 +18,6 @@ class MovesTest(base.TwoHostsMixin, pair.PairCase):
     """The listener stays, and each test moves a talker of its own."""
 
     first = host.Host()
-    second = host.Host('second_host_command')
 
     @classmethod
     def skip_checks(cls):
@@ -35,7 +31,7 @@ class MovesTest(base.TwoHostsMixin, pair.PairCase):
         super().setUp()
         self.admin = self.os_admin.servers_client
         self.first_name = self.host_of(self.server_id)
-        self.second_name, = self.zone(CONF.clickos.second_zone)['hosts']
+        self.second_name, = self.zone(self.second_zone())['hosts']
 
     def boot(self, **wanted):
         """Start a talker with a desired state; return its id."""
@@ -71,7 +67,7 @@ class MovesTest(base.TwoHostsMixin, pair.PairCase):
         waiters.server(self.servers, server_id, 'SHELVED_OFFLOADED')
         self.use('2.77')
         self.servers.unshelve_server(
-            server_id, availability_zone=CONF.clickos.second_zone)
+            server_id, availability_zone=self.second_zone())
         self.assertRuns(server_id, self.second_name)
         self.assertGone(self.first, server_id)
 
@@ -93,7 +89,7 @@ class MovesTest(base.TwoHostsMixin, pair.PairCase):
     @decorators.attr(type='slow')
     @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e02')
     def test_cold_migrations_are_confirmed_and_reverted(self):
-        zones = (CONF.clickos.second_zone, self.admin.show_server(
+        zones = (self.second_zone(), self.admin.show_server(
             self.server_id)['server']['OS-EXT-AZ:availability_zone'])
         # Nova moves no host with servers: this runs when they are gone.
         self.addCleanup(self.move_second_host, *zones[::-1])
@@ -114,7 +110,7 @@ class MovesTest(base.TwoHostsMixin, pair.PairCase):
     @decorators.attr(type='slow')
     @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e15')
     def test_the_guests_of_a_project_share_a_host(self):
-        zones = (CONF.clickos.second_zone, self.admin.show_server(
+        zones = (self.second_zone(), self.admin.show_server(
             self.server_id)['server']['OS-EXT-AZ:availability_zone'])
         self.addCleanup(self.move_second_host, *zones[::-1])
         self.move_second_host(*zones)
@@ -135,7 +131,7 @@ class MovesTest(base.TwoHostsMixin, pair.PairCase):
     @decorators.attr(type='slow')
     @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e03')
     def test_an_evacuated_server_leaves_its_host(self):
-        server_id = self.boot(availability_zone=CONF.clickos.second_zone)
+        server_id = self.boot(availability_zone=self.second_zone())
         self.use('2.29')
         self.addCleanup(self.force_down, False)
         self.force_down(True)

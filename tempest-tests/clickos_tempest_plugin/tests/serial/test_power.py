@@ -6,6 +6,7 @@ from tempest.lib import decorators
 from tempest.lib import exceptions
 
 from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests import base
 from clickos_tempest_plugin.tests.scenario import case
 from clickos_tempest_plugin.tests.scenario import test_chains
 
@@ -92,7 +93,7 @@ class PowerCutTest(test_chains.SfcMixin, PowerCutBase):
         self.assertAsBefore(hop)
 
 
-class PowerCutOnXenTest(case.OnXenMixin, PowerCutBase):
+class PowerCutOnXenTest(base.OnXenMixin, PowerCutBase):
 
     limit_s = 900
     offloads = False

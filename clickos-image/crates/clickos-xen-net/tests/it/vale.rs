@@ -280,6 +280,36 @@ fn a_silent_device_connects_and_is_of_use_once_it_has_an_address() {
     assert_eq!(*guest.xen.said.borrow(), Vec::<String>::new());
 }
 
+/// As the toolstack attaches and detaches devices of a running guest.
+#[test]
+fn devices_come_and_go_while_the_guest_runs() {
+    let mut guest = guest_with(256);
+    let _first = connect(&mut guest, 256);
+    assert!(guest.turn());
+    for mac in ["02:00:00:00:00:07", "02:00:00:00:00:08"] {
+        guest.add("vale", 1);
+        accept(&guest, 1, "2");
+        set_key(&mut guest, 1, "mac", mac);
+        guest.turn();
+        let _port = connect_port(&mut guest, 1, 256, &Arc::default());
+        assert!(guest.turn(), "{:?}", guest.xen.said);
+        let usable = |guest: &Guest| guest.vifs.list().iter().filter(|v| v.is_usable()).count();
+        assert_eq!(usable(&guest), 2);
+        let shown = guest.vifs.list()[1].device.borrow().mac();
+        assert_eq!(shown.map(|b| format!("{b:02x}")).join(":"), mac);
+        assert!(guest.vifs.list()[1].device.borrow().is_up());
+        guest.set_backend("vale", 1, "");
+        guest
+            .store
+            .remove(&format!("/local/domain/{DOMID}/device/vale/1"));
+        assert!(guest.turn());
+        assert_eq!(usable(&guest), 1);
+        assert!(!guest.vifs.list()[1].device.borrow().is_up());
+    }
+    assert_eq!(guest.vifs.list().len(), 2);
+    assert_eq!(*guest.xen.said.borrow(), Vec::<String>::new());
+}
+
 /// Only a silent device gets an address: a router has asked an ordinary one for it.
 #[test]
 fn an_address_comes_once_and_a_wrong_one_not_at_all() {

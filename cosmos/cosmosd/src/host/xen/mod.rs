@@ -25,13 +25,13 @@ use super::image::Engine;
 use super::kernels::Kernels;
 use super::nics;
 use super::room::{Room, channels, check_devices, check_room, first_domid};
-use super::{Death, Domain, Found, Host, Instance, Stranger};
+use super::{Death, Domain, Found, Host, Instance, Rings, Stranger};
 use crate::clock::now_s;
 use crate::config::XenConfig;
 use crate::error::{Code, Error, Result};
 use crate::host::IsUsed;
 use crate::images::{Images, check_kernel};
-use crate::spec::{Cpu, Uuid};
+use crate::spec::{Cpu, MAX_VIFS, Uuid, Vif};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
@@ -106,11 +106,8 @@ impl XenHost {
             Err(e) if e.code == xen::Code::NotFound => {}
             _ => return Ok(()),
         }
-        let mut devids = domain
-            .vifs
-            .iter()
-            .map(|vif| vif.devid)
-            .chain(0..domain.silent.vifs);
+        // Some may have come while it ran.
+        let mut devids = 0..MAX_VIFS as u32;
         devids
             .try_for_each(|devid| self.host.remove_vale(domid, devid))
             .map_err(failed(&place(domain.domid)))
@@ -423,6 +420,38 @@ impl Host for XenHost {
         lock(&self.pumps).insert(domid, pump);
         lock(&self.domains).insert(domid, channels(domain));
         Ok(())
+    }
+
+    /// The guest finds the nodes and makes rings, which valed awaits already.
+    fn plug(&self, domain: &Domain, vifs: &[Vif], _: Option<PortFds>) -> Result<Option<Rings>> {
+        let vif = vifs.last().expect("the caller adds a vif");
+        let grown = Domain {
+            vifs: vifs.to_vec(),
+            ..domain.clone()
+        };
+        check_devices(&grown)?;
+        let domid = domain.domid;
+        self.host
+            .add_vale(domid.into(), &vale(vif))
+            .map_err(failed(&place(domid)))?;
+        lock(&self.domains)
+            .entry(domid)
+            .and_modify(|known| *known = channels(&grown));
+        Ok(None)
+    }
+
+    fn unplug(&self, domain: &Domain, vifs: &[Vif], gone: &Vif) -> Result<()> {
+        let domid = domain.domid;
+        let shrunk = Domain {
+            vifs: vifs.to_vec(),
+            ..domain.clone()
+        };
+        lock(&self.domains)
+            .entry(domid)
+            .and_modify(|known| *known = channels(&shrunk));
+        self.host
+            .remove_vale(domid.into(), gone.devid)
+            .map_err(failed(&place(domid)))
     }
 
     fn paused(&self) -> Result<HashMap<u16, bool>> {

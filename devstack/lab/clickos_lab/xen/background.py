@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the patched Xen of a first run while the rest is prepared.
+
+The build keeps a core busy for minutes, while the lab fetches Python packages
+and builds its other programs. A build that fails here fails again in
+:func:`variant`, which tells why.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+from clickos_lab import apt
+from clickos_lab import errors
+from clickos_lab import paths
+from clickos_lab import prereq
+from clickos_lab import say
+from clickos_lab.xen import packages
+from clickos_lab.xen import patched
+from clickos_lab.xen import places as _places
+from clickos_lab.xen import variants
+
+
+@contextlib.contextmanager
+def started(state, wanted):
+    """Build in a process of its own, which ends with the block at last.
+
+    :param wanted: variant of Xen; None without a Xen host
+    """
+    places = _places.Places(state)
+    if wanted != variants.PATCHED or patched.is_built(places) \
+            or not _can_be_installed(state, places):
+        yield
+        return
+    say.say("Xen's tools with our patches: built in the background")
+    with open(state.log / 'xen-background.log', 'wb') as log:
+        process = subprocess.Popen(
+            ['nice', sys.executable, '-m', 'clickos_lab.xen.background'],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        raise
+    finally:
+        process.wait()
+
+
+def _can_be_installed(state, places):
+    """Install packages before others do: apt serves one at a time.
+
+    What fails here fails again in :func:`variant`, which tells why.
+    """
+    prereq.check()
+    state.create()
+    try:
+        apt.ensure(state)
+        places.create()
+        with places.lock():
+            packages.ensure(places)
+        patched.install(state, places)
+    except errors.LabError:
+        return False
+    return True
+
+
+def variant(state, places, wanted):
+    """Build a variant of Xen; return it, or the stock one.
+
+    The message about missing sources goes to standard error.
+    """
+    if wanted == variants.STOCK:
+        return wanted
+    try:
+        _build(state, places)
+    except patched.SourcesMissing as e:
+        say.warn('the sources of Xen are not to be had, so the host gets '
+                 f"Debian's Xen without our patches, as HOST=xen-stock: {e}")
+        return variants.STOCK
+    return wanted
+
+
+def _build(state, places):
+    places.create()
+    with places.lock():
+        packages.ensure(places)
+        patched.prepare(state, places)
+
+
+def main():
+    """Build all that the patched Xen needs."""
+    # So that the program that builds is ended, too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    state = paths.State()
+    try:
+        _build(state, _places.Places(state))
+    except (errors.LabError, KeyboardInterrupt) as e:
+        print(f'error: {e}')
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    os.umask(0o077)
+    sys.exit(main())
