@@ -23,8 +23,8 @@ from tacker_clickos.vnfd import model
 _PRIORITIES = (200, 100)
 #: Seconds between advertisements: a guest takes over after three and a part.
 _INTERVAL_S = '0.2'
-_VRIDS = range(1, 256)
-_MAC = '00:00:5e:00:01:%02x'
+#: The addresses of virtual routers, which end with their numbers.
+_MACS = ['00:00:5e:00:01:%02x' % vrid for vrid in range(1, 256)]
 _KEY_BYTES = 32
 #: No server has such a port, and its name begins like no guest's.
 _NAME = 'virtual-%s-%s'
@@ -93,25 +93,21 @@ def _reserve(connection, vnf_id, name, link):
     if link.fixed_ips:
         wanted['fixed_ips'] = list(link.fixed_ips)
     try:
-        vrid = _free_vrid(connection, link.network_id, name)
+        mac = ports.free_mac(connection, link.network_id, _MACS)
+        if mac is None:
+            raise _full(name)
         return outages.once(
             lambda: ports.of_vnf(connection, vnf_id).get(name),
-            lambda: connection.network.create_port(
-                mac_address=_MAC % vrid, **wanted))
+            lambda: connection.network.create_port(mac_address=mac, **wanted))
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(
             kind='port', name=name, reason=error.details or str(error))
 
 
-def _free_vrid(connection, network_id, name):
-    """Return a number that no virtual router of the network has."""
-    for vrid in _VRIDS:
-        if not list(connection.network.ports(network_id=network_id,
-                                             mac_address=_MAC % vrid)):
-            return vrid
-    raise exception.ResourceNotUsable(
+def _full(name):
+    return exception.ResourceNotUsable(
         kind='port', name=name, reason='its network has %d virtual routers, '
-        'which is the most' % len(_VRIDS))
+        'which is the most' % len(_MACS))
 
 
 def statements(guest, sides, key):

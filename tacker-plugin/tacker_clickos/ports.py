@@ -97,6 +97,15 @@ def _of_both(virtual, networks):
             for ip in own + networks]
 
 
+def free_mac(connection, network_id, macs):
+    """Return the first of some addresses that no port of a network has."""
+    for mac in macs:
+        if not list(connection.network.ports(network_id=network_id,
+                                             mac_address=mac)):
+            return mac
+    return None
+
+
 def declare(connection, port, vdu, cp):
     """Declare what a port's guest does; may be called twice.
 

@@ -80,7 +80,7 @@ verbs! {
     RemoveVif "vif-remove" [agent]: Place => Done;
     /// Lists the switch ports of a guest with their counters; removed ones are left out.
     ListVifs "vif-list" [agent, nova]: OfGuest => answer::GuestPorts;
-    /// Gives a running guest one more interface; kind `process` only (adr/0069). After an error
+    /// Gives a running guest one more interface (adr/0069). After an error
     /// the guest is as before.
     Plug "vif-plug" [nova] large: PlugVif => Done;
     /// Takes an interface from a running guest. An event `state` follows, as after `vif-plug`.
