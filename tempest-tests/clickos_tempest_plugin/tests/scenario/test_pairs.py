@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A firewall of two guests with one address, of which one forwards."""
+
+from clickos_client import pings
+from tempest.lib import decorators
+
+from clickos_tempest_plugin.common import tenant
+from clickos_tempest_plugin.common import waiters
+from clickos_tempest_plugin.tests.scenario import case
+
+#: What makes the firewall's descriptor that of a pair.
+_CHANGES = (
+    ('artifact: click\n', 'artifact: click\n          ha: pair\n'),
+    ('max_scale_level: 3', 'max_scale_level: 0'),
+    ('initial_delta: {number_of_instances: 1}',
+     'initial_delta: {number_of_instances: 2}'),
+    ('scale_level: 1}', 'scale_level: 0}'))
+#: Three advertisements of 200 ms and the skew are missed, then ARP.
+_SILENCE_S = 1
+
+
+def make_pair(text):
+    """Return a firewall's descriptor with a pair of guests."""
+    for old, new in _CHANGES:
+        text = text.replace(old, new)
+    return text
+
+
+class PairsTest(case.Scaling, case.FirewallBase):
+
+    vnfd = staticmethod(make_pair)
+
+    def setUp(self):
+        super().setUp()
+        self.vnf_id = self.tenant.create_vnf(self.vnfd_id, self.addCleanup)
+        tenant.completed(self.tenant.instantiate(self.vnf_id, case.OPEN))
+        self.left = self.make_endpoint('left', self.addCleanup)
+        self.right = self.make_endpoint('right', self.addCleanup)
+
+    def state(self, server_id):
+        """Return whether a guest is the active one."""
+        return self.clickos.read_handler(server_id, 'vrrp.state').strip()
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2f71')
+    def test_the_standby_takes_over_from_a_killed_guest(self):
+        servers = self.guests()
+        self.assertEqual(2, len(servers))
+        waiters.until(lambda: sorted(map(self.state, servers)),
+                      lambda seen: seen == ['active', 'backup'],
+                      'one active guest')
+        active = next(each for each in servers
+                      if self.state(each) == 'active')
+        (standby,) = set(servers) - {active}
+        self.assertTrue(self.left.can_ping(self.right))
+        ping = self.left.ping(self.right)
+        self.host.kill_guest(active)
+        waiters.until(lambda: self.state(standby),
+                      lambda seen: seen == 'active', 'the standby is active')
+        self.assertTrue(self.left.can_ping(self.right))
+        self.assertLessEqual(pings.silence_s(ping.text()), _SILENCE_S)
+        self.tenant.heal(self.vnf_id)
+        waiters.until(lambda: sorted(map(self.state, self.guests())),
+                      lambda seen: seen == ['active', 'backup'],
+                      'one active guest after the heal')
+        self.assertTrue(self.left.can_ping(self.right))
+
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2f72')
+    def test_a_guest_gives_way_on_request(self):
+        servers = self.guests()
+        waiters.until(lambda: sorted(map(self.state, servers)),
+                      lambda seen: seen == ['active', 'backup'],
+                      'one active guest')
+        active = next(each for each in servers
+                      if self.state(each) == 'active')
+        (standby,) = set(servers) - {active}
+        self.assertTrue(self.left.can_ping(self.right))
+        self.clickos.write_handler(active, 'vrrp.resign', '')
+        waiters.until(lambda: self.state(standby),
+                      lambda seen: seen == 'active', 'the standby is active')
+        self.assertEqual('backup', self.state(active))
+        self.assertTrue(self.left.can_ping(self.right))
