@@ -24,7 +24,7 @@ pub struct Fragment {
     /// Bytes of its header.
     header: usize,
     start: usize,
-    end: usize,
+    pub end: usize,
     last: bool,
 }
 

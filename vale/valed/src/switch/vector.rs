@@ -226,7 +226,7 @@ impl Switch {
         if let Some(filter) = &mut port.filter {
             for n in run.clone() {
                 let is_left = matches!(fates[n], Fate::To(_));
-                if is_left && !filter.admits(keys[n], Direction::Egress, *now) {
+                if is_left && !filter.admits(&keys[n], Direction::Egress, *now) {
                     fates[n] = Fate::Dropped(|c| &mut c.dropped_filter);
                 }
             }

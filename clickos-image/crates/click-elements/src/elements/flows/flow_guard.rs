@@ -33,7 +33,7 @@ use crate::flow_log::{self, FlowLog};
 use crate::guard::flow::Flow;
 use crate::guard::seen::{Fragment, Seen};
 use crate::guard::table::{Table, Verdict};
-use crate::outputs::Outputs;
+use crate::outputs::distribute;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -105,7 +105,6 @@ fn build(a: &mut Args<'_>) -> Built {
         table: Table::new(capacity, timeouts_ns),
         fragmented: VecDeque::new(),
         drops: [0; REASONS.len()],
-        outputs: Outputs::new(a.outputs()),
         log: FlowLog::default(),
     }))
 }
@@ -121,7 +120,6 @@ struct FlowGuard {
     table: Table,
     fragmented: VecDeque<Fragmented>,
     drops: [u64; REASONS.len()],
-    outputs: Outputs,
     log: FlowLog,
 }
 
@@ -221,7 +219,6 @@ impl FlowGuard {
 
 impl Element for FlowGuard {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.outputs.look_around(ctx);
         let keys = core::array::from_fn(|_| ctx.random());
         self.table.set_keys(keys);
         ctx.set_timer(ctx.now_ns() + REAP_NS);
@@ -229,8 +226,7 @@ impl Element for FlowGuard {
     }
 
     fn push(&mut self, ctx: &mut Context<'_>, port: usize, batch: Batch) {
-        let mut outputs = core::mem::replace(&mut self.outputs, Outputs::new(0));
-        outputs.distribute(ctx, batch, |ctx, batch, ways| {
+        distribute(ctx, batch, |ctx, batch, ways| {
             let (now_ns, ports) = (ctx.now_ns(), ctx.outputs());
             let way = |packet: &Packet| match self.way(port, packet, now_ns) {
                 REFUSED if port == MAY_BEGIN => DROPPED,
@@ -239,7 +235,6 @@ impl Element for FlowGuard {
             };
             ways.extend(batch.iter().map(way));
         });
-        self.outputs = outputs;
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {

@@ -48,7 +48,9 @@ fn filled(class: &str, part: &str) -> String {
 
 /// Rules whose automaton takes all memory that an installation may use.
 pub fn crossed_rules() -> String {
-    numbered(1000, |n| format!("deny host 10.{}.{}.0 or port {n},", n / 250, n % 250))
+    numbered(1000, |n| {
+        format!("deny host 10.{}.{}.0 or port {n},", n / 250, n % 250)
+    })
 }
 
 /// A text with all values of a byte: an automaton finds no bytes that are alike.
