@@ -38,6 +38,7 @@ class Gone:
         self._lock = threading.Lock()
         self._known = collections.OrderedDict()
         self._asking = set()
+        self._told = None
 
     def __contains__(self, server_id):
         """Tell whether an earlier look() found that a server is gone."""
@@ -81,30 +82,42 @@ class Gone:
         try:
             # One session for all: each new one would log in at Keystone.
             self._client = self._client or self._connect()
-            return _knows_none(self._client, server_id)
+            why = _unknown(self._client, server_id)
         except (exceptions.ClientException, cfg.Error) as error:
-            LOG.warning('Server %s: Nova does not say whether it exists: %s',
-                        server_id, error)
-            return False
+            # Its text names the server, and would be another one each time.
+            LOG.debug('Server %s: %s', server_id, error)
+            why = type(error).__name__
+        if why:
+            self._tell(why)
+        return why is None
+
+    def _tell(self, why):
+        """Log a reason once in a row: members make the requests."""
+        if why != self._told:
+            self._told = why
+            LOG.warning('Nova does not say that a server is gone, so its port'
+                        ' stays with it: %s', why)
 
 
-def _knows_none(client, server_id):
-    """Tell whether Nova itself says that there is no such server.
+def _unknown(client, server_id):
+    """Return None if Nova itself says that there is no such server.
 
     To a user who is not an admin, Nova says so of each server of another
     project. It refuses a list of all projects to such a user.
+
+    :returns: else why this is not known; no text for a server that exists
     """
     found = client.get(f'/servers/{server_id}', raise_exc=False)
+    if found.status_code == 200:
+        return ''
     if found.status_code != 404 or 'itemNotFound' not in _body(found):
-        return False
+        return f'HTTP {found.status_code}'
     listed = client.get('/servers', raise_exc=False, params={
         'all_tenants': 'True', 'uuid': server_id})
     if listed.status_code != 200:
-        LOG.warning('Server %s: the user of [nova] may not list all servers,'
-                    ' so its port stays with it: HTTP %d', server_id,
-                    listed.status_code)
-        return False
-    return _body(listed).get('servers') == []
+        return ('the user of [nova] may not list the servers of all projects:'
+                f' HTTP {listed.status_code}')
+    return None if _body(listed).get('servers') == [] else ''
 
 
 def _body(answer):

@@ -16,7 +16,7 @@ def require_none(connection, names):
     :raises: PortInChain
     """
     with contextlib.suppress(sdk_exceptions.NotFoundException):
-        for pair in own.port_pairs(connection):
+        for pair in own.port_pairs(connection, names):
             for port_id in (pair.ingress, pair.egress):
                 if port_id in names:
                     raise exception.PortInChain(

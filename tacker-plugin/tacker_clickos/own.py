@@ -16,6 +16,8 @@ from tacker_clickos import exception
 #: Images of a name or tag that are looked at, of the operator and of the
 #: project each.
 MOST_IMAGES = 64
+#: Ids that one request names; more would make its line too long.
+_IDS = 40
 
 
 def ports(connection, mark):
@@ -58,11 +60,20 @@ def security_group(connection, group_id, name):
         if (group.name, group.project_id) == (name, project_id)), None)
 
 
-def port_pairs(connection):
-    """Return the port pairs of service chains."""
-    project_id = _project(connection)
-    return [pair for pair in connection.network.sfc_port_pairs(
-        project_id=project_id) if pair.project_id == project_id]
+def port_pairs(connection, port_ids):
+    """Generate the port pairs of service chains that have one of some ports.
+
+    A project may have any number of others.
+    """
+    project_id, ids = _project(connection), sorted(port_ids)
+    for at in range(0, len(ids), _IDS):
+        some = ids[at:at + _IDS]
+        for side in 'ingress', 'egress':
+            for pair in connection.network.sfc_port_pairs(
+                    project_id=project_id, **{side: some}):
+                if pair.project_id == project_id \
+                        and getattr(pair, side) in some:
+                    yield pair
 
 
 def servers(connection, **query):

@@ -90,12 +90,32 @@ class GoneTest(unittest.TestCase):
             self.nova.listed = listed
             self.assertFalse(self.ask(), listed)
 
+    def test_a_reason_is_logged_once(self):
+        gone = servers.Gone(self.nova.client)
+        with self.assertLogs('neutron_clickos.servers', 'WARNING') as logged:
+            for self.nova.listed in (403, {}), NONE, (200, []), (403, {}):
+                self.nova.shown = (403, {}) if self.nova.listed == NONE \
+                    else UNKNOWN
+                for number in range(3):
+                    gone.look(f'{SERVER[:-1]}{number}', 'project')
+        self.assertEqual(3, len(logged.output))
+        self.assertIn('[nova]', logged.output[0])
+
+    def test_a_server_that_exists_is_not_logged(self):
+        self.nova.shown = (200, {'server': {}})
+        with self.assertNoLogs('neutron_clickos.servers', 'WARNING'):
+            self.assertFalse(self.ask())
+
     def test_a_nova_that_is_away_says_nothing(self):
         gone = servers.Gone(lambda: adapter.Adapter(
             session.Session(auth=noauth.NoAuth(
                 endpoint='http://127.0.0.1:1')), service_type='compute'))
-        gone.look(SERVER, 'project')
-        self.assertNotIn(SERVER, gone)
+        with self.assertLogs('neutron_clickos.servers', 'WARNING') as logged:
+            for server_id in SERVER, OTHER:
+                gone.look(server_id, 'project')
+                self.assertNotIn(server_id, gone)
+        self.assertEqual(1, len(logged.output))
+        self.assertIn('ConnectFailure', logged.output[0])
 
     def test_other_texts_are_no_question(self):
         for text in ('', 'gone', f'{SERVER}/../flavors', '../x'):

@@ -152,9 +152,14 @@ def use_checker(case, script=_CHECKER):
 
 
 def _like(found, query):
-    """Return an iterator of those that have the values of a query."""
-    return iter([each for each in found
-                 if query.items() <= vars(each).items()])
+    """Return an iterator of those that have the values of a query.
+
+    A list in the query permits each of its values.
+    """
+    return iter([each for each in found if all(
+        getattr(each, name, None) in (
+            value if isinstance(value, list) else [value])
+        for name, value in query.items())])
 
 
 class Cloud:

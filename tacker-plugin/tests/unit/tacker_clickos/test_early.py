@@ -321,7 +321,7 @@ class TerminateTest(EarlyTestCase):
 
     def test_no_request_waits_for_the_end_of_an_outage(self):
         seen = []
-        self.patch(chained.own, 'port_pairs', side_effect=lambda _: (
+        self.patch(chained.own, 'port_pairs', side_effect=lambda *_: (
             seen.append(outages.patience_s()) or ()))
         self.assertPasses(_VNF + '/terminate', {
             'terminationType': 'FORCEFUL'})

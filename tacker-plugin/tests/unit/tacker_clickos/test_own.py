@@ -106,8 +106,23 @@ class LookAlikeTest(test_infra_driver.DriverTestCase):
         self.assertEqual(1, len(own.server_groups(self.cloud)))
 
     def test_port_pairs(self):
-        self.cloud.pairs = [base.resource(id='p', project_id=_OTHER)]
-        self.assertEqual([], own.port_pairs(self.cloud))
+        ends = {'ingress': 'in', 'egress': 'out'}
+        self.cloud.pairs = [base.resource(id='p', project_id=_OTHER, **ends)]
+        self.assertEqual([], list(own.port_pairs(self.cloud, ['in'])))
+        mine = base.resource(id='q', **ends)
+        self.cloud.pairs.append(mine)
+        for port_id in ends.values():
+            self.assertEqual([mine], list(own.port_pairs(
+                self.cloud, [port_id, 'another'])))
+        self.assertEqual([], list(own.port_pairs(self.cloud, ['another'])))
+
+    def test_many_ports_are_asked_for_in_parts(self):
+        asked = self.cloud.network.sfc_port_pairs
+        self.assertEqual([], list(own.port_pairs(
+            self.cloud, [f'p{number:03}' for number in range(90)])))
+        self.assertEqual([40, 40, 40, 40, 10, 10], [
+            len(call.kwargs.get('ingress') or call.kwargs['egress'])
+            for call in asked.mock_calls])
 
     def test_credentials_of_no_project(self):
         self.cloud.current_project_id = None
