@@ -21,26 +21,30 @@ define($LEFT_VIF 0,
 // only its task. ICMP errors are at most 100 a second, 50 at once (RFC 1812,
 // section 4.3.2.8).
 
-// Frames that arrive. Output 0: IPv4 packets with good headers. A priority tag
-// (IEEE 802.1Q, VLAN 0) is removed. Output 1: ARP answers for OWN to send.
+// Frames that arrive. Output 0: IPv4 packets with good headers. One priority
+// tag (IEEE 802.1Q, VLAN 0) is removed: no frame goes round. Output 1: ARP answers for OWN to send.
 // Output 2: ARP frames to learn from (RFC 826).
 elementclass FromVif {
     $mac, $own |
-    input -> type :: Classifier(12/0800, 12/0806, 12/8100 14/0000%0fff);
-    type[0] -> Strip(14) -> CheckIPHeader -> output;
+    input -> type :: Classifier(12/0800, 12/0806,
+                                12/8100 14/0000%0fff 16/0800,
+                                12/8100 14/0000%0fff 16/0806);
+    type[0] -> packets :: Strip(14) -> CheckIPHeader -> output;
     type[1] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
-    type[2] -> VLANDecap -> type;
+    type[2] -> VLANDecap -> packets;
+    type[3] -> VLANDecap -> arp;
 }
 
 // Packets that a router may forward: they came for this station alone, and
-// their addresses are possible (RFC 1812, sections 5.3.4 and 5.3.7). Output 0:
+// their addresses are possible (RFC 1812, sections 5.3.4 and 5.3.7). A redirect
+// concerns the hosts of one link only (RFC 1122, section 3.2.2.2). Output 0:
 // whole packets; output 1: fragments.
 elementclass Sound {
     input -> DropBroadcasts -> kind :: IPClassifier(
         src net 0.0.0.0/8 or src net 127.0.0.0/8 or src net 224.0.0.0/3
             or dst net 0.0.0.0/8 or dst net 127.0.0.0/8
-            or dst net 224.0.0.0/3,
+            or dst net 224.0.0.0/3 or icmp type redirect,
         ip frag, -);
     kind[0] -> martians :: Counter -> Discard;
     kind[1] -> [1]output;

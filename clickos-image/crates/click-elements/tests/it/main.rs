@@ -2,6 +2,7 @@
 //! Tests from outside, in one program: each program is linked on its own.
 #![cfg(test)]
 mod carried;
+mod catalog;
 mod filter_differential;
 mod filter_ip6;
 mod filter_offload;
