@@ -88,6 +88,11 @@ def turn_rows():
         'f10k', 'h;', 'h :: HashSwitch(26, 12); r :: RoundRobinSched; %s '
         'r -> Unqueue(BURST 32) -> d;' % outputs)
     yield 'c5-unqueue-one', endless('Queue(1024) -> Unqueue(BURST 1)')
+    single = endless('Queue -> [0]s; Idle -> [1]s; '
+                     's -> Unqueue -> d;', 's :: %s;')
+    for name in ('PrioSched', 'RoundRobinSched'):
+        yield 'c6-%s-single' % name.lower(), (
+            single % name).replace('BURST 32', 'BURST 1')
 
 
 def routes(count):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds elements whose outputs may get whole batches, one output after the other.
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::engine::{Edge, Engine};
@@ -41,20 +42,25 @@ impl Engine {
 
     #[cold]
     fn find_apart(&mut self, me: usize) -> Apart {
-        let mut reached = BTreeMap::new();
-        let outputs = self.slots[me].outputs.iter().enumerate();
-        let mut passed = outputs.flat_map(|(output, edge)| {
-            let elements = self.pushed_to(*edge).into_iter();
-            elements.map(move |element| (element, output))
-        });
-        let never_meet = passed.all(|(element, output)| {
-            *reached.entry(element).or_insert(output) == output || self.only_drops(element)
-        });
-        let mut elements = reached.keys();
-        let apart = match never_meet {
-            false => Apart::Meet,
-            true if elements.all(|e| self.is_plain(*e) || self.stores(*e)) => Apart::Unseen,
-            true => Apart::NeverMeet,
+        // the output by which an element was reached first
+        let mut reached = vec![usize::MAX; self.slots.len()];
+        let (mut never_meet, mut unseen) = (true, true);
+        for (output, edge) in self.slots[me].outputs.iter().enumerate() {
+            let mut pending: Vec<Edge> = edge.iter().copied().collect();
+            while let Some(Edge { element, .. }) = pending.pop() {
+                match core::mem::replace(&mut reached[element], output) {
+                    usize::MAX => {}
+                    before if before == output => continue,
+                    _ => never_meet &= self.only_drops(element),
+                }
+                unseen &= self.is_plain(element) || self.stores(element);
+                pending.extend(self.slots[element].outputs.iter().flatten());
+            }
+        }
+        let apart = match (never_meet, unseen) {
+            (false, _) => Apart::Meet,
+            (true, false) => Apart::NeverMeet,
+            (true, true) => Apart::Unseen,
         };
         self.slots[me].apart = Some(apart);
         apart

@@ -295,7 +295,7 @@ impl Waiting {
         let payload = core::mem::take(&mut self.spare);
         self.slots[number as usize] = Some(Partial::new(*whole, payload));
         let hash_of = |at| hash_of(&self.slots, self.keys, at);
-        self.index.insert(hash, At::new(number, false), hash_of);
+        self.index.insert(hash, At::new(number, false), &hash_of);
         self.order.append(self.list, number);
         Some(number)
     }
@@ -312,7 +312,7 @@ impl Waiting {
     pub fn remove(&mut self, number: u32) -> Option<Partial> {
         let at = At::new(number, false);
         let hash_of = |at| hash_of(&self.slots, self.keys, at);
-        self.index.remove(hash_of(at), at, hash_of);
+        self.index.remove(hash_of(at), at, &hash_of);
         self.order.unlink(self.list, number);
         self.free.push(number);
         self.slots[number as usize].take()

@@ -94,6 +94,15 @@ impl Ring {
         self.len -= n;
     }
 
+    /// Asks the processor to fetch the beginning of the oldest packet.
+    #[inline]
+    pub fn prefetch_first(&self) {
+        if self.len > 0 {
+            // SAFETY: `head` is the slot of the oldest packet, since `len` is not 0.
+            unsafe { self.slots[self.head].assume_init_ref() }.prefetch();
+        }
+    }
+
     /// Asks the processor to fetch the beginnings of the oldest `n` packets (at most all), for who takes them next.
     #[inline]
     pub fn prefetch(&self, n: usize) {
@@ -114,6 +123,20 @@ impl Ring {
         self.head = self.head.checked_sub(1).unwrap_or(self.slots.len() - 1);
         self.slots[self.head].write(packet);
         self.len += 1;
+    }
+
+    /// How many of the oldest packets, at most `most`, together have at most `bytes` bytes, and how many they have.
+    pub fn fitting(&self, most: usize, bytes: usize) -> (usize, usize) {
+        let (mut count, mut sum) = (0, 0);
+        while count < most.min(self.len) {
+            // SAFETY: `count` is less than `len`, so this slot holds a packet.
+            let len = unsafe { self.slots[self.slot(count)].assume_init_ref() }.len();
+            if sum + len > bytes {
+                break;
+            }
+            (count, sum) = (count + 1, sum + len);
+        }
+        (count, sum)
     }
 
     /// Takes the oldest packet.

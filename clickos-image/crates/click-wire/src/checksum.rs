@@ -8,7 +8,7 @@ use crate::field::array_at;
 #[inline]
 pub fn add(mut sum: u64, bytes: &[u8]) -> u64 {
     let (mut total, rest) = match bytes.len() {
-        ..BLOCK => (0, bytes),
+        ..FEW => (0, bytes),
         _ => add_blocks(bytes),
     };
     let mut words = rest.chunks_exact(size_of::<u64>());
@@ -29,27 +29,25 @@ pub fn add(mut sum: u64, bytes: &[u8]) -> u64 {
     }
 }
 
-/// Bytes that are added at a time where there are many.
-const BLOCK: usize = 64;
+/// Bytes of words that are added at a time where there are many.
+const BLOCK: usize = 32;
+/// Fewer bytes are added word by word.
+const FEW: usize = 2 * BLOCK;
 
-/// The sum of all whole blocks of bytes as 32-bit words, and what is behind them. The halves of a word are added
-/// separately, so there is no carry to wait for, and the compiler adds several words with one instruction.
+/// The sum of all whole blocks of bytes as 32-bit words, and what is behind them. The words of a block go to different
+/// sums, so that none has to wait for the carry of the word before.
 #[inline(never)]
 fn add_blocks(bytes: &[u8]) -> (u64, &[u8]) {
-    const LANES: usize = BLOCK / size_of::<u64>();
     let mut blocks = bytes.chunks_exact(BLOCK);
-    let (mut low, mut high) = ([0u64; LANES], [0u64; LANES]);
+    let mut sums = [0u64; BLOCK / size_of::<u64>()];
     for block in &mut blocks {
-        let words: [u64; LANES] = core::array::from_fn(|n| {
-            u64::from_ne_bytes(core::array::from_fn(|byte| block[8 * n + byte]))
-        });
-        for (n, word) in words.iter().enumerate() {
-            low[n] += word & 0xffff_ffff;
-            high[n] += word >> 32;
+        for (n, sum) in sums.iter_mut().enumerate() {
+            let (added, carry) = sum.overflowing_add(u64::from_ne_bytes(array_at(block, 8 * n)));
+            *sum = added + u64::from(carry);
         }
     }
-    let total = low.iter().sum::<u64>() + high.iter().sum::<u64>();
-    (total, blocks.remainder())
+    let halves = sums.iter().map(|sum| (sum >> 32) + (sum & 0xffff_ffff));
+    (halves.sum(), blocks.remainder())
 }
 
 /// The sum of the four parts of a sum, with the carries added.

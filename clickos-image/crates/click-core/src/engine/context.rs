@@ -28,6 +28,15 @@ pub struct Context<'a> {
     pub(crate) me: usize,
 }
 
+/// The port that all packets of a batch leave by, if that is the same one.
+#[inline]
+fn one_port(ports: &[usize]) -> Option<usize> {
+    let to = ports.first().copied().unwrap_or(DROPPED);
+    // all of them, as that needs no decisions
+    let differences = ports.iter().fold(0, |bits, port| bits | (port ^ to));
+    (differences == 0).then_some(to)
+}
+
 impl<'a> Context<'a> {
     pub(crate) fn new(engine: &'a mut Engine, me: usize) -> Self {
         Self { engine, me }
@@ -70,26 +79,27 @@ impl<'a> Context<'a> {
     /// for the same port. A port that does not exist, such as [`DROPPED`], drops the packet. Where packets of
     /// different outputs never meet again and nobody sees their order, those of an output leave in one batch.
     pub fn push_runs(&mut self, batch: Batch, ports: &[usize]) {
-        let to = ports.first().copied().unwrap_or(DROPPED);
-        // all of them, as that needs no decisions
-        if ports.iter().fold(0, |bits, port| bits | (port ^ to)) == 0 {
-            return self.push(to, batch);
+        match one_port(ports) {
+            Some(to) => self.push(to, batch),
+            None => self.push_mixed(batch, ports, &[Apart::Unseen]),
         }
-        if self.engine.outputs_apart(self.me) == Apart::Unseen {
-            return self.deal(batch, ports);
-        }
-        self.push_each_run(batch, ports);
     }
 
     /// As `push_runs`, for an element whose outputs lead separate packets: their order may show on the console.
+    #[inline]
     pub fn push_apart(&mut self, batch: Batch, ports: &[usize]) {
-        let to = ports.first().copied().unwrap_or(DROPPED);
-        if ports.iter().fold(0, |bits, port| bits | (port ^ to)) == 0 {
-            return self.push(to, batch);
+        match one_port(ports) {
+            Some(to) => self.push(to, batch),
+            None => self.push_mixed(batch, ports, &[Apart::Unseen, Apart::NeverMeet]),
         }
-        match self.engine.outputs_apart(self.me) {
-            Apart::Meet => self.push_each_run(batch, ports),
-            Apart::NeverMeet | Apart::Unseen => self.deal(batch, ports),
+    }
+
+    #[inline(never)]
+    fn push_mixed(&mut self, batch: Batch, ports: &[usize], dealt: &[Apart]) {
+        if dealt.contains(&self.engine.outputs_apart(self.me)) {
+            self.deal(batch, ports);
+        } else {
+            self.push_each_run(batch, ports);
         }
     }
 
@@ -104,12 +114,12 @@ impl<'a> Context<'a> {
             }
             if port != to && !run.is_empty() {
                 let next = self.batch();
-                self.push(to, core::mem::replace(&mut run, next));
+                self.push_run(to, core::mem::replace(&mut run, next));
             }
             to = port;
             run.append_front(&mut batch, same.len());
         }
-        self.push(to, run);
+        self.push_run(to, run);
         self.recycle(batch);
     }
 
@@ -126,9 +136,15 @@ impl<'a> Context<'a> {
         self.recycle(batch);
         for port in dealt.order.drain(..) {
             let run = core::mem::replace(&mut dealt.runs[port], self.engine.batch());
-            self.push(port, run);
+            self.push_run(port, run);
         }
         self.engine.dealt = dealt;
+    }
+
+    /// As `push`, where it is called often: its code stands here once.
+    #[inline(never)]
+    fn push_run(&mut self, port: usize, batch: Batch) {
+        self.push(port, batch);
     }
 
     /// An empty list for `push_runs`, with memory of an earlier one.
@@ -163,10 +179,21 @@ impl<'a> Context<'a> {
         pulled
     }
 
+    /// True if a pull at an input would be in vain, because a store right before it told so and got nothing since.
+    #[inline]
+    pub fn is_known_empty(&self, port: usize) -> bool {
+        let edge = self.engine.slots[self.me].inputs.get(port).copied();
+        edge.flatten()
+            .is_some_and(|edge| self.engine.is_known_empty(edge.element))
+    }
+
     /// Fetches a packet at a pull input, if there is one.
     #[inline]
     pub fn pull_one(&mut self, port: usize) -> Option<Packet> {
         let edge = (*self.engine.slots[self.me].inputs.get(port)?)?;
+        if self.engine.is_known_empty(edge.element) {
+            return None;
+        }
         let pulled = self.engine.pass(edge.element, |element, ctx| {
             if let Some(storage) = element.storage_mut() {
                 return storage.pull_one(ctx);
@@ -181,6 +208,34 @@ impl<'a> Context<'a> {
             .count(edge.element, edge.port, core::slice::from_ref(&packet));
         self.engine.moved = true;
         Some(packet)
+    }
+
+    /// Fetches the next packets of a store right before an input, at most `most`, that together have at most `bytes`
+    /// bytes; appends them and returns how many bytes they have. Behind other elements there are none.
+    pub fn pull_fitting(
+        &mut self,
+        port: usize,
+        most: usize,
+        bytes: usize,
+        into: &mut Batch,
+    ) -> usize {
+        let Some(edge) = self.engine.slots[self.me]
+            .inputs
+            .get(port)
+            .copied()
+            .flatten()
+        else {
+            return 0;
+        };
+        let before = into.len();
+        let pulled = self.engine.pass(edge.element, |element, ctx| {
+            let storage = element.storage_mut()?;
+            Some(storage.pull_fitting(ctx, most, bytes, into))
+        });
+        let new = &into.packets()[before..];
+        self.engine.count(edge.element, edge.port, new);
+        self.engine.moved |= !new.is_empty();
+        pulled.flatten().unwrap_or(0)
     }
 
     /// An empty batch, with memory of an earlier one if possible.
@@ -500,9 +555,11 @@ impl<'a> Context<'a> {
         self.engine.outputs_are_independent(self.me)
     }
 
-    /// True if each output may get a whole batch, one after the other, and nobody can see it.
+    /// True if no element can observe the order of packets that leave by different outputs, or whether those of one
+    /// output leave in one batch.
+    #[inline]
     pub fn outputs_are_unseen(&mut self) -> bool {
-        self.outputs_are_independent() || self.engine.outputs_apart(self.me) == Apart::Unseen
+        self.engine.outputs_apart(self.me) == Apart::Unseen
     }
 
     /// How many outputs the element has.

@@ -127,6 +127,16 @@ pub trait Storage {
 
     /// Does what `Element::pull` does for one packet.
     fn pull_one(&mut self, ctx: &mut Context<'_>) -> Option<Packet>;
+
+    /// Does the same for the oldest packets, at most `most`, that together have at most `bytes` bytes; appends them and
+    /// returns how many bytes they have.
+    fn pull_fitting(
+        &mut self,
+        ctx: &mut Context<'_>,
+        most: usize,
+        bytes: usize,
+        into: &mut Batch,
+    ) -> usize;
 }
 
 /// The router as a handler sees it, and the request.

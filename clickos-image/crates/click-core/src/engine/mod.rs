@@ -241,6 +241,13 @@ impl Engine {
         }
     }
 
+    /// True if an element is a store that told that it is empty, and got nothing since.
+    #[inline]
+    fn is_known_empty(&self, element: usize) -> bool {
+        let slot = &self.slots[element];
+        !slot.readable && slot.element.as_ref().is_some_and(|e| e.storage().is_some())
+    }
+
     /// How many elements are running, one in another.
     pub fn depth(&self) -> usize {
         self.depth

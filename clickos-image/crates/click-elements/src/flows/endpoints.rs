@@ -107,8 +107,8 @@ impl Endpoints {
             };
             let at = At::new(slot, is_public);
             match adds {
-                true => self.index.insert(hash_of(at), at, hash_of),
-                false => self.index.remove(hash_of(at), at, hash_of),
+                true => self.index.insert(hash_of(at), at, &hash_of),
+                false => self.index.remove(hash_of(at), at, &hash_of),
             }
         }
     }

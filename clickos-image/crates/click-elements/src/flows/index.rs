@@ -41,6 +41,9 @@ struct Segment {
     used: usize,
 }
 
+/// Tells the hash of a flow that is there. Its code is not made anew for each table.
+pub type HashOf<'a> = &'a dyn Fn(At) -> u64;
+
 /// Where flows are.
 pub struct Index {
     segments: Vec<Segment>,
@@ -95,7 +98,7 @@ impl Index {
     }
 
     /// Adds a flow. `hash_of` tells the hashes of those that are there.
-    pub fn insert(&mut self, hash: u64, at: At, hash_of: impl Fn(At) -> u64) {
+    pub fn insert(&mut self, hash: u64, at: At, hash_of: HashOf<'_>) {
         let segment = &mut self.segments[(hash >> 56) as usize];
         if 2 * (segment.used + 1) > segment.entries.len() {
             segment.grow(hash_of);
@@ -105,7 +108,7 @@ impl Index {
     }
 
     /// Removes a flow, if it is there, and moves those up that were pushed aside.
-    pub fn remove(&mut self, hash: u64, at: At, hash_of: impl Fn(At) -> u64) {
+    pub fn remove(&mut self, hash: u64, at: At, hash_of: HashOf<'_>) {
         let segment = &mut self.segments[(hash >> 56) as usize];
         let Some(mut hole) = segment.place_of(hash, entry(hash, at)) else {
             return;
@@ -152,7 +155,7 @@ impl Segment {
         Some(place)
     }
 
-    fn grow(&mut self, hash_of: impl Fn(At) -> u64) {
+    fn grow(&mut self, hash_of: HashOf<'_>) {
         let size = (2 * self.entries.len()).max(SMALLEST);
         let old = core::mem::replace(&mut self.entries, vec![0; size]);
         for entry in old {

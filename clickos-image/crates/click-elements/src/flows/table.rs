@@ -377,7 +377,7 @@ impl FlowTable {
 
     fn add_to_index(&mut self, at: At) {
         let hash = |at| hash_of(&self.flows, self.keys, at);
-        self.index.insert(hash(at), at, hash);
+        self.index.insert(hash(at), at, &hash);
     }
 
     /// A slot for a new flow; `None` at the capacity, and if the memory takes no more.
@@ -401,7 +401,7 @@ impl FlowTable {
             let (at, hash) = (At::new(slot, reply), |at| {
                 hash_of(&self.flows, self.keys, at)
             });
-            self.index.remove(hash(at), at, hash);
+            self.index.remove(hash(at), at, &hash);
         }
         let flow = &mut self.flows[slot];
         let list = core::mem::replace(&mut flow.list, ListId::NONE);

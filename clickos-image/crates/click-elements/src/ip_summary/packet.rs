@@ -47,6 +47,7 @@ pub fn show(packet: &Packet, fields: &[Field], line: &mut String) {
 }
 
 impl Shown {
+    #[inline(never)]
     fn append_to(self, line: &mut String) {
         match self {
             Number(number) => decimal(line, number, 1),
@@ -68,6 +69,7 @@ impl Shown {
 
 /// Appends a number of at least so many digits. Most of a record are numbers, and the formatter of the standard
 /// library takes several times as long.
+#[inline(never)]
 fn decimal(line: &mut String, mut number: u64, least: usize) {
     let mut digits = [b'0'; 20];
     let mut at = digits.len();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The element that looks up routes; its classes differ in their names, and in what may be changed.
-use alloc::collections::BTreeSet;
-
 use super::live::Routes;
 use super::ranges::Ready;
 use super::route::{Hop, Network, Partial};
@@ -94,12 +92,18 @@ fn build(a: &mut Args<'_>) -> Built {
         );
     }
     let routes = Routes::of(table);
-    let configured = sort::tree(routes.in_order().iter().map(|r| r.network));
+    let configured = sorted(routes.in_order().iter().map(|r| r.network));
     Some(Box::new(LookUp {
         routes,
         configured,
         complaints: COMPLAINTS,
     }))
+}
+
+fn sorted(networks: impl Iterator<Item = Network>) -> Vec<Network> {
+    let mut networks: Vec<_> = networks.collect();
+    sort::by(&mut networks, Ord::cmp);
+    networks
 }
 
 /// Messages about addresses without a route.
@@ -108,8 +112,8 @@ const COMPLAINTS: u32 = 5;
 /// An element of such a class.
 pub struct LookUp {
     routes: Routes,
-    /// The networks of the configuration's routes.
-    configured: BTreeSet<Network>,
+    /// The networks of the configuration's routes, sorted.
+    configured: Vec<Network>,
     /// Left to be made.
     complaints: u32,
 }
@@ -162,9 +166,9 @@ impl LookUp {
 
     /// The commands after which there are the routes of the configuration, and these.
     fn extra(&self, mut routes: Vec<Command>) -> Result<Vec<Command>, String> {
-        let is_configured = |network: Network| self.configured.contains(&network);
-        let wanted: BTreeSet<_> = sort::tree(routes.iter().map(Command::network));
-        if let Some(network) = wanted.iter().find(|network| is_configured(**network)) {
+        let is_configured = |network: &Network| self.configured.binary_search(network).is_ok();
+        let wanted = sorted(routes.iter().map(Command::network));
+        if let Some(network) = wanted.iter().find(|network| is_configured(network)) {
             let first = Ipv4Addr::from(network.first);
             return Err(format!(
                 "{first}/{} has a route of the configuration",
@@ -172,7 +176,8 @@ impl LookUp {
             ));
         }
         let gone = self.routes.in_order().into_iter().map(|r| r.network);
-        let gone = gone.filter(|network| !is_configured(*network) && !wanted.contains(network));
+        let is_wanted = |network: &Network| wanted.binary_search(network).is_ok();
+        let gone = gone.filter(|network| !is_configured(network) && !is_wanted(network));
         routes.extend(gone.map(|network| Command::Remove(Partial::of(network))));
         Ok(routes)
     }

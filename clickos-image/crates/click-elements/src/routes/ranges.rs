@@ -406,7 +406,7 @@ mod tests {
         let mut ranges = Ranges::of(&table);
         assert_eq!(table.hops().len(), 8);
         let least = ranges.bytes();
-        assert!(least < 160 << 10, "{least}");
+        assert!(least < 144 << 10, "{least}");
         for n in 0..5000u32 {
             let network = set(
                 &mut table,

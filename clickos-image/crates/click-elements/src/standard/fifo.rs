@@ -123,13 +123,12 @@ impl Queue {
         ctx.set_writable(room || !self.full.is_told());
     }
 
-    /// After a pull of so many packets: fetches the next ones, and tells neighbors what there is.
+    /// Tells neighbors what there is after a pull, which may have been in vain.
     #[inline]
-    fn pulled(&mut self, ctx: &mut Context<'_>, packets: usize) {
+    fn pulled(&mut self, ctx: &mut Context<'_>, in_vain: bool) {
         self.most = usize::MAX;
-        self.stored.prefetch(packets);
         let quick = self.full == Full::QuickAndDropNew && self.stored.is_empty();
-        if quick || packets == 0 {
+        if quick || in_vain {
             ctx.set_readable(false);
         }
         self.tell_room(ctx);
@@ -201,8 +200,25 @@ impl Storage for Queue {
 
     fn pull_one(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
         let packet = self.stored.pop_front();
-        self.pulled(ctx, usize::from(packet.is_some()));
+        self.stored.prefetch_first();
+        self.pulled(ctx, packet.is_none());
         packet
+    }
+
+    fn pull_fitting(
+        &mut self,
+        ctx: &mut Context<'_>,
+        most: usize,
+        bytes: usize,
+        into: &mut Batch,
+    ) -> usize {
+        let (count, bytes) = self.stored.fitting(most, bytes);
+        if count > 0 {
+            self.stored.take_front(count, into);
+            self.stored.prefetch(count);
+            self.pulled(ctx, false);
+        }
+        bytes
     }
 }
 
@@ -226,7 +242,8 @@ impl Element for Queue {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         self.stored.take_front(max, &mut batch);
-        self.pulled(ctx, batch.len());
+        self.stored.prefetch(batch.len());
+        self.pulled(ctx, batch.is_empty());
         batch
     }
 

@@ -17,6 +17,7 @@ mod merge;
 mod parameters;
 mod pppoe;
 mod registry;
+mod schedulers;
 mod shapes;
 mod system_names;
 mod task_batching;

@@ -115,11 +115,14 @@ struct Template<'a> {
 
 impl<'a> Template<'a> {
     fn new(header: &'a [u8]) -> Self {
+        let mut others = [0; LONGEST];
+        others[..header.len()].copy_from_slice(header);
         // total length, fragment field and checksum
-        let own = checksum::add(0, &header[2..4]) + checksum::add(0, &header[6..8]);
-        let own = own + checksum::add(0, &header[10..12]);
-        // all ones is as good as zero, so the difference is not negative
-        let sum = checksum::add(0, header) + 0xffff * 4 - own;
+        for at in [2, 6, 10] {
+            others[at] = 0;
+            others[at + 1] = 0;
+        }
+        let sum = checksum::add(0, &others);
         Self { header, sum }
     }
 
@@ -190,13 +193,12 @@ impl IPFragmenter {
         header[..length].copy_from_slice(&original[..length]);
         let cut = original.len() - length - piece;
         // the place of the first fragment, which is the packet itself
-        let rest = self.later(ctx, &packet, field, length, piece);
+        let mut rest = self.later(ctx, &packet, field, length, piece);
         packet.take(cut);
         let bytes = packet.network_mut().unwrap_or_default();
         let template = Template::new(&header[..length]);
         template.write(&mut bytes[..length], piece, field | ipv4::MORE_FRAGMENTS);
         out.push_back(packet);
-        let mut rest = rest;
         out.append(&mut rest);
         ctx.recycle(rest);
         self.fragments += (out.len() - first) as u64;
@@ -258,14 +260,27 @@ impl Element for IPFragmenter {
         if batch.iter().all(|packet| self.fits(packet)) {
             return ctx.push(0, batch);
         }
+        let unseen = ctx.outputs_are_unseen();
         let mut out = ctx.batch();
         for packet in batch.drain_front(usize::MAX) {
             if self.fits(&packet) {
                 out.push_back(packet);
-            } else if let Err(packet) = self.send(ctx, packet, &mut out) {
+                continue;
+            }
+            if !unseen {
+                ctx.push(0, out);
+                out = ctx.batch();
+            }
+            if let Err(packet) = self.send(ctx, packet, &mut out) {
                 ctx.push(0, out);
                 out = ctx.batch();
                 self.refuse(ctx, packet);
+            }
+            if !unseen {
+                // a fragment goes all the way before the next one
+                for fragment in out.drain_front(usize::MAX) {
+                    ctx.push_one(0, fragment);
+                }
             }
         }
         ctx.recycle(batch);

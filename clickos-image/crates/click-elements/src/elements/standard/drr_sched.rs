@@ -45,25 +45,39 @@ struct DRRSched {
 }
 
 impl DRRSched {
-    /// Asks each input once, beginning with the one that had the last turn.
-    fn round(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
-        for _ in 0..self.inputs.len() {
-            let input = &mut self.inputs[self.next];
+    /// Appends the packets that the input may send whose turn it is; the turn is over unless the batch has `max`.
+    fn serve(&mut self, ctx: &mut Context<'_>, batch: &mut Batch, max: usize) {
+        let input = &mut self.inputs[self.next];
+        if input.head.is_none() {
+            let most = max - batch.len();
+            input.deficit -= ctx.pull_fitting(self.next, most, input.deficit, batch);
+        }
+        while batch.len() < max {
             match input.head.take().or_else(|| ctx.pull_one(self.next)) {
-                None => input.deficit = 0,
                 Some(packet) if packet.len() <= input.deficit => {
                     input.deficit -= packet.len();
-                    return Some(packet);
+                    batch.push_back(packet);
+                    continue;
                 }
+                None => input.deficit = 0,
                 longer => input.head = longer,
             }
-            self.next += 1;
-            if self.next == self.inputs.len() {
-                self.next = 0;
-            }
+            self.next = (self.next + 1) % self.inputs.len();
             self.inputs[self.next].deficit += self.quantum;
+            return;
         }
-        None
+    }
+
+    /// Asks each input once, beginning with the one whose turn it is, until one sends; true if one did.
+    fn round(&mut self, ctx: &mut Context<'_>, batch: &mut Batch, max: usize) -> bool {
+        let before = batch.len();
+        for _ in 0..self.inputs.len() {
+            self.serve(ctx, batch, max);
+            if batch.len() > before {
+                return true;
+            }
+        }
+        false
     }
 
     /// Does at once the rounds in which no packet could be sent; false if there is no packet.
@@ -78,17 +92,18 @@ impl DRRSched {
         true
     }
 
-    fn pull_next(&mut self, ctx: &mut Context<'_>) -> Option<Packet> {
+    /// Appends the next packets; false if there is none.
+    fn pull_next(&mut self, ctx: &mut Context<'_>, batch: &mut Batch, max: usize) -> bool {
         // behind the skipped rounds one is enough, but for the input whose quantum came late
         for _ in 0..3 {
-            if let Some(packet) = self.round(ctx) {
-                return Some(packet);
+            if self.round(ctx, batch, max) {
+                return true;
             }
             if !self.skip_rounds() {
-                return None;
+                return false;
             }
         }
-        None
+        false
     }
 
     fn has_packet(&mut self, ctx: &mut Context<'_>) -> bool {
@@ -106,12 +121,7 @@ impl Element for DRRSched {
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
-        while batch.len() < max {
-            let Some(packet) = self.pull_next(ctx) else {
-                break;
-            };
-            batch.push_back(packet);
-        }
+        while batch.len() < max && self.pull_next(ctx, &mut batch, max) {}
         let readable = self.has_packet(ctx);
         ctx.set_readable(readable);
         batch

@@ -26,7 +26,7 @@ impl Element for PrioSched {
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();
         for input in 0..ctx.inputs() {
-            while batch.len() < max {
+            while batch.len() < max && !ctx.is_known_empty(input) {
                 let mut more = ctx.pull(input, max - batch.len());
                 let none = more.is_empty();
                 batch.append(&mut more);

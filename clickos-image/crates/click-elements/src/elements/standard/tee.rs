@@ -51,7 +51,7 @@ impl Tee {
 
 impl Element for Tee {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
-        self.independent = ctx.outputs_are_unseen();
+        self.independent = ctx.outputs_are_independent() || ctx.outputs_are_unseen();
         Ok(())
     }
 
