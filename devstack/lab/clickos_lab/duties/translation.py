@@ -173,6 +173,14 @@ def keeps_ports(case, place):
     case.assertEqual(20042, place.open(sport=20042).dport)
 
 
+@duty.duty('even ports stay even, odd ones odd', 'RFC 4787, REQ-4',
+           duty.TRANSLATORS)
+def keeps_parity(case, place):
+    for sport in range(6000, 6010):
+        found = place.open(f'from {sport}'.encode(), sport=sport).dport
+        case.assertEqual(sport % 2, found % 2, (sport, found))
+
+
 @duty.duty('pings through it, also long ones', 'RFC 5508, REQ-1',
            duty.TRANSLATORS)
 def pings_through(_case, place):

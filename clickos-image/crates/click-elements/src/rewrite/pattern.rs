@@ -221,9 +221,20 @@ impl Pattern {
         let own = own.filter(|n| self.ports && self.choice == Choice::SameFirst && *n <= self.more);
         let free = |n: &u32| !taken(&self.choose(id, *n));
         let chosen = own.filter(free);
-        let chosen = chosen.or_else(|| self.choices_from(self.start(draw)).find(free))?;
+        let chosen = chosen.or_else(|| {
+            let start = self.start(draw);
+            let is_alike = |n: &u32| self.keeps_parity(id, *n) && free(n);
+            let alike = self.choices_from(start).find(is_alike);
+            alike.or_else(|| self.choices_from(start).find(free))
+        })?;
         self.next = chosen.wrapping_add(1);
         Some(self.choose(id, chosen))
+    }
+
+    /// True if an even port stays even, and an odd one odd, where the own port is preferred (RFC 4787, REQ-4).
+    fn keeps_parity(&self, id: FlowId, n: u32) -> bool {
+        let is_kept = self.ports && self.choice == Choice::SameFirst;
+        !is_kept || (u32::from(self.sport) + n + u32::from(id.sport)) & 1 == 0
     }
 
     /// The choice that is looked at first.

@@ -11,7 +11,7 @@
 //! asks again. The element solicits a known address again after a minute and forgets it after two.
 //! At most as many addresses as the router's limit of table entries are known.
 //! # Handlers
-//! * `table` (read): address, whether known, Ethernet address. `stats` (read): packets dropped, questions sent.
+//! * `table` (read): address, whether known, Ethernet address. `stats` (read): packets dropped, questions sent. `announce` (write): announces as at the start.
 //! # Example
 //! `c :: Classifier(12/86dd 54/88, -); c -> [1] n :: IP6NDSolicitor(2001:db8::1, vif0) -> ToDevice(0); ip6 -> n;`
 use alloc::collections::BTreeMap;
@@ -39,6 +39,15 @@ pub static ELEMENT: Class = Class {
                 me.drops, me.queries
             ))
         }),
+        command(
+            "announce",
+            run!(|me, ctx| {
+                if let Some(schedule) = &mut me.announced {
+                    schedule.restart();
+                    me.run_timer(ctx);
+                }
+            }),
+        ),
     ],
     build: |a| {
         let (ip, mac) = (a.need::<Address>("IP"), a.need::<EtherAddr>("ETH"));
