@@ -100,6 +100,7 @@ fn parse(text: &str, devid: usize, uuid: &Uuid, script: &str) -> Result<Vif, Str
         mtu: 1500,
         slots: 256,
         port_id: None,
+        owner: None,
         link: Link::Up,
     };
     let mut security = None;

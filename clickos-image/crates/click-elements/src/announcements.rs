@@ -10,7 +10,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Announcements at the start, and the time between them (RFC 5227, section 1.1; RFC 4861, section 10).
 const FIRST_ROUNDS: u8 = 3;
 const FIRST_INTERVAL_NS: u64 = 2 * SECOND_NS;
-/// Time between later announcements: a guest that was restored or moved does not notice it.
+/// Time between later announcements: a guest on a process host does not notice that it was resumed.
 const INTERVAL_NS: u64 = 60 * SECOND_NS;
 /// Addresses that one call announces, and all of them.
 const MOST_AT_ONCE: u32 = 64;
@@ -33,6 +33,11 @@ impl Schedule {
     /// When the next round is due.
     pub fn due_ns(&self) -> u64 {
         self.due_ns
+    }
+
+    /// Begins again, as at the start.
+    pub fn restart(&mut self) {
+        *self = Self::default();
     }
 
     /// A round ended.
@@ -62,6 +67,12 @@ impl Addresses {
             prefixes,
             ..Self::default()
         }
+    }
+
+    /// Begins again, as at the start.
+    pub fn restart(&mut self) {
+        self.schedule.restart();
+        self.done = 0;
     }
 
     /// Continues where `old` is, if that announces the same addresses.

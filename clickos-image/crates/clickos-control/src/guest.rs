@@ -78,9 +78,10 @@ impl<S: Store + 'static> Guest<S> {
         self.controlled = controlled;
     }
 
-    /// Announces the guest and its routers again. The embedder calls it after a restore, over the
-    /// new connection to the store.
+    /// Announces the guest and its routers in the store again, and the routers' addresses to their
+    /// neighbors. The embedder calls it after a restore, over the new connection to the store.
     pub fn resume(&mut self) {
+        self.routers.borrow_mut().announce(self.clock.get());
         self.resumed.set(Some(Resumed::Elsewhere));
     }
 

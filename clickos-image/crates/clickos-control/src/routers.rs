@@ -19,6 +19,9 @@ const FILE: &str = "file";
 /// Handler of the guest's devices.
 const VIFS: &str = "vifs";
 
+/// Handler of elements that announce addresses.
+const ANNOUNCE: &str = "announce";
+
 /// A router that runs unseen.
 const REHEARSAL: &str = "Idle -> Counter -> Discard;";
 
@@ -214,6 +217,18 @@ impl Routers {
         };
         let running = self.slots.values_mut().filter(|slot| !slot.halted);
         running.fold(none, |all, slot| both(all, slot.router.run(now_ns)))
+    }
+
+    /// Lets the routers announce their addresses, since neighbors know them from another place.
+    pub(crate) fn announce(&mut self, now_ns: u64) {
+        for slot in self.slots.values_mut() {
+            let is_one = |name: &str| name.rsplit('.').next() == Some(ANNOUNCE);
+            let all = slot.router.handlers().into_iter();
+            for handler in all.filter(|handler| handler.write && is_one(&handler.name)) {
+                // one that refuses has nothing to announce
+                let _ = slot.router.write_handlers(&[(&handler.name, b"")], now_ns);
+            }
+        }
     }
 
     /// Carries out a program's request; gives code and data of the answer.

@@ -213,6 +213,15 @@ def keeps_ports(case, place):
     case.assertEqual(20042, place.open(sport=20042).dport)
 
 
+@duty.duty('even ports stay even, odd ones odd', 'RFC 4787, REQ-4',
+           duty.TRANSLATORS)
+def keeps_parity(case, place):
+    with places.opened(place.name) as more:     # all its ports are free
+        for sport in range(6000, 6006):
+            found = more.open(f'from {sport}'.encode(), sport=sport).dport
+            case.assertEqual(sport % 2, found % 2, (sport, found))
+
+
 @duty.duty('pings through it, also long ones', 'RFC 5508, REQ-1',
            duty.TRANSLATORS)
 def pings_through(_case, place):

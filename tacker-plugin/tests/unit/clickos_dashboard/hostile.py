@@ -186,7 +186,7 @@ def _clickos():
             {'name': 'fw.config', 'read': True, 'write': True},
             {'name': 'fw.log', 'read': True, 'write': False}]},
         f'{_GUEST}/fw.log': {'name': 'fw.log', 'value':
-                             f'1 1 6 ::1 1 ::2 2 {" ".join(EVIL.split())}\n'},
+                             f'1 1 6 ::1 1 ::2 2 {EVIL[-300:]}\n'},
         f'{_GUEST}/fw.config': {'name': 'fw.config', 'value': EVIL},
         f'{_GUEST}/config': {'name': 'config',
                              'value': f'// {EVIL}\nidle :: Idle;'},

@@ -14,6 +14,8 @@ use crate::prelude::*;
 const TRIES: u32 = 512;
 /// So many choices that are taken, one after the other, are reason to remember them.
 const FEW: u32 = 16;
+/// Choices among which one of the own port's parity is looked for.
+const ALIKE: u64 = 512;
 
 /// Draws a random number up to the one given.
 pub type Draw<'a> = &'a mut dyn FnMut(u32) -> u32;
@@ -229,12 +231,25 @@ impl Pattern {
         let chosen = match chosen {
             None => {
                 let start = self.start(draw);
-                self.search(start, self.choose(id, 0), &free, pools)
+                let alike = self.alike(id, start, &free);
+                alike.or_else(|| self.search(start, self.choose(id, 0), &free, pools))
             }
             chosen => chosen,
         }?;
         self.next = chosen.wrapping_add(1);
         Some(self.choose(id, chosen))
+    }
+
+    /// The first of a few free choices by which an even port stays even, and an odd one odd, where the own port is
+    /// preferred (RFC 4787, REQ-4).
+    fn alike(&self, id: FlowId, start: u32, free: &dyn Fn(&u32) -> bool) -> Option<u32> {
+        if !self.ports || self.choice != Choice::SameFirst {
+            return None;
+        }
+        let choices = u64::from(self.more) + 1;
+        let all = (0..choices.min(ALIKE)).map(|n| ((u64::from(start) + n) % choices) as u32);
+        let is_alike = |n: &u32| (u32::from(self.sport) + n + u32::from(id.sport)) & 1 == 0;
+        all.filter(is_alike).find(|n| free(n))
     }
 
     /// The choice that is looked at first.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest on the simulated store, the toolstack's part, and an element made for these tests.
 use click_core::class::optional;
-use click_core::handler::{Text, edit, read, read_write};
+use click_core::handler::{Text, command, edit, read, read_write};
 use click_core::{Args, Built, Change, Class, Context, Element, Entry, Environment, HandlerError};
 use click_core::{Progress, Registry, View};
 use clickos_control::Guest;
@@ -25,6 +25,10 @@ pub const CELL: Class = Class {
             Cell::set,
         ),
         edit("add", Cell::set),
+        command("announce", |cell: &Cell, _, _| {
+            let value = format!("{} announced", cell.value);
+            Ok(Change::of(move |cell: &mut Cell, _| cell.value = value))
+        }),
         read("big", Cell::big),
         read("fail", |_, _| Err(dead())),
         read("random", |cell, _| Ok(cell.drawn.to_string())),

@@ -20,6 +20,7 @@
 //! * `table` (read): address, whether known, Ethernet address, age in seconds. `count` (read): entries.
 //! * `length` (read): packets that wait. `queries`, `responses`, `drops` (read), `stats` (read): what happened.
 //! * `ipaddr`, `broadcast` (read, write): IP, and the broadcast address.
+//! * `announce` (write): announces as at the start. A Xen guest does so when it was restored.
 //! * `insert` (write): `IP ETH`. `delete` (write): `IP`. `clear` (write): the counts, too.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
 //! # Example
@@ -60,6 +61,13 @@ pub static ELEMENT: Class = Class {
         arp_table::state(),
         arp_table::count(),
         arp_table::length(),
+        command(
+            "announce",
+            run!(|me: &mut ARPQuerier, ctx| {
+                me.announced.restart();
+                me.run_timer(ctx);
+            }),
+        ),
         read("queries", |me, _| text(me.queries)),
         read("responses", |me, _| text(me.responses)),
         read("drops", |me, _| text(me.all_drops())),

@@ -12,7 +12,7 @@
 //! a known address again after a minute and forgets it after two. The table has at most the router's
 //! limit of table entries; the oldest address without an answer makes room.
 //! # Handlers
-//! * `table` (read): address, whether known, Ethernet address. `stats` (read): packets dropped, questions sent.
+//! * `table` (read): address, whether known, Ethernet address. `stats` (read): packets dropped, questions sent. `announce` (write): announces as at the start.
 //! # Example
 //! `c :: Classifier(12/86dd 54/88, -); c -> [1] n :: IP6NDSolicitor(2001:db8::1, vif0) -> ToDevice(0); ip6 -> n;`
 use alloc::collections::{BTreeMap, VecDeque};
@@ -43,6 +43,15 @@ pub static ELEMENT: Class = Class {
                 me.drops, me.queries
             ))
         }),
+        command(
+            "announce",
+            run!(|me, ctx| {
+                if let Some(schedule) = &mut me.announced {
+                    schedule.restart();
+                    me.run_timer(ctx);
+                }
+            }),
+        ),
     ],
     build: |a| {
         let (ip, mac) = (a.need::<Address>("IP"), a.need::<EtherAddr>("ETH"));

@@ -7,7 +7,7 @@
 //! INPUTSPEC, one for each input, says what becomes of a packet of no known flow: `drop`; `pass OUTPUT` (default 0):
 //! leaves unchanged, nothing is remembered; `keep FOUTPUT ROUTPUT`: a flow whose packets leave unchanged at FOUTPUT and whose
 //! answers do at ROUTPUT; `pattern SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT`: a flow that gets these addresses and ports, where `-` leaves
-//! what there is. SPORT may be a range `L-H`: the packet's own port is taken if it is in it and free, else a random free one;
+//! what there is. SPORT may be a range `L-H`: the packet's own port is taken if it is in it and free, else a random free one, an even one for an even one (RFC 4787, REQ-4);
 //! with a `#` behind they are taken in turn, with a `?` at random. 512 ports are tried; `pattern NAME FOUTPUT ROUTPUT`: one that IPRewriterPatterns defines; or the name of a mapper
 //! element such as RoundRobinIPMapper, maybe with `FOUTPUT ROUTPUT` behind it; `bound FOUTPUT ROUTPUT [FILTERING]`: with ENDPOINTS, a flow to
 //! a public address and port goes to the inside ones that have it. FILTERING (RFC 4787) is `endpoint-independent`, the default, or

@@ -61,7 +61,10 @@ impl Block {
             (slot.destination.is_unspecified() || !taken(&had)) && !taken(&fresh)
         };
         let from_start = (0..count.min(TRIES)).map(|n| ((start + n) % count) as u16);
-        from_start.into_iter().find(free)
+        // even ports stay even, and odd ones odd (RFC 4787, REQ-4)
+        let is_alike = |n: &u16| first.wrapping_add(*n) & 1 == id.sport & 1 && free(n);
+        let alike = from_start.clone().find(is_alike);
+        alike.or_else(|| from_start.clone().find(free))
     }
 }
 
