@@ -242,7 +242,11 @@ impl Descriptor {
 
     /// True if it lies where a frame with its flags may.
     #[cfg(feature = "std")]
+    #[inline]
     pub fn lies_as_agreed(self, layout: Layout, features: u32) -> bool {
+        if features & (SEGMENTS | LONG) == 0 {
+            return self.lies_in(layout);
+        }
         let is_long = usize::from(self.len) > BUFFER_SIZE && features & LONG != 0;
         match segment(self.region) != 0 || (is_long && usize::from(self.len) <= LONGEST) {
             true => self.lies_anywhere_in(layout),

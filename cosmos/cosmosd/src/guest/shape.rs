@@ -50,11 +50,13 @@ impl Shape {
         is_possible.then_some(Distance { missing, surplus })
     }
 
-    /// True if a silent vif has the number of another device: a guest has one device of a number.
+    /// True if a silent vif has the number of another device: a guest has one device of a number. A silent
+    /// vif has rings for frames of one slot.
     fn is_at_odds(&self, spec: &Spec) -> bool {
         let silent = &self.silent;
         let is_other = |vif: &Vif| {
-            silent.has_nic(vif.devid) || silent.has_vif(vif.devid) && vif.slots != silent.slots
+            let differs = vif.slots != silent.slots || vif.mtu > vale_proto::SHORT_MTU;
+            silent.has_nic(vif.devid) || silent.has_vif(vif.devid) && differs
         };
         let is_vif = |devid| silent.has_vif(devid);
         spec.vifs.iter().any(is_other) || spec.nics.iter().any(|nic| is_vif(nic.devid))
@@ -101,6 +103,10 @@ mod tests {
     fn what_no_silent_vif_can_become_needs_another_guest() {
         let mut other = asked(&[0, 1]);
         other.vifs[1].slots = 512;
+        assert_eq!(distance(1, 0, &other), Some((1, 0)));
+        assert_eq!(distance(2, 0, &other), None);
+        other = asked(&[0, 1]);
+        other.vifs[1].mtu = 9000;
         assert_eq!(distance(1, 0, &other), Some((1, 0)));
         assert_eq!(distance(2, 0, &other), None);
         other = asked(&[1]);

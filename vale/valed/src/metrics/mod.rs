@@ -80,6 +80,7 @@ impl Page {
                 ports: forwarder.ports(None)?,
                 chains: forwarder.chains(None)?,
                 mirrors: forwarder.mirrors(None)?,
+                workers: forwarder.loads()?,
                 waiting: kept.waiting(),
             };
             self.0 = Some((Instant::now(), snapshot.text()));

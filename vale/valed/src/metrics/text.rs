@@ -5,6 +5,8 @@ use std::fmt::{Display, Write};
 
 use vale_proto::{ChainCounters, ChainInfo, Counters, MirrorInfo, PortInfo};
 
+use crate::forwarder::Load;
+
 /// Largest text: about 2,000 ports.
 const MAX_TEXT: usize = 4 << 20;
 
@@ -19,6 +21,7 @@ pub struct Snapshot {
     pub ports: Vec<PortInfo>,
     pub chains: Vec<ChainInfo>,
     pub mirrors: Vec<MirrorInfo>,
+    pub workers: Vec<Load>,
     /// Kept requests that are not in force.
     pub waiting: usize,
 }
@@ -81,7 +84,8 @@ impl Snapshot {
         let mut text = String::new();
         let mut truncated = Family::gauge(named, build, 1).write(&mut text);
         let families = self.ports().into_iter().chain(self.segments());
-        for family in families.chain(self.chains()).chain(self.mirrors()) {
+        let families = families.chain(self.chains()).chain(self.mirrors());
+        for family in families.chain(self.workers()) {
             truncated |= family.write(&mut text);
         }
         for ((name, help), value) in [
@@ -115,6 +119,18 @@ impl Snapshot {
             "vale_port_notifications_total",
             "Notifications to the guest of a port",
         ));
+        let mut received = Family::counter((
+            "vale_port_notifications_received_total",
+            "Notifications from the guest of a port",
+        ));
+        let mut polls = Family::counter((
+            "vale_port_polls_empty_total",
+            "Looks at a port that found no packet",
+        ));
+        let mut bursts = Family::counter((
+            "vale_port_bursts_total",
+            "Bursts of packets that a port sent",
+        ));
         let mut up = Family::of(("vale_port_up", "1 if the link of a port is up"), "gauge");
         let mut connections = Family::of(
             (
@@ -127,13 +143,78 @@ impl Snapshot {
             let labels = || format!("switch=\"{}\",port=\"{}\"", port.switch, port.port);
             traffic.add(&labels(), &port.counters);
             kicks.add(labels(), port.counters.kicks);
+            received.add(labels(), port.counters.kicks_received);
+            polls.add(labels(), port.counters.polls_empty);
+            bursts.add(labels(), port.counters.bursts);
             up.add(labels(), port.is_up().into());
             if let Some(filter) = port.filter {
                 connections.add(labels(), filter.connections as u64);
             }
         }
         let [packets, bytes, drops] = traffic.0;
-        vec![packets, bytes, drops, kicks, up, connections]
+        vec![
+            packets,
+            bytes,
+            drops,
+            kicks,
+            received,
+            polls,
+            bursts,
+            up,
+            connections,
+        ]
+    }
+
+    fn workers(&self) -> Vec<Family> {
+        let figures: [((_, _), fn(&Load) -> u64); 6] = [
+            (
+                (
+                    "vale_worker_busy_milliseconds_total",
+                    "Processor time of a worker",
+                ),
+                |w| w.busy / 1_000_000,
+            ),
+            (
+                (
+                    "vale_worker_rounds_total",
+                    "Rounds of a worker over its ports",
+                ),
+                |w| w.rounds,
+            ),
+            (
+                (
+                    "vale_worker_rounds_empty_total",
+                    "Rounds of a worker without a packet",
+                ),
+                |w| w.rounds_empty,
+            ),
+            (
+                ("vale_worker_sleeps_total", "How often a worker slept"),
+                |w| w.sleeps,
+            ),
+            (
+                (
+                    "vale_worker_yields_total",
+                    "How often a worker let others run",
+                ),
+                |w| w.yields,
+            ),
+            (
+                (
+                    "vale_worker_frames_handed_over_total",
+                    "Frames that a worker gave to another one",
+                ),
+                |w| w.handed,
+            ),
+        ];
+        let family = |(name, of): ((_, _), fn(&Load) -> u64)| {
+            let mut family = Family::counter(name);
+            for load in &self.workers {
+                family.add(format!("worker=\"{}\"", load.worker), of(load));
+            }
+            family
+        };
+        figures.into_iter().map(family).collect()
     }
 
     /// The sums of the ports of each segment.
@@ -284,7 +365,7 @@ mod tests {
     fn port(name: &str) -> PortInfo {
         serde_json::from_value(json!({
             "switch": "vale0", "port": name, "kind": "veth", "segment": 7, "mac": null,
-            "link_up": true, "counters": {"rx_packets": 2, "dropped_spoof": 3},
+            "link_up": true, "counters": {"rx_packets": 2, "dropped_spoof": 3, "polls_empty": 13},
         }))
         .unwrap()
     }
@@ -298,6 +379,11 @@ mod tests {
             ports,
             chains: vec![serde_json::from_value(chain).unwrap()],
             mirrors: vec![serde_json::from_value(mirror).unwrap()],
+            workers: vec![Load {
+                worker: 1,
+                sleeps: 11,
+                ..Load::default()
+            }],
             waiting: 2,
         };
         snapshot.text()
@@ -317,6 +403,8 @@ mod tests {
             r#"vale_chain_hop_drops_total{switch="vale0",chain="web",hop="0"} 6"#,
             r#"vale_chain_hop_loops_total{switch="vale0",chain="web",hop="0"} 8"#,
             r#"vale_mirror_drops_total{switch="vale0",mirror="m",reason="rate"} 9"#,
+            r#"vale_port_polls_empty_total{switch="vale0",port="a"} 13"#,
+            r#"vale_worker_sleeps_total{worker="1"} 11"#,
             "vale_kept_waiting 2",
             "vale_metrics_truncated 0",
         ] {
@@ -384,6 +472,7 @@ mod tests {
             ports: vec![port],
             chains: vec![serde_json::from_value(chain).unwrap()],
             mirrors: Vec::new(),
+            workers: Vec::new(),
             waiting: 0,
         };
         let text = snapshot.text();

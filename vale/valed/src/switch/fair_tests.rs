@@ -40,6 +40,49 @@ fn a_sender_alone_has_its_turn_in_each_round() {
     assert_eq!(bytes, [100 * 63 * 1500]);
 }
 
+/// Eight ports of one owner that flood, beside a neighbor that sends now and then: the neighbor's frame
+/// leaves in the round that it comes in, behind what one port might send: a quantum, and one saved.
+#[test]
+fn eight_flooding_ports_of_an_owner_cost_a_neighbor_one_burst() {
+    let mut bench = Bench::new();
+    let mut flooders: Vec<_> = (1..=8)
+        .map(|n| {
+            let extra = json!({"mac": mac(n), "owner": 7});
+            bench.try_add(&format!("f{n}"), extra).unwrap()
+        })
+        .collect();
+    let mut neighbor = bench
+        .try_add("n", json!({"mac": mac(20), "owner": 8}))
+        .unwrap();
+    let (mut sink, mut other) = (bench.guest(99, 1), bench.guest(21, 1));
+    let (mut before, mut most) = (vec![0; 8], 0);
+    for round in 0..800 {
+        for flooder in &mut flooders {
+            while flooder.ring.push(&frame(mac(99), mac(1), 60)).is_ok() {}
+            let _ = flooder.ring.publish();
+        }
+        neighbor.send(&frame(mac(21), mac(20), 60));
+        bench.round();
+        assert_eq!(other.received().len(), 1, "round {round}");
+        sink.received();
+        let now: Vec<_> = flooders
+            .iter()
+            .map(|f| bench.counters(f).rx_packets)
+            .collect();
+        let burst: u64 = now
+            .iter()
+            .zip(&before)
+            .map(|(now, before)| now - before)
+            .sum();
+        (before, most) = (now, most.max(burst));
+    }
+    assert!(most <= 128, "{most} frames of the owner in a round");
+    let (least, most) = (before.iter().min().unwrap(), before.iter().max().unwrap());
+    assert!(most - least <= 64, "{before:?}");
+    let sum: u64 = before.iter().sum();
+    assert!((800 * 63..=801 * 64).contains(&sum), "{sum} frames in 800 quanta");
+}
+
 #[test]
 fn short_frames_cost_as_much_as_512_bytes() {
     let mut bench = Bench::new();

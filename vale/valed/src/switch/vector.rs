@@ -37,8 +37,6 @@ struct Route {
     judged: u16,
     /// Bytes of the frame.
     len: u16,
-    /// The stages want its [`FilterKey`].
-    filtered: bool,
 }
 
 /// The frames of a burst between two stages.
@@ -61,6 +59,7 @@ impl Default for Vector {
 struct Found {
     mac: Mac,
     to: Option<u16>,
+    /// One of both ports has a filter.
     filtered: bool,
 }
 
@@ -134,22 +133,22 @@ impl Switch {
             filtered: false,
         };
         for n in 0..count {
-            let bytes = device.peek(burst, n);
-            vector.fates[n] = match bytes {
-                Some(bytes) => self.fate(source, port, bytes, &mut found),
+            let key = &mut vector.keys[n];
+            vector.fates[n] = match device.peek(burst, n) {
+                Some(bytes) => self.fate(source, port, bytes, (&mut found, key)),
                 None => Fate::Alone,
             };
-            if let (Fate::To(Route { filtered: true, .. }), Some(bytes)) = (vector.fates[n], bytes)
-            {
-                if let Some(ethernet) = Ethernet::parse(bytes) {
-                    vector.keys[n] = FilterKey::parse(&ethernet, bytes);
-                }
-            }
         }
     }
 
     #[inline]
-    fn fate(&self, source: usize, port: &Port, bytes: &[u8], found: &mut Found) -> Fate {
+    fn fate(
+        &self,
+        source: usize,
+        port: &Port,
+        bytes: &[u8],
+        (found, key): (&mut Found, &mut FilterKey),
+    ) -> Fate {
         let Some(ethernet) = Ethernet::parse(bytes) else {
             return Fate::Alone;
         };
@@ -180,12 +179,14 @@ impl Switch {
         if bytes.len() > HEAD && judged.max(classified) > HEAD {
             return Fate::Alone;
         }
+        if found.filtered {
+            *key = FilterKey::parse(&ethernet, bytes);
+        }
         Fate::To(Route {
             to,
             payload: ethernet.payload as u16,
             judged: judged as u16,
             len: bytes.len() as u16,
-            filtered: found.filtered,
         })
     }
 

@@ -29,6 +29,15 @@ fn connect_port(
 ) -> SwitchPort<View> {
     guest.set_backend("vale", devid, "2");
     guest.turn();
+    let mut port = attach(guest, devid, slots);
+    port.join(regions);
+    guest.set_backend("vale", devid, "4");
+    guest.turn();
+    port
+}
+
+/// Maps the rings that a guest has made.
+fn attach(guest: &Guest, devid: u32, slots: u32) -> SwitchPort<View> {
     let key = |key| guest.key_of("vale", devid, key);
     assert_eq!(key("state"), "4", "{:?}", guest.xen.said);
     let version = key("ring-version").parse().unwrap();
@@ -45,11 +54,8 @@ fn connect_port(
         "the directory has more pages than the region needs"
     );
     let region = references.iter().map(|gref| guest.xen.page(*gref, true));
-    let mut port = SwitchPort::attach(View(region.collect()), slots).unwrap();
+    let port = SwitchPort::attach(View(region.collect()), slots).unwrap();
     assert_eq!(port.version(), version);
-    port.join(regions);
-    guest.set_backend("vale", devid, "4");
-    guest.turn();
     port
 }
 
@@ -242,6 +248,44 @@ fn a_device_that_goes_before_it_is_up_is_not_awaited() {
         assert!(guest.turn(), "{state:?}");
         connect(&mut guest, 256);
         assert!(guest.vifs.list()[0].is_usable(), "{state:?}");
+    }
+}
+
+/// With an MTU above 1,900 a guest makes rings of version 1, and offers frames of several slots.
+#[test]
+fn frames_of_9000_bytes_go_both_ways() {
+    for accepts in [true, false] {
+        let mut guest = Guest::new(Options::default());
+        guest.add("vale", 0);
+        accept(&guest, 0, "2");
+        set_key(&mut guest, 0, "mtu", "9000");
+        guest.turn();
+        guest.set_backend("vale", 0, "2");
+        guest.turn();
+        assert_eq!(guest.key_of("vale", 0, "ring-version"), "1");
+        let mut port = attach(&guest, 0, 256);
+        if accepts {
+            port.agree();
+        }
+        guest.set_backend("vale", 0, "4");
+        guest.turn();
+        let frame: Vec<u8> = (0..9014).map(|at| at as u8).collect();
+        let sent = guest.push(&frame);
+        guest.device().borrow_mut().publish();
+        match accepts {
+            true => {
+                sent.unwrap();
+                assert_eq!(take(&mut port).as_ref(), Some(&frame));
+                port.push(&frame).unwrap();
+                let _ = port.publish();
+                assert_eq!(guest.receive(), [frame]);
+            }
+            false => {
+                assert_eq!(take(&mut port), None, "an older switch");
+                assert!(port.push(&frame).is_err());
+            }
+        }
+        assert_eq!(port.malformed(), 0);
     }
 }
 
