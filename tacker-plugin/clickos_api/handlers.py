@@ -15,6 +15,7 @@ from clickos_api import catalog
 from clickos_api import chains
 from clickos_api import desired_state
 from clickos_api import errors
+from clickos_api import events
 from clickos_api import fusing
 from clickos_api import giving
 from clickos_api import history
@@ -75,6 +76,7 @@ class Handlers:
         self._audit = audit.Audit(conf)
         self.chains = chains.Chains(self.cloud, self.agent, self.authority)
         self.fusing = fusing.Fusing(self, self._audit)
+        self.events = events.Events(self.cloud, self.authority)
         self.port_roles = port_roles.PortRoles(self.cloud, self.authority,
                                                self._audit)
         self.catalog = catalog.Catalog(conf.clickos_api.catalog_path,

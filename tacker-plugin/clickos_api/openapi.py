@@ -171,6 +171,12 @@ _OF_A_GUEST = {
         ['id', 'mac_address', 'link_up', 'counters'],
         id={'type': ['string', 'null']}, mac_address=_TEXT,
         link_up={'type': 'boolean'}, counters=_COUNTERS))}, query=_PAGE)},
+    '/events': {'get': _operation(
+        'List the starts of the guest', {200: _list('events', _object(
+            ['request_id', 'action', 'result', 'finished_at', 'details'],
+            request_id=_TEXT, action=_TEXT,
+            result={'type': ['string', 'null']},
+            finished_at={'type': ['string', 'null']}, details=_TEXT))})},
     '/flows': {'post': _operation(
         'Let guests go on with the flows of this one',
         {200: _object(['flows'], flows=_NUMBER)},

@@ -50,6 +50,11 @@ def blueprint(handlers, limits):
         found = handlers.ports(_context(), _target(kind, target_id))
         return page.of('ports', found, 'mac_address')
 
+    @routes.get(f'{base}/events')
+    def list_events(kind, target_id):
+        return {'events': handlers.events.list(
+            _context(), _target(kind, target_id))}
+
     @routes.get(f'{base}/handlers/<path:name>')
     def read_handler(kind, target_id, name):
         max_age_s = validation.max_age(flask.request.args.get('max_age'))

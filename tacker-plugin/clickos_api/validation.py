@@ -9,6 +9,7 @@ import re
 from clickos_client import document
 from clickos_client import flows
 from clickos_client import limits
+from clickos_client import plain_json
 from clickos_client import port_roles
 
 from clickos_api import errors
@@ -340,13 +341,13 @@ def _json(raw):
         raise errors.BadRequest(f'body: more than {MAX_TOKENS} strings and'
                                 ' signs of JSON')
     try:
-        return json.loads(raw)
+        return plain_json.loads(raw)
     except json.JSONDecodeError as exc:
         raise errors.BadRequest(f'body: not JSON: line {exc.lineno} column'
                                 f' {exc.colno}: {exc.msg}')
     except UnicodeDecodeError as exc:
         raise errors.BadRequest(f'body: not UTF-8 at byte {exc.start}')
-    except (RecursionError, ValueError):   # too deep; a number too long
+    except ValueError:   # too deep; a number too long
         raise errors.BadRequest('body: not JSON this service takes: nested'
                                 ' too deep or a number too long')
 
