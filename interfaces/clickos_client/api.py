@@ -251,6 +251,12 @@ class Client:
         return self._change('POST', guest, '/desired-state',
                             {'revision': revision})
 
+    def events(self, guest):
+        """List the starts of a guest: 'request_id', 'action', 'result',
+        'finished_at', 'details'.
+        """
+        return self._call('events', 'GET', guest, '/events')
+
     def changes(self, guest):
         """List changes: 'number', 'status', 'created_at', and maybe
         'revision' and 'error', the newest first.

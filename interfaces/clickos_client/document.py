@@ -9,6 +9,7 @@ import json
 import re
 
 from clickos_client import limits
+from clickos_client import plain_json
 from clickos_client import secrets as _secrets
 
 #: The version of the format.
@@ -208,10 +209,10 @@ def _from_document(text):
 
 def _json(text):
     try:
-        return json.loads(text)
+        return plain_json.loads(text)
     except json.JSONDecodeError as e:
         raise DocumentError('user_data:%d:%d: %s' % (e.lineno, e.colno, e.msg))
-    except (ValueError, RecursionError) as e:
+    except ValueError as e:
         raise DocumentError('user_data: not usable as JSON: %s' % e)
 
 

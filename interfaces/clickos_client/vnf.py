@@ -5,6 +5,7 @@ import dataclasses
 import json
 
 from clickos_client import outcomes
+from clickos_client import plain_json
 
 #: Key of the server metadata that names a guest's VNF instance.
 SERVER_KEY = 'clickos_vnf'
@@ -185,7 +186,7 @@ def _indented(params, operation_id):
         return (f'{len(params)} characters; openstack vnflcm op show'
                 f' {operation_id} has them')
     try:
-        value = json.loads(params) if isinstance(params, str) else params
+        value = plain_json.loads(params) if isinstance(params, str) else params
         return json.dumps(value, indent=1) if value else ''
     except (ValueError, RecursionError):
         return ''
@@ -218,7 +219,7 @@ def _guest(body, states, name):
 def _document(metadata, name):
     """Return an object that is kept as JSON text."""
     try:
-        value = json.loads(metadata.get(name) or '{}')
+        value = plain_json.loads(metadata.get(name) or '{}')
     except (ValueError, TypeError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -3,8 +3,8 @@
 
 Neutron's own code expands remote groups and address groups. A rule that the
 switch cannot express permits nothing, and the log names it. The rules of a
-port that are too many are no rules at all: a part of them would be a firewall
-that nobody asked for.
+port that are too many are no rules at all: a part of them would be another
+policy than the tenant wrote.
 """
 
 from neutron.db.models import securitygroup as sg_models

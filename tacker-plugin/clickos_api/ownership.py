@@ -24,6 +24,8 @@ HOST = 'OS-EXT-SRV-ATTR:host'
 USER_DATA = 'OS-EXT-SRV-ATTR:user_data'
 #: The oldest version of Nova's API that shows user_data.
 _MICROVERSION = '2.3'
+#: The oldest one that shows the details of events.
+_EVENTS_MICROVERSION = '2.84'
 #: Servers that are remembered, and VNFs with the seconds for which they are.
 _KNOWN = 10000
 _CLAIMS, _CLAIM_S = 1000, 5
@@ -214,6 +216,21 @@ class Cloud:
             self._adapters()[0], f'/servers/{server_id}', None,
             Gone(f'server {server_id} could not be found'), _MICROVERSION)
         return body['server']
+
+    def actions(self, server_id):
+        """List what was done to a server, the newest first, as Nova does."""
+        return self._events_at(f'/servers/{server_id}/os-instance-actions')[
+            'instanceActions']
+
+    def events(self, server_id, request_id):
+        """List the events of an action, as Nova does for administrators."""
+        return self._events_at(
+            f'/servers/{server_id}/os-instance-actions/{request_id}')[
+                'instanceAction'].get('events') or []
+
+    def _events_at(self, path):
+        return self._ask(self._adapters()[0], path, None, errors.NotFound(
+            'the server has no such actions any more'), _EVENTS_MICROVERSION)
 
     def _ask(self, adapter, path, token, not_found, microversion=None):
         """GET path with the caller's token, or the service's own if None.

@@ -12,6 +12,7 @@ WRITE = 'clickos:handler:write'
 FLOWS_GIVE = 'clickos:flows:give'
 CONFIG_REPLACE = 'clickos:configuration:replace'
 PORT_LIST = 'clickos:port:list'
+EVENT_LIST = 'clickos:event:list'
 PORT_ROLES = 'clickos:port:set_roles'
 CHAIN_SHOW = 'clickos:chain:show'
 CHAIN_FUSE = 'clickos:chain:fuse'
@@ -73,6 +74,8 @@ RULES = [
           ' nova-compute needs it.'),
     _rule(PORT_LIST, OWNER_READER,
           'List the ports of a guest with what the switch counted.'),
+    _rule(EVENT_LIST, OWNER_READER,
+          'List the starts of a guest, and why one failed.'),
     _rule(PORT_ROLES, f'({NETWORK_OWNER}) or ({ADMIN})',
           'Let a port send what only servers send, such as answers of DHCP. By'
           ' default its network has to be of the same project.'),

@@ -127,12 +127,25 @@ class Secrets:
                 row.sealed = keys.rotate(row.sealed.encode()).decode()
             return len(rows)
 
-    def opener(self):
-        """Return what decrypts with all keys.
+    def count(self):
+        """Return how many secrets all projects have."""
+        with self._store.reader() as session:
+            return session.scalar(
+                sa.select(sa.func.count()).select_from(models.Secret))
+
+    def closed(self):
+        """List the ids of secrets that none of the keys opens.
 
         :raises errors.Unavailable: (code no-secret-key) without good keys
         """
-        return self._fernet()
+        keys, found = self._fernet(), []
+        with self._store.reader() as session:
+            for row in session.scalars(sa.select(models.Secret)):
+                try:
+                    keys.decrypt(row.sealed.encode())
+                except fernet.InvalidToken:
+                    found.append(row.id)
+        return found
 
     def _seal(self, secret_id, project_id, value):
         """Encrypt a value with its owner, so that no row can be swapped."""

@@ -153,6 +153,10 @@ PORTS = paged('ports', answer(
     id={'type': ['string', 'null']}, mac_address=_TEXT, link_up=_BOOLEAN,
     counters={'type': 'object', 'additionalProperties': {
         'type': 'integer'}}))
+EVENTS = listed('events', answer(
+    request_id=_TEXT, action=_TEXT, details=_TEXT,
+    result={'type': ['string', 'null']},
+    finished_at={'type': ['string', 'null']}))
 FLOWS_ANSWER = answer(flows=NUMBER)
 CHANGES = paged('changes', _CHANGE)
 CHANGE = answer(change=_CHANGE)

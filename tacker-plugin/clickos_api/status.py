@@ -9,7 +9,6 @@ before its services start. It exits with 0 if all is well, 1 after a warning,
 import sys
 
 from clickos_client import release
-from cryptography import fernet
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
 from oslo_config import cfg
@@ -18,10 +17,8 @@ from oslo_policy import policy as oslo_policy
 from oslo_upgradecheck import common_checks
 from oslo_upgradecheck import upgradecheck
 from oslo_utils import versionutils
-import sqlalchemy as sa
 
 from clickos_api import conf as api_conf
-from clickos_api.db import models
 from clickos_api.db import schema
 from clickos_api import desired_state
 from clickos_api import errors
@@ -78,26 +75,18 @@ class Checks(upgradecheck.UpgradeCommands):
 
     def _keys(self):
         """Key files that open every secret."""
-        store = desired_state.Store(self._conf)
-        kept = secrets.Secrets(store, self._conf.clickos_api)
-        lost = []
+        kept = secrets.Secrets(desired_state.Store(self._conf),
+                               self._conf.clickos_api)
         try:
-            with store.reader() as session:
-                rows = session.execute(sa.select(
-                    models.Secret.id, models.Secret.sealed)).all()
-            if not rows and not self._conf.clickos_api.secret_key_files:
+            if not self._conf.clickos_api.secret_key_files \
+                    and not kept.count():
                 return _result(WARNING, 'no [clickos_api] secret_key_files:'
                                ' tenants cannot keep secrets')
-            opener = kept.opener()
+            lost, count = kept.closed(), kept.count()
         except errors.ApiError as exc:
             return _result(FAILURE, exc.message)
-        for secret_id, sealed in rows:
-            try:
-                opener.decrypt(sealed.encode())
-            except fernet.InvalidToken:
-                lost.append(secret_id)
         if lost:
-            return _result(FAILURE, f'{len(lost)} of {len(rows)} secrets open'
+            return _result(FAILURE, f'{len(lost)} of {count} secrets open'
                            f' with no key: {_names(lost)}')
         return _result()
 

@@ -63,6 +63,16 @@ class Client(object):
                          error)
             time.sleep(_PAUSE_S)
 
+    def start_details(self, server_id):
+        """Return why starts of a server's guest failed, by request id.
+
+        :raises: HandlerRefused, ApiUnavailable
+        """
+        with _translated():
+            return {event['request_id']: event['details']
+                    for event in self._client.events(server_id)
+                    if event['details']}
+
     def read(self, server_id, handler):
         """Return the value of a handler.
 

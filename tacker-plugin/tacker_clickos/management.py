@@ -6,10 +6,10 @@ locked until it is restarted. So nothing leaves them: the verdict on an update
 is written into the VNF's metadata.
 """
 
-import json
 import time
 
 from clickos_client import outcomes
+from clickos_client import plain_json
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 from oslo_log import log as logging
@@ -158,9 +158,9 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
 def _verdict(vnf_instance):
     """Return the last verdict; a tenant may have written anything there."""
     try:
-        found = json.loads(
+        found = plain_json.loads(
             (vnf_instance.vnf_metadata or {}).get(state.UPDATE) or '{}')
-    except (ValueError, RecursionError):
+    except ValueError:
         found = {}
     return found if isinstance(found, dict) else {}
 

@@ -9,6 +9,7 @@ from openstack import exceptions as sdk_exceptions
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from tacker_clickos import clickos_api
 from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import images
@@ -171,8 +172,25 @@ def actions(connection, server):
 def events(connection, server, request_id):
     """Return the events of a server's action, as dicts."""
     found = connection.compute.get_server_action(request_id, server)
-    return [event if isinstance(event, dict) else event.to_dict()
-            for event in found.events or []]
+    listed = [event if isinstance(event, dict) else event.to_dict()
+              for event in found.events or []]
+    return [_with_details(connection, server, request_id, event)
+            for event in listed]
+
+
+def _with_details(connection, server, request_id, event):
+    """Return an event with the details that Nova may hide from a member."""
+    if event.get('event') != START_EVENT or event.get('result') != 'Error' \
+            or event.get('details'):
+        return event
+    try:
+        known = clickos_api.Client(connection).start_details(server.id)
+    except (exception.HandlerRefused, exception.ApiUnavailable,
+            exception.ServiceAway) as error:
+        LOG.warning('server %s: why it did not start is not known: %s',
+                    server.id, error)
+        return event
+    return {**event, 'details': known.get(request_id)}
 
 
 def fault(server):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes the properties of a running VNF: all guests or none."""
 
-import json
 
 from clickos_client import outcomes
+from clickos_client import plain_json
 from oslo_log import log as logging
 
 from tacker_clickos.clickgen import document
@@ -22,8 +22,8 @@ def parse(text):
     :raises: PropertyRefused when it is not a JSON object
     """
     try:
-        request = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        request = plain_json.loads(text)
+    except ValueError as error:
         raise exception.PropertyRefused(name=state.PROPERTIES,
                                         reason='is not JSON: %s' % error)
     if not isinstance(request, dict):

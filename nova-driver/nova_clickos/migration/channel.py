@@ -16,6 +16,7 @@ import socket
 import ssl
 import time
 
+from clickos_client import plain_json
 from oslo_log import log as logging
 
 from nova_clickos.migration import identity
@@ -62,8 +63,8 @@ class Channel:
             self._pending += self._read(deadline)
         line, self._pending = self._pending.split(b'\n', 1)
         try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
+            message = plain_json.loads(line)
+        except ValueError:
             message = None
         if not isinstance(message, dict):
             raise ChannelError('a message that is no object of JSON')

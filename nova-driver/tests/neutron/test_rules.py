@@ -40,7 +40,7 @@ class RoomTest(base.MemoryCase):
         self.admin = context.get_admin_context()
 
     def check(self, count):
-        """Add a rule to a group whose ports have so many."""
+        """Add a rule to a group whose ports have that many."""
         asked = []
 
         def found(ports, *_format):

@@ -2,8 +2,8 @@
 """Which tables this release needs, and which ones the database has.
 
 A migration expands the tables or contracts them. An expansion adds what the
-release before does not need, so that both releases can work beside each
-other. A contraction removes what the release before needs; it writes its
+release before does not need, so that both releases can work at the same
+time. A contraction removes what the release before needs; it writes its
 revision into the table contractions, which each release reads at its start.
 """
 
@@ -14,12 +14,13 @@ from alembic import migration
 from alembic import script
 import sqlalchemy as sa
 
-from clickos_api.db import models
 from clickos_api import errors
 
 #: The first revision whose tables this release can work with.
 OLDEST = '0009'
 EXPAND, CONTRACT = 'expand', 'contract'
+#: Of migration 0009; it names no object of a tenant.
+_CONTRACTIONS = sa.table('contractions', sa.column('revision'))
 
 
 def scripts():
@@ -64,7 +65,7 @@ def fault(session):
     elif found is None:
         return 'there are no tables; run clickos-db-manage upgrade'
     unknown = sorted(set(session.scalars(
-        sa.select(models.Contraction.revision))) - revisions)
+        sa.select(_CONTRACTIONS.c.revision))) - revisions)
     if unknown:
         return (f'contraction {unknown[0]} of a later release removed what'
                 ' this release needs; upgrade the service')

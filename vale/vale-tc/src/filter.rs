@@ -5,27 +5,19 @@
 //! directions of a connection have one entry.
 use vale_proto::{Direction, Family, IpNet, Rule};
 
-use crate::asm::{Helper, If, Label, Map, R0, R1, R2, R3, R4, R10, Size};
+use crate::asm::{If, Label, R1, R10, Size};
+use crate::connection::{
+    KEY_FAMILY, KEY_PROTOCOL, LOCAL_ADDRESS, LOCAL_PORT, REMOTE_ADDRESS, REMOTE_PORT, empty_key,
+    insert, kind, lookup,
+};
 use crate::counter::{Drop, FIRST_RULE};
 use crate::emit::{Emitter, LATER, LOCAL, PROTOCOL, raw16, slot};
 use crate::guard::bounds;
 use crate::packet::{DCCP, ICMP, ICMPV6, SCTP, TCP, UDP, UDP_LITE};
 use crate::quote;
 
-const SECOND: u64 = 1_000_000_000;
-/// A connection ends after this silence.
-const TCP_IDLE: u64 = 3600 * SECOND;
-const IDLE: u64 = 120 * SECOND;
 /// `LOCAL` of a packet without ports, which no rule can test.
 const NO_NUMBER: i32 = 0x1_0000;
-/// Parts of the key of a connection.
-pub const KEY_BYTES: usize = 40;
-pub const LOCAL_ADDRESS: i16 = slot::KEY;
-pub const REMOTE_ADDRESS: i16 = slot::KEY + 16;
-pub const LOCAL_PORT: i16 = slot::KEY + 32;
-pub const REMOTE_PORT: i16 = slot::KEY + 34;
-pub const KEY_PROTOCOL: i16 = slot::KEY + 36;
-pub const KEY_FAMILY: i16 = slot::KEY + 37;
 /// Messages of neighbor discovery, which pass each filter.
 const BASIC: [u8; 8] = [130, 131, 132, 133, 134, 135, 136, 143];
 
@@ -204,19 +196,6 @@ fn test(e: &mut Emitter, rule: &Rule, remote: i16, next: Label) {
     }
 }
 
-pub fn empty_key(e: &mut Emitter) {
-    for double in 0..KEY_BYTES as i16 / 8 {
-        e.asm
-            .store_value(Size::Double, R10, slot::KEY + 8 * double, 0);
-    }
-}
-
-/// R1 = the type of an ICMP message, which `LOCAL` has before its code.
-pub fn kind(e: &mut Emitter) {
-    e.asm.copy(R1, LOCAL);
-    e.asm.shift_right(R1, 8);
-}
-
 /// The identifier of an echo stands for both ports.
 fn echo(e: &mut Emitter, done: Label, lacking: Label) {
     let (of_v6, is_echo) = (e.asm.label(), e.asm.label());
@@ -232,50 +211,4 @@ fn echo(e: &mut Emitter, done: Label, lacking: Label) {
     e.read_body(4, slot::BODY, 2, lacking);
     e.load(Size::Half, R1, slot::BODY);
     e.store(Size::Half, slot::BODY + 2, R1);
-}
-
-/// Jumps if the connection is known and not silent for too long, and `renews` it. Its protocol is
-/// in the key.
-pub fn lookup(e: &mut Emitter, known: Label, renews: bool) {
-    let (unknown, fresh, has_idle, is_tcp) =
-        (e.asm.label(), e.asm.label(), e.asm.label(), e.asm.label());
-    e.asm.call(Helper::Time);
-    e.store(Size::Double, slot::NOW, R0);
-    e.asm.set_map(R1, Map::Connections);
-    e.stack(R2, slot::KEY);
-    e.asm.call(Helper::MapLookup);
-    e.asm.jump_if(R0, If::Equal, 0, unknown);
-    e.load(Size::Double, R1, slot::NOW);
-    e.asm.load(Size::Double, R2, R0, 0);
-    // The clocks of two CPUs may differ a little.
-    e.asm.jump_if_reg(R2, If::Greater, R1, fresh);
-    e.asm.copy(R3, R1);
-    e.asm.subtract_reg(R3, R2);
-    e.load(Size::Byte, R4, KEY_PROTOCOL);
-    for protocol in [TCP, DCCP, SCTP] {
-        e.asm.jump_if(R4, If::Equal, protocol.into(), is_tcp);
-    }
-    e.asm.set_wide(R4, IDLE);
-    e.asm.jump(has_idle);
-    e.asm.place(is_tcp);
-    e.asm.set_wide(R4, TCP_IDLE);
-    e.asm.place(has_idle);
-    e.asm.jump_if_reg(R3, If::Greater, R4, unknown);
-    e.asm.place(fresh);
-    if renews {
-        e.asm.store(Size::Double, R0, 0, R1);
-    }
-    e.asm.jump(known);
-    e.asm.place(unknown);
-}
-
-/// Notes the connection of an admitted packet.
-fn insert(e: &mut Emitter) {
-    e.asm.call(Helper::Time);
-    e.store(Size::Double, slot::NOW, R0);
-    e.asm.set_map(R1, Map::Connections);
-    e.stack(R2, slot::KEY);
-    e.stack(R3, slot::NOW);
-    e.asm.set(R4, 0);
-    e.asm.call(Helper::MapUpdate);
 }

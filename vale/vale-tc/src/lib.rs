@@ -7,6 +7,7 @@
 
 pub mod asm;
 pub mod attach;
+mod connection;
 pub mod counter;
 mod emit;
 mod filter;

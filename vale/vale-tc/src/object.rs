@@ -8,7 +8,7 @@ use object::{
 
 use crate::asm::{INSTRUCTION, Map, Program};
 use crate::counter;
-use crate::filter::KEY_BYTES;
+use crate::connection::KEY_BYTES;
 use crate::policy::Policy;
 use crate::program::Programs;
 

@@ -3,11 +3,11 @@
 use vale_proto::Family;
 
 use crate::asm::{If, Label, R1, R2, R10, Size};
-use crate::emit::{AT, Emitter, slot};
-use crate::filter::{
+use crate::connection::{
     KEY_FAMILY, KEY_PROTOCOL, LOCAL_ADDRESS, LOCAL_PORT, REMOTE_ADDRESS, REMOTE_PORT, empty_key,
     kind, lookup,
 };
+use crate::emit::{AT, Emitter, slot};
 use crate::packet::{DCCP, ICMP, ICMPV6, SCTP, TCP, UDP, UDP_LITE};
 
 /// Bytes of an ICMP error before the packet that it quotes.

@@ -18,6 +18,7 @@ class TablesTest(testtools.TestCase):
         done = subprocess.run(
             [sys.executable, '-m', 'unittest', 'discover', '-t', '.',
              '-s', 'tests/neutron'],
-            cwd=_TOP, env={**os.environ, 'PYTHONPATH': str(_TOP)},
+            cwd=_TOP, env={**os.environ, 'PYTHONPATH': os.pathsep.join(
+                [str(_TOP), *map(os.path.abspath, sys.path)])},
             stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertEqual(0, done.returncode, done.stderr)

@@ -23,6 +23,8 @@ class FakeCloud:
         self.operations = []
         self.scalings = []
         self.networking = {}
+        #: {server: {request: [event]}}, the newest first
+        self.actions = {}
         #: of Neutron's agents and Glance's images, for an administrator
         self.lists = {'agents': [], 'images': []}
         self.projects = {}
@@ -96,6 +98,19 @@ class FakeCloud:
         port.update(values)
         return 200, {'port': port}
 
+    def _actions(self, path, admin):
+        """Answer as Nova: details are for administrators."""
+        server_id, _, request_id = path.partition('/servers/')[2].replace(
+            '/os-instance-actions', '').partition('/')
+        found = self.actions.get(server_id, {})
+        if not request_id:
+            return 200, {'instanceActions': [
+                {'request_id': each, 'action': 'reboot'} for each in found]}
+        events = [event if admin else {**event, 'details': None}
+                  for event in found.get(request_id, ())]
+        return 200, {'instanceAction': {
+            'request_id': request_id, 'action': 'reboot', 'events': events}}
+
     def _neutron(self, kind, key, query, project_id, admin):
         kind = kind.rpartition('/')[2]
         if query:
@@ -128,6 +143,9 @@ class FakeCloud:
             return 401, {}
         path, _, query = path.partition('?')
         kind, _, thing_id = path.strip('/').rpartition('/')
+        if kind.endswith('/os-instance-actions') or \
+                thing_id == 'os-instance-actions':
+            return self._actions(path, admin)
         if kind == 'nova/servers' and thing_id in self.servers:
             server = dict(self.servers[thing_id])
             if not admin:

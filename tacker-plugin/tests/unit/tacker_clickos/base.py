@@ -172,6 +172,8 @@ class Cloud:
         self.calls = []
         self.fault = None          # every new server ends in ERROR with it
         self.refuse = {}           # server id -> (status, code, message)
+        #: events that clickos-api shows
+        self.starts = []
         self.actions = []          # of every server, as Nova lists them
         self.reboot = {}           # changes the events of a reboot
         self.stuck = None          # no server can be deleted, for this reason
@@ -367,6 +369,8 @@ class Cloud:
             return 200, json
         if what == 'flows':
             return 200, {'flows': 7}
+        if what == 'events':
+            return 200, {'events': self.starts}
         state = self.state(server_id)
         if method == 'POST':
             state['writes'] = _overlaid(state['writes'], json['writes'])

@@ -242,6 +242,18 @@ class InstantiateTest(DriverTestCase):
             request_id='req-1', events=[other, event, dict(event)])]
         self.assertNothingLeft(self.cloud.fault + '; ' + why)
 
+    def test_what_nova_hides_from_a_member_is_asked_of_clickos_api(self):
+        self.cloud.fault = 'Exhausted all hosts available for retrying'
+        why = 'ClickOS host: the switch does not answer'
+        self.cloud.actions = [types.SimpleNamespace(
+            request_id='req-1', events=[
+                {'event': 'clickos_start', 'result': 'Error',
+                 'details': None}])]
+        self.cloud.starts = [{'request_id': 'req-1', 'action': 'create',
+                              'result': 'Error', 'finished_at': None,
+                              'details': why}]
+        self.assertNothingLeft(self.cloud.fault + '; ' + why)
+
     def test_actions_that_nova_does_not_show_hide_no_fault(self):
         self.cloud.fault = 'boom'
         self.cloud.compute.server_actions.side_effect = (

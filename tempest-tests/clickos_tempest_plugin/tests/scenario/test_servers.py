@@ -27,6 +27,11 @@ FromDevice(1) -> more :: Counter -> Discard;
 """
 #: Needs no port.
 ALONE = 'Idle -> named :: Counter -> Discard;'
+#: Knows the addresses of its port without a VNFD.
+ADDRESSED = """
+Idle -> arp :: ARPResponder($PORT0_IP ${PORT0_MAC}) -> Discard;
+FromDevice($PORT0_VIF) -> Discard;
+"""
 OWN = 'Idle -> own :: Counter -> Discard;'
 VOLUME = {'source_type': 'blank', 'destination_type': 'volume',
           'volume_size': 1, 'boot_index': -1}
@@ -130,6 +135,22 @@ class ServersTest(pair.PairCase):
         self.assertEqual(before, self.heard())
         self.talk(True)
         self.assertHears()
+
+    @decorators.idempotent_id('0d1d6a52-3f3c-4f0e-8f43-9c5f1b0b7a11')
+    def test_a_configuration_has_the_addresses_of_its_ports(self):
+        port = self.tenant.make_port('left', self.addCleanup)
+        server_id = self.tenant.boot(
+            data_utils.rand_name('addressed'), [port], ADDRESSED,
+            self.addCleanup)
+        table = self.clickos.read_handler(server_id, 'arp.table')
+        self.assertIn(port['fixed_ips'][0]['ip_address'], table)
+        self.assertIn(port['mac_address'],
+                      table.lower().replace('-', ':'))
+
+    @decorators.idempotent_id('7c0b1f4e-6f0b-45a1-b8a5-2d1c9d7c3e52')
+    def test_a_port_that_the_server_has_not_is_named(self):
+        server_id = self.create(user_data=tenant.encoded(ADDRESSED))
+        self.assertIn('$PORT0_', self.fault(server_id))
 
     @decorators.attr(type='gate')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e73')
