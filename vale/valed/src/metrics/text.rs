@@ -76,6 +76,9 @@ impl Family {
     }
 }
 
+/// Name and meaning of a figure of a worker, and how its load has it.
+type WorkerFigure = ((&'static str, &'static str), fn(&Load) -> u64);
+
 impl Snapshot {
     /// The text. Beyond 4 MiB it has no further values, and `vale_metrics_truncated` is 1.
     pub fn text(&self) -> String {
@@ -166,7 +169,7 @@ impl Snapshot {
     }
 
     fn workers(&self) -> Vec<Family> {
-        let figures: [((_, _), fn(&Load) -> u64); 6] = [
+        let figures: [WorkerFigure; 6] = [
             (
                 (
                     "vale_worker_busy_milliseconds_total",
@@ -207,7 +210,7 @@ impl Snapshot {
                 |w| w.handed,
             ),
         ];
-        let family = |(name, of): ((_, _), fn(&Load) -> u64)| {
+        let family = |(name, of): WorkerFigure| {
             let mut family = Family::counter(name);
             for load in &self.workers {
                 family.add(format!("worker=\"{}\"", load.worker), of(load));

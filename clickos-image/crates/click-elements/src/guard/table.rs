@@ -176,7 +176,7 @@ impl Table {
         let (flows, keys) = (&self.flows, &self.keys);
         for (reply, hash) in [false, true].into_iter().zip(hashes) {
             self.index
-                .insert(hash, At::new(slot, reply), |at| hash_at(flows, keys, at));
+                .insert(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
         }
         true
     }
@@ -239,7 +239,7 @@ impl Table {
         let (flows, keys) = (&self.flows, &self.keys);
         for (reply, hash) in [false, true].into_iter().zip(hashes) {
             self.index
-                .remove(hash, At::new(slot, reply), |at| hash_at(flows, keys, at));
+                .remove(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
         }
         self.flows[slot as usize] = None;
         self.free.push(slot);
