@@ -136,7 +136,7 @@ impl Partial {
     }
 
     /// Makes room up to `end`, and for twice as much as there is, so that it seldom grows; false if
-    /// there is no memory. A payload that grows is copied.
+    /// the memory lacks it. A payload that grows is copied.
     fn reserve(&mut self, end: usize) -> bool {
         let there = self.payload.capacity();
         if end <= there {
