@@ -52,7 +52,7 @@ impl Listing {
         self.text
     }
 
-    /// Makes room for a text of `bytes`; false if there is none.
+    /// Makes room for a text of `bytes`; false if the memory lacks it.
     fn grow(&mut self, bytes: usize) -> bool {
         let there = self.text.capacity();
         if bytes <= there || bytes > self.most {

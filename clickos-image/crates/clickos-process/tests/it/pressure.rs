@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writes and packets that ask for more memory than a guest of 8 MiB has: it refuses or drops them,
-//! and its router goes on.
+//! and its router keeps running.
 
 use crate::common::guest::{Guest, Port};
 use crate::common::hostile::{crossed_rules, each_byte};
@@ -45,8 +45,8 @@ fn a_guest_survives_hostile_writes() {
     }
 }
 
-/// A packet of UDP from a station to an address that nobody has.
-fn to_nobody(n: u16) -> Vec<u8> {
+/// A packet of UDP from a station to an address without a station.
+fn to_absent(n: u16) -> Vec<u8> {
     let [high, low] = n.to_be_bytes();
     let mut frame = vec![0_u8; 60];
     frame[12..14].copy_from_slice(&[8, 0]);
@@ -57,7 +57,7 @@ fn to_nobody(n: u16) -> Vec<u8> {
     frame
 }
 
-fn to_nobody6(n: u16) -> Vec<u8> {
+fn to_absent6(n: u16) -> Vec<u8> {
     let mut frame = vec![0_u8; 60];
     frame[12..14].copy_from_slice(&[0x86, 0xdd]);
     frame[14..22].copy_from_slice(&[0x60, 0, 0, 0, 0, 6, 59, 64]);
@@ -79,8 +79,8 @@ fn packets_for_absent_neighbors_leave_buffers_for_others() {
                   -> nd :: IP6NDSolicitor(2000::1, 2:0:0:0:0:1) -> gone; Idle -> [1]nd;\n";
     for in_place in [false, true] {
         for (packet, counter) in [
-            (to_nobody as fn(u16) -> Vec<u8>, "c.count"),
-            (to_nobody6, "c6.count"),
+            (to_absent as fn(u16) -> Vec<u8>, "c.count"),
+            (to_absent6, "c6.count"),
         ] {
             let mut host = Host::new();
             let mut guest = match in_place {
