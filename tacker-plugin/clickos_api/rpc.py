@@ -276,7 +276,7 @@ def _port(each):
             'link_up': each['link_up'],
             'counters': {name: value
                          for name, value in each['counters'].items()
-                         if name != 'kicks'}}
+                         if name != 'kicks' and type(value) is int}}
 
 
 def _bad_answer(host, answer):

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::line::{LineError, LineReader, hung_up, send_line};
 use crate::message::{Incoming, Request, check_values};
-use crate::{ApiError, Event, MAX_LINE, VERSION};
+use crate::{ApiError, Event, MAX_LINE, Signature, VERSION};
 
 /// Longest wait for an answer unless [`Client::set_timeout`] says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -72,6 +72,13 @@ impl Client {
     /// Longest wait for one answer.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;
+    }
+
+    /// Calls a verb with its types.
+    pub fn ask<V: Signature>(&mut self, args: &V::Args) -> Result<V::Answer, ClientError> {
+        let broken = |e: serde_json::Error| ClientError::Connection(format!("{}: {e}", V::NAME));
+        let args = serde_json::to_value(args).map_err(broken)?;
+        serde_json::from_value(self.call(V::NAME, args)?).map_err(broken)
     }
 
     pub fn call(&mut self, verb: &str, args: Value) -> Result<Value, ClientError> {

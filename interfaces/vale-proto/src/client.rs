@@ -4,17 +4,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use control_socket::{Client, ClientError};
+use control_socket::{Client, ClientError, NoArgs, Signature};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    ChainId, ChainInfo, ChainList, ChainSet, Chains, Keep, KeepAnswer, KeptList, Kind, MirrorInfo,
-    MirrorList, Mirrors, OffloadChange, OffloadEnable, OffloadId, OffloadInfo, OffloadList,
-    OffloadSet, Offloads, PortAdd, PortId, PortInfo, PortList, PortMove, PortName, PortSet,
-    PortTrace, Ports, SegmentLimit, SegmentList, Segments, SilentAdd, SilentRemove, SilentVif,
-    SilentVifs, SwitchName, Trace, WorkerInfo, Workers,
+    ChainId, ChainInfo, ChainList, ChainSet, Keep, KeptList, Kind, MirrorInfo, MirrorList,
+    OffloadChange, OffloadEnable, OffloadId, OffloadInfo, OffloadList, OffloadSet, PortAdd, PortId,
+    PortInfo, PortList, PortMove, PortName, PortSet, PortTrace, SegmentLimit, SegmentList,
+    SilentAdd, SilentRemove, SilentVif, SwitchName, Trace, WorkerInfo, verb,
 };
 
 /// The descriptors for the owner of a process port.
@@ -64,7 +62,12 @@ impl ValeClient {
         called.map(drop)
     }
 
-    /// Calls a verb; those that need more than types have functions of their own.
+    /// Calls a verb with its types.
+    pub fn ask<V: Signature>(&mut self, args: &V::Args) -> Result<V::Answer, ClientError> {
+        self.0.ask::<V>(args)
+    }
+
+    /// Calls a verb by its name.
     pub fn call(&mut self, verb: &str, args: Value) -> Result<Value, ClientError> {
         self.0.call(verb, args)
     }
@@ -80,28 +83,28 @@ impl ValeClient {
             switch: switch.clone(),
             port: port.clone(),
         };
-        self.0.call("port-remove", json(&id)?).map(drop)
+        self.0.ask::<verb::RemovePort>(&id).map(drop)
     }
 
     /// Connects to a vif of a Xen guest that has no port yet; one that is there is fine.
     pub fn silent_add(&mut self, vif: &SilentAdd) -> Result<(), ClientError> {
-        self.0.call("silent-add", json(vif)?).map(drop)
+        self.0.ask::<verb::AddSilent>(vif).map(drop)
     }
 
     /// Leaves the silent vifs of a domain.
     pub fn silent_remove(&mut self, domid: u16) -> Result<(), ClientError> {
-        let args = json(&SilentRemove { domid })?;
-        self.0.call("silent-remove", args).map(drop)
+        let vifs = SilentRemove { domid };
+        self.0.ask::<verb::RemoveSilent>(&vifs).map(drop)
     }
 
     /// All silent vifs.
     pub fn silent_list(&mut self) -> Result<Vec<SilentVif>, ClientError> {
-        let found: SilentVifs = self.answer("silent-list", &serde_json::json!({}))?;
+        let found = self.0.ask::<verb::ListSilent>(&NoArgs {})?;
         Ok(found.vifs)
     }
 
     pub fn port_set(&mut self, set: &PortSet) -> Result<(), ClientError> {
-        self.0.call("port-set", json(set)?).map(drop)
+        self.0.ask::<verb::SetPort>(set).map(drop)
     }
 
     /// The segments with limits of one switch, or of all.
@@ -109,7 +112,7 @@ impl ValeClient {
         &mut self,
         switch: Option<SwitchName>,
     ) -> Result<Vec<SegmentLimit>, ClientError> {
-        let found: Segments = self.answer("segment-list", &SegmentList { switch })?;
+        let found = self.0.ask::<verb::ListSegments>(&SegmentList { switch })?;
         Ok(found.segments)
     }
 
@@ -118,7 +121,7 @@ impl ValeClient {
     ///
     /// A service repeats its own requests. A valed from before an upgrade keeps none.
     pub fn keep(&mut self, request: &Keep) -> Result<Option<String>, ClientError> {
-        let error = match self.answer::<KeepAnswer>("keep", request) {
+        let error = match self.0.ask::<verb::KeepRequest>(request) {
             Err(ClientError::Api(error)) => error,
             done => return Ok(done?.not_kept),
         };
@@ -140,33 +143,33 @@ impl ValeClient {
 
     /// The kept requests.
     pub fn kept_list(&mut self) -> Result<KeptList, ClientError> {
-        self.answer("kept-list", &serde_json::json!({}))
+        self.0.ask::<verb::ListKept>(&NoArgs {})
     }
 
     /// Moves a port to another worker.
     pub fn port_move(&mut self, to: &PortMove) -> Result<(), ClientError> {
-        self.0.call("port-move", json(to)?).map(drop)
+        self.0.ask::<verb::MovePort>(to).map(drop)
     }
 
     /// The forwarding threads.
     pub fn worker_list(&mut self) -> Result<Vec<WorkerInfo>, ClientError> {
-        let found: Workers = self.answer("worker-list", &serde_json::json!({}))?;
+        let found = self.0.ask::<verb::ListWorkers>(&NoArgs {})?;
         Ok(found.workers)
     }
 
     /// The way of a frame that would come from a port.
     pub fn port_trace(&mut self, trace: &PortTrace) -> Result<Trace, ClientError> {
-        self.answer("port-trace", trace)
+        self.0.ask::<verb::TracePort>(trace)
     }
 
     /// Makes a chain, or replaces it as a whole.
     pub fn chain_set(&mut self, chain: &ChainSet) -> Result<(), ClientError> {
-        self.0.call("chain-set", json(chain)?).map(drop)
+        self.0.ask::<verb::SetChain>(chain).map(drop)
     }
 
     /// Removes a chain; one that does not exist is fine.
     pub fn chain_remove(&mut self, chain: &ChainId) -> Result<(), ClientError> {
-        self.0.call("chain-remove", json(chain)?).map(drop)
+        self.0.ask::<verb::RemoveChain>(chain).map(drop)
     }
 
     /// The chains of one switch, or of all.
@@ -174,7 +177,7 @@ impl ValeClient {
         &mut self,
         switch: Option<SwitchName>,
     ) -> Result<Vec<ChainInfo>, ClientError> {
-        let found: Chains = self.answer("chain-list", &ChainList { switch })?;
+        let found = self.0.ask::<verb::ListChains>(&ChainList { switch })?;
         Ok(found.chains)
     }
 
@@ -183,23 +186,23 @@ impl ValeClient {
         &mut self,
         switch: Option<SwitchName>,
     ) -> Result<Vec<MirrorInfo>, ClientError> {
-        let found: Mirrors = self.answer("mirror-list", &MirrorList { switch })?;
+        let found = self.0.ask::<verb::ListMirrors>(&MirrorList { switch })?;
         Ok(found.mirrors)
     }
 
     /// Replaces the table of an owner at a port.
     pub fn offload_set(&mut self, set: &OffloadSet) -> Result<OffloadChange, ClientError> {
-        self.answer("offload-set", set)
+        self.0.ask::<verb::SetOffload>(set)
     }
 
     /// Removes the table of an owner at a port; one that does not exist is fine.
     pub fn offload_remove(&mut self, id: &OffloadId) -> Result<OffloadChange, ClientError> {
-        self.answer("offload-remove", id)
+        self.0.ask::<verb::RemoveOffload>(id)
     }
 
     /// Lets a table decide, or ends that.
     pub fn offload_enable(&mut self, enable: &OffloadEnable) -> Result<(), ClientError> {
-        self.0.call("offload-enable", json(enable)?).map(drop)
+        self.0.ask::<verb::EnableOffload>(enable).map(drop)
     }
 
     /// The tables of one switch, or of all.
@@ -207,23 +210,14 @@ impl ValeClient {
         &mut self,
         switch: Option<SwitchName>,
     ) -> Result<Vec<OffloadInfo>, ClientError> {
-        let found: Offloads = self.answer("offload-list", &OffloadList { switch })?;
+        let found = self.0.ask::<verb::ListOffloads>(&OffloadList { switch })?;
         Ok(found.offloads)
     }
 
     /// The ports of one switch, or of all.
     pub fn port_list(&mut self, switch: Option<SwitchName>) -> Result<Vec<PortInfo>, ClientError> {
-        let found: Ports = self.answer("port-list", &PortList { switch })?;
+        let found = self.0.ask::<verb::ListPorts>(&PortList { switch })?;
         Ok(found.ports)
-    }
-
-    fn answer<T: DeserializeOwned>(
-        &mut self,
-        verb: &str,
-        args: &impl Serialize,
-    ) -> Result<T, ClientError> {
-        let answer = self.0.call(verb, json(args)?)?;
-        serde_json::from_value(answer).map_err(|e| ClientError::Connection(format!("{verb}: {e}")))
     }
 }
 

@@ -99,7 +99,7 @@ fn many_clients_are_served_and_those_that_leave_do_no_harm() {
         "c :: Counter; Idle -> c -> Discard;",
     );
     bed.call("create", spec.args()).unwrap();
-    let read = json!({"uuid": uuid(1), "rid": 0, "name": "c.count"});
+    let read = json!({"uuid": uuid(1), "name": "c.count", "timeout_ms": 50_000});
     let request = json!({"v": 1, "id": 1, "verb": "handler-read", "args": read}).to_string();
     std::thread::scope(|scope| {
         for n in 0..200 {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which bus the agent of a host is called on."""
 
+import unittest
 from unittest import mock
 
 from clickos_api import errors
@@ -56,6 +57,26 @@ class BusTest(base.TestCase):
     def test_without_a_template_all_share_the_own_bus(self):
         self.conf.set_override('agent_transport_url', None, 'clickos_api')
         self.assertIsNone(rpc.transport_url(self.conf, 'host1'))
+
+
+class HostileAnswersTest(unittest.TestCase):
+    """What a compute host may send."""
+
+    def test_an_answer_that_does_not_fit_is_refused(self):
+        for method, answer in (
+                ('handler_list', {'handlers': [{'name': 7}]}),
+                ('handler_read', {'value': None}), ('handler_read', ['x']),
+                ('handler_write', {'applied': ['1']}),
+                ('changes_settle', {'applied': []}),
+                ('port_list', {'ports': {}})):
+            with self.assertRaisesRegex(errors.BadGateway,
+                                        'cannot be understood'):
+                rpc._checked('host1', method, answer)
+
+    def test_counters_are_numbers(self):
+        port = rpc._port({'mac': 'x', 'link_up': True, 'counters': {
+            'rx_packets': 1, 'new': 2, 'evil': {'a': 1}}})
+        self.assertEqual({'rx_packets': 1, 'new': 2}, port['counters'])
 
 
 class OldAgent:
