@@ -168,9 +168,27 @@ struct Ways {
     shift: u32,
     forest: Forest,
     /// Functions of further words.
-    further: Vec<u32>,
+    further: Vec<Further>,
     /// Bytes of functions when all were made last.
     bytes: usize,
+}
+
+/// A function of a further word: one interval, as most have one route, or a function of the forest.
+struct Further {
+    first: u32,
+    span: u32,
+    inside: u32,
+    outside: u32,
+}
+
+impl Further {
+    #[inline]
+    fn way(&self, word: u32) -> u32 {
+        match word.wrapping_sub(self.first) <= self.span {
+            true => self.inside,
+            false => self.outside,
+        }
+    }
 }
 
 impl Ways {
@@ -195,9 +213,9 @@ impl Ways {
         let mut level = 1;
         // each function lies at the level behind that of the one before, and the last one has no further ones
         while way & NEXT != 0 && level < 4 {
-            way = self
-                .forest
-                .get(self.further[(way & !NEXT) as usize], word(address, level));
+            let word = word(address, level);
+            way = self.further[(way & !NEXT) as usize].way(word);
+            way = self.forest.get(way, word);
             level += 1;
         }
         way
@@ -265,11 +283,23 @@ impl Ways {
     /// The value that stands for a function of the word at a level.
     fn further(&mut self, routes: &[Route], level: u32, around: u32) -> u32 {
         let steps = self.steps(routes, level, 0, around);
-        let root = match steps.as_slice() {
-            [(0, below), rest @ ..] => self.forest.plant(*below, rest),
-            steps => self.forest.plant(around, steps),
+        let (below, steps) = match steps.as_slice() {
+            [(0, below), rest @ ..] => (*below, rest),
+            steps => (around, steps),
         };
-        self.further.push(root);
+        let (first, end, inside, outside) = match *steps {
+            [(first, inside)] => (first, None, inside, below),
+            [(first, inside), (end, behind)] if behind == below => {
+                (first, Some(end), inside, below)
+            }
+            _ => (0, None, self.forest.plant(below, steps), below),
+        };
+        self.further.push(Further {
+            first,
+            span: end.map_or(u32::MAX, |end| end - 1) - first,
+            inside,
+            outside,
+        });
         NEXT | (self.further.len() - 1) as u32
     }
 }

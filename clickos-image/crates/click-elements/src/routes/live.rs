@@ -65,7 +65,7 @@ impl Routes {
         }
         let changes = trial.changes();
         if changes.len() > FEW_COMMANDS {
-            self.table.make_all(changes);
+            self.table.make_all(&changes);
             self.ranges = Ranges::of(&self.table);
             return;
         }

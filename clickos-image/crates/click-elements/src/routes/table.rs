@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The routes there are, and the commands that change them.
-use alloc::collections::BTreeMap;
-
 use click_core::Surroundings;
 use click_core::text::shift_word;
 
@@ -14,8 +12,13 @@ use crate::prelude::*;
 #[derive(Default)]
 pub struct Table(Prefixes<u32, Hop>);
 
-/// Changes, each of the hop of a network.
-pub type Changes = BTreeMap<Network, Option<Hop>>;
+/// Changes, each of the hop of a network, in the order of the networks.
+pub type Changes = Vec<(Network, Option<Hop>)>;
+
+/// Where the change of a network is, or would be.
+fn place(changes: &Changes, network: Network) -> Result<usize, usize> {
+    changes.binary_search_by(|(other, _)| other.cmp(&network))
+}
 
 /// A change of the table.
 pub enum Command {
@@ -85,8 +88,8 @@ impl<'a> Trial<'a> {
     }
 
     fn get(&self, network: Network) -> Option<Route> {
-        let changed = self.changes.get(&network).copied();
-        let hop = changed.unwrap_or_else(|| self.table.get(network))?;
+        let changed = place(&self.changes, network).map(|at| self.changes[at].1);
+        let hop = changed.unwrap_or_else(|_| self.table.get(network))?;
         Some(Route { network, hop })
     }
 
@@ -116,7 +119,10 @@ impl<'a> Trial<'a> {
             ));
         }
         self.len = len;
-        self.changes.insert(network, after);
+        match place(&self.changes, network) {
+            Ok(at) => self.changes[at].1 = after,
+            Err(at) => self.changes.insert(at, (network, after)),
+        }
         Ok(())
     }
 }
@@ -186,12 +192,8 @@ impl Table {
     }
 
     /// Makes all changes of a trial, in no more time than it takes to sort all routes.
-    pub fn make_all(&mut self, changes: Changes) {
-        let changes: Vec<_> = changes.into_iter().collect();
-        let changed = |network: Network| {
-            let at = changes.binary_search_by(|(other, _)| other.cmp(&network));
-            at.ok().map(|at| changes[at].1)
-        };
+    pub fn make_all(&mut self, changes: &Changes) {
+        let changed = |network: Network| Some(changes[place(changes, network).ok()?].1);
         let mut routes = self.in_order();
         routes.retain_mut(|route| match changed(route.network) {
             None => true,
@@ -201,7 +203,7 @@ impl Table {
                 true
             }
         });
-        for (network, hop) in &changes {
+        for (network, hop) in changes {
             if let (Some(hop), None) = (*hop, self.get(*network)) {
                 let network = *network;
                 routes.push(Route { network, hop });
@@ -307,7 +309,7 @@ mod tests {
             for (n, port) in &changes {
                 one_by_one.make(network(*n), port.map(hop));
             }
-            at_once.make_all(changes.into_iter().map(|(n, port)| (network(n), port.map(hop))).collect());
+            at_once.make_all(&changes.into_iter().map(|(n, port)| (network(n), port.map(hop))).collect());
             prop_assert_eq!(at_once.in_order(), one_by_one.in_order());
         }
     }
