@@ -5,9 +5,9 @@
 use alloc::collections::VecDeque;
 
 use crate::carried::age_ms;
-use crate::classify::fields::Headers;
 use crate::guard::ends::Ends;
 use crate::guard::seen;
+use crate::headers::Headers;
 use crate::prelude::*;
 
 /// Flows; the one that was dropped first goes for a new one.

@@ -25,6 +25,7 @@ mod flows;
 mod gtp;
 mod guard;
 mod header_check;
+mod headers;
 mod icmp_encap;
 mod interface;
 mod ip6;
@@ -37,6 +38,7 @@ mod ipfix;
 mod ipsec;
 #[cfg(feature = "os")]
 mod kernel_interface;
+mod lanes;
 mod learning_switch;
 mod networks;
 mod numbers;

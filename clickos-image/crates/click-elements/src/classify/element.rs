@@ -6,10 +6,10 @@ use click_core::Table;
 use click_core::offload::{Claim, Outcome};
 use click_core::text::split_args;
 
-use super::fields::Headers;
 use super::offload::{self, Devices};
 use super::program::{Program, Syntax};
 use crate::flow_log::{self, FlowLog};
+use crate::headers::Headers;
 use crate::outputs::distribute;
 use crate::prelude::*;
 

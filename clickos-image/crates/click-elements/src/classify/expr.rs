@@ -4,8 +4,8 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::fields::{Axis, Headers, Start, bits_at};
 use super::names::{ANY_TRANSPORT, TCP_OR_UDP};
+use crate::headers::{Axis, Headers, Start, bits_at};
 
 /// A condition.
 #[derive(Clone, Debug, PartialEq, Eq)]

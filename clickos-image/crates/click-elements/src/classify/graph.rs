@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 
 use click_core::{memory, sort};
 
-use super::fields::{Axis, Headers, Place};
 use super::region::{Cover, Region};
 use super::sets::changes;
 use super::table::{Table, axes};
 use super::values::Values;
+use crate::headers::{Axis, Headers, Place};
 use crate::steps::Forest;
 
 /// Boxes that all nodes are made of at most: so many and so many for each box there is, but not more than this.

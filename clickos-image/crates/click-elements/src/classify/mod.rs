@@ -8,9 +8,7 @@
 //! print what was understood. `offload` is the part that the switch can decide. `element` is the element.
 pub mod element;
 pub mod expr;
-pub mod fields;
 mod graph;
-pub mod lanes;
 pub mod listing;
 pub mod names;
 mod offload;

@@ -2,9 +2,9 @@
 //! The part of an IPFilter's decisions that the switch can take (docs/adr/0083-decided-packets.md).
 use clickos_offload::{Action, IpPattern, MAX_RULES, MAX_TEXT, Range, Rule};
 
-use super::fields::{Axis, Start};
 use super::region::{Cover, Region};
 use super::values::Values;
+use crate::headers::{Axis, Start};
 use crate::prelude::*;
 use click_core::text::split_args;
 

@@ -11,15 +11,15 @@ use click_core::offload::{Hits, Rules};
 use click_core::{Batch, Packet, Surroundings, did_you_mean, memory, text};
 
 use super::expr::Expr;
-use super::fields::Headers;
 use super::graph::Graph;
-use super::lanes::{LANES, Lanes};
 use super::listing::{self, Next};
 use super::offload::Offloaded;
 use super::parse::parse;
 use super::region::{Cover, cover};
 use super::short::Short;
 use super::word::split;
+use crate::headers::Headers;
+use crate::lanes::{LANES, Lanes};
 use crate::prelude::DROPPED;
 
 /// One rule.

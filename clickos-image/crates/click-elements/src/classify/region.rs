@@ -6,9 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::expr::{Base, Compare, Expr, Side, Test};
-use super::fields::{Axis, FRAGMENT_BITS, FRAGMENT6_BITS};
 use super::names::{ANY_TRANSPORT, TCP_OR_UDP};
 use super::values::Values;
+use crate::headers::{Axis, FRAGMENT_BITS, FRAGMENT6_BITS};
 
 /// The values that fields must have, by field; a field that is not named may have any or be missing.
 pub type Region = Vec<(Axis, Values)>;

@@ -9,14 +9,14 @@ use core::slice;
 
 use click_core::sort;
 
-use super::fields::{Axis, Headers, Place, plain};
 use super::graph::values;
-use super::lanes::{LANES, Lanes, WIDTH};
 use super::pairs::Numbers;
 use super::region::{Cover, Region};
 use super::sets::changes;
 use super::table::axes;
 use super::values::Values;
+use crate::headers::{Axis, Headers, Place, plain};
+use crate::lanes::{LANES, Lanes, WIDTH};
 use crate::prelude::Packet;
 use crate::steps::Forest;
 

@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 
 use click_core::{memory, sort};
 
-use super::fields::{Axis, Headers};
 use super::graph::values;
 use super::region::{Cover, Region};
 use super::sets::Sets;
+use crate::headers::{Axis, Headers};
 
 /// Fields that are used; of more those that most boxes ask for.
 const MOST_FIELDS: usize = 16;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a packet is to a firewall: part of a flow, an error about one, or a fragment.
 use super::ends::{Ends, mapped};
-use crate::classify::fields::{Headers, Start};
+use crate::headers::{Headers, Start};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;

@@ -28,11 +28,11 @@
 use alloc::collections::VecDeque;
 
 use crate::carried;
-use crate::classify::fields::Headers;
 use crate::flow_log::{self, FlowLog};
 use crate::guard::flow::Flow;
 use crate::guard::seen::{Fragment, Seen};
 use crate::guard::table::{Table, Verdict};
+use crate::headers::Headers;
 use crate::outputs::distribute;
 use crate::prelude::*;
 

@@ -17,8 +17,8 @@ use alloc::collections::BTreeMap;
 
 use click_core::text::{split_args, split_words, unquote};
 
-use crate::classify::lanes::{LANES, LaneSet, members};
 use crate::classify::listing::{self, Fragment, Next};
+use crate::lanes::{LANES, LaneSet, members};
 use crate::outputs::distribute;
 use crate::prelude::*;
 

@@ -2,8 +2,8 @@
 //! What patterns look at: the headers of one packet of IPv4 or IPv6. A field that is not there has no value.
 use click_core::Packet;
 
-use super::lanes::{self, WIDTH};
 use crate::ip6;
+use crate::lanes::{self, WIDTH};
 
 /// Where the bytes of a field are counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
