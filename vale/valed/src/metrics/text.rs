@@ -20,6 +20,9 @@ pub struct Snapshot {
     pub waiting: usize,
 }
 
+/// A figure of a worker and its metric.
+type WorkerFigure = (&'static str, fn(&Load) -> u64);
+
 /// A metric: its name, its type, and its values by labels.
 struct Family {
     name: &'static str,
@@ -108,7 +111,7 @@ impl Snapshot {
     }
 
     fn workers(&self) -> Vec<Family> {
-        let figures: [(_, fn(&Load) -> u64); 6] = [
+        let figures: [WorkerFigure; 6] = [
             ("vale_worker_busy_milliseconds_total", |w| {
                 w.busy / 1_000_000
             }),
@@ -118,7 +121,7 @@ impl Snapshot {
             ("vale_worker_yields_total", |w| w.yields),
             ("vale_worker_frames_handed_over_total", |w| w.handed),
         ];
-        let family = |(name, of): (_, fn(&Load) -> u64)| {
+        let family = |(name, of): WorkerFigure| {
             let mut family = Family::counter(name);
             for load in &self.workers {
                 family.add(format!("worker=\"{}\"", load.worker), of(load));
