@@ -80,7 +80,10 @@ fn eight_flooding_ports_of_an_owner_cost_a_neighbor_one_burst() {
     let (least, most) = (before.iter().min().unwrap(), before.iter().max().unwrap());
     assert!(most - least <= 64, "{before:?}");
     let sum: u64 = before.iter().sum();
-    assert!((800 * 63..=801 * 64).contains(&sum), "{sum} frames in 800 quanta");
+    assert!(
+        (800 * 63..=801 * 64).contains(&sum),
+        "{sum} frames in 800 quanta"
+    );
 }
 
 #[test]
