@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(far.pairs[0].weight, 2);
         for wrong in [
             "",
-            "A:b",
+            "a!:b",
             "a:b*x",
             "a:b,fast",
             "a:b,copies=x",

@@ -10,7 +10,7 @@ use vale_proto::{
 use crate::kept;
 use crate::show::{self, Format};
 
-/// Times that a change begins anew.
+/// Times that a change begins again.
 const TRIES: u32 = 10;
 
 #[derive(Subcommand)]
@@ -140,7 +140,7 @@ fn offload_set(of: &RegisterArguments) -> OffloadSet {
     }
 }
 
-/// Changes the operator's rules of a port. A peer that changes them meanwhile makes it begin anew.
+/// Changes the operator's rules of a port. A peer that changes them meanwhile makes it begin again.
 fn change(
     client: &mut ValeClient,
     port: &PortId,

@@ -226,7 +226,7 @@ mod tests {
         assert!(table.contains("\nWORKER  BUSY_PERCENT"), "{table}");
     }
 
-    /// A port that was removed and added again begins anew.
+    /// A port that was removed and added again starts again.
     #[test]
     fn smaller_counters_make_no_rate() {
         let start = Instant::now();

@@ -19,7 +19,7 @@ pub const BURST: usize = 64;
 /// The first bytes of a frame that the switch copies into private memory: two cache lines.
 pub const HEAD: usize = 128;
 
-/// The interface of a device, and how another thread opens it anew.
+/// The interface of a device, and how another thread opens it again.
 pub struct Reopening {
     pub ifname: String,
     /// The kernel's number of the interface that the device has.

@@ -3,7 +3,7 @@
 //! (docs/adr/0060-workers.md).
 //!
 //! The bytes that an owner has had stand as a time on a clock of bytes. It waits until the clock
-//! reaches its time. The ports of an owner have a clock of their own, which goes on when each of them
+//! reaches its time. The ports of an owner have a clock of their own, which continues when each of them
 //! has been asked.
 use crate::device::BURST;
 
@@ -59,7 +59,7 @@ impl Clock {
         self.soonest = self.soonest.min(*time);
     }
 
-    /// Ends a round. If all would have to wait, the clock goes on to the first.
+    /// Ends a round. If all would have to wait, the clock moves to the first.
     fn end_round(&mut self) {
         if self.soonest != u64::MAX {
             self.now = self.soonest.max(self.now + QUANTUM);

@@ -56,7 +56,6 @@ impl OffloadTable {
 #[derive(Clone, Copy)]
 pub struct RedirectTarget {
     pub view: View,
-    pub targets: Targets,
     rule: (usize, usize),
 }
 
@@ -135,17 +134,22 @@ impl OffloadTables {
         let (decision, at) = match table.rules[rule].action {
             Action::Pass => (OffloadVerdict::Guest, (n, rule)),
             Action::Drop => (OffloadVerdict::Drop, (n, rule)),
-            Action::Redirect(targets) => {
+            Action::Redirect(_) => {
                 let rule = (n, rule);
-                return OffloadVerdict::Redirect(RedirectTarget {
-                    view,
-                    targets,
-                    rule,
-                });
+                return OffloadVerdict::Redirect(RedirectTarget { view, rule });
             }
         };
         self.count(at, out);
         decision
+    }
+
+    /// The stations among which a rule chooses.
+    pub fn targets(&self, found: &RedirectTarget) -> Option<&Targets> {
+        let (table, rule) = found.rule;
+        match &self.tables[table].as_ref()?.rules.get(rule)?.action {
+            Action::Redirect(targets) => Some(targets),
+            _ => None,
+        }
     }
 
     /// Counts a redirected packet.

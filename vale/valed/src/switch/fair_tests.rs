@@ -40,7 +40,7 @@ fn a_sender_alone_has_its_turn_in_each_round() {
     assert_eq!(bytes, [100 * 63 * 1500]);
 }
 
-/// Eight ports of one owner that flood, beside a neighbor that sends now and then: the neighbor's frame
+/// Eight ports of one owner that flood, next to a neighbor that sends now and then: the neighbor's frame
 /// leaves in the round that it comes in, behind what one port might send: a quantum, and one saved.
 #[test]
 fn eight_flooding_ports_of_an_owner_cost_a_neighbor_one_burst() {
@@ -80,7 +80,10 @@ fn eight_flooding_ports_of_an_owner_cost_a_neighbor_one_burst() {
     let (least, most) = (before.iter().min().unwrap(), before.iter().max().unwrap());
     assert!(most - least <= 64, "{before:?}");
     let sum: u64 = before.iter().sum();
-    assert!((800 * 63..=801 * 64).contains(&sum), "{sum} frames in 800 quanta");
+    assert!(
+        (800 * 63..=801 * 64).contains(&sum),
+        "{sum} frames in 800 quanta"
+    );
 }
 
 #[test]

@@ -97,7 +97,8 @@ impl Switch {
             let to = to.filter(|to| *to != index);
             to.is_some_and(|to| self.ports[to].as_deref().is_some_and(Port::is_live))
         };
-        let mut targets = found.targets.for_flow(found.view.flow());
+        let targets = *port.decided.as_deref()?.targets(found)?;
+        let mut targets = targets.for_flow(found.view.flow());
         let target = *targets.find(|target| is_live(Mac(target.mac)))?;
         redirect(out.head, &found.view, &target, mac.0).then_some(())?;
         let decided = self.ports[index].as_mut()?.decided.as_deref_mut()?;

@@ -522,7 +522,12 @@ fn names_and_addresses_are_taken_once_at_all_workers() {
     assert_eq!(bench.handle.remove(&a.id), Some(()));
     assert_eq!(bench.handle.ports(None).unwrap().len(), 0);
     let again = bench.guest(1);
-    assert_eq!(bench.counters(&again), Counters::default());
+    // Its worker may have looked at it meanwhile.
+    let counters = Counters {
+        polls_empty: 0,
+        ..bench.counters(&again)
+    };
+    assert_eq!(counters, Counters::default());
     assert_eq!(bench.handle.set_link(&id("none"), true), Some(false));
 }
 
