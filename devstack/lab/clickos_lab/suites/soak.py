@@ -96,6 +96,16 @@ def _in_lab(module, *arguments):
     return run
 
 
+def _nova_move(_names):
+    """Move a guest by Nova's driver, which needs the virtual environment."""
+    state = paths.State()
+    prepare.everything(state)
+    return subprocess.run(
+        [state.tool('python'), '-m', 'clickos_lab.suites.xen',
+         'tests.soak.test_nova_move'], cwd=paths.REPO,
+        env={**os.environ, **rust.environment(state)}).returncode
+
+
 def _alone(_names):
     """Run patched tools of Xen with simulated guests, without Xen."""
     state = paths.State()
@@ -169,6 +179,7 @@ _OTHERS = {
     'attack': _attack, 'packages': lambda _names: packages.main(),
     'xen': lambda _names: xen.main([], slow=True),
     'xen-tools': _alone,
+    'nova-move': _nova_move,
     'compute': _in_lab('compute'), 'rings': _rings, 'loops': _loops,
     'fuzz': _fuzz,
     'seeds': _seeds,
