@@ -35,7 +35,8 @@ PARTS = {
     'driver': 'tests.soak.test_driver',
     'linux': 'tests.soak.test_linux',
     'staging': 'tests.soak.test_staging',
-    'migrate': 'tests.soak.test_migrate'}
+    'migrate': 'tests.soak.test_migrate',
+    'nova-move': 'tests.soak.test_nova_move'}
 #: Tests of patched tools of Xen that need no Xen.
 ALONE = ('tests.soak.test_store_alone', 'tests.soak.test_xl_alone')
 
@@ -96,13 +97,13 @@ def _in_lab(module, *arguments):
     return run
 
 
-def _nova_move(_names):
+def _nova_move(names):
     """Move a guest by Nova's driver, which needs the virtual environment."""
     state = paths.State()
     prepare.everything(state)
     return subprocess.run(
-        [state.tool('python'), '-m', 'clickos_lab.suites.xen',
-         'tests.soak.test_nova_move'], cwd=paths.REPO,
+        [state.tool('python'), '-m', 'clickos_lab.suites.xen', *names],
+        cwd=paths.REPO,
         env={**os.environ, **rust.environment(state)}).returncode
 
 
@@ -173,7 +174,7 @@ def _gate(_names):
         cwd=paths.REPO).returncode
 
 
-#: Parts that are not tests on a Xen host.
+#: Parts that are not tests on a Xen host, or need more than those.
 _OTHERS = {
     'gate': _gate,
     'attack': _attack, 'packages': lambda _names: packages.main(),
@@ -193,7 +194,7 @@ _OTHERS = {
 
 def main(names):
     """Run the parts named, or all; print what goes into the record."""
-    known = [*PARTS, *_OTHERS]
+    known = list(dict.fromkeys((*PARTS, *_OTHERS)))
     unknown = set(names) - set(known)
     if unknown:
         print(f'error: {", ".join(sorted(unknown))}: no such part; there are '
