@@ -9,6 +9,7 @@ from clickos_lab.xen import variants
 from tests.xen import guest
 from tests.xen import test_cosmos
 from tests.xen import test_net
+from tests.xen import test_plug
 from tests.xen import test_toolstack
 
 
@@ -138,3 +139,9 @@ class ToolstackTest(test_toolstack.OnEitherStore,
 
     variant = variants.PATCHED
     store = 'oxenstored'
+
+
+class PlugTest(test_plug.PlugTest):
+    """Interfaces come and go under the patched libxl."""
+
+    variant = variants.PATCHED

@@ -23,7 +23,8 @@ def _ports(machine):
     return [port['port'] for port in json.loads(shown)]
 
 
-class MoveTest(base.CosmosTest):
+class Hosts(base.CosmosTest):
+    """Two hosts whose toolstacks are reached from here."""
 
     @classmethod
     def setUpClass(cls):
@@ -32,7 +33,8 @@ class MoveTest(base.CosmosTest):
         cls.addClassCleanup(cls.other.remove)
         contents = files.Files()
         cls.add_files(contents)
-        cls.other.restore(snapshot.ensure(cls.places), contents)
+        cls.other.restore(
+            snapshot.ensure(cls.places, cls.variant), contents)
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
@@ -62,6 +64,9 @@ class MoveTest(base.CosmosTest):
     def _wait_pool(self, socket):
         self.wait_for(lambda: json.loads(
             self._done(socket, '-o', 'json', 'host'))['pooled'] == 1, 60)
+
+
+class MoveTest(Hosts):
 
     @base.slow
     def test_a_guest_moves_with_its_counters(self):
