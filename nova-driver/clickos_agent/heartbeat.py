@@ -70,7 +70,7 @@ def installed(client):
     """
     def ask():
         try:
-            host = client.host()
+            host = client.call('host')
         except CosmosError:
             return {}
         return {'cosmosd': host['version'], 'host_kind': host['host_kind'],

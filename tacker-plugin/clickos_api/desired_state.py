@@ -292,7 +292,7 @@ class Store:
             .order_by(models.Change.number)).all()
 
     def _try_to_begin(self, key, change, project_id, server_id, host):
-        """:returns: ChangeId; None while another change goes on"""
+        """:returns: ChangeId; None while another change continues"""
         with database(), contextlib.suppress(db_exc.DBDeadlock):
             for _ in range(2):
                 with self._facade.writer.using(_Context()) as session:

@@ -12,10 +12,7 @@ import base64
 import dataclasses
 import os
 
-from openstack import exceptions as sdk_exceptions
-
 from tacker_clickos import exception
-from tacker_clickos import outages
 from tacker_clickos import ports
 from tacker_clickos.vnfd import model
 
@@ -88,20 +85,10 @@ def virtual_port(connection, vnf_id, vdu, cp, link):
 
 
 def _reserve(connection, vnf_id, name, link):
-    wanted = dict(network_id=link.network_id, name=name,
-                  description=ports.description(vnf_id))
-    if link.fixed_ips:
-        wanted['fixed_ips'] = list(link.fixed_ips)
-    try:
-        mac = ports.free_mac(connection, link.network_id, _MACS)
-        if mac is None:
-            raise _full(name)
-        return outages.once(
-            lambda: ports.of_vnf(connection, vnf_id).get(name),
-            lambda: connection.network.create_port(mac_address=mac, **wanted))
-    except sdk_exceptions.HttpException as error:
-        raise exception.ResourceNotUsable(
-            kind='port', name=name, reason=error.details or str(error))
+    mac = ports.free_mac(connection, link.network_id, _MACS)
+    if mac is None:
+        raise _full(name)
+    return ports.reserve(connection, vnf_id, name, link, mac)
 
 
 def _full(name):
@@ -114,7 +101,7 @@ def statements(guest, sides, key):
     """Return what stands in front of the configuration of a guest.
 
     Each FromDevice and ToDevice of the configuration passes the pair's
-    elements: a class that is defined anew refers to the one before.
+    elements: a class that is defined again refers to the one before.
 
     :param guest: its name
     :param sides: [Side] in vif order

@@ -97,6 +97,25 @@ def _of_both(virtual, networks):
             for ip in own + networks]
 
 
+def reserve(connection, vnf_id, name, link, mac):
+    """Make a port that no server gets: it reserves addresses.
+
+    :param link: links.Link: network and wanted addresses
+    :raises: ResourceNotUsable
+    """
+    wanted = dict(network_id=link.network_id, name=name, mac_address=mac,
+                  description=description(vnf_id))
+    if link.fixed_ips:
+        wanted['fixed_ips'] = list(link.fixed_ips)
+    try:
+        return outages.once(
+            lambda: of_vnf(connection, vnf_id).get(name),
+            lambda: connection.network.create_port(**wanted))
+    except sdk_exceptions.HttpException as error:
+        raise exception.ResourceNotUsable(kind='port', name=name,
+                                          reason=error.details or str(error))
+
+
 def free_mac(connection, network_id, macs):
     """Return the first of some addresses that no port of a network has."""
     for mac in macs:

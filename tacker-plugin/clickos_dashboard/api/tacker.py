@@ -115,7 +115,7 @@ def update_properties(request, vnf, wanted):
 
     :param vnf: vnf.Vnf from before
     :param wanted: {property: value}
-    :returns: as Vnf.verdict; None if there is none after some seconds, or
+    :returns: as Vnf.verdict; None if there is not one after some seconds, or
         if another page of the user waits for one
     :raises TackerError: with the reason, if Tacker refuses it at once
     """

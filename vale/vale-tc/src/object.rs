@@ -7,8 +7,8 @@ use object::{
 };
 
 use crate::asm::{INSTRUCTION, Map, Program};
-use crate::counter;
 use crate::connection::KEY_BYTES;
+use crate::counter;
 use crate::policy::Policy;
 use crate::program::Programs;
 

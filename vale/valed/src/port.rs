@@ -363,7 +363,7 @@ impl Port {
         std::mem::replace(&mut self.device, device)
     }
 
-    /// True for the address of a virtual router that port security allows the guest beside its own. It is
+    /// True for the address of a virtual router that port security allows the guest next to its own. It is
     /// where it was seen last: it moves between the ports of the guests that may have it.
     pub fn has_virtual_router(&self, station: Mac) -> bool {
         station.is_virtual_router() && self.mac != Some(station) && self.guard.allows(station)

@@ -13,7 +13,7 @@ pub enum Apart {
     Meet,
     /// They do not, but their order may show, for instance on the console.
     NeverMeet,
-    /// They do not, and nobody can see in which order they left.
+    /// They do not, and no one can see in which order they left.
     Unseen,
 }
 

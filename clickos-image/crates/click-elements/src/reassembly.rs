@@ -28,7 +28,7 @@ pub struct Fragment {
     last: bool,
 }
 
-/// The place of a fragment; outer `None` if its lengths are wrong, inner if the packet is none.
+/// The place of a fragment; outer `None` if its lengths are wrong, inner if the packet is not one.
 pub fn fragment(packet: &Packet) -> Option<Option<Fragment>> {
     let Some(ip) = header(packet) else {
         return Some(None);

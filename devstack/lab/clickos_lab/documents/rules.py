@@ -11,7 +11,7 @@ THIS_RUN = ('demo', 'lint', 'unit', 'test', 'integration', 'soak')
 ENDS_HOST = ('lab-down', 'clean-demo')
 #: Builds of many minutes, for which the short run has no time.
 LONG = ('build', 'click', 'csars', 'image', 'packages')
-#: The most seconds of a command, and of a long build beside other work.
+#: The most seconds of a command, and of a long build next to other work.
 LIMIT_S, LONG_S = 600, 1800
 _MAKE = re.compile(r'make\s+([\w-]+)')
 _VNF = re.compile(r'--vnf (\S+)')

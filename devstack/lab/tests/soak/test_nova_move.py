@@ -46,15 +46,17 @@ class NovaMoveTest(test_move.Hosts):
             'port=m,segment=1', '--timeout', _PATIENCE_S))
         self.uuid = made['uuid']
         self.wait_for(lambda: self.count(self.source) == 7)
-        self.source.handler_write(self.uuid, [['s.active', 'false']])
+        self.source.call('handler-write', uuid=self.uuid,
+                         writes=[['s.active', 'false']])
 
     def count(self, client):
         """Return the guest's counter."""
-        return int(client.handler_read(self.uuid, 'c.count')['value'])
+        return int(client.call('handler-read', uuid=self.uuid,
+                               name='c.count')['value'])
 
     def expected(self, own):
         """Return the target's invitation, once a guest before has gone."""
-        found = self.source.info(self.uuid)
+        found = self.source.call('info', uuid=self.uuid)
         instance = types.SimpleNamespace(
             uuid=self.uuid, name='moved',
             flavor=types.SimpleNamespace(memory_mb=found['memory_mib']))
@@ -64,8 +66,8 @@ class NovaMoveTest(test_move.Hosts):
         def expect():
             try:
                 return self.arrivals.expect(
-                    instance, self.source.host()['engine_sha256'], vifs,
-                    own.certificate)
+                    instance, self.source.call('host')['engine_sha256'],
+                    vifs, own.certificate)
             except cosmos_client.CosmosError as e:
                 self.assertEqual('exists', e.code)
         return self.wait_for(expect, _PATIENCE_S)
@@ -83,8 +85,8 @@ class NovaMoveTest(test_move.Hosts):
         began_s = time.monotonic()
         self.move(lambda: False)
         progress.note(f'moved in {time.monotonic() - began_s:.1f} s')
-        self.assertEqual([], self.source.list()['guests'])
+        self.assertEqual([], self.source.call('list')['guests'])
         self.assertEqual(7, self.count(self.target))
-        self.assertEqual('false', self.target.handler_read(
-            self.uuid, 's.active')['value'].strip())
-        self.target.destroy(self.uuid)
+        self.assertEqual('false', self.target.call(
+            'handler-read', uuid=self.uuid, name='s.active')['value'].strip())
+        self.target.call('destroy', uuid=self.uuid)

@@ -2,7 +2,6 @@
 """Faults in pages fail the build of the site; its reference is complete."""
 
 import configparser
-import json
 import pathlib
 import re
 
@@ -82,7 +81,8 @@ class ReferenceTest(base.TestCase):
         for path in clickos_api.openapi.description()['paths']:
             self.assertIn(f' {path}`\n', text)
         self.assertIn('### `POST /v1/servers/{id}/handlers`\n', text)
-        self.assertIn('| body | {`writes`: list of \\[string, string\\]} |', text)
+        self.assertIn('| body | {`writes`: list of \\[string, string\\]} |',
+                      text)
 
     def test_types(self):
         for described, text in (

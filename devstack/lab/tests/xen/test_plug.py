@@ -34,13 +34,13 @@ class PlugTest(test_net.ValePorts):
         return {port['port'] for port in ports} - {'client'}
 
     def _install(self, text):
-        self.client.router_install(self.uuid, text, 'plug.click',
-                                   timeout_ms=60000)
+        self.client.call('router-install', uuid=self.uuid, config=text,
+                         config_name='plug.click', timeout_ms=60000)
 
     def test_an_interface_comes_goes_and_comes_with_another_address(self):
-        domid = self.client.info(self.uuid)['domid']
+        domid = self.client.call('info', uuid=self.uuid)['domid']
         for number in (1, 2):
-            self.client.vif_plug(self.uuid, {
+            self.client.call('vif-plug', uuid=self.uuid, vif={
                 'devid': _LATE, 'switch': 'vale0', 'port': 'late',
                 'segment': 5, 'mac': test_net.mac(number), 'mtu': 1500,
                 'slots': 128, 'port_security': False})
@@ -50,17 +50,19 @@ class PlugTest(test_net.ValePorts):
             self._install(test_net.responder(number).replace(
                 'Device(0)', f'Device({_LATE})'))
             self.ping('c', test_net.ip(number))
-            self.client.vif_unplug(self.uuid, _LATE)
+            self.client.call('vif-unplug', uuid=self.uuid, devid=_LATE)
             self.assertEqual({'first'}, self._ports())
             left = self.dom0.run(
                 f'xenstore-ls -f | grep -E "vale/({domid}/)?{_LATE} "')
             self.assertEqual('', left.out)
             # The configuration that used it runs on; the next cannot.
-            self.assertEqual('0', self.client.handler_read(
-                self.uuid, 'udp.count')['value'].strip())
+            read = self.client.call('handler-read', uuid=self.uuid,
+                                    name='udp.count')
+            self.assertEqual('0', read['value'].strip())
             self._install(_IDLE)
             with self.assertRaises(cosmos_client.CosmosError) as refused:
                 self._install(test_net.responder(number).replace(
                     'Device(0)', f'Device({_LATE})'))
             self.assertIn(f'device {_LATE}', str(refused.exception))
-        self.assertEqual(domid, self.client.info(self.uuid)['domid'])
+        self.assertEqual(domid, self.client.call(
+            'info', uuid=self.uuid)['domid'])

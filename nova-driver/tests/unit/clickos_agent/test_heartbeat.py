@@ -66,7 +66,7 @@ class HeartbeatTest(test_ports.TestCase):
         plugin = Plugin()
         self.beat(plugin, 1)
         self.assertEqual(LINKS, {key: plugin.links[key] for key in LINKS})
-        host = cosmos_client.CosmosClient(self.cosmosd.path, 60).host()
+        host = cosmos_client.CosmosClient(self.cosmosd.path, 60).call('host')
         self.assertEqual(
             (host['version'], host['host_kind'], host['engine_sha256']),
             tuple(plugin.links[key]

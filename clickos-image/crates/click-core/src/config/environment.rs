@@ -275,7 +275,7 @@ impl Default for Environment {
     }
 }
 
-/// One of so many parts of all packets may wait in one element.
+/// One of that many parts of all packets may wait in one element.
 const WAITING_PART: usize = 16;
 
 /// Limits of a configuration. Exceeding one is a `ConfigError` that names the limit.

@@ -77,7 +77,7 @@ impl<'a> Context<'a> {
 
     /// Sends each packet of a batch out of the output port that `ports` has for it, in runs of packets
     /// for the same port. A port that does not exist, such as [`DROPPED`], drops the packet. Where packets of
-    /// different outputs never meet again and nobody sees their order, those of an output leave in one batch.
+    /// different outputs never meet again and no one sees their order, those of an output leave in one batch.
     pub fn push_runs(&mut self, batch: Batch, ports: &[usize]) {
         match one_port(ports) {
             Some(to) => self.push(to, batch),
@@ -179,7 +179,7 @@ impl<'a> Context<'a> {
         pulled
     }
 
-    /// True if a pull at an input would be in vain, because a store right before it told so and got nothing since.
+    /// True if a pull at an input would be without result, because a store right before it told so and got nothing since.
     #[inline]
     pub fn is_known_empty(&self, port: usize) -> bool {
         let edge = self.engine.slots[self.me].inputs.get(port).copied();
@@ -211,7 +211,7 @@ impl<'a> Context<'a> {
     }
 
     /// Fetches the next packets of a store right before an input, at most `most`, that together have at most `bytes`
-    /// bytes; appends them and returns how many bytes they have. Behind other elements there are none.
+    /// bytes; appends them and returns how many bytes they have. Behind other elements there is nothing.
     pub fn pull_fitting(
         &mut self,
         port: usize,

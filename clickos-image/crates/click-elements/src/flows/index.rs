@@ -41,7 +41,7 @@ struct Segment {
     used: usize,
 }
 
-/// Tells the hash of a flow that is there. Its code is not made anew for each table.
+/// Tells the hash of a flow that is there. Its code is not made again for each table.
 pub type HashOf<'a> = &'a dyn Fn(At) -> u64;
 
 /// Where flows are.

@@ -242,7 +242,7 @@ impl Upper {
         !self.is_absent
     }
 
-    /// Goes on behind an extension header, if the next header is one and is there.
+    /// Continues behind an extension header, if the next header is one and is there.
     fn skip(&mut self, packet: &[u8]) -> Option<()> {
         let protocol = packet[self.named_at];
         EXTENSIONS.contains(&protocol).then_some(())?;

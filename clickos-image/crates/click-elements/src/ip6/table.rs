@@ -236,7 +236,7 @@ impl Ways {
         }
     }
 
-    /// Makes the parts anew that these first words are in.
+    /// Makes the parts again that these first words are in.
     fn fill(&mut self, routes: &[Route], (first, last): (u32, u32)) {
         let shift = self.shift;
         let parts = first >> shift..=last >> shift;

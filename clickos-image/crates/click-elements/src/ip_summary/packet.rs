@@ -67,7 +67,7 @@ impl Shown {
     }
 }
 
-/// Appends a number of at least so many digits. Most of a record are numbers, and the formatter of the standard
+/// Appends a number of at least that many digits. Most of a record are numbers, and the formatter of the standard
 /// library takes several times as long.
 #[inline(never)]
 fn decimal(line: &mut String, mut number: u64, least: usize) {

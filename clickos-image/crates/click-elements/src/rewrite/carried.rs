@@ -101,7 +101,7 @@ impl Rewriter {
         Ok(carried::render(self.head(), view, lines))
     }
 
-    /// Changed flows, as many as fit; nothing if there are none.
+    /// Changed flows, as many as fit; nothing if there is nothing.
     fn changes_text(&self, view: &View<'_>, bytes: usize) -> String {
         let (now_ns, mut text) = (view.now_ns(), String::new());
         let mut table = self.flows.borrow_mut();

@@ -12,7 +12,7 @@ use crate::prelude::*;
 /// Choices that are looked up for one flow, so that it takes bounded time where almost all are taken. Those known to be
 /// taken do not count.
 const TRIES: u32 = 512;
-/// So many choices that are taken, one after the other, are reason to remember them.
+/// That many choices that are taken, one after the other, are reason to remember them.
 const FEW: u32 = 16;
 /// Choices among which one of the own port's parity is looked for.
 const ALIKE: u64 = 512;

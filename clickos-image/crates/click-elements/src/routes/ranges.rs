@@ -222,7 +222,7 @@ impl Ranges {
     }
 }
 
-/// Where the hop changes from `begin` on, by routes in the order of their networks; it is `around` where there is none.
+/// Where the hop changes from `begin` on, by routes in the order of their networks; it is `around` where there is not one.
 fn steps(routes: &[Entry<u32>], begin: u32, around: u32) -> Vec<(u32, u32)> {
     let mut steps = Steps::new(begin, around);
     for entry in routes {

@@ -123,7 +123,7 @@ impl Queue {
         ctx.set_writable(room || !self.full.is_told());
     }
 
-    /// Tells neighbors what there is after a pull, which may have been in vain.
+    /// Tells neighbors what there is after a pull, which may have been without result.
     #[inline]
     fn pulled(&mut self, ctx: &mut Context<'_>, in_vain: bool) {
         self.most = usize::MAX;

@@ -58,7 +58,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// A backup router, until nobody is heard.
+    /// A backup router, until no one is heard.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,

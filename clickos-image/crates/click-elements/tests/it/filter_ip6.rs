@@ -64,7 +64,7 @@ impl Packet {
         bytes
     }
 
-    /// Bytes that are there of what begins behind so many headers.
+    /// Bytes that are there of what begins behind that many headers.
     fn left_behind(&self, headers: usize) -> usize {
         let kinds = self.kinds();
         let len = |kind: &u8| if *kind == FRAGMENT { 8 } else { 16 };
@@ -252,7 +252,7 @@ fn packet() -> impl Strategy<Value = Packet> {
 }
 
 impl Packet {
-    /// What would be left of all bytes behind so many headers.
+    /// What would be left of all bytes behind that many headers.
     fn left_behind_all(&self, headers: usize) -> usize {
         let whole = Self {
             left: usize::MAX,

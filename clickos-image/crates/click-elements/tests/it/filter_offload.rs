@@ -120,7 +120,7 @@ const RULES: [&str; 24] = [
 /// What the firewalls have in front of their rules.
 const REASSEMBLED: &str = "CheckIPHeader(ROUTED true) -> IPReassembler";
 
-/// The fragments of a frame's packet, of so many units of 8 bytes each, if its header is right.
+/// The fragments of a frame's packet, of that many units of 8 bytes each, if its header is right.
 fn fragments(frame: &[u8], units: usize) -> Option<Vec<Vec<u8>>> {
     let header = usize::from(frame[14] & 15) * 4;
     let total = usize::from(u16::from_be_bytes([frame[16], frame[17]]));

@@ -13,7 +13,7 @@ const OUT: u32 = 9;
 
 type Memory = Rc<RefCell<MemoryDevice>>;
 
-/// What a scheduler sends of full queues, in bursts of so many packets: input and length of each packet.
+/// What a scheduler sends of full queues, in bursts of that many packets: input and length of each packet.
 fn sent(scheduler: &str, burst: usize, queues: &[Vec<usize>]) -> Vec<(u8, usize)> {
     let mut config = format!(
         "s :: {scheduler} -> u :: Unqueue(BURST {burst}, ACTIVE false) -> Queue -> ToDevice({OUT});"

@@ -90,7 +90,7 @@ impl VRRPPort {
         }
     }
 
-    /// Takes a frame for the router itself; false if it is none.
+    /// Takes a frame for the router itself; false if it is not one.
     fn take(&mut self, ctx: &mut Context<'_>, frame: &[u8]) -> bool {
         let Some(found) = frame::parse(frame, self.own, self.peer) else {
             return false;

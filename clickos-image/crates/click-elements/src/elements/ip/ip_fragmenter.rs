@@ -126,7 +126,7 @@ impl<'a> Template<'a> {
         Self { header, sum }
     }
 
-    /// Writes the header in front of so many bytes of payload.
+    /// Writes the header in front of that many bytes of payload.
     fn write(&self, to: &mut [u8], payload: usize, fragment: u16) {
         let total = self.header.len() + payload;
         let total = u16::try_from(total).expect("shorter than the packet it is of");

@@ -92,7 +92,7 @@ impl DRRSched {
         true
     }
 
-    /// Appends the next packets; false if there is none.
+    /// Appends the next packets; false if there is not one.
     fn pull_next(&mut self, ctx: &mut Context<'_>, batch: &mut Batch, max: usize) -> bool {
         // behind the skipped rounds one is enough, but for the input whose quantum came late
         for _ in 0..3 {

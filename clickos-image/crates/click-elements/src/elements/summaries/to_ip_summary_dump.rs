@@ -123,7 +123,7 @@ impl Summary {
         }
     }
 
-    /// Writes what there is about a packet so many times.
+    /// Writes what there is about a packet that many times.
     fn write(&mut self, sink: &mut Sink, packet: &Packet, times: u64) -> Result<(), String> {
         let framed;
         let entry = match self.binary {
