@@ -4,15 +4,19 @@ define($LEFT_VIF 0,
        $LEFT_NET 10.0.1.0/24,
        $LEFT_GW 10.0.1.1,
        $LEFT_MTU 1500,
+       $LEFT_IP6 ::,
+       $LEFT_NET6 ::/128,
        $RIGHT_VIF 1,
        $RIGHT_MAC fa:16:3e:00:00:02,
        $RIGHT_IP 10.0.2.5,
        $RIGHT_NET 10.0.2.0/24,
        $RIGHT_GW 0.0.0.0,
-       $RIGHT_MTU 1450);
+       $RIGHT_MTU 1450,
+       $RIGHT_IP6 ::,
+       $RIGHT_NET6 ::/128);
 # 1 "firewall.click"
 // SPDX-License-Identifier: Apache-2.0
-// Routed firewall between two networks. vif 0 is left, vif 1 is right.
+// Routed firewall between two networks, for IPv4 and IPv6. vif 0 is left, vif 1 is right.
 // $LEFT_MAC, $LEFT_IP, $LEFT_NET and the same for RIGHT are defined from the
 // Neutron ports. The rules are set by the handler fw.config; until that is
 // written nothing passes.
@@ -21,34 +25,18 @@ define($LEFT_VIF 0,
 // only its task. ICMP errors are at most 100 a second, 50 at once (RFC 1812,
 // section 4.3.2.8).
 
-// Frames that arrive. Output 0: IPv4 packets with good headers. One priority
-// tag (IEEE 802.1Q, VLAN 0) is removed: no frame goes round. Output 1: ARP answers for OWN to send.
-// Output 2: ARP frames to learn from (RFC 826).
+// Frames that arrive. Output 0: IPv4 packets that a router may forward: their
+// headers are good, they came for this station alone, and their addresses are
+// possible (RFC 1812, sections 5.2.2, 5.3.4 and 5.3.7). A priority tag (IEEE
+// 802.1Q, VLAN 0) is removed. Output 1: ARP answers for OWN to send. Output 2:
+// ARP frames to learn from (RFC 826).
 elementclass FromVif {
     $mac, $own |
-    input -> type :: Classifier(12/0800, 12/0806,
-                                12/8100 14/0000%0fff 16/0800,
-                                12/8100 14/0000%0fff 16/0806);
-    type[0] -> packets :: Strip(14) -> CheckIPHeader -> output;
+    input -> type :: Classifier(12/0800, 12/0806, 12/8100 14/0000%0fff);
+    type[0] -> Strip(14) -> check :: CheckIPHeader(ROUTED true) -> output;
     type[1] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
-    type[2] -> VLANDecap -> packets;
-    type[3] -> VLANDecap -> arp;
-}
-
-// Packets that a router may forward: they came for this station alone, and
-// their addresses are possible (RFC 1812, sections 5.3.4 and 5.3.7). A redirect
-// concerns the hosts of one link only (RFC 1122, section 3.2.2.2). Output 0:
-// whole packets; output 1: fragments.
-elementclass Sound {
-    input -> DropBroadcasts -> kind :: IPClassifier(
-        src net 0.0.0.0/8 or src net 127.0.0.0/8 or src net 224.0.0.0/3
-            or dst net 0.0.0.0/8 or dst net 127.0.0.0/8
-            or dst net 224.0.0.0/3 or icmp type redirect,
-        ip frag, -);
-    kind[0] -> martians :: Counter -> Discard;
-    kind[1] -> [1]output;
-    kind[2] -> output;
+    type[2] -> VLANDecap -> type;
 }
 
 // Packets whose time is over. Output: answers from FROM, on the vif that they
@@ -85,6 +73,56 @@ elementclass Own {
     kind[0] -> ICMPPingResponder -> IPFragmenter($mtu) -> output;
     kind[1] -> Discard;
 }
+// What a routed function does with frames of IPv6 at a vif.
+
+// Frames that arrive, as FromVif of vif.click. Output 3: IPv6, for FromVif6.
+// A priority tag (IEEE 802.1Q, VLAN 0) is removed.
+elementclass FromDualVif {
+    $mac, $own |
+    input -> type :: Classifier(12/0800, 12/86dd, 12/0806,
+                                12/8100 14/0000%0fff);
+    type[0] -> Strip(14) -> check :: CheckIPHeader(ROUTED true) -> output;
+    type[1] -> [3]output;
+    type[2] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
+    arp[1] -> [2]output;
+    type[3] -> VLANDecap -> type;
+}
+
+// Output 0: IPv6 packets with good headers, for this station alone, from
+// possible addresses (RFC 4291, section 2.7). Output 1: advertisements to
+// send. Output 2: messages of neighbor discovery to learn from (RFC 4861).
+elementclass FromVif6 {
+    $mac, $own |
+    input -> type :: Classifier(20/3a 54/87, 20/3a 54/88, -);
+    type[0] -> asked :: Tee -> IP6NDAdvertiser($own/128 $mac) -> [1]output;
+    asked[1] -> [2]output;
+    type[1] -> [2]output;
+    type[2] -> Strip(14) -> check :: CheckIP6Header(ROUTED true)
+        -> GetIP6Address(24) -> output;
+}
+
+// Packets of IPv6 between two networks: to a neighbor of left by output 0, of
+// right by output 1. It answers pings and sends ICMP errors (RFC 4443): at most
+// 100 a second, 50 at once. Without addresses of its own (::) nothing has a
+// route.
+elementclass Routes6 {
+    $left, $left_net, $left_mtu, $right, $right_net, $right_mtu |
+    input -> routes :: LookupIP6Route($left/128 0, $right/128 0,
+                                      $left_net 1, $right_net 2,
+                                      ::/0 3, ::/128 3);
+    limit :: RatedSplitter(100, BURST_SIZE 50) -> errors :: Counter -> routes;
+    routes[0] -> own :: ICMP6PingResponder -> routes;
+    own[1] -> ICMP6Error($left, 1, 4) -> limit;
+    routes[3] -> no_route :: Counter -> ICMP6Error($left, 1, 0) -> limit;
+    routes[1] -> left_hops :: DecIP6HLIM
+        -> left_size :: IP6Fragmenter($left_mtu) -> output;
+    left_hops[1] -> ICMP6Error($right, 3, 0) -> limit;
+    left_size[1] -> ICMP6Error($right, 2, 0) -> limit;
+    routes[2] -> right_hops :: DecIP6HLIM
+        -> right_size :: IP6Fragmenter($right_mtu) -> [1]output;
+    right_hops[1] -> ICMP6Error($left, 3, 0) -> limit;
+    right_size[1] -> ICMP6Error($left, 2, 0) -> limit;
+}
 
 left_arp :: ARPQuerier($LEFT_IP, $LEFT_MAC, ANNOUNCE $LEFT_IP);
 right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC, ANNOUNCE $RIGHT_IP);
@@ -93,16 +131,27 @@ right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
 right_arp -> right_out;
 
-// Arriving: answer and learn ARP, take IPv4, drop the rest.
-FromDevice(0) -> left_in :: Counter -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+left_nd :: IP6NDSolicitor($LEFT_IP6, $LEFT_MAC, ANNOUNCE true) -> left_out;
+right_nd :: IP6NDSolicitor($RIGHT_IP6, $RIGHT_MAC, ANNOUNCE true) -> right_out;
+
+// Arriving: answer and learn neighbors, take IP, drop the rest.
+FromDevice(0) -> left_in :: Counter
+    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP);
 left[0] -> received :: Counter;
 left[1] -> left_out;
 left[2] -> [1]left_arp;
+left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6) -> received;
+left6[1] -> left_out;
+left6[2] -> [1]left_nd;
 
-FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+FromDevice(1) -> right_in :: Counter
+    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP);
 right[0] -> received;
 right[1] -> right_out;
 right[2] -> [1]right_arp;
+right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6) -> received;
+right6[1] -> right_out;
+right6[2] -> [1]right_nd;
 
 // Answers of the firewall itself.
 back :: IPClassifier(dst net $LEFT_NET, dst net $RIGHT_NET);
@@ -113,11 +162,17 @@ back[1] -> right_arp;
 // denies, so that is received.count less passed.count; fw.hits tells by rule.
 fw :: IPFilter(deny all);
 route :: IPClassifier(dst host $LEFT_IP or dst host $RIGHT_IP,
-                      dst net $LEFT_NET, dst net $RIGHT_NET, -);
-received -> fw -> passed :: Counter -> sound :: Sound -> route;
-sound[1] -> route;
+                      dst net $LEFT_NET, dst net $RIGHT_NET,
+                      ip6 hidden, ip6, -);
+received -> fw -> passed :: Counter -> route;
 route[0] -> for_us :: Counter -> Own($LEFT_MTU) -> back;
-route[3] -> no_route :: Counter -> Discard;
+route[5] -> no_route :: Counter -> Discard;
+
+// IPv6: what hides its protocol from the rules does not pass (RFC 7112).
+route[3] -> hidden :: Counter -> Discard;
+route[4] -> routes6 :: Routes6($LEFT_IP6, $LEFT_NET6, $LEFT_MTU,
+                               $RIGHT_IP6, $RIGHT_NET6, $RIGHT_MTU) -> left_nd;
+routes6[1] -> right_nd;
 
 // Leaving. The TTL is over, or a packet is too long: an ICMP error goes back.
 route[1] -> left_ttl :: DecIPTTL -> left_size :: Fit($LEFT_MTU, $RIGHT_IP)
