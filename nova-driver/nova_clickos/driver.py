@@ -420,7 +420,7 @@ class ClickOSDriver(driver.ComputeDriver):
         """
         return self._migration.check_target(
             instance.system_metadata.get(_SHA256_KEY),
-            src_compute_info.hypervisor_type, self._host.info())
+            src_compute_info['hypervisor_type'], self._host.info())
 
     def cleanup_live_migration_destination_check(self, context,
                                                  dest_check_data):

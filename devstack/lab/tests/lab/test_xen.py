@@ -28,7 +28,8 @@ class XenTest(unittest.TestCase):
              for name in (*patched.names(), *netback.names())], patches)
 
     def test_cosmosd_uses_the_patched_library(self):
-        maps = self.xen.dom0.check('cat /proc/$(pidof cosmosd)/maps')
+        maps = self.xen.dom0.check(
+            'for pid in $(pidof cosmosd); do cat /proc/$pid/maps; done')
         used = {line.split()[-1] for line in maps.splitlines()
                 if 'libxenlight' in line}
         self.assertEqual({f'{patched.FOLDER}/libxenlight.so.4.17'}, used)

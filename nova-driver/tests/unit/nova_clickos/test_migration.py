@@ -256,7 +256,8 @@ class CheckTest(TestCase):
 
     def test_other_hosts_are_refused(self):
         check = self.driver.check_can_live_migrate_destination
-        process, xen = (mock.Mock(hypervisor_type=f'clickos-{kind}')
+        # Nova gives a dict, the primitive of its object.
+        process, xen = ({'hypervisor_type': f'clickos-{kind}'}
                         for kind in ('process', 'xen'))
         self.server.system_metadata = {'clickos_image_sha256': 'other'}
         self.assertIn('another engine', self.refused(
