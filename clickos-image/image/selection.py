@@ -12,8 +12,8 @@ ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
 #: Groups that need a feature of the crate: ``os`` is never in a guest.
 OS, REGEX = 'os', 'regex'
 #: Groups that only the full image has; the others fill 2 MiB.
-_FULL_ONLY = ('bras', 'compress', 'fastclick', 'flows', 'offload', REGEX, 'test',
-              'wireguard')
+_FULL_ONLY = ('bras', 'compress', 'flows', 'ha', 'ipsec', 'offload', REGEX,
+              'test', 'wireguard')
 #: The profile of an image without a choice, and the one with every group.
 CORE, FULL = 'core', 'full'
 PROFILES = (CORE, FULL)
