@@ -31,6 +31,12 @@ def ports(connection, mark):
         if (port.description, port.project_id) == (mark, project_id)]
 
 
+def has_mac(connection, network_id, mac):
+    """Tell whether a port of a network, of any project, has an address."""
+    return any(connection.network.ports(network_id=network_id,
+                                        mac_address=mac))
+
+
 def networks(connection, mark):
     """Return the networks with a description."""
     project_id = _project(connection)

@@ -119,8 +119,7 @@ def reserve(connection, vnf_id, name, link, mac):
 def free_mac(connection, network_id, macs):
     """Return the first of some addresses that no port of a network has."""
     for mac in macs:
-        if not list(connection.network.ports(network_id=network_id,
-                                             mac_address=mac)):
+        if not own.has_mac(connection, network_id, mac):
             return mac
     return None
 

@@ -27,16 +27,20 @@ define($LEFT_VIF 0,
 
 // Frames that arrive. Output 0: IPv4 packets that a router may forward: their
 // headers are good, they came for this station alone, and their addresses are
-// possible (RFC 1812, sections 5.2.2, 5.3.4 and 5.3.7). A priority tag (IEEE
-// 802.1Q, VLAN 0) is removed. Output 1: ARP answers for OWN to send. Output 2:
-// ARP frames to learn from (RFC 826).
+// possible (RFC 1812, sections 5.2.2, 5.3.4 and 5.3.7). One priority tag (IEEE
+// 802.1Q, VLAN 0) is removed: no frame goes round. Output 1: ARP answers for
+// OWN to send. Output 2: ARP frames to learn from (RFC 826).
 elementclass FromVif {
     $mac, $own |
-    input -> type :: Classifier(12/0800, 12/0806, 12/8100 14/0000%0fff);
-    type[0] -> Strip(14) -> check :: CheckIPHeader(ROUTED true) -> output;
+    input -> type :: Classifier(12/0800, 12/0806,
+                                12/8100 14/0000%0fff 16/0800,
+                                12/8100 14/0000%0fff 16/0806);
+    type[0] -> packets :: Strip(14) -> check :: CheckIPHeader(ROUTED true)
+        -> output;
     type[1] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
-    type[2] -> VLANDecap -> type;
+    type[2] -> VLANDecap -> packets;
+    type[3] -> VLANDecap -> arp;
 }
 
 // Packets whose time is over. Output: answers from FROM, on the vif that they
@@ -76,16 +80,21 @@ elementclass Own {
 // What a routed function does with frames of IPv6 at a vif.
 
 // Frames that arrive, as FromVif of vif.click. Output 3: IPv6, for FromVif6.
-// A priority tag (IEEE 802.1Q, VLAN 0) is removed.
+// One priority tag (IEEE 802.1Q, VLAN 0) is removed.
 elementclass FromDualVif {
     $mac, $own |
     input -> type :: Classifier(12/0800, 12/86dd, 12/0806,
-                                12/8100 14/0000%0fff);
-    type[0] -> Strip(14) -> check :: CheckIPHeader(ROUTED true) -> output;
+                                12/8100 14/0000%0fff 16/0800,
+                                12/8100 14/0000%0fff 16/86dd,
+                                12/8100 14/0000%0fff 16/0806);
+    type[0] -> packets :: Strip(14) -> check :: CheckIPHeader(ROUTED true)
+        -> output;
     type[1] -> [3]output;
     type[2] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
-    type[3] -> VLANDecap -> type;
+    type[3] -> VLANDecap -> packets;
+    type[4] -> VLANDecap -> [3]output;
+    type[5] -> VLANDecap -> arp;
 }
 
 // Output 0: IPv6 packets with good headers, for this station alone, from

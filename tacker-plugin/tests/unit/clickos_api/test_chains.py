@@ -6,7 +6,7 @@ from unittest import mock
 import uuid
 
 from clickos_api import chains
-from clickos_api import handlers
+from clickos_api import service
 
 from tests.unit.clickos_api import base
 
@@ -15,13 +15,13 @@ class ChainsTest(base.TestCase):
     """One chain of the project, on host1."""
 
     def setUp(self):
-        with mock.patch.object(handlers, 'Handlers', autospec=True,
+        with mock.patch.object(service, 'Service', autospec=True,
                                side_effect=self._operations):
             super().setUp()
         self.chain_id = str(uuid.uuid4())
         self.cloud.add_chain(self.chain_id, self.project_id)
 
-    def _operations(self, conf, make=handlers.Handlers):
+    def _operations(self, conf, make=service.Service):
         self.operations = make(conf)
         return self.operations
 
@@ -106,7 +106,7 @@ class ChainsTest(base.TestCase):
         self.assertEqual(1000, len(kept._found))
 
     def test_a_chain_takes_a_seat_of_those_that_wait(self):
-        places = self.operations._places
+        places = self.operations.bulkhead
         places._limit = 1
         other = types.SimpleNamespace(id='guest', project_id=self.project_id)
         with places.read(other):

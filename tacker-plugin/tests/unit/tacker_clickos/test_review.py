@@ -6,7 +6,7 @@ from tests.unit.tacker_clickos import test_package
 
 VNFD = test_package.VNFD
 _CP = ('type: tosca.nodes.nfv.VduCp\n'
-       '      properties: {layer_protocols: [ipv4], order: 1}')
+       '      properties: {layer_protocols: [ipv4, ipv6], order: 1}')
 
 
 class ReviewTestCase(test_package.PackageTestCase):
