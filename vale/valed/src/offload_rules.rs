@@ -60,10 +60,6 @@ pub struct RedirectTarget {
 }
 
 /// The verdict on a packet.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would be an allocation for each packet"
-)]
 pub enum OffloadVerdict {
     Guest,
     Drop,

@@ -414,10 +414,6 @@ impl Port {
 }
 
 /// The result of a delivery.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would be an allocation for each packet"
-)]
 pub enum Delivery {
     /// The far end's queue got the frame.
     Queued,
