@@ -22,7 +22,7 @@ from clickos_api import conf as api_conf
 from clickos_api.db import schema
 from clickos_api import desired_state
 from clickos_api import errors
-from clickos_api import policy
+from clickos_api import routes
 from clickos_api import secrets
 
 _AGENTS = '/v2.0/agents?agent_type=ClickOS%20agent'
@@ -98,7 +98,7 @@ class Checks(upgradecheck.UpgradeCommands):
         self._conf.register_opts(policy_opts._options,
                                  group=policy_opts._option_group)
         enforcer = oslo_policy.Enforcer(self._conf)
-        enforcer.register_defaults(policy.list_rules())
+        enforcer.register_defaults(routes.list_rules())
         try:
             enforcer.load_rules(force_reload=True)
         except (ValueError, cfg.Error, OSError) as exc:

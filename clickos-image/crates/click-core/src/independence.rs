@@ -4,18 +4,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use crate::engine::apart::Apart;
 use crate::engine::{Edge, Engine};
-
-/// What becomes of packets that leave an element by different outputs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Apart {
-    /// They may meet again, so they keep their order.
-    Meet,
-    /// They do not, but their order may show, for instance on the console.
-    NeverMeet,
-    /// They do not, and no one can see in which order they left.
-    Unseen,
-}
 
 impl Engine {
     /// True if the order in which outputs get packets shows nowhere. All outputs but the last end

@@ -158,7 +158,7 @@ def _first_fragments(place, packet, number):
 @duty.duty('passes no question in fragments', 'RFC 1858', ('dns-filter',))
 def questions_in_fragments(case, place):
     case.assertEqual([], _first_fragments(
-        place, _judged()['dns-filter'], 30))
+        place, _four() / _judged('dns-filter'), 30))
 
 
 @duty.duty('passes no attempt in fragments', 'RFC 1858', ('syn-guard',))

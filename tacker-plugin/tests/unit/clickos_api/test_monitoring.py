@@ -35,7 +35,7 @@ class MonitoringTest(base.TestCase):
         registry = prometheus_client.CollectorRegistry()
         registry.register(metrics.REGISTRY)
         registry.register(metrics.States(
-            self.app.extensions['clickos']._operations))
+            self.app.extensions['clickos']._service))
         self.call('GET', self.handlers())
         self.put('allow all')
         texts = [prometheus_client.generate_latest(each).decode()

@@ -49,7 +49,7 @@ class StatusTestCase(base.TestCase):
                       if each['details']}
 
     def store(self):
-        return self.app.extensions['clickos']._operations.store
+        return self.app.extensions['clickos']._service.store
 
 
 class StatusTest(StatusTestCase):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The running graph: element slots, the batches under way, tasks and timers.
+pub mod apart;
 pub mod class;
 pub mod context;
 pub mod element;
@@ -25,10 +26,10 @@ use crate::engine::context::Context;
 use crate::engine::element::Element;
 use crate::engine::graph::Graph;
 use crate::engine::reachability::Reachability;
-use crate::independence::Apart;
 use crate::random::Random;
 use crate::sched::{Tasks, Timers};
 use crate::traffic::Traffic;
+use apart::Apart;
 use click_packet::PacketPool;
 use click_packet::{Batch, Packet};
 
