@@ -20,7 +20,8 @@ _ALONE = {
 #: What gives other values in each run, or takes proptest's seed away.
 _CHANCE = re.compile(
     r'RandomState|getrandom|thread_rng|\brand::|OsRng|from_entropy|'
-    r'[Rr]ng_?[Ss]eed|TestRng|TestRunner|new_with_rng|failure_persistence')
+    r'[Rr]ng_?[Ss]eed|TestRng|TestRunner(?!::deterministic)|new_with_rng|'
+    r'failure_persistence')
 
 #: Files of the product, which draws keys that strangers cannot guess.
 _PRODUCT = {

@@ -346,6 +346,9 @@ class InstantiateTest(DriverTestCase):
             self.assertIn(line, config)
 
     def test_an_ip_version_that_the_configuration_needs(self):
+        vnfd = self.package / 'Definitions' / 'firewall.yaml'
+        vnfd.write_text(vnfd.read_text().replace(
+            'layer_protocols: [ipv4, ipv6]', 'layer_protocols: [ipv4]'))
         click = self.package / 'Files' / 'firewall.click'
         click.write_text('// $LEFT_IP6')
         self.assertNothingLeft('connection point left: has no IPv6 address')
@@ -357,7 +360,8 @@ class InstantiateTest(DriverTestCase):
              for version in versions])
         vnfd = self.package / 'Definitions' / 'firewall.yaml'
         vnfd.write_text(vnfd.read_text().replace(
-            'layer_protocols: [ipv4]', 'layer_protocols: [%s]' % layers))
+            'layer_protocols: [ipv4, ipv6]',
+            'layer_protocols: [%s]' % layers))
         self.instantiate()
         return [ipaddress.ip_network(pair['ip_address']) for pair in
                 list(self.cloud.ports.values())[0].wanted[
@@ -383,17 +387,14 @@ class InstantiateTest(DriverTestCase):
         self.assertEqual({6}, {pair.version for pair in self.routed_pairs(6)})
 
     def test_no_ipv6_for_a_connection_point_without_it(self):
+        click = self.package / 'Files' / 'firewall.click'
+        click.write_text('Idle;')
         self.assertEqual([4], [pair.version for pair in self.routed_pairs(
             4, 6, layers='ipv4')])
 
     def test_a_dual_connection_point_may_lack_a_version(self):
-        for file, old, new in (
-                ('Definitions/firewall.yaml', 'layer_protocols: [ipv4]',
-                 'layer_protocols: [ipv4, ipv6]'),
-                ('Files/firewall.click', '', '// $LEFT_IP6 $LEFT_NET6\n')):
-            path = self.package / file
-            text = path.read_text()
-            path.write_text(text.replace(old, new) if old else new + text)
+        click = self.package / 'Files' / 'firewall.click'
+        click.write_text('// $LEFT_IP6 $LEFT_NET6\n' + click.read_text())
         self.instantiate()
         config = self.document(self.only_server())['config']
         self.assertIn('$LEFT_IP6 ::,', config)
