@@ -423,7 +423,7 @@ mod tests {
             .lines()
             .filter_map(|l| l.strip_prefix("# HELP ")?.split(' ').next())
             .collect();
-        assert_eq!(known.len(), 22, "{known:?}");
+        assert_eq!(known.len(), 31, "{known:?}");
         let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operator");
         let mut named = 0;
         for file in ["prometheus-alerts.yaml", "grafana-dashboard.json"] {

@@ -282,7 +282,10 @@ fn what_waits_for_a_switch_that_is_gone_is_forgotten() {
     // The toolstack removes the last port, and the switch with it.
     let (switch, port) = ("vale0".parse().unwrap(), "a".parse().unwrap());
     valed.client().port_remove(&switch, &port).unwrap();
-    assert_eq!(waiting(&valed), ["there is no such switch"]);
+    assert_eq!(
+        waiting(&valed),
+        ["vale0: there is no such switch; add a port first"]
+    );
     let clear = || keep(&valed, "segment-limit", segment(json!({})));
     assert_eq!(clear(), Ok(None));
     assert_eq!(kept(&valed), Vec::new());

@@ -77,7 +77,7 @@ fn compile(patterns: &[String], no_case: bool, limits: &Limits) -> Result<Patter
     let size = Size::of(&bytes, no_case);
     let is_fast = bytes.len() <= MOST_FAST && size.fast <= FAST_BYTES_PER_ENTRY * most;
     let needed = size.small + if is_fast { size.fast } else { 0 };
-    if !has_room(needed + limits.reserve_bytes.max(RESERVE)) {
+    if !has_room(needed + RESERVE) {
         return Err(vec![format!(
             "patterns of {total} bytes may take {needed} bytes, and no memory is left"
         )]);

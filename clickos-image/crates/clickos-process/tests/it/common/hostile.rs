@@ -158,7 +158,7 @@ fn rules() -> Vec<Row> {
         ("routes", "the limit is 8192", RUNS, filled("RadixIPLookup", "1.2.3.4/32 0,")),
         ("different routes", RUNS, RUNS, element("RadixIPLookup", &numbered(6000, |n| format!("10.{}.{}.0/24 0,", n / 250, n % 250)))),
         ("route to a port", "output 2147483648 does not exist", "output 2147483648 does not exist", element("RadixIPLookup", "1.2.3.4/32 2147483648")),
-        ("long string", RUNS, RUNS, element("StringMatcher", &each_byte(8000))),
+        ("long string", "the limit is 8192", RUNS, element("StringMatcher", &each_byte(8000))),
         ("strings", MEMORY, "the limit is 65536", filled("StringMatcher", "abcdefgh ")),
         ("regular expression", "needs more than", "needs more than", element("RegexClassifier", &format!("\"{}\"", "(a{1000}){1000}".repeat(10)))),
         ("nested expression", "too long for the memory", "nested parentheses", element("RegexClassifier", &format!("\"{}a{}\"", "(".repeat(20_000), ")".repeat(20_000)))),
