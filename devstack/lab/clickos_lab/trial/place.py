@@ -211,7 +211,8 @@ def configuration():
         f'${side.upper()}_{name} {value}'
         for side, network, segment, _ in _SIDES
         for name, value in (('IP', f'{network}.1'), ('MAC', _mac(segment)),
-                            ('NET', f'{network}.0/24'), ('MTU', '1500')))
+                            ('NET', f'{network}.0/24'), ('MTU', '1500'),
+                            ('IP6', '::'), ('NET6', '::/128')))
     return f'define({values});\n{csar.configuration(GUEST)}'
 
 

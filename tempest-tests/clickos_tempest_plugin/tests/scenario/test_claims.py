@@ -27,8 +27,9 @@ FromDevice(1) -> left :: Counter -> Discard;
 class Member(tenant.Tenant):
     """A project on networks of another one, without a VIM."""
 
-    def __init__(self, clients, networks):
+    def __init__(self, clients, networks, image_ref):
         self.clients, self.networks = clients, networks
+        self.image_ref = image_ref
         self.clickos = clients.clickos.ClickOSClient()
         self.servers = clients.servers_client
 
@@ -43,7 +44,8 @@ class ClaimsTest(test_chains.SfcMixin, base.OnHostTest):
         self.make_ends()
         self.share()
         # From here on the second project acts.
-        self.tenant = Member(self.os_alt, self.tenant.networks)
+        self.tenant = Member(self.os_alt, self.tenant.networks,
+                             self.tenant.image_ref)
         self.sfc = self.os_alt.sfc.SfcClient()
         self.sender, self.ingress, self.egress = (
             self.tenant.make_port('left', self.addCleanup)
