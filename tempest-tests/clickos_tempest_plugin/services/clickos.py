@@ -25,6 +25,11 @@ class ClickOSClient(base.Client):
         return self.call('GET', f'v1/{kind}/{guest_id}/ports',
                          200)[1]['ports']
 
+    def list_events(self, guest_id, kind='servers'):
+        """List the starts of a guest."""
+        return self.call('GET', f'v1/{kind}/{guest_id}/events',
+                         200)[1]['events']
+
     def read_handler(self, guest_id, name, kind='servers'):
         """Return a handler's value."""
         return self.call('GET', self._path(kind, guest_id, name),
