@@ -252,8 +252,8 @@ class Client:
                             {'revision': revision})
 
     def events(self, guest):
-        """List the starts of a guest: 'request_id', 'action', 'result',
-        'finished_at', 'details'.
+        """List the reboots and failed starts of a guest: 'request_id',
+        'action', 'result', 'finished_at', 'details'.
         """
         return self._call('events', 'GET', guest, '/events')
 

@@ -13,7 +13,7 @@ _MAX_DETAILS = 4000
 
 
 def of(cloud, server):
-    """List the starts of a guest, the newest first.
+    """List the reboots and failed starts of a guest, the newest first.
 
     :param cloud: ownership.Cloud
     :param server: ownership.Server

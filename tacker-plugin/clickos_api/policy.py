@@ -75,7 +75,7 @@ RULES = [
     _rule(PORT_LIST, OWNER_READER,
           'List the ports of a guest with what the switch counted.'),
     _rule(EVENT_LIST, OWNER_READER,
-          'List the starts of a guest, and why one failed.'),
+          'List the reboots and failed starts of a guest.'),
     _rule(PORT_ROLES, f'({NETWORK_OWNER}) or ({ADMIN})',
           'Let a port send what only servers send, such as answers of DHCP. By'
           ' default its network has to be of the same project.'),

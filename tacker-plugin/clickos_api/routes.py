@@ -110,7 +110,7 @@ def list_ports(request):
 
 @operation('GET', '/events', policy.EVENT_LIST, {200: shapes.EVENTS}, GUESTS)
 def list_events(request):
-    """List the starts of a guest."""
+    """List the reboots and the failed starts that a guest's host noted."""
     return {'events': events.of(request.service.cloud, request.found)}
 
 

@@ -26,7 +26,7 @@ class ClickOSClient(base.Client):
                          200)[1]['ports']
 
     def list_events(self, guest_id, kind='servers'):
-        """List the starts of a guest."""
+        """List reboots and failed starts, the newest first."""
         return self.call('GET', f'v1/{kind}/{guest_id}/events',
                          200)[1]['events']
 

@@ -56,15 +56,6 @@ class HandlersTest(base.ClickOSTest):
             self.vnf_id, 'passed.count', 'vnfs'))
 
     @decorators.attr(type='gate')
-    @decorators.idempotent_id('3d0c7d52-7f0f-4a5f-8c7e-9a1b64f0e2d8')
-    def test_the_starts_of_a_guest(self):
-        for kind, guest_id in (('servers', self.server_id),
-                               ('vnfs', self.vnf_id)):
-            oldest = self.clickos.list_events(guest_id, kind)[-1]
-            self.assertEqual(('create', 'Success'),
-                             (oldest['action'], oldest['result']))
-
-    @decorators.attr(type='gate')
     @decorators.idempotent_id('a0c8a1de-2a86-4bb6-9a31-7d7a8b2ef2f5')
     def test_write_and_read_back(self):
         before = self.clickos.show_desired_state(self.server_id)['revision']

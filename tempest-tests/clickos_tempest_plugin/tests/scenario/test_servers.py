@@ -163,6 +163,9 @@ class ServersTest(pair.PairCase):
         self.servers.reboot_server(self.server_id, type='HARD')
         self.wait()
         self.assertHears()
+        newest = self.clickos.list_events(self.server_id)[0]
+        self.assertEqual(('reboot', 'Success'),
+                         (newest['action'], newest['result']))
 
     def make_image(self, text):
         """Make an image of the listener's, with a configuration."""
