@@ -19,6 +19,7 @@ from clickos_lab.suites import ahead
 from clickos_lab.suites import unittests
 from clickos_lab.xen import command
 from clickos_lab.xen import host
+from clickos_lab.xen import image
 from clickos_lab.xen import places
 
 _TOP = paths.REPO / 'devstack/lab'
@@ -52,6 +53,8 @@ def main(names, slow=False):
         command.install(state)
         with contextlib.nullcontext() if names else ahead.started(state):
             command.prepare(state)
+            # each has a bound on its size, which its build checks
+            image.build_profiles(state)
             return _run_on_hosts(state, names, slow)
     except errors.LabError as e:
         print(f'error: {e}')
