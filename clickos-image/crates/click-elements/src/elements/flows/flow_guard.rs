@@ -53,7 +53,10 @@ pub static ELEMENT: Class = Class {
     handlers: &[
         read("table", |me: &mut FlowGuard, view| {
             let (now_ns, limits) = (view.now_ns(), &view.surroundings().environment.limits);
-            Ok(listing(limits, me.table.iter().map(|f| f.line(now_ns) + "\n")))
+            Ok(listing(
+                limits,
+                me.table.iter().map(|f| f.line(now_ns) + "\n"),
+            ))
         }),
         read("table_size", |me, _| text(me.table.len())),
         read("capacity", |me, _| text(me.table.capacity())),
@@ -173,7 +176,7 @@ impl FlowGuard {
                 false => Verdict::NoFlow,
             },
             Some(Seen::Part { ends, tcp, answers }) => {
-                let how = (input != 1, answers, input == MAY_BEGIN);
+                let how = (input != 1, answers, input > 0);
                 self.table.judge(ends, tcp, how, now_ns)
             }
         };
