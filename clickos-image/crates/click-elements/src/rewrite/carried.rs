@@ -47,7 +47,10 @@ impl Rewriter {
             me.flows.borrow_mut().list_all();
             Ok(String::new())
         }
-        bytes => Ok(me.changes_text(view, view.parse(bytes)?)),
+        bytes => {
+            let most = view.surroundings().environment.limits.handler_bytes;
+            Ok(me.changes_text(view, view.parse::<usize>(bytes)?.min(most)))
+        }
     });
     pub const MERGE_LOST: Handler<Self> = read("merge_lost", |me, _| text(me.merge_lost));
     /// The handler `hold`.
