@@ -41,10 +41,11 @@ pub struct Key {
 /// The addresses of a header of at least 20 bytes.
 #[inline(always)]
 fn addresses(header: &[u8]) -> FlowId {
-    let [a, b, c, d, e, f, g, h] = header[12..20].try_into().expect("of this length");
+    let address =
+        |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
     FlowId {
-        source: Ipv4Addr::new(a, b, c, d),
-        destination: Ipv4Addr::new(e, f, g, h),
+        source: address(12),
+        destination: address(16),
         ..FlowId::NONE
     }
 }
