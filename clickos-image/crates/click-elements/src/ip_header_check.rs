@@ -229,7 +229,7 @@ impl Checker {
         }
     }
 
-    /// Like `check` for a header without options, in front of so many bytes; `MORE` says whether its addresses
+    /// Like `check` for a header without options, with `available` bytes; `MORE` says whether its addresses
     /// matter.
     #[inline(always)]
     fn check_plain<const MORE: bool>(

@@ -254,7 +254,7 @@ impl FlowTable {
         }
     }
 
-    /// A flow gets its place in the order of ends anew.
+    /// Gives a flow its place in the order of ends again.
     #[inline(never)]
     fn keep_for(&mut self, slot: u32, times: Times, now_ns: u64) {
         let rest = core::mem::replace(&mut self.flows[slot].rest, times.rest);
