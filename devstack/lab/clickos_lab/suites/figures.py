@@ -40,7 +40,7 @@ _COUNTED = ('rings', 'offload', 'density', 'linux')
 _OF_TOOLSTACK = {'store', 'net', 'create', 'chains', 'react', 'rings',
                  'offload', 'density'}
 _OF_SWITCH = {'linux'}
-#: Images of the parts beside the usual ones, built with these words.
+#: Images of the parts in addition to the usual ones, built with these words.
 _IMAGES = {'empty': ['empty']}
 
 
