@@ -251,6 +251,18 @@ class PairTest(test_infra_driver.DriverTestCase):
             self.assertFalse(pairs.is_virtual(name))
         self.assertTrue(pairs.is_virtual(pairs.virtual_name('VDU1', 'left')))
 
+    def test_the_image_of_a_pair_has_its_elements(self):
+        """The program reads the text, in front of which they stand."""
+        base.use_checker(self)
+        self.cloud.images = [
+            base.image('core', 'clickos', 'device,standard'),
+            base.image('full', 'clickos-full', 'device,standard,ha',
+                       tags=['clickos'])]
+        self.instantiate()
+        self.assertEqual({'full'}, {
+            server.wanted['image_id']
+            for server in self.cloud.servers.values()})
+
     def test_nothing_is_left(self):
         self.instantiate()
         self.driver.delete(None, None, 'id', base.ACCESS,
