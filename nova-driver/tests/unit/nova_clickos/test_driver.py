@@ -390,6 +390,15 @@ class StartAgainTest(base.DriverTestCase):
             self.assertIsNotNone(trace)
         self.assertEqual(3, self.action_events.event_start.call_count)
 
+    def test_a_note_has_no_address_of_a_service(self):
+        fault = nova_exception.GlanceConnectionFailed(
+            server='http://10.0.0.3:9292', reason='refused')
+        with mock.patch.object(self.driver._images, 'provide',
+                               autospec=True, side_effect=fault):
+            self.assertRaises(nova_exception.GlanceConnectionFailed,
+                              self.reboot)
+        self.assertEqual('GlanceConnectionFailed', self.outcome()[0])
+
     def test_a_note_that_is_lost_fails_no_reboot(self):
         self.action_events.event_start.side_effect = ValueError('no answer')
         self.reboot()
