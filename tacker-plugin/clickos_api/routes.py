@@ -105,7 +105,7 @@ def list_ports(request):
     """List ports."""
     page = pages.Page(flask.request)
     return page.of('ports', request.service.reading.ports(request.found),
-                   'mac_address')
+                   'id', 'mac_address')
 
 
 @operation('GET', '/events', policy.EVENT_LIST, {200: shapes.EVENTS}, GUESTS)

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+from unittest import mock
 
 from alembic import command as alembic_command
 from cryptography import fernet
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from clickos_api.db import manage
 from clickos_api.db import models
 from clickos_api.db import schema
+from clickos_api import rpc
 from clickos_api import status
 from tests.unit.clickos_api import base
 
@@ -209,6 +211,22 @@ class PagesTest(base.TestCase):
                       'marker=nothing', 'marker='):
             answer = self.call('GET', self.handlers('?' + query))
             self.assertError(400, 'bad-request', query[:5], answer)
+
+    def test_ports_of_one_address_come_once(self):
+        """Neutron lets ports of two networks have the same MAC address."""
+        path = f'/v1/servers/{self.server_id}/ports'
+        (port,) = self.call('GET', path)[1]['ports']
+        ports = [{**port, 'id': each} for each in ('a', 'b', None)]
+        href, found = path + '?limit=1', []
+        with mock.patch.object(rpc.Agent, 'port_list', autospec=True,
+                               return_value=ports):
+            for _page in range(4):
+                body = self.call('GET', href)[1]
+                found += [each['id'] for each in body['ports']]
+                if 'ports_links' not in body:
+                    break
+                href = body['ports_links'][0]['href']
+        self.assertEqual(['a', 'b', None], found)
 
     def test_each_list_of_the_service_has_pages(self):
         for path in ('/v1/secrets', '/v1/catalog', self.handlers(),
