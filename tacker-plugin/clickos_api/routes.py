@@ -7,7 +7,6 @@ from oslo_policy import policy as oslo_policy
 
 from clickos_api import check
 from clickos_api import errors
-from clickos_api import events
 from clickos_api import history
 from clickos_api import keys
 from clickos_api import operation as operations
@@ -111,7 +110,7 @@ def list_ports(request):
 @operation('GET', '/events', policy.EVENT_LIST, {200: shapes.EVENTS}, GUESTS)
 def list_events(request):
     """List the reboots and the failed starts that a guest's host noted."""
-    return {'events': events.of(request.service.cloud, request.found)}
+    return {'events': request.service.events.of(request.found)}
 
 
 @operation('POST', '/flows', policy.FLOWS_GIVE, {200: shapes.FLOWS_ANSWER},
