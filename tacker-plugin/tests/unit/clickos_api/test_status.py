@@ -63,12 +63,13 @@ class StatusTest(StatusTestCase):
         self.add_agent('host2', '0.2.0')
         self.add_agent('host3', '0.4.0')
         self.assertEqual((0, {}), self.check())
-        for release in ('0.1.9', '0.5.0', '1.3.0', None):
+        for release in ('0.1.9', '0.5.0', '1.3.0', '9.²', '9\x1b[2J\n', None):
             self.cloud.lists['agents'] = []
             self.add_agent('old', release)
             code, found = self.check()
             self.assertEqual(2, code, release)
             self.assertIn('old has', found['Releases of agents'])
+            self.assertNotIn('\x1b', found['Releases of agents'])
 
     def test_no_agent_and_a_silent_one_are_warnings(self):
         self.cloud.lists['agents'] = []
