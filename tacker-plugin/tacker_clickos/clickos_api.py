@@ -66,12 +66,18 @@ class Client(object):
     def start_details(self, server_id):
         """Return why starts of a server's guest failed, by request id.
 
+        Several hosts may have tried for one request.
+
         :raises: HandlerRefused, ApiUnavailable
         """
+        found = {}
         with _translated():
-            return {event['request_id']: event['details']
-                    for event in self._client.events(server_id)
-                    if event['details']}
+            for event in self._client.events(server_id):
+                if event['details']:
+                    found.setdefault(event['request_id'], []).append(
+                        event['details'])
+        return {request_id: '; '.join(dict.fromkeys(details))
+                for request_id, details in found.items()}
 
     def read(self, server_id, handler):
         """Return the value of a handler.

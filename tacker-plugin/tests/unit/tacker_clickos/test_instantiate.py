@@ -196,11 +196,12 @@ class InstantiateTest(test_infra_driver.DriverTestCase):
         self.cloud.actions = [types.SimpleNamespace(
             request_id='req-1', events=[
                 {'event': 'clickos_start', 'result': 'Error',
-                 'details': None}])]
+                 'details': None}] * 2)]
         self.cloud.starts = [{'request_id': 'req-1', 'action': 'create',
                               'result': 'Error', 'finished_at': None,
-                              'details': why}]
-        self.assertNothingLeft(self.cloud.fault + '; ' + why)
+                              'details': each}
+                             for each in (why, why, 'no memory')]
+        self.assertNothingLeft(self.cloud.fault + '; ' + why + '; no memory')
 
     def test_actions_that_nova_does_not_show_hide_no_fault(self):
         self.cloud.fault = 'boom'
