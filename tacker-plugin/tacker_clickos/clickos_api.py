@@ -66,18 +66,11 @@ class Client(object):
     def start_details(self, server_id):
         """Return why starts of a server's guest failed, by request id.
 
-        Several hosts may have tried for one request.
-
         :raises: HandlerRefused, ApiUnavailable
         """
-        found = {}
         with _translated():
-            for event in self._client.events(server_id):
-                if event['details']:
-                    found.setdefault(event['request_id'], []).append(
-                        event['details'])
-        return {request_id: '; '.join(dict.fromkeys(details))
-                for request_id, details in found.items()}
+            found = self._client.start_failures(server_id)
+        return {key: '; '.join(reasons) for key, reasons in found.items()}
 
     def read(self, server_id, handler):
         """Return the value of a handler.

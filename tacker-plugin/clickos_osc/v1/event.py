@@ -128,21 +128,12 @@ class ListEvent(guest.GuestCommand, command.Lister):
         has_more = any(each.message or each.action == _REBOOT
                        for each in actions)
         try:
-            reasons = _ask(self.app.client_manager.clickos,
-                           server_id) if has_more else {}
+            reasons = self.app.client_manager.clickos.start_failures(
+                api.Server(server_id)) if has_more else {}
         except (api.ClickOSError, ks_exc.ClientException):
             return {}
         self._known[server_id] = key, reasons
         return reasons
-
-
-def _ask(client, server_id):
-    """Return ListEvent._reasons() from clickos-api."""
-    found = {}
-    for each in client.events(api.Server(server_id)):
-        if each['result'] == 'Error':
-            found.setdefault(each['request_id'], []).append(each['details'])
-    return found
 
 
 def _pause():
@@ -163,7 +154,7 @@ def _action(compute, server_id, name, each, reasons):
     :param reasons: why hosts did not start the guest
     """
     has_failed = each.message or reasons and each.action == _REBOOT
-    detail = '; '.join(dict.fromkeys(reasons))
+    detail = '; '.join(reasons)
     if each.message and not detail:
         steps = compute.get_server_action(each.request_id, server_id).events
         detail = '; '.join(step.details for step in steps or ()
