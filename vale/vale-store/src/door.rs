@@ -3,20 +3,21 @@
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use log::Level;
-use xenstore::{Client, Header, Kind, PAYLOAD_MAX, Tx};
+use xenstore::{Client, Code, Header, Kind, PAYLOAD_MAX, Tx};
 
+use crate::account::Account;
+use crate::outbox::Outbox;
 use crate::rules::{self, Verdict};
 
 /// valed has one connection; another one may begin before its last one has ended.
 const MOST: usize = 4;
 const HEADER: usize = 16;
-const REFUSAL: &[u8] = b"EACCES\0";
 /// Log lines in a minute: the switch can ask and connect without end.
 const LINES: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
@@ -61,7 +62,7 @@ pub fn serve(listener: &UnixListener, store: &Path) -> io::Result<()> {
         }
         let (store, open) = (store.to_owned(), Arc::clone(&open));
         std::thread::spawn(move || {
-            match connect(client, &store) {
+            match connect(&client, &store) {
                 Ok(()) => note(Level::Info, format_args!("a client has gone")),
                 Err(e) => note(Level::Warn, format_args!("a client has gone: {e}")),
             }
@@ -71,30 +72,31 @@ pub fn serve(listener: &UnixListener, store: &Path) -> io::Result<()> {
 }
 
 /// Serves a client until it or the store closes.
-fn connect(client: UnixStream, store: &Path) -> io::Result<()> {
-    let upstream = UnixStream::connect(store)?;
-    let (mut answers, mut back) = (upstream.try_clone()?, client.try_clone()?);
-    let writer = Arc::new(Mutex::new(client.try_clone()?));
-    let shared = Arc::clone(&writer);
-    let pump = std::thread::spawn(move || {
-        let result = bring(&mut answers, &shared);
-        // So that the other thread ends, too.
-        let _ = back.shutdown(Shutdown::Both);
-        let _ = back.flush();
-        result
-    });
+fn connect(client: &UnixStream, store: &Path) -> io::Result<()> {
+    let upstream = &UnixStream::connect(store)?;
+    let (account, outbox) = (&Mutex::default(), &Outbox::default());
     let mut link = Link {
         requests: client,
         upstream,
-        answers: writer,
-        store: store.to_owned(),
+        account,
+        outbox,
+        store,
         own: None,
     };
-    let result = link.run();
-    let _ = link.upstream.shutdown(Shutdown::Both);
-    let _ = link.requests.shutdown(Shutdown::Both);
-    let brought = pump.join().unwrap_or(Ok(()));
-    ended(result).and(ended(brought))
+    // The first of the three threads that ends takes the others with it.
+    let last = |result| {
+        outbox.end();
+        let _ = client.shutdown(Shutdown::Both);
+        let _ = upstream.shutdown(Shutdown::Both);
+        ended(result)
+    };
+    std::thread::scope(|scope| {
+        let brought = scope.spawn(|| last(bring(upstream, account, outbox)));
+        let handed = scope.spawn(|| last(hand_out(outbox, client)));
+        let asked = last(link.run());
+        let brought = brought.join().unwrap_or(Ok(()));
+        brought.and(asked).and(handed.join().unwrap_or(Ok(())))
+    })
 }
 
 /// A connection that closes between two messages has ended well.
@@ -106,18 +108,33 @@ fn ended(result: io::Result<()>) -> io::Result<()> {
 }
 
 /// Brings answers and events from the store, each whole.
-fn bring(store: &mut UnixStream, client: &Mutex<UnixStream>) -> io::Result<()> {
+fn bring(mut store: &UnixStream, account: &Mutex<Account>, outbox: &Outbox) -> io::Result<()> {
     loop {
-        let (header, payload) = message(store)?;
-        send(client, header, &payload)?;
+        let (header, payload) = message(&mut store)?;
+        let whole = [&header.to_bytes()[..], &payload].concat();
+        if header.kind == Kind::WatchEvent as u32 {
+            outbox.push_event(whole)?;
+            continue;
+        }
+        let mut account = account.lock().unwrap_or_else(|e| e.into_inner());
+        account.answered(header.kind, &payload);
+        outbox.push(whole)?;
     }
+}
+
+/// Writes the client's messages to it.
+fn hand_out(outbox: &Outbox, mut client: &UnixStream) -> io::Result<()> {
+    while let Some(message) = outbox.next() {
+        client.write_all(&message)?;
+    }
+    Ok(())
 }
 
 /// Reads a message.
 ///
 /// # Errors
 /// Also for a payload beyond the protocol's bound: no request of the switch has such an answer.
-fn message(stream: &mut UnixStream) -> io::Result<(Header, Vec<u8>)> {
+fn message(stream: &mut impl Read) -> io::Result<(Header, Vec<u8>)> {
     let mut bytes = [0; HEADER];
     stream.read_exact(&mut bytes)?;
     let header = Header::from_bytes(&bytes);
@@ -131,44 +148,51 @@ fn message(stream: &mut UnixStream) -> io::Result<(Header, Vec<u8>)> {
     Ok((header, payload))
 }
 
-fn send(stream: &Mutex<UnixStream>, header: Header, payload: &[u8]) -> io::Result<()> {
-    let whole = [&header.to_bytes()[..], payload].concat();
-    let mut stream = stream.lock().unwrap_or_else(|e| e.into_inner());
-    stream.write_all(&whole)
-}
-
 /// The way of requests.
-struct Link {
-    requests: UnixStream,
-    upstream: UnixStream,
-    answers: Arc<Mutex<UnixStream>>,
-    store: PathBuf,
+struct Link<'a> {
+    requests: &'a UnixStream,
+    upstream: &'a UnixStream,
+    account: &'a Mutex<Account>,
+    outbox: &'a Outbox,
+    store: &'a Path,
     /// For the door's own questions.
     own: Option<Client>,
 }
 
-impl Link {
+impl Link<'_> {
     fn run(&mut self) -> io::Result<()> {
         loop {
             let (header, payload) = message(&mut self.requests)?;
-            if self.passes(header.kind, &payload) {
-                let whole = [&header.to_bytes()[..], &payload].concat();
-                self.upstream.write_all(&whole)?;
-            } else {
-                self.refuse(header)?;
+            match self.judge(header, &payload) {
+                Ok(()) => {
+                    let whole = [&header.to_bytes()[..], &payload].concat();
+                    self.upstream.write_all(&whole)?;
+                }
+                Err(code) => self.refuse(header, code)?,
             }
         }
     }
 
-    fn refuse(&self, header: Header) -> io::Result<()> {
-        let text = format_args!("a request of type {} is refused", header.kind);
+    fn judge(&mut self, header: Header, payload: &[u8]) -> Result<(), Code> {
+        if !self.passes(header.kind, payload) {
+            return Err(Code::Access);
+        }
+        let mut account = self.account.lock().unwrap_or_else(|e| e.into_inner());
+        account.ask(header)
+    }
+
+    fn refuse(&self, header: Header, code: Code) -> io::Result<()> {
+        let (kind, name) = (header.kind, code.name());
+        let text = format_args!("a request of type {kind} is refused: {name}");
         note(Level::Warn, text);
+        let payload = [name.as_bytes(), b"\0"].concat();
         let answer = Header {
             kind: Kind::Error as u32,
-            len: REFUSAL.len() as u32,
+            len: payload.len() as u32,
             ..header
         };
-        send(&self.answers, answer, REFUSAL)
+        self.outbox
+            .push([&answer.to_bytes()[..], &payload].concat())
     }
 
     fn passes(&mut self, kind: u32, payload: &[u8]) -> bool {
@@ -182,7 +206,7 @@ impl Link {
     /// Asks the store for a node, by a connection of its own: the client's may have many requests on the way.
     fn exists(&mut self, node: &str) -> bool {
         if self.own.is_none() {
-            self.own = Client::connect(&self.store).ok();
+            self.own = Client::connect(self.store).ok();
         }
         let Some(own) = &mut self.own else {
             return false;

@@ -5,7 +5,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 use cosmos_testbed::Testbed;
+use vale_store::account::{MOST_TRANSACTIONS, WATCH_BYTES};
 use vale_store::door;
+use vale_store::outbox::MOST;
 use xenstore::{Client, Code, Error, Header, Kind, Request, Tx};
 
 const STATE: &str = "/local/domain/7/device/vale/1/state";
@@ -95,4 +97,44 @@ fn connections_have_a_bound_and_free_their_place() {
         let mut client = Client::connect(&socket).ok()?;
         asks(&mut client).ok()
     });
+}
+
+#[test]
+fn open_transactions_and_long_watches_are_refused() {
+    let bed = Testbed::start();
+    let mut switch = Client::connect(&open(&bed)).unwrap();
+    let start = Request::transaction_start();
+    let begun: Vec<_> = (0..MOST_TRANSACTIONS)
+        .map(|_| Tx::from_reply(&switch.call(&start).unwrap()).unwrap())
+        .collect();
+    let refused = switch.call(&start).expect_err("one more than may be open");
+    assert!(refused.is(Code::NoSpace), "{refused}");
+    for tx in begun {
+        switch.call(&Request::transaction_end(tx, false)).unwrap();
+    }
+    switch.call(&start).unwrap();
+
+    let token = "x".repeat(WATCH_BYTES as usize);
+    let refused = switch.watch(STATE, &token).expect_err("a long token");
+    assert!(refused.is(Code::TooBig), "{refused}");
+    switch.watch(STATE, "short").unwrap();
+}
+
+#[test]
+fn a_client_that_reads_nothing_loses_its_connection_alone() {
+    let bed = Testbed::start();
+    let socket = open(&bed);
+    let mut other = Client::connect(&socket).unwrap();
+    let mut hostile = UnixStream::connect(&socket).unwrap();
+    let header = Header {
+        kind: Kind::Read as u32,
+        req_id: 1,
+        tx_id: 0,
+        len: 6,
+    };
+    let request = [&header.to_bytes()[..], b"domid\0"].concat();
+    // What the socket holds comes on top of what the door holds.
+    let sent = (0..100 * MOST).take_while(|_| hostile.write_all(&request).is_ok());
+    assert!(sent.count() < 100 * MOST);
+    assert_eq!(other.read_opt(Tx::NONE, STATE).unwrap(), None);
 }
