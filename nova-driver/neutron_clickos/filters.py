@@ -7,6 +7,8 @@ port that are too many are no rules at all: a part of them would be another
 policy than the tenant wrote.
 """
 
+import weakref
+
 from neutron.db.models import securitygroup as sg_models
 from neutron.db import models_v2
 from neutron.objects import securitygroup
@@ -38,6 +40,8 @@ _WITH_PORTS = frozenset((
 #: Ports of a group that are checked before a rule comes: the work of a
 #: request has a bound. The others are down if they get too many rules.
 _MAX_CHECKED = 16
+#: {transaction of a bulk: {group: {port: rules it has and gets}}}
+_bulks = weakref.WeakKeyDictionary()
 #: Refused ports that are remembered.
 _MAX_TOLD = 4096
 _told = set()
@@ -89,15 +93,30 @@ def _tell(rules, refused):
 def check_room(context, group, rules):
     """Refuse rules that a port of their group has no room for.
 
+    Neutron makes the rules of a bulk in one transaction, and asks before
+    each. The ports are looked up for the first one, and all rules count.
+
     :param group: id of the security group
     :param rules: that come
     :raises: TooManyRules, an HTTP 409
     """
-    for port_id, found in _all(_ports_of(context, group)).items():
-        count = len(found or ()) + len(rules)
-        if found is not None and count > MAX_RULES:
-            raise TooManyRules(group=group, port=port_id, count=count,
-                               max=MAX_RULES)
+    counts = _counts(context, group)
+    for port_id in counts:
+        counts[port_id] += len(rules)
+        if counts[port_id] > MAX_RULES:
+            raise TooManyRules(group=group, port=port_id,
+                               count=counts[port_id], max=MAX_RULES)
+
+
+def _counts(context, group):
+    """:returns: {port id: number of rules}, the same one within a bulk"""
+    transaction = context.session.get_transaction()
+    known = {} if transaction is None else _bulks.setdefault(transaction, {})
+    if group not in known:
+        known[group] = {
+            port_id: len(found) for port_id, found
+            in _all(_ports_of(context, group)).items() if found is not None}
+    return known[group]
 
 
 def _ports_of(context, group):

@@ -7,6 +7,7 @@ from neutron.db.models import securitygroup as models
 from neutron.db import models_v2
 from neutron.plugins.ml2 import models as ml2_models
 from neutron_lib import context
+from neutron_lib.db import api as db_api
 from neutron_lib.db import standard_attr
 
 from neutron_clickos import filters
@@ -49,7 +50,7 @@ class RoomTest(base.MemoryCase):
             return {port: [{}] * count for port in ports}
 
         with mock.patch.object(filters, '_all', found):
-            filters.check_room(self.admin, 'group', [{}])
+            filters.check_room(self.admin.elevated(), 'group', [{}])
         return asked
 
     def test_a_rule_needs_room_at_the_ports_of_our_switches(self):
@@ -57,6 +58,15 @@ class RoomTest(base.MemoryCase):
         error = self.assertRaises(filters.TooManyRules, self.check, 1024)
         self.assertIn('1025', str(error))
         self.assertIn('port0', str(error))
+
+    def test_a_bulk_is_judged_once_and_as_a_whole(self):
+        with db_api.CONTEXT_WRITER.using(self.admin):
+            self.assertEqual(['port0'], self.check(1022))
+            self.assertEqual([], self.check(1022))
+            error = self.assertRaises(filters.TooManyRules, self.check, 1022)
+        self.assertIn('1025', str(error))
+        for _request in range(2):
+            self.assertEqual(['port0'], self.check(1022))
 
     def test_a_port_of_another_project_keeps_no_rule_away(self):
         """A group may be shared, and the other one's rules are its own."""
