@@ -13,6 +13,8 @@ import pathlib
 import sys
 
 _OURS = pathlib.Path('nova/virt/clickos')
+#: where this module is installed
+_PLACE = pathlib.Path(__file__).resolve().parents[1]
 
 
 class LinkError(Exception):
@@ -34,17 +36,18 @@ def nova_folder(path=None):
     return folder
 
 
-def own_folder(path=None):
+def own_folder():
     """Return the folder of our package below ``nova/virt``.
 
-    :raises LinkError: if it is not installed, such as in an editable tree
+    It is the one installed with this module. No other folder counts: Python
+    may search the folder that root works in.
+
+    :raises LinkError: if it is not installed
     """
-    for folder in path or sys.path:
-        found = pathlib.Path(folder or '.') / _OURS
-        if (found / 'driver.py').is_file() and not found.is_symlink():
-            return found.resolve()
-    raise LinkError(f'{_OURS}: not found in any folder of sys.path;'
-                    ' install the wheel')
+    found = _PLACE / _OURS
+    if (found / 'driver.py').is_file() and not found.is_symlink():
+        return found.resolve()
+    raise LinkError(f'{found}: not found; install the wheel')
 
 
 def make(path=None):
@@ -53,7 +56,7 @@ def make(path=None):
     :returns: a line for the operator
     :raises LinkError: if something else has the name
     """
-    own, link = own_folder(path), nova_folder(path) / 'clickos'
+    own, link = own_folder(), nova_folder(path) / 'clickos'
     if link.resolve() == own:
         return f'{link}: Nova finds the driver'
     if link.exists() and not link.is_symlink():
@@ -99,7 +102,3 @@ def main(argv=None):
         print(f'clickos-nova-link: {e}', file=sys.stderr)
         return 1
     return 0
-
-
-if __name__ == '__main__':
-    sys.exit(main())

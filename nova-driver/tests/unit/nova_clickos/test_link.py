@@ -27,6 +27,7 @@ class LinkTest(testtools.TestCase):
         for folder in virt.parent, virt:
             (folder / '__init__.py').write_text('')
         self.link = virt / 'clickos'
+        self.useFixture(fixtures.MockPatchObject(link, '_PLACE', self.local))
         self.path = [str(self.local), str(self.system)]
 
     def is_found(self):
@@ -62,13 +63,26 @@ class LinkTest(testtools.TestCase):
 
     def test_a_wheel_beside_its_nova_needs_no_link(self):
         shutil.copytree(self.local / 'nova/virt/clickos', self.link)
+        self.useFixture(fixtures.MockPatchObject(link, '_PLACE', self.system))
         self.assertIn('finds the driver', link.make([str(self.system)]))
         self.assertFalse(self.link.is_symlink())
 
     def test_without_nova_or_wheel_the_error_says_so(self):
         error = self.assertRaises(link.LinkError, link.make,
-                                  [str(self.system)])
-        self.assertIn('install the wheel', str(error))
-        error = self.assertRaises(link.LinkError, link.make,
                                   [str(self.local)])
         self.assertIn('not installed', str(error))
+        shutil.rmtree(self.local)
+        error = self.assertRaises(link.LinkError, link.make, self.path)
+        self.assertIn('install the wheel', str(error))
+
+    def test_only_the_driver_of_this_installation_is_linked(self):
+        """Another one may lie where root calls the program."""
+        other = self.local.parent / 'other'
+        shutil.copytree(self.local / 'nova', other / 'nova')
+        self.useFixture(fixtures.MockPatchObject(
+            sys, 'path', [str(other), str(self.system), *sys.path]))
+        link.make()
+        self.assertEqual(self.local / 'nova/virt/clickos',
+                         self.link.resolve())
+        shutil.rmtree(self.local)
+        self.assertRaises(link.LinkError, link.make)
