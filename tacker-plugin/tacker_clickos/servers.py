@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Nova servers of a VNF."""
 
+import itertools
 import re
 import time
 
@@ -27,6 +28,8 @@ _PASSING_FAULT = re.compile(
     r'|Failed to allocate|Virtual Interface|Unable to establish'
     r'|[A-Z]\w*\Z)')
 _MAX_REASONS = 3
+#: Newest actions of a server that are asked for reasons: each is a request.
+_MAX_ACTIONS = 10
 _POLL_S = 0.1
 
 
@@ -158,14 +161,15 @@ def reason(connection, server):
 
 
 def _told_by_hosts(connection, server):
-    for action in actions(connection, server):
+    newest = itertools.islice(actions(connection, server), _MAX_ACTIONS)
+    for action in newest:
         for event in events(connection, server, action.request_id):
             if event.get('event') == START_EVENT and event.get('details'):
                 yield event['details']
 
 
 def actions(connection, server):
-    """Return what was done to a server, as Nova lists it."""
+    """Return what was done to a server, as Nova lists it: newest first."""
     return connection.compute.server_actions(server)
 
 

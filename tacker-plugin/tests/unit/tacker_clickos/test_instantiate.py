@@ -203,6 +203,18 @@ class InstantiateTest(test_infra_driver.DriverTestCase):
                              for each in (why, why, 'no memory')]
         self.assertNothingLeft(self.cloud.fault + '; ' + why + '; no memory')
 
+    def test_only_the_newest_actions_are_asked_why(self):
+        self.cloud.fault = 'boom'
+        self.cloud.actions = [types.SimpleNamespace(
+            request_id='req-%d' % number, events=[
+                {'event': 'clickos_start', 'details': 'reason %d' % number}
+                if number in (0, 99) else {'event': 'other'}])
+            for number in range(100)]
+        asked = self.cloud.compute.get_server_action
+        asked.reset_mock()
+        self.assertNothingLeft('boom; reason 0')
+        self.assertEqual(10, asked.call_count)
+
     def test_actions_that_nova_does_not_show_hide_no_fault(self):
         self.cloud.fault = 'boom'
         self.cloud.compute.server_actions.side_effect = (
