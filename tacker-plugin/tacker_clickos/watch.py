@@ -6,6 +6,7 @@ Nova which servers of VNFs that heal themselves changed.
 """
 
 import datetime
+import functools
 import os
 import threading
 import time
@@ -100,7 +101,7 @@ class Watcher(object):
                 look(context, self._troubles)
 
     def _look_at_vims(self, context, found):
-        by_vim = _by_vim(_instances(context, found))
+        by_vim = _by_vim(context, found)
         self._healed = {}
         found.keep('vim', by_vim)
         vnf_ids = {each.id for group in by_vim.values() for each in group}
@@ -171,38 +172,41 @@ class Watcher(object):
         self._scaler.look(connection, vnf_instance)
 
 
-def _instances(context, found):
-    """Return the instantiated VNFs. One that cannot be read hides no other.
+def _by_vim(context, found):
+    """Return the VNFs by VIM and region, for which Nova has other servers.
+
+    A row that cannot be read or used hides no other.
 
     :param found: troubles.Troubles
     """
+    by_vim, readers = {}, _readers(context)
+    found.keep('row', readers)
+    for vnf_id, read in readers.items():
+        with found.tried('row', vnf_id):
+            vnf_instance = read()
+            if _is_watched(vnf_instance):
+                by_vim.setdefault(_vim(vnf_instance), []).append(vnf_instance)
+    return by_vim
+
+
+def _readers(context):
+    """Return functions that return the instantiated VNFs, by id."""
     try:
         instances = objects.VnfInstanceList.get_by_filters(
             context, {'model': 'VnfInstance', 'field': 'instantiation_state',
                       'value': 'INSTANTIATED', 'op': '=='})
-        found.keep('row', ())
-        return instances
+        return {each.id: lambda each=each: each for each in instances}
     except Exception:
-        known = rows.instantiated(context)
-        found.keep('row', known)
-        instances = []
-        for vnf_id in known:
-            with found.tried('row', vnf_id):
-                instances.append(objects.VnfInstance.get_by_id(context,
-                                                               vnf_id))
-        return instances
+        return {vnf_id: functools.partial(objects.VnfInstance.get_by_id,
+                                          context, vnf_id)
+                for vnf_id in rows.instantiated(context)}
 
 
-def _by_vim(vnf_instances):
-    """Return the VNFs by VIM and region, for which Nova has other servers."""
-    found = {}
-    for vnf_instance in vnf_instances:
-        info = vnf_instance.instantiated_vnf_info
-        if (info and state.PROPERTIES in state.params(info)
-                and vnf_instance.task_state in _IDLE
-                and vnf_instance.vim_connection_info):
-            found.setdefault(_vim(vnf_instance), []).append(vnf_instance)
-    return found
+def _is_watched(vnf_instance):
+    info = vnf_instance.instantiated_vnf_info
+    return (info and state.PROPERTIES in state.params(info)
+            and vnf_instance.task_state in _IDLE
+            and vnf_instance.vim_connection_info)
 
 
 def _vim(vnf_instance):

@@ -174,6 +174,16 @@ class LookTest(WatcherCase):
         self.assertEqual([base.VNF_ID, base.VIM_ID], [
             call.args[1] for call in self.store.call_args_list])
 
+    def test_a_row_that_cannot_be_used_hides_no_other(self):
+        self.found.return_value = [types.SimpleNamespace(id=base.VIM_ID),
+                                   self.vnf]
+        with self.assertLogs('tacker_clickos.troubles') as logs:
+            for _round in range(2):
+                self.watcher.look()
+        self.assertIn(f'record of VNF {base.VIM_ID}: failed', logs.output[0])
+        self.assertEqual(1, len(logs.output))
+        self.assertTrue(self.store.called)
+
     def test_a_session_that_cannot_be_closed_does_not_end_the_watch(self):
         self.context.session.close.side_effect = RuntimeError('gone away')
         self.watcher.look()
@@ -219,7 +229,12 @@ class HostileRowTest(database.DatabaseTestCase):
         context.session.query(models.VnfInstance).filter_by(
             id=vnf_id).update({'vim_connection_info': vims})
 
+    def watched(self, found):
+        by_vim = watch._by_vim(self.context, found)
+        return [each.id for group in by_vim.values() for each in group]
+
     def test_it_hides_no_other(self):
+        self.patch(watch, '_is_watched', return_value=True)
         for vnf_id in (base.VIM_ID, base.VNF_ID):
             self.make_vnf(vnf_id)
         for vims in ([{'id': 'x', 'vimType': 'openstack'}], ['x'], [None],
@@ -228,10 +243,10 @@ class HostileRowTest(database.DatabaseTestCase):
             self._spoil(self.context, base.VIM_ID, vims)
             found = troubles.Troubles()
             with self.assertLogs('tacker_clickos.troubles') as logs:
-                instances = watch._instances(self.context, found)
-            self.assertEqual([base.VNF_ID], [each.id for each in instances])
+                self.assertEqual([base.VNF_ID], self.watched(found))
             self.assertIn(f'record of VNF {base.VIM_ID}', logs.output[0])
         with self.assertNoLogs('tacker_clickos.troubles'):
-            watch._instances(self.context, found)
-        self._spoil(self.context, base.VIM_ID, [])
-        self.assertEqual(2, len(watch._instances(self.context, found)))
+            self.watched(found)
+        self._spoil(self.context, base.VIM_ID, [
+            {'id': 'x', 'vim_id': 'x', 'vim_type': 'x', 'access_info': {}}])
+        self.assertEqual(2, len(self.watched(found)))
