@@ -57,6 +57,7 @@ class Change:
         self._check()
         existing = ports.of_vnf(self._connection, self._vnf.id)
         self._check_chains(existing)
+        self._check_pairs(existing)
         made = []
         try:
             for vnfc in self._vnfcs:
@@ -83,6 +84,16 @@ class Change:
         gone = {existing[name].id: name for vnfc in self._vnfcs
                 for name in self._names(vnfc) if name in existing}
         chained.require_none(self._connection, gone)
+
+    def _check_pairs(self, existing):
+        """Refuse networks that a pair cannot use, before a port is made."""
+        for vdu in {vnfc.vdu_id for vnfc in self._vnfcs}:
+            links_of = links.of_pair(self._vdus[vdu], self._request)
+            wanted = {pairs.virtual_name(vdu, cp): link for cp, link
+                      in links_of.items() if cp in self._points}
+            pairs.require_ipv4(self._connection, {
+                name: link for name, link in wanted.items()
+                if not _fits(existing.get(name), link)})
 
     def _names(self, vnfc):
         """Return {port name: connection point} of the changed ones."""

@@ -96,6 +96,7 @@ class Guests(object):
         If one fails the servers made here are removed again. Their ports
         stay: the caller knows whether they are wanted for another attempt.
         """
+        self._check_pairs(wishes)
         self._clear(wishes)
         made = []
         try:
@@ -116,8 +117,19 @@ class Guests(object):
         :raises: GuestFailed if the old guest runs on; other errors if there
             is no guest
         """
+        self._check_pairs([wish])
         return (self._heal_in_place(wish, asked or {})
                 or self.boot([wish])[0])
+
+    def _check_pairs(self, wishes):
+        """Refuse networks that pairs cannot use, before anything is made."""
+        wanted = {pairs.virtual_name(wish.vdu.name, cp): link
+                  for wish in wishes for cp, link in wish.virtual.items()}
+        existing = (ports.of_vnf(self._connection, self._vnf_id)
+                    if wanted else {})
+        pairs.require_ipv4(self._connection, {
+            name: link for name, link in wanted.items()
+            if name not in existing})
 
     def _heal_in_place(self, wish, asked):
         """Return the guest if its server could stay, else None."""

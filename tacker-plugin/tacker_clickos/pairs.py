@@ -24,6 +24,7 @@ _INTERVAL_S = '0.2'
 #: The addresses of virtual routers, which end with their numbers.
 _MACS = ['00:00:5e:00:01:%02x' % vrid for vrid in range(1, 256)]
 _KEY_BYTES = 32
+_NO_IPV6 = 'has an IPv6 address; pairs have IPv4'
 #: No server has such a port. No name of a VDU or connection point has a dot.
 _VIRTUAL = 'virtual.'
 
@@ -80,6 +81,20 @@ def placement(vdu):
         return vdu.placement
     return model.Placement('pair.%s' % vdu.name, 'soft-anti-affinity',
                            (vdu.name,))
+
+
+def require_ipv4(connection, wanted):
+    """Refuse networks that give a pair no address of IPv4, or one of IPv6.
+
+    :param wanted: {port name: links.Link} of virtual addresses to be made
+    :raises: ResourceNotUsable
+    """
+    for name, link in wanted.items():
+        versions = ports.versions(connection, link)
+        if 6 in versions:
+            raise _unusable(name, _NO_IPV6)
+        if 4 not in versions:
+            raise _unusable(name, 'has a network without a subnet of IPv4')
 
 
 def virtual_port(connection, vnf_id, vdu, cp, link):
@@ -141,7 +156,7 @@ def _side(side):
     for port in (side.own, side.peer):
         words += [_address(port), port.mac_address]
     if any(':' in address for address in addresses):
-        raise _unusable(side.virtual, 'has an IPv6 address; pairs have IPv4')
+        raise _unusable(side.virtual.name, _NO_IPV6)
     return ' '.join(words + addresses)
 
 
@@ -149,10 +164,9 @@ def _address(port):
     found = [fixed['ip_address'] for fixed in port.fixed_ips or []
              if ':' not in fixed['ip_address']]
     if not found:
-        raise _unusable(port, 'has no IPv4 address; pairs need one')
+        raise _unusable(port.name, 'has no IPv4 address; pairs need one')
     return found[0]
 
 
-def _unusable(port, reason):
-    return exception.ResourceNotUsable(kind='port', name=port.name,
-                                       reason=reason)
+def _unusable(name, reason):
+    return exception.ResourceNotUsable(kind='port', name=name, reason=reason)

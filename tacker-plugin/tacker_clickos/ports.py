@@ -28,6 +28,9 @@ _COMPUTE = 'compute:'
 #: multicast addresses in it, and ten pairs of a port. For IPv6: global unicast
 #: (RFC 4291), unique local (RFC 4193), translated IPv4 (RFC 6052, 8215).
 _EVERYWHERE = {4: ['0.0.0.0/0'], 6: ['2000::/3', 'fc00::/7', '64:ff9b::/32']}
+#: Subnets of IPv6 from which Neutron gives each port of their network an
+#: address, whatever the port asks for.
+_AUTOMATIC = ('slaac', 'dhcpv6-stateless')
 
 
 def description(vnf_id):
@@ -137,6 +140,23 @@ def reserve(connection, vnf_id, name, link, mac):
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
+
+
+def versions(connection, link):
+    """Return the IP versions of the addresses that a new port will have.
+
+    :param link: links.Link: network and wanted addresses
+    """
+    if not link.network_id:
+        return {ipaddress.ip_network(link.internal.cidr).version}
+    found = {6 if ':' in fixed['ip_address'] else 4
+             for fixed in link.fixed_ips if 'ip_address' in fixed}
+    asked = {fixed.get('subnet_id') for fixed in link.fixed_ips}
+    return found | {
+        subnet.ip_version for subnet
+        in connection.network.subnets(network_id=link.network_id)
+        if not link.fixed_ips or subnet.id in asked
+        or subnet.ipv6_address_mode in _AUTOMATIC}
 
 
 def declare(connection, port, vdu, cp):

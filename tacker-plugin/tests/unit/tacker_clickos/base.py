@@ -178,6 +178,8 @@ class Cloud:
         self.reboot = {}           # changes the events of a reboot
         self.stuck = None          # no server can be deleted, for this reason
         self.port_error = None
+        #: of networks that are not made here
+        self.subnet = resource(id='v4', ip_version=4, ipv6_address_mode=None)
         self.pairs = []
         self.session = mock.sentinel.session
         self.current_project_id = PROJECT
@@ -239,7 +241,7 @@ class Cloud:
             cidr='10.0.%s.0/24' % subnet, gateway_ip='10.0.%s.254' % subnet)
         proxy.subnets.side_effect = lambda network_id: iter(
             self.networks[network_id].subnets
-            if network_id in self.networks else [resource(ip_version=4)])
+            if network_id in self.networks else [self.subnet])
         proxy.networks.side_effect = lambda **query: _like(
             self.networks.values(), query)
         proxy.create_network.side_effect = self._create_network

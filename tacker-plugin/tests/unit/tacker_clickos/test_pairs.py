@@ -11,6 +11,7 @@ from tacker import objects
 import yaml
 
 from tacker_clickos import exception
+from tacker_clickos import links
 from tacker_clickos import pairs
 from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
@@ -282,6 +283,59 @@ class PairTest(test_infra_driver.DriverTestCase):
         with self.assertRaisesRegex(exception.ClickOSError,
                                     'has 255 virtual routers'):
             self.instantiate()
+
+    def test_ipv6_is_refused_before_anything_is_made(self):
+        v4, v6 = self.cloud.subnet, base.resource(
+            id='v6', ip_version=6, ipv6_address_mode='slaac')
+        self.cloud.networks['both'] = base.resource(subnets=[v4, v6])
+        self.cloud.networks[base.RIGHT_NET] = base.resource(
+            subnets=[v4, v6], mtu=1500, project_id='of the operator')
+        create = self.cloud.network.create_port
+        create.reset_mock()
+        refused = self.assertRaisesRegex(
+            exception.ResourceNotUsable,
+            r'virtual\.VDU1\.right: has an IPv6 address')
+        with refused:
+            self.instantiate()
+        self.assertFalse(create.called)
+        del self.cloud.networks[base.RIGHT_NET]
+        self.instantiate()
+        ports, servers = dict(self.cloud.ports), dict(self.cloud.servers)
+        create.reset_mock()
+        with refused:
+            self.change('both')
+        self.assertFalse(create.called)
+        self.assertEqual((ports, servers),
+                         (self.cloud.ports, self.cloud.servers))
+
+    def test_a_running_pair_stays_when_its_network_gets_ipv6(self):
+        self.instantiate()
+        self.cloud.subnet = base.resource(
+            id='v6', ip_version=6, ipv6_address_mode=None)
+        self.heal()
+        self.assertEqual(2, len(self.cloud.servers))
+
+    def test_the_subnets_asked_for_decide_unless_neutron_adds_its_own(self):
+        def require(*fixed_ips, mode='dhcpv6-stateful', subnets=('v4', 'v6')):
+            self.cloud.networks['n'] = base.resource(subnets=[
+                base.resource(id=name, ip_version=int(name[1]),
+                              ipv6_address_mode=mode) for name in subnets])
+            pairs.require_ipv4(self.cloud, {
+                'port': links.Link('n', fixed_ips=fixed_ips)})
+
+        require({'ip_address': '10.0.0.1'})
+        require({'subnet_id': 'v4'}, mode=None)
+        require(subnets=['v4'])
+        for refused in (
+                lambda: require(), lambda: require(subnets=['v6']),
+                lambda: require({'subnet_id': 'v6'}),
+                lambda: require({'subnet_id': 'v4'}, mode='slaac'),
+                lambda: require({'ip_address': '2001:db8::1'})):
+            with self.assertRaisesRegex(exception.ResourceNotUsable, 'IPv6'):
+                refused()
+        with self.assertRaisesRegex(exception.ResourceNotUsable,
+                                    'without a subnet of IPv4'):
+            require(subnets=[])
 
     def test_ipv6_is_refused(self):
         port = base.resource(
