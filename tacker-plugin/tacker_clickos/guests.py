@@ -306,24 +306,26 @@ class Guests(object):
         marked = {self._server_name(name) for name in names}
         servers.delete(self._connection, [server for server in found
                                           if server.name in marked])
-        gone = {'%s-%s' % (name, cp) for name in names
-                for cp in vdus[name.rpartition('-')[0]].cps}
+        gone = _port_names(vdus, names)
         existing = ports.all_of_vnf(self._connection, self._vnf_id)
         ports.delete(self._connection, [port for port in existing
                                         if port.name in gone])
         self.forget(names)
 
-    def keep(self, names):
-        """Remove servers, ports, states of all other guests of the VNF."""
+    def keep(self, vdus, names):
+        """Remove servers, ports, states of all other guests of the VNF.
+
+        :param vdus: {VDU name: model.Vdu}
+        """
         wanted = {self._server_name(name) for name in names}
         others = [server for server in
                   servers.of_vnf(self._connection, self._vnf_id)
                   if server.name not in wanted]
         servers.delete(self._connection, others)
-        prefixes = tuple('%s-' % name for name in names)
+        kept = _port_names(vdus, names)
         existing = ports.all_of_vnf(self._connection, self._vnf_id)
         ports.delete(self._connection, [
-            port for port in existing if not port.name.startswith(prefixes)
+            port for port in existing if port.name not in kept
             and not pairs.is_virtual(port.name)])
         self._forget_those_of(others)
 
@@ -366,3 +368,9 @@ class Guests(object):
         placement.remove(self._connection, self._vnf_id)
         self._forget_those_of(found)
         return bool(found or existing)
+
+
+def _port_names(vdus, names):
+    """Return the names of the ports of guests, such as VDU1-0-left."""
+    return {'%s-%s' % (name, cp) for name in names
+            for cp in vdus[name.rpartition('-')[0]].cps}

@@ -24,6 +24,7 @@ from tacker_clickos import guests
 from tacker_clickos import rows
 from tacker_clickos import state
 from tacker_clickos import vim
+from tacker_clickos.vnfd import loader
 
 LOG = logging.getLogger(__name__)
 
@@ -184,5 +185,9 @@ def _clean(context, operation, vnf_instance):
     if operation.operation == _OPERATIONS.INSTANTIATE:
         fleet.sweep()
     else:
-        fleet.keep([state.name(vnfc) for vnfc in vnf_instance
-                    .instantiated_vnf_info.vnfc_resource_info])
+        info = vnf_instance.instantiated_vnf_info
+        flavour = loader.load(
+            vnflcm_utils.get_vnf_package_path(context, vnf_instance.vnfd_id),
+            info.flavour_id)
+        fleet.keep(flavour.vdus,
+                   [state.name(vnfc) for vnfc in info.vnfc_resource_info])

@@ -31,6 +31,8 @@ class OrphansTest(database.DatabaseTestCase):
         super().setUp()
         self.patch(vnflcm_utils, 'get_vim',
                    return_value={'access_info': dict(base.ACCESS)})
+        self.patch(vnflcm_utils, 'get_vnf_package_path',
+                   return_value=str(self.package))
         self.lock = mock.Mock(spec_set=('acquire', 'release'))
         self.lock.acquire.return_value = True
         self.orphans = orphans.Orphans()
@@ -110,6 +112,12 @@ class OrphansTest(database.DatabaseTestCase):
     def test_a_scaling_keeps_what_tacker_knows(self):
         self.begin('SCALE')
         self.make_guests('VDU1-0', 'VDU1-1')
+        self.look()
+        self.assertEqual((['VDU1-0'], ['VDU1-0-left']), self.names())
+
+    def test_a_guest_keeps_no_port_of_a_vdu_named_like_it(self):
+        self.begin('SCALE')
+        self.make_guests('VDU1-0', 'VDU1-0-1')
         self.look()
         self.assertEqual((['VDU1-0'], ['VDU1-0-left']), self.names())
 
