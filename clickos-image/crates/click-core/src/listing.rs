@@ -44,9 +44,9 @@ impl Listing {
         !self.is_full
     }
 
-    /// The text. Its last line tells that entries are missing.
+    /// The text. Its last line tells that entries are missing, if that much may be said.
     pub fn finish(mut self) -> String {
-        if self.is_full {
+        if self.is_full && self.text.len() + MORE.len() <= self.most {
             self.text.push_str(MORE);
         }
         self.text
@@ -103,5 +103,12 @@ mod tests {
         assert!(cut.len() <= 20_000 && cut.len() > 19_990, "{}", cut.len());
         // 1,000 lines of 4 bytes, the rest has 5
         assert!(cut.ends_with("\n4198\n...\n"), "{}", &cut[cut.len() - 20..]);
+    }
+
+    #[test]
+    fn no_text_is_longer_than_an_answer_may_be() {
+        for most in 0..40 {
+            assert!(of(most, 9).len() <= most, "{most}");
+        }
     }
 }
