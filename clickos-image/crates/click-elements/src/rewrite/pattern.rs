@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What new addresses and ports a flow gets.
+use core::cell::Cell;
 use core::fmt;
 
 use click_core::Surroundings;
@@ -10,7 +11,7 @@ use crate::flows::FlowId;
 use crate::prelude::*;
 
 /// Choices that are looked up for one flow, so that it takes bounded time where almost all are taken. Those known to be
-/// taken do not count.
+/// taken do not count. More than half of them are left when none of the own port's parity is free.
 const TRIES: u32 = 512;
 /// That many choices that are taken, one after the other, are reason to remember them.
 const FEW: u32 = 16;
@@ -226,7 +227,11 @@ impl Pattern {
         }
         let own = u32::from(id.sport).checked_sub(self.sport.into());
         let own = own.filter(|n| self.ports && self.choice == Choice::SameFirst && *n <= self.more);
-        let free = |n: &u32| !taken(&self.choose(id, *n));
+        let looked = Cell::new(0);
+        let free = |n: &u32| {
+            looked.set(looked.get() + 1);
+            !taken(&self.choose(id, *n))
+        };
         let chosen = own.filter(free);
         let chosen = match chosen {
             None => {
@@ -237,7 +242,7 @@ impl Pattern {
                     .and_then(|(map, pools)| pools.known(*map, &like));
                 let unknown = |n: &u32| known.is_none_or(|known| !known.has(*n)) && free(n);
                 let alike = self.alike(id, start, &unknown);
-                alike.or_else(|| self.search(start, like, &free, pools))
+                alike.or_else(|| self.search(start, like, &free, &looked, pools))
             }
             chosen => chosen,
         }?;
@@ -266,12 +271,13 @@ impl Pattern {
         }
     }
 
-    /// The first free choice from one on, for a flow that becomes `like` with choice 0.
+    /// The first free choice from one on, for a flow that becomes `like` with choice 0; `looked` counts the calls of `free`.
     fn search(
         &self,
         start: u32,
         like: FlowId,
         free: &dyn Fn(&u32) -> bool,
+        looked: &Cell<u32>,
         pools: Option<(u16, &mut Pools)>,
     ) -> Option<u32> {
         let choices = u64::from(self.more) + 1;
@@ -292,10 +298,10 @@ impl Pattern {
             known = pools.find(map, &like);
         }
         let Some(known) = known else {
-            let most = choices.min(TRIES.into()) as u32;
+            let most = choices.min((tried + TRIES - looked.get()).into()) as u32;
             return (tried..most).map(from).find(free);
         };
-        for _ in 0..TRIES {
+        for _ in looked.get()..TRIES {
             at = known.next(at)?;
             if free(&at) {
                 return Some(at);
@@ -404,7 +410,7 @@ mod tests {
     #[test]
     fn an_exhausted_range_costs_few_look_ups_once_it_is_known() {
         let (mut pattern, mut pools) = (pattern(60_000), Pools::default());
-        let looked = core::cell::Cell::new(0);
+        let looked = Cell::new(0);
         let mut full = |pattern: &mut Pattern| {
             looked.set(0);
             let taken = |_: &FlowId| {
@@ -416,7 +422,7 @@ mod tests {
             looked.get()
         };
         let most = (0..120).map(|_| full(&mut pattern)).max();
-        assert!(most <= Some(TRIES + FEW));
+        assert_eq!(most, Some(TRIES));
         assert_eq!(full(&mut pattern), 0);
     }
 
@@ -426,7 +432,7 @@ mod tests {
             choice: Choice::SameFirst,
             ..pattern(60_000)
         };
-        let (mut pools, looked) = (Pools::default(), core::cell::Cell::new(0));
+        let (mut pools, looked) = (Pools::default(), Cell::new(0));
         let mut full = || {
             looked.set(0);
             let taken = |_: &FlowId| {
@@ -442,7 +448,28 @@ mod tests {
             looked.get()
         };
         let most = (0..120).map(|_| full()).max();
-        assert!(most <= Some(TRIES + FEW + ALIKE as u32));
+        assert_eq!(most, Some(TRIES));
         assert!(full() <= 1, "its own port");
+    }
+
+    #[test]
+    fn a_range_that_is_not_remembered_costs_no_more() {
+        for choice in [Choice::SameFirst, Choice::Random] {
+            let mut pattern = Pattern {
+                choice,
+                ..pattern(60_000)
+            };
+            let looked = Cell::new(0);
+            let taken = |_: &FlowId| {
+                looked.set(looked.get() + 1);
+                true
+            };
+            let id = FlowId {
+                sport: 2000,
+                ..FlowId::NONE
+            };
+            assert_eq!(pattern.rewrite(id, &mut |_| 7, taken, None), None);
+            assert_eq!(looked.get(), TRIES, "{choice:?}");
+        }
     }
 }
