@@ -4,6 +4,8 @@
 //! It costs nothing for packets that pass. Of those that are dropped, it looks at a hundred a second at most.
 use alloc::collections::VecDeque;
 
+use click_core::{Limits, listing};
+
 use crate::carried::age_ms;
 use crate::guard::ends::Ends;
 use crate::guard::seen;
@@ -71,7 +73,7 @@ impl FlowLog {
 
     /// A line for each flow, the newest first: milliseconds since its last packet, packets, protocol, addresses and
     /// ports, and the reason.
-    pub fn text(&self, now_ns: u64) -> String {
+    pub fn text(&self, limits: &Limits, now_ns: u64) -> String {
         let line = |entry: &Entry| {
             let Entry {
                 ends,
@@ -81,7 +83,7 @@ impl FlowLog {
             } = entry;
             format!("{} {packets} {ends} {reason}\n", age_ms(now_ns, *last_ns))
         };
-        self.entries.iter().rev().map(line).collect()
+        listing(limits, self.entries.iter().rev().map(line))
     }
 
     /// Packets that were not looked at.
@@ -92,7 +94,10 @@ impl FlowLog {
 
 /// The handler `log`.
 pub const fn log<T: Part<FlowLog>>() -> Handler<T> {
-    read("log", |me, view| Ok(me.part().text(view.now_ns())))
+    read("log", |me, view| {
+        let limits = &view.surroundings().environment.limits;
+        Ok(me.part().text(limits, view.now_ns()))
+    })
 }
 
 /// The handler `log_lost`.

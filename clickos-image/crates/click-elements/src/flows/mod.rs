@@ -14,6 +14,7 @@ mod order;
 mod sequence;
 mod table;
 
+pub use chunks::Chunks;
 pub use counts::Counts;
 pub use delta::Delta;
 pub use freed::Freed;

@@ -99,8 +99,8 @@ pub enum Seen {
         tcp: Option<Tcp>,
         answers: bool,
     },
-    /// An error about a packet of this flow.
-    Error(Ends),
+    /// An error about a packet of a flow, and its destination.
+    Error { about: Ends, to: u128 },
 }
 
 /// A fragment: what all of its packet share, and whether it is the first.
@@ -181,7 +181,10 @@ impl Seen {
                     let id = be16(upper, 4)?;
                     part(ends(id, id), None, answers)
                 }
-                Control::Error => quoted(upper.get(8..)?).map(Self::Error),
+                Control::Error => Some(Self::Error {
+                    about: quoted(upper.get(8..)?)?,
+                    to: destination,
+                }),
                 Control::Other => None,
             },
             _ => part(ends(0, 0), None, false),

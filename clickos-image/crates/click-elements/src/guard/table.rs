@@ -4,7 +4,7 @@ use super::ends::Ends;
 use super::flow::{Flow, KINDS, Kind};
 use super::seen::Tcp;
 use super::window::Windows;
-use crate::flows::{At, Index, ListId, Order};
+use crate::flows::{At, Chunks, Index, ListId, Order};
 use crate::prelude::*;
 
 /// A flow is not thrown out for another for so long.
@@ -12,7 +12,9 @@ const GUARANTEED_NS: u64 = 5_000_000_000;
 
 /// The flows.
 pub struct Table {
-    flows: Vec<Option<Flow>>,
+    flows: Chunks<Option<Flow>>,
+    /// Places that have had a flow.
+    used: u32,
     free: Vec<u32>,
     index: Index,
     order: Order,
@@ -40,7 +42,8 @@ impl Table {
         let list = |timeout_ns| order.add_list(timeout_ns, false).unwrap_or(ListId::NONE);
         Self {
             lists: timeouts_ns.map(list),
-            flows: Vec::new(),
+            flows: Chunks::new(),
+            used: 0,
             free: Vec::new(),
             index: Index::new(),
             order,
@@ -56,7 +59,7 @@ impl Table {
 
     /// How many flows there are, and how many there may be.
     pub fn len(&self) -> usize {
-        self.flows.len() - self.free.len()
+        self.used as usize - self.free.len()
     }
 
     pub fn capacity(&self) -> usize {
@@ -76,7 +79,7 @@ impl Table {
         let Some(at) = self.find(ends) else {
             return false;
         };
-        let inbound = self.flows[at.slot() as usize]
+        let inbound = self.flows[at.slot()]
             .as_ref()
             .is_some_and(|flow| flow.is_inbound);
         !self.end_if_late(at.slot(), now_ns) && inside == (inbound == at.is_reply())
@@ -104,7 +107,7 @@ impl Table {
     /// A packet of a known flow.
     fn go_on(&mut self, at: At, ends: Ends, tcp: Option<Tcp>, opens: bool, now_ns: u64) -> Verdict {
         let slot = at.slot();
-        let Some(flow) = self.flows[slot as usize].as_mut() else {
+        let Some(flow) = self.flows[slot].as_mut() else {
             return Verdict::NoFlow;
         };
         let side = usize::from(at.is_reply());
@@ -161,24 +164,31 @@ impl Table {
         if self.find(&flow.ends).is_some() || !self.make_room(now_ns) {
             return false;
         }
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.flows.push(None);
-            u32::try_from(self.flows.len() - 1).expect("the capacity is limited")
-        });
-        if self.order.reach(slot).is_none() {
-            self.free.push(slot);
+        let Some(slot) = self.take_slot() else {
             return false;
-        }
+        };
         flow.list = self.lists[flow.kind as usize];
         self.order.append(flow.list, slot);
         let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
-        self.flows[slot as usize] = Some(flow);
+        self.flows[slot] = Some(flow);
         let (flows, keys) = (&self.flows, &self.keys);
         for (reply, hash) in [false, true].into_iter().zip(hashes) {
             self.index
                 .insert(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
         }
         true
+    }
+
+    /// A place for a new flow; `None` if the memory takes no more.
+    fn take_slot(&mut self) -> Option<u32> {
+        if let Some(slot) = self.free.pop() {
+            return Some(slot);
+        }
+        let slot = self.used;
+        self.flows.reach(slot, &None)?;
+        self.order.reach(slot)?;
+        self.used += 1;
+        Some(slot)
     }
 
     /// True if there is a place for one more flow, maybe that of one that was silent longest.
@@ -190,7 +200,7 @@ impl Table {
         let oldest = |list: &ListId| self.order.first(*list);
         let mut candidates = self.lists[..spared].iter().filter_map(oldest);
         let is_old = |slot: &u32| {
-            let flow = self.flows[*slot as usize].as_ref();
+            let flow = self.flows[*slot].as_ref();
             flow.is_some_and(|f| now_ns.saturating_sub(f.heard_ns) >= GUARANTEED_NS)
         };
         match candidates.find(is_old) {
@@ -203,7 +213,7 @@ impl Table {
     }
 
     fn is_late(&self, slot: u32, now_ns: u64) -> bool {
-        let Some(flow) = &self.flows[slot as usize] else {
+        let Some(flow) = &self.flows[slot] else {
             return true;
         };
         now_ns.saturating_sub(flow.heard_ns) >= self.order.timeout_ns(flow.list)
@@ -231,7 +241,7 @@ impl Table {
     }
 
     fn remove(&mut self, slot: u32) {
-        let Some(flow) = &self.flows[slot as usize] else {
+        let Some(flow) = &self.flows[slot] else {
             return;
         };
         self.order.unlink(flow.list, slot);
@@ -241,20 +251,20 @@ impl Table {
             self.index
                 .remove(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
         }
-        self.flows[slot as usize] = None;
+        self.flows[slot] = None;
         self.free.push(slot);
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        for slot in 0..self.flows.len() {
-            self.remove(u32::try_from(slot).expect("the capacity is limited"));
+        for slot in 0..self.used {
+            self.remove(slot);
         }
     }
 
     /// All flows, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Flow> {
-        self.flows.iter().flatten()
+        (0..self.used).filter_map(|slot| self.flows[slot].as_ref())
     }
 }
 
@@ -263,14 +273,14 @@ fn is_ping(ends: &Ends) -> bool {
 }
 
 /// The ends of a flow in one direction.
-fn ends_at(flows: &[Option<Flow>], at: At) -> Option<Ends> {
-    let flow = flows.get(at.slot() as usize)?.as_ref()?;
+fn ends_at(flows: &Chunks<Option<Flow>>, at: At) -> Option<Ends> {
+    let flow = flows[at.slot()].as_ref()?;
     Some(match at.is_reply() {
         true => flow.ends.reverse(),
         false => flow.ends,
     })
 }
 
-fn hash_at(flows: &[Option<Flow>], keys: &[u64; 4], at: At) -> u64 {
+fn hash_at(flows: &Chunks<Option<Flow>>, keys: &[u64; 4], at: At) -> u64 {
     ends_at(flows, at).map_or(0, |ends| ends.hash(keys))
 }

@@ -7,6 +7,7 @@ mod filter_differential;
 mod filter_ip6;
 mod filter_offload;
 mod firewall;
+mod flow_guard;
 mod garbage;
 mod garbage_flows;
 mod garbage_ip6;

@@ -3,12 +3,13 @@
 //!
 //! # Synopsis
 //! `FlowGuard([CAPACITY, TCP_TIMEOUT, TCP_TRANSITORY_TIMEOUT, UDP_TIMEOUT, ICMP_TIMEOUT])`: at most CAPACITY flows (default
-//! 4096). A TCP connection is forgotten after TCP_TIMEOUT seconds of silence (default 7,440, RFC 5382, REQ-5); before it is
+//! 4096, at most the router's limit), as far as the memory takes them. A TCP connection is forgotten after TCP_TIMEOUT seconds of silence (default 7,440, RFC 5382, REQ-5); before it is
 //! open, and after it is over, after TCP_TRANSITORY_TIMEOUT (240). UDP and other protocols after UDP_TIMEOUT (300, RFC 4787,
 //! REQ-5), pings after ICMP_TIMEOUT (60, RFC 5508, REQ-2). Packets stay as they are.
 //!
 //! Packets of a TCP connection pass if they are in its windows (RFC 9293, section 3.4). One that was open before the
-//! element began is not judged so. ICMP errors pass if they quote a packet of a known flow. Later fragments pass behind
+//! element began is not judged so. ICMP errors pass to the sender of the packet that they quote, if that
+//! is of a known flow. Later fragments pass behind
 //! their first one, for 30 s, at most 256 packets at a time. When all places are taken, the flow that was silent longest
 //! goes, unless that is less than 5 s; open connections stay.
 //! # Ports
@@ -26,6 +27,8 @@
 //! # Example
 //! `g :: FlowGuard; FromDevice(0) -> Strip(14) -> CheckIPHeader -> g -> q :: Queue -> ToDevice(1); FromDevice(1) -> Strip(14) -> CheckIPHeader -> [1]g[1] -> Discard; Idle -> [2]g;`
 use alloc::collections::VecDeque;
+
+use click_core::listing;
 
 use crate::carried;
 use crate::flow_log::{self, FlowLog};
@@ -49,8 +52,8 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         read("table", |me: &mut FlowGuard, view| {
-            let now_ns = view.now_ns();
-            Ok(me.table.iter().map(|f| f.line(now_ns) + "\n").collect())
+            let (now_ns, limits) = (view.now_ns(), &view.surroundings().environment.limits);
+            Ok(listing(limits, me.table.iter().map(|f| f.line(now_ns) + "\n")))
         }),
         read("table_size", |me, _| text(me.table.len())),
         read("capacity", |me, _| text(me.table.capacity())),
@@ -77,13 +80,15 @@ const FRAGMENTS_NS: u64 = 30_000_000_000;
 /// The input of the outside's packets that may begin a flow, and the output of those that do not pass.
 const MAY_BEGIN: usize = 2;
 const REFUSED: usize = 2;
-/// Most flows.
+/// Flows, if no number is given, and the most of them.
+const USUAL: usize = 4096;
 const MOST: usize = 1 << 20;
 /// Why packets do not pass, in the order of the counts.
 const REASONS: [&str; 4] = ["no flow", "beyond the window", "table full", "unreadable"];
 
 fn build(a: &mut Args<'_>) -> Built {
-    let capacity = a.or("CAPACITY", 4096usize);
+    let most = a.environment().limits.flows.min(MOST);
+    let capacity = a.or("CAPACITY", USUAL.min(most));
     let seconds = [
         a.or("TCP_TRANSITORY_TIMEOUT", 240u32),
         a.or("ICMP_TIMEOUT", 60),
@@ -91,10 +96,10 @@ fn build(a: &mut Args<'_>) -> Built {
         a.or("TCP_TIMEOUT", 7440),
     ];
     let capacity = capacity?;
-    if !(1..=MOST).contains(&capacity) {
+    if !(1..=most).contains(&capacity) {
         a.error(
             "CAPACITY",
-            format!("{capacity} is out of range, expected 1 to {MOST}"),
+            format!("{capacity} is out of range, expected 1 to {most}"),
         );
     }
     let mut timeouts_ns = [0; 4];
@@ -161,7 +166,9 @@ impl FlowGuard {
         }
         let verdict = match Seen::of(&headers) {
             None => return self.refuse(&headers, 3, now_ns),
-            Some(Seen::Error(about)) => match self.table.is_of(&about, input > 0, now_ns) {
+            // to another host it would bring bytes without a flow (RFC 5508, REQ-3)
+            Some(Seen::Error { about, to }) if to != about.source => Verdict::NoFlow,
+            Some(Seen::Error { about, .. }) => match self.table.is_of(&about, input > 0, now_ns) {
                 true => Verdict::Passes,
                 false => Verdict::NoFlow,
             },
