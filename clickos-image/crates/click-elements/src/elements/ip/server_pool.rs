@@ -15,6 +15,8 @@
 //! * `servers` (read, write): all SERVERs, with commas; those that stay keep their state.
 //! * `draining` (read, write): servers that keep their flows and get no new ones.
 //! * `status` (read): each server, whether it is up, down or draining, and how many flows it got.
+//! * `changes` (read): with a number of bytes, the servers that have answered since the last reading; with `all`, those that are up
+//!   count. `VRRP` reads it. `merge` (write): such a text of the other guest of a pair: its servers are up, as if they had answered.
 //! # Example
 //! `lb :: ServerPool(10.0.2.1, 10.0.2.8, 10.0.2.9, PORT 80) -> right_arp; rw :: IPRewriter(lb, drop); answers -> lb;`
 use crate::prelude::*;
@@ -44,6 +46,8 @@ pub static ELEMENT: Class = Class {
             set!(|me, draining, _| me.set_draining(draining)),
         ),
         read("status", |me, _| Ok(me.status_text())),
+        read("changes", |me, view| me.changes_text(view)),
+        command("merge", ServerPool::merge),
     ],
     build: server_pool::build,
     ..Class::DEFAULT
