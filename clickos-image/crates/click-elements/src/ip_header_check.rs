@@ -229,10 +229,10 @@ impl Checker {
         }
     }
 
-    /// Like `check` for a header without options, in front of so many bytes; `SOURCES` says whether there are wrong
-    /// ones.
+    /// Like `check` for a header without options, with `available` bytes; `MORE` says whether its addresses
+    /// matter.
     #[inline(always)]
-    fn check_plain<const SOURCES: bool>(
+    fn check_plain<const MORE: bool>(
         &self,
         header: &[u8; ipv4::HEADER],
         available: usize,
@@ -245,7 +245,7 @@ impl Checker {
         if self.checksum && !checksum::is_right_header(header) {
             return Err(4);
         }
-        if SOURCES {
+        if MORE {
             self.check_source(&view)?;
         }
         Ok(Found {
@@ -307,18 +307,18 @@ impl Checker {
 
     /// Does the same if the packet is a right one without options, as nearly all are; says whether it is.
     #[inline(always)]
-    fn run_plain<const SOURCES: bool>(&self, packet: &mut Packet) -> bool {
+    fn run_plain<const MORE: bool>(&self, packet: &mut Packet) -> bool {
         let Some(bytes) = packet.data().get(self.offset..) else {
             return false;
         };
         let Some(header) = bytes.first_chunk().filter(|header| header[0] == PLAIN) else {
             return false;
         };
-        let Ok(found) = self.check_plain::<SOURCES>(header, bytes.len()) else {
+        let Ok(found) = self.check_plain::<MORE>(header, bytes.len()) else {
             return false;
         };
         let behind = bytes.len() - found.total_len;
-        if self.routed && self.check_routed(packet).is_err() {
+        if MORE && self.routed && self.check_routed(packet).is_err() {
             return false;
         }
         self.mark(packet, &found, behind);
@@ -328,7 +328,7 @@ impl Checker {
     /// Runs until a packet has to be looked at more closely; says whether none has.
     fn run_all(&self, batch: &mut Batch) -> bool {
         let mut packets = batch.iter_mut();
-        match self.bad.is_empty() {
+        match self.bad.is_empty() && !self.routed {
             true => packets.all(|packet| self.run_plain::<false>(packet)),
             false => packets.all(|packet| self.run_plain::<true>(packet)),
         }

@@ -32,7 +32,7 @@ pub fn add(mut sum: u64, bytes: &[u8]) -> u64 {
 /// Bytes of words that are added at a time where there are many.
 const BLOCK: usize = 32;
 /// Fewer bytes are added word by word.
-const FEW: usize = 2 * BLOCK;
+const FEW: usize = 3 * BLOCK;
 
 /// The sum of all whole blocks of bytes as 32-bit words, and what is behind them. The words of a block go to different
 /// sums, so that none has to wait for the carry of the word before.

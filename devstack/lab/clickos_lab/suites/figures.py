@@ -40,8 +40,8 @@ _COUNTED = ('rings', 'offload', 'density', 'linux')
 _OF_TOOLSTACK = {'store', 'net', 'create', 'chains', 'react', 'rings',
                  'offload', 'density'}
 _OF_SWITCH = {'linux'}
-#: Images of the parts, built with these words.
-_IMAGES = {'empty': ['empty'], 'clickos-core': ['--profile', 'core']}
+#: Images of the parts in addition to the usual ones, built with these words.
+_IMAGES = {'empty': ['empty']}
 
 
 def main(arguments):

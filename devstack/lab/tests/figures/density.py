@@ -19,7 +19,7 @@ def measure(host, table):
     toolstack.start(host, 'cosmosd')
     alone = _used(host, [])[1]
     for what, config in _VIFS.items():
-        host.dom0.put_text(config, '/root/idle.click')
+        host.dom0.put_text(config, '/tmp/idle.click')
         for mib in _SIZES_MIB:
             if what == 'no vif' or mib == 8:
                 _crowd(host, table, what, mib, alone)
@@ -49,7 +49,7 @@ def _create(host, number, what, mib):
     vif = ('--vif', 'segment=7') if what == 'a vale vif' else ()
     host.dom0.check(toolstack.command(
         'cosmos', 'create', '--name', f'i{number}', '--config',
-        '/root/idle.click', '--memory', mib, '--timeout', 60, *vif),
+        '/tmp/idle.click', '--memory', mib, '--timeout', 60, *vif),
         timeout_s=120)
     return int(host.dom0.check(
         toolstack.command('cosmos', '-o', 'json', 'info', f'i{number}') +

@@ -42,7 +42,7 @@ class _Firewall:
         self._dom0.put_text(_FIREWALL, '/root/fw.click')
         self._cosmos('create', '--name', 'fw', '--config', '/root/fw.click',
                      '--memory', 8, '--timeout', 60, '--image',
-                     f'{image.FOLDER}/clickos-core', '--vif',
+                     f'{image.FOLDER}/{image.CLICKOS}', '--vif',
                      f'port=fw,segment=5,mac={net.MAC.format(1)}')
         self._domid = json.loads(self._cosmos('-o', 'json', 'info',
                                               'fw'))['domid']

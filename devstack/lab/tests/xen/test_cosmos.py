@@ -53,10 +53,10 @@ END
 grep -q task_newtask trace
 """
 _REQUESTS = (
-    'create --name two --config /root/idle.click --vif port=two --timeout 60',
+    'create --name two --config /tmp/idle.click --vif port=two --timeout 60',
     'list', 'host', 'info two', 'console two', 'handlers two',
     'read two c.count', 'write two c.reset 1',
-    'install two /root/idle.click', 'stop two', 'start two', 'pause two',
+    'install two /tmp/idle.click', 'stop two', 'start two', 'pause two',
     'unpause two')
 #: Moments of a creation at which cosmosd is killed, in seconds.
 _KILLS_S = (0.05, 0.3, 0.6, 1.0, 1.5, 2.5)
@@ -314,7 +314,7 @@ class CosmosdTest(base.CosmosTest):
 
     def test_cosmosd_makes_no_processes(self):
         """Its helpers fork: a fork with threads may never end (adr/0012)."""
-        self.dom0.put_text(_COUNT, '/root/idle.click')
+        self.dom0.put_text(_COUNT, '/tmp/idle.click')
         requests = (*_REQUESTS, 'destroy two')
         out = self.dom0.check(_COUNT_PROCESSES.format(
             requests='\n'.join(requests)))

@@ -22,10 +22,10 @@ class PlugTest(test_net.ValePorts):
         socket = cls.host.places.root / 'c'
         toolstack.bring(cls.host, socket)
         cls.client = cosmos_client.CosmosClient(socket, 120)
-        cls.dom0.put_text(_IDLE, '/root/idle.click')
+        cls.dom0.put_text(_IDLE, '/tmp/idle.click')
         made = cls.dom0.check(toolstack.command(
             'cosmos', '-o', 'json', 'create', '--name', 'plug', '--config',
-            '/root/idle.click', '--memory', 8, '--timeout', 60, '--vif',
+            '/tmp/idle.click', '--memory', 8, '--timeout', 60, '--vif',
             'port=first,segment=1'), timeout_s=90)
         cls.uuid = json.loads(made)['uuid']
 

@@ -39,8 +39,8 @@ class ToolstackCase(base.CosmosTest):
         super().setUpClass()
         toolstack.start(cls.host, 'valed')
         toolstack.start(cls.host, 'cosmosd')
-        cls.dom0.put_text(_CONFIG, '/root/idle.click')
-        cls._cosmos('create --name one --config /root/idle.click '
+        cls.dom0.put_text(_CONFIG, '/tmp/idle.click')
+        cls._cosmos('create --name one --config /tmp/idle.click '
                     '--vif port=one --timeout 60')
 
     @classmethod
@@ -146,12 +146,12 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
 
     @base.slow
     def test_a_dead_guest(self):
-        self._cosmos('create --name dead --config /root/idle.click '
+        self._cosmos('create --name dead --config /tmp/idle.click '
                      '--vif port=dead --timeout 60')
         self.addCleanup(self._cosmos, 'destroy dead')
         domid = self._info('dead')['domid']
         self.wait_for(lambda: self._crashed('dead', domid))
-        for arguments in ('read dead c.count', 'install dead /root/idle.click',
+        for arguments in ('read dead c.count', 'install dead /tmp/idle.click',
                           'stop dead', 'pause dead'):
             done = self._run(arguments)
             self.assertEqual(1, done.status, arguments)

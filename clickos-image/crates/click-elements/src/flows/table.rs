@@ -229,23 +229,28 @@ impl FlowTable {
     }
 
     /// A packet of the flow came.
-    #[inline]
+    #[inline(always)]
     pub fn touch(&mut self, at: At, times: Times, now_ns: u64) {
         let slack_ns = SLACK_NS_PER_FLOW * self.len() as u64;
+        let list = times.guaranteed.unwrap_or(times.rest);
         let flow = &mut self.flows[at.slot()];
         flow.touched_ns = now_ns;
         flow.is_copy = false;
-        let is_changed = flow.rest != times.rest;
-        flow.rest = times.rest;
-        if is_changed {
-            self.note_change(at.slot());
-        }
-        let flow = &mut self.flows[at.slot()];
-        let list = times.guaranteed.unwrap_or(times.rest);
         // those not heard of for so long that it matters are in order
-        if flow.list != list || now_ns.saturating_sub(flow.placed_ns) > slack_ns {
-            self.place(at.slot(), list, now_ns);
+        let is_late = now_ns.saturating_sub(flow.placed_ns) > slack_ns;
+        if flow.list != list || flow.rest != times.rest || is_late {
+            self.keep_for(at.slot(), times, now_ns);
         }
+    }
+
+    /// Gives a flow its place in the order of ends again.
+    #[inline(never)]
+    fn keep_for(&mut self, slot: u32, times: Times, now_ns: u64) {
+        let rest = core::mem::replace(&mut self.flows[slot].rest, times.rest);
+        if rest != times.rest {
+            self.note_change(slot);
+        }
+        self.place(slot, times.guaranteed.unwrap_or(times.rest), now_ns);
     }
 
     /// A flow is new, or is kept for another time than before.

@@ -39,6 +39,7 @@ pub struct Key {
 }
 
 /// The addresses of a header of at least 20 bytes.
+#[inline(always)]
 fn addresses(header: &[u8]) -> FlowId {
     let address =
         |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
@@ -137,7 +138,7 @@ impl Kind {
     }
 
     /// The flow and direction of a packet with this key.
-    #[inline]
+    #[inline(always)]
     pub fn find(self, table: &FlowTable, hash: u64, id: &FlowId, map: u16) -> Option<At> {
         if self != Self::Address {
             return table.find(hash, id, map);

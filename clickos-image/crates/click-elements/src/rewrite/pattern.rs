@@ -389,7 +389,7 @@ mod tests {
                 let new = pattern.rewrite(id, &mut |_| n, is_taken, Some((0, &mut pools)));
                 let want = plain(taken, n, more);
                 prop_assert_eq!(new.map(|id| u32::from(id.sport) - 1000), want);
-                // several at once, so that the range fills up
+                // several in a step, so that the range fills up
                 taken.extend(want);
                 taken.extend(n..(n + 9).min(more));
             }

@@ -52,6 +52,12 @@ impl Choices {
         }
     }
 
+    /// True if a choice is known to be taken.
+    pub fn has(&self, n: u32) -> bool {
+        let (word, bit) = bit(n);
+        self.taken[word] & bit != 0
+    }
+
     fn free(&mut self, n: u32) {
         let (word, bit_of) = bit(n);
         self.taken[word] &= !bit_of;

@@ -155,6 +155,7 @@ impl Rewriter {
     }
 
     /// Remembers a new flow; or says which way its packet goes without.
+    #[inline(never)]
     fn open(
         &mut self,
         table: &mut FlowTable,
