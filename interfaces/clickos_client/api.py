@@ -257,6 +257,18 @@ class Client:
         """
         return self._call('events', 'GET', guest, '/events')
 
+    def start_failures(self, guest):
+        """Return why starts of a guest failed, {request id: [reason]}.
+
+        Several hosts may have tried for one request.
+        """
+        found = {}
+        for event in self.events(guest):
+            if event['result'] == 'Error' and event['details']:
+                reasons = found.setdefault(event['request_id'], {})
+                reasons[event['details']] = True
+        return {key: list(reasons) for key, reasons in found.items()}
+
     def changes(self, guest):
         """List changes: 'number', 'status', 'created_at', and maybe
         'revision' and 'error', the newest first.

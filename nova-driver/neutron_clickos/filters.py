@@ -8,6 +8,7 @@ policy than the tenant wrote.
 """
 
 from neutron.db.models import securitygroup as sg_models
+from neutron.db import models_v2
 from neutron.objects import securitygroup
 from neutron.plugins.ml2 import db as ml2_db
 from neutron.plugins.ml2 import models
@@ -37,6 +38,9 @@ _WITH_PORTS = frozenset((
 #: Ports of a group that are checked before a rule comes: the work of a
 #: request has a bound. The others are down if they get too many rules.
 _MAX_CHECKED = 16
+#: Refused ports that are remembered.
+_MAX_TOLD = 4096
+_told = set()
 #: Keys of a rule that agents of format 1 do not know.
 _NEW_KEYS = ('code', 'stateless')
 
@@ -67,9 +71,19 @@ def of_ports(port_ids, policy_format=topics.POLICY_FORMAT):
             continue
         refused[port_id] = ('%d rules of its security groups, the switch '
                             'takes %d' % (len(found), MAX_RULES))
+    _tell(rules, refused)
+    return rules, refused
+
+
+def _tell(rules, refused):
+    """Log what is refused, once: agents ask every few seconds."""
+    _told.difference_update(rules)
+    for port_id in refused.keys() - _told:
         LOG.error('Port %(port)s is not active, and keeps the rules that it '
                   'has: %(why)s', {'port': port_id, 'why': refused[port_id]})
-    return rules, refused
+    _told.update(refused)
+    while len(_told) > _MAX_TOLD:
+        _told.pop()
 
 
 def check_room(context, group, rules):
@@ -87,12 +101,20 @@ def check_room(context, group, rules):
 
 
 def _ports_of(context, group):
-    """:returns: ids of the ports of a group that a switch of ours has"""
+    """:returns: ids of the ports of a group that a switch of ours has
+
+    Only those of the group's project: others, with which it shares the group,
+    must not keep it from changing its rules, and their ports are not shown.
+    """
     member, binding = sg_models.SecurityGroupPortBinding, models.PortBinding
+    port, owner = models_v2.Port, sg_models.SecurityGroup
     with db_api.CONTEXT_READER.using(context) as session:
         rows = session.query(member.port_id).join(
-            binding, binding.port_id == member.port_id).filter(
+            binding, binding.port_id == member.port_id).join(
+            port, port.id == member.port_id).join(
+            owner, owner.id == member.security_group_id).filter(
                 member.security_group_id == group,
+                port.project_id == owner.project_id,
                 binding.vif_type == 'vale').distinct().limit(
                     _MAX_CHECKED).all()
     return [row.port_id for row in rows]

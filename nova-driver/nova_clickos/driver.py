@@ -609,7 +609,8 @@ def _tell(context, instance, error=None):
         event.event_start(context, instance.uuid, _START_EVENT,
                           want_result=False, host=CONF.host)
         event.event_finish_with_failure(
-            context, instance.uuid, _START_EVENT, exc_val=error,
+            context, instance.uuid, _START_EVENT,
+            exc_val=error and exception.for_tenants(error),
             exc_tb=error and error.__traceback__, want_result=False)
     except Exception as e:
         LOG.warning('The outcome of a start is not noted: %s: %s',

@@ -72,6 +72,19 @@ class DaemonUnavailable(HostCannotStart):
     """xenstored or valed does not answer cosmosd now."""
 
 
+#: Their texts are written for tenants.
+_TOLD = (CosmosdUnavailable, CosmosdRefused, GuestNotStarted,
+         UnacceptableServer, HostCannotStart, exception.ImageNotFound)
+
+
+def for_tenants(error):
+    """Return what a tenant may read of an error: itself, or its name.
+
+    The texts of Nova's own errors may have addresses of services.
+    """
+    return error if isinstance(error, _TOLD) else type(error).__name__
+
+
 def from_start(error):
     """Translate why cosmosd's ``create`` failed.
 

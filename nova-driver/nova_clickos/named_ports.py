@@ -16,10 +16,13 @@ import netaddr
 from nova_clickos import exception
 from nova_clickos import vif as vifs
 
-_VARIABLE = re.compile(
-    r'\$(?:(PORT(\d{1,2})_([A-Z]+6?)\b)|\{(PORT(\d{1,2})_([A-Z]+6?))\})')
-#: The first lines of a text that defines such a variable itself.
-_OWN = re.compile(r'\bdefine\s*\([^;]*\$PORT\d')
+#: An error has the name, so names have a bound.
+_NAME = r'(PORT(\d{1,2})_([A-Z]{1,16}6?))'
+_VARIABLE = re.compile(rf'\$(?:{_NAME}\b|\{{{_NAME}\}})', re.ASCII)
+#: A statement that may define such a variable. Each byte of a text is in one
+#: match only: the text may have a megabyte, and re stops all other threads.
+_DEFINE = re.compile(r'\bdefine\s*\(([^;]*)')
+_OWN = re.compile(r'\$PORT\d')
 
 
 def define(configuration, network_info, metadata=None):
@@ -34,7 +37,8 @@ def define(configuration, network_info, metadata=None):
     :raises: GuestNotStarted if the server has no such port or address
     """
     text = configuration.config
-    if vnf.SERVER_KEY in (metadata or {}) or _OWN.search(text):
+    if vnf.SERVER_KEY in (metadata or {}) or any(
+            _OWN.search(found[1]) for found in _DEFINE.finditer(text)):
         return configuration
     names = {}
     for found in _VARIABLE.finditer(text):

@@ -2,12 +2,12 @@
 """The counters of port chains."""
 
 import collections
-import dataclasses
 import threading
 import time
 from urllib import parse
 
 from clickos_api import errors
+from clickos_api import workers
 
 HOST = 'binding:host_id'
 #: Ids that one request to Neutron names. A chain has 320 pairs at most.
@@ -15,15 +15,6 @@ IDS = 40
 #: Seconds for which the hosts of a chain are known, and how many chains.
 KEPT_S, _KEPT = 10, 1000
 _SFC = '/v2.0/sfc/'
-
-
-@dataclasses.dataclass(frozen=True)
-class _Chain:
-    """What waits for a seat; its hosts wait as one guest."""
-
-    id: str
-    project_id: str
-    kind: str = 'port chain'
 
 
 class Chains:
@@ -45,7 +36,8 @@ class Chains:
 
         :param chain: as Neutron shows it
         """
-        with self._bulkhead.read(_Chain(chain['id'], chain['project_id'])):
+        place = workers.Place(chain['id'], chain['project_id'], 'port chain')
+        with self._bulkhead.read(place):
             hosts = self._hosts.of(
                 (chain['id'], *chain['port_pair_groups'],
                  *chain['flow_classifiers']),

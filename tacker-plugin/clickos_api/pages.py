@@ -24,20 +24,22 @@ class Page:
         self._request = request
         self._limit = _limit(request.args.get('limit'))
 
-    def of(self, name, entries, key):
+    def of(self, name, entries, *keys):
         """Return the page as the body of an answer.
 
         :param name: of the list in the answer
         :param entries: all of them, dicts in a lasting order
-        :param key: the field that a marker has
+        :param keys: the fields that a marker may have; the link has the
+            first one that an entry has
         :raises errors.BadRequest: for a marker that is not in the list
         """
-        entries = _after(entries, key, self._request.args.get('marker'))
+        entries = _after(entries, keys, self._request.args.get('marker'))
         page = entries[:self._limit]
         answer = {name: page}
         if len(entries) > len(page):
             answer[f'{name}_links'] = [{
-                'rel': 'next', 'href': _next(self._request, page[-1][key])}]
+                'rel': 'next', 'href': _next(
+                    self._request, _markers(page[-1], keys)[0])}]
         return answer
 
 
@@ -51,11 +53,15 @@ def _limit(text):
     return int(text)
 
 
-def _after(entries, key, marker):
+def _markers(entry, keys):
+    return [str(entry[key]) for key in keys if entry[key] is not None]
+
+
+def _after(entries, keys, marker):
     if marker is None:
         return entries
     for place, entry in enumerate(entries):
-        if str(entry[key]) == marker:
+        if marker in _markers(entry, keys):
             return entries[place + 1:]
     raise errors.BadRequest(f'marker: {marker[:64]!r} is not in the list')
 

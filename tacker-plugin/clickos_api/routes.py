@@ -7,7 +7,6 @@ from oslo_policy import policy as oslo_policy
 
 from clickos_api import check
 from clickos_api import errors
-from clickos_api import events
 from clickos_api import history
 from clickos_api import keys
 from clickos_api import operation as operations
@@ -105,13 +104,13 @@ def list_ports(request):
     """List ports."""
     page = pages.Page(flask.request)
     return page.of('ports', request.service.reading.ports(request.found),
-                   'mac_address')
+                   'id', 'mac_address')
 
 
 @operation('GET', '/events', policy.EVENT_LIST, {200: shapes.EVENTS}, GUESTS)
 def list_events(request):
     """List the reboots and the failed starts that a guest's host noted."""
-    return {'events': events.of(request.service.cloud, request.found)}
+    return {'events': request.service.events.of(request.found)}
 
 
 @operation('POST', '/flows', policy.FLOWS_GIVE, {200: shapes.FLOWS_ANSWER},

@@ -32,6 +32,8 @@ _UNCERTAIN = {'agent-failed', 'bad-answer', 'client-timeout', 'internal',
               'no-verdict', 'store', 'timeout', 'unavailable'}
 #: Seconds for which an agent of an earlier release is asked in its words.
 _OLDER_S = 60
+#: Nova tells tenants no names of hosts; the log has them.
+_AGENT = "the clickos-agent of the guest's host"
 _COUNTERS = ('packets', 'bytes', 'dropped', 'looped')
 
 
@@ -142,7 +144,7 @@ class Agent:
             counted = isinstance(counters, dict) and {'looped': 0, **counters}
             if not counted or any(type(counted.get(key)) is not int
                                   for key in _COUNTERS):
-                raise _bad_answer(host, answer)
+                raise _bad_answer(host, 'counters')
             counters.update(counted)
         return answer
 
@@ -155,14 +157,15 @@ class Agent:
         try:
             answer = self._asked(host, method, arguments)
         except (messaging.MessagingTimeout,
-                messaging.MessageUndeliverable):
+                messaging.MessageUndeliverable) as exc:
+            LOG.warning('Agent of host %s: %s: %s', host, method,
+                        type(exc).__name__)
             raise errors.AgentTimeout(
-                f'the clickos-agent of host {host} did not answer within'
-                f' {self._bus_s} s')
+                f'{_AGENT} did not answer within {self._bus_s} s')
         except Exception as exc:   # whatever was raised in the agent
             LOG.exception('Agent of host %s: %s', host, method)
             raise errors.BadGateway(
-                f'the clickos-agent of host {host}' + (
+                _AGENT + (
                     f' is of an earlier release and has no {method}; upgrade'
                     ' it' if _is_unsupported(exc)
                     else ' cannot be asked now'))
@@ -228,7 +231,7 @@ def _schema(method):
 def _checked(host, method, answer, has_secrets=False):
     """Return an answer that fits the contract; a hostile host sends others."""
     if not isinstance(answer, dict):
-        raise _bad_answer(host, answer)
+        raise _bad_answer(host, type(answer).__name__)
     if answer.get('error') is not None:
         raise _error(host, answer, has_secrets)
     if method == 'flows_read':
@@ -245,21 +248,21 @@ def _error(host, answer, has_secrets=False):
     """Return the error that an answer has."""
     error = answer['error']
     if not isinstance(error, dict):
-        return _bad_answer(host, answer)
+        return _bad_answer(host, 'error')
     code = str(error.get('code') or 'internal')
     message = str(error.get('message') or code)
     if has_secrets:
         message = secrets.shown(code, message)
     status = STATUS.get(code, 502)
     if status == 502:
-        LOG.error('Agent of host %s: %s: %s', host, code, message)
+        LOG.error('Agent of host %s: %.64r: %.1000r', host, code, message)
     return errors.ApiError(message, code=code, status=status)
 
 
 def _accepted(host, answer):
     """Return the states.Accepted of an answer to a numbered change."""
     if not answer.get('incarnation') or 'applied' not in answer:
-        raise _bad_answer(host, answer)
+        raise _bad_answer(host, 'applied')
     return states.Accepted(answer['applied'], answer['incarnation'][:36],
                            _passing(answer))
 
@@ -279,10 +282,11 @@ def _port(each):
                          if name != 'kicks' and type(value) is int}}
 
 
-def _bad_answer(host, answer):
-    # Its content may be a handler's value.
-    LOG.error('Agent of host %s: not an answer: %s', host,
-              answer if isinstance(answer, str) else type(answer).__name__)
+def _bad_answer(host, place):
+    """Return the error of an answer.
+
+    :param place: where it is wrong; its content may be a handler's value
+    """
+    LOG.error('Agent of host %s: not an answer: %.200r', host, place)
     return errors.BadGateway(
-        f'the clickos-agent of host {host} gave an answer that cannot be'
-        ' understood')
+        f'{_AGENT} gave an answer that cannot be understood')

@@ -8,6 +8,7 @@ from clickos_api import chains
 from clickos_api import changing
 from clickos_api import desired_state
 from clickos_api import errors
+from clickos_api import events
 from clickos_api import fusing
 from clickos_api import giving
 from clickos_api import ownership
@@ -40,6 +41,7 @@ class Service:
         self.bulkhead = workers.Bulkhead(self.options.waiting_threads,
                                          self.options.read_queue)
         self.chains = chains.Chains(self.cloud, self.agent, self.bulkhead)
+        self.events = events.Events(self.cloud, self.bulkhead)
         self.fusing = fusing.Fusing(self)
         self.port_roles = port_roles.PortRoles(self.cloud, self.audit)
         self.catalog = catalog.Catalog(self.options.catalog_path)

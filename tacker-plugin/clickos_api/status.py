@@ -38,7 +38,9 @@ def _result(code=SUCCESS, details=None):
 
 
 def _names(names):
-    names = sorted(names)
+    """Return names for a terminal; hosts report some of them."""
+    names = sorted(''.join(each if each.isprintable() else '?'
+                           for each in name) for name in names)
     more = len(names) - _SHOWN
     return ', '.join(names[:_SHOWN]) + (f' and {more} more' if more > 0
                                         else '')
@@ -201,7 +203,7 @@ def _fits(found, own):
 def _numbers(version):
     """Return the first three numbers of a version, without its suffixes."""
     parts = version.split('+')[0].split('.')[:3]
-    return '.'.join(part if part.isdigit() else '0'
+    return '.'.join(part if part.isascii() and part.isdigit() else '0'
                     for part in (*parts, '0', '0')[:3])
 
 

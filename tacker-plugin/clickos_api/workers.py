@@ -72,6 +72,15 @@ class Seat:
         return (self.answered_s or time.monotonic()) - self.asked_s
 
 
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """What has a queue of its own, and is no guest."""
+
+    id: str
+    project_id: str
+    kind: str
+
+
 class Bulkhead:
     """Seats of HTTP's threads that wait for guests.
 

@@ -69,9 +69,8 @@ class Client(object):
         :raises: HandlerRefused, ApiUnavailable
         """
         with _translated():
-            return {event['request_id']: event['details']
-                    for event in self._client.events(server_id)
-                    if event['details']}
+            found = self._client.start_failures(server_id)
+        return {key: '; '.join(reasons) for key, reasons in found.items()}
 
     def read(self, server_id, handler):
         """Return the value of a handler.

@@ -16,6 +16,7 @@ from tacker_clickos import chained
 from tacker_clickos import exception
 from tacker_clickos import links
 from tacker_clickos import outages
+from tacker_clickos import pairs
 from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import state
@@ -59,7 +60,7 @@ class Change:
         made = []
         try:
             for vnfc in self._vnfcs:
-                made += self._make(vnfc, existing)
+                self._make(vnfc, existing, made)
         except Exception:
             with excutils.save_and_reraise_exception():
                 ports.delete(self._connection, made)
@@ -88,20 +89,50 @@ class Change:
         return {'%s-%s' % (state.name(vnfc), cp): cp
                 for cp in self._vdus[vnfc.vdu_id].cps if cp in self._points}
 
-    def _make(self, vnfc, existing):
-        """Make the ports of a guest that lack, under a name of their own."""
+    def _make(self, vnfc, existing, made):
+        """Make the ports of a guest that lack, under names of their own.
+
+        :param existing: {name: port}, to which the new ones are added
+        :param made: list of the new ones
+        """
         vdu = self._vdus[vnfc.vdu_id]
         number = int(state.name(vnfc).rpartition('-')[2])
-        wanted = links.resolve(vdu, self._request, number)
-        made = []
+        wanted = links.of_guest(vdu, self._request, number)
+        virtual = self._virtual(vdu, existing, made)
+
+        def make(cp):
+            return lambda name: ports.create(
+                self._connection, self._vnf.id, name, wanted[cp], vdu, cp,
+                self._record, virtual.get(cp))
         for name, cp in self._names(vnfc).items():
-            if name + _NEW in existing or _fits(existing.get(name),
-                                                wanted[cp]):
-                continue
-            made.append(ports.create(
-                self._connection, self._vnf.id, name + _NEW, wanted[cp],
-                vdu, cp, self._record))
-        return made
+            has_moved = cp in virtual and virtual[cp].name.endswith(_NEW)
+            self._port(name, None if has_moved else existing.get(name),
+                       wanted[cp], existing, made, make(cp))
+
+    def _virtual(self, vdu, existing, made):
+        """Return {CP: port} of the addresses of a pair."""
+        def make(link):
+            return lambda name: pairs.reserve(
+                self._connection, self._vnf.id, name, link)
+        names = {cp: pairs.virtual_name(vdu.name, cp) for cp in vdu.cps}
+        return {cp: self._port(names[cp], existing.get(names[cp]), link,
+                               existing, made, make(link))
+                for cp, link in links.of_pair(vdu, self._request).items()
+                if cp in self._points}
+
+    def _port(self, name, old, link, existing, made, make):
+        """Return the port that fits: of an earlier try, the old or a new one.
+        """
+        new = existing.get(name + _NEW)
+        if _fits(new, link):
+            return new
+        if new is not None:    # of another request
+            ports.delete(self._connection, [new])
+        if _fits(old, link):
+            return old
+        existing[name + _NEW] = make(name + _NEW)
+        made.append(existing[name + _NEW])
+        return made[-1]
 
     def _put_in_place(self):
         """Let the new ports take the names of the old ones."""

@@ -37,6 +37,8 @@ MOST_PROGRAMS = 2
 _ANY = 1 << 30
 #: Answers of the program that are kept.
 _MOST_KEPT = 256
+#: What the statements in front of a pair's configuration need.
+_OF_PAIR = {'ha': 'VRRP'}
 _CURE = 'docs/reference/elements.md has the element classes of guests'
 #: click-check reads a tenant's text.
 LIMITS = bounded.Limits(cpu_s=2, memory_bytes=1 << 30, wall_s=10)
@@ -113,18 +115,20 @@ def _ask(program, text, allowance):
                 and limits.cpu_s == LIMITS.cpu_s
 
 
-def needed(text, named, allowance):
+def needed(text, named, allowance, is_pair=False):
     """Return {group: a class of it} that an image has to have.
 
     :param named: those that the package names, or None
     :param allowance: as of find()
+    :param is_pair: the elements of pairs come before the text
     :returns: None if they are not known; the guest judges then
     """
     try:
         found = find(text, allowance)
+        found = named if found is None else found
     except checker.ConfigurationError:
-        return None
-    return named if found is None else found
+        found = None
+    return {**(found or {}), **_OF_PAIR} if is_pair else found
 
 
 def faults(configurations, allowance):

@@ -62,13 +62,12 @@ def wishes(vdus, vnfcs, request, values, keep=None):
 
 
 def _wish(name, vdu, request, values, keep):
-    number, own = int(name.rpartition('-')[2]), vdu.configuration.pair
     return Wish(name=name, vdu=vdu,
                 values=vnfd_values.of_guest(vdu, values, name),
-                links=(links.of_pair(vdu, request) if own
-                       else links.resolve(vdu, request, number)),
+                links=links.of_guest(vdu, request,
+                                     int(name.rpartition('-')[2])),
                 keep=keep and keep[vdu.name],
-                virtual=links.resolve(vdu, request) if own else {})
+                virtual=links.of_pair(vdu, request))
 
 
 class Guests(object):
@@ -150,9 +149,21 @@ class Guests(object):
         if not all(port and port.device_id == server.id
                    for port in found.values()):
             return None
+        virtual = self._virtual_ports(wish)
         for cp, port in found.items():
-            ports.declare(self._connection, port, wish.vdu, cp)
+            self._settle(port, wish.vdu, cp, virtual, existing)
         return found
+
+    def _settle(self, port, vdu, cp, virtual, existing):
+        """Let a port that is there be as the package wants it.
+
+        :param existing: {name: port} of the VNF
+        """
+        routers = {each.mac_address for name, each in existing.items()
+                   if pairs.is_virtual(name)}
+        ports.settle_pairs(self._connection, port, vdu, cp, virtual.get(cp),
+                           routers)
+        ports.declare(self._connection, port, vdu, cp)
 
     def _virtual_ports(self, wish):
         """Return {CP: port} of the addresses of a pair."""
@@ -235,7 +246,7 @@ class Guests(object):
                 found[cp] = existing[name]
                 if not guest:
                     ports.release(self._connection, found[cp])
-                ports.declare(self._connection, found[cp], wish.vdu, cp)
+                self._settle(found[cp], wish.vdu, cp, virtual, existing)
             else:
                 found[cp] = ports.create(
                     self._connection, self._vnf_id, name, link, wish.vdu,
@@ -303,6 +314,18 @@ class Guests(object):
             port for port in existing if not port.name.startswith(prefixes)
             and not pairs.is_virtual(port.name)])
         self._forget_those_of(others)
+
+    def keep_pairs(self, vdus):
+        """Remove the addresses of VDUs that are no pairs any more.
+
+        :param vdus: {VDU name: model.Vdu}, of all guests
+        """
+        wanted = {pairs.virtual_name(vdu.name, cp) for vdu in vdus.values()
+                  if vdu.configuration.pair for cp in vdu.cps}
+        existing = ports.all_of_vnf(self._connection, self._vnf_id)
+        ports.delete(self._connection, [
+            port for port in existing if pairs.is_virtual(port.name)
+            and port.name not in wanted])
 
     def forget(self, names):
         """Delete the states of guests by name; may be called again."""

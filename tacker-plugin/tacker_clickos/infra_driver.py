@@ -99,6 +99,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         with self._known_to_tacker(vnf_instance, healing):
             self._make_all(vnf_instance, vim_connection_info.id, fleet,
                            wishes, healing)
+        if healing:
+            fleet.keep_pairs(vdus)
         info = vnf_instance.instantiated_vnf_info    # save() replaced it
         state.set_param(info, state.PROPERTIES, values)
         state.set_flavour(info, flavour, vnf_instance.vnfd_id)

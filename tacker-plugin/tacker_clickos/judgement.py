@@ -94,7 +94,8 @@ def _values(flavour, wanted):
     """Refuse values of properties out of their bounds.
 
     :returns: [image, {group of elements: class} that the package names or
-        None, text that has to be asked for them or None] of each VDU
+        None, text that has to be asked for them or None, whether it is a
+        pair] of each VDU
     """
     update.check_size(flavour.vdus, vnfd_values.merge(
         model.properties(flavour.vdus), {}, wanted))
@@ -102,7 +103,8 @@ def _values(flavour, wanted):
     for vdu in flavour.vdus.values():
         named, text = vdu.configuration.groups, vdu.configuration.text
         asked = named is None and budget.takes(text)
-        found.append([vdu.image, named, text if asked else None])
+        found.append([vdu.image, named, text if asked else None,
+                      vdu.configuration.pair])
     return found
 
 
@@ -114,8 +116,8 @@ def _with_groups(found, project_id):
     """
     allowance = elements.Allowance(project_id)
     return [[image, named if text is None
-             else elements.needed(text, None, allowance)]
-            for image, named, text in found]
+             else elements.needed(text, None, allowance, is_pair)]
+            for image, named, text, is_pair in found]
 
 
 def _update(flavour, guests, in_force, wanted):

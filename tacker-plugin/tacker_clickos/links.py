@@ -43,12 +43,29 @@ def resolve(vdu, request, number=0):
             for cp in vdu.cps}
 
 
-def of_pair(vdu, request):
-    """Return {CP name: Link} of a pair's guests: free addresses.
+def of_guest(vdu, request, number):
+    """Return {CP name: Link} for the ports of a guest.
 
-    The addresses that the request asks for are those of the pair.
+    A guest of a pair gets free addresses: those that the request asks for
+    are the pair's.
     """
-    return resolve(vdu, request, sys.maxsize)
+    return resolve(vdu, request,
+                   sys.maxsize if vdu.configuration.pair else number)
+
+
+def of_pair(vdu, request):
+    """Return {CP name: Link} of the addresses of a pair.
+
+    :returns: {} for a VDU without one
+    :raises: ResourceNotUsable for a MAC address, which a virtual router has
+        by its number
+    """
+    found = resolve(vdu, request) if vdu.configuration.pair else {}
+    for cp, link in found.items():
+        if link.mac:
+            raise _unusable(cp, 'it is of a pair, whose virtual router has a '
+                            'MAC address of its own; leave macAddress out')
+    return found
 
 
 def _internal(vdu, request, networks):

@@ -83,9 +83,16 @@ class Orphans:
 
 @db_api.context_manager.reader
 def _stale(context):
-    """Return (operation, VNF) of what has not changed for a long time."""
-    rows = context.session.query(models.VnfLcmOpOccs).filter(
-        models.VnfLcmOpOccs.operation_state.in_(_OPEN)).all()
+    """Return (operation, VNF) of what has not changed for a long time.
+
+    Only plain columns are read: a row whose JSON cannot be read hides no
+    other, and requests may have 2 MB.
+    """
+    table = models.VnfLcmOpOccs
+    rows = context.session.query(
+        table.id, table.vnf_instance_id, table.operation,
+        table.operation_state, table.state_entered_time).filter(
+            table.operation_state.in_(_OPEN)).all()
     return [(row.id, row.vnf_instance_id) for row in rows if is_stale(row)]
 
 

@@ -13,6 +13,7 @@ import dataclasses
 import os
 
 from tacker_clickos import exception
+from tacker_clickos import own
 from tacker_clickos import ports
 from tacker_clickos.vnfd import model
 
@@ -23,8 +24,8 @@ _INTERVAL_S = '0.2'
 #: The addresses of virtual routers, which end with their numbers.
 _MACS = ['00:00:5e:00:01:%02x' % vrid for vrid in range(1, 256)]
 _KEY_BYTES = 32
-#: No server has such a port, and its name begins like no guest's.
-_NAME = 'virtual-%s-%s'
+#: No server has such a port. No name of a VDU or connection point has a dot.
+_VIRTUAL = 'virtual.'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +53,17 @@ def other(name):
     return '%s-%d' % (vdu, 1 - int(own))
 
 
+def virtual_name(vdu, cp):
+    """Return the name of the port of a virtual address.
+
+    :param vdu: name of the VDU
+    """
+    return '%s%s.%s' % (_VIRTUAL, vdu, cp)
+
+
 def is_virtual(name):
     """Tell whether a port's name is that of a virtual address."""
-    return name.startswith('virtual-')
+    return name.startswith(_VIRTUAL)
 
 
 def new_key():
@@ -69,7 +78,7 @@ def placement(vdu):
     """
     if vdu.placement or not vdu.configuration.pair:
         return vdu.placement
-    return model.Placement('pair-%s' % vdu.name, 'soft-anti-affinity',
+    return model.Placement('pair.%s' % vdu.name, 'soft-anti-affinity',
                            (vdu.name,))
 
 
@@ -79,20 +88,26 @@ def virtual_port(connection, vnf_id, vdu, cp, link):
     :param link: links.Link with the addresses that the request asks for
     :raises: ResourceNotUsable
     """
-    name = _NAME % (vdu.name, cp)
-    return ports.of_vnf(connection, vnf_id).get(name) or _reserve(
+    name = virtual_name(vdu.name, cp)
+    return ports.of_vnf(connection, vnf_id).get(name) or reserve(
         connection, vnf_id, name, link)
 
 
-def _reserve(connection, vnf_id, name, link):
-    mac = ports.free_mac(connection, link.network_id, _MACS)
-    if mac is None:
-        raise _full(name)
-    return ports.reserve(connection, vnf_id, name, link, mac)
+def reserve(connection, vnf_id, name, link):
+    """Make the port of a virtual address, with the first MAC that is free.
 
-
-def _full(name):
-    return exception.ResourceNotUsable(
+    :raises: ResourceNotUsable
+    """
+    for mac in _MACS:
+        if own.has_mac(connection, link.network_id, mac):
+            continue
+        try:
+            return ports.reserve(connection, vnf_id, name, link, mac)
+        except exception.ResourceNotUsable:
+            # Another pair may have taken it meanwhile.
+            if not own.has_mac(connection, link.network_id, mac):
+                raise
+    raise exception.ResourceNotUsable(
         kind='port', name=name, reason='its network has %d virtual routers, '
         'which is the most' % len(_MACS))
 

@@ -67,8 +67,7 @@ def create(connection, vnf_id, name, link, vdu, cp, record, virtual=None):
         wanted['mac_address'] = link.mac
     if link.fixed_ips:
         wanted['fixed_ips'] = list(link.fixed_ips)
-    networks = (_everywhere(connection, link.network_id, vdu.point(cp))
-                if configuration.routed else [])
+    networks = _forwarded(connection, link.network_id, vdu, cp)
     if virtual:
         wanted['allowed_address_pairs'] = _of_both(virtual, networks)
     elif networks:
@@ -97,6 +96,30 @@ def _of_both(virtual, networks):
             for ip in own + networks]
 
 
+def settle_pairs(connection, port, vdu, cp, virtual, routers):
+    """Let a port's guest send as its virtual router, and as no other one.
+
+    The package may be another one than that of the guest before. What the
+    project itself allows stays.
+
+    :param virtual: as of create()
+    :param routers: MAC addresses of the virtual routers of the VNF
+    """
+    found = port.allowed_address_pairs or []
+    wanted = [pair for pair in found
+              if pair.get('mac_address') not in routers]
+    if virtual:
+        wanted += _of_both(virtual, _forwarded(
+            connection, port.network_id, vdu, cp))
+    if _places(wanted) != _places(found):
+        connection.network.update_port(port.id, allowed_address_pairs=wanted)
+
+
+def _places(address_pairs):
+    return {(pair['ip_address'], pair.get('mac_address'))
+            for pair in address_pairs}
+
+
 def reserve(connection, vnf_id, name, link, mac):
     """Make a port that no server gets: it reserves addresses.
 
@@ -114,14 +137,6 @@ def reserve(connection, vnf_id, name, link, mac):
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
                                           reason=error.details or str(error))
-
-
-def free_mac(connection, network_id, macs):
-    """Return the first of some addresses that no port of a network has."""
-    for mac in macs:
-        if not own.has_mac(connection, network_id, mac):
-            return mac
-    return None
 
 
 def declare(connection, port, vdu, cp):
@@ -154,6 +169,12 @@ def _tag(connection, port, configuration):
     others = [each for each in found if not hop_tags.is_ours(each)]
     if set(found) != {*others, *wanted}:
         connection.network.set_tags(port, others + wanted)
+
+
+def _forwarded(connection, network_id, vdu, cp):
+    """Return the networks of the sources that a VDU forwards."""
+    return (_everywhere(connection, network_id, vdu.point(cp))
+            if vdu.configuration.routed else [])
 
 
 def _everywhere(connection, network_id, point):

@@ -40,6 +40,9 @@ class Replacement:
         sick, wishes, fleet = self._gather(request)
         for vnfc, wish in zip(sick, wishes):
             self._record(fleet, vnfc, fleet.heal(wish, asked))
+        if len(sick) == len(self._vnf.instantiated_vnf_info
+                            .vnfc_resource_info):
+            fleet.keep_pairs(self._flavour.vdus)
         self._finish()
 
     def carry_out(self, request, before_boot):

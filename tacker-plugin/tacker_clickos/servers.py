@@ -244,7 +244,8 @@ def _needed(connection, vdu):
     """Return the groups of elements of a VDU, or None."""
     return elements.needed(
         vdu.configuration.text, vdu.configuration.groups,
-        elements.Allowance(connection.current_project_id))
+        elements.Allowance(connection.current_project_id),
+        vdu.configuration.pair)
 
 
 def _flavor(connection, vdu):

@@ -44,14 +44,13 @@ class Strays:
         """
         failed = _failed(context)
         self._clean &= set(failed)
-        troubles.keep('sweep', {vnf_id for vnf_id, _vims in failed.values()})
+        troubles.keep('sweep', failed.values())
         for operation in set(failed) - self._clean:
-            vnf_id, vims = failed[operation]
-            with troubles.tried('sweep', vnf_id):
-                if self._sweep(vnf_id, vims):
+            with troubles.tried('sweep', failed[operation]):
+                if self._sweep(failed[operation]):
                     self._clean.add(operation)
 
-    def _sweep(self, vnf_id, vims):
+    def _sweep(self, vnf_id):
         """Sweep behind a VNF, unless a conductor works on it.
 
         :returns: whether there is nothing left to be done
@@ -64,7 +63,7 @@ class Strays:
             with rows.own_context() as context:
                 # An operation may have ended since the list was made.
                 if _failed(context, vnf_id):
-                    _remove(context, vnf_id, vims)
+                    _remove(context, vnf_id)
         finally:
             lock.release()
         return True
@@ -72,14 +71,14 @@ class Strays:
 
 @db_api.context_manager.reader
 def _failed(context, vnf_id=None):
-    """Return {operation and time: (VNF, VIMs)} of VNFs that have no guests.
+    """Return {operation and time: VNF} of VNFs that have no guests.
 
-    VNFs that are deleted count, too.
+    VNFs that are deleted count, too. One whose VIMs cannot be read hides no
+    other.
     """
     operation, vnf = models.VnfLcmOpOccs, models.VnfInstance
     query = context.session.query(
-        operation.id, operation.state_entered_time, vnf.id,
-        vnf.vim_connection_info).join(
+        operation.id, operation.state_entered_time, vnf.id).join(
             vnf, vnf.id == operation.vnf_instance_id).filter(
                 operation.operation_state.in_(_FAILED),
                 operation.state_entered_time > timeutils.utcnow() - _MAX_AGE,
@@ -87,17 +86,23 @@ def _failed(context, vnf_id=None):
                 == fields.VnfInstanceState.NOT_INSTANTIATED)
     if vnf_id is not None:
         query = query.filter(vnf.id == vnf_id)
-    return {(op_id, entered): (vnf_id, vims)
-            for op_id, entered, vnf_id, vims in query.all() if vims}
+    return {(op_id, entered): found for op_id, entered, found in query.all()}
 
 
-def _remove(context, vnf_id, vims):
-    """Remove the servers and ports of a VNF.
+@db_api.context_manager.reader
+def _vims(context, vnf_id):
+    """Return the VIMs of a VNF as Tacker's table has them."""
+    column = models.VnfInstance.vim_connection_info
+    return context.session.query(column).filter(
+        models.VnfInstance.id == vnf_id).scalar() or ()
 
-    :param vims: as Tacker's table has them
-    """
+
+def _remove(context, vnf_id):
+    """Remove the servers and ports of a VNF, if it had a VIM."""
     connections = [objects.VimConnectionInfo.obj_from_primitive(each, context)
-                   for each in vims]
+                   for each in _vims(context, vnf_id)]
+    if not connections:
+        return
     access_info = vnflcm_utils.get_vim(context, connections)['access_info']
     fleet = guests.Guests(vim.connect(access_info), vnf_id)
     if fleet.sweep():

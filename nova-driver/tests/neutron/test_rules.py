@@ -29,6 +29,7 @@ class RoomTest(base.MemoryCase):
             port = f'port{n}'
             self.insert_resource(
                 'ports', id=port, network_id='net', device_id='',
+                project_id='us',
                 device_owner='', status='ACTIVE', admin_state_up=True,
                 mac_address=str(n))
             self.insert('ml2_port_bindings', port_id=port, host='compute1',
@@ -56,6 +57,19 @@ class RoomTest(base.MemoryCase):
         error = self.assertRaises(filters.TooManyRules, self.check, 1024)
         self.assertIn('1025', str(error))
         self.assertIn('port0', str(error))
+
+    def test_a_port_of_another_project_keeps_no_rule_away(self):
+        """A group may be shared, and the other one's rules are its own."""
+        self.insert_resource(
+            'ports', id='theirs', network_id='net', device_id='',
+            project_id='them', device_owner='', status='ACTIVE',
+            admin_state_up=True, mac_address='x')
+        self.insert('ml2_port_bindings', port_id='theirs', host='compute1',
+                    vif_type='vale', vnic_type='normal', vif_details='{}',
+                    status='ACTIVE')
+        self.insert('securitygroupportbindings', port_id='theirs',
+                    security_group_id='group')
+        self.assertEqual(['port0'], self.check(0))
 
     def test_groups_tell_whether_they_are_stateful(self):
         ports = [{'security_group_rules': [{'security_group_id': 'group'},

@@ -150,6 +150,13 @@ class Events(GuestTab, tabs.TableTab):
             lambda server: api.nova.instance_action_list(
                 self.request, server),
             _('Nova does not list events.'), [])
+        failures = self.ask(
+            sessions.clickos(self.request).start_failures,
+            _('clickos-api does not tell why starts failed.'), {})
+        for each in found:
+            # Nova tells members only that it failed.
+            each.message = '; '.join(failures.get(
+                each.request_id, ())) or each.message
         return self._tables['events'].search.found(found)[:paging.MOST_ROWS]
 
 

@@ -6,6 +6,7 @@ import datetime
 import json
 import time
 
+from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
 from clickos_osc import command
@@ -13,10 +14,12 @@ from clickos_osc import lazy
 from clickos_osc import shown
 from clickos_osc.v1 import guest
 
+api = lazy.module('clickos_client.api')
 tacker = lazy.module('clickos_osc.tacker')
 
 _COLUMNS = ('Time', 'Of', 'Event', 'State', 'Detail')
 _INTERVAL_S = 1
+_REBOOT = 'reboot'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,12 +43,18 @@ class ListEvent(guest.GuestCommand, command.Lister):
 
     A VNF has the operations of Tacker, such as SCALE, with their errors. A
     guest has the actions of Nova, such as create, reboot, and stop for one
-    that died. Times are in UTC, and the newest event comes last.
+    that died, and clickos-api's reasons why it did not start. Times are in
+    UTC, and the newest event comes last.
 
     Examples:
       openstack clickos event list --vnf edge-firewall
       openstack clickos event list --vnf edge-firewall --follow
     """
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        #: {server: (what its actions were, _reasons())}
+        self._known = {}
 
     def get_parser(self, prog_name):
         """Add the arguments."""
@@ -97,9 +106,34 @@ class ListEvent(guest.GuestCommand, command.Lister):
             servers = [(guest.server_id(manager, args), args.guest)]
         compute = manager.sdk_connection.compute
         for server_id, name in servers:
-            found += [_action(compute, server_id, name, each)
-                      for each in compute.server_actions(server_id)]
+            actions = list(compute.server_actions(server_id))
+            reasons = self._reasons(server_id, actions)
+            found += [_action(compute, server_id, name, each,
+                              reasons.get(each.request_id, ()))
+                      for each in actions]
         return sorted(found, key=lambda event: event.time)
+
+    def _reasons(self, server_id, actions):
+        """Return why a guest did not start, {request id: [reason]}.
+
+        To follow a guest costs no further request while nothing happens.
+
+        :returns: {} while clickos-api does not answer
+        """
+        key = [(each.request_id, each.message,
+                getattr(each, 'updated_at', None)) for each in actions]
+        known, reasons = self._known.get(server_id, (None, {}))
+        if key == known:
+            return reasons
+        has_more = any(each.message or each.action == _REBOOT
+                       for each in actions)
+        try:
+            reasons = self.app.client_manager.clickos.start_failures(
+                api.Server(server_id)) if has_more else {}
+        except (api.ClickOSError, ks_exc.ClientException):
+            return {}
+        self._known[server_id] = key, reasons
+        return reasons
 
 
 def _pause():
@@ -111,15 +145,22 @@ def _operation(each):
                  shown.line(each.state), shown.line(each.reason))
 
 
-def _action(compute, server_id, name, each):
-    """Return an action of Nova; one that failed with its reason."""
-    detail = ''
-    if each.message:
+def _action(compute, server_id, name, each, reasons):
+    """Return an action of Nova; one that failed with its reason.
+
+    Nova calls a reboot a success if the old guest runs on. It shows the
+    details of other failures to those whom its policy names.
+
+    :param reasons: why hosts did not start the guest
+    """
+    has_failed = each.message or reasons and each.action == _REBOOT
+    detail = '; '.join(reasons)
+    if each.message and not detail:
         steps = compute.get_server_action(each.request_id, server_id).events
         detail = '; '.join(step.details for step in steps or ()
                            if getattr(step, 'details', None))
     return Event(_time(each.start_time), shown.line(name),
-                 shown.line(each.action), 'FAILED' if each.message else '',
+                 shown.line(each.action), 'FAILED' if has_failed else '',
                  shown.line(detail or each.message or ''))
 
 

@@ -168,8 +168,9 @@ def _whole(place, documents, path, package_dir):
 def _check_pairs(place, vdus, scales):
     """Refuse a pair that has not two guests at every level."""
     for name, vdu in vdus.items():
-        counts = {aspect.guests(level).get(name, 1)
+        counts = {aspect.guests(level)[name]
                   for aspect in scales.aspects.values()
+                  if name in aspect.steps
                   for level in range(aspect.max_level + 1)} or {1}
         if vdu.configuration.pair and counts != {_PAIR}:
             raise _invalid('%s: %s' % (place, name), 'ha: a pair has %d '

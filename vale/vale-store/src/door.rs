@@ -6,8 +6,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use log::{info, warn};
+use log::Level;
 use xenstore::{Client, Header, Kind, PAYLOAD_MAX, Tx};
 
 use crate::rules::{self, Verdict};
@@ -16,6 +17,33 @@ use crate::rules::{self, Verdict};
 const MOST: usize = 4;
 const HEADER: usize = 16;
 const REFUSAL: &[u8] = b"EACCES\0";
+/// Log lines in a minute: the switch can ask and connect without end.
+const LINES: u32 = 60;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// The first lines of a minute.
+struct Lines(Option<(Instant, u32)>);
+
+impl Lines {
+    /// True if one more line may be written.
+    fn allows(&mut self, now: Instant) -> bool {
+        let (since, count) = match self.0 {
+            Some((since, count)) if now - since < MINUTE => (since, count),
+            _ => (now, 0),
+        };
+        self.0 = Some((since, count + u32::from(count <= LINES)));
+        count < LINES
+    }
+}
+
+/// Writes a line about a client to the log.
+fn note(level: Level, text: std::fmt::Arguments<'_>) {
+    static WRITTEN: Mutex<Lines> = Mutex::new(Lines(None));
+    let mut written = WRITTEN.lock().unwrap_or_else(|e| e.into_inner());
+    if written.allows(Instant::now()) {
+        log::log!(level, "{text}");
+    }
+}
 
 /// Accepts clients of `listener` until it fails.
 ///
@@ -27,14 +55,15 @@ pub fn serve(listener: &UnixListener, store: &Path) -> io::Result<()> {
         let (client, _) = listener.accept()?;
         if open.fetch_add(1, Ordering::Relaxed) >= MOST {
             open.fetch_sub(1, Ordering::Relaxed);
-            warn!("more than {MOST} connections: one is refused");
+            let text = format_args!("more than {MOST} connections: one is refused");
+            note(Level::Warn, text);
             continue;
         }
         let (store, open) = (store.to_owned(), Arc::clone(&open));
         std::thread::spawn(move || {
             match connect(client, &store) {
-                Ok(()) => info!("a client has gone"),
-                Err(e) => warn!("a client has gone: {e}"),
+                Ok(()) => note(Level::Info, format_args!("a client has gone")),
+                Err(e) => note(Level::Warn, format_args!("a client has gone: {e}")),
             }
             open.fetch_sub(1, Ordering::Relaxed);
         });
@@ -132,7 +161,8 @@ impl Link {
     }
 
     fn refuse(&self, header: Header) -> io::Result<()> {
-        warn!("a request of type {} is refused", header.kind);
+        let text = format_args!("a request of type {} is refused", header.kind);
+        note(Level::Warn, text);
         let answer = Header {
             kind: Kind::Error as u32,
             len: REFUSAL.len() as u32,
@@ -160,10 +190,25 @@ impl Link {
         match own.read_opt(Tx::NONE, node) {
             Ok(value) => value.is_some(),
             Err(e) => {
-                warn!("{node}: {e}");
+                note(Level::Warn, format_args!("{node}: {e}"));
                 self.own = None;
                 false
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minute_has_so_many_lines_and_no_more() {
+        let (mut lines, start) = (Lines(None), Instant::now());
+        for minute in 0..3 {
+            let now = start + minute * MINUTE;
+            let written = (0..1000).filter(|_| lines.allows(now)).count();
+            assert_eq!(written, LINES as usize);
         }
     }
 }

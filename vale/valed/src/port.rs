@@ -285,6 +285,12 @@ impl Port {
         self.holds
     }
 
+    /// True if packets from the port get a mark.
+    pub fn marks(&self) -> bool {
+        let limits = self.limits.as_ref();
+        limits.is_some_and(|limits| limits.set.dscp.is_some())
+    }
+
     fn push(
         &mut self,
         admitted: Result<(), Counter>,

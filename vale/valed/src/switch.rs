@@ -510,10 +510,7 @@ impl Switch {
         let filtered = match self.filters {
             true => {
                 *seen = FilterKey::parse(&ethernet, bytes);
-                match seen.is_error() {
-                    true => bytes.len(),
-                    false => packet::transport_end(&ethernet, bytes),
-                }
+                seen.rests_on(&ethernet, bytes)
             }
             false => 0,
         };

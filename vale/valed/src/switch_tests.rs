@@ -40,6 +40,8 @@ mod segments;
 mod traces;
 #[path = "switch/uplink_tests.rs"]
 mod uplinks;
+#[path = "switch/vector_tests.rs"]
+mod vectors;
 
 /// A guest of the switch under test.
 struct Guest {

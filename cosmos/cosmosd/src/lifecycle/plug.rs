@@ -45,9 +45,21 @@ impl Toolstack {
         if let Some(rings) = self.host.plug(domain, &guest.vifs(), fds)? {
             guest.set_rings(vif.devid, rings);
         }
-        self.set_link(guest, vif, vif.link)?;
-        guest.set_link(vif.devid, vif.link);
-        self.keep_vifs(guest)
+        self.set_link(guest, vif, vif.link)
+            .and_then(|()| {
+                guest.set_link(vif.devid, vif.link);
+                self.keep_vifs(guest)
+            })
+            .inspect_err(|_| self.pull_out(guest, vif))
+    }
+
+    /// Takes an interface from a guest that got it, after which another step failed.
+    fn pull_out(&self, guest: &Guest, vif: &Vif) {
+        let mut others = guest.vifs();
+        others.retain(|other| other.devid != vif.devid);
+        self.host
+            .unplug(&guest.domain, &others, vif)
+            .unwrap_or_else(|e| warn!("guest {}: {e}", guest.domain.uuid));
     }
 
     fn take_back(&self, guest: &Guest, vif: &Vif, cause: Error) -> Error {
@@ -204,7 +216,12 @@ mod tests {
         ] {
             let world = running();
             world.faults.fail(step);
+            world.faults.take();
             world.toolstack.plug_vif(&args(2)).unwrap_err();
+            let calls = world.faults.take();
+            let has = |call: &str| calls.iter().any(|made| made == call);
+            let had_it = has("host.plug 1") && step != "host.plug 1";
+            assert_eq!(has("host.unplug 1 2"), had_it, "{step}");
             assert_eq!(devids(&world), [0, 1], "{step}");
             assert_eq!(world.switch.ports(), ["vale0:g1-0", "vale0:g1-1"], "{step}");
             world.faults.mend();

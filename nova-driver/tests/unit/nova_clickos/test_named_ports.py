@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables for the ports of a server without a VNFD."""
 
+import time
+
 from clickos_client import document
+from clickos_client import limits
 from clickos_client import vnf
 from nova.network import model
 
@@ -62,6 +65,19 @@ class NamedPortsTest(base.TestCase):
         text = 'A($PORT0_IP);'
         self.assertEqual(text, self.defined(text,
                                             metadata={vnf.SERVER_KEY: 'x'}))
+
+    def test_a_long_text_takes_no_longer_for_its_definitions(self):
+        """A state has a megabyte, and nova-compute serves all tenants."""
+        for word in ('define(', 'define (', 'define($PORT', '$PORT0_',
+                     '${PORT0_', 'define' + ' ' * 32):
+            text = word * (limits.CONFIG_BYTES // len(word))
+            begun_s = time.process_time()
+            self.assertEqual(text, self.defined(text))
+            self.assertLess(time.process_time() - begun_s, 3, word)
+
+    def test_an_error_has_no_long_name(self):
+        text = 'A($PORT0_%s);' % ('A' * 100000)
+        self.assertEqual(text, self.defined(text))
 
     def test_what_the_server_has_not_is_named(self):
         for text, words in (

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tenant reads why its guest did not start, and nothing else of Nova."""
 
+import types
 import uuid
 
 from clickos_api import events
@@ -33,6 +34,16 @@ class EventsTest(base.TestCase):
     def test_another_project_gets_none(self):
         other = self.caller(uuid.uuid4().hex, 'member', 'reader')
         self.assertEqual(404, self.call('GET', self.path, other)[0])
+
+    def test_they_leave_threads_to_others(self):
+        """Nova may answer slowly, and a request asks it nine times."""
+        places = self.app.extensions['clickos']._service.bulkhead
+        places._limit = 1
+        other = types.SimpleNamespace(id='guest', project_id=self.project_id)
+        with places.read(other):
+            self.assertError(503, 'busy', 'events of project',
+                             self.call('GET', self.path))
+        self.assertEqual(200, self.call('GET', self.path)[0])
 
     def test_the_newest_actions_only(self):
         self.cloud.actions[self.server_id] = {

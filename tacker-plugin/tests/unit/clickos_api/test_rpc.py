@@ -38,8 +38,12 @@ class BusTest(base.TestCase):
         agent = rpc.Agent(self.conf)
         self.agent.guests['s'] = {'h': 'v'}
         self.assertEqual('v', agent.handler_read('host1', 's', _READ))
-        with self.assertRaises(errors.AgentTimeout):
+        with self.assertRaises(errors.AgentTimeout) as error, \
+                self.assertLogs(rpc.LOG.logger) as logs:
             agent.handler_read('host2', 's', _READ)
+        # Nova tells no tenant the name of a host.
+        self.assertNotIn('host2', error.exception.message)
+        self.assertIn('host2', logs.output[0])
         self.assertEqual(['rabbit://u:p@queue/clickos-host1',
                           'rabbit://u:p@queue/clickos-host2'], self.buses())
 
@@ -69,9 +73,22 @@ class HostileAnswersTest(unittest.TestCase):
                 ('handler_write', {'applied': ['1']}),
                 ('changes_settle', {'applied': []}),
                 ('port_list', {'ports': {}})):
-            with self.assertRaisesRegex(errors.BadGateway,
-                                        'cannot be understood'):
+            with self.assertRaisesRegex(
+                    errors.BadGateway, 'cannot be understood') as error:
                 rpc._checked('host1', method, answer)
+            self.assertNotIn('host1', error.exception.message)
+
+    def test_a_log_has_no_text_of_a_hostile_host(self):
+        for answer in ('x' * 9000 + '\nline', {'error': {
+                'code': 'c' * 9000, 'message': 'm' * 9000 + '\nline'}},
+                       {'error': 'line\n'}):
+            with self.assertLogs(rpc.LOG.logger) as logs:
+                with self.assertRaises(errors.ApiError):
+                    raise rpc._error('host1', answer) if 'error' in answer \
+                        else rpc._checked('host1', 'port_list', answer)
+            (line,) = logs.output
+            self.assertLess(len(line), 1300)
+            self.assertNotIn('\n', line)
 
     def test_counters_are_numbers(self):
         port = rpc._port({'mac': 'x', 'link_up': True, 'counters': {

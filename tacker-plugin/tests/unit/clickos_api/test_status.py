@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+from unittest import mock
 
 from alembic import command as alembic_command
 from cryptography import fernet
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from clickos_api.db import manage
 from clickos_api.db import models
 from clickos_api.db import schema
+from clickos_api import rpc
 from clickos_api import status
 from tests.unit.clickos_api import base
 
@@ -61,12 +63,13 @@ class StatusTest(StatusTestCase):
         self.add_agent('host2', '0.2.0')
         self.add_agent('host3', '0.4.0')
         self.assertEqual((0, {}), self.check())
-        for release in ('0.1.9', '0.5.0', '1.3.0', None):
+        for release in ('0.1.9', '0.5.0', '1.3.0', '9.²', '9\x1b[2J\n', None):
             self.cloud.lists['agents'] = []
             self.add_agent('old', release)
             code, found = self.check()
             self.assertEqual(2, code, release)
             self.assertIn('old has', found['Releases of agents'])
+            self.assertNotIn('\x1b', found['Releases of agents'])
 
     def test_no_agent_and_a_silent_one_are_warnings(self):
         self.cloud.lists['agents'] = []
@@ -209,6 +212,22 @@ class PagesTest(base.TestCase):
                       'marker=nothing', 'marker='):
             answer = self.call('GET', self.handlers('?' + query))
             self.assertError(400, 'bad-request', query[:5], answer)
+
+    def test_ports_of_one_address_come_once(self):
+        """Neutron lets ports of two networks have the same MAC address."""
+        path = f'/v1/servers/{self.server_id}/ports'
+        (port,) = self.call('GET', path)[1]['ports']
+        ports = [{**port, 'id': each} for each in ('a', 'b', None)]
+        href, found = path + '?limit=1', []
+        with mock.patch.object(rpc.Agent, 'port_list', autospec=True,
+                               return_value=ports):
+            for _page in range(4):
+                body = self.call('GET', href)[1]
+                found += [each['id'] for each in body['ports']]
+                if 'ports_links' not in body:
+                    break
+                href = body['ports_links'][0]['href']
+        self.assertEqual(['a', 'b', None], found)
 
     def test_each_list_of_the_service_has_pages(self):
         for path in ('/v1/secrets', '/v1/catalog', self.handlers(),

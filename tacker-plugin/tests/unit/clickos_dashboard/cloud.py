@@ -130,6 +130,9 @@ class Cloud(adapters.BaseAdapter):
 
 
 _GUEST = {
+    'events': {'events': [{
+        'request_id': 'req-1', 'action': 'create', 'result': 'Error',
+        'finished_at': None, 'details': 'fw.click:1:1: unknown class'}]},
     'ports': {'ports': [{
         'id': 'port', 'mac_address': 'fa:16:3e:00:00:01', 'link_up': True,
         'counters': {'rx_packets': 10, 'rx_bytes': 600, 'tx_packets': 20,

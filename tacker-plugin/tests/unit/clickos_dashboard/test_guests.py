@@ -114,7 +114,8 @@ class DetailTest(GuestTest):
                             ('counters', ('fa:16:3e:00:00:01', 'guard: 3')),
                             ('handlers', ('fw.config', 'fw.hits')),
                             ('configuration', ('fw :: IPFilter;', EDITOR)),
-                            ('events', ('create', 'req-1'))):
+                            ('events', ('create', 'req-1',
+                                        'fw.click:1:1: unknown class'))):
             self.shows(self.page(DETAIL + f'?tab=guest__{tab}'), *wanted)
 
     def test_a_tab_shows_which_rule_dropped_what(self):

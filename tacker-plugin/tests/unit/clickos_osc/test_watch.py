@@ -7,6 +7,8 @@ import json
 import types
 from unittest import mock
 
+from clickos_client import api
+from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
 from clickos_osc.v1 import console
@@ -133,6 +135,59 @@ class EventTest(WatchTest):
              'it\\ncrashed'),
             ('2026-11-24T03:00:00Z', 'vnf', 'SCALE', 'FAILED_TEMP',
              _REASON)], self.events('--vnf', 'edge'))
+
+    def start(self, request_id, result, *details):
+        """Let hosts note how starts of the guest ended."""
+        self.cloud.actions.setdefault(self.server_id, {})[request_id] = [
+            {'event': 'clickos_start', 'result': result, 'details': each}
+            for each in details]
+
+    def rows(self):
+        """Return {event of the server: (state, detail)}."""
+        return {row[2]: row[3:] for row in self.events('my-fw')}
+
+    def test_a_member_reads_why_a_guest_did_not_start(self):
+        """Nova shows details to administrators only, and calls a reboot a
+        success if the old guest runs on.
+        """
+        self.compute.actions += [
+            self.action('reboot', '2026-11-24T04:00:00'),
+            self.action('start', '2026-11-24T05:00:00', 'Error')]
+        self.start('reboot', 'Error', _REASON)
+        self.start('start', 'Error', 'no memory', 'no memory', 'no \x1b[2J')
+        self.start('create', 'Error', 'another host had room')
+        self.start('stop', 'Success', None)
+        self.assertEqual({
+            'create': ('', 'another host had room'),
+            'stop': ('FAILED', 'it\\ncrashed'),
+            'reboot': ('FAILED', _REASON),
+            'start': ('FAILED', 'no memory; no \\x1b[2J')}, self.rows())
+
+    def test_a_reboot_that_succeeded_has_no_reason(self):
+        self.compute.actions = [self.action('reboot', '2026-11-24T04:00:00')]
+        self.start('reboot', 'Success', None)
+        self.assertEqual({'reboot': ('', '')}, self.rows())
+
+    def test_events_are_listed_without_reasons_if_clickos_api_is_away(self):
+        self.start('stop', 'Error', _REASON)
+        for away in (api.ClickOSError(503, 'busy', 'later'),
+                     ks_exc.ConnectFailure('refused')):
+            with mock.patch.object(self.manager.clickos, 'events',
+                                   autospec=True, side_effect=away):
+                self.assertEqual(('FAILED', 'it\\ncrashed'),
+                                 self.rows()['stop'])
+
+    def test_to_follow_a_guest_asks_for_reasons_once(self):
+        command = event.ListEvent(self.app_of_cli(), argparse.Namespace())
+        parsed = command.get_parser('').parse_args(['my-fw', '--follow'])
+        with mock.patch.object(self.manager.clickos, 'events', autospec=True,
+                               return_value=[]) as asked:
+            for _round in range(3):
+                command._events(parsed)
+            self.compute.actions.append(
+                self.action('reboot', '2026-11-24T04:00:00'))
+            command._events(parsed)
+        self.assertEqual(2, asked.call_count)
 
     def test_of_a_server(self):
         self.assertEqual(['create', 'stop'],

@@ -220,6 +220,9 @@ class Cloud:
     def _network(self):
         proxy = _proxy(network_proxy)
         proxy.create_port.side_effect = self._create_port
+        proxy.update_port.side_effect = (
+            lambda port_id, **values:
+            vars(self.ports[port_id]).update(values))
         proxy.set_tags.side_effect = lambda port, tags: setattr(
             port, 'tags', tags)
         proxy.delete_port.side_effect = (
@@ -340,6 +343,9 @@ class Cloud:
             id=uuidutils.generate_uuid(), name=wanted['name'],
             description=wanted['description'],
             network_id=wanted['network_id'], wanted=wanted, tags=[],
+            allowed_address_pairs=[
+                {'mac_address': None, **each} for each in
+                wanted.get('allowed_address_pairs', ())],
             device_id='', device_owner='',
             mac_address=wanted.get('mac_address',
                                    'fa:16:3e:00:00:%02x' % number),

@@ -5,6 +5,7 @@ import datetime
 
 from oslo_db.sqlalchemy import enginefacade
 from oslo_utils import timeutils
+import sqlalchemy as sa
 from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import models
@@ -73,6 +74,10 @@ class DatabaseTestCase(base.CloudTestCase):
         """Write columns of all rows of a table, as another process would."""
         _change(self.context, model, values)
 
+    def spoil(self, model, name, row_id):
+        """Write a text that is no JSON into a column of a row."""
+        _spoil(self.context, model, name, row_id)
+
     def column(self, model, name, vnf_id=base.VNF_ID):
         return _column(self.context, model, name, vnf_id)
 
@@ -90,6 +95,12 @@ def _name(context, made_id, vnf_id, status):
 @db_api.context_manager.writer
 def _change(context, model, values):
     context.session.query(model).update(values)
+
+
+@db_api.context_manager.writer
+def _spoil(context, model, name, row_id):
+    context.session.query(model).filter_by(id=row_id).update(
+        {name: sa.text("'{'")}, synchronize_session=False)
 
 
 @db_api.context_manager.reader

@@ -2,9 +2,11 @@
 """Other networks and addresses for a running VNF."""
 
 
+from openstack import exceptions as sdk_exceptions
 from tacker import objects
 
 from tacker_clickos import exception
+from tacker_clickos import ports
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import test_infra_driver
 
@@ -15,21 +17,17 @@ class ChangeTest(test_infra_driver.DriverTestCase):
 
     def setUp(self):
         super().setUp()
-        self.cloud.network.update_port.side_effect = self.rename
         self.instantiate()
         self.old = self.only_server()
         self.before = dict(self.cloud.ports)
         self.patch(objects.InstantiateVnfRequest, 'from_vnf_instance',
                    return_value=base.instantiate_request())
 
-    def rename(self, port_id, name):
-        self.cloud.ports[port_id].name = name
-
     def only_server(self):
         (server,) = self.cloud.servers.values()
         return server
 
-    def change(self, cp='right', network=OTHER_NET, **over_ethernet):
+    def change(self, cps=('right',), network=OTHER_NET, **over_ethernet):
         """Do what Tacker does with a change of connectivity."""
         data = {'layer_protocol': 'IP_OVER_ETHERNET'}
         if over_ethernet:
@@ -38,7 +36,8 @@ class ChangeTest(test_infra_driver.DriverTestCase):
             {'ext_virtual_links': [{
                 'id': 'new', 'resource_id': network, 'ext_cps': [{
                     'cpd_id': cp, 'cp_config': [
-                        {'cp_protocol_data': [data]}]}]}]}, context=None)
+                        {'cp_protocol_data': [data]}]} for cp in cps]}]},
+            context=None)
         self.driver.change_ext_conn_vnf(
             context=None, vnf_instance=self.vnf, vnf_dict={},
             vim_connection_info=base.vim_connection(),
@@ -87,7 +86,7 @@ class ChangeTest(test_infra_driver.DriverTestCase):
 
     def test_an_unknown_connection_point_changes_nothing(self):
         self.assertUntouched('middle: this VNF has only: left, right',
-                             cp='middle')
+                             cps=('middle',))
 
     def test_a_port_of_a_chain_changes_nothing(self):
         ids = {port.name: port.id for port in self.before.values()}
@@ -97,6 +96,33 @@ class ChangeTest(test_infra_driver.DriverTestCase):
         # A network's owner may have a pair with any of its ports.
         self.cloud.pairs = [base.resource(**ends, project_id='other')]
         self.change()
+
+    def refuse_second_port(self):
+        """Let Neutron refuse the second port of a request."""
+        create, calls = self.cloud.network.create_port.side_effect, []
+
+        def second(**wanted):
+            calls.append(wanted)
+            if len(calls) == 2:
+                raise sdk_exceptions.BadRequestException(details='no room')
+            return create(**wanted)
+        self.cloud.network.create_port.side_effect = second
+
+    def test_a_refusal_leaves_no_port_of_the_same_guest(self):
+        self.refuse_second_port()
+        with self.assertRaisesRegex(exception.ResourceNotUsable, 'no room'):
+            self.change(cps=('left', 'right'))
+        self.assertEqual(set(self.before), set(self.cloud.ports))
+
+    def test_a_port_of_another_request_is_not_taken(self):
+        """The conductor died, and the tenant asks for another network."""
+        left = self.cloud.network.create_port(
+            name='VDU1-0-right.new', network_id=OTHER_NET,
+            description=ports.description(base.VNF_ID))
+        self.change(network=base.LEFT_NET)
+        self.assertEqual({'VDU1-0-left': base.LEFT_NET,
+                          'VDU1-0-right': base.LEFT_NET}, self.networks())
+        self.assertNotIn(left.id, self.cloud.ports)
 
     def test_a_retry_goes_on(self):
         self.cloud.fault = 'no memory'

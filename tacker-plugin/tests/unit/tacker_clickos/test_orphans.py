@@ -172,6 +172,20 @@ class OrphansTest(database.DatabaseTestCase):
         self.assertEqual(self.lock.acquire.call_count,
                          self.lock.release.call_count)
 
+    def test_one_row_that_cannot_be_read_hides_no_other(self):
+        self.begin('SCALE', _OTHER)
+        self.begin('SCALE')
+        self.spoil(models.VnfLcmOpOccs, 'operation_params', _OTHER)
+        self.look()
+        self.assertEqual('FAILED_TEMP', self.operation().operation_state)
+        self.assertEqual(1, self.failing())
+
+    def test_an_operation_of_another_release_ends(self):
+        self.begin('SCALE')
+        self.change(models.VnfLcmOpOccs, operation='FROBNICATE')
+        self.look()
+        self.assertEqual('FAILED_TEMP', self.operation().operation_state)
+
     def test_one_that_another_ended_is_no_trouble(self):
         self.begin('INSTANTIATE')
         with mock.patch.object(guests.Guests, 'sweep', autospec=True,

@@ -6,6 +6,8 @@ import copy
 import json
 import re
 
+from openstack import exceptions as sdk_exceptions
+from tacker import objects
 import yaml
 
 from tacker_clickos import exception
@@ -35,13 +37,18 @@ TWO = [
             'scale_info': {'guests': {'scale_level': 0}}}}}}}]
 
 
-def make_pair(package):
-    """Make the firewall's package one of a pair; return its VNFD."""
+def make_pair(package, ha='pair'):
+    """Make the firewall's package one of a pair; return its VNFD.
+
+    :param ha: None for two guests that are no pair
+    """
     path = package / 'Definitions' / 'firewall.yaml'
     vnfd = yaml.safe_load(path.read_text())
     policies = vnfd['topology_template']['policies']
-    policies[0]['configuration']['properties']['ha'] = 'pair'
-    policies += copy.deepcopy(TWO)
+    properties = policies[0]['configuration']['properties']
+    properties.pop('ha', None)
+    properties.update({'ha': ha} if ha else {})
+    policies[1:] = copy.deepcopy(TWO)
     path.write_text(json.dumps(vnfd))
     return vnfd
 
@@ -63,7 +70,7 @@ class PairTest(test_infra_driver.DriverTestCase):
 
     def test_both_guests_have_the_virtual_addresses(self):
         self.instantiate()
-        virtual = self.by_name()['virtual-VDU1-left']
+        virtual = self.by_name()['virtual.VDU1.left']
         self.assertEqual('00:00:5e:00:01:01', virtual.mac_address)
         self.assertEqual('', virtual.device_id)
         (ip,) = [fixed['ip_address'] for fixed in virtual.fixed_ips]
@@ -108,9 +115,8 @@ class PairTest(test_infra_driver.DriverTestCase):
             self.assertEqual({'group': group.id},
                              server.wanted['scheduler_hints'])
 
-    def test_a_heal_keeps_ports_and_key(self):
-        self.instantiate()
-        before, ports = self.configurations(), set(self.cloud.ports)
+    def heal(self):
+        """Heal the whole VNF, as Tacker does."""
         self.driver.instantiate_vnf(
             context=None, vnf_instance=self.vnf, vnfd_dict={},
             vim_connection_info=base.vim_connection(),
@@ -118,8 +124,144 @@ class PairTest(test_infra_driver.DriverTestCase):
                 test_infra_driver.RULES),
             grant_response={}, plugin=None,
             vnf_package_path=str(self.package))
+
+    def allowed(self, name):
+        """Return the addresses that a port's guest may use with a MAC."""
+        return {(pair['ip_address'], pair['mac_address']) for pair in
+                self.by_name()[name].allowed_address_pairs}
+
+    def test_a_heal_keeps_ports_and_key(self):
+        self.instantiate()
+        before, ports = self.configurations(), set(self.cloud.ports)
+        self.heal()
         self.assertEqual(before, self.configurations())
         self.assertEqual(ports, set(self.cloud.ports))
+
+    def test_another_package_makes_a_pair_and_ends_it(self):
+        self.instantiate()
+        self.cloud.ports[self.by_name()['VDU1-0-left'].id] \
+            .allowed_address_pairs.append(
+                {'ip_address': '192.0.2.1', 'mac_address': 'own'})
+        before = {name: self.allowed(name) for name in self.by_name()}
+        make_pair(self.package, ha=None)
+        self.vnf.vnfd_id = 'single'
+        self.heal()
+        self.assertEqual(['VDU1-0-left', 'VDU1-0-right', 'VDU1-1-left',
+                          'VDU1-1-right'], sorted(self.by_name()))
+        self.assertEqual({('192.0.2.1', 'own')}, self.allowed('VDU1-0-left'))
+        self.assertEqual(set(), self.allowed('VDU1-1-right'))
+        make_pair(self.package)
+        self.vnf.vnfd_id = 'pair'
+        self.heal()
+        addresses = {name: {ip for ip, _mac in pairs} for name, pairs in
+                     before.items()}
+        self.assertEqual(len(addresses), len(self.by_name()))
+        (virtual,) = [fixed['ip_address'] for fixed in
+                      self.by_name()['virtual.VDU1.left'].fixed_ips]
+        self.assertEqual(
+            {(virtual, '00:00:5e:00:01:01'),
+             ('0.0.0.0/0', '00:00:5e:00:01:01'), ('192.0.2.1', 'own')},
+            self.allowed('VDU1-0-left'))
+
+    def change(self, network):
+        """Connect both guests with another network on the right."""
+        self.patch(objects.InstantiateVnfRequest, 'from_vnf_instance',
+                   return_value=base.instantiate_request())
+        request = objects.ChangeExtConnRequest.obj_from_primitive(
+            {'ext_virtual_links': [{
+                'id': 'new', 'resource_id': network, 'ext_cps': [{
+                    'cpd_id': 'right', 'cp_config': [{'cp_protocol_data': [
+                        {'layer_protocol': 'IP_OVER_ETHERNET'}]}]}]}]},
+            context=None)
+        self.driver.change_ext_conn_vnf(
+            context=None, vnf_instance=self.vnf, vnf_dict={},
+            vim_connection_info=base.vim_connection(),
+            change_ext_conn_req=request)
+
+    def test_a_pair_goes_to_another_network_with_its_address(self):
+        self.instantiate()
+        left = self.by_name()['virtual.VDU1.left']
+        self.change('other')
+        self.assertEqual(6, len(self.by_name()))
+        for name, port in self.by_name().items():
+            self.assertEqual(
+                'other' if name.endswith('right') else base.LEFT_NET,
+                port.network_id)
+        self.assertIs(left, self.by_name()['virtual.VDU1.left'])
+        right = self.by_name()['virtual.VDU1.right']
+        ips = [right.fixed_ips[0]['ip_address'], '0.0.0.0/0']
+        for guest in 'VDU1-0', 'VDU1-1':
+            self.assertEqual({(ip, right.mac_address) for ip in ips},
+                             self.allowed(guest + '-right'))
+        for text in self.configurations().values():
+            self.assertIn('$RIGHT_IP %s,' % ips[0], text)
+
+    def test_a_network_that_neutron_refuses_changes_nothing(self):
+        self.instantiate()
+        before, create = dict(self.cloud.ports), \
+            self.cloud.network.create_port.side_effect
+
+        def only_virtual(**wanted):
+            if not wanted['name'].startswith('virtual.'):
+                raise sdk_exceptions.BadRequestException(details='no room')
+            return create(**wanted)
+        self.cloud.network.create_port.side_effect = only_virtual
+        with self.assertRaisesRegex(exception.ResourceNotUsable, 'no room'):
+            self.change('other')
+        self.assertEqual(before, self.cloud.ports)
+        self.assertEqual(2, len(self.cloud.servers))
+
+    def test_two_pairs_at_the_same_time_have_two_numbers(self):
+        has_mac, create = pairs.own.has_mac, \
+            self.cloud.network.create_port.side_effect
+
+        def taken(**wanted):
+            """Another pair takes each number just before its first use."""
+            if wanted.get('mac_address', '').endswith(':01') \
+                    and not has_mac(self.cloud, wanted['network_id'],
+                                    wanted['mac_address']):
+                create(**dict(wanted, name='x', description='of others'))
+                raise sdk_exceptions.ConflictException(details='in use')
+            return create(**wanted)
+        self.cloud.network.create_port.side_effect = taken
+        self.instantiate()
+        self.assertEqual('00:00:5e:00:01:02',
+                         self.by_name()['virtual.VDU1.left'].mac_address)
+
+    def test_a_refusal_of_neutron_is_told_at_once(self):
+        self.cloud.port_error = 'disallowed by policy'
+        self.cloud.network.create_port.reset_mock()
+        with self.assertRaisesRegex(exception.ResourceNotUsable, 'by policy'):
+            self.instantiate()
+        self.assertEqual(1, self.cloud.network.create_port.call_count)
+
+    def test_the_mac_address_of_a_pair_is_its_number_s(self):
+        request = base.instantiate_request(test_infra_driver.RULES)
+        data, = request.ext_virtual_links[0].ext_cps[0].cp_config[
+            0].cp_protocol_data
+        data.ip_over_ethernet = objects.IpOverEthernetAddressData(
+            mac_address='fa:16:3e:00:00:99')
+        with self.assertRaisesRegex(exception.ResourceNotUsable,
+                                    'left: .*leave macAddress out'):
+            self.instantiate(request)
+        self.assertEqual({}, self.cloud.ports)
+
+    def test_no_vdu_has_a_virtual_address_by_its_name(self):
+        for name in ('virtual-0-left', 'virtual-VDU1-left'):
+            self.assertFalse(pairs.is_virtual(name))
+        self.assertTrue(pairs.is_virtual(pairs.virtual_name('VDU1', 'left')))
+
+    def test_the_image_of_a_pair_has_its_elements(self):
+        """The program reads the text, in front of which they stand."""
+        base.use_checker(self)
+        self.cloud.images = [
+            base.image('core', 'clickos', 'device,standard'),
+            base.image('full', 'clickos-full', 'device,standard,ha',
+                       tags=['clickos'])]
+        self.instantiate()
+        self.assertEqual({'full'}, {
+            server.wanted['image_id']
+            for server in self.cloud.servers.values()})
 
     def test_nothing_is_left(self):
         self.instantiate()
@@ -143,12 +285,12 @@ class PairTest(test_infra_driver.DriverTestCase):
 
     def test_ipv6_is_refused(self):
         port = base.resource(
-            name='virtual-VDU1-left', mac_address='00:00:5e:00:01:01',
+            name='virtual.VDU1.left', mac_address='00:00:5e:00:01:01',
             fixed_ips=[{'ip_address': '2001:db8::1'}])
         own = base.resource(name='VDU1-0-left', mac_address='2:0:0:0:0:1',
                             fixed_ips=[{'ip_address': '10.0.0.2'}])
         with self.assertRaisesRegex(exception.ClickOSError,
-                                    'virtual-VDU1-left: has an IPv6'):
+                                    r'virtual\.VDU1\.left: has an IPv6'):
             pairs.statements('VDU1-0', [pairs.Side(port, own, own)], 'key')
 
 
@@ -169,6 +311,38 @@ class PackageTest(base.TestCase):
         self.refused(three, r'a pair has 2 guests at every level, found \[3')
         self.refused(lambda policies: policies.__delitem__(slice(1, None)),
                      r'a pair has 2 guests at every level, found \[1')
+
+    def test_the_other_vdus_may_scale(self):
+        vnfd = make_pair(self.package)
+        topology = vnfd['topology_template']
+        nodes, policies = topology['node_templates'], topology['policies']
+        for name in [name for name, node in nodes.items() if name == 'VDU1'
+                     or 'VDU1' in json.dumps(node.get('requirements', ''))]:
+            nodes[name.replace('VDU1', 'VDU2') if name == 'VDU1'
+                  else name + '2'] = json.loads(json.dumps(
+                      nodes[name]).replace('VDU1', 'VDU2'))
+        single = copy.deepcopy(policies[0])
+        del single['configuration']['properties']['ha']
+        single['configuration']['targets'] = ['VDU2']
+        aspects = policies[1]['scaling_aspects']['properties']['aspects']
+        aspects['more'] = {'name': 'more', 'description': 'of VDU2',
+                           'max_scale_level': 1, 'step_deltas': ['one']}
+        policies[-1]['levels']['properties']['levels']['pair'][
+            'scale_info']['more'] = {'scale_level': 0}
+        for policy in copy.deepcopy(policies[2:4]):
+            ((name, body),) = policy.items()
+            body['targets'] = ['VDU2']
+            body['properties'].update({'aspect': 'more'} if name == 'deltas'
+                                      else {'initial_delta': {
+                                          'number_of_instances': 1}})
+            policies.append({name + '2': body})
+        policies.append({'single': single['configuration']})
+        (self.package / 'Definitions' / 'firewall.yaml').write_text(
+            json.dumps(vnfd))
+        flavour = loader.load(str(self.package), 'simple')
+        self.assertEqual({'VDU1': True, 'VDU2': False}, {
+            name: vdu.configuration.pair
+            for name, vdu in flavour.vdus.items()})
 
     def test_the_image_needs_the_elements_of_pairs(self):
         vnfd = make_pair(self.package)

@@ -96,6 +96,15 @@ class StraysTest(database.DatabaseTestCase):
         self.look()
         self.assertEqual((0, 0), self.left())
 
+    def test_one_row_that_cannot_be_read_hides_no_other(self):
+        self.insert(vnf_id=_OTHER)
+        self.make_guest(_OTHER)
+        self.spoil(models.VnfInstance, 'vim_connection_info', base.VNF_ID)
+        self.look()
+        self.assertEqual((0, 0), self.left())
+        self.assertEqual(1, troubles.REGISTRY.get_sample_value(
+            'clickos_tacker_failing', {'kind': 'sweep'}))
+
     def test_each_failure_is_looked_at_once(self):
         self.look()
         self.make_guest()       # not by an operation of Tacker

@@ -55,9 +55,13 @@ impl FilterKey {
         key.map_or(Self::Other, Self::Packet)
     }
 
-    /// True for an ICMP error: the packet that it quotes may lie anywhere in the frame.
-    pub fn is_error(&self) -> bool {
-        matches!(self, Self::Packet(key) if key.is_error())
+    /// The number of bytes at the frame's start that the key is of. The packet that an ICMP error quotes
+    /// may lie anywhere.
+    pub fn rests_on(&self, ethernet: &Ethernet, frame: &[u8]) -> usize {
+        match self {
+            Self::Packet(key) if key.is_error() => frame.len(),
+            _ => packet::transport_end(ethernet, frame),
+        }
     }
 }
 

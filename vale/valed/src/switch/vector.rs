@@ -3,8 +3,8 @@
 //!
 //! A burst of a guest's own frames to other guests takes these stages: judge and look up, admit, write for
 //! each destination. Frames that need more ([`Fate::Alone`]) go one by one through [`Switch::forward`],
-//! in their order. A stage that neither port uses (filter, rates) is left out for the whole burst, and
-//! the stages of the switch (chains, mirrors, limits of segments) end this way for it.
+//! in their order. A stage that neither port uses (filter, rates) is left out for the whole burst. The
+//! stages of the switch (chains, mirrors, limits of segments) and the mark of a port end this way for it.
 use std::ops::Range;
 
 use vale_proto::{Direction, Mac};
@@ -13,7 +13,6 @@ use super::{Scratch, Switch};
 use crate::device::{BURST, Buffers, Burst, Device, HEAD};
 use crate::filter::FilterKey;
 use crate::headers::Ethernet;
-use crate::packet;
 use crate::port::{Counter, MALFORMED, Port};
 use crate::token_bucket::Nanoseconds;
 use crate::tx_frame::TxFrame;
@@ -117,7 +116,7 @@ impl Switch {
         self.chains.is_empty()
             && self.mirrors.is_empty()
             && self.segment_limits.is_empty()
-            && port.is_some_and(|port| port.mac.is_some() && !port.holds())
+            && port.is_some_and(|port| port.mac.is_some() && !port.holds() && !port.marks())
     }
 
     /// Judges the frames and looks their receivers up.
@@ -171,16 +170,14 @@ impl Switch {
                 };
             }
         };
-        let classified = match found.filtered {
-            true => packet::transport_end(&ethernet, bytes),
-            false => 0,
-        };
-        // The verdict on a longer frame has to rest on its head.
-        if bytes.len() > HEAD && judged.max(classified) > HEAD {
-            return Fate::Alone;
-        }
+        let mut rests_on = judged;
         if found.filtered {
             *key = FilterKey::parse(&ethernet, bytes);
+            rests_on = judged.max(key.rests_on(&ethernet, bytes));
+        }
+        // The verdict on a longer frame has to rest on its head.
+        if bytes.len() > HEAD && rests_on > HEAD {
+            return Fate::Alone;
         }
         Fate::To(Route {
             to,

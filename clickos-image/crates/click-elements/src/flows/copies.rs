@@ -80,7 +80,8 @@ pub fn changes(flows: &mut dyn Copied, view: &View<'_>) -> Text {
             Ok(String::new())
         }
         bytes => {
-            let bytes = view.parse(bytes)?;
+            let most = view.surroundings().environment.limits.handler_bytes;
+            let bytes = view.parse::<usize>(bytes)?.min(most);
             if flows.changes().is_none() {
                 list_all(flows);
             }

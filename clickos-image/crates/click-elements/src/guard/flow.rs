@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One flow, and its line in a guest's state.
 use super::ends::{Ends, number};
+use super::seen::Tcp;
 use super::window::{Side, Windows};
 use crate::carried;
 use crate::flows::ListId;
@@ -33,6 +34,15 @@ pub struct Flow {
     /// Another guest's, without a packet here.
     pub is_copy: bool,
     pub windows: Option<Windows>,
+    pub again: Option<Box<Again>>,
+}
+
+/// A first packet in an open connection. It may be a stranger's, so the connection stays as it is until the other
+/// end begins anew: one that knows the connection answers within its windows (RFC 5961, section 4).
+#[derive(Clone, Debug)]
+pub struct Again {
+    asker: usize,
+    windows: Windows,
 }
 
 const TCP: u8 = 6;
@@ -47,6 +57,27 @@ impl Flow {
             None if PINGS.contains(&self.ends.protocol) => Kind::Ping,
             None => Kind::Other,
         }
+    }
+
+    /// Notes the first packet of a side in an open connection.
+    pub fn ask_again(&mut self, asker: usize, tcp: &Tcp) {
+        let mut windows = Windows::new(tcp);
+        windows.take(0, tcp);
+        self.again = Some(Box::new(Again { asker, windows }));
+    }
+
+    /// True if a packet answers such a first packet, with which the connection begins anew.
+    pub fn begins_anew(&mut self, side: usize, tcp: &Tcp) -> bool {
+        let Some(again) = self.again.as_deref() else {
+            return false;
+        };
+        let mut windows = again.windows;
+        let begins = again.asker != side && tcp.is_syn_ack() && windows.take(1, tcp);
+        if begins {
+            windows.sides.rotate_left(again.asker);
+            (self.windows, self.again) = (Some(windows), None);
+        }
+        begins
     }
 
     /// Its line: ends, direction, age, and for TCP what both sides are.
@@ -104,6 +135,7 @@ impl Flow {
             is_inbound: *way == "in",
             is_copy: false,
             windows,
+            again: None,
         };
         flow.kind = flow.kind_now();
         ["in", "out"].contains(way).then_some(flow)

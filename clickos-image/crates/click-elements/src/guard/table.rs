@@ -89,27 +89,33 @@ impl Table {
         let Some(at) = self.find(ends) else {
             return false;
         };
-        let inbound = self.flows[at.slot()]
-            .as_ref()
-            .is_some_and(|flow| flow.is_inbound);
-        !self.end_if_late(at.slot(), now_ns) && inside == (inbound == at.is_reply())
+        let from_outside = self.is_from_outside(at);
+        !self.end_if_late(at.slot(), now_ns) && inside != from_outside
     }
 
-    /// Judges a packet of a flow. `opens` if its sender may begin one.
+    /// True if the outside sends packets with the ends that were found there.
+    fn is_from_outside(&self, at: At) -> bool {
+        let flow = self.flows[at.slot()].as_ref();
+        flow.is_some_and(|flow| flow.is_inbound != at.is_reply())
+    }
+
+    /// Judges a packet of a flow. `opens` if its sender may begin one; `outside` if it comes from there.
     pub fn judge(
         &mut self,
         ends: Ends,
         tcp: Option<Tcp>,
-        (opens, answers, inbound): (bool, bool, bool),
+        (opens, answers, outside): (bool, bool, bool),
         now_ns: u64,
     ) -> Verdict {
         let found = self.find(&ends);
         let found = found.filter(|at| !self.end_if_late(at.slot(), now_ns));
         match found {
+            // it has the source of the other side
+            Some(at) if self.is_from_outside(at) != outside => Verdict::NoFlow,
             Some(at) if answers == at.is_reply() || !is_ping(&ends) => {
                 self.go_on(at, ends, tcp, opens, now_ns)
             }
-            None if opens && !answers => self.begin(ends, tcp, inbound, now_ns),
+            None if opens && !answers => self.begin(ends, tcp, outside, now_ns),
             _ => Verdict::NoFlow,
         }
     }
@@ -123,19 +129,23 @@ impl Table {
         let side = usize::from(at.is_reply());
         let mut has_stepped = false;
         if let (Some(windows), Some(tcp)) = (flow.windows.as_mut(), tcp) {
-            // a host that began again, or uses its port again
             let again = tcp.begins() && opens;
-            let end = windows.sides[side].end;
-            let fits = !(again && windows.is_over()) && windows.take(side, &tcp);
-            has_stepped = windows.sides[side].has_stepped(end);
-            if !fits && !again {
-                return Verdict::BeyondWindow;
-            }
-            if !fits {
+            if again && windows.is_over() {
                 let inbound = flow.is_inbound != at.is_reply();
                 self.remove(slot);
                 return self.begin(ends, Some(tcp), inbound, now_ns);
             }
+            let end = windows.sides[side].end;
+            let fits = windows.take(side, &tcp);
+            has_stepped = windows.sides[side].has_stepped(end);
+            if !fits && again {
+                flow.ask_again(side, &tcp);
+                return Verdict::Passes;
+            }
+            if !fits && !flow.begins_anew(side, &tcp) {
+                return Verdict::BeyondWindow;
+            }
+            has_stepped |= !fits;
         }
         (flow.heard_ns, flow.is_copy) = (now_ns, false);
         let (old, kind) = (flow.list, flow.kind_now());
@@ -168,6 +178,7 @@ impl Table {
             is_inbound: inbound,
             is_copy: false,
             windows,
+            again: None,
         };
         flow.kind = flow.kind_now();
         match self.add(flow, now_ns) {

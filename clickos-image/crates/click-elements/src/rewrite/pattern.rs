@@ -231,8 +231,13 @@ impl Pattern {
         let chosen = match chosen {
             None => {
                 let start = self.start(draw);
-                let alike = self.alike(id, start, &free);
-                alike.or_else(|| self.search(start, self.choose(id, 0), &free, pools))
+                let like = self.choose(id, 0);
+                let known = pools
+                    .as_ref()
+                    .and_then(|(map, pools)| pools.known(*map, &like));
+                let unknown = |n: &u32| known.is_none_or(|known| !known.has(*n)) && free(n);
+                let alike = self.alike(id, start, &unknown);
+                alike.or_else(|| self.search(start, like, &free, pools))
             }
             chosen => chosen,
         }?;
@@ -413,5 +418,31 @@ mod tests {
         let most = (0..120).map(|_| full(&mut pattern)).max();
         assert!(most <= Some(TRIES + FEW));
         assert_eq!(full(&mut pattern), 0);
+    }
+
+    #[test]
+    fn neither_does_one_where_ports_of_the_same_parity_come_first() {
+        let mut pattern = Pattern {
+            choice: Choice::SameFirst,
+            ..pattern(60_000)
+        };
+        let (mut pools, looked) = (Pools::default(), core::cell::Cell::new(0));
+        let mut full = || {
+            looked.set(0);
+            let taken = |_: &FlowId| {
+                looked.set(looked.get() + 1);
+                true
+            };
+            let id = FlowId {
+                sport: 2000,
+                ..FlowId::NONE
+            };
+            let new = pattern.rewrite(id, &mut |_| 7, taken, Some((0, &mut pools)));
+            assert_eq!(new, None);
+            looked.get()
+        };
+        let most = (0..120).map(|_| full()).max();
+        assert!(most <= Some(TRIES + FEW + ALIKE as u32));
+        assert!(full() <= 1, "its own port");
     }
 }

@@ -129,6 +129,13 @@ impl Pools {
         found.map(|(.., pool)| pool)
     }
 
+    /// As [`Self::find`], to look at them only.
+    pub fn known(&self, map: u16, like: &FlowId) -> Option<&Choices> {
+        let mut pools = self.pools.iter();
+        let found = pools.find(|(other, id, _)| *other == map && id == like);
+        found.map(|(.., pool)| pool)
+    }
+
     /// Begins to remember choices 0 to `last`; `None` if they are too many, or for the memory.
     pub fn open(&mut self, map: u16, like: &FlowId, last: u32) -> Option<&mut Choices> {
         let bytes = words(last) * size_of::<u64>();

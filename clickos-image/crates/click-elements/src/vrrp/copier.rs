@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One end of the connection by which two routers copy their flows to each other.
 //!
-//! Each end draws a number at its start. A message is new if it has the receiver's number, so no message
-//! that was recorded before the start of an end is taken. Messages are numbered and confirmed; those that
-//! are not confirmed are sent again.
+//! Each end has a number for each connection, the first of which is random. Who proves to know the number that
+//! an end offers gets a new connection; the number is never offered again. So no message that was recorded in
+//! an earlier connection is taken, and both ends agree where their messages begin. Messages are numbered and
+//! confirmed; those that are not confirmed are sent again.
 use alloc::collections::VecDeque;
 
 use super::message::{Key, Message};
@@ -38,14 +39,19 @@ pub enum Heard {
 #[derive(Debug)]
 pub struct Copier {
     key: Key,
+    /// The numbers of this connection.
     own: u64,
     peer: Option<u64>,
-    /// The end that is to prove that it is there now.
+    /// The number of the next one.
+    offer: u64,
+    /// The end that looks for this one, or 0 for one that has an old number.
     asked_by: Option<u64>,
     sent: VecDeque<(u64, String)>,
     next: u64,
     sent_ns: u64,
     received: u64,
+    /// The datagrams that were sent, and the last one that arrived.
+    serials: [u64; 2],
     heard_ns: u64,
     confirms: bool,
     /// Messages with flows, both ways.
@@ -53,17 +59,19 @@ pub struct Copier {
 }
 
 impl Copier {
-    /// An end that looks for the other one; `own` is random.
-    pub fn new(key: Key, own: u64) -> Self {
+    /// An end that looks for the other one; `offer` is random and odd.
+    pub fn new(key: Key, offer: u64) -> Self {
         Self {
             key,
-            own,
+            own: 0,
             peer: None,
+            offer,
             asked_by: None,
             sent: VecDeque::new(),
             next: 1,
             sent_ns: 0,
             received: 0,
+            serials: [0; 2],
             heard_ns: 0,
             confirms: false,
             counts: [0; 2],
@@ -85,12 +93,19 @@ impl Copier {
         self.is_connected() && self.sent.len() < WINDOW
     }
 
-    fn message(&self, to: u64, number: u64, body: &str) -> Vec<u8> {
+    /// A message to the other end.
+    fn message(&mut self, peer: u64, number: u64, body: &str) -> Vec<u8> {
+        self.write([self.own, peer], number, body)
+    }
+
+    fn write(&mut self, [from, to]: [u64; 2], number: u64, body: &str) -> Vec<u8> {
+        self.serials[0] += 1;
         Message {
-            from: self.own,
+            from,
             to,
             number,
             received: self.received,
+            serial: self.serials[0],
             body: body.to_string(),
         }
         .bytes(&self.key)
@@ -119,19 +134,23 @@ impl Copier {
         let passed_ns = now_ns.saturating_sub(self.sent_ns);
         let mut due = Vec::new();
         if let (Some(peer), true) = (self.peer, passed_ns >= AGAIN_NS) {
-            due.extend(
-                self.sent
-                    .iter()
-                    .map(|(n, body)| self.message(peer, *n, body)),
-            );
+            let sent = core::mem::take(&mut self.sent);
+            due.extend(sent.iter().map(|(n, body)| self.message(peer, *n, body)));
+            self.sent = sent;
         }
-        let asked_by = self.asked_by.take();
         let is_idle = passed_ns >= IDLE_NS && self.sent.is_empty();
-        if due.is_empty() && (self.confirms || is_idle || asked_by.is_some()) {
-            due.push(self.message(asked_by.or(self.peer).unwrap_or(0), 0, ""));
+        match self.peer {
+            Some(peer) if due.is_empty() && (self.confirms || is_idle) => {
+                due.push(self.message(peer, 0, ""));
+            }
+            None if is_idle => due.push(self.write([self.offer, 0], 0, "")),
+            _ => {}
         }
         if !due.is_empty() {
             (self.sent_ns, self.confirms) = (now_ns, false);
+        }
+        if let Some(asked_by) = self.asked_by.take() {
+            due.push(self.write([self.offer, asked_by], 0, ""));
         }
         due
     }
@@ -146,23 +165,35 @@ impl Copier {
         let Some(message) = Message::parse(bytes, &self.key) else {
             return Heard::Nothing;
         };
-        if message.from == self.own {
+        if [self.own, self.offer].contains(&message.from) {
             return Heard::Nothing;
         }
-        if message.to != self.own {
-            // It may be old. Its sender gets the number that proves the contrary.
-            self.asked_by = Some(message.from);
-            return Heard::Nothing;
-        }
-        self.heard_ns = now_ns;
-        if self.peer != Some(message.from) {
-            self.disconnect();
-            (self.peer, self.received, self.next) = (Some(message.from), 0, 1);
-            self.confirms = true;
+        if message.to == self.offer {
+            self.connect(&message, now_ns);
             return Heard::New;
+        }
+        if message.to != self.own || self.peer != Some(message.from) {
+            // It may be old. Who looks for this end gets the number that proves the contrary.
+            let looks = message.to == 0;
+            if looks || self.peer.is_none() {
+                self.asked_by = Some(if looks { message.from } else { 0 });
+            }
+            return Heard::Nothing;
+        }
+        if message.serial > self.serials[1] {
+            (self.serials[1], self.heard_ns) = (message.serial, now_ns);
         }
         self.confirmed(message.received, now_ns);
         self.take(message)
+    }
+
+    /// Begins a connection with an end that knows this one's offer.
+    fn connect(&mut self, message: &Message, now_ns: u64) {
+        self.disconnect();
+        (self.own, self.peer) = (self.offer, Some(message.from));
+        self.offer = self.offer.wrapping_add(2);
+        (self.received, self.next, self.serials[1]) = (0, 1, message.serial);
+        (self.asked_by, self.confirms, self.heard_ns) = (None, true, now_ns);
     }
 
     fn confirmed(&mut self, received: u64, now_ns: u64) {
@@ -271,6 +302,87 @@ mod tests {
         }
         assert!(heard.contains(&Heard::New));
         assert!(a.is_connected() && b.is_connected());
+    }
+
+    /// Exchanges messages for two seconds; returns what each end heard.
+    fn talk(a: &mut Copier, b: &mut Copier, start_ns: u64) -> [Vec<Heard>; 2] {
+        let mut heard = [Vec::new(), Vec::new()];
+        for step in 1..=2_000 * MS / PAUSE_NS {
+            let now = start_ns + step * PAUSE_NS;
+            let to_b = a.due(now);
+            heard[1].extend(to_b.iter().map(|m| b.receive(m, now)));
+            let to_a = b.due(now);
+            heard[0].extend(to_a.iter().map(|m| a.receive(m, now)));
+        }
+        heard.map(|heard| heard.into_iter().filter(|h| *h != Heard::Nothing).collect())
+    }
+
+    /// One end hears nothing for longer than the other, which does not notice.
+    #[test]
+    fn both_ends_begin_anew_if_one_of_them_has_lost_the_other() {
+        let (mut a, mut b) = pair();
+        let start = 3 * IDLE_NS;
+        for n in 0..5 {
+            let message = a.flows("nat", &format!("before {n}"), start).unwrap();
+            assert_ne!(b.receive(&message, start), Heard::Nothing);
+        }
+        for step in 1..=(SILENCE_NS + 1_000 * MS) / PAUSE_NS {
+            let now = start + step * PAUSE_NS;
+            a.due(now).iter().for_each(|m| drop(b.receive(m, now)));
+            b.due(now);
+        }
+        assert!(!a.is_connected());
+        let healed = start + SILENCE_NS + 1_000 * MS;
+        let heard = talk(&mut a, &mut b, healed);
+        assert_eq!(heard, [vec![Heard::New], vec![Heard::New]]);
+        let now = healed + 2_000 * MS;
+        let after = |from: &mut Copier, to: &mut Copier| {
+            let message = from.flows("nat", "after", now).unwrap();
+            assert_eq!(to.receive(&message, now), flows("after"));
+        };
+        after(&mut a, &mut b);
+        after(&mut b, &mut a);
+        let heard = talk(&mut a, &mut b, now);
+        assert_eq!((heard, a.waiting(), b.waiting()), ([vec![], vec![]], 0, 0));
+    }
+
+    #[test]
+    fn no_message_of_an_earlier_connection_is_taken() {
+        let (mut a, mut b) = pair();
+        let mut recorded = Vec::new();
+        let now = 3 * IDLE_NS;
+        for n in 1..4 {
+            recorded.push(a.flows("nat", &n.to_string(), now).unwrap());
+        }
+        let mut next = Copier::new(KEY, 55);
+        recorded.extend(next.due(now));
+        for message in &recorded {
+            b.receive(message, now);
+        }
+        let heard = talk(&mut next, &mut b, now);
+        assert_eq!(heard, [vec![Heard::New], vec![Heard::New]]);
+        let later = now + 2_000 * MS;
+        for message in recorded.iter().chain(&recorded) {
+            assert_eq!(b.receive(message, later), Heard::Nothing);
+            b.due(later)
+                .iter()
+                .for_each(|m| assert_eq!(next.receive(m, later), Heard::Nothing));
+        }
+        let message = next.flows("nat", "new", later).unwrap();
+        assert_eq!(b.receive(&message, later), flows("new"));
+    }
+
+    #[test]
+    fn repeated_datagrams_keep_no_connection() {
+        let (mut a, mut b) = pair();
+        let last = a.due(4 * IDLE_NS);
+        assert_eq!(last.len(), 1);
+        for step in 0..2 * SILENCE_NS / PAUSE_NS {
+            let now = 4 * IDLE_NS + step * PAUSE_NS;
+            last.iter().for_each(|m| drop(b.receive(m, now)));
+            b.due(now);
+        }
+        assert!(!b.is_connected());
     }
 
     #[test]

@@ -150,11 +150,15 @@ impl Group {
         }
     }
 
-    /// An advertisement arrived on a side. One for other addresses is of a router that is configured
-    /// differently; it counts as well (RFC 9568, section 7.1).
+    /// An advertisement arrived on a side. VRRP has no secrets: where the other router is known, no other
+    /// station decides. One for other addresses is of a router that is configured differently; it counts as
+    /// well (RFC 9568, section 7.1).
     pub fn receive(&mut self, side: usize, from: Ipv4Addr, message: &Advertisement, now_ns: u64) {
         let side = &mut self.sides[side];
-        if message.vrid != side.vrid || from == side.own.ip {
+        let is_other = side
+            .peer
+            .map_or(from != side.own.ip, |peer| from == peer.ip);
+        if message.vrid != side.vrid || !is_other {
             return;
         }
         side.has_pseudo = message.has_pseudo;

@@ -2,10 +2,10 @@
 //! The messages by which two routers keep a copy of each other's flows.
 //!
 //! A message is 48 bytes, a body of at most 1,200 and an authentication tag of 16: `CFC1`, four bytes of 0,
-//! then in network order the number that the sender drew at its start, the receiver's (0 if it is not
-//! known), the message's number and the last one that arrived, eight bytes each; eight bytes of 0. A body is
-//! the name of an element, a line feed, and a text for its handler `merge`. A message without a body only
-//! confirms. The tag is BLAKE2s with the pair's key.
+//! then in network order the sender's number of the connection, the receiver's (0 if it is not known), the
+//! message's number, the last one that arrived, and that of the datagram, eight bytes each. A body is the name
+//! of an element, a line feed, and a text for its handler `merge`. A message without a body only confirms. The
+//! tag is BLAKE2s with the pair's key.
 use crate::prelude::*;
 use crate::wireguard::crypto;
 
@@ -24,6 +24,8 @@ pub struct Message {
     pub to: u64,
     pub number: u64,
     pub received: u64,
+    /// Each datagram of an end has a higher one, also if it repeats a message.
+    pub serial: u64,
     pub body: String,
 }
 
@@ -33,7 +35,15 @@ impl Message {
         let mut bytes = Vec::with_capacity(HEADER + self.body.len() + crypto::MAC);
         bytes.extend(MAGIC);
         bytes.extend([0; 4]);
-        for number in [self.from, self.to, self.number, self.received, 0] {
+        let Self {
+            from,
+            to,
+            number,
+            received,
+            serial,
+            ..
+        } = self;
+        for number in [from, to, number, received, serial] {
             bytes.extend(number.to_be_bytes());
         }
         bytes.extend(self.body.as_bytes());
@@ -64,6 +74,7 @@ impl Message {
             to: number(1)?,
             number: number(2)?,
             received: number(3)?,
+            serial: number(4)?,
             body: core::str::from_utf8(&signed[HEADER..]).ok()?.to_string(),
         })
     }
@@ -82,6 +93,7 @@ mod tests {
             to: 2,
             number: 3,
             received: 4,
+            serial: 5,
             body: "flows\nline\n".to_string(),
         };
         let bytes = message.bytes(&KEY);

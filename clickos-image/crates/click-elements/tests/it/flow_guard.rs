@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use click_core::{Device, Environment, MemoryDevice, Progress, Router};
+use click_wire::checksum;
 
 const CONFIG: &str = "FromDevice(0) -> MarkIPHeader -> g :: FlowGuard(1000); g[0] -> Discard;
     Idle -> [1]g; g[1] -> Discard; g[2] -> Discard; Idle -> [2]g;";
@@ -39,4 +40,211 @@ fn a_long_table_is_cut_at_a_line() {
     assert!(table.ends_with("\n...\n"), "{table}");
     let state = read("g.state");
     assert!(state.len() <= MOST && state.starts_with("flowguard 1\n"));
+}
+
+/// A guard between the devices 0, inside, 1, outside, and 2, what the outside may begin; what passes leaves by device 3.
+struct Guard {
+    router: Router,
+    devices: Vec<Rc<RefCell<MemoryDevice>>>,
+}
+
+impl Guard {
+    fn new() -> Self {
+        let config = "FromDevice(0) -> CheckIPHeader -> g :: FlowGuard; FromDevice(1) -> CheckIPHeader -> [1]g;
+            FromDevice(2) -> CheckIPHeader -> [2]g; g[0] -> out :: ToDevice(3); g[1] -> out; g[2] -> Discard;";
+        let device = |n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])));
+        let devices: Vec<_> = (0..4).map(device).collect();
+        let dynamic = devices.iter().map(|d| d.clone() as Rc<RefCell<dyn Device>>);
+        let environment = Environment {
+            devices: (0..).zip(dynamic).collect(),
+            ..Environment::new()
+        };
+        let registry = click_elements::registry();
+        let router = Router::build("t", config, &registry, environment, 1).unwrap();
+        Self { router, devices }
+    }
+
+    /// True if a packet that comes by an input passes.
+    fn passes(&mut self, input: usize, packet: Vec<u8>) -> bool {
+        self.devices[input].borrow_mut().input.push_back(packet);
+        while self.router.run(1) == Progress::Worked {}
+        self.devices[3].borrow_mut().output.drain(..).count() == 1
+    }
+}
+
+const SERVER: [u8; 4] = [10, 0, 0, 1];
+const CLIENT: [u8; 4] = [10, 0, 1, 2];
+const SYN: u8 = 2;
+const ACK: u8 = 16;
+
+/// A packet between the client's port 1000 and the server's port 80.
+fn tcp(from_client: bool, flags: u8, seq: u32, ack: u32) -> Vec<u8> {
+    let (ends, ports) = match from_client {
+        true => ([CLIENT, SERVER], [1000u16, 80]),
+        false => ([SERVER, CLIENT], [80, 1000]),
+    };
+    let mut body = ports.map(u16::to_be_bytes).concat();
+    body.extend([seq, ack].map(u32::to_be_bytes).concat());
+    body.extend([0x50, flags, 0x10, 0, 0, 0, 0, 0]);
+    ipv4(6, ends, &body)
+}
+
+fn ipv4(protocol: u8, ends: [[u8; 4]; 2], body: &[u8]) -> Vec<u8> {
+    let length = 20 + body.len() as u8;
+    let mut packet = vec![0x45, 0, 0, length, 0, 0, 0, 0, 64, protocol, 0, 0];
+    packet.extend(ends.concat());
+    let sum = checksum::of(&packet).to_be_bytes();
+    packet[10..12].copy_from_slice(&sum);
+    packet.extend(body);
+    packet
+}
+
+/// A connection that the client outside has opened.
+fn opened() -> Guard {
+    let mut guard = Guard::new();
+    assert!(guard.passes(2, tcp(true, SYN, 1000, 0)));
+    assert!(guard.passes(0, tcp(false, SYN | ACK, 5000, 1001)));
+    assert!(guard.passes(1, tcp(true, ACK, 1001, 5001)));
+    guard
+}
+
+#[test]
+fn a_first_packet_does_not_end_an_open_connection() {
+    let mut guard = opened();
+    assert!(
+        guard.passes(2, tcp(true, SYN, 4_000_000, 0)),
+        "the server decides"
+    );
+    assert!(
+        guard.passes(0, tcp(false, ACK, 5001, 1001)),
+        "it knows the connection"
+    );
+    assert!(guard.passes(1, tcp(true, ACK, 1001, 5001)));
+    assert!(!guard.passes(1, tcp(true, ACK, 4_000_001, 5001)));
+}
+
+#[test]
+fn a_connection_begins_anew_if_both_ends_do() {
+    let mut guard = opened();
+    assert!(guard.passes(2, tcp(true, SYN, 4_000_000, 0)));
+    assert!(!guard.passes(0, tcp(false, SYN | ACK, 90_000_000, 77)));
+    assert!(guard.passes(0, tcp(false, SYN | ACK, 90_000_000, 4_000_001)));
+    assert!(guard.passes(1, tcp(true, ACK, 4_000_001, 90_000_001)));
+    assert!(
+        !guard.passes(1, tcp(true, ACK, 1001, 5001)),
+        "the former one"
+    );
+}
+
+#[test]
+fn a_packet_with_a_source_of_the_other_side_is_of_no_flow() {
+    let mut guard = opened();
+    assert!(!guard.passes(1, tcp(false, ACK, 5001, 1001)));
+    assert!(!guard.passes(2, tcp(false, ACK, 5001, 1001)));
+    assert!(!guard.passes(0, tcp(true, ACK, 1001, 5001)));
+    assert!(guard.passes(0, tcp(false, ACK, 5001, 1001)));
+}
+
+/// A packet as the model knows it: protocol, ends and numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    protocol: u8,
+    from: (u8, u8),
+    to: (u8, u8),
+}
+
+impl Key {
+    fn back(self) -> Self {
+        let (from, to) = (self.to, self.from);
+        Self { from, to, ..self }
+    }
+
+    fn ends(self) -> [[u8; 4]; 2] {
+        [self.from.0, self.to.0].map(|host| [10, 0, 0, host])
+    }
+
+    fn packet(self, answers: bool) -> Vec<u8> {
+        let (sport, dport) = (self.from.1, self.to.1);
+        let body = match self.protocol {
+            1 => [if answers { 0 } else { 8 }, 0, 0, 0, 0, sport, 0, 0],
+            17 => [0, sport, 0, dport, 0, 8, 0, 0],
+            _ => [7; 8],
+        };
+        ipv4(self.protocol, self.ends(), &body)
+    }
+}
+
+/// Flows by their first packets, and whether they began outside.
+#[derive(Default)]
+struct Model(BTreeMap<Key, bool>);
+
+impl Model {
+    /// Whether the sender of such packets is outside, if they are of a flow, and whether they are answers.
+    fn sender(&self, key: Key) -> Option<(bool, bool)> {
+        let forth = self.0.get(&key).map(|outside| (*outside, false));
+        forth.or(self.0.get(&key.back()).map(|outside| (!outside, true)))
+    }
+
+    fn passes(&mut self, input: usize, key: Key, answers: bool) -> bool {
+        let (outside, is_ping) = (input > 0, key.protocol == 1);
+        match self.sender(key) {
+            Some((from, back)) => from == outside && (!is_ping || back == answers),
+            None if input != 1 && !(is_ping && answers) => self.0.insert(key, outside).is_none(),
+            None => false,
+        }
+    }
+
+    fn passes_error(&self, input: usize, about: Key, to: u8) -> bool {
+        let sent = self
+            .sender(about)
+            .is_some_and(|(from, _)| from != (input > 0));
+        sent && to == about.from.0
+    }
+}
+
+#[test]
+fn a_guard_decides_as_a_list_of_flows_does() {
+    let mut passed = 0;
+    for seed in 0..40u64 {
+        let (mut guard, mut model, mut state) = (Guard::new(), Model::default(), seed);
+        let mut below = |bound: u8| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8 % bound
+        };
+        for step in 0..400 {
+            let protocol = [1, 17, 17, 50][usize::from(below(4))];
+            let (from, number) = (1 + below(4), below(3));
+            let to = 1 + (from + below(3)) % 4;
+            let other = if protocol == 1 { number } else { below(3) };
+            let [sport, dport] = if protocol == 50 {
+                [0; 2]
+            } else {
+                [number, other]
+            };
+            let key = Key {
+                protocol,
+                from: (from, sport),
+                to: (to, dport),
+            };
+            let (input, answers) = (usize::from(below(3)), below(2) == 0);
+            let (packet, wanted) = if below(4) == 0 {
+                let to = if below(4) == 0 { 9 } else { key.from.0 };
+                let quote = key.packet(answers);
+                let body = [&[3, 1, 0, 0, 0, 0, 0, 0], &quote[..]].concat();
+                let ends = [[10, 0, 0, 8], [10, 0, 0, to]];
+                (ipv4(1, ends, &body), model.passes_error(input, key, to))
+            } else {
+                (key.packet(answers), model.passes(input, key, answers))
+            };
+            let found = guard.passes(input, packet);
+            assert_eq!(
+                found, wanted,
+                "seed {seed}, step {step}: {input} {key:?} {answers}"
+            );
+            passed += usize::from(found);
+        }
+    }
+    assert!(passed > 1000, "{passed}");
 }

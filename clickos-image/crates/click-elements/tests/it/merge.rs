@@ -255,3 +255,20 @@ fn what_is_no_part_or_state_changes_nothing() {
         assert_eq!(nat.parts(), before);
     }
 }
+
+#[test]
+fn changes_are_no_longer_than_a_value_may_be() {
+    let mut nat = Nat::new("1024-65535", 1000);
+    assert_eq!(nat.read("rw.changes", "all"), "");
+    (1..=300).for_each(|sport| drop(nat.open(sport)));
+    let mut found = 0;
+    loop {
+        let changes = nat.read("rw.changes", &usize::MAX.to_string());
+        assert!(changes.len() <= 4096, "{} bytes", changes.len());
+        if changes.is_empty() {
+            break;
+        }
+        found += changes.lines().count() - 1;
+    }
+    assert_eq!(found, 300);
+}

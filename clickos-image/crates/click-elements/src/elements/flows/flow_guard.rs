@@ -205,7 +205,7 @@ impl FlowGuard {
             },
             Some(Seen::Part { ends, tcp, answers }) => {
                 let opens = input != 1 && now_ns >= self.held_ns;
-                let how = (opens, answers, input == MAY_BEGIN);
+                let how = (opens, answers, input > 0);
                 self.table.judge(ends, tcp, how, now_ns)
             }
         };

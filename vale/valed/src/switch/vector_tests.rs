@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The stages of a burst decide as those of a single frame do.
+use super::*;
+
+/// A random number below a bound, the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+
+    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+}
+
+fn limits(text: &Value) -> PortLimits {
+    PortLimits::new(&serde_json::from_value(text.clone()).unwrap())
+}
+
+fn ipv4(dice: &mut Dice, ends: [u8; 2], protocol: u8, body: &[u8]) -> Vec<u8> {
+    let header = 20 + 4 * dice.of(&[0, 0, 0, 1, 10]);
+    let fragment = dice.of(&[0, 0, 0, 0, 0x20, 1]);
+    ipv4_with(header, fragment, ends, protocol, body)
+}
+
+fn ipv4_with(header: usize, fragment: u8, ends: [u8; 2], protocol: u8, body: &[u8]) -> Vec<u8> {
+    let [high, low] = ((header + body.len()) as u16).to_be_bytes();
+    let mut packet = vec![0x40 | (header as u8 / 4), 0, high, low, 0, 1, fragment, 0];
+    packet.extend([64, protocol, 0, 0, 10, 0, 0, ends[0], 10, 0, 0, ends[1]]);
+    packet.resize(header, 1);
+    packet.extend(body);
+    packet
+}
+
+fn ipv6(dice: &mut Dice, ends: [u8; 2], protocol: u8, body: &[u8]) -> Vec<u8> {
+    let mut rest = Vec::new();
+    let mut next = protocol;
+    for _ in 0..dice.of(&[0, 0, 1, 9]) {
+        rest.splice(0..0, [next, 0, 1, 4, 0, 0, 0, 0]);
+        next = 60;
+    }
+    rest.extend(body);
+    let [high, low] = (rest.len() as u16).to_be_bytes();
+    let mut packet = vec![0x60, 0, 0, 0, high, low, next, 64];
+    for end in ends {
+        packet.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, end]);
+    }
+    packet.extend(rest);
+    packet
+}
+
+fn body(dice: &mut Dice, protocol: u8) -> Vec<u8> {
+    let mut body = match protocol {
+        1 => vec![dice.of(&[0, 3, 8, 11]), 0, 0, 0, 0, 7, 0, 0],
+        58 => vec![dice.of(&[1, 2, 128, 129]), 0, 0, 0, 0, 7, 0, 0],
+        _ => vec![0, dice.of(&[7, 53]), 0, dice.of(&[7, 53]), 0, 20, 0, 0],
+    };
+    if matches!(protocol, 1 | 58) && dice.below(2) == 0 {
+        let ports = [0, dice.of(&[7, 53]), 0, dice.of(&[7, 53]), 0, 8, 0, 0];
+        let ends = dice.of(&[[2, 1], [1, 2], [9, 1]]);
+        body.extend(match protocol {
+            1 => ipv4(dice, ends, 17, &ports),
+            _ => ipv6(dice, ends, 17, &ports),
+        });
+    }
+    body.resize(body.len() + dice.of(&[0, 1, 50, 200]), 3);
+    body
+}
+
+/// A frame of the guest 1.
+fn any_frame(dice: &mut Dice) -> Vec<u8> {
+    let to = dice.of(&[mac(2), mac(2), mac(2), mac(3), mac(1), mac(7), BROADCAST]);
+    let from = dice.of(&[mac(1), mac(1), mac(1), mac(1), mac(1), mac(1), mac(9)]);
+    let ends = [dice.of(&[1, 1, 1, 1, 9]), dice.of(&[2, 2, 3])];
+    let protocol = dice.of(&[1, 6, 17, 58, 132]);
+    let inner = body(dice, protocol);
+    let (kind, packet) = match dice.below(8) {
+        0 => ([0x88, 0xb5], inner),
+        1 => ([8, 6], inner),
+        2..5 => ([8, 0], ipv4(dice, ends, protocol, &inner)),
+        _ => ([0x86, 0xdd], ipv6(dice, ends, protocol, &inner)),
+    };
+    let mut frame = [to.0, from.0].concat();
+    if dice.below(8) == 0 {
+        frame.extend([0x81, 0, 0, 0]);
+    }
+    frame.extend(kind);
+    frame.extend(packet);
+    frame.truncate(frame.len() - dice.of(&[0, 0, 0, 0, 1, 9]));
+    frame.resize(frame.len().max(20), 0);
+    frame
+}
+
+/// What the ports of a policy got and counted.
+fn outcome(seed: u64, is_alone: bool) -> (Vec<Vec<Vec<u8>>>, Vec<Counters>) {
+    let mut dice = Dice(seed);
+    let mut bench = Bench::new();
+    let rules = [
+        "egress",
+        "ingress",
+        "ingress,udp,53",
+        "egress,tcp",
+        "ingress,icmp,3",
+        "egress,ipv6",
+    ];
+    let secure = dice.below(2) == 0;
+    let mut guests = Vec::new();
+    for last in 1..=3 {
+        let allowed =
+            json!([{"ip": format!("10.0.0.{last}/32")}, {"ip": format!("2001:db8::{last}/128")}]);
+        let allowed = if secure { allowed } else { json!([]) };
+        let values = json!({"mac": mac(last), "port_security": secure, "allowed": allowed,
+            "slots": 256, "mtu": dice.of(&[1500, 1500, 150])});
+        let guest = bench.try_add(&format!("g{last}"), values).unwrap();
+        if dice.below(2) == 0 {
+            let chosen = (0..2).map(|_| dice.of(&rules).parse().unwrap());
+            let mut filter = Some(Box::new(Filter::new(&chosen.collect::<Vec<_>>())));
+            assert!(bench.switch.set_filter(&guest.name, &mut filter));
+        }
+        let rates = dice.of(&[0, 0, 1, 2]);
+        let rates = &[
+            json!({}),
+            json!({"dscp": 46}),
+            json!({"rx": {"packets_per_s": 100}, "tx": {"packets_per_s": 90}}),
+        ][rates];
+        assert!(bench.switch.set_limits(&guest.name, limits(rates)));
+        guests.push(guest);
+    }
+    if is_alone {
+        let much = json!({"rx": {"packets_per_s": 1_000_000_000}});
+        bench.switch.set_segment_limits(1, limits(&much));
+    }
+    let mut received = vec![Vec::new(); 3];
+    for _ in 0..4 {
+        (0..50).for_each(|_| guests[0].send(&any_frame(&mut dice)));
+        bench.round();
+        // Answers, so that there are connections.
+        guests[1].send(&any_frame(&mut dice));
+        bench.round();
+        for (guest, received) in guests.iter_mut().zip(&mut received) {
+            received.extend(guest.received());
+        }
+    }
+    let counters = guests.iter().map(|guest| bench.counters(guest));
+    (received, counters.collect())
+}
+
+#[test]
+fn a_burst_is_decided_as_single_frames_are() {
+    let mut passed = 0;
+    for seed in 0..400 {
+        let (burst, single) = (outcome(seed, false), outcome(seed, true));
+        assert_eq!(burst.0, single.0, "seed {seed}");
+        assert_eq!(burst.1, single.1, "seed {seed}");
+        passed += burst.0.iter().map(Vec::len).sum::<usize>();
+    }
+    assert!(passed > 10_000, "{passed}");
+}
+
+/// The head of the next frame lies behind that of a long one.
+#[test]
+fn a_verdict_rests_on_no_bytes_of_another_frame() {
+    let mut bench = Bench::new();
+    let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
+    let mut filter = Some(Box::new(Filter::new(&["egress".parse().unwrap()])));
+    assert!(bench.switch.set_filter(&b.name, &mut filter));
+    let ports = |to: u8| [0, 7, 0, to, 0, 8, 0, 0];
+    let framed = |to: u8, from: u8, packet: &[u8]| {
+        let head = [&mac(to).0[..], &mac(from).0, &[8, 0]].concat();
+        [&head, packet].concat()
+    };
+    b.send(&framed(1, 2, &ipv4_with(20, 0, [2, 1], 17, &ports(53))));
+    bench.round();
+    for (quoted, next, passes) in [(54, 53, 0), (53, 54, 1)] {
+        let quote = ipv4_with(60, 0, [2, 1], 17, &ports(quoted));
+        let error = [&[3, 1, 0, 0, 0, 0, 0, 0], &quote[..]].concat();
+        let sent = framed(2, 1, &ipv4_with(60, 0, [1, 2], 1, &error));
+        a.ring.push(&sent).unwrap();
+        let mut other = frame(mac(2), mac(1), 60);
+        other[14..22].copy_from_slice(&ports(next));
+        a.send(&other);
+        bench.round();
+        assert_eq!(b.received().len(), passes, "ports of the quote: {quoted}");
+    }
+}
