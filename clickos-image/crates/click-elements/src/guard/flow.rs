@@ -38,7 +38,7 @@ pub struct Flow {
 }
 
 /// A first packet in an open connection. It may be a stranger's, so the connection stays as it is until the other
-/// end begins anew: one that knows the connection answers within its windows (RFC 5961, section 4).
+/// end starts again: one that knows the connection answers within its windows (RFC 5961, section 4).
 #[derive(Clone, Debug)]
 pub struct Again {
     asker: usize,
@@ -66,7 +66,7 @@ impl Flow {
         self.again = Some(Box::new(Again { asker, windows }));
     }
 
-    /// True if a packet answers such a first packet, with which the connection begins anew.
+    /// True if a packet answers such a first packet, with which the connection starts again.
     pub fn begins_anew(&mut self, side: usize, tcp: &Tcp) -> bool {
         let Some(again) = self.again.as_deref() else {
             return false;
