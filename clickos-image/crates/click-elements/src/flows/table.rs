@@ -256,7 +256,7 @@ impl FlowTable {
     /// A flow is new, or is kept for another time than before.
     #[cold]
     fn note_change(&mut self, slot: u32) {
-        if let Some(changes) = &mut self.changes {
+        if let Some(changes) = self.changes.as_mut().filter(|_| cfg!(pairs)) {
             changes.note(self.flows[slot].owner, slot);
         }
     }
@@ -279,7 +279,7 @@ impl FlowTable {
 
     /// Flows are inserted as copies from another guest until `copying` is false: they are no changes.
     pub fn set_copying(&mut self, copying: bool) {
-        if let Some(changes) = &mut self.changes {
+        if let Some(changes) = self.changes.as_mut().filter(|_| cfg!(pairs)) {
             changes.is_copying = copying;
         }
     }

@@ -34,21 +34,24 @@ pub static ELEMENT: Class = Class {
         keyword("INTERVAL"),
         keyword("FAILURES"),
     ],
-    handlers: &[
-        read_write(
-            "servers",
-            |me: &mut ServerPool, _| Ok(me.servers_text()),
-            set!(|me, servers, _| me.set_servers(servers)),
-        ),
-        read_write(
-            "draining",
-            |me, _| Ok(me.draining_text()),
-            set!(|me, draining, _| me.set_draining(draining)),
-        ),
-        read("status", |me, _| Ok(me.status_text())),
-        read("changes", |me, view| me.changes_text(view)),
-        command("merge", ServerPool::merge),
-    ],
+    handlers: match cfg!(pairs) {
+        true => &[SERVERS, DRAINING, STATUS, CHANGES, MERGE],
+        false => &[SERVERS, DRAINING, STATUS],
+    },
     build: server_pool::build,
     ..Class::DEFAULT
 };
+
+const SERVERS: Handler<ServerPool> = read_write(
+    "servers",
+    |me, _| Ok(me.servers_text()),
+    set!(|me: &mut ServerPool, servers, _| me.set_servers(servers)),
+);
+const DRAINING: Handler<ServerPool> = read_write(
+    "draining",
+    |me, _| Ok(me.draining_text()),
+    set!(|me: &mut ServerPool, draining, _| me.set_draining(draining)),
+);
+const STATUS: Handler<ServerPool> = read("status", |me, _| Ok(me.status_text()));
+const CHANGES: Handler<ServerPool> = read("changes", |me, view| me.changes_text(view));
+const MERGE: Handler<ServerPool> = command("merge", ServerPool::merge);
