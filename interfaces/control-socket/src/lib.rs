@@ -18,6 +18,7 @@ mod message;
 mod peer;
 mod server;
 mod table;
+mod threads;
 mod typed;
 mod verb;
 
@@ -31,6 +32,7 @@ pub use server::{Server, Stopper};
 #[cfg(feature = "schema")]
 pub use table::Described;
 pub use table::{Done, NoArgs, Signature, Size};
+pub use threads::spawn;
 pub use typed::{typed, typed_at};
 pub use verb::{
     Access, Handler, Prepared, Ready, Reply, Service, Subscribing, Typed, TypedWithFds, Verb, Work,

@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use crate::connection::{Connection, Shared};
 use crate::line::send_line;
 use crate::message::answer;
+use crate::threads::spawn;
 use crate::{ApiError, Limits, Peer, Roles, Service};
 
 /// A bound socket.
@@ -125,8 +126,7 @@ impl Server {
         let socket = socket.try_clone_to_owned().map_err(internal)?;
         let connection = Connection::new(socket.into(), peer, shared)?;
         let thread = thread::Builder::new().name("control".into());
-        thread
-            .spawn(move || connection.run())
+        spawn(thread, move || connection.run())
             .map(drop)
             .map_err(internal)
     }

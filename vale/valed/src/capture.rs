@@ -98,9 +98,8 @@ impl Capture {
                 log::warn!("{name}: {error}; the mirror drops its further copies");
             }
         };
-        std::thread::Builder::new()
-            .name("capture".to_owned())
-            .spawn(write)?;
+        let thread = std::thread::Builder::new().name("capture".to_owned());
+        control_socket::spawn(thread, write)?;
         Ok(Self(sender))
     }
 

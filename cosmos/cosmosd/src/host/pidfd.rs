@@ -37,9 +37,8 @@ impl Existing {
     pub fn report(self, report: impl FnOnce(String) + Send + 'static) -> io::Result<Watched> {
         let pidfd = Arc::clone(&self.pidfd);
         let thread = std::thread::Builder::new().name(format!("pid {}", self.pid));
-        let watcher = thread
-            .stack_size(128 << 10)
-            .spawn(move || report(wait(&pidfd)))?;
+        let thread = thread.stack_size(128 << 10);
+        let watcher = control_socket::spawn(thread, move || report(wait(&pidfd)))?;
         Ok(Watched {
             pid: self.pid,
             pidfd: self.pidfd,

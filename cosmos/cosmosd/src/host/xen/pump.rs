@@ -25,12 +25,11 @@ impl Pump {
         let (ended, alive) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
             .map_err(|e| place(e.into()))?;
         let thread = std::thread::Builder::new().name(format!("console {domid}"));
-        let thread = thread
-            .spawn(move || {
-                copy(File::from(console), &ended, log)
-                    .unwrap_or_else(|e| warn!("console of domain {domid}: {e}; not kept on"));
-            })
-            .map_err(place)?;
+        let thread = control_socket::spawn(thread, move || {
+            copy(File::from(console), &ended, log)
+                .unwrap_or_else(|e| warn!("console of domain {domid}: {e}; not kept on"));
+        })
+        .map_err(place)?;
         Ok(Self {
             thread: Some(thread),
             alive: Some(alive),
