@@ -112,6 +112,7 @@ class KeepalivedTest(unittest.TestCase):
         state = paths.State()
         state.create()
         apt.ensure(state, apt.PAIR_PACKAGES)
+        cls.click = programs.path('click')
 
     def setUp(self):
         super().setUp()
@@ -173,8 +174,8 @@ class KeepalivedTest(unittest.TestCase):
         file, listener = self.folder / 'ours.click', self.folder / 'control'
         file.write_text(_OURS.format(priority=priority, preempts=preempts))
         listener.unlink(missing_ok=True)
-        self.ours = self._start('ours', programs.path('click'), '-f', file,
-                                '-u', listener)
+        self.ours = self._start('ours', self.click, '-f', file, '-u',
+                                listener)
         self.control = control.Control(listener)
         self.stack.callback(self.control.close)
 
