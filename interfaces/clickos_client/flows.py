@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gives the flows of a guest that goes to guests that stay (docs/adr/0090).
 
-An element that has flows says so by the handler ``merge``. It reads flows
-from ``state``, part by part, and opens no flow after a write to ``hold``.
+An element that has flows says so by the handler ``hold``, after which it
+opens no flow. Flows are read from ``state``, part by part, and written to
+``merge``.
 
 A chain fuses into one guest in the same way (docs/adr/0081).
 """
@@ -10,9 +11,9 @@ A chain fuses into one guest in the same way (docs/adr/0081).
 import itertools
 import time
 
-_MERGE = '.merge'
+_MERGE, _HOLD = '.merge', '.hold'
 #: The ends of handlers that give() writes.
-WRITTEN = (_MERGE, '.hold')
+WRITTEN = (_MERGE, _HOLD)
 #: Guests that may get the flows of one: more are not in a hop.
 MAX_TAKERS = 16
 #: How long the giver opens no flow, and how long giving may take.
@@ -91,8 +92,8 @@ class Part:
 
 def _elements(guest):
     """Return the names of a guest's elements that have flows."""
-    return {name.removesuffix(_MERGE) for name in guest.list()
-            if name.endswith(_MERGE)}
+    return {name.removesuffix(_HOLD) for name in guest.list()
+            if name.endswith(_HOLD)}
 
 
 def _parts(guest, element):

@@ -52,6 +52,11 @@ fn main() {
     if asked.as_ref().is_none_or(|asked| asked.contains("flows/")) {
         println!("cargo::rustc-cfg=flow_log");
     }
+    // Elements list what changed for the other guest of a pair where there is room for VRRP.
+    println!("cargo::rustc-check-cfg=cfg(pairs)");
+    if asked.as_ref().is_none_or(|asked| asked.contains("ha/")) {
+        println!("cargo::rustc-cfg=pairs");
+    }
     println!("cargo::rustc-check-cfg=cfg(offload)");
     if asked
         .as_ref()

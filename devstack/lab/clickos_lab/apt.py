@@ -29,6 +29,8 @@ VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
                 'iperf3', 'bind9-dnsutils', 'dnsmasq-base', 'socat',
                 'udhcpc', 'hping3', 'nfdump', 'wireguard-go',
                 'wireguard-tools')
+#: The other router of a pair of ours.
+PAIR_PACKAGES = ('iproute2', 'iputils-ping', 'keepalived', 'procps')
 #: The core packages of MariaDB hold the programs without the service.
 PACKAGES = (
     'rabbitmq-server', 'mariadb-server-core', 'mariadb-client-core',

@@ -9,10 +9,14 @@ const SWEEP_NS: u64 = 15_000_000_000;
 /// The most flows that one step of a sweep looks at.
 const SWEEP_STEP: u64 = 4096;
 
+const BITS: u32 = u64::BITS;
+
 /// The slots of changed flows, by the owner of the flow. A slot is in one list once, until it is taken.
 #[derive(Debug, Default)]
 pub struct Changes {
     slots: Vec<VecDeque<u32>>,
+    /// A bit for each slot that is in a list.
+    listed: Vec<u64>,
     /// Flows are being copied from the other guest: they did not change here.
     pub is_copying: bool,
     cursor: u32,
@@ -22,25 +26,47 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Adds a slot that is in no list.
-    pub fn add(&mut self, owner: u16, slot: u32) {
-        let owner = usize::from(owner);
-        if self.slots.len() <= owner {
-            self.slots.resize_with(owner + 1, VecDeque::new);
+    /// The flow in a slot is new or has changed.
+    pub fn note(&mut self, owner: u16, slot: u32) {
+        if !self.is_copying && self.mark(slot, true) {
+            self.list(owner).push_back(slot);
         }
-        self.slots[owner].push_back(slot);
     }
 
-    /// A slot of an owner, the oldest.
+    /// A slot of an owner, the oldest. It is in no list then.
     pub fn take(&mut self, owner: u16) -> Option<u32> {
-        self.slots.get_mut(usize::from(owner))?.pop_front()
+        let slot = self.slots.get_mut(usize::from(owner))?.pop_front()?;
+        self.mark(slot, false);
+        Some(slot)
     }
 
     /// Puts a slot back in front.
     pub fn put_back(&mut self, owner: u16, slot: u32) {
-        if let Some(slots) = self.slots.get_mut(usize::from(owner)) {
-            slots.push_front(slot);
+        if self.mark(slot, true) {
+            self.list(owner).push_front(slot);
         }
+    }
+
+    fn list(&mut self, owner: u16) -> &mut VecDeque<u32> {
+        let owner = usize::from(owner);
+        if self.slots.len() <= owner {
+            self.slots.resize_with(owner + 1, VecDeque::new);
+        }
+        &mut self.slots[owner]
+    }
+
+    /// Notes whether a slot is in a list; false if that was known.
+    fn mark(&mut self, slot: u32, is_listed: bool) -> bool {
+        let (word, bit) = ((slot / BITS) as usize, 1 << (slot % BITS));
+        if self.listed.len() <= word {
+            self.listed.resize(word + 1, 0);
+        }
+        let before = self.listed[word];
+        self.listed[word] = match is_listed {
+            true => before | bit,
+            false => before & !bit,
+        };
+        self.listed[word] != before
     }
 
     /// The next slots that a sweep through `used` slots looks at, and since when a flow has to have had a packet.
@@ -81,14 +107,18 @@ mod tests {
     #[test]
     fn owners_have_lists_of_their_own() {
         let mut changes = Changes::default();
-        changes.add(3, 7);
-        changes.add(3, 8);
+        changes.note(3, 7);
+        changes.note(3, 800);
+        changes.note(3, 7);
         assert_eq!((changes.take(0), changes.take(4)), (None, None));
         assert_eq!(changes.take(3), Some(7));
         changes.put_back(3, 7);
+        changes.note(3, 7);
+        changes.is_copying = true;
+        changes.note(3, 9);
         assert_eq!(
             [changes.take(3), changes.take(3), changes.take(3)],
-            [Some(7), Some(8), None]
+            [Some(7), Some(800), None]
         );
     }
 }

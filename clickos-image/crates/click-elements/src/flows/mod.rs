@@ -3,6 +3,7 @@
 //! in which they fell silent.
 mod changes;
 mod chunks;
+mod copies;
 mod counts;
 mod delta;
 mod endpoints;
@@ -14,7 +15,9 @@ mod order;
 mod sequence;
 mod table;
 
+pub use changes::Changes;
 pub use chunks::Chunks;
+pub use copies::{Copied, changes, is_older, state};
 pub use counts::Counts;
 pub use delta::Delta;
 pub use freed::Freed;

@@ -50,8 +50,8 @@ pub struct Flow {
     pub flags: u8,
     /// An annotation of its first packet, for answers.
     pub reply_anno: u8,
-    /// It is in the list of changed flows.
-    is_listed: bool,
+    /// Another guest's, without a packet here.
+    pub is_copy: bool,
 }
 
 impl Flow {
@@ -72,7 +72,7 @@ impl Flow {
             protocol: 0,
             flags: 0,
             reply_anno: 0,
-            is_listed: false,
+            is_copy: false,
         }
     }
 
@@ -222,21 +222,9 @@ impl FlowTable {
         &mut self.flows[at.slot()]
     }
 
-    /// The flows in a part of the table, if a part has this number of places. `None` behind the last one.
-    pub fn part(&self, number: usize, places: usize) -> Option<impl Iterator<Item = (u32, &Flow)>> {
-        let first = u32::try_from(number.checked_mul(places)?).ok()?;
-        let end = self.used.min(first.saturating_add(places as u32));
-        (first < end).then(|| self.among(first..end))
-    }
-
     /// All flows.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Flow)> {
-        self.among(0..self.used)
-    }
-
-    /// The flows in these slots.
-    fn among(&self, slots: core::ops::Range<u32>) -> impl Iterator<Item = (u32, &Flow)> {
-        let all = slots.map(|slot| (slot, &self.flows[slot]));
+        let all = (0..self.used).map(|slot| (slot, &self.flows[slot]));
         all.filter(|(_, flow)| flow.list != ListId::NONE)
     }
 
@@ -247,6 +235,7 @@ impl FlowTable {
         let list = times.guaranteed.unwrap_or(times.rest);
         let flow = &mut self.flows[at.slot()];
         flow.touched_ns = now_ns;
+        flow.is_copy = false;
         // those not heard of for so long that it matters are in order
         let is_late = now_ns.saturating_sub(flow.placed_ns) > slack_ns;
         if flow.list != list || flow.rest != times.rest || is_late {
@@ -267,69 +256,30 @@ impl FlowTable {
     /// A flow is new, or is kept for another time than before.
     #[cold]
     fn note_change(&mut self, slot: u32) {
-        let Some(changes) = self.changes.as_mut().filter(|c| !c.is_copying) else {
-            return;
-        };
-        let flow = &mut self.flows[slot];
-        if !flow.is_listed {
-            flow.is_listed = true;
-            changes.add(flow.owner, slot);
+        if let Some(changes) = self.changes.as_mut().filter(|_| cfg!(pairs)) {
+            changes.note(self.flows[slot].owner, slot);
         }
     }
 
-    /// From now on, changed flows are known; all flows count as changed.
-    pub fn list_all(&mut self) {
-        self.changes.get_or_insert_default();
-        for slot in 0..self.used {
-            if self.flows[slot].list != ListId::NONE {
-                self.note_change(slot);
-            }
-        }
+    /// Which flows changed, once someone has asked for them.
+    pub fn changes(&mut self) -> &mut Option<Box<Changes>> {
+        &mut self.changes
     }
 
-    /// Flows with packets count as changed now and then, so that copies of them do not time out.
-    pub fn sweep(&mut self, now_ns: u64) {
-        let Some(changes) = &mut self.changes else {
-            return;
-        };
-        let (slots, since_ns) = changes.step(self.used, now_ns);
-        for slot in slots {
-            let flow = &self.flows[slot];
-            if flow.list != ListId::NONE && flow.touched_ns > since_ns {
-                self.note_change(slot);
-            }
-        }
+    /// Slots that were used once.
+    pub fn used(&self) -> u32 {
+        self.used
     }
 
-    /// The slot of a changed flow of an owner. It does not count as changed any more.
-    pub fn take_changed(&mut self, owner: u16) -> Option<u32> {
-        loop {
-            let slot = self.changes.as_mut()?.take(owner)?;
-            let flow = &mut self.flows[slot];
-            flow.is_listed = false;
-            if flow.list == ListId::NONE {
-                continue;
-            }
-            // the slot has the flow of another owner now
-            if flow.owner == owner {
-                return Some(slot);
-            }
-            self.note_change(slot);
-        }
-    }
-
-    /// A flow that was taken counts as changed again.
-    pub fn give_back(&mut self, slot: u32) {
-        let flow = &mut self.flows[slot];
-        if let (Some(changes), false) = (&mut self.changes, flow.is_listed) {
-            flow.is_listed = true;
-            changes.put_back(flow.owner, slot);
-        }
+    /// The owner of the flow in a slot, and the time of its last packet; `None` if the slot is free.
+    pub fn heard(&self, slot: u32) -> Option<(u16, u64)> {
+        let flow = &self.flows[slot];
+        (flow.list != ListId::NONE).then_some((flow.owner, flow.touched_ns))
     }
 
     /// Flows are inserted as copies from another guest until `copying` is false: they are no changes.
     pub fn set_copying(&mut self, copying: bool) {
-        if let Some(changes) = &mut self.changes {
+        if let Some(changes) = self.changes.as_mut().filter(|_| cfg!(pairs)) {
             changes.is_copying = copying;
         }
     }
@@ -367,7 +317,6 @@ impl FlowTable {
         self.flows[slot] = Flow {
             list: ListId::NONE,
             rest: ListId::NONE,
-            is_listed: self.flows[slot].is_listed,
             ..flow
         };
         self.counts[usize::from(flow.owner)] += 1;
@@ -542,6 +491,7 @@ impl FlowTable {
     pub fn move_sequence(&mut self, at: At, from: u32, by: i32) {
         let shifts = self.shifts.entry(at.slot()).or_default();
         shifts[usize::from(at.is_reply())].add(from, by);
+        self.note_change(at.slot());
     }
 
     /// Chooses other keys, while there is no flow.

@@ -31,6 +31,8 @@ pub struct Flow {
     pub heard_ns: u64,
     /// It was begun outside.
     pub is_inbound: bool,
+    /// Another guest's, without a packet here.
+    pub is_copy: bool,
     pub windows: Option<Windows>,
     pub again: Option<Box<Again>>,
 }
@@ -131,6 +133,7 @@ impl Flow {
             kind: Kind::Other,
             heard_ns: carried::at_ns(now_ns, carried::number(age_ms)?),
             is_inbound: *way == "in",
+            is_copy: false,
             windows,
             again: None,
         };
@@ -140,7 +143,10 @@ impl Flow {
 }
 
 fn side_text(side: &Side) -> String {
-    let flags = u8::from(side.known) | u8::from(side.is_done) << 1;
+    let flags = [side.known, side.is_done, side.is_behind];
+    let flags = (0..)
+        .zip(flags)
+        .fold(0, |sum, (n, is)| sum | u8::from(is) << n);
     let Side {
         end,
         edge,
@@ -158,6 +164,7 @@ fn side(text: &str) -> Option<Side> {
     let side = Side {
         known: flags & 1 != 0,
         is_done: flags & 2 != 0,
+        is_behind: flags & 4 != 0,
         end: carried::number(next()?)?,
         edge: carried::number(next()?)?,
         window: carried::number(next()?)?,

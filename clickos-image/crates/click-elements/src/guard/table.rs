@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! All flows of a firewall, as many as it has places for.
+use core::ops::Range;
+
 use super::ends::Ends;
 use super::flow::{Flow, KINDS, Kind};
 use super::seen::Tcp;
 use super::window::Windows;
-use crate::flows::{At, Chunks, Index, ListId, Order};
+use crate::flows::{At, Changes, Chunks, Copied, Index, ListId, Order, is_older};
 use crate::prelude::*;
 
+/// The first line of flows as text.
+pub const HEAD: &str = "flowguard 1";
 /// A flow is not thrown out for another for so long.
 const GUARANTEED_NS: u64 = 5_000_000_000;
+
+/// All flows have one owner.
+const OWNER: u16 = 0;
 
 /// The flows.
 pub struct Table {
@@ -21,6 +28,8 @@ pub struct Table {
     lists: [ListId; KINDS.len()],
     keys: [u64; 4],
     capacity: usize,
+    /// The flows that changed, once another guest has asked for them.
+    changes: Option<Box<Changes>>,
 }
 
 /// What became of a packet.
@@ -49,6 +58,7 @@ impl Table {
             order,
             keys: [0; 4],
             capacity,
+            changes: None,
         }
     }
 
@@ -117,6 +127,7 @@ impl Table {
             return Verdict::NoFlow;
         };
         let side = usize::from(at.is_reply());
+        let mut has_stepped = false;
         if let (Some(windows), Some(tcp)) = (flow.windows.as_mut(), tcp) {
             let again = tcp.begins() && opens;
             if again && windows.is_over() {
@@ -124,7 +135,9 @@ impl Table {
                 self.remove(slot);
                 return self.begin(ends, Some(tcp), inbound, now_ns);
             }
+            let end = windows.sides[side].end;
             let fits = windows.take(side, &tcp);
+            has_stepped = windows.sides[side].has_stepped(end);
             if !fits && again {
                 flow.ask_again(side, &tcp);
                 return Verdict::Passes;
@@ -132,11 +145,15 @@ impl Table {
             if !fits && !flow.begins_anew(side, &tcp) {
                 return Verdict::BeyondWindow;
             }
+            has_stepped |= !fits;
         }
-        flow.heard_ns = now_ns;
+        (flow.heard_ns, flow.is_copy) = (now_ns, false);
         let (old, kind) = (flow.list, flow.kind_now());
         let list = self.lists[kind as usize];
         (flow.list, flow.kind) = (list, kind);
+        if old != list || has_stepped {
+            self.note_change(slot);
+        }
         if old != list || !self.order.is_last(list, slot) {
             self.order.unlink(old, slot);
             self.order.append(list, slot);
@@ -159,6 +176,7 @@ impl Table {
             kind: Kind::Other,
             heard_ns: now_ns,
             is_inbound: inbound,
+            is_copy: false,
             windows,
             again: None,
         };
@@ -181,12 +199,53 @@ impl Table {
         self.order.append(flow.list, slot);
         let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
         self.flows[slot] = Some(flow);
+        self.note_change(slot);
         let (flows, keys) = (&self.flows, &self.keys);
         for (reply, hash) in [false, true].into_iter().zip(hashes) {
             self.index
                 .insert(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
         }
         true
+    }
+
+    /// Adds flows of another guest; returns how many of all ended or did not come. The one heard of last stays.
+    pub fn merge(&mut self, flows: Vec<Flow>, now_ns: u64) -> u64 {
+        self.set_copying(true);
+        let mut lost = 0;
+        for mut flow in flows {
+            let known = self.find(&flow.ends).map(At::slot);
+            let wanted = self.len() + usize::from(known.is_none());
+            let stays = |known: &Flow| !is_older(known.heard_ns, known.is_copy, flow.heard_ns);
+            if known.is_some_and(|slot| self.flows[slot].as_ref().is_some_and(stays)) {
+                continue;
+            }
+            if let Some(slot) = known {
+                self.remove(slot);
+            }
+            flow.is_copy = true;
+            if let Some(windows) = &mut flow.windows {
+                windows.set_behind();
+            }
+            self.add(flow, now_ns);
+            lost += (wanted - self.len()) as u64;
+        }
+        self.set_copying(false);
+        lost
+    }
+
+    /// Copies of another guest's flows are no changes.
+    fn set_copying(&mut self, copying: bool) {
+        if let Some(changes) = &mut self.changes {
+            changes.is_copying = copying;
+        }
+    }
+
+    /// A flow is new, is kept for another time than before, or is far beyond its copy.
+    #[cold]
+    fn note_change(&mut self, slot: u32) {
+        if let Some(changes) = &mut self.changes {
+            changes.note(OWNER, slot);
+        }
     }
 
     /// A place for a new flow; `None` if the memory takes no more.
@@ -275,6 +334,34 @@ impl Table {
     /// All flows, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Flow> {
         (0..self.used).filter_map(|slot| self.flows[slot].as_ref())
+    }
+}
+
+impl Copied for Table {
+    fn head(&self) -> &'static str {
+        HEAD
+    }
+
+    fn owners(&self) -> Range<u16> {
+        OWNER..OWNER + 1
+    }
+
+    fn used(&self) -> u32 {
+        self.used
+    }
+
+    fn heard(&self, slot: u32) -> Option<(u16, u64)> {
+        let flow = self.flows[slot].as_ref();
+        flow.map(|flow| (OWNER, flow.heard_ns))
+    }
+
+    fn line(&self, slot: u32, now_ns: u64) -> String {
+        let flow = self.flows[slot].as_ref();
+        flow.map_or_else(String::new, |flow| flow.line(now_ns))
+    }
+
+    fn changes(&mut self) -> &mut Option<Box<Changes>> {
+        &mut self.changes
     }
 }
 

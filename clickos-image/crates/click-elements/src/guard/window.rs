@@ -17,10 +17,23 @@ pub struct Side {
     pub scale: u8,
     /// It has sent its last number.
     pub is_done: bool,
+    /// Another guest had the connection, and this side has sent nothing since: it may be further.
+    pub is_behind: bool,
+}
+
+impl Side {
+    /// True if copies are too old since it was at `end`.
+    pub fn has_stepped(&self, end: u32) -> bool {
+        (self.end ^ end) >= STEP
+    }
 }
 
 /// An acknowledgment may be this far behind, or as far as the largest window.
 const OLD_ACK: u32 = 66_000;
+/// Numbers of a copy are sent again when a side is further by about as many bytes.
+const STEP: u32 = 1 << 22;
+/// A side may be further than its copy by this many bytes: a step, and what passes until the copy arrives.
+const AHEAD: u32 = 1 << 27;
 /// Windows are shifted by at most 14 bits (RFC 7323, section 2.3).
 const MAX_SCALE: u8 = 14;
 
@@ -58,6 +71,11 @@ impl Windows {
         self.sides.iter().all(|side| side.known)
     }
 
+    /// The same on another guest, which has not seen the last packets.
+    pub fn set_behind(&mut self) {
+        self.sides.iter_mut().for_each(|side| side.is_behind = true);
+    }
+
     /// Judges a packet of the side `from` and takes what it says; false if it is beyond a window.
     pub fn take(&mut self, from: usize, tcp: &Tcp) -> bool {
         let [mut sender, receiver] = match from {
@@ -85,17 +103,20 @@ fn fits(sender: &Side, receiver: &Side, tcp: &Tcp) -> bool {
         // the first packets, up to the answer
         return !sender.known || tcp.is_syn() || tcp.is_rst();
     }
+    let ahead = if receiver.is_behind { AHEAD } else { 0 };
     let acks_what_was_sent = || {
         let oldest = receiver.end.wrapping_sub(OLD_ACK.max(sender.window));
+        let last = receiver.end.wrapping_add(ahead);
         tcp.ack
-            .is_none_or(|ack| up_to(ack, receiver.end) && up_to(oldest, ack))
+            .is_none_or(|ack| up_to(ack, last) && up_to(oldest, ack))
     };
     if !sender.known {
         return tcp.is_syn() && acks_what_was_sent()
             || tcp.is_rst() && tcp.ack == Some(receiver.end);
     }
     let first = sender.end.wrapping_sub(receiver.window.max(1));
-    up_to(tcp.seq, sender.edge) && up_to(first, tcp.end()) && acks_what_was_sent()
+    let edge = sender.edge.wrapping_add(ahead);
+    up_to(tcp.seq, edge) && up_to(first, tcp.end()) && acks_what_was_sent()
 }
 
 /// Takes what a packet says of its sender, and what it lets the receiver send.
@@ -118,6 +139,7 @@ fn learn(sender: &mut Side, receiver: &mut Side, tcp: &Tcp) {
         sender.end = tcp.end();
     }
     sender.is_done |= tcp.is_fin();
+    sender.is_behind = false;
     if let Some(ack) = tcp.ack {
         let edge = ack.wrapping_add(window.max(1));
         if !receiver.known || up_to(receiver.edge, edge) {
@@ -214,6 +236,41 @@ mod tests {
         let mut windows = opened(1_000, 5_000);
         assert!(windows.take(1, &packet(RST, 5_001, 0, 0, 0)));
         assert!(windows.is_over());
+    }
+
+    #[test]
+    fn a_copy_is_judged_with_patience_until_a_side_is_heard() {
+        let mut copy = opened(1_000, 5_000);
+        copy.set_behind();
+        let far = 1_001 + 20_000_000;
+        let beyond = packet(ACK, 1_001 + 200_000_000, 5_001, 500, 10);
+        assert!(!copy.clone().take(0, &beyond), "more than any copy is late");
+        let inside = packet(ACK, far, 5_001 + 3_000_000, 500, 10);
+        assert!(copy.take(0, &inside));
+        let outside = packet(ACK, 5_001 + 3_000_000, far + 10, 500, 10);
+        assert!(copy.take(1, &outside));
+        assert!(!copy.sides.iter().any(|side| side.is_behind));
+        for (from, wrong) in [
+            (0, packet(ACK, far + 100_000, 5_001 + 3_000_010, 500, 10)),
+            (0, packet(ACK, far + 10, 5_001 + 3_000_011, 500, 10)),
+            (1, packet(ACK, 5_001 + 3_100_000, far + 10, 500, 10)),
+        ] {
+            assert!(!copy.clone().take(from, &wrong), "{from}: {wrong:?}");
+        }
+    }
+
+    #[test]
+    fn copies_follow_in_steps() {
+        let mut windows = opened(1_000, 5_000);
+        let (mut steps, mut seq) = (0, 1_001);
+        for _ in 0..1_000 {
+            let end = windows.sides[0].end;
+            assert!(windows.take(0, &packet(ACK, seq, 5_001, 500, 50_000)));
+            seq += 50_000;
+            assert!(windows.take(1, &packet(ACK, 5_001, seq, 500, 0)));
+            steps += u32::from(windows.sides[0].has_stepped(end));
+        }
+        assert_eq!(steps, (1_001 + 50_000_000) / STEP);
     }
 
     #[test]

@@ -48,6 +48,14 @@ pub(crate) use rewriter_args;
 /// The handlers that all rewriters have, behind `own` ones.
 macro_rules! rewriter_handlers {
     ($($own:expr),*) => {
+        match cfg!(pairs) {
+            true => $crate::rewrite::build::rewriter_handlers!(
+                @all $($own,)* $crate::rewrite::rewriter::Rewriter::CHANGES
+            ),
+            false => $crate::rewrite::build::rewriter_handlers!(@all $($own),*),
+        }
+    };
+    (@all $($own:expr),*) => {
         &[
             $($own),*,
             $crate::rewrite::rewriter::Rewriter::TABLE_SIZE,
@@ -59,7 +67,6 @@ macro_rules! rewriter_handlers {
             $crate::rewrite::rewriter::Rewriter::CLEAR,
             $crate::rewrite::rewriter::Rewriter::STATE,
             $crate::rewrite::rewriter::Rewriter::MERGE,
-            $crate::rewrite::rewriter::Rewriter::CHANGES,
             $crate::rewrite::rewriter::Rewriter::MERGE_LOST,
             $crate::rewrite::rewriter::Rewriter::HOLD,
         ]

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Flows of rewriters that go to another guest: the handlers `state`, `merge` and `hold`.
 use alloc::rc::Rc;
+use core::cell::RefMut;
+use core::ops::Range;
 
-use click_core::sort;
 use click_wire::ipv4;
 
 use super::kind::{DCCP, Kind};
 use super::rewriter::Rewriter;
+use super::spec::Spec;
 use crate::carried::{self, number};
-use crate::flows::{At, FlowId, FlowTable, Shift};
+use crate::flows::{self, At, Changes, Copied, FlowId, FlowTable, Shift, is_older};
 use crate::prelude::*;
-
-/// No flow's text is longer, whatever happened to its sequence numbers.
-const LINE_BYTES: usize = 1024;
-/// The most places of a part of the table, so that the part fits into an answer to the toolstack.
-const PART_MOST: usize = 256;
 
 /// A flow as its text has it.
 struct Carried {
@@ -29,29 +26,73 @@ struct Carried {
     shifts: Option<[Shift; 2]>,
 }
 
+/// The flows of a rewriter in the table that it may share.
+struct Own<'a> {
+    table: RefMut<'a, FlowTable>,
+    head: &'static str,
+    owners: Range<u16>,
+}
+
+impl Copied for Own<'_> {
+    fn head(&self) -> &'static str {
+        self.head
+    }
+
+    fn owners(&self) -> Range<u16> {
+        self.owners.clone()
+    }
+
+    fn used(&self) -> u32 {
+        self.table.used()
+    }
+
+    fn heard(&self, slot: u32) -> Option<(u16, u64)> {
+        self.table.heard(slot)
+    }
+
+    fn line(&self, slot: u32, now_ns: u64) -> String {
+        let flow = self.table.flow(At::new(slot, false));
+        let age_ms = carried::age_ms(now_ns, self.table.touched_ns(slot));
+        let (old, new) = (flow.ids[0], flow.rewritten(false));
+        let id = |id: FlowId| {
+            let (source, destination) = (id.source, id.destination);
+            format!("{source} {} {destination} {}", id.sport, id.dport)
+        };
+        let shifts = self
+            .table
+            .shifts(slot)
+            .map_or_else(String::new, |[there, back]| {
+                format!(" {} {}", there.to_text(), back.to_text())
+            });
+        let [there, back] = flow.outputs;
+        format!(
+            "{} {} {} {} {there} {back} {age_ms} {} {}{shifts}",
+            flow.owner - self.owners.start,
+            flow.protocol,
+            flow.flags,
+            flow.reply_anno,
+            id(old),
+            id(new),
+        )
+    }
+
+    fn changes(&mut self) -> &mut Option<Box<Changes>> {
+        self.table.changes()
+    }
+}
+
 impl Rewriter {
     /// The handler `state`.
     pub const STATE: Handler<Self> = read_command(
         "state",
-        |me, view| match view.param() {
-            "" => Ok(me.state_text(view)),
-            part => me.part_text(view, part),
-        },
+        |me, view| flows::state(&me.own(), view),
         Self::write_state,
     );
     /// The handler `merge`.
     pub const MERGE: Handler<Self> = command("merge", Self::write_merge);
     /// The handler `changes`.
-    pub const CHANGES: Handler<Self> = read("changes", |me, view| match view.param() {
-        "all" => {
-            me.flows.borrow_mut().list_all();
-            Ok(String::new())
-        }
-        bytes => {
-            let most = view.surroundings().environment.limits.handler_bytes;
-            Ok(me.changes_text(view, view.parse::<usize>(bytes)?.min(most)))
-        }
-    });
+    pub const CHANGES: Handler<Self> =
+        read("changes", |me, view| flows::changes(&mut me.own(), view));
     pub const MERGE_LOST: Handler<Self> = read("merge_lost", |me, _| text(me.merge_lost));
     /// The handler `hold`.
     pub const HOLD: Handler<Self> = command(
@@ -72,91 +113,12 @@ impl Rewriter {
         }
     }
 
-    fn state_text(&self, view: &View<'_>) -> String {
-        let table = self.flows.borrow();
-        let mut order: Vec<(u64, u32)> = table
-            .iter()
-            .filter(|(_, flow)| self.owns(flow.owner))
-            .map(|(slot, _)| (table.touched_ns(slot), slot))
-            .collect();
-        sort::by(&mut order, Ord::cmp);
-        let newest = order.iter().rev();
-        let lines = newest.map(|(touched_ns, slot)| {
-            let age_ms = carried::age_ms(view.now_ns(), *touched_ns);
-            self.state_line(&table, *slot, age_ms)
-        });
-        carried::render(self.head(), view, lines)
-    }
-
-    /// The flows in a part of the table's places. A flow keeps its place, so it is in one part.
-    fn part_text(&self, view: &View<'_>, part: &str) -> Text {
-        let places = view.surroundings().environment.limits.handler_bytes / LINE_BYTES;
-        let (part, places): (usize, _) = (view.parse(part)?, places.clamp(1, PART_MOST));
-        let table = self.flows.borrow();
-        let Some(slots) = table.part(part, places) else {
-            return Ok(String::new());
-        };
-        let own = slots.filter(|(_, flow)| self.owns(flow.owner));
-        let lines = own.map(|(slot, _)| {
-            let age_ms = carried::age_ms(view.now_ns(), table.touched_ns(slot));
-            self.state_line(&table, slot, age_ms)
-        });
-        Ok(carried::render(self.head(), view, lines))
-    }
-
-    /// Changed flows, as many as fit; nothing if there is nothing.
-    fn changes_text(&self, view: &View<'_>, bytes: usize) -> String {
-        let (now_ns, mut text) = (view.now_ns(), String::new());
-        let mut table = self.flows.borrow_mut();
-        table.sweep(now_ns);
-        for owner in self.first_owner..self.first_owner + self.inputs.len() as u16 {
-            while let Some(slot) = table.take_changed(owner) {
-                let age_ms = carried::age_ms(now_ns, table.touched_ns(slot));
-                let line = self.state_line(&table, slot, age_ms);
-                let head = if text.is_empty() {
-                    self.head().len() + 1
-                } else {
-                    0
-                };
-                if text.len() + head + line.len() + 1 > bytes {
-                    // a flow whose line fits nowhere is not copied
-                    if !text.is_empty() {
-                        table.give_back(slot);
-                    }
-                    return text;
-                }
-                if text.is_empty() {
-                    text = format!("{}\n", self.head());
-                }
-                text += &line;
-                text.push('\n');
-            }
+    fn own(&self) -> Own<'_> {
+        Own {
+            table: self.flows.borrow_mut(),
+            head: self.head(),
+            owners: self.first_owner..self.first_owner + self.inputs.len() as u16,
         }
-        text
-    }
-
-    fn state_line(&self, table: &FlowTable, slot: u32, age_ms: u64) -> String {
-        let flow = table.flow(At::new(slot, false));
-        let (old, new) = (flow.ids[0], flow.rewritten(false));
-        let id = |id: FlowId| {
-            let (source, destination) = (id.source, id.destination);
-            format!("{source} {} {destination} {}", id.sport, id.dport)
-        };
-        let shifts = table
-            .shifts(slot)
-            .map_or_else(String::new, |[there, back]| {
-                format!(" {} {}", there.to_text(), back.to_text())
-            });
-        let [there, back] = flow.outputs;
-        format!(
-            "{} {} {} {} {there} {back} {age_ms} {} {}{shifts}",
-            flow.owner - self.first_owner,
-            flow.protocol,
-            flow.flags,
-            flow.reply_anno,
-            id(old),
-            id(new),
-        )
     }
 
     fn write_state(&self, _view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
@@ -238,11 +200,15 @@ impl Rewriter {
             let wanted = table.len() + usize::from(!is_known);
             let at_ns = carried::at_ns(now_ns, carried.age_ms);
             let mut known = rivals.iter().flatten();
-            if known.all(|at| table.touched_ns(at.slot()) < at_ns) {
+            let gives_way =
+                |at: &At| is_older(table.touched_ns(at.slot()), table.flow(*at).is_copy, at_ns);
+            if known.all(gives_way) {
                 if let Some(at) = rivals[0] {
                     table.remove(at.slot());
                 }
-                self.put(&mut table, carried, now_ns);
+                if let Some(at) = self.put(&mut table, carried, now_ns) {
+                    table.flow_mut(at).is_copy = true;
+                }
             }
             self.merge_lost += (wanted - table.len()) as u64;
         }
@@ -250,7 +216,7 @@ impl Rewriter {
     }
 
     /// Opens a flow whose packets are not known.
-    fn put(&self, table: &mut FlowTable, carried: &Carried, now_ns: u64) {
+    fn put(&self, table: &mut FlowTable, carried: &Carried, now_ns: u64) -> Option<At> {
         let map = self.kind.map(self.first_map, carried.protocol);
         let [old, new] = carried.ids;
         let mut flow = self.flow(map, old, new);
@@ -258,10 +224,14 @@ impl Rewriter {
         (flow.outputs, flow.protocol) = (carried.outputs, carried.protocol);
         (flow.flags, flow.reply_anno) = (carried.flags, carried.reply_anno);
         let touched_ns = carried::at_ns(now_ns, carried.age_ms);
-        let at = table.insert(flow, self.clocks.of(self.kind, &flow), touched_ns);
-        if let (Some(at), Some(shifts)) = (at, &carried.shifts) {
+        let at = table.insert(flow, self.clocks.of(self.kind, &flow), touched_ns)?;
+        if let Some(shifts) = &carried.shifts {
             table.set_shifts(at.slot(), shifts.clone());
         }
+        if let Spec::Mapper(mapper, _) = &self.inputs[usize::from(carried.input)].spec {
+            mapper.borrow_mut().took_over(old, new, map);
+        }
+        Some(at)
     }
 }
 

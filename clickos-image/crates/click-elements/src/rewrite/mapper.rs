@@ -20,6 +20,9 @@ pub trait Map {
         taken: &dyn Fn(&FlowId) -> bool,
     ) -> Option<(FlowId, Outputs)>;
 
+    /// The rewriter got a flow from another guest, with what it becomes.
+    fn took_over(&mut self, _id: FlowId, _new: FlowId, _map: u16) {}
+
     /// The first output beyond a rewriter's outputs.
     fn beyond(&self, outputs: usize) -> Option<u16>;
 }

@@ -32,12 +32,12 @@ pub struct Advertisement {
     /// Hundredths of a second, 1 to 4095.
     pub interval_cs: u16,
     pub addresses: Vec<Ipv4Addr>,
+    /// The sum covers a pseudo-header, too. RFC 9568, section 5.2.8, says that it does not; RFC 5798 was read both ways.
+    pub has_pseudo: bool,
 }
 
 impl Advertisement {
     /// Reads an IPv4 packet; `None` if RFC 9568, section 7.1, says to drop it.
-    ///
-    /// The sum of RFC 9568 has no pseudo-header. That of RFC 5798 was read both ways, so both are right.
     pub fn parse(packet: &ipv4::View<&[u8]>) -> Option<Self> {
         let body = packet.payload();
         if packet.protocol() != PROTOCOL || packet.ttl() != TTL || body.len() < HEADER {
@@ -45,31 +45,42 @@ impl Advertisement {
         }
         let (count, interval) = (usize::from(body[3]), u16::from_be_bytes([body[4], body[5]]));
         let addresses = body[HEADER..].get(..4 * count)?;
-        let length = u16::try_from(body.len()).ok()?;
-        let pseudo = checksum::pseudo(packet.source(), packet.destination(), PROTOCOL, length);
         let is_right = |start| checksum::finish(checksum::add(start, body)) == 0;
+        let has_pseudo = !is_right(0);
         let found = Self {
             vrid: body[1],
             priority: body[2],
             interval_cs: interval & 0x0fff,
             addresses: addresses.chunks_exact(4).map(ipv4_at).collect(),
+            has_pseudo,
         };
         let is_good =
             body[0] == VERSION_TYPE && found.vrid > 0 && found.interval_cs > 0 && count > 0;
-        (is_good && (is_right(0) || is_right(pseudo))).then_some(found)
+        let is_sum = !has_pseudo || is_right(pseudo(packet.source(), body));
+        (is_good && is_sum).then_some(found)
     }
 
-    /// The bytes of the message.
-    pub fn bytes(&self) -> Vec<u8> {
+    /// The bytes of the message that `from` sends.
+    pub fn bytes(&self, from: Ipv4Addr) -> Vec<u8> {
         let count = u8::try_from(self.addresses.len()).unwrap_or(u8::MAX);
         let mut bytes = vec![VERSION_TYPE, self.vrid, self.priority, count];
         bytes.extend((self.interval_cs & 0x0fff).to_be_bytes());
         bytes.extend([0, 0]);
         bytes.extend(self.addresses.iter().flat_map(Ipv4Addr::octets));
-        let sum = checksum::of(&bytes).to_be_bytes();
+        let start = match self.has_pseudo {
+            true => pseudo(from, &bytes),
+            false => 0,
+        };
+        let sum = checksum::finish(checksum::add(start, &bytes)).to_be_bytes();
         bytes[6..8].copy_from_slice(&sum);
         bytes
     }
+}
+
+/// The sum of the pseudo-header.
+fn pseudo(from: Ipv4Addr, body: &[u8]) -> u64 {
+    let length = u16::try_from(body.len()).unwrap_or(u16::MAX);
+    checksum::pseudo(from, GROUP, PROTOCOL, length)
 }
 
 fn ipv4_at(bytes: &[u8]) -> Ipv4Addr {
@@ -81,12 +92,15 @@ fn ipv4_at(bytes: &[u8]) -> Ipv4Addr {
 mod tests {
     use super::*;
 
+    const FROM: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
+
     fn advertisement() -> Advertisement {
         Advertisement {
             vrid: 7,
             priority: 200,
             interval_cs: 20,
             addresses: vec![Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)],
+            has_pseudo: false,
         }
     }
 
@@ -99,7 +113,7 @@ mod tests {
             fragment: 0,
             ttl,
             protocol: PROTOCOL,
-            source: Ipv4Addr::new(10, 0, 0, 9),
+            source: FROM,
             destination: GROUP,
             payload_len: body.len() as u16,
         }
@@ -113,26 +127,22 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
-        let bytes = advertisement().bytes();
-        assert_eq!(bytes[..6], [0x31, 7, 200, 2, 0, 20]);
-        assert_eq!(parse(&packet(&bytes, 255)), Some(advertisement()));
-    }
-
-    #[test]
-    fn a_sum_with_a_pseudo_header_is_right_too() {
-        let mut bytes = advertisement().bytes();
-        bytes[6..8].fill(0);
-        let length = bytes.len() as u16;
-        let pseudo = checksum::pseudo(Ipv4Addr::new(10, 0, 0, 9), GROUP, PROTOCOL, length);
-        let sum = checksum::finish(checksum::add(pseudo, &bytes));
-        bytes[6..8].copy_from_slice(&sum.to_be_bytes());
-        assert_eq!(parse(&packet(&bytes, 255)), Some(advertisement()));
+    fn what_is_written_is_read_with_either_sum() {
+        for has_pseudo in [false, true] {
+            let message = Advertisement {
+                has_pseudo,
+                ..advertisement()
+            };
+            let bytes = message.bytes(FROM);
+            assert_eq!(bytes[..6], [0x31, 7, 200, 2, 0, 20]);
+            assert_eq!(checksum::of(&bytes) == 0, !has_pseudo);
+            assert_eq!(parse(&packet(&bytes, 255)), Some(message));
+        }
     }
 
     #[test]
     fn whatever_section_7_1_drops_is_dropped() {
-        let good = advertisement().bytes();
+        let good = advertisement().bytes(FROM);
         assert_eq!(parse(&packet(&good, 254)), None, "it was forwarded");
         for (at, value) in [(0, 0x21), (0, 0x32), (1, 0), (3, 0), (3, 3), (5, 0), (6, 9)] {
             let mut bad = good.clone();

@@ -58,7 +58,7 @@ fn header(from: Ipv4Addr, to: Ipv4Addr, protocol: u8, ttl: u8, payload: usize) -
 
 /// An advertisement, from the virtual Ethernet address (RFC 9568, section 7.2).
 pub fn advertisement(from: Ipv4Addr, message: &Advertisement) -> Vec<u8> {
-    let body = message.bytes();
+    let body = message.bytes(from);
     let mac = virtual_mac(message.vrid);
     let (ip, group) = (from, (GROUP, GROUP_MAC));
     let to = Station {
@@ -170,6 +170,7 @@ mod tests {
             priority: 1,
             interval_cs: 100,
             addresses: vec![Ipv4Addr::new(10, 0, 0, 1)],
+            has_pseudo: true,
         };
         let frame = advertisement(PEER.ip, &message);
         let expected = Own::Advertisement(PEER.ip, message);

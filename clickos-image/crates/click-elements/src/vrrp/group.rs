@@ -27,6 +27,8 @@ pub struct Side {
     pub own: Station,
     pub peer: Option<Station>,
     pub addresses: Vec<Ipv4Addr>,
+    /// The sum of advertisements is as the other router writes it: it may drop others.
+    has_pseudo: bool,
     frames: Vec<Vec<u8>>,
 }
 
@@ -57,6 +59,7 @@ impl FromArg for Side {
             own: station(ip, mac)?,
             peer: has_peer.then(|| station(peer, peer_mac)).transpose()?,
             addresses: addresses.collect::<Result<_, _>>()?,
+            has_pseudo: false,
             frames: Vec::new(),
         })
     }
@@ -81,6 +84,7 @@ impl Side {
             priority,
             interval_cs,
             addresses: self.addresses.clone(),
+            has_pseudo: self.has_pseudo,
         };
         self.send(frame::advertisement(self.own.ip, &message));
     }
@@ -120,6 +124,19 @@ impl Group {
         self.instance.state() == State::Active
     }
 
+    /// Takes over the state of this router's former configuration.
+    pub fn take_from(&mut self, old: &Self) {
+        self.instance.take_from(&old.instance);
+        for side in &mut self.sides {
+            let is_same = |old: &&Side| (old.vrid, old.own) == (side.vrid, side.own);
+            side.has_pseudo = old
+                .sides
+                .iter()
+                .find(is_same)
+                .is_some_and(|old| old.has_pseudo);
+        }
+    }
+
     /// Sends on all sides.
     pub fn send(&mut self, send: Send) {
         let interval_cs = self.instance.settings.interval_cs;
@@ -137,13 +154,14 @@ impl Group {
     /// station decides. One for other addresses is of a router that is configured differently; it counts as
     /// well (RFC 9568, section 7.1).
     pub fn receive(&mut self, side: usize, from: Ipv4Addr, message: &Advertisement, now_ns: u64) {
-        let side = &self.sides[side];
+        let side = &mut self.sides[side];
         let is_other = side
             .peer
             .map_or(from != side.own.ip, |peer| from == peer.ip);
         if message.vrid != side.vrid || !is_other {
             return;
         }
+        side.has_pseudo = message.has_pseudo;
         let is_higher = from > side.own.ip;
         let (priority, interval_cs) = (message.priority, message.interval_cs);
         let send = self

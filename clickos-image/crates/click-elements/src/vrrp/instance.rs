@@ -172,6 +172,8 @@ impl Instance {
                 Send::default()
             }
             (State::Active, 0) => self.advertise(now_ns),
+            // no other router owns the addresses (section 7.1)
+            (State::Active, OWNER) if own == OWNER => Send::default(),
             (State::Active, _) if priority > own || priority == own && is_higher => {
                 self.become_backup(interval_cs, now_ns);
                 Send::default()
@@ -252,7 +254,8 @@ mod tests {
             preempts: true,
         });
         assert_eq!(owner.start(0).advertisement, Some(255));
-        assert_eq!(owner.state(), State::Active);
+        assert_eq!(owner.receive(255, 20, true, 5), Send::default());
+        assert_eq!(owner.state(), State::Active, "there is one owner");
     }
 
     #[test]

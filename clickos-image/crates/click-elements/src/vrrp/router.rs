@@ -222,10 +222,7 @@ impl Element for Vrrp {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;
         };
-        self.group
-            .borrow_mut()
-            .instance
-            .take_from(&old.group.borrow().instance);
+        self.group.borrow_mut().take_from(&old.group.borrow());
         (self.has_started, self.refused) = (old.has_started, old.refused);
         if old.key == self.key && old.copied == self.copied {
             self.copier = old.copier.take();

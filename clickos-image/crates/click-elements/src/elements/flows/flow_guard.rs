@@ -24,6 +24,12 @@
 //!   packets, protocol, addresses and ports, reason; `log_lost` (read): packets beyond a hundred a second, which are not in it.
 //!   `reset_log` (write): forgets it.
 //! * `state` (read, write): the flows, the newest that fit; a guest that moves to another host takes it along.
+//!   Read with a number, it has the flows of this part of the table, 0 the first; behind the last part it is empty.
+//! * `changes` (read): with a number of bytes, new and changed flows since the last reading; with `all`, all count as changed. `VRRP` reads it.
+//!   A TCP connection counts as changed every 4 MiB of a side.
+//! * `merge` (write): adds the flows of another guest's `state`. The one heard of last stays, if two have the same addresses and ports.
+//!   Until a side of a connection sends a packet here, it may be 128 MiB beyond its window.
+//! * `merge_lost` (read): flows that ended at a merge, or were not added. `hold` (write): a time in which no flow opens.
 //! # Example
 //! `g :: FlowGuard; FromDevice(0) -> Strip(14) -> CheckIPHeader -> g -> q :: Queue -> ToDevice(1); FromDevice(1) -> Strip(14) -> CheckIPHeader -> [1]g[1] -> Discard; Idle -> [2]g;`
 use alloc::collections::VecDeque;
@@ -32,9 +38,10 @@ use click_core::listing;
 
 use crate::carried;
 use crate::flow_log::{self, FlowLog};
+use crate::flows;
 use crate::guard::flow::Flow;
 use crate::guard::seen::{Fragment, Seen};
-use crate::guard::table::{Table, Verdict};
+use crate::guard::table::{HEAD, Table, Verdict};
 use crate::headers::Headers;
 use crate::outputs::distribute;
 use crate::prelude::*;
@@ -66,14 +73,25 @@ pub static ELEMENT: Class = Class {
         flow_log::log_lost(),
         flow_log::reset_log(),
         command("clear", run!(|me: &mut FlowGuard, _| me.table.clear())),
-        read_command("state", |me, view| Ok(me.state(view)), FlowGuard::set_state),
+        read_command(
+            "state",
+            |me, view| flows::state(&me.table, view),
+            FlowGuard::set_state,
+        ),
+        read("changes", |me, view| flows::changes(&mut me.table, view)),
+        command("merge", FlowGuard::merge),
+        read("merge_lost", |me, _| text(me.merge_lost)),
+        command(
+            "hold",
+            set!(|me: &mut FlowGuard, hold: Span, ctx| {
+                me.held_ns = ctx.now_ns().saturating_add(hold.ns);
+            }),
+        ),
     ],
     build,
     ..Class::DEFAULT
 };
 
-/// The first line of a state.
-const HEAD: &str = "flowguard 1";
 /// Time between two looks for flows whose time is over, and most of each kind that are forgotten then.
 const REAP_NS: u64 = 1_000_000_000;
 const REAP_MOST: usize = 256;
@@ -114,6 +132,8 @@ fn build(a: &mut Args<'_>) -> Built {
         fragmented: VecDeque::new(),
         drops: [0; REASONS.len()],
         log: FlowLog::default(),
+        held_ns: 0,
+        merge_lost: 0,
     }))
 }
 
@@ -129,6 +149,10 @@ struct FlowGuard {
     fragmented: VecDeque<Fragmented>,
     drops: [u64; REASONS.len()],
     log: FlowLog,
+    /// No flow opens before this time.
+    held_ns: u64,
+    /// Flows that ended at a merge, or did not come.
+    merge_lost: u64,
 }
 
 part!(FlowGuard, log: FlowLog);
@@ -139,21 +163,25 @@ impl FlowGuard {
         REASONS.iter().zip(&self.drops).map(line).collect()
     }
 
-    fn state(&self, view: &View<'_>) -> String {
+    fn flows_of(view: &View<'_>, value: &str) -> Result<Vec<Flow>, HandlerError> {
         let now_ns = view.now_ns();
-        let mut flows: Vec<&Flow> = self.table.iter().collect();
-        click_core::sort::by_key(&mut flows, |flow| core::cmp::Reverse(flow.heard_ns));
-        carried::render(HEAD, view, flows.iter().map(|flow| flow.line(now_ns)))
+        carried::parse(HEAD, value, |words| Flow::of(words, now_ns))
     }
 
     fn set_state(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
-        let now_ns = view.now_ns();
-        let flows = carried::parse(HEAD, value, |words| Flow::of(words, now_ns))?;
-        Ok(Change::of(move |me: &mut Self, ctx| {
+        let flows = Self::flows_of(view, value)?;
+        on_write(self, move |me, ctx| {
             for flow in flows {
                 me.table.add(flow, ctx.now_ns());
             }
-        }))
+        })
+    }
+
+    fn merge(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let flows = Self::flows_of(view, value)?;
+        on_write(self, move |me, ctx| {
+            me.merge_lost += me.table.merge(flows, ctx.now_ns());
+        })
     }
 
     /// The output of a packet that came by an input.
@@ -176,7 +204,8 @@ impl FlowGuard {
                 false => Verdict::NoFlow,
             },
             Some(Seen::Part { ends, tcp, answers }) => {
-                let how = (input != 1, answers, input > 0);
+                let opens = input != 1 && now_ns >= self.held_ns;
+                let how = (opens, answers, input > 0);
                 self.table.judge(ends, tcp, how, now_ns)
             }
         };
@@ -254,7 +283,7 @@ impl Element for FlowGuard {
 
     fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
-            self.drops = old.drops;
+            (self.drops, self.merge_lost) = (old.drops, old.merge_lost);
             self.log = core::mem::take(&mut old.log);
             self.fragmented = core::mem::take(&mut old.fragmented);
             for flow in old.table.iter() {

@@ -11,7 +11,8 @@
 //! becomes active when it hears nothing on all sides for three INTERVALs (10 ms to 40.95 s, default 1 s) and a part of one.
 //! On a side with a PEER no other station is heard. With PREEMPT false (default true) a router that is active stays active
 //! while it lives. With KEY, 32 bytes in Base64 and equal at both, the flows of all elements with the handlers `changes` and
-//! `merge`, which are rewriters, are copied to the other router, on the first side with a PEER.
+//! `merge` are copied to the other router, on the first side with a PEER: those of rewriters and of FlowGuard, and which
+//! servers of a ServerPool answer. The sum of advertisements covers a pseudo-header if that of the other router does.
 //! # Ports
 //! 0/0.
 //! # Handlers

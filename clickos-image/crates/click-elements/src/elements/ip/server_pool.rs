@@ -15,6 +15,8 @@
 //! * `servers` (read, write): all SERVERs, with commas; those that stay keep their state.
 //! * `draining` (read, write): servers that keep their flows and get no new ones.
 //! * `status` (read): each server, whether it is up, down or draining, and how many flows it got.
+//! * `changes` (read): with a number of bytes, the servers that have answered since the last reading; with `all`, those that are up
+//!   count. `VRRP` reads it. `merge` (write): such a text of the other guest of a pair: its servers are up, as if they had answered.
 //! # Example
 //! `lb :: ServerPool(10.0.2.1, 10.0.2.8, 10.0.2.9, PORT 80) -> right_arp; rw :: IPRewriter(lb, drop); answers -> lb;`
 use crate::prelude::*;
@@ -32,19 +34,24 @@ pub static ELEMENT: Class = Class {
         keyword("INTERVAL"),
         keyword("FAILURES"),
     ],
-    handlers: &[
-        read_write(
-            "servers",
-            |me: &mut ServerPool, _| Ok(me.servers_text()),
-            set!(|me, servers, _| me.set_servers(servers)),
-        ),
-        read_write(
-            "draining",
-            |me, _| Ok(me.draining_text()),
-            set!(|me, draining, _| me.set_draining(draining)),
-        ),
-        read("status", |me, _| Ok(me.status_text())),
-    ],
+    handlers: match cfg!(pairs) {
+        true => &[SERVERS, DRAINING, STATUS, CHANGES, MERGE],
+        false => &[SERVERS, DRAINING, STATUS],
+    },
     build: server_pool::build,
     ..Class::DEFAULT
 };
+
+const SERVERS: Handler<ServerPool> = read_write(
+    "servers",
+    |me, _| Ok(me.servers_text()),
+    set!(|me: &mut ServerPool, servers, _| me.set_servers(servers)),
+);
+const DRAINING: Handler<ServerPool> = read_write(
+    "draining",
+    |me, _| Ok(me.draining_text()),
+    set!(|me: &mut ServerPool, draining, _| me.set_draining(draining)),
+);
+const STATUS: Handler<ServerPool> = read("status", |me, _| Ok(me.status_text()));
+const CHANGES: Handler<ServerPool> = read("changes", |me, view| me.changes_text(view));
+const MERGE: Handler<ServerPool> = command("merge", ServerPool::merge);

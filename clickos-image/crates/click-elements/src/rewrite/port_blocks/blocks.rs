@@ -157,6 +157,22 @@ impl Map for Blocks {
         ))
     }
 
+    fn took_over(&mut self, id: FlowId, new: FlowId, map: u16) {
+        let Some(subscriber) = self.layout.subscriber(id.source) else {
+            return;
+        };
+        let (source, first) = self.layout.place(subscriber);
+        let n = new.sport.wrapping_sub(first);
+        if new.source == source && u32::from(n) < self.layout.block {
+            if let Some(block) = self.block((subscriber, map)) {
+                block.slots[usize::from(n)] = Slot {
+                    destination: id.destination,
+                    dport: id.dport,
+                };
+            }
+        }
+    }
+
     fn beyond(&self, outputs: usize) -> Option<u16> {
         OUTPUTS
             .into_iter()

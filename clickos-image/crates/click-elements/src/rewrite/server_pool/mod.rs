@@ -76,6 +76,16 @@ impl ServerPool {
         self.servers.borrow().draining.text()
     }
 
+    pub fn changes_text(&self, view: &View<'_>) -> Text {
+        self.servers.borrow_mut().changes(view)
+    }
+
+    /// Checks which servers answered the other guest of a pair.
+    pub fn merge(&self, _view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let answered = Servers::parse(value)?;
+        on_write(self, move |me, _| me.servers.borrow_mut().merge(&answered))
+    }
+
     pub fn status_text(&self) -> String {
         self.servers.borrow().status()
     }
@@ -101,7 +111,7 @@ impl ServerPool {
             .all
             .iter_mut()
             .find(|s| s.address == answer.server && s.awaited == Some(answer.number))?;
-        (server.up, server.misses, server.awaited) = (true, 0, None);
+        server.answered(true);
         self.prober.segment(ctx, answer.server, answer.reset?)
     }
 }

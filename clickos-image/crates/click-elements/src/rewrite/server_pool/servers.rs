@@ -3,6 +3,7 @@
 use click_core::Surroundings;
 use click_core::text::split_words;
 
+use crate::carried;
 use crate::flows::FlowId;
 use crate::prelude::*;
 use crate::rewrite::mapper::{Map, point};
@@ -55,8 +56,21 @@ pub struct Server {
     pub misses: u32,
     /// The number that the answer to the last probe repeats; `None` if it came.
     pub awaited: Option<u32>,
+    /// An answer came that the other guest of a pair does not know of.
+    is_news: bool,
     flows: u64,
 }
+
+impl Server {
+    /// An answer came, here or at the other guest of a pair.
+    pub fn answered(&mut self, is_news: bool) {
+        (self.up, self.misses, self.awaited) = (true, 0, None);
+        self.is_news = is_news;
+    }
+}
+
+/// The first line of servers as text.
+const HEAD: &str = "servers 1";
 
 /// The servers of a pool.
 pub struct Servers {
@@ -76,6 +90,7 @@ impl Servers {
                 up: self.begin_up,
                 misses: 0,
                 awaited: None,
+                is_news: false,
                 flows: 0,
             })
         };
@@ -84,6 +99,43 @@ impl Servers {
 
     pub fn addresses(&self) -> Addresses {
         Addresses(self.all.iter().map(|s| s.address).collect())
+    }
+
+    /// The value of the handler `changes`: servers that have answered since the last reading, as many as fit.
+    pub fn changes(&mut self, view: &View<'_>) -> Text {
+        let mut left: usize = match view.param() {
+            "all" => {
+                self.all.iter_mut().for_each(|s| s.is_news = s.up);
+                0
+            }
+            bytes => view.parse(bytes)?,
+        };
+        let mut text = String::new();
+        for server in self.all.iter_mut().filter(|server| server.is_news) {
+            let head = if text.is_empty() { HEAD } else { "" };
+            let line = format!("{head}\n{}", server.address);
+            let Some(rest) = left.checked_sub(line.len()) else {
+                break;
+            };
+            (left, server.is_news) = (rest, false);
+            text += &line;
+        }
+        Ok(text)
+    }
+
+    /// Reads such a text.
+    pub fn parse(text: &str) -> Result<Vec<Ipv4Addr>, HandlerError> {
+        carried::parse(HEAD, text, |words| match words {
+            [address] => address.parse().ok(),
+            _ => None,
+        })
+    }
+
+    /// Servers have answered the other guest.
+    pub fn merge(&mut self, answered: &[Ipv4Addr]) {
+        let known = self.all.iter_mut();
+        let known = known.filter(|server| answered.contains(&server.address));
+        known.for_each(|server| server.answered(false));
     }
 
     fn takes_flows(&self, server: &Server) -> bool {
@@ -177,6 +229,22 @@ mod tests {
             assert_ne!(new, lost);
             assert!(*old == lost || *old == new, "{old:?} became {new:?}");
         }
+    }
+
+    #[test]
+    fn answers_of_the_other_guest_count() {
+        let mut servers = pool(3);
+        servers.begin_up = false;
+        servers.all[1].answered(true);
+        assert_eq!(Servers::parse("servers 1\n10.0.0.1").unwrap().len(), 1);
+        for bad in ["", "servers 2\n", "servers 1\n10.0.0.1 up", "servers 1\nx"] {
+            assert!(Servers::parse(bad).is_err(), "{bad}");
+        }
+        servers.all[2].up = false;
+        servers.merge(&[servers.all[2].address, Ipv4Addr::LOCALHOST]);
+        let news = servers.all.iter().map(|s| (s.up, s.is_news));
+        let expected = [(true, false), (true, true), (true, false)];
+        assert_eq!(news.collect::<Vec<_>>(), expected);
     }
 
     #[test]
