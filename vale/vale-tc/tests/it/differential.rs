@@ -78,7 +78,8 @@ impl Oracle {
             return Ok(());
         };
         let key = FilterKey::parse(e, frame);
-        if key.is_error() && matches!(filter.explain(key, to, now), Why::Related) {
+        let is_error = matches!(&key, FilterKey::Packet(packet) if packet.is_error());
+        if is_error && matches!(filter.explain(key, to, now), Why::Related) {
             self.related += 1;
         }
         let admitted = filter.admits(&key, to, now);
