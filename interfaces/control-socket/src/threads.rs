@@ -1,31 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of a daemon whose memory may be short.
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::thread::{Builder, JoinHandle};
 
-/// Address space without which no thread starts: more than the allocator ever takes from its heap (32 MiB, mallopt(3)),
-/// so that the system is asked for it.
-const ROOM: usize = 64 << 20;
+use rustix::param::page_size;
+use rustix::process::{Resource, getrlimit};
+
+/// Address space without which no thread starts, in bytes: its stack, its signal stack, and what others take meanwhile.
+const ROOM: u64 = 4 << 20;
 
 /// Starts a thread for a request. The standard library ends the whole program if a thread that has just started finds
 /// no memory for its signal stack, so there has to be some.
 ///
 /// # Errors
-/// `OutOfMemory` if less than 64 MiB of address space are left; what [`Builder::spawn`] reports.
+/// `OutOfMemory` if less than 4 MiB are left of what RLIMIT_AS allows; what [`Builder::spawn`] reports.
 pub fn spawn<T: Send + 'static>(
     thread: Builder,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
-    Vec::<u8>::new()
-        .try_reserve_exact(ROOM)
-        .map_err(|_| io::Error::new(ErrorKind::OutOfMemory, "no memory for a thread"))?;
-    thread.spawn(body)
+    match getrlimit(Resource::As).current {
+        Some(limit) if used().is_some_and(|used| used + ROOM > limit) => Err(io::Error::new(
+            ErrorKind::OutOfMemory,
+            "no memory for a thread",
+        )),
+        _ => thread.spawn(body),
+    }
+}
+
+/// Bytes of address space that this process has (proc(5), statm), read without an allocation.
+fn used() -> Option<u64> {
+    let mut bytes = [0; 128];
+    let len = File::open("/proc/self/statm")
+        .and_then(|mut file| file.read(&mut bytes))
+        .ok()?;
+    let text = std::str::from_utf8(&bytes[..len]).ok()?;
+    let pages: u64 = text.split(' ').next()?.parse().ok()?;
+    Some(pages * page_size() as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::{Resource, Rlimit, setrlimit};
+    use rustix::process::{Rlimit, setrlimit};
     use std::process::Command;
 
     const SHORT: &str = "CLICKOS_TEST_MEMORY_IS_SHORT";
@@ -45,10 +62,8 @@ mod tests {
             return;
         }
         assert_eq!(spawn(Builder::new(), || 7).unwrap().join().unwrap(), 7);
-        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let used: u64 = pages.split(' ').next().unwrap().parse().unwrap();
         let limit = Rlimit {
-            current: Some(used * rustix::param::page_size() as u64),
+            current: used(),
             maximum: None,
         };
         setrlimit(Resource::As, limit).unwrap();
