@@ -21,11 +21,12 @@ impl Kind {
         match name {
             "add" | "add_user" | "ctrl" | "delete" | "insert" | "remove" | "remove_user"
             | "set" => Self::Edit,
-            "byte_count" | "clear" | "count" | "counts_pdf" | "disconnect" | "extend_interval"
-            | "flush" | "goto" | "hold" | "merge" | "reaggregate_counts" | "reset"
-            | "reset_count" | "reset_counts" | "reset_hits" | "reset_timing" | "run" | "send"
-            | "state" | "step" | "stop" | "write_ascii_file" | "write_file" | "write_ip_file"
-            | "write_pdf_file" | "write_text_file" => Self::Command,
+            "announce" | "byte_count" | "clear" | "count" | "counts_pdf" | "disconnect"
+            | "extend_interval" | "flush" | "goto" | "hold" | "merge" | "reaggregate_counts"
+            | "reset" | "reset_count" | "reset_counts" | "reset_hits" | "reset_log"
+            | "reset_timing" | "resign" | "run" | "send" | "state" | "step" | "stop" | "wake"
+            | "write_ascii_file" | "write_file" | "write_ip_file" | "write_pdf_file"
+            | "write_text_file" => Self::Command,
             _ => Self::Value,
         }
     }

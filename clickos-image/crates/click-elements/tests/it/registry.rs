@@ -338,6 +338,40 @@ fn no_command_and_no_edit_counts_as_a_value() {
     assert_eq!(seen, all.collect());
 }
 
+/// The names of the handlers that the source of the elements makes with this function.
+fn made_with(function: &str) -> BTreeSet<String> {
+    let (mut names, call) = (BTreeSet::new(), format!("{function}("));
+    for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let calls = text.split(&call).skip(1);
+        let quoted = calls.filter_map(|call| call.trim_start().strip_prefix('"')?.split_once('"'));
+        names.extend(quoted.map(|(name, _)| name.to_string()));
+    }
+    names
+}
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = paths.partition(|path| path.is_dir());
+    let below = folders.iter().flat_map(|folder| sources(folder));
+    files.into_iter().chain(below).collect()
+}
+
+/// The kind of a handler follows from its name, so a new name has to be known there.
+#[test]
+fn the_kind_of_a_name_is_that_of_the_function_which_makes_the_handler() {
+    let (commands, edits) = (made_with("command"), made_with("edit"));
+    assert!(commands.contains("reset_log") && edits.contains("remove"));
+    let all = [(commands, Kind::Command), (edits, Kind::Edit)];
+    for (name, kind) in all
+        .iter()
+        .flat_map(|(names, kind)| names.iter().map(move |n| (n, kind)))
+    {
+        assert_eq!(Kind::of(name), *kind, "{name}");
+    }
+}
+
 /// A script that answers for other elements passes on what is written, a `reset` too.
 #[test]
 fn a_script_for_any_handler_has_the_kinds_of_their_names() {
