@@ -5,9 +5,11 @@ use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::thread::Builder;
+use std::time::Instant;
 
+use control_socket::EventLimit;
 use log::Level;
 use xenstore::{Client, Code, Header, Kind, PAYLOAD_MAX, Tx};
 
@@ -20,26 +22,10 @@ const MOST: usize = 4;
 const HEADER: usize = 16;
 /// Log lines in a minute: the switch can ask and connect without end.
 const LINES: u32 = 60;
-const MINUTE: Duration = Duration::from_secs(60);
-
-/// The first lines of a minute.
-struct Lines(Option<(Instant, u32)>);
-
-impl Lines {
-    /// True if one more line may be written.
-    fn allows(&mut self, now: Instant) -> bool {
-        let (since, count) = match self.0 {
-            Some((since, count)) if now - since < MINUTE => (since, count),
-            _ => (now, 0),
-        };
-        self.0 = Some((since, count + u32::from(count <= LINES)));
-        count < LINES
-    }
-}
-
 /// Writes a line about a client to the log.
 fn note(level: Level, text: std::fmt::Arguments<'_>) {
-    static WRITTEN: Mutex<Lines> = Mutex::new(Lines(None));
+    static WRITTEN: LazyLock<Mutex<EventLimit>> =
+        LazyLock::new(|| Mutex::new(EventLimit::new(LINES)));
     let mut written = WRITTEN.lock().unwrap_or_else(|e| e.into_inner());
     if written.allows(Instant::now()) {
         log::log!(level, "{text}");
@@ -60,14 +46,18 @@ pub fn serve(listener: &UnixListener, store: &Path) -> io::Result<()> {
             note(Level::Warn, text);
             continue;
         }
-        let (store, open) = (store.to_owned(), Arc::clone(&open));
-        std::thread::spawn(move || {
+        let (store, place) = (store.to_owned(), Arc::clone(&open));
+        let serve = move || {
             match connect(&client, &store) {
                 Ok(()) => note(Level::Info, format_args!("a client has gone")),
                 Err(e) => note(Level::Warn, format_args!("a client has gone: {e}")),
             }
+            place.fetch_sub(1, Ordering::Relaxed);
+        };
+        if let Err(e) = control_socket::spawn(Builder::new(), serve) {
             open.fetch_sub(1, Ordering::Relaxed);
-        });
+            note(Level::Warn, format_args!("a client is refused: {e}"));
+        }
     }
 }
 
@@ -218,21 +208,6 @@ impl Link<'_> {
                 self.own = None;
                 false
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_minute_has_so_many_lines_and_no_more() {
-        let (mut lines, start) = (Lines(None), Instant::now());
-        for minute in 0..3 {
-            let now = start + minute * MINUTE;
-            let written = (0..1000).filter(|_| lines.allows(now)).count();
-            assert_eq!(written, LINES as usize);
         }
     }
 }

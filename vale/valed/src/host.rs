@@ -12,10 +12,10 @@ use vale_netdev::{
 use vale_proto::{Counters, FarEnd, Kind};
 
 use crate::device::{Buffers, Burst, Device, Reopening};
-use crate::event_limit::EventLimit;
 use crate::offload::Offload;
 use crate::rx_frame::RxFrame;
 use crate::tx_frame::TxFrame;
+use control_socket::EventLimit;
 
 /// Log lines about one interface in a minute.
 const LINES: u32 = 10;

@@ -14,7 +14,6 @@ mod device;
 pub mod drop_reason;
 mod drr;
 pub mod dscp;
-mod event_limit;
 pub mod far_ends;
 pub mod filter;
 pub mod forwarder;

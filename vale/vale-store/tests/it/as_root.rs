@@ -65,18 +65,23 @@ fn the_switch_follows_its_ports_and_sees_nothing_else() {
     assert_eq!(switch.read(Tx::NONE, STATE).unwrap(), b"4");
 }
 
+/// The header of a request to read a node, with that many bytes behind it.
+fn read_of(len: u32) -> Header {
+    Header {
+        kind: Kind::Read as u32,
+        req_id: 1,
+        tx_id: 0,
+        len,
+    }
+}
+
 #[test]
 fn a_message_beyond_the_bound_ends_its_connection_alone() {
     let bed = Testbed::start();
     let socket = open(&bed);
     let mut other = Client::connect(&socket).unwrap();
     let mut hostile = UnixStream::connect(&socket).unwrap();
-    let header = Header {
-        kind: Kind::Read as u32,
-        req_id: 1,
-        tx_id: 0,
-        len: u32::MAX,
-    };
+    let header = read_of(u32::MAX);
     hostile.write_all(&header.to_bytes()).unwrap();
     assert_eq!(hostile.read(&mut [0; 1]).unwrap(), 0);
     assert_eq!(other.read_opt(Tx::NONE, STATE).unwrap(), None);
@@ -126,13 +131,7 @@ fn a_client_that_reads_nothing_loses_its_connection_alone() {
     let socket = open(&bed);
     let mut other = Client::connect(&socket).unwrap();
     let mut hostile = UnixStream::connect(&socket).unwrap();
-    let header = Header {
-        kind: Kind::Read as u32,
-        req_id: 1,
-        tx_id: 0,
-        len: 6,
-    };
-    let request = [&header.to_bytes()[..], b"domid\0"].concat();
+    let request = [&read_of(6).to_bytes()[..], b"domid\0"].concat();
     // What the socket holds comes on top of what the door holds.
     let sent = (0..100 * MOST).take_while(|_| hostile.write_all(&request).is_ok());
     assert!(sent.count() < 100 * MOST);

@@ -7,11 +7,11 @@ use vale_proto::{Mac, PortName};
 
 use super::Switch;
 use crate::chain::{Next, Steering};
-use crate::event_limit::EventLimit;
 use crate::headers::Ethernet;
 use crate::port::Counter;
 use crate::token_bucket::Nanoseconds;
 use crate::tx_frame::TxFrame;
+use control_socket::EventLimit;
 
 /// Log lines about circles of one switch in a minute.
 const LINES: u32 = 10;

@@ -16,9 +16,9 @@ use super::phase::{Frontend, Phase, Step};
 use super::rings;
 use super::vif::{CHANGES, Vif, port_name};
 use crate::device::{Absent, Device};
-use crate::event_limit::EventLimit;
 use crate::region_registry::RegionRegistry;
 use crate::workers::Handle;
+use control_socket::EventLimit;
 
 /// The event of the end of a domain. Only domain 0 gets it: a driver domain learns of the end when the
 /// toolstack removes the nodes of the frontend or of the port.

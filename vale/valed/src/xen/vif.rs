@@ -4,7 +4,7 @@ use vale_proto::{GuestVif, PortId};
 
 use super::phase::Phase;
 use crate::device::Device;
-use crate::event_limit::EventLimit;
+use control_socket::EventLimit;
 
 /// Changes of a frontend's state that valed follows in a minute. A start or an end takes two.
 pub(super) const CHANGES: u32 = 80;

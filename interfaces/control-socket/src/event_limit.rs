@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds the log lines and requests to the Xen store that a guest can cause.
+//! Bounds the log lines and requests to the Xen store that a guest or a client can cause.
 use std::time::{Duration, Instant};
 
 const PERIOD: Duration = Duration::from_secs(60);
@@ -14,6 +14,7 @@ pub struct EventLimit {
 
 impl EventLimit {
     /// Allows `limit` events a minute.
+    #[must_use]
     pub fn new(limit: u32) -> Self {
         let (since, count) = (Instant::now(), 0);
         Self {
