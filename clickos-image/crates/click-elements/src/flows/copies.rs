@@ -71,23 +71,25 @@ fn part_slots(part: usize, places: usize, used: u32) -> Option<Range<u32>> {
     (first < end).then_some(first..end)
 }
 
-/// The value of the handler `changes`: with a number of bytes, changed flows that fit; with `all`, nothing, but all
-/// flows count as changed. The first time they do, too.
-pub fn changes(flows: &mut dyn Copied, view: &View<'_>) -> Text {
+/// What a reading of the handler `changes` asks for: as much as fits into that many bytes, or `None` for `all`, by which
+/// all counts as changed.
+pub fn wanted(view: &View<'_>) -> Result<Option<usize>, HandlerError> {
     match view.param() {
-        "all" => {
-            list_all(flows);
-            Ok(String::new())
-        }
+        "all" => Ok(None),
         bytes => {
             let most = view.surroundings().environment.limits.handler_bytes;
-            let bytes = view.parse::<usize>(bytes)?.min(most);
-            if flows.changes().is_none() {
-                list_all(flows);
-            }
-            Ok(changed(flows, view.now_ns(), bytes))
+            Ok(Some(view.parse::<usize>(bytes)?.min(most)))
         }
     }
+}
+
+/// The value of the handler `changes`: changed flows; nothing after `all`. The first time all flows count as changed, too.
+pub fn changes(flows: &mut dyn Copied, view: &View<'_>) -> Text {
+    let wanted = wanted(view)?;
+    if wanted.is_none() || flows.changes().is_none() {
+        list_all(flows);
+    }
+    Ok(wanted.map_or_else(String::new, |bytes| changed(flows, view.now_ns(), bytes)))
 }
 
 fn list_all(flows: &mut dyn Copied) {

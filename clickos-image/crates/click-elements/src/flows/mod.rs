@@ -17,7 +17,7 @@ mod table;
 
 pub use changes::Changes;
 pub use chunks::Chunks;
-pub use copies::{Copied, changes, is_older, state};
+pub use copies::{Copied, changes, is_older, state, wanted};
 pub use counts::Counts;
 pub use delta::Delta;
 pub use freed::Freed;

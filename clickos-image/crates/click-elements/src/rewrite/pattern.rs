@@ -407,23 +407,27 @@ mod tests {
         }
     }
 
+    /// Look-ups of a flow for which no choice is free.
+    fn looks(pattern: &mut Pattern, sport: u16, pools: Option<(u16, &mut Pools)>) -> u32 {
+        let looked = Cell::new(0);
+        let taken = |_: &FlowId| {
+            looked.set(looked.get() + 1);
+            true
+        };
+        let id = FlowId {
+            sport,
+            ..FlowId::NONE
+        };
+        assert_eq!(pattern.rewrite(id, &mut |_| 7, taken, pools), None);
+        looked.get()
+    }
+
     #[test]
     fn an_exhausted_range_costs_few_look_ups_once_it_is_known() {
         let (mut pattern, mut pools) = (pattern(60_000), Pools::default());
-        let looked = Cell::new(0);
-        let mut full = |pattern: &mut Pattern| {
-            looked.set(0);
-            let taken = |_: &FlowId| {
-                looked.set(looked.get() + 1);
-                true
-            };
-            let new = pattern.rewrite(FlowId::NONE, &mut |_| 7, taken, Some((0, &mut pools)));
-            assert_eq!(new, None);
-            looked.get()
-        };
-        let most = (0..120).map(|_| full(&mut pattern)).max();
-        assert_eq!(most, Some(TRIES));
-        assert_eq!(full(&mut pattern), 0);
+        let mut full = || looks(&mut pattern, 0, Some((0, &mut pools)));
+        assert_eq!((0..120).map(|_| full()).max(), Some(TRIES));
+        assert_eq!(full(), 0);
     }
 
     #[test]
@@ -432,23 +436,9 @@ mod tests {
             choice: Choice::SameFirst,
             ..pattern(60_000)
         };
-        let (mut pools, looked) = (Pools::default(), Cell::new(0));
-        let mut full = || {
-            looked.set(0);
-            let taken = |_: &FlowId| {
-                looked.set(looked.get() + 1);
-                true
-            };
-            let id = FlowId {
-                sport: 2000,
-                ..FlowId::NONE
-            };
-            let new = pattern.rewrite(id, &mut |_| 7, taken, Some((0, &mut pools)));
-            assert_eq!(new, None);
-            looked.get()
-        };
-        let most = (0..120).map(|_| full()).max();
-        assert_eq!(most, Some(TRIES));
+        let mut pools = Pools::default();
+        let mut full = || looks(&mut pattern, 2000, Some((0, &mut pools)));
+        assert_eq!((0..120).map(|_| full()).max(), Some(TRIES));
         assert!(full() <= 1, "its own port");
     }
 
@@ -459,17 +449,7 @@ mod tests {
                 choice,
                 ..pattern(60_000)
             };
-            let looked = Cell::new(0);
-            let taken = |_: &FlowId| {
-                looked.set(looked.get() + 1);
-                true
-            };
-            let id = FlowId {
-                sport: 2000,
-                ..FlowId::NONE
-            };
-            assert_eq!(pattern.rewrite(id, &mut |_| 7, taken, None), None);
-            assert_eq!(looked.get(), TRIES, "{choice:?}");
+            assert_eq!(looks(&mut pattern, 2000, None), TRIES, "{choice:?}");
         }
     }
 }

@@ -4,7 +4,7 @@ use click_core::Surroundings;
 use click_core::text::split_words;
 
 use crate::carried;
-use crate::flows::FlowId;
+use crate::flows::{FlowId, wanted};
 use crate::prelude::*;
 use crate::rewrite::mapper::{Map, point};
 use crate::rewrite::pattern::{Draw, Outputs};
@@ -103,12 +103,9 @@ impl Servers {
 
     /// The value of the handler `changes`: servers that have answered since the last reading, as many as fit.
     pub fn changes(&mut self, view: &View<'_>) -> Text {
-        let mut left: usize = match view.param() {
-            "all" => {
-                self.all.iter_mut().for_each(|s| s.is_news = s.up);
-                0
-            }
-            bytes => view.parse(bytes)?,
+        let Some(mut left) = wanted(view)? else {
+            self.all.iter_mut().for_each(|s| s.is_news = s.up);
+            return Ok(String::new());
         };
         let mut text = String::new();
         for server in self.all.iter_mut().filter(|server| server.is_news) {
