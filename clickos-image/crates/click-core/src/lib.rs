@@ -56,7 +56,7 @@ pub use engine::{class, handler};
 pub use error::HandlerError;
 pub use files::{ReadFile, WriteFile};
 pub use listed::{HandlerInfo, Kind, Listed};
-pub use listing::{Listing, listing};
+pub use listing::{COPIES as ANSWER_COPIES, Listing, listing};
 pub use random::Entropy;
 pub use registry::{Entry, Registry};
 pub use router::{Progress, Router};

@@ -13,8 +13,8 @@ pub const MORE: &str = "...\n";
 
 /// Texts up to this number of bytes come out of the reserve.
 const SMALL: usize = 4 << 10;
-/// A text is copied once when it becomes an answer.
-const COPIES: usize = 2;
+/// Copies of a text that exist with it while a guest answers with it: in the pieces, and on the way to the store.
+pub const COPIES: usize = 2;
 
 /// A text that grows by lines.
 pub struct Listing {
@@ -59,9 +59,15 @@ impl Listing {
             return bytes <= self.most;
         }
         let wanted = bytes.max(2 * there).clamp(SMALL, self.most.max(SMALL));
-        let grows = wanted <= SMALL || has_room(COPIES * wanted);
-        if grows {
-            self.text.reserve_exact(wanted - self.text.len());
+        let more = wanted - self.text.len();
+        if wanted <= SMALL {
+            self.text.reserve_exact(more);
+            return true;
+        }
+        // The copies are looked for once the text has its place: free memory is in pieces.
+        let grows = self.text.try_reserve_exact(more).is_ok() && has_room(COPIES * wanted);
+        if !grows {
+            self.text.shrink_to(there);
         }
         grows
     }

@@ -6,7 +6,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use click_core::memory;
+use click_core::{ANSWER_COPIES, memory};
 use clickos_protocol::{ANSWER_MAX, ANSWER_NODES, Answer, Command, GUEST_PIECE, Joined, Joiner};
 use xenstore::Error;
 use xenstore::Store;
@@ -21,9 +21,8 @@ const AT_ONCE: usize = 32;
 #[cfg(feature = "relink")]
 const RETOLD: usize =
     (clickos_protocol::WRITES_MAX * "1023 command\n".len()).div_ceil(GUEST_PIECE) + 1;
-/// Bytes of an answer that come out of the reserve, and the copies that a longer one needs.
+/// Bytes of an answer that come out of the reserve.
 const SMALL: usize = 16 << 10;
-const COPIES: usize = 2;
 /// Bytes of a request beside the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
@@ -171,7 +170,7 @@ impl<S: Store> Control<S> {
 
     async fn respond(&mut self, rid: u8, seq: u32, code: u16, data: Vec<u8>) -> Result<(), Error> {
         let size = data.len();
-        let (code, data) = match size <= SMALL || memory::has_room(COPIES * size) {
+        let (code, data) = match size <= SMALL || memory::has_room(ANSWER_COPIES * size) {
             true => (code, data),
             false => failure(
                 590,
