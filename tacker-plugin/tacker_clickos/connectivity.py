@@ -91,7 +91,7 @@ class Change:
             links_of = links.of_pair(self._vdus[vdu], self._request)
             wanted = {pairs.virtual_name(vdu, cp): link for cp, link
                       in links_of.items() if cp in self._points}
-            pairs.require_ipv4(self._connection, {
+            pairs.require_addresses(self._connection, {
                 name: link for name, link in wanted.items()
                 if not _fits(existing.get(name), link)})
 

@@ -8,6 +8,7 @@ from oslo_log import log as logging
 
 from tacker_clickos.clickgen import document as clickgen
 from tacker_clickos import clickos_api
+from tacker_clickos import handover
 from tacker_clickos import in_place
 from tacker_clickos import links
 from tacker_clickos import networks
@@ -118,8 +119,19 @@ class Guests(object):
             is no guest
         """
         self._check_pairs([wish])
+        if wish.virtual:
+            self._hand_over(wish.name)
         return (self._heal_in_place(wish, asked or {})
                 or self.boot([wish])[0])
+
+    def _hand_over(self, name):
+        """Let the other guest of a pair forward while this one begins again.
+        """
+        own, other = [servers.named(self._connection, self._vnf_id,
+                                    self._server_name(each))
+                      for each in (name, pairs.other(name))]
+        if own and other and {own.status, other.status} == {'ACTIVE'}:
+            handover.hand_over(self._api, own.id, other.id)
 
     def _check_pairs(self, wishes):
         """Refuse networks that pairs cannot use, before anything is made."""
@@ -127,7 +139,7 @@ class Guests(object):
                   for wish in wishes for cp, link in wish.virtual.items()}
         existing = (ports.of_vnf(self._connection, self._vnf_id)
                     if wanted else {})
-        pairs.require_ipv4(self._connection, {
+        pairs.require_addresses(self._connection, {
             name: link for name, link in wanted.items()
             if name not in existing})
 

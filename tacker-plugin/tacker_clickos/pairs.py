@@ -12,6 +12,8 @@ import base64
 import dataclasses
 import os
 
+from oslo_utils import netutils
+
 from tacker_clickos import exception
 from tacker_clickos import own
 from tacker_clickos import ports
@@ -21,10 +23,11 @@ from tacker_clickos.vnfd import model
 _PRIORITIES = (200, 100)
 #: Seconds between advertisements: a guest takes over after three and a part.
 _INTERVAL_S = '0.2'
-#: The addresses of virtual routers, which end with their numbers.
-_MACS = ['00:00:5e:00:01:%02x' % vrid for vrid in range(1, 256)]
+#: How the addresses of virtual routers of an IP version begin; they end with
+#: their numbers.
+_MACS = {4: '00:00:5e:00:01:', 6: '00:00:5e:00:02:'}
+_VRIDS = range(1, 256)
 _KEY_BYTES = 32
-_NO_IPV6 = 'has an IPv6 address; pairs have IPv4'
 #: No server has such a port. No name of a VDU or connection point has a dot.
 _VIRTUAL = 'virtual.'
 
@@ -83,18 +86,15 @@ def placement(vdu):
                            (vdu.name,))
 
 
-def require_ipv4(connection, wanted):
-    """Refuse networks that give a pair no address of IPv4, or one of IPv6.
+def require_addresses(connection, wanted):
+    """Refuse networks that give a pair no address.
 
     :param wanted: {port name: links.Link} of virtual addresses to be made
     :raises: ResourceNotUsable
     """
     for name, link in wanted.items():
-        versions = ports.versions(connection, link)
-        if 6 in versions:
-            raise _unusable(name, _NO_IPV6)
-        if 4 not in versions:
-            raise _unusable(name, 'has a network without a subnet of IPv4')
+        if not ports.versions(connection, link):
+            raise _unusable(name, 'has a network without a subnet')
 
 
 def virtual_port(connection, vnf_id, vdu, cp, link):
@@ -111,9 +111,14 @@ def virtual_port(connection, vnf_id, vdu, cp, link):
 def reserve(connection, vnf_id, name, link):
     """Make the port of a virtual address, with the first MAC that is free.
 
+    The virtual router is one of IPv4 if it has such an address; those of
+    IPv6 go with it.
+
     :raises: ResourceNotUsable
     """
-    for mac in _MACS:
+    versions = ports.versions(connection, link)
+    for vrid in _VRIDS:
+        mac = '%s%02x' % (_MACS[min(versions, default=4)], vrid)
         if own.has_mac(connection, link.network_id, mac):
             continue
         try:
@@ -124,7 +129,7 @@ def reserve(connection, vnf_id, name, link):
                 raise
     raise exception.ResourceNotUsable(
         kind='port', name=name, reason='its network has %d virtual routers, '
-        'which is the most' % len(_MACS))
+        'which is the most' % len(_VRIDS))
 
 
 def statements(guest, sides, key):
@@ -135,7 +140,7 @@ def statements(guest, sides, key):
 
     :param guest: its name
     :param sides: [Side] in vif order
-    :raises: ResourceNotUsable if an address is not of IPv4
+    :raises: ResourceNotUsable if a guest has no address for advertisements
     """
     arguments = [_side(side) for side in sides] + [
         'PRIORITY %d' % _PRIORITIES[number(guest)],
@@ -152,19 +157,28 @@ def statements(guest, sides, key):
 def _side(side):
     vrid = int(side.virtual.mac_address.rpartition(':')[2], 16)
     addresses = [fixed['ip_address'] for fixed in side.virtual.fixed_ips]
+    addresses.sort(key=lambda address: ':' in address)
+    has_ipv4 = ports.is_of_ipv4(side.virtual)
+    if not has_ipv4:
+        addresses.insert(0, link_local(side.virtual.mac_address))
     words = [str(vrid)]
     for port in (side.own, side.peer):
-        words += [_address(port), port.mac_address]
-    if any(':' in address for address in addresses):
-        raise _unusable(side.virtual.name, _NO_IPV6)
+        words += [_address(port) if has_ipv4
+                  else link_local(port.mac_address), port.mac_address]
     return ' '.join(words + addresses)
+
+
+def link_local(mac):
+    """Return the IPv6 address of an interface (RFC 4291, appendix A)."""
+    return str(netutils.get_ipv6_addr_by_EUI64('fe80::/64', mac))
 
 
 def _address(port):
     found = [fixed['ip_address'] for fixed in port.fixed_ips or []
              if ':' not in fixed['ip_address']]
     if not found:
-        raise _unusable(port.name, 'has no IPv4 address; pairs need one')
+        raise _unusable(port.name, 'has no IPv4 address, and the address of '
+                        'both guests is one')
     return found[0]
 
 

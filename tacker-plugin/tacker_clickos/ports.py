@@ -72,7 +72,8 @@ def create(connection, vnf_id, name, link, vdu, cp, record, virtual=None):
         wanted['fixed_ips'] = list(link.fixed_ips)
     networks = _forwarded(connection, link.network_id, vdu, cp)
     if virtual:
-        wanted['allowed_address_pairs'] = _of_both(virtual, networks)
+        wanted['allowed_address_pairs'] = _of_both(connection, virtual,
+                                                   networks)
     elif networks:
         wanted['allowed_address_pairs'] = [
             {'ip_address': network} for network in networks]
@@ -91,12 +92,27 @@ def create(connection, vnf_id, name, link, vdu, cp, record, virtual=None):
     return port
 
 
-def _of_both(virtual, networks):
+def _of_both(connection, virtual, networks):
     """Return the pairs of a port: its guest may send as the virtual router.
+
+    Advertisements come from the guest's own address, which is one of the
+    subnet or, for IPv6, link-local.
     """
-    own = [fixed['ip_address'] for fixed in virtual.fixed_ips or []]
+    ips = [fixed['ip_address'] for fixed in virtual.fixed_ips or []]
+    if not is_of_ipv4(virtual):
+        networks = ['fe80::/64'] + networks
+    elif not networks:
+        networks = [connection.network.get_subnet(fixed['subnet_id']).cidr
+                    for fixed in virtual.fixed_ips
+                    if ':' not in fixed['ip_address']]
     return [{'ip_address': ip, 'mac_address': virtual.mac_address}
-            for ip in own + networks]
+            for ip in ips + networks]
+
+
+def is_of_ipv4(port):
+    """Tell whether one of a port's addresses is of IPv4."""
+    return any(':' not in fixed['ip_address']
+               for fixed in port.fixed_ips or [])
 
 
 def settle_pairs(connection, port, vdu, cp, virtual, routers):
@@ -112,7 +128,7 @@ def settle_pairs(connection, port, vdu, cp, virtual, routers):
     wanted = [pair for pair in found
               if pair.get('mac_address') not in routers]
     if virtual:
-        wanted += _of_both(virtual, _forwarded(
+        wanted += _of_both(connection, virtual, _forwarded(
             connection, port.network_id, vdu, cp))
     if _places(wanted) != _places(found):
         connection.network.update_port(port.id, allowed_address_pairs=wanted)

@@ -162,6 +162,21 @@ def _like(found, query):
         for name, value in query.items())])
 
 
+def _fixed_ip(version, side, number):
+    ip = ('10.0.%d.%d' if version == 4 else '2001:db8:%d::%x') % (
+        side, number)
+    return {'ip_address': ip, 'subnet_id': '%s%d' % (
+        '6-' if version == 6 else '', side)}
+
+
+def _subnet(subnet_id):
+    if subnet_id.startswith('6-'):
+        prefix = '2001:db8:%s::' % subnet_id[2:]
+        return resource(cidr=prefix + '/64', gateway_ip=prefix + 'fe')
+    return resource(cidr='10.0.%s.0/24' % subnet_id,
+                    gateway_ip='10.0.%s.254' % subnet_id)
+
+
 class Cloud:
     """The calls of Nova, Neutron, Glance and clickos-api in use."""
 
@@ -174,6 +189,7 @@ class Cloud:
         self.refuse = {}           # server id -> (status, code, message)
         #: events that clickos-api shows
         self.starts = []
+        self.vrrp = lambda server_id, handler: ''
         self.actions = []          # of every server, as Nova lists them
         self.reboot = {}           # changes the events of a reboot
         self.stuck = None          # no server can be deleted, for this reason
@@ -237,8 +253,7 @@ class Cloud:
             self.groups, query)
         proxy.get_security_group.side_effect = self._get_group
         proxy.create_security_group.side_effect = self._create_group
-        proxy.get_subnet.side_effect = lambda subnet: resource(
-            cidr='10.0.%s.0/24' % subnet, gateway_ip='10.0.%s.254' % subnet)
+        proxy.get_subnet.side_effect = _subnet
         proxy.subnets.side_effect = lambda network_id: iter(
             self.networks[network_id].subnets
             if network_id in self.networks else [self.subnet])
@@ -351,15 +366,24 @@ class Cloud:
             device_id='', device_owner='',
             mac_address=wanted.get('mac_address',
                                    'fa:16:3e:00:00:%02x' % number),
-            fixed_ips=[{'ip_address': '10.0.%d.%d' % (side, number),
-                        'subnet_id': str(side)}])
+            fixed_ips=[_fixed_ip(version, side, number) for version
+                       in self._versions(wanted['network_id'])])
         self.ports[port.id] = port
         return port
+
+    def _versions(self, network_id):
+        """Return the IP versions of a network; those made here have IPv4."""
+        network = self.networks.get(network_id)
+        subnets = network.subnets if network else [self.subnet]
+        return sorted({getattr(subnet, 'ip_version', 4)
+                       for subnet in subnets}) or [4]
 
     def clickos_api(self, _adapter, path, method, json=None, **options):
         kind, server_id, what = [*path.split('/')[2:], None, None][:3]
         what = what or kind
         self.calls.append((method, server_id, what, json))
+        if what == 'handlers' and method == 'GET':
+            what = path.rpartition('/')[2]
         status, body = self._api_answer(server_id, what, method, json)
         return mock.Mock(
             spec_set=('status_code', 'content', 'json', 'text'),
@@ -379,6 +403,8 @@ class Cloud:
             return 200, {'flows': 7}
         if what == 'events':
             return 200, {'events': self.starts}
+        if what.startswith('vrrp.'):
+            return 200, {'value': self.vrrp(server_id, what)}
         state = self.state(server_id)
         if method == 'POST':
             state['writes'] = _overlaid(state['writes'], json['writes'])

@@ -13,6 +13,8 @@ import yaml
 from tacker_clickos import exception
 from tacker_clickos import links
 from tacker_clickos import pairs
+from tacker_clickos import ports
+from tacker_clickos import state
 from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import test_infra_driver
@@ -125,6 +127,40 @@ class PairTest(test_infra_driver.DriverTestCase):
                 test_infra_driver.RULES),
             grant_response={}, plugin=None,
             vnf_package_path=str(self.package))
+
+    def pair_of_vrrp(self):
+        """Let both guests answer as VRRP does; the first one is active."""
+        servers = list(self.cloud.servers)
+
+        def read(server_id, handler):
+            resigned = [each for each, what in self.told() if what != 'act']
+            backup = resigned[-1] if resigned else servers[1]
+            return {'vrrp.copies': 'connected true\nsent 2\nwaiting 0\n',
+                    'vrrp.state': 'backup' if server_id == backup
+                    else 'active'}[handler]
+        self.cloud.vrrp = read
+        return servers
+
+    def told(self):
+        """Return (server, 'resign' or 'act') of requests, in their order."""
+        return [(call[1], 'act' if call[0] == 'act' else 'resign')
+                for call in self.cloud.calls
+                if call[0] == 'act' or 'vrrp.resign' in str(call[-1])]
+
+    def test_an_active_guest_resigns_before_it_begins_again(self):
+        self.instantiate()
+        first, second = self.pair_of_vrrp()
+        self.heal()
+        self.assertEqual(
+            [(first, 'resign'), (first, 'act'), (second, 'resign'),
+             (second, 'act')], self.told())
+
+    def test_a_guest_keeps_its_work_if_the_other_one_is_dead(self):
+        self.instantiate()
+        _first, second = self.pair_of_vrrp()
+        self.cloud.refuse[second] = (409, 'not-running', 'has no guest')
+        self.heal()
+        self.assertNotIn('resign', [what for _id, what in self.told()])
 
     def allowed(self, name):
         """Return the addresses that a port's guest may use with a MAC."""
@@ -284,29 +320,76 @@ class PairTest(test_infra_driver.DriverTestCase):
                                     'has 255 virtual routers'):
             self.instantiate()
 
-    def test_ipv6_is_refused_before_anything_is_made(self):
-        v4, v6 = self.cloud.subnet, base.resource(
-            id='v6', ip_version=6, ipv6_address_mode='slaac')
-        self.cloud.networks['both'] = base.resource(subnets=[v4, v6])
-        self.cloud.networks[base.RIGHT_NET] = base.resource(
-            subnets=[v4, v6], mtu=1500, project_id='of the operator')
-        create = self.cloud.network.create_port
-        create.reset_mock()
-        refused = self.assertRaisesRegex(
-            exception.ResourceNotUsable,
-            r'virtual\.VDU1\.right: has an IPv6 address')
-        with refused:
-            self.instantiate()
-        self.assertFalse(create.called)
-        del self.cloud.networks[base.RIGHT_NET]
+    def connect(self, *versions):
+        """Give both networks subnets of these IP versions."""
+        for network_id in (base.LEFT_NET, base.RIGHT_NET):
+            self.cloud.networks[network_id] = base.resource(
+                mtu=1500, project_id='of the operator', subnets=[
+                    base.resource(id='v%d' % version, ip_version=version,
+                                  ipv6_address_mode=None)
+                    for version in versions])
+
+    def test_addresses_of_ipv6_go_with_those_of_ipv4(self):
+        self.connect(6, 4)
         self.instantiate()
-        ports, servers = dict(self.cloud.ports), dict(self.cloud.servers)
-        create.reset_mock()
-        with refused:
-            self.change('both')
-        self.assertFalse(create.called)
-        self.assertEqual((ports, servers),
-                         (self.cloud.ports, self.cloud.servers))
+        ports, text = self.by_name(), self.configurations()['VDU1-0']
+        virtual = ports['virtual.VDU1.left']
+        self.assertEqual('00:00:5e:00:01:01', virtual.mac_address)
+        own, peer = ports['VDU1-0-left'], ports['VDU1-1-left']
+        self.assertIn('VRRP(1 %s %s %s %s %s %s,' % (
+            own.fixed_ips[0]['ip_address'], own.mac_address,
+            peer.fixed_ips[0]['ip_address'], peer.mac_address,
+            *(each['ip_address'] for each in virtual.fixed_ips)), text)
+        self.assertIn('$LEFT_IP6 2001:db8:1::', text)
+
+    def test_a_pair_of_ipv6_has_link_local_addresses(self):
+        self.connect(6)
+        pairs_of = self.ipv6_pair()
+        virtual = self.by_name()['virtual.VDU1.left']
+        self.assertEqual('00:00:5e:00:02:01', virtual.mac_address)
+        (ip,) = [each['ip_address'] for each in virtual.fixed_ips]
+        own, peer = [self.by_name()['VDU1-%d-left' % n].mac_address
+                     for n in (0, 1)]
+        self.assertEqual('1 %s %s %s %s fe80::200:5eff:fe00:201 %s' % (
+            pairs.link_local(own), own, pairs.link_local(peer), peer, ip),
+            pairs_of)
+        self.assertEqual('fe80::f816:3eff:fe00:2',
+                         pairs.link_local('fa:16:3e:00:00:02'))
+        self.assertIn(('fe80::/64', virtual.mac_address),
+                      self.allowed('VDU1-1-left'))
+
+    def ipv6_pair(self):
+        """Reserve the ports of a pair; return the side that it has."""
+        link = links.Link(base.LEFT_NET)
+        virtual = pairs.reserve(self.cloud, 'id', 'virtual.VDU1.left', link)
+        vdu = loader.load(str(self.package), 'simple').vdus['VDU1']
+        own, peer = [ports.create(
+            self.cloud, 'id', 'VDU1-%d-left' % n, link, vdu, 'left',
+            state.Record(), virtual) for n in (0, 1)]
+        text = pairs.statements('VDU1-0', [pairs.Side(virtual, own, peer)],
+                                'key')
+        return text.partition('VRRP(')[2].partition(',')[0]
+
+    def test_an_end_point_advertises_from_its_subnet(self):
+        package = self.package / 'Definitions' / 'firewall.yaml'
+        vnfd = yaml.safe_load(package.read_text())
+        settings = vnfd['topology_template']['policies'][0]['configuration']
+        settings['properties']['routed'] = False
+        package.write_text(json.dumps(vnfd))
+        self.instantiate()
+        virtual = self.by_name()['virtual.VDU1.left']
+        self.assertEqual(
+            {(virtual.fixed_ips[0]['ip_address'], virtual.mac_address),
+             ('10.0.1.0/24', virtual.mac_address)},
+            self.allowed('VDU1-0-left'))
+
+    def test_a_network_without_a_subnet_has_no_pair(self):
+        self.connect()
+        self.cloud.network.create_port.reset_mock()
+        with self.assertRaisesRegex(exception.ResourceNotUsable,
+                                    'has a network without a subnet'):
+            self.instantiate()
+        self.assertFalse(self.cloud.network.create_port.called)
 
     def test_a_running_pair_stays_when_its_network_gets_ipv6(self):
         self.instantiate()
@@ -315,36 +398,14 @@ class PairTest(test_infra_driver.DriverTestCase):
         self.heal()
         self.assertEqual(2, len(self.cloud.servers))
 
-    def test_the_subnets_asked_for_decide_unless_neutron_adds_its_own(self):
-        def require(*fixed_ips, mode='dhcpv6-stateful', subnets=('v4', 'v6')):
-            self.cloud.networks['n'] = base.resource(subnets=[
-                base.resource(id=name, ip_version=int(name[1]),
-                              ipv6_address_mode=mode) for name in subnets])
-            pairs.require_ipv4(self.cloud, {
-                'port': links.Link('n', fixed_ips=fixed_ips)})
-
-        require({'ip_address': '10.0.0.1'})
-        require({'subnet_id': 'v4'}, mode=None)
-        require(subnets=['v4'])
-        for refused in (
-                lambda: require(), lambda: require(subnets=['v6']),
-                lambda: require({'subnet_id': 'v6'}),
-                lambda: require({'subnet_id': 'v4'}, mode='slaac'),
-                lambda: require({'ip_address': '2001:db8::1'})):
-            with self.assertRaisesRegex(exception.ResourceNotUsable, 'IPv6'):
-                refused()
-        with self.assertRaisesRegex(exception.ResourceNotUsable,
-                                    'without a subnet of IPv4'):
-            require(subnets=[])
-
-    def test_ipv6_is_refused(self):
+    def test_a_guest_without_an_address_for_advertisements(self):
         port = base.resource(
             name='virtual.VDU1.left', mac_address='00:00:5e:00:01:01',
-            fixed_ips=[{'ip_address': '2001:db8::1'}])
+            fixed_ips=[{'ip_address': '10.0.0.1'}])
         own = base.resource(name='VDU1-0-left', mac_address='2:0:0:0:0:1',
-                            fixed_ips=[{'ip_address': '10.0.0.2'}])
+                            fixed_ips=[{'ip_address': '2001:db8::1'}])
         with self.assertRaisesRegex(exception.ClickOSError,
-                                    r'virtual\.VDU1\.left: has an IPv6'):
+                                    'VDU1-0-left: has no IPv4 address'):
             pairs.statements('VDU1-0', [pairs.Side(port, own, own)], 'key')
 
 

@@ -73,6 +73,19 @@ impl Neighbor {
         }
     }
 
+    /// What answers a solicitation, and the Ethernet address that gets it (section 7.2.4); `None` if this is none.
+    pub fn answer(&self, mac: [u8; 6], asker: [u8; 6]) -> Option<(Self, [u8; 6])> {
+        if self.kind != SOLICITATION {
+            return None;
+        }
+        let mut answer = Self::announcement(self.target, mac);
+        if self.source.0.is_unspecified() {
+            return Some((answer, ALL_NODES.1));
+        }
+        (answer.flags, answer.destination) = (answer.flags | SOLICITED, self.source);
+        Some((answer, asker))
+    }
+
     /// Writes the frame, of `FRAME` bytes.
     pub fn emit(&self, from: [u8; 6], to: [u8; 6], frame: &mut [u8]) {
         let header = ether::Repr {

@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
 use core::cell::RefCell;
+use core::net::{IpAddr, Ipv6Addr};
 
 use click_core::Surroundings;
 use click_core::text::{split_words, unquote};
@@ -26,7 +27,8 @@ pub struct Side {
     pub vrid: u8,
     pub own: Station,
     pub peer: Option<Station>,
-    pub addresses: Vec<Ipv4Addr>,
+    /// The first ones are of the IP version of `own`.
+    pub addresses: Vec<IpAddr>,
     /// The sum of advertisements is as the other router writes it: it may drop others.
     has_pseudo: bool,
     frames: Vec<Vec<u8>>,
@@ -40,7 +42,7 @@ impl FromArg for Side {
             return Err(format!("expected {FORM}, got \"{}\"", text.escape_debug()));
         };
         let station = |ip: &str, mac: &str| -> Result<Station, String> {
-            let (ip, mac) = (Ipv4Addr::from_arg(ip, at)?, EtherAddr::from_arg(mac, at)?.0);
+            let (ip, mac) = (ip_of(ip, at)?, EtherAddr::from_arg(mac, at)?.0);
             Ok(Station { ip, mac })
         };
         let vrid = u8::from_arg(vrid, at)?;
@@ -52,8 +54,8 @@ impl FromArg for Side {
             return Err(format!("{got} addresses, expected 1 to {MAX_ADDRESSES}"));
         }
         let has_peer = (peer.as_str(), peer_mac.as_str()) != ("-", "-");
-        let addresses = addresses.iter().map(|word| Ipv4Addr::from_arg(word, at));
-        Ok(Self {
+        let addresses = addresses.iter().map(|word| ip_of(word, at));
+        let side = Self {
             name: String::new(),
             vrid,
             own: station(ip, mac)?,
@@ -61,11 +63,51 @@ impl FromArg for Side {
             addresses: addresses.collect::<Result<_, _>>()?,
             has_pseudo: false,
             frames: Vec::new(),
-        })
+        };
+        side.check()?;
+        Ok(side)
+    }
+}
+
+fn ip_of(text: &str, at: Surroundings<'_>) -> Result<IpAddr, String> {
+    match text.parse::<Ipv6Addr>() {
+        Ok(ip) => Ok(ip.into()),
+        Err(_) => Ipv4Addr::from_arg(text, at).map(IpAddr::from),
     }
 }
 
 impl Side {
+    /// Refuses addresses that do not go together.
+    fn check(&self) -> Result<(), String> {
+        let (own, first) = (self.own.ip, self.addresses[0]);
+        let local = |name: &str, ip: IpAddr| match ip {
+            IpAddr::V6(ip) if !ip.is_unicast_link_local() => {
+                Err(format!("{name} {ip} is not a link-local address"))
+            }
+            _ => Ok(()),
+        };
+        local("IP", own)?;
+        let others = self.peer.map(|peer| ("PEER", peer.ip));
+        for (name, ip) in others.into_iter().chain([("the first ADDRESS", first)]) {
+            if ip.is_ipv6() != own.is_ipv6() {
+                return Err(format!("{name} {ip} is not of the IP version of {own}"));
+            }
+            local(name, ip)?;
+        }
+        let other = self
+            .addresses
+            .iter()
+            .find(|ip| own.is_ipv6() && ip.is_ipv4());
+        other.map_or(Ok(()), |ip| {
+            Err(format!("ADDRESS {ip} is not of the IP version of {own}"))
+        })
+    }
+
+    /// The virtual router's Ethernet address.
+    pub fn mac(&self) -> [u8; 6] {
+        virtual_mac(self.own.ip, self.vrid)
+    }
+
     /// Sends a frame soon; it is lost if too many wait.
     pub fn send(&mut self, frame: Vec<u8>) {
         if self.frames.len() < MAX_WAITING && !self.name.is_empty() {
@@ -79,22 +121,24 @@ impl Side {
     }
 
     fn advertise(&mut self, priority: u8, interval_cs: u16) {
+        let own = self.own.ip;
+        let addresses = self.addresses.iter().copied();
         let message = Advertisement {
             vrid: self.vrid,
             priority,
             interval_cs,
-            addresses: self.addresses.clone(),
+            addresses: addresses
+                .filter(|ip| ip.is_ipv6() == own.is_ipv6())
+                .collect(),
             has_pseudo: self.has_pseudo,
         };
-        self.send(frame::advertisement(self.own.ip, &message));
+        self.send(frame::advertisement(own, &message));
     }
 
     fn announce(&mut self) {
+        let mac = self.mac();
         for n in 0..self.addresses.len() {
-            self.send(frame::announcement(
-                self.addresses[n],
-                virtual_mac(self.vrid),
-            ));
+            self.send(frame::announcement(self.addresses[n], mac));
         }
     }
 }
@@ -153,7 +197,7 @@ impl Group {
     /// An advertisement arrived on a side. VRRP has no secrets: where the other router is known, no other
     /// station decides. One for other addresses is of a router that is configured differently; it counts as
     /// well (RFC 9568, section 7.1).
-    pub fn receive(&mut self, side: usize, from: Ipv4Addr, message: &Advertisement, now_ns: u64) {
+    pub fn receive(&mut self, side: usize, from: IpAddr, message: &Advertisement, now_ns: u64) {
         let side = &mut self.sides[side];
         let is_other = side
             .peer

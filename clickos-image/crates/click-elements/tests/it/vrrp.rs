@@ -2,6 +2,7 @@
 //! A pair of routers: one is active, the other has its flows and takes over. The functions are a NAT, a firewall with
 //! state, a carrier-grade NAT and a load balancer.
 mod cost;
+mod ip6;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -82,6 +83,11 @@ fn config(function: &str, own: u8, priority: u8, copies: bool) -> String {
 
 impl Member {
     fn new(function: &str, own: u8, copies: bool, start: u8) -> Self {
+        let priority = if own == 2 { 200 } else { 100 };
+        Self::of(config(function, own, priority, copies), own, start)
+    }
+
+    fn of(text: String, own: u8, start: u8) -> Self {
         let device = |n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, n, own])));
         let devices: [Memory; 2] = [device(0), device(1)];
         let dynamic = |device: &Memory| device.clone() as Rc<RefCell<dyn Device>>;
@@ -93,8 +99,6 @@ impl Member {
             ..Environment::new()
         };
         let registry = click_elements::registry();
-        let priority = if own == 2 { 200 } else { 100 };
-        let text = config(function, own, priority, copies);
         Self {
             router: Router::build("t", &text, &registry, environment, 1).unwrap(),
             devices,
@@ -133,6 +137,8 @@ struct World {
     /// The host of the right network answers no pings.
     is_deaf: bool,
     now_ns: u64,
+    /// The virtual routers of both networks.
+    virtual_macs: [[u8; 6]; 2],
     /// What arrived at the hosts of both networks.
     heard: [Vec<Vec<u8>>; 2],
     run: Run,
@@ -145,16 +151,21 @@ impl World {
 
     /// Two routers that copy their flows to each other, or do not.
     fn with(function: &'static str, copies: bool) -> Self {
-        let members = [
-            Member::new(function, 2, copies, 1),
-            Member::new(function, 3, copies, 2),
-        ];
+        let members = [(2, 1), (3, 2)];
+        Self::of(
+            function,
+            members.map(|(own, start)| Member::new(function, own, copies, start)),
+        )
+    }
+
+    fn of(function: &'static str, members: [Member; 2]) -> Self {
         let mut world = Self {
             function,
             members,
             split: false,
             is_deaf: false,
             now_ns: 1000 * MS,
+            virtual_macs: [virtual_mac(0), virtual_mac(1)],
             heard: [Vec::new(), Vec::new()],
             run: Box::new(|_, router, now_ns| router.run(now_ns)),
         };
@@ -202,7 +213,7 @@ impl World {
 
     /// A host sends a datagram to the virtual router; returns what the host of the other side gets.
     fn send(&mut self, side: usize, packet: &[u8]) -> Vec<Vec<u8>> {
-        let frame = frame_to(side, packet);
+        let frame = [&self.virtual_macs[side][..], &HOST, &[8, 0], packet].concat();
         self.heard[1 - side].clear();
         for member in &self.members {
             let device = &member.devices[side];

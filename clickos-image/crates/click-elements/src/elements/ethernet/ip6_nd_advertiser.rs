@@ -14,7 +14,7 @@ use click_core::Surroundings;
 use click_core::text::split_words;
 use click_wire::ether;
 
-use crate::ip6::neighbor::{ALL_NODES, FRAME, Neighbor, SOLICITATION, SOLICITED};
+use crate::ip6::neighbor::{FRAME, Neighbor};
 use crate::ip6::{Address, Prefix6};
 use crate::prelude::*;
 
@@ -73,17 +73,10 @@ impl IP6NDAdvertiser {
     }
 
     fn answer(&self, ctx: &mut Context<'_>, frame: &[u8]) -> Option<Packet> {
-        let question = Neighbor::parse(frame).filter(|n| n.kind == SOLICITATION)?;
+        let question = Neighbor::parse(frame)?;
         let mac = self.lookup(question.target)?;
         let asker = ether::Repr::parse(frame).ok()?.source;
-        let mut answer = Neighbor::announcement(question.target, mac);
-        // RFC 4861, section 7.2.4
-        let to = if question.source.0.is_unspecified() {
-            ALL_NODES.1
-        } else {
-            (answer.flags, answer.destination) = (answer.flags | SOLICITED, question.source);
-            asker
-        };
+        let (answer, to) = question.answer(mac, asker)?;
         let mut packet = ctx.pool().alloc(FRAME)?;
         answer.emit(mac, to, packet.data_mut());
         packet.set_mac_offset(0);

@@ -4,8 +4,10 @@
 //! # Synopsis
 //! `VRRP(SIDE, ... [, PRIORITY, INTERVAL, PREEMPT, KEY])`: each SIDE is a network, `VRID IP ETH PEER PEER_ETH ADDRESS ...`.
 //! VRID (1 to 255) is the number of the virtual router there, and each ADDRESS (at most 16) one of its addresses; its
-//! Ethernet address is 00-00-5E-00-01-VRID. IP and ETH are this router's own addresses, PEER and PEER_ETH those of the other
-//! router, or `- -`. A `VRRPPort` for each side and a `VRRPGate` in front of each device name this element.
+//! Ethernet address is 00-00-5E-00-01-VRID, or 00-00-5E-00-02-VRID where IP is of IPv6. Then IP, PEER and the first ADDRESS
+//! are link-local. Where IP is of IPv4, so is the first ADDRESS; others may be of IPv6, and are not advertised, but announced.
+//! IP and ETH are this router's own addresses, PEER and PEER_ETH those of the other router, or `- -`. A `VRRPPort` for each
+//! side and a `VRRPGate` in front of each device name this element.
 //!
 //! All sides have one state: the router gives way if it hears a higher PRIORITY (1 to 255, default 100) on any side. It
 //! becomes active when it hears nothing on all sides for three INTERVALs (10 ms to 40.95 s, default 1 s) and a part of one.

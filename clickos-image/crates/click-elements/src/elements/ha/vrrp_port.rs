@@ -6,7 +6,7 @@
 //! # Ports
 //! 1/2, push. Input 0 takes the frames of a device. Output 0 sends frames for the function while the router is active:
 //! those to the virtual Ethernet address, and to groups. Output 1 sends frames of VRRP; they go to the device without
-//! a queue. A frame to the own address is dropped, unless it is for VRRP or asks by ARP for IP.
+//! a queue. A frame to the own address is dropped, unless it is for VRRP or asks for IP.
 //! # Handlers
 //! * `count` (read): frames of VRRP that arrived. `drops` (read): frames that were dropped, since the router is not active
 //!   or they are for others.
@@ -14,12 +14,12 @@
 //! # Example
 //! `FromDevice(0) -> in :: VRRPPort(vrrp, 0) -> Discard; in[1] -> ToDevice(0);`
 use alloc::rc::Rc;
+use core::net::IpAddr;
 
 use click_core::anno::PacketType;
 use click_wire::ether;
 
 use crate::prelude::*;
-use crate::vrrp::advertisement::virtual_mac;
 use crate::vrrp::frame::{self, Own, Station};
 use crate::vrrp::group::Shared;
 use crate::vrrp::router::group_of;
@@ -51,7 +51,7 @@ struct VRRPPort {
 }
 
 const NOWHERE: Station = Station {
-    ip: Ipv4Addr::UNSPECIFIED,
+    ip: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
     mac: [0; 6],
 };
 
@@ -103,7 +103,7 @@ impl VRRPPort {
             }
             Own::Copy(message) => group.keep(message),
             Own::Bad => self.drops += 1,
-            Own::Asked(host) => group.sides[self.side].send(frame::answer(self.own, host)),
+            Own::Asked(answer) => group.sides[self.side].send(answer),
         }
         true
     }
@@ -134,7 +134,7 @@ impl Element for VRRPPort {
             }
             side.name = ctx.name().to_string();
             (self.own, self.peer) = (side.own, side.peer);
-            self.virtual_mac = virtual_mac(side.vrid);
+            self.virtual_mac = side.mac();
         }
         self.group = Some(group);
         Ok(())
