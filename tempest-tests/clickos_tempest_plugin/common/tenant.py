@@ -117,17 +117,20 @@ class Tenant:
         for end in ends:
             completed(end)
 
-    def instantiate(self, vnf_id, rules=None):
-        """Instantiate a firewall and return the operation's end.
+    def instantiate(self, vnf_id, rules=None, **properties):
+        """Instantiate a VNF of two networks and return the operation's end.
 
-        :param rules: the property rules; None for the VNFD's default
+        :param rules: a firewall's property rules; None for the VNFD's default
+        :param properties: others
         """
-        return self.ended(self.start_vnf(vnf_id, rules))
+        return self.ended(self.start_vnf(vnf_id, rules, **properties))
 
-    def start_vnf(self, vnf_id, rules=None):
-        """Start to instantiate a firewall; return the VNF's id."""
-        params = {} if rules is None else {
-            'additionalParams': {'clickos_properties': {'rules': rules}}}
+    def start_vnf(self, vnf_id, rules=None, **properties):
+        """Start to instantiate a VNF; return its id."""
+        if rules is not None:
+            properties['rules'] = rules
+        params = {'additionalParams': {
+            'clickos_properties': properties}} if properties else {}
         return self.start(
             vnf_id, 'instantiate', flavourId='simple',
             extVirtualLinks=[self.link(name, name) for name in NETWORKS],

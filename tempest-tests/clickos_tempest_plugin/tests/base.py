@@ -104,6 +104,29 @@ class TwoHostsMixin:
         """Return the availability zone of the second host."""
         return CONF.clickos[cls.zone_option]
 
+    def zone(self, name):
+        """Return the aggregate that is an availability zone."""
+        return next(each for each in self.os_admin.aggregates_client
+                    .list_aggregates()['aggregates']
+                    if each['availability_zone'] == name)
+
+    def move_host(self, name, origin, target):
+        """Put a host into another zone, if it is not there yet.
+
+        Nova moves no host with servers.
+        """
+        aggregates = self.os_admin.aggregates_client
+        old, new = map(self.zone, (origin, target))
+        if name in old['hosts']:
+            aggregates.remove_host(old['id'], host=name)
+        if name not in new['hosts']:
+            aggregates.add_host(new['id'], host=name)
+
+    def host_of(self, server_id):
+        """Return the name of a server's host."""
+        return self.os_admin.servers_client.show_server(server_id)['server'][
+            'OS-EXT-SRV-ATTR:host']
+
 
 class TwoXenHostsMixin(OnXenMixin):
     """Puts the guests of a class on two Xen hosts."""

@@ -32,38 +32,76 @@ from clickos_lab.vnf import control
 from clickos_lab.vnf import programs
 
 _VRID = 51
-_VIRTUAL = '10.1.6.1'
-#: RFC 9568, section 7.3
-_VIRTUAL_MAC = f'00:00:5e:00:01:{_VRID:02x}'
-_IPS = {'ours': '10.1.6.2', 'peer': '10.1.6.3', 'host': '10.1.6.9'}
+_NAMES = ('ours', 'peer', 'host')
 _MACS = {'ours': '02:00:00:00:06:02', 'peer': '02:00:00:00:06:03',
          'host': '02:00:00:00:06:09'}
 _PEER_PRIORITY, _HIGH, _LOW = 100, 200, 50
 _INTERVAL_S = 0.2
 _PATIENCE_S = 60
-#: Answers pings to the virtual address while it is the active router.
-_OURS = f'''
-vrrp :: VRRP({_VRID} {_IPS['ours']} {_MACS['ours']} - - {_VIRTUAL},
-             PRIORITY {{priority}}, INTERVAL {_INTERVAL_S},
-             PREEMPT {{preempts}});
-FromDevice(eth0) -> port :: VRRPPort(vrrp, 0)
-    -> kind :: Classifier(12/0806 20/0001, 12/0800, -);
-port[1] -> ToDevice(eth0);
-kind[0] -> ARPResponder({_VIRTUAL} {_VIRTUAL_MAC})
-    -> out :: Queue -> VRRPGate(vrrp) -> ToDevice(eth0);
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """What differs between IPv4 and IPv6.
+
+    :param router: the first virtual address, which advertisements name
+    :param virtual: the one that hosts ask
+    :param mac: of the virtual router (RFC 9568, section 7.3)
+    :param ips: of the routers as they advertise, and of the host
+    :param length: of the prefixes of the host and keepalived
+    :param answers: of ours to hosts, while it is the active router: inputs
+        are from ``port``, outputs to ``out``
+    :param offset: where a frame has the sender's address
+    """
+
+    number: int
+    router: str
+    virtual: str
+    mac: str
+    ips: dict
+    length: int
+    answers: str
+    ethertype: int
+    protocol_at: int
+    offset: int
+
+
+_IPV4 = Family(
+    4, '10.1.6.1', '10.1.6.1', f'00:00:5e:00:01:{_VRID:02x}',
+    {'ours': '10.1.6.2', 'peer': '10.1.6.3', 'host': '10.1.6.9'}, 24, '''
+kind :: Classifier(12/0806 20/0001, 12/0800, -);
+kind[0] -> ARPResponder({virtual} {mac}) -> out;
 kind[1] -> MarkIPHeader(14)
-    -> pings :: IPClassifier(dst host {_VIRTUAL} and icmp type echo, -);
+    -> pings :: IPClassifier(dst host {virtual} and icmp type echo, -);
 pings[0] -> ICMPPingResponder -> EtherMirror -> out;
 pings[1] -> Discard;
 kind[2] -> Discard;
+''', 0x0800, 23, 26)
+_IPV6 = Family(
+    6, 'fe80::200:5eff:fe00:233', '2001:db8:6::1',
+    f'00:00:5e:00:02:{_VRID:02x}',
+    {'ours': 'fe80::2', 'peer': 'fe80::3', 'host': '2001:db8:6::9'}, 64, '''
+kind :: Classifier(12/86dd 20/3a 54/87, 12/86dd 20/3a 54/80, -);
+kind[0] -> IP6NDAdvertiser({virtual}/128 {mac}) -> out;
+kind[1] -> eth :: Strip(14) -> CheckIP6Header -> own :: ICMP6PingResponder
+    -> Unstrip(14) -> EtherMirror -> out;
+own[1] -> Discard;
+kind[2] -> Discard;
+''', 0x86dd, 20, 22)
+_OURS = '''
+vrrp :: VRRP({vrid} {ip} {own_mac} - - {addresses},
+             PRIORITY {priority}, INTERVAL {interval_s}, PREEMPT {preempts});
+FromDevice(eth0) -> port :: VRRPPort(vrrp, 0) -> kind;
+port[1] -> ToDevice(eth0);
+out :: Queue -> VRRPGate(vrrp) -> ToDevice(eth0);
 '''
 #: With ``accept`` it answers pings; the others are as RFC 9568 says.
 _PEER = f'''
-global_defs {{
+global_defs {{{{
     vrrp_version 3
     script_user root
-}}
-vrrp_instance pair {{
+}}}}
+vrrp_instance pair {{{{
     state BACKUP
     interface eth0
     virtual_router_id {_VRID}
@@ -71,26 +109,31 @@ vrrp_instance pair {{
     advert_int {_INTERVAL_S}
     use_vmac vrrp
     accept
-    virtual_ipaddress {{
-        {_VIRTUAL}/32
-    }}
-}}
+    virtual_ipaddress {{{{
+        {{addresses}}
+    }}}}
+}}}}
 '''
 #: Prints each advertisement: time, MAC and address of the sender, priority.
+#: Its arguments are the EtherType and where a frame has the protocol, the
+#: sender and the priority.
 _RECORD = '''
-import json, socket, struct
-found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
-found.bind(("eth0", 0x0800))
+import ipaddress, json, socket, struct, sys
+ethertype, protocol_at, offset = map(int, sys.argv[1:])
+width = 4 if ethertype == 0x0800 else 16
+found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW,
+                      socket.htons(ethertype))
+found.bind(("eth0", ethertype))
 found.setsockopt(socket.SOL_SOCKET, 35, 1)      # SO_TIMESTAMPNS
 found.settimeout(60)
 print("listens", flush=True)
 while True:
     frame, more, _, _ = found.recvmsg(2048, 64)
-    if frame[23] == 112:
+    if frame[protocol_at] == 112:
         seconds, ns = struct.unpack("qq", more[0][2])
-        print(json.dumps([seconds + ns / 1e9, frame[6:12].hex(":"),
-                          socket.inet_ntoa(frame[26:30]), frame[36]]),
-              flush=True)
+        ip = ipaddress.ip_address(frame[offset:offset + width])
+        print(json.dumps([seconds + ns / 1e9, frame[6:12].hex(":"), str(ip),
+                          frame[offset + 2 * width + 2]]), flush=True)
 '''
 
 
@@ -105,6 +148,8 @@ class Advertisement:
 
 
 class KeepalivedTest(unittest.TestCase):
+
+    family = _IPV4
 
     @classmethod
     def setUpClass(cls):
@@ -121,24 +166,28 @@ class KeepalivedTest(unittest.TestCase):
         self.folder = pathlib.Path(
             self.stack.enter_context(tempfile.TemporaryDirectory()))
         (self.folder / 'log').touch()
-        for name in ('switch', *_IPS):
+        for name in ('switch', *_NAMES):
             bare_host.run('ip', 'netns', 'add', self._namespace(name))
             self.stack.callback(bare_host.run, 'ip', 'netns', 'delete',
                                 self._namespace(name))
         self._ip('switch', 'link', 'add', 'br0', 'type', 'bridge')
         self._ip('switch', 'link', 'set', 'br0', 'up')
-        for name in _IPS:
+        for name in _NAMES:
             self._connect(name)
         for name in ('host', 'peer'):   # ours answers for its own address
-            self._ip(name, 'address', 'add', f'{_IPS[name]}/24', 'dev',
-                     'eth0')
+            self._ip(name, 'address', 'add',
+                     f'{self.family.ips[name]}/{self.family.length}', 'dev',
+                     'eth0', *(['nodad'] if self.family is _IPV6 else []))
         # as keepalived asks of a host with virtual MACs: its other
         # interface neither answers nor asks from the virtual address
         bare_host.run('ip', 'netns', 'exec', self._namespace('peer'),
                       'sysctl', '-q', '-w', 'net.ipv4.conf.all.arp_ignore=1',
                       'net.ipv4.conf.all.arp_announce=2')
         self.control, self._heard = None, {}
-        self._recorder = self._start('host', sys.executable, '-c', _RECORD)
+        self._recorder = self._start(
+            'host', sys.executable, '-c', _RECORD,
+            self.family.ethertype, self.family.protocol_at,
+            self.family.offset)
         self.assertEqual('listens\n', self._recorder.stdout.readline())
 
     def _namespace(self, name):
@@ -172,16 +221,27 @@ class KeepalivedTest(unittest.TestCase):
 
     def _start_ours(self, priority, preempts='true'):
         file, listener = self.folder / 'ours.click', self.folder / 'control'
-        file.write_text(_OURS.format(priority=priority, preempts=preempts))
+        family = self.family
+        file.write_text((_OURS + family.answers).format(
+            vrid=_VRID, ip=family.ips['ours'], own_mac=_MACS['ours'],
+            addresses=' '.join(self._addresses()), priority=priority,
+            interval_s=_INTERVAL_S, preempts=preempts,
+            virtual=family.virtual, mac=family.mac))
         listener.unlink(missing_ok=True)
         self.ours = self._start('ours', self.click, '-f', file, '-u',
                                 listener)
         self.control = control.Control(listener)
         self.stack.callback(self.control.close)
 
+    def _addresses(self):
+        return list(dict.fromkeys([self.family.router,
+                                   self.family.virtual]))
+
     def _start_peer(self):
         file = self.folder / 'keepalived.conf'
-        file.write_text(_PEER)
+        file.write_text(_PEER.format(addresses='\n        '.join(
+            f'{each}/{128 if self.family is _IPV6 else 32}'
+            for each in self._addresses())))
         log = self.stack.enter_context(open(self.folder / 'log', 'a'))
         self.peer = self._start(
             'peer', 'keepalived', '--dont-fork', '--log-console', '--vrrp',
@@ -196,15 +256,15 @@ class KeepalivedTest(unittest.TestCase):
         """
         self._start_ours(priority, **options)
         self._start_peer()
-        self._next(lambda each: each.ip == _IPS['peer'])
+        self._next(lambda each: each.ip == self.family.ips['peer'])
         self._next_of(active, _PEER_PRIORITY, priority)
         self._wait_for(active)
 
     def _active(self):
         """Return the names of the routers that say they are active."""
         shown = shell.output(['ip', '-n', self._namespace('peer'), '-o',
-                              'address', 'show', 'to', _VIRTUAL])
-        found = {'peer'} if _VIRTUAL in shown else set()
+                              'address', 'show', 'to', self.family.virtual])
+        found = {'peer'} if self.family.virtual in shown else set()
         if self.control and self.control.read('vrrp.state') == 'active':
             found.add('ours')
         return found
@@ -236,14 +296,14 @@ class KeepalivedTest(unittest.TestCase):
 
     def _next_of(self, name, *priorities):
         """Return the next one of a router, with any of some priorities."""
-        return self._next(lambda each: each.ip == _IPS[name]
+        return self._next(lambda each: each.ip == self.family.ips[name]
                           and each.priority in priorities)
 
     def _silence_s(self, old, new, since_s):
         """Return the time between the last one of a router and the next."""
-        found = self._next(lambda each: each.ip == _IPS[new]
+        found = self._next(lambda each: each.ip == self.family.ips[new]
                            and each.at_s > since_s)
-        return found.at_s - self._heard[_IPS[old]].at_s
+        return found.at_s - self._heard[self.family.ips[old]].at_s
 
     def _assert_answers(self, name):
         """The virtual address is this router's, with the virtual MAC.
@@ -254,13 +314,13 @@ class KeepalivedTest(unittest.TestCase):
         self._until(self._pings, True)
         self._until(self._ports, [name])
         shown = shell.output(['ip', '-n', self._namespace('host'),
-                              'neighbor', 'show', 'to', _VIRTUAL])
-        self.assertIn(f'lladdr {_VIRTUAL_MAC} ', shown)
+                              'neighbor', 'show', 'to', self.family.virtual])
+        self.assertIn(f'lladdr {self.family.mac} ', shown)
 
     def _pings(self):
         return subprocess.run(
             ['ip', 'netns', 'exec', self._namespace('host'), 'ping', '-n',
-             '-q', '-c', '1', '-W', '1', _VIRTUAL],
+             '-q', '-c', '1', '-W', '1', self.family.virtual],
             stdout=subprocess.DEVNULL, check=False).returncode == 0
 
     def _ports(self):
@@ -269,7 +329,7 @@ class KeepalivedTest(unittest.TestCase):
             ['bridge', '-n', self._namespace('switch'), '-j', 'fdb', 'show',
              'br', 'br0']))
         return [each['ifname'] for each in shown
-                if each['mac'] == _VIRTUAL_MAC]
+                if each['mac'] == self.family.mac]
 
     def test_the_higher_priority_is_active(self):
         self._start_peer()
@@ -279,12 +339,12 @@ class KeepalivedTest(unittest.TestCase):
         self._wait_for('ours')
         self._assert_answers('ours')
         found = self._next_of('ours', _HIGH)
-        self.assertEqual(_VIRTUAL_MAC, found.mac)
+        self.assertEqual(self.family.mac, found.mac)
         self.control.write('vrrp.priority', str(_LOW))
         self._wait_for('peer')
         self._assert_answers('peer')
         found = self._next_of('peer', _PEER_PRIORITY)
-        self.assertEqual(_VIRTUAL_MAC, found.mac)
+        self.assertEqual(self.family.mac, found.mac)
         self.control.write('vrrp.priority', str(_HIGH))
         self._wait_for('ours')
 
@@ -340,3 +400,9 @@ class KeepalivedTest(unittest.TestCase):
         for name in ('ours', 'peer'):
             bare_host.run('bridge', '-n', self._namespace('switch'), 'link',
                           'set', 'dev', name, 'isolated', isolated)
+
+
+class Keepalived6Test(KeepalivedTest):
+    """The same over IPv6: link-local routers, the group ff02::12."""
+
+    family = _IPV6

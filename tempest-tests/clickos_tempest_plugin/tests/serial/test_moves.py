@@ -39,11 +39,6 @@ class MovesTest(base.TwoHostsMixin, pair.PairCase):
         self.clickos.write_handler(server_id, *RATE)
         return server_id
 
-    def host_of(self, server_id):
-        """Return the name of a server's host."""
-        return self.admin.show_server(server_id)['server'][
-            'OS-EXT-SRV-ATTR:host']
-
     def assertGone(self, place, server_id):
         """Check that soon nothing of a server is on a host."""
         waiters.until(lambda: place.leftovers(server_id),
@@ -71,20 +66,9 @@ class MovesTest(base.TwoHostsMixin, pair.PairCase):
         self.assertRuns(server_id, self.second_name)
         self.assertGone(self.first, server_id)
 
-    def zone(self, name):
-        """Return the aggregate that is an availability zone."""
-        return next(each for each in self.os_admin.aggregates_client
-                    .list_aggregates()['aggregates']
-                    if each['availability_zone'] == name)
-
     def move_second_host(self, origin, target):
-        """Put the second host into another zone, if it is not there yet."""
-        aggregates = self.os_admin.aggregates_client
-        old, new = map(self.zone, (origin, target))
-        if self.second_name in old['hosts']:
-            aggregates.remove_host(old['id'], host=self.second_name)
-        if self.second_name not in new['hosts']:
-            aggregates.add_host(new['id'], host=self.second_name)
+        """Put the second host into another zone."""
+        self.move_host(self.second_name, origin, target)
 
     @decorators.attr(type='slow')
     @decorators.idempotent_id('6f0d1c53-2b8e-4f5d-9a40-0c1f7d3b9e02')
