@@ -38,6 +38,8 @@ _MACS = {'ours': '02:00:00:00:06:02', 'peer': '02:00:00:00:06:03',
 _PEER_PRIORITY, _HIGH, _LOW = 100, 200, 50
 _INTERVAL_S = 0.2
 _PATIENCE_S = 60
+#: What keepalived logs when it hears advertisements.
+_LISTENS = 'Entering BACKUP STATE'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +51,8 @@ class Family:
     :param mac: of the virtual router (RFC 9568, section 7.3)
     :param ips: of the routers as they advertise, and of the host
     :param length: of the prefixes of the host and keepalived
-    :param answers: of ours to hosts, while it is the active router: inputs
-        are from ``port``, outputs to ``out``
+    :param answers: of ours to hosts, while it is the active router, from
+        ``kind`` to ``out``
     :param offset: where a frame has the sender's address
     """
 
@@ -91,9 +93,11 @@ kind[2] -> Discard;
 _OURS = '''
 vrrp :: VRRP({vrid} {ip} {own_mac} - - {addresses},
              PRIORITY {priority}, INTERVAL {interval_s}, PREEMPT {preempts});
+out :: Queue -> VRRPGate(vrrp) -> ToDevice(eth0);
+'''
+_ARRIVE = '''
 FromDevice(eth0) -> port :: VRRPPort(vrrp, 0) -> kind;
 port[1] -> ToDevice(eth0);
-out :: Queue -> VRRPGate(vrrp) -> ToDevice(eth0);
 '''
 #: With ``accept`` it answers pings; the others are as RFC 9568 says.
 _PEER = f'''
@@ -175,9 +179,9 @@ class KeepalivedTest(unittest.TestCase):
         for name in _NAMES:
             self._connect(name)
         for name in ('host', 'peer'):   # ours answers for its own address
-            self._ip(name, 'address', 'add',
-                     f'{self.family.ips[name]}/{self.family.length}', 'dev',
-                     'eth0', *(['nodad'] if self.family is _IPV6 else []))
+            self._add_address(name, self.family.ips[name])
+        if self.family is _IPV6:        # a way to the host
+            self._add_address('peer', '2001:db8:6::3')
         # as keepalived asks of a host with virtual MACs: its other
         # interface neither answers nor asks from the virtual address
         bare_host.run('ip', 'netns', 'exec', self._namespace('peer'),
@@ -195,6 +199,10 @@ class KeepalivedTest(unittest.TestCase):
 
     def _ip(self, name, *command):
         bare_host.run('ip', '-n', self._namespace(name), *command)
+
+    def _add_address(self, name, ip):
+        self._ip(name, 'address', 'add', f'{ip}/{self.family.length}', 'dev',
+                 'eth0', *(['nodad'] if self.family is _IPV6 else []))
 
     def _connect(self, name):
         self._ip('switch', 'link', 'add', name, 'type', 'veth', 'peer',
@@ -222,7 +230,7 @@ class KeepalivedTest(unittest.TestCase):
     def _start_ours(self, priority, preempts='true'):
         file, listener = self.folder / 'ours.click', self.folder / 'control'
         family = self.family
-        file.write_text((_OURS + family.answers).format(
+        file.write_text((_OURS + family.answers + _ARRIVE).format(
             vrid=_VRID, ip=family.ips['ours'], own_mac=_MACS['ours'],
             addresses=' '.join(self._addresses()), priority=priority,
             interval_s=_INTERVAL_S, preempts=preempts,
@@ -251,12 +259,15 @@ class KeepalivedTest(unittest.TestCase):
     def _start_both(self, priority, active, **options):
         """Start ours with a priority, then keepalived, until one is active.
 
-        Until keepalived has sent something, it drops our messages for the
-        kind of their sum, and both may be active.
+        Over IPv4, until keepalived has sent something, it drops our messages
+        for the kind of their sum, and both may be active.
         """
         self._start_ours(priority, **options)
         self._start_peer()
-        self._next(lambda each: each.ip == self.family.ips['peer'])
+        if self.family is _IPV4:
+            self._next(lambda each: each.ip == self.family.ips['peer'])
+        self._until(lambda: _LISTENS in (self.folder / 'log').read_text(),
+                    True)
         self._next_of(active, _PEER_PRIORITY, priority)
         self._wait_for(active)
 
