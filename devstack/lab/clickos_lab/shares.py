@@ -11,9 +11,14 @@ _WEIGHTS = {'cpu.weight': '10000', 'cpu.shares': '262144'}
 def prefer(name, pid, root=_ROOT):
     """Move a process into a control group with the greatest weight.
 
+    On a host whose kernel gives no such control it stays where it is.
+
     :param name: of the group, below the root of the hierarchy
     """
-    group = _hierarchy(root) / name
+    hierarchy = _hierarchy(root)
+    if hierarchy is None:
+        return
+    group = hierarchy / name
     group.mkdir(exist_ok=True)
     for file, weight in _WEIGHTS.items():
         if (group / file).exists():
@@ -33,10 +38,14 @@ def remove(name, root=_ROOT):
 
 
 def _hierarchy(root):
-    """Return the root of the hierarchy with the controller ``cpu``."""
+    """Return the root of the hierarchy with the controller ``cpu``, or None.
+
+    A host may have some controllers in version 2 and others in version 1.
+    """
     controllers = root / 'cgroup.controllers'
-    if not controllers.exists():
-        return root / 'cpu'
-    if 'cpu' not in (root / 'cgroup.subtree_control').read_text().split():
-        (root / 'cgroup.subtree_control').write_text('+cpu')
-    return root
+    if controllers.exists() and 'cpu' in controllers.read_text().split():
+        if 'cpu' not in (root / 'cgroup.subtree_control').read_text().split():
+            (root / 'cgroup.subtree_control').write_text('+cpu')
+        return root
+    return next((file.parent for file in sorted(root.glob('*/cpu.shares'))),
+                None)
