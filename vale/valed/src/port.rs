@@ -35,19 +35,18 @@ pub struct Relayed {
     pub is_station: bool,
 }
 
-pub struct Port {
+/// What every worker knows of a port.
+#[derive(Clone)]
+pub struct Face {
     pub name: PortName,
     /// Tells the port from later ones of its name or place.
     pub id: u64,
-    /// The worker that has the far end, the filter and the rates; None for this worker.
-    pub elsewhere: Option<usize>,
     /// The far end is on its way to another worker: frames to the port wait at their source.
     pub is_moving: bool,
     /// The name of its interface, and the VLAN of a port that has only one of them.
     pub interface: Option<(String, Option<u16>)>,
     kind: Kind,
     guest: Option<GuestVif>,
-    uplink: Option<Uplink>,
     pub segment: u32,
     pub mac: Option<Mac>,
     /// The switch learns the stations behind the port.
@@ -62,42 +61,48 @@ pub struct Port {
     /// The far end is gone: frames to the port are dropped.
     is_gone: bool,
     pub guard: Guard,
+    /// The worker of the port has a filter for it.
+    pub is_filtered: bool,
+    /// Frames from the port wait for a full receiver.
+    holds: bool,
+    /// Frames of a port that holds, at other workers.
+    pub abroad: Arc<AtomicUsize>,
+    /// The number of the port's owner.
+    pub owner: Option<u64>,
+}
+
+/// A port at one worker.
+pub struct Port {
+    pub face: Face,
+    /// The worker that has the far end, the filter and the rates; None for this worker.
+    pub elsewhere: Option<usize>,
+    uplink: Option<Uplink>,
     pub counters: Counters,
     pub device: Box<dyn Device>,
     pub filter: Option<Box<Filter>>,
     /// Rules that decide packets for the guest.
     pub decided: Option<Box<OffloadTables>>,
-    /// The worker of the port has a filter for it.
-    pub is_filtered: bool,
     pub limits: Option<Box<PortLimits>>,
     /// The port has moved frames since the last flush.
     pub dirty: bool,
     /// `dropped_full` at the last flush.
     full_before: u64,
-    /// Frames from the port wait for a full receiver.
-    holds: bool,
     pub held: BlockedFrames,
-    /// Frames of a port that holds, at other workers.
-    pub abroad: Arc<AtomicUsize>,
     /// The port missed its last turn, since too many of its frames are at other workers.
     pub waits_abroad: bool,
-    /// The number of the port's owner.
-    pub owner: Option<u64>,
 }
 
-impl Port {
-    pub fn new(add: &PortAdd, device: Box<dyn Device>) -> Self {
+impl Face {
+    fn new(add: &PortAdd, device: &dyn Device) -> Self {
         Self {
             name: add.port.clone(),
             id: 0,
-            elsewhere: None,
             is_moving: false,
             interface: device
                 .interface()
                 .map(|(name, vlan)| (name.to_owned(), vlan)),
             kind: add.kind,
             guest: add.guest,
-            uplink: Uplink::of(add),
             segment: add.segment,
             mac: add.mac,
             learns: matches!(add.kind, Kind::Veth | Kind::Tap | Kind::Vxlan | Kind::Pipe)
@@ -109,89 +114,81 @@ impl Port {
             far_end: device.far_end(),
             is_gone: false,
             guard: Guard::new(add),
+            is_filtered: add.filtered,
+            holds: add.hold,
+            abroad: Arc::default(),
+            owner: add.owner,
+        }
+    }
+}
+
+impl Port {
+    pub fn new(add: &PortAdd, device: Box<dyn Device>) -> Self {
+        Self {
+            uplink: Uplink::of(add),
+            filter: add.filtered.then(|| Box::new(Filter::new(&[]))),
+            ..Self::of(Face::new(add, &*device), device)
+        }
+    }
+
+    /// A port without filter and rates, whose far end is at this worker.
+    fn of(face: Face, device: Box<dyn Device>) -> Self {
+        Self {
+            face,
+            elsewhere: None,
+            uplink: None,
             counters: Counters::default(),
             device,
-            filter: add.filtered.then(|| Box::new(Filter::new(&[]))),
+            filter: None,
             decided: None,
-            is_filtered: add.filtered,
             limits: None,
             dirty: false,
             full_before: 0,
-            holds: add.hold,
             held: BlockedFrames::default(),
-            abroad: Arc::default(),
             waits_abroad: false,
-            owner: add.owner,
         }
     }
 
     /// True for a port that leads to the other hosts of a chain's path.
     pub fn is_path(&self) -> bool {
-        self.kind == Kind::Path
+        self.face.kind == Kind::Path
     }
 
     /// The port as the other workers see it: its addresses, without far end, filter and rates.
     pub fn proxy(&self, worker: usize) -> Self {
+        let is_elsewhere = self.device.is_present();
         Self {
-            name: self.name.clone(),
-            id: self.id,
             elsewhere: Some(worker),
-            is_moving: self.is_moving,
-            interface: self.interface.clone(),
-            kind: self.kind,
-            guest: self.guest,
-            uplink: None,
-            segment: self.segment,
-            mac: self.mac,
-            learns: self.learns,
-            is_untagged: self.is_untagged,
-            is_open: self.is_open,
-            mtu: self.mtu,
-            link_up: self.link_up,
-            far_end: self.far_end,
-            is_gone: self.is_gone,
-            guard: self.guard.clone(),
-            counters: Counters::default(),
-            device: Box::new(Absent {
-                is_elsewhere: self.device.is_present(),
-            }),
-            filter: None,
-            decided: None,
-            is_filtered: self.is_filtered,
-            limits: None,
-            dirty: false,
-            full_before: 0,
-            holds: self.holds,
-            held: BlockedFrames::default(),
-            abroad: Arc::clone(&self.abroad),
-            waits_abroad: false,
-            owner: self.owner,
+            ..Self::of(self.face.clone(), Box::new(Absent { is_elsewhere }))
         }
     }
 
     pub fn at(&self, index: usize) -> GenIndex {
-        GenIndex { index, id: self.id }
+        GenIndex {
+            index,
+            id: self.face.id,
+        }
     }
 
     /// True if the port has to wait for its frames at other workers.
     pub fn waits_abroad(&mut self) -> bool {
-        self.waits_abroad = self.holds && self.abroad.load(Ordering::Relaxed) >= BURST;
+        self.waits_abroad = self.face.holds && self.face.abroad.load(Ordering::Relaxed) >= BURST;
         self.waits_abroad
     }
 
     /// True if frames can leave by the port.
     pub fn is_live(&self) -> bool {
-        self.link_up && self.far_end == FarEnd::Up
+        self.face.link_up && self.face.far_end == FarEnd::Up
     }
 
     pub fn far_end(&self) -> FarEnd {
-        self.far_end
+        self.face.far_end
     }
 
     /// Notes the state of the far end. False if it is known.
     pub fn note_far_end(&mut self, state: FarEnd) -> bool {
-        let differs = self.far_end != state;
-        (self.far_end, self.is_gone) = (state, state == FarEnd::Gone);
+        let differs = self.face.far_end != state;
+        (self.face.far_end, self.face.is_gone) = (state, state == FarEnd::Gone);
         differs
     }
 
@@ -203,7 +200,7 @@ impl Port {
         bytes: &[u8],
         relayed: Option<Relayed>,
     ) -> Result<usize, Counter> {
-        if !self.link_up {
+        if !self.face.link_up {
             return Err(|c| &mut c.dropped_link_down);
         }
         if ethernet.is_link_control() {
@@ -211,8 +208,10 @@ impl Port {
         }
         self.takes_tags(ethernet.payload)?;
         let judged = match relayed {
-            Some(Relayed { is_station }) => self.guard.judge_relayed(ethernet, bytes, is_station),
-            None => self.guard.judge(ethernet, bytes),
+            Some(Relayed { is_station }) => {
+                self.face.guard.judge_relayed(ethernet, bytes, is_station)
+            }
+            None => self.face.guard.judge(ethernet, bytes),
         };
         judged.map_err(counter_of)
     }
@@ -277,12 +276,12 @@ impl Port {
 
     /// True if a frame to the port has to wait until its queue has room.
     pub fn is_full_for(&mut self, out: &TxFrame<'_>) -> bool {
-        self.link_up && !self.device.has_room(out)
+        self.face.link_up && !self.device.has_room(out)
     }
 
     /// True if frames from the port wait for full receivers.
     pub fn holds(&self) -> bool {
-        self.holds
+        self.face.holds
     }
 
     /// True if packets from the port get a mark.
@@ -311,10 +310,10 @@ impl Port {
 
     /// The link and the MTU. The length of the IP packet is in bytes.
     pub fn takes(&self, packet: usize) -> Result<(), Counter> {
-        if !self.link_up | self.is_gone {
+        if !self.face.link_up | self.face.is_gone {
             return Err(|c| &mut c.dropped_link_down);
         }
-        if packet > self.mtu {
+        if packet > self.face.mtu {
             return Err(|c| &mut c.dropped_too_long);
         }
         Ok(())
@@ -322,7 +321,7 @@ impl Port {
 
     /// The tags of a frame from or to the port, whose payload is at this offset.
     pub fn takes_tags(&self, payload: usize) -> Result<(), Counter> {
-        match self.is_untagged && payload != ETHERNET {
+        match self.face.is_untagged && payload != ETHERNET {
             true => Err(|c| &mut c.dropped_type),
             false => Ok(()),
         }
@@ -372,14 +371,16 @@ impl Port {
     /// True for the address of a virtual router that port security allows the guest next to its own. It is
     /// where it was seen last: it moves between the ports of the guests that may have it.
     pub fn has_virtual_router(&self, station: Mac) -> bool {
-        station.is_virtual_router() && self.mac != Some(station) && self.guard.allows(station)
+        station.is_virtual_router()
+            && self.face.mac != Some(station)
+            && self.face.guard.allows(station)
     }
 
     /// Gives the port the addresses of a guard, which gets the port's. False if both are the same.
     pub fn set_guard(&mut self, guard: &mut Guard) -> bool {
-        let differs = self.guard.exchange(guard);
+        let differs = self.face.guard.exchange(guard);
         if differs {
-            self.is_open = self.mac.is_none() || !self.guard.is_secure();
+            self.face.is_open = self.face.mac.is_none() || !self.face.guard.is_secure();
         }
         differs
     }
@@ -400,20 +401,20 @@ impl Port {
         counters.dropped_malformed += self.device.malformed();
         PortInfo {
             switch: switch.clone(),
-            port: self.name.clone(),
-            kind: self.kind,
-            guest: self.guest,
-            segment: self.segment,
-            mac: self.mac,
-            link_up: self.link_up,
+            port: self.face.name.clone(),
+            kind: self.face.kind,
+            guest: self.face.guest,
+            segment: self.face.segment,
+            mac: self.face.mac,
+            link_up: self.face.link_up,
             uplink: self.uplink.clone(),
             limits: self.limits.as_ref().map(|limits| limits.set),
             filter: self.filter.as_ref().map(|filter| filter.info()),
             mirrors: Vec::new(),
-            hold: self.holds,
+            hold: self.face.holds,
             mode: self.device.mode().map(str::to_owned),
-            owner: self.owner,
-            far_end: self.far_end,
+            owner: self.face.owner,
+            far_end: self.face.far_end,
             counters,
         }
     }

@@ -184,7 +184,7 @@ proptest! {
         for start in [start, 34, 54] {
             for frame in delivered(true, &bytes, &header(kind, size, start, offset)) {
                 let ethernet = Ethernet::parse(&frame).unwrap();
-                prop_assert!(sender.guard.judge(&ethernet, &frame).is_ok());
+                prop_assert!(sender.face.guard.judge(&ethernet, &frame).is_ok());
             }
         }
     }
@@ -207,9 +207,9 @@ proptest! {
         let Some(ethernet) = Ethernet::parse(&bytes) else {
             return Ok(());
         };
-        if let Ok(judged) = sender.guard.judge(&ethernet, &bytes) {
+        if let Ok(judged) = sender.face.guard.judge(&ethernet, &bytes) {
             bytes[judged..].fill(filler);
-            prop_assert_eq!(sender.guard.judge(&ethernet, &bytes), Ok(judged));
+            prop_assert_eq!(sender.face.guard.judge(&ethernet, &bytes), Ok(judged));
         }
     }
 }

@@ -167,7 +167,7 @@ impl Switch {
         let Some(port) = offered.as_deref() else {
             return Err(AddError::Full);
         };
-        if self.ports().any(|p| p.name == port.name) {
+        if self.ports().any(|p| p.face.name == port.face.name) {
             return Err(AddError::NameTaken);
         }
         let index = self
@@ -178,22 +178,22 @@ impl Switch {
         if index == MAX_PORTS {
             return Err(AddError::Full);
         }
-        if let Some(mac) = port.mac {
-            if !self.lookup.insert(port.segment, mac, index) {
+        if let Some(mac) = port.face.mac {
+            if !self.lookup.insert(port.face.segment, mac, index) {
                 return Err(AddError::MacTaken(mac));
             }
         }
         self.ports
             .resize_with(self.ports.len().max(index + 1), || None);
-        self.filters |= port.is_filtered;
-        self.turns.add(index, port.owner);
+        self.filters |= port.face.is_filtered;
+        self.turns.add(index, port.face.owner);
         self.ports[index] = offered.take();
         self.resolve();
         Ok(index)
     }
 
     pub fn remove(&mut self, name: &PortName) -> Option<Box<Port>> {
-        let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
+        let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.face.name == *name);
         let index = self.ports.iter().position(is_it)?;
         let port = self.ports[index].take()?;
         self.turns.remove(index);
@@ -201,8 +201,8 @@ impl Switch {
         others.for_each(|p| p.forget(index));
         self.learned.forget(index);
         self.heard.forget(index);
-        if let Some(mac) = port.mac {
-            self.lookup.remove(port.segment, mac);
+        if let Some(mac) = port.face.mac {
+            self.lookup.remove(port.face.segment, mac);
         }
         self.resolve();
         Some(port)
@@ -212,7 +212,10 @@ impl Switch {
     pub fn find(&mut self, name: &PortName) -> Option<(usize, &mut Port)> {
         let mut ports = self.ports.iter_mut().enumerate();
         ports.find_map(|(index, port)| {
-            Some((index, &mut **port.as_mut().filter(|p| p.name == *name)?))
+            Some((
+                index,
+                &mut **port.as_mut().filter(|p| p.face.name == *name)?,
+            ))
         })
     }
 
@@ -241,9 +244,9 @@ impl Switch {
     /// Notes whether the worker of a port has a filter for it.
     pub fn note_filter(&mut self, name: &PortName, is_filtered: bool) {
         if let Some(port) = self.port_mut(name) {
-            port.is_filtered = is_filtered;
+            port.face.is_filtered = is_filtered;
         }
-        let filters = self.ports().any(|p| p.is_filtered);
+        let filters = self.ports().any(|p| p.face.is_filtered);
         self.filters = filters;
     }
 
@@ -259,7 +262,7 @@ impl Switch {
         let ports = ports.filter_map(|(index, port)| Some((index, port.as_ref()?)));
         let here = ports.filter(|(_, port)| port.elsewhere.is_none());
         here.map(|(index, port)| {
-            let mirrors = self.mirrors.of(&port.name);
+            let mirrors = self.mirrors.of(&port.face.name);
             let info = port.info(&self.name);
             (index, PortInfo { mirrors, ..info })
         })
@@ -271,9 +274,9 @@ impl Switch {
         here.map(|port| FarEndFound {
             id: PortId {
                 switch: self.name.clone(),
-                port: port.name.clone(),
+                port: port.face.name.clone(),
             },
-            number: port.id,
+            number: port.face.id,
             noted: port.far_end(),
             now: match port.device.reopening() {
                 Some(interface) => FarEndNow::Interface(interface),
@@ -285,7 +288,7 @@ impl Switch {
     /// The counts of this worker about ports of others.
     pub fn counts_elsewhere(&self) -> impl Iterator<Item = (&PortName, Counters)> {
         let ports = self.ports().filter(|port| port.elsewhere.is_some());
-        ports.map(|port| (&port.name, port.counters))
+        ports.map(|port| (&port.face.name, port.counters))
     }
 
     #[cfg(test)]
@@ -459,8 +462,8 @@ impl Switch {
         let mut is_own = false;
         if let Some(port) = &mut self.ports[source] {
             port.enters(out)?;
-            self.segment_limits.enters(port.segment, out)?;
-            is_own = port.mac == Some(ethernet.source);
+            self.segment_limits.enters(port.face.segment, out)?;
+            is_own = port.face.mac == Some(ethernet.source);
         }
         // The lookup has the port's own address.
         if !is_own || step.is_some_and(|step| !step.enters) {
@@ -473,7 +476,7 @@ impl Switch {
             Some(step) => self.take_step(step, source, ethernet, out, buffers),
             None if self.chains.isolates(source) => Err(|c| &mut c.dropped_unknown),
             None => {
-                let segment = self.ports[source].as_ref().map_or(0, |p| p.segment);
+                let segment = self.ports[source].as_ref().map_or(0, |p| p.face.segment);
                 let to = Target::of(segment, ethernet);
                 self.send(source, to, None, out, buffers)
             }
@@ -484,8 +487,8 @@ impl Switch {
     fn station(&self, segment: u32, mac: Mac, now: Nanoseconds) -> Option<usize> {
         let index = self.learned.find(segment, mac, now)?;
         let port = self.ports.get(index)?.as_ref()?;
-        let is_there = port.learns || port.has_virtual_router(mac);
-        (port.segment == segment && is_there).then_some(index)
+        let is_there = port.face.learns || port.has_virtual_router(mac);
+        (port.face.segment == segment && is_there).then_some(index)
     }
 
     /// Judges the bytes of a frame. The verdict of the first [`HEAD`] bytes holds for the frame if it
@@ -579,7 +582,7 @@ impl Switch {
             }
             sent = true;
             match self.ports[index].as_deref() {
-                Some(port) if port.is_moving => self.deliver_or_hold(index, out, buffers),
+                Some(port) if port.face.is_moving => self.deliver_or_hold(index, out, buffers),
                 // Another worker does not know the chain of the frame.
                 Some(Port {
                     elsewhere: Some(worker),
@@ -596,7 +599,7 @@ impl Switch {
 
     /// True if a flooded frame goes to the port at `index`.
     fn floods(&self, index: usize, source: usize, segment: u32, group: bool) -> bool {
-        let wanted = |p: &Port| p.segment == segment && (group || p.is_open);
+        let wanted = |p: &Port| p.face.segment == segment && (group || p.face.is_open);
         let open = index != source && !self.chains.isolates(index);
         open && self.ports[index].as_deref().is_some_and(wanted)
     }
@@ -608,7 +611,7 @@ impl Switch {
         if let Some(worker) = port.elsewhere {
             return self.detour((index, worker), out, buffers);
         }
-        if let Err(dropped) = self.segment_limits.leaves(port.segment, out) {
+        if let Err(dropped) = self.segment_limits.leaves(port.face.segment, out) {
             return *dropped(&mut port.counters) += 1;
         }
         let delivery = match port.deliver(out, buffers) {

@@ -112,7 +112,7 @@ impl Bench {
 
     fn try_add(&mut self, name: &str, extra: Value) -> Result<Guest, AddError> {
         let (port, fds) = port::open(&add(name, extra), &self.links).unwrap();
-        let name = port.name.clone();
+        let name = port.face.name.clone();
         self.switch.add(&mut Some(Box::new(port)))?;
         Ok(Guest {
             name,
@@ -126,7 +126,7 @@ impl Bench {
     fn guest(&mut self, last: u8, segment: u32) -> Guest {
         let guest = self.open_guest(last, segment);
         let (_, port) = self.switch.find(&guest.name).unwrap();
-        port.is_open = false;
+        port.face.is_open = false;
         guest
     }
 
@@ -146,7 +146,7 @@ impl Bench {
         rustix::io::pwrite(&fds[0], &features.to_le_bytes(), OFFERED).unwrap();
         rings.agree();
         let port = port::Port::new(&add, Box::new(rings));
-        let name = port.name.clone();
+        let name = port.face.name.clone();
         self.switch.add(&mut Some(Box::new(port))).unwrap();
         Guest {
             name,
@@ -257,7 +257,7 @@ fn a_station_behind_an_uplink_is_learned_unless_a_port_has_its_address() {
     let mut up = bench.try_add("up", json!({})).unwrap();
     let mut monitor = bench.try_add("monitor", json!({})).unwrap();
     let other = bench.guest(9, 2);
-    bench.switch.port_mut(&up.name).unwrap().learns = true;
+    bench.switch.port_mut(&up.name).unwrap().face.learns = true;
     let ask = frame(mac(9), mac(1), 60);
     for learned in [false, true] {
         a.send(&ask);
@@ -378,13 +378,13 @@ fn a_full_destination_costs_only_itself() {
 fn a_link_that_is_down_passes_nothing() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
-    bench.switch.port_mut(&b.name).unwrap().link_up = false;
+    bench.switch.port_mut(&b.name).unwrap().face.link_up = false;
     a.send(&frame(mac(2), mac(1), 60));
     b.send(&frame(mac(1), mac(2), 60));
     bench.round();
     assert!(a.received().is_empty() && b.received().is_empty());
     assert_eq!(bench.counters(&b).dropped_link_down, 2, "to it and from it");
-    bench.switch.port_mut(&b.name).unwrap().link_up = true;
+    bench.switch.port_mut(&b.name).unwrap().face.link_up = true;
     b.send(&frame(mac(1), mac(2), 60));
     bench.round();
     assert_eq!(a.received().len(), 1);
@@ -555,7 +555,7 @@ fn changes_after_the_check(len: usize) {
             }
         });
         let port = bench.switch.port_mut(&a.name).unwrap();
-        port.guard = crate::guard::Guard::new(&add(
+        port.face.guard = crate::guard::Guard::new(&add(
             "a",
             json!({"mac": mac(1), "port_security": true, "allowed": [{"ip": "10.0.0.1/32"}]}),
         ));

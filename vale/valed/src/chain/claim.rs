@@ -18,8 +18,8 @@ pub fn check(set: &ChainSet, ports: &Ports) -> Result<(), SetError> {
     for network in &set.nat {
         let refusing = |hop: &Hop| {
             let mut egresses = hop.pairs.iter().filter_map(|pair| port(&pair.egress));
-            let refusing = egresses.find(|port| !port.guard.covers(*network));
-            refusing.map(|port| port.name.clone())
+            let refusing = egresses.find(|port| !port.face.guard.covers(*network));
+            refusing.map(|port| port.face.name.clone())
         };
         // Some only if each hop has such a port.
         let refusing: Option<Vec<_>> = set.hops.iter().map(refusing).collect();
@@ -58,7 +58,7 @@ impl Claimants {
     fn of<'a>(&'a self, ports: &'a Ports, address: IpAddr) -> impl Iterator<Item = &'a Port> {
         let here = self.here.iter();
         let here = here.filter_map(|port| ports[*port].as_deref());
-        here.filter(move |port| port.guard.has(address))
+        here.filter(move |port| port.face.guard.has(address))
     }
 
     /// True if the guard of a hop's port allows the address now.
@@ -69,6 +69,6 @@ impl Claimants {
     /// True if such a port of this host has the MAC address.
     pub fn has(&self, ports: &Ports, address: IpAddr, mac: Mac) -> bool {
         let mut claimants = self.of(ports, address);
-        claimants.any(|port| port.mac == Some(mac))
+        claimants.any(|port| port.face.mac == Some(mac))
     }
 }

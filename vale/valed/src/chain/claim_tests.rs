@@ -303,7 +303,7 @@ fn a_hop_sends_with_its_own_address_or_that_of_the_station() {
         let _victim = victim(&mut net);
         for name in ["h0-in", "h0-out"] {
             let port = net.bench.switch.port_mut(&name.parse().unwrap()).unwrap();
-            let own = Guard::of(secure, port.mac, &[]);
+            let own = Guard::of(secure, port.face.mac, &[]);
             port.set_guard(&mut own.clone());
         }
         net.chain(vec![transparent(0), transparent(1)], json!({}));
@@ -460,7 +460,7 @@ fn a_chain_that_moves_to_another_segment_leaves_its_stations_there() {
 fn a_station_behind_an_uplink_is_sent_to_no_uplink_by_a_hop() {
     let mut net = Net::new(1);
     let mut uplink = net.bench.try_add("up", json!({})).unwrap();
-    net.bench.switch.port_mut(&uplink.name).unwrap().learns = true;
+    net.bench.switch.port_mut(&uplink.name).unwrap().face.learns = true;
     net.chain(vec![transparent(0)], json!({}));
     let remote = Ipv4Addr::new(10, 0, 0, 50);
     net.a.send(&udp((1, 50), (A, remote), (1000, 53)));

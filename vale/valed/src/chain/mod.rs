@@ -434,7 +434,7 @@ impl Chains {
         let chains = self.chains.iter().enumerate();
         let mut chains = chains.filter(|(_, c)| c.is_in_force() || c.blocks_until_known());
         chains.find_map(|(index, chain)| {
-            (chain.set.segment == port.segment).then_some(())?;
+            (chain.set.segment == port.face.segment).then_some(())?;
             let direction = chain.entry(ports, source, ethernet, flow)?;
             let place = ChainPosition {
                 at: match direction {
@@ -587,7 +587,7 @@ impl Chains {
         let is_partner = || {
             let roles = self.roles.get(source).into_iter().flatten();
             let mut partners = roles.filter_map(|role| ports[role.partner?].as_ref());
-            partners.any(|port| port.guard.has_mac(ethernet.source))
+            partners.any(|port| port.face.guard.has_mac(ethernet.source))
         };
         Some(Relayed {
             is_station: step.arrives || stations.has(step.station, ethernet.source) || is_partner(),
@@ -665,7 +665,7 @@ impl Chains {
 }
 
 fn find(ports: &Ports, name: &PortName) -> Option<usize> {
-    let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
+    let named = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.face.name == *name);
     ports.iter().position(named)
 }
 

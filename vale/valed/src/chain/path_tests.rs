@@ -425,7 +425,7 @@ fn packets_to_another_host_wait_while_its_port_moves_to_another_worker() {
     let path = "path7".parse().unwrap();
     let set_moving = |hosts: &mut Hosts, is_moving| {
         let port = hosts.nets[0].bench.switch.port_mut(&path);
-        port.unwrap().is_moving = is_moving;
+        port.unwrap().face.is_moving = is_moving;
         hosts.round();
     };
     hosts.nets[0].a.send(&there(1));

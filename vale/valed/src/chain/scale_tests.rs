@@ -144,12 +144,12 @@ fn all_workers_know_where_a_connection_began() {
     let hop_of = |worker: &Chains, port: &str, frame: &[u8]| {
         let source = ports
             .iter()
-            .position(|p| p.as_ref().is_some_and(|p| p.name.as_str() == port));
+            .position(|p| p.as_ref().is_some_and(|p| p.face.name.as_str() == port));
         let ethernet = Ethernet::parse(frame).unwrap();
         let step = worker.step(ports, source.unwrap(), None, &ethernet, frame);
         match step.unwrap().next {
             Next::Hop { port, .. } => {
-                let name = ports[port].as_ref().unwrap().name.to_string();
+                let name = ports[port].as_ref().unwrap().face.name.to_string();
                 name.split_once('-').unwrap().0.to_owned()
             }
             other => panic!("{other:?}"),

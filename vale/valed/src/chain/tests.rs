@@ -69,7 +69,7 @@ impl Bench {
     /// Lets a port use a network in addition to its own address.
     fn allow(&mut self, port: &str, network: &str) {
         let name = port.parse().unwrap();
-        let mac = self.switch.port_mut(&name).unwrap().mac;
+        let mac = self.switch.port_mut(&name).unwrap().face.mac;
         let own = format!("10.0.0.{}/32", mac.unwrap().0[5]);
         let allowed = json!([{"ip": own}, {"ip": network}]);
         let allowed: Vec<_> = serde_json::from_value(allowed).unwrap();
@@ -126,7 +126,7 @@ impl Net {
 
     fn set_link(&mut self, port: &str, up: bool) {
         let port = self.bench.switch.port_mut(&port.parse().unwrap());
-        port.unwrap().link_up = up;
+        port.unwrap().face.link_up = up;
         self.bench.switch.resolve();
     }
 }

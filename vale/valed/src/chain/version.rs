@@ -213,7 +213,7 @@ impl Chain {
             }
         };
         self.ends = self.set.classifiers.iter().map(ends).collect();
-        let inside = |port: &Option<Box<Port>>| self.inside_by_name(&port.as_ref()?.name);
+        let inside = |port: &Option<Box<Port>>| self.inside_by_name(&port.as_ref()?.face.name);
         self.inside = ports.iter().map(inside).collect();
         self.claimants = Claimants::new(&self.set, local, find);
         let hops = self.hops.iter_mut().zip(&self.set.hops);
@@ -270,8 +270,8 @@ impl Chain {
         let owns = |port: usize| {
             let port = ports[port].as_ref();
             port.is_some_and(|p| match to_many {
-                false => p.mac == Some(ethernet.destination),
-                true => p.guard.has(flow.destination),
+                false => p.face.mac == Some(ethernet.destination),
+                true => p.face.guard.has(flow.destination),
             })
         };
         let here = |ends: Ends| !ends.missing && !ends.elsewhere;
@@ -325,7 +325,8 @@ impl Chain {
     /// True if a port of this host's segment has the destination of a frame.
     fn has_mac(&self, ports: &Ports, ethernet: &Ethernet) -> bool {
         let mut ports = ports.iter().flatten();
-        ports.any(|p| p.segment == self.set.segment && p.mac == Some(ethernet.destination))
+        ports
+            .any(|p| p.face.segment == self.set.segment && p.face.mac == Some(ethernet.destination))
     }
 
     /// The same for the port of a hop on this host. It puts addresses in place of a source only if it may
@@ -344,7 +345,7 @@ impl Chain {
         let may_use = || {
             ports[port]
                 .as_ref()
-                .is_some_and(|p| p.guard.has(flow.source))
+                .is_some_and(|p| p.face.guard.has(flow.source))
         };
         let is_known = || self.claimants.may_use(ports, flow.source) && self.translated.has(flow);
         !claims || may_use() || is_known()
@@ -378,7 +379,7 @@ impl Chain {
         let owns = |port: Option<usize>, elsewhere: &[IpNet], address: IpAddr| match port
             .and_then(|port| ports[port].as_ref())
         {
-            Some(port) => port.guard.has(address),
+            Some(port) => port.face.guard.has(address),
             None => elsewhere.is_empty() || elsewhere.iter().any(|n| n.contains(&address)),
         };
         let fits = |(c, ends): &(&Classifier, Ends)| {

@@ -184,7 +184,7 @@ impl World {
         if random.below(4) == 0 {
             let hop = random.below(self.hops as u64);
             let port = format!("h{hop}-out").parse().unwrap();
-            self.bench.switch.port_mut(&port).unwrap().link_up = false;
+            self.bench.switch.port_mut(&port).unwrap().face.link_up = false;
             self.bench.switch.resolve();
         }
     }

@@ -44,8 +44,8 @@ impl Forwarder {
         let Some(port) = offered.as_deref() else {
             return Err(AddFailure::Switch(AddError::Full));
         };
-        if let Some((ifname, vlan)) = &port.interface {
-            let of = |p: &Port| match &p.interface {
+        if let Some((ifname, vlan)) = &port.face.interface {
+            let of = |p: &Port| match &p.face.interface {
                 Some((name, other)) => {
                     name == ifname && (vlan.is_none() || other.is_none() || vlan == other)
                 }
@@ -69,7 +69,7 @@ impl Forwarder {
             .resize_with(self.switches.len().max(index + 1), || None);
         let switch =
             self.switches[index].get_or_insert_with(|| Switch::new(name.clone(), index, shared));
-        let port_name = port.name.clone();
+        let port_name = port.face.name.clone();
         let added = switch.add(offered).map(drop).map_err(AddFailure::Switch);
         let result = added.and_then(|()| self.watch(name, &port_name).map_err(AddFailure::Watch));
         if let Err(AddFailure::Watch(_)) = result {
@@ -127,7 +127,7 @@ impl Forwarder {
 
     /// Notes the state of a port's far end, if it is the port with this number.
     pub fn set_far_end(&mut self, id: &PortId, number: u64, state: FarEnd) {
-        let port = self.port_mut(id).filter(|port| port.id == number);
+        let port = self.port_mut(id).filter(|port| port.face.id == number);
         if port.is_some_and(|port| port.note_far_end(state)) {
             self.resolve(&id.switch);
         }
@@ -135,13 +135,13 @@ impl Forwarder {
 
     /// True if the port has this number.
     pub fn has_port(&mut self, id: &PortId, number: u64) -> bool {
-        self.port_mut(id).is_some_and(|port| port.id == number)
+        self.port_mut(id).is_some_and(|port| port.face.id == number)
     }
 
     /// Lets the frames to a port wait at their sources, or ends that.
     pub fn set_moving(&mut self, id: &PortId, is_moving: bool) {
         if let Some(port) = self.port_mut(id) {
-            port.is_moving = is_moving;
+            port.face.is_moving = is_moving;
         }
     }
 
@@ -212,7 +212,7 @@ impl Forwarder {
 
     /// False if there is no such port.
     pub fn set_link(&mut self, id: &PortId, up: bool) -> bool {
-        let found = self.port_mut(id).map(|p| p.link_up = up).is_some();
+        let found = self.port_mut(id).map(|p| p.face.link_up = up).is_some();
         self.resolve(&id.switch);
         found
     }

@@ -157,8 +157,9 @@ impl Mirror {
     fn resolve(&mut self, ports: &Ports) {
         let find = |name: &Option<PortName>| {
             let name = name.as_ref()?;
-            let is_it =
-                |p: &Option<Box<crate::port::Port>>| p.as_ref().is_some_and(|p| p.name == *name);
+            let is_it = |p: &Option<Box<crate::port::Port>>| {
+                p.as_ref().is_some_and(|p| p.face.name == *name)
+            };
             ports.iter().position(is_it)
         };
         self.source = find(&self.set.port);

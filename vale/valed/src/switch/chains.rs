@@ -66,15 +66,15 @@ impl Switch {
         }
         let used: Vec<_> = self.chains.path_ports().collect();
         let paths = self.ports().filter(|p| p.is_path());
-        let unused = paths.filter(|p| !used.contains(&p.name));
-        unused.map(|p| p.name.clone()).collect()
+        let unused = paths.filter(|p| !used.contains(&p.face.name));
+        unused.map(|p| p.face.name.clone()).collect()
     }
 
     /// Tells the ports of paths which hosts may send.
     fn set_path_peers(&mut self) {
         for port in self.ports.iter_mut().flatten() {
             if port.is_path() {
-                port.device.set_peers(&self.chains.peers(&port.name));
+                port.device.set_peers(&self.chains.peers(&port.face.name));
             }
         }
     }
@@ -101,7 +101,7 @@ impl Switch {
             Next::Hop {
                 port, addressed, ..
             } => {
-                let mac = self.ports[port].as_ref().and_then(|p| p.mac);
+                let mac = self.ports[port].as_ref().and_then(|p| p.face.mac);
                 if let (true, Some(mac)) = (addressed, mac) {
                     out.head[..mac.0.len()].copy_from_slice(&mac.0);
                 }
@@ -130,7 +130,7 @@ impl Switch {
         now: Nanoseconds,
     ) -> bool {
         let port = self.ports[source].as_deref();
-        let is_own = || port.is_some_and(|port| port.guard.has_mac(ethernet.source));
+        let is_own = || port.is_some_and(|port| port.face.guard.has_mac(ethernet.source));
         let segment = self.chains.segment(step);
         let is_here = |mac| self.lookup.find(segment, mac);
         if step.enters || is_here(ethernet.source).is_some() || is_own() {
@@ -139,7 +139,7 @@ impl Switch {
         let uplink = self.station(segment, ethernet.source, now);
         let to = is_here(ethernet.destination)
             .or_else(|| self.station(segment, ethernet.destination, now));
-        let learns = |port: &Port| port.segment == segment && port.learns;
+        let learns = |port: &Port| port.face.segment == segment && port.face.learns;
         match (uplink, to) {
             // A packet to an unknown station would go to all uplinks.
             (_, None) => uplink.is_some() || self.ports().any(learns),

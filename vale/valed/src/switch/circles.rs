@@ -62,8 +62,8 @@ impl Switch {
         if port.is_path() {
             return true;
         }
-        let (segment, station) = (port.segment, ethernet.source);
-        if port.learns || port.has_virtual_router(station) {
+        let (segment, station) = (port.face.segment, ethernet.source);
+        if port.face.learns || port.has_virtual_router(station) {
             if self.lookup.find(segment, station).is_none() {
                 self.learned.learn(segment, station, source, now);
             }
@@ -83,14 +83,14 @@ impl Switch {
         let Some(port) = self.ports[source].as_deref() else {
             return false;
         };
-        let (segment, station) = (port.segment, ethernet.source);
-        if port.mac == Some(station) || port.learns || port.is_path() {
+        let (segment, station) = (port.face.segment, ethernet.source);
+        if port.face.mac == Some(station) || port.face.learns || port.is_path() {
             return false;
         }
         if port.has_virtual_router(station) {
             return false;
         }
-        let is_open_guest = port.is_open && port.mac.is_some();
+        let is_open_guest = port.face.is_open && port.face.mac.is_some();
         match self.owner(segment, station, now) {
             Some(owner) => {
                 owner != source && (is_open_guest || ethernet.destination.is_multicast())
@@ -132,7 +132,7 @@ impl Switch {
         let hop = self.chains.count_looped(step, to, frames);
         let hop = hop.map_or("a former hop".to_owned(), |hop| format!("hop {hop}"));
         let chain = self.chains.name(step).clone();
-        let entered = to.and_then(|to| Some(self.ports[to].as_deref()?.name.clone()));
+        let entered = to.and_then(|to| Some(self.ports[to].as_deref()?.face.name.clone()));
         self.log_loop(source, |port| match &entered {
             Some(entered) => format!(
                 "{port}: chain {chain}: {hop}: a frame to {entered} passed the chain before, and was dropped as a loop"
@@ -149,7 +149,7 @@ impl Switch {
             return;
         };
         if self.lines.0.allows(Instant::now()) {
-            log::warn!("{}:{}", self.name, text(&port.name));
+            log::warn!("{}:{}", self.name, text(&port.face.name));
         }
     }
 }

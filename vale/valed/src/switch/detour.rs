@@ -20,7 +20,7 @@ impl Port {
     /// Ends the wait of the port's own worker for some frames.
     pub(super) fn came_home(&mut self, frames: usize) {
         if self.elsewhere.is_some() && self.holds() {
-            self.abroad.fetch_sub(frames, Ordering::Relaxed);
+            self.face.abroad.fetch_sub(frames, Ordering::Relaxed);
         }
     }
 }
@@ -72,7 +72,7 @@ impl Switch {
         };
         let handed = buffers.peers.hand_over(worker, envelope, out);
         if handed && source.holds() && matches!(to, HandoffTarget::Port(_)) {
-            source.abroad.fetch_add(1, Ordering::Relaxed);
+            source.face.abroad.fetch_add(1, Ordering::Relaxed);
         }
         handed
     }
@@ -86,7 +86,7 @@ impl Switch {
         out: &TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
-        let is_moving = |port: &Option<Box<Port>>| port.as_ref().is_some_and(|p| p.is_moving);
+        let is_moving = |port: &Option<Box<Port>>| port.as_ref().is_some_and(|p| p.face.is_moving);
         let to = HandoffTarget::Segment {
             segment,
             group,
@@ -102,7 +102,7 @@ impl Switch {
     fn lose_flooded(&mut self, worker: usize, segment: u32, group: bool, source: usize) {
         for index in 0..self.ports.len() {
             let port = self.ports[index].as_ref();
-            let is_there = port.is_some_and(|p| p.elsewhere == Some(worker) && !p.is_moving);
+            let is_there = port.is_some_and(|p| p.elsewhere == Some(worker) && !p.face.is_moving);
             if is_there && self.floods(index, source, segment, group) {
                 self.lose(index);
             }
@@ -164,7 +164,7 @@ impl Switch {
 
     fn is_port(&self, at: GenIndex) -> bool {
         let port = self.ports.get(at.index).and_then(Option::as_ref);
-        port.is_some_and(|port| port.id == at.id)
+        port.is_some_and(|port| port.face.id == at.id)
     }
 
     /// Takes the far end of a port out, for another worker. None if it is not here.

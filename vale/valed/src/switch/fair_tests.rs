@@ -193,14 +193,14 @@ fn a_receiver_that_never_reads_holds_a_sender_for_a_time_only() {
 fn frames_wait_for_a_receiver_that_moves_however_long_it_takes() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (bench.guest(1, 1), bench.guest(2, 1));
-    bench.switch.port_mut(&b.name).unwrap().is_moving = true;
+    bench.switch.port_mut(&b.name).unwrap().face.is_moving = true;
     (0..60).for_each(|number| a.send(&numbered(2, number)));
     for second in 1..3 {
         bench.scratch.now = second * 1_000_000_000;
         (0..10).for_each(|_| bench.round());
     }
     assert_eq!(bench.counters(&b).dropped_full, 0);
-    bench.switch.port_mut(&b.name).unwrap().is_moving = false;
+    bench.switch.port_mut(&b.name).unwrap().face.is_moving = false;
     let mut got = Vec::new();
     for _ in 0..4 {
         bench.round();
@@ -220,7 +220,7 @@ fn a_removed_or_disconnected_receiver_holds_no_one() {
     let port = bench.switch.remove(&b.name).unwrap();
     assert!(!bench.switch.holds_frames());
     bench.switch.add(&mut Some(port)).unwrap();
-    bench.switch.port_mut(&b.name).unwrap().link_up = false;
+    bench.switch.port_mut(&b.name).unwrap().face.link_up = false;
     bench.round();
     assert_eq!(
         (

@@ -37,14 +37,16 @@ impl Switch {
             return false;
         };
         match port.elsewhere {
-            Some(worker) => port.is_moving || !buffers.peers.has_room(worker),
+            Some(worker) => port.face.is_moving || !buffers.peers.has_room(worker),
             None => port.is_full_for(out),
         }
     }
 
     /// True if a port of this worker sends to one that moves to another worker.
     fn meets_a_move(&self, source: usize, to: usize) -> bool {
-        let moves = self.ports[to].as_ref().is_some_and(|port| port.is_moving);
+        let moves = self.ports[to]
+            .as_ref()
+            .is_some_and(|port| port.face.is_moving);
         moves && self.has(source)
     }
 

@@ -40,7 +40,7 @@ impl Switch {
         out: &TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
-        let Some(segment) = self.ports[port].as_ref().map(|p| p.segment) else {
+        let Some(segment) = self.ports[port].as_ref().map(|p| p.face.segment) else {
             return;
         };
         let from = out.from;

@@ -37,7 +37,7 @@ impl Switch {
 
     /// The tables of this worker's ports.
     pub fn tables(&self) -> impl Iterator<Item = OffloadInfo> {
-        let of = |port: &Port, decided: &OffloadTables| decided.infos(&self.name, &port.name);
+        let of = |port: &Port, decided: &OffloadTables| decided.infos(&self.name, &port.face.name);
         let ports = self.ports();
         let ports = ports.filter_map(|port| Some((port, port.decided.as_deref()?)));
         ports.flat_map(move |(port, decided)| of(port, decided))
@@ -86,14 +86,15 @@ impl Switch {
     ) -> Option<()> {
         let port = self.ports[index].as_deref()?;
         let mac = port
+            .face
             .mac
             .filter(|mac| mac.0 == found.view.ether_destination)?;
         // The checksums that a network card would complete do not follow a changed address.
         let completes = out.offload.gso.is_some() || out.offload.checksum.is_some();
         (!completes).then_some(())?;
         let is_live = |station: Mac| {
-            let owner = self.lookup.find(port.segment, station);
-            let to = owner.or_else(|| self.station(port.segment, station, out.now));
+            let owner = self.lookup.find(port.face.segment, station);
+            let to = owner.or_else(|| self.station(port.face.segment, station, out.now));
             let to = to.filter(|to| *to != index);
             to.is_some_and(|to| self.ports[to].as_deref().is_some_and(Port::is_live))
         };

@@ -212,7 +212,7 @@ fn without_its_target_the_guest_gets_the_packet_unchanged() {
         assert_eq!(bench.hits(&b), [0], "{rule}");
     }
     bench.decide(&b, &["redirect 02:00:00:00:00:03"]);
-    bench.switch.port_mut(&c.name).unwrap().link_up = false;
+    bench.switch.port_mut(&c.name).unwrap().face.link_up = false;
     a.send(&packet(1, 2, 80));
     bench.round();
     assert_eq!(b.received(), [packet(1, 2, 80)]);
@@ -239,6 +239,7 @@ fn flows_go_to_the_stations_of_a_rule_that_are_there() {
         .switch
         .port_mut(&"p1-4".parse().unwrap())
         .unwrap()
+        .face
         .link_up = false;
     assert_eq!(spread(&mut bench), (40, 0));
 }

@@ -54,7 +54,7 @@ impl PartialTrace {
 impl Switch {
     /// The stages of a frame that would come from the port. None if there is no such port here.
     pub fn trace(&self, name: &PortName, bytes: &[u8], now: Nanoseconds) -> Option<PartialTrace> {
-        let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.name == *name);
+        let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.face.name == *name);
         let source = self.ports.iter().position(is_it)?;
         let port = self.ports[source].as_deref()?;
         let mut trace = Way::default();
@@ -116,7 +116,7 @@ impl Switch {
                     Ok(()),
                     &format!("{chain}: hop {hop}"),
                 );
-                let mac = self.ports[to].as_deref().and_then(|port| port.mac);
+                let mac = self.ports[to].as_deref().and_then(|port| port.face.mac);
                 let mut traced = *traced;
                 if let (true, Some(mac), Some(view)) = (addressed, mac, &mut traced.view) {
                     view.ether_destination = mac.0;
@@ -159,7 +159,7 @@ impl Switch {
     }
 
     fn trace_lookup(&self, trace: &mut Way, port: &Port, step: Option<Steering>, traced: &Traced) {
-        let segment = step.map_or(port.segment, |step| self.chains.segment(step));
+        let segment = step.map_or(port.face.segment, |step| self.chains.segment(step));
         let is_inside = |index| step.is_some_and(|step| self.chains.is_inside(step, index));
         let (to, source) = (traced.ethernet.destination, traced.source);
         let group = to.is_multicast();
@@ -203,7 +203,7 @@ impl Switch {
         traced: &Traced,
         direction: Direction,
     ) -> bool {
-        let of_segment = self.segment_limits.of(port.segment);
+        let of_segment = self.segment_limits.of(port.face.segment);
         trace.limits(port, port.limits.as_deref(), traced, direction)
             && trace.limits(port, of_segment, traced, direction)
     }
@@ -225,7 +225,7 @@ impl Switch {
             && self.trace_limits(trace, port, traced, Direction::Ingress)
             && trace.decided(port, traced);
         if leaves {
-            trace.0.trace.outputs.push(port.name.clone());
+            trace.0.trace.outputs.push(port.face.name.clone());
         }
     }
 }
@@ -251,7 +251,7 @@ impl Way {
     ) -> bool {
         self.0.trace.stages.push(Stage {
             stage,
-            port: port.name.clone(),
+            port: port.face.name.clone(),
             passes: verdict.is_ok(),
             detail: detail.to_owned(),
             counter: verdict.err().map(name_of),

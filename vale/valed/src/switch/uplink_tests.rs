@@ -13,7 +13,7 @@ pub fn uplink(bench: &mut Bench, name: &str, extra: Value) -> Guest {
     let add = add(name, values);
     let (rings, fds) = RingPort::create(add.slots, None).unwrap();
     let port = port::Port::new(&add, Box::new(rings));
-    let name = port.name.clone();
+    let name = port.face.name.clone();
     bench.switch.add(&mut Some(Box::new(port))).unwrap();
     Guest {
         name,

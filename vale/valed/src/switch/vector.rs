@@ -65,7 +65,7 @@ struct Found {
 impl Port {
     /// True if a frame to the port needs no stage but those of [`Vector`].
     fn is_plain_receiver(&self) -> bool {
-        self.elsewhere.is_none() && !self.is_moving && self.decided.is_none()
+        self.elsewhere.is_none() && !self.face.is_moving && self.decided.is_none()
     }
 }
 
@@ -116,7 +116,7 @@ impl Switch {
         self.chains.is_empty()
             && self.mirrors.is_empty()
             && self.segment_limits.is_empty()
-            && port.is_some_and(|port| port.mac.is_some() && !port.holds() && !port.marks())
+            && port.is_some_and(|port| port.face.mac.is_some() && !port.holds() && !port.marks())
     }
 
     /// Judges the frames and looks their receivers up.
@@ -152,7 +152,7 @@ impl Switch {
             return Fate::Alone;
         };
         // Another station's frame may come back, and the switch notes its station.
-        if port.mac != Some(ethernet.source) || ethernet.destination.is_multicast() {
+        if port.face.mac != Some(ethernet.source) || ethernet.destination.is_multicast() {
             return Fate::Alone;
         }
         if found.mac != ethernet.destination {
@@ -189,7 +189,7 @@ impl Switch {
 
     #[inline]
     fn found(&self, source: usize, port: &Port, mac: Mac) -> Found {
-        let to = self.lookup.find(port.segment, mac);
+        let to = self.lookup.find(port.face.segment, mac);
         let to = to.filter(|to| *to != source);
         let receiver = to.and_then(|to| self.ports[to].as_deref());
         let receiver = receiver.filter(|receiver| receiver.is_plain_receiver());

@@ -44,12 +44,12 @@ impl Handle {
         switch: &SwitchName,
         mut port: Box<Port>,
     ) -> Option<Result<(), AddFailure>> {
-        port.id = places.next_id();
+        port.face.id = places.next_id();
         let shared = Shared::new(places.next_id());
         let worker = places.idlest(self.workers());
         let id = PortId {
             switch: switch.clone(),
-            port: port.name.clone(),
+            port: port.face.name.clone(),
         };
         let others = (0..self.workers()).filter(|n| *n != worker);
         for n in others.clone() {
