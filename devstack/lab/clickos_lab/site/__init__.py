@@ -6,6 +6,7 @@ after it, in every build.
 """
 
 from clickos_lab import paths
+from clickos_lab.site import duties
 from clickos_lab.site import elements
 from clickos_lab.site import openapi
 from clickos_lab.site import suites
@@ -13,6 +14,7 @@ from clickos_lab.site import verbs
 
 #: Page: the function that returns the rest of its text.
 PAGES = {'docs/reference/control-sockets': verbs.markdown,
+         'docs/reference/duties': duties.markdown,
          'docs/reference/elements': elements.markdown,
          'docs/reference/http-api': openapi.markdown,
          'docs/reference/suites': suites.markdown}

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make csars``: builds the package of every VNF and checks what is in it.
 
-It also draws the graph of each, and writes the table of its duties.
+It also draws the graph of each.
 """
 
 import tempfile
 
-from clickos_lab.duties import readme
 from clickos_lab import say
 from clickos_lab import shell
 from clickos_lab.vnf import csar
@@ -22,8 +21,6 @@ def run(state, _arguments):
     for name in csar.names():
         check(name)
         (graphs / f'{name}.svg').write_text(picture(name))
-        manual = csar.TEMPLATES / name / 'README.md'
-        manual.write_text(readme.updated(manual.read_text(), name))
         target = folder / f'{name}.csar'
         csar.build(name, target, '--click-check',
                    programs.path('click-check'))

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Manuals of VNFs claim what the suite ``duties`` tests, and nothing else."""
+"""The table of duties on the site says what the suite ``duties`` tests."""
 
+import contextlib
 import inspect
+import io
 import unittest
 
 from clickos_lab.duties import duty
-from clickos_lab.duties import readme
+from clickos_lab.duties import __main__ as listing
 from clickos_lab.duties import rows
+from clickos_lab.site import duties as page
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import process_bench
 from clickos_lab.vnf import xen_bench
@@ -14,20 +17,31 @@ from clickos_lab.vnf import xen_bench
 
 class DutiesTest(unittest.TestCase):
 
-    def test_manuals_have_the_duties(self):
-        for name in csar.names():
-            text = (csar.TEMPLATES / name / 'README.md').read_text()
-            self.assertEqual(readme.updated(text, name), text,
-                             f'{name}: make csars writes the table')
+    def test_the_page_has_a_row_for_each_duty_with_its_functions(self):
+        made = page.markdown(None).splitlines()
+        self.assertIn('| hairpin by the public address, UDP | '
+                      'RFC 4787, REQ-9 | cgn, nat |', made)
+        self.assertEqual(len(rows.DUTIES) + len(('', 'head', 'rule')),
+                         len(made))
 
-    def test_a_table_is_replaced(self):
-        text = 'NAT.\n\nLimits: none.\n'
-        made = readme.updated(text, 'nat')
-        self.assertIn('| hairpin by the public address, UDP |', made)
-        self.assertEqual(made, readme.updated(made, 'nat'))
-        router = readme.updated(made, 'router')
-        self.assertNotIn('hairpin', router)
-        self.assertEqual(text, readme.updated(text, 'wire'))
+    def test_the_command_prints_the_duties_of_a_function(self):
+        status, printed = self._printed('router')
+        self.assertEqual(0, status)
+        self.assertIn('TTL 1 from left (RFC 1812, 5.3.1)', printed)
+        self.assertNotIn('hairpin', printed)
+
+    def test_the_command_names_functions_that_do_not_exist(self):
+        for names in ([], ['roter']):
+            status, printed = self._printed(*names)
+            self.assertEqual(2, status)
+            self.assertIn('there are bras, cgn', printed)
+
+    @staticmethod
+    def _printed(*names):
+        with contextlib.redirect_stdout(io.StringIO()) as printed, \
+                contextlib.redirect_stderr(printed):
+            status = listing.main(list(names))
+        return status, printed.getvalue()
 
     def test_each_cell_of_the_table_is_a_test_or_a_reason(self):
         known = set(csar.names())
