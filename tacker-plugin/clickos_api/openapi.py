@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The version document and the OpenAPI description, both without a token."""
 
+import inspect
 import json
 import re
 
@@ -24,11 +25,15 @@ _IN_PATH = re.compile(r'{(\w+)}')
 
 def _described(each):
     """Describe an operation.Operation."""
+    summary, *details = inspect.cleandoc(each.function.__doc__).split(
+        '\n\n', 1)
     described = {
-        'summary': each.function.__doc__.rstrip('.'), 'responses': {
+        'summary': summary.rstrip('.').replace('``', '`'), 'responses': {
             **{str(status): _answer(schema)
                for status, schema in each.answers.items()},
             **{str(status): _error(status) for status in _ERRORS}}}
+    if details:     # OpenAPI has Markdown
+        described['description'] = details[0].replace('``', '`')
     if each.query:
         described['parameters'] = [_parameter(name) for name in each.query]
     if each.body:

@@ -71,7 +71,11 @@ def write_handlers(request):
 @operation('GET', '/handlers/{name}', policy.READ,
            {200: shapes.VALUE_ANSWER}, GUESTS, query=('parameter', 'max_age'))
 def read_handler(request):
-    """Read a handler."""
+    """Read a handler.
+
+    With ``max_age`` the answer has ``age``, with ``parameter`` it has
+    ``parameter``.
+    """
     max_age_s = request.query.get('max_age')
     read = states.Read(request.path['name'],
                        request.query.get('parameter', ''))
@@ -82,14 +86,23 @@ def read_handler(request):
 @operation('PUT', '/handlers/{name}', policy.WRITE, shapes.CHANGED, GUESTS,
            shapes.VALUE_BODY, parse=check.value_body)
 def write_handler(request):
-    """Write a handler."""
+    """Write a handler.
+
+    ``commands`` and ``edits`` name handlers whose writes are not values:
+    desired state leaves them out.
+    """
     return _write(request, [[request.path['name'], request.body['value']]])
 
 
 @operation('POST', '/reads', policy.READ, {200: shapes.VALUES}, GUESTS,
            shapes.READS)
 def read_handlers(request):
-    """Read several handlers."""
+    """Read several handlers by one request to the guest's host.
+
+    Each is read for itself: a failed one has ``error`` instead of a value.
+    All values together have at most 256 KiB; those beyond get ``too-long``.
+    A message has at most 600 characters.
+    """
     max_age_s = request.body.get('max_age')
     reads = [states.Read(*each) if isinstance(each, list)
              else states.Read(each) for each in request.body['names']]
@@ -101,7 +114,10 @@ def read_handlers(request):
 @operation('GET', '/ports', policy.PORT_LIST, {200: shapes.PORTS}, GUESTS,
            query=shapes.PAGE)
 def list_ports(request):
-    """List ports."""
+    """List what the switch counted at the ports since the guest started.
+
+    rx counts frames that the guest sent, ``dropped_*`` the drops by reason.
+    """
     page = pages.Page(flask.request)
     return page.of('ports', request.service.reading.ports(request.found),
                    'id', 'mac_address')
@@ -109,14 +125,23 @@ def list_ports(request):
 
 @operation('GET', '/events', policy.EVENT_LIST, {200: shapes.EVENTS}, GUESTS)
 def list_events(request):
-    """List the reboots and the failed starts that a guest's host noted."""
+    """List the reboots and the failed starts that a guest's host noted.
+
+    The answer has the event ``clickos_start`` of the newest 8 actions, also
+    where Nova hides the details of events from members.
+    """
     return {'events': request.service.events.of(request.found)}
 
 
 @operation('POST', '/flows', policy.FLOWS_GIVE, {200: shapes.FLOWS_ANSWER},
            GUESTS, shapes.FLOWS)
 def give_flows(request):
-    """Let guests go on with the flows of this one."""
+    """Let other servers of the project continue the flows of this one.
+
+    This one opens no further flow for a minute (ADR 0090). 409 ``flows`` if a
+    guest lacks an element, or if it takes more than 20 s; the request may be
+    sent again.
+    """
     to = list(dict.fromkeys(key.lower() for key in request.body['to']))
     given = request.service.give_flows(request.found, [
         request.find('servers', key, policy.FLOWS_GIVE) for key in to])
@@ -128,7 +153,11 @@ def give_flows(request):
 @operation('PUT', '/configuration', policy.CONFIG_REPLACE, shapes.CHANGED,
            GUESTS, shapes.CONFIGURATION, parse=check.configuration)
 def replace_configuration(request):
-    """Replace the configuration."""
+    """Replace the configuration of the running guest.
+
+    At most 1 MiB. 400 ``bad-config`` has the guest's lines, and nothing
+    changed. 409 ``owned-by-vnf`` for a VNF's guest (ADR 0072).
+    """
     found = request.body['configuration']
     verdict = request.service.changing.replace(request.found, request.target,
                                                found)
@@ -139,7 +168,11 @@ def replace_configuration(request):
 @operation('GET', '/changes', policy.CHANGE_SHOW, {200: shapes.CHANGES},
            GUESTS, query=shapes.PAGE)
 def list_changes(request):
-    """List the newest changes."""
+    """List the newest changes, the newest first.
+
+    The list has those without a verdict, and the last 8 accepted and 16 other
+    ones.
+    """
     page = pages.Page(flask.request)
     return page.of('changes', history.changes(
         request.service.store, request.found.state_key), 'number')
@@ -148,7 +181,10 @@ def list_changes(request):
 @operation('GET', '/changes/{number}', policy.CHANGE_SHOW,
            {200: shapes.CHANGE}, GUESTS)
 def show_change(request):
-    """Show a change."""
+    """Show a change.
+
+    ``error`` is the guest's own, or of the table of outcomes.
+    """
     return {'change': history.change(
         request.service.store, request.found.state_key,
         request.path['number'])}
@@ -157,7 +193,14 @@ def show_change(request):
 @operation('GET', '/desired-state', policy.STATE_SHOW, {200: shapes.STATE},
            GUESTS, query=('project_id', 'secrets'))
 def show_desired_state(request):
-    """Show desired state."""
+    """Show desired state.
+
+    The answer has the newest change's number, and the last value of each
+    handler, in order of its last write, to be written again after the
+    configuration was installed. A configuration that replaced user_data,
+    writes included, comes with it: ``replaces`` has the SHA-256 of that
+    user_data in base64, as Nova stores it.
+    """
     return _state(request,
                   request.service.store.read(request.found.state_key))
 
@@ -165,7 +208,10 @@ def show_desired_state(request):
 @operation('POST', '/desired-state', policy.STATE_RESTORE, shapes.CHANGED,
            GUESTS, shapes.REVISION_BODY)
 def restore_desired_state(request):
-    """Restore an earlier revision."""
+    """Restore values and configuration of an earlier revision.
+
+    This makes a new revision. The last 8 are kept.
+    """
     revision = int(request.body['revision'])
     verdict = request.service.changing.restore(request.found, request.target,
                                                revision)
@@ -176,7 +222,10 @@ def restore_desired_state(request):
 @operation('DELETE', '/desired-state', policy.STATE_DELETE, {204: None},
            GUESTS)
 def delete_desired_state(request):
-    """Forget the changes."""
+    """Forget the changes.
+
+    A state to which user_data refers is as it was made.
+    """
     key = request.found.state_key
     request.service.store.reset(key)
     return _deleted(request, key)
@@ -185,7 +234,10 @@ def delete_desired_state(request):
 @operation('POST', '/states', policy.STATE_CREATE, {201: shapes.STATE_ID},
            body=shapes.STATE_BODY, parse=check.configuration)
 def create_state(request):
-    """Make a state that user_data refers to."""
+    """Make a state of the caller's project for user_data to refer to.
+
+    The service chooses the id.
+    """
     project_id = request.context.project_id
     state_id = request.service.store.create(
         project_id, *_wanted(request, project_id))
@@ -196,7 +248,11 @@ def create_state(request):
 @operation('PUT', '/states/{id}', policy.STATE_CREATE, {200: shapes.REBASED},
            'states', shapes.REBASE, parse=check.configuration)
 def rebase_state(request):
-    """Give a state another configuration."""
+    """Give a state another configuration; it keeps its writes.
+
+    With ``keep`` it keeps those of the named handlers only. ``changed`` is
+    false if the state was so already.
+    """
     keep, state = request.body.get('keep'), request.found
     changed = request.service.store.rebase(
         state.key, *_wanted(request, state.project_id),
@@ -208,7 +264,10 @@ def rebase_state(request):
 @operation('GET', '/states/{id}', policy.STATE_SHOW, {200: shapes.STATE},
            'states', query=('project_id', 'secrets'))
 def show_state(request):
-    """Show a state."""
+    """Show a state, as ``desired-state``, with its project.
+
+    A service names the project of the server by ``project_id``.
+    """
     return {**_state(request, request.found),
             'project_id': request.found.project_id}
 
@@ -230,7 +289,11 @@ def _started(state_id, body):
 @operation('POST', '/states/{id}/starts', policy.STATE_START,
            {200: shapes.answer()}, _started, shapes.START)
 def start_state(request):
-    """Note that a guest starts with a state."""
+    """Note for nova-compute that a guest starts with a state.
+
+    Changes without a verdict are lost. 409 ``outdated``: there is a newer
+    state.
+    """
     body, found = request.body, request.found
     server_id = body['server_id'].lower()
     seen = states.State(int(body['revision']), number=int(body['number']))
@@ -259,7 +322,11 @@ def list_secrets(request):
            {201: shapes.answer(secret=shapes.SECRET)},
            body=shapes.SECRET_BODY, parse=check.secret)
 def create_secret(request):
-    """Make a secret."""
+    """Make a secret.
+
+    The value has at most 4,096 bytes; ``reference`` is
+    ``clickos-secret:UUID``.
+    """
     made = request.service.secrets.create(
         request.context.project_id, request.body['name'],
         request.body['value'])
@@ -277,7 +344,10 @@ def show_secret(request):
 @operation('DELETE', '/secrets/{id}', policy.SECRET_DELETE, {204: None},
            'secrets')
 def delete_secret(request):
-    """Delete a secret."""
+    """Delete a secret.
+
+    409 ``in-use`` while a state refers to it.
+    """
     request.service.secrets.delete(request.context.project_id,
                                    request.target.id)
     request.tell('secret.delete', {'secret_id': request.target.id})
@@ -287,7 +357,12 @@ def delete_secret(request):
 @operation('PUT', '/ports/{id}/roles', policy.PORT_ROLES,
            {200: shapes.ROLES}, 'ports', shapes.ROLES)
 def set_port_roles(request):
-    """Let a port send what only servers send."""
+    """Let a port answer as a DHCP server or relay, or end that.
+
+    The roles are ``["dhcp-server"]`` or an empty list. 403 on a network of
+    another project, by the rule ``clickos:port:set_roles``; 409
+    ``port-in-use`` if a server has the port.
+    """
     return {'roles': request.service.port_roles.set(
         request.context, request.found, request.body['roles'])}
 
@@ -295,7 +370,11 @@ def set_port_roles(request):
 @operation('GET', '/catalog', policy.CATALOG_SHOW, {200: shapes.PACKAGES},
            query=shapes.PAGE)
 def list_catalog(request):
-    """List the packages of the operator's catalog."""
+    """List the packages of the operator's catalog, for every project.
+
+    They are the files ``*.csar`` of ``[clickos_api] catalog_path``, at most
+    200. A damaged file has no product, and the reason as description.
+    """
     page = pages.Page(flask.request)
     return page.of('packages', request.service.catalog.list(), 'name')
 
@@ -303,7 +382,11 @@ def list_catalog(request):
 @operation('GET', '/catalog/{package}', policy.CATALOG_SHOW,
            {200: shapes.PACKAGE})
 def show_package(request):
-    """Get a package of the catalog."""
+    """Get a package of the catalog, at most 4 MiB as base64.
+
+    404 ``no-such-package``. The user gives the package a VNFD id of its own
+    (``clickos_client.catalog.with_fresh_id``).
+    """
     found = request.service.catalog.package(request.path['package'])
     answer = flask.Response(found.pieces(), mimetype='application/json')
     answer.content_length = found.length
@@ -314,21 +397,34 @@ def show_package(request):
 @operation('GET', '/chains/{id}', policy.CHAIN_SHOW, {200: shapes.CHAIN},
            'chains')
 def show_chain(request):
-    """Show the counters of a port chain."""
+    """Show the counters of a port chain of networking-sfc.
+
+    Its hops are in the order of ``port_pair_groups``, with ``pairs`` and
+    ``live_pairs``. 409 ``not-active`` if the switch of its host does not have
+    the chain; 503 ``busy`` while all waiting threads are in use.
+    """
     return {'chain': request.service.chains.counters(request.found)}
 
 
 @operation('GET', '/chains/{id}/fusion', policy.CHAIN_SHOW,
            {200: shapes.FUSION}, 'fusions')
 def show_fusion(request):
-    """Show which guest has the hops of a fused chain."""
+    """Show which guest has the hops of a fused chain.
+
+    404 ``not-fused``.
+    """
     return {'fusion': request.service.fusing.show(request.found)}
 
 
 @operation('PUT', '/chains/{id}/fusion', policy.CHAIN_FUSE,
            {200: shapes.FUSION}, 'chains', shapes.FUSE, parse=check.hops)
 def fuse_chain(request):
-    """Let one guest answer for all hops of a chain."""
+    """Let one guest answer for all hops of a chain.
+
+    The hops are of one project. The server has their elements with the prefix
+    ``name/`` (ADR 0081), and gets the values of all hops. 409 ``fused`` if a
+    hop is in a fused chain already; 503 ``busy`` if a hop changes meanwhile.
+    """
     hops = request.body['hops']
     servers = [request.find('servers', key, policy.CHAIN_FUSE) for key in (
         request.body['server'].lower(), *(key for _, key, _ in hops))]

@@ -19,7 +19,8 @@ def markdown(_repository):
 
 def _request(method, path, operation):
     return '\n'.join([
-        f'### `{method.upper()} {path}`', f'{operation["summary"]}.', '',
+        f'### `{method.upper()} {path}`',
+        f'{operation["summary"]}. {operation.get("description", "")}', '',
         '| part | JSON |', '|---|---|', *_rows(operation), ''])
 
 

@@ -81,6 +81,8 @@ class ReferenceTest(base.TestCase):
         for path in clickos_api.openapi.description()['paths']:
             self.assertIn(f' {path}`\n', text)
         self.assertIn('### `POST /v1/servers/{id}/handlers`\n', text)
+        self.assertIn('Give a state another configuration; it keeps its '
+                      'writes. With `keep` it', text)
         self.assertIn('| body | {`writes`: list of \\[string, string\\]} |',
                       text)
 
