@@ -33,7 +33,7 @@ help:
 	@echo '  make test         what a change must pass, at most 20 minutes: the above, Rust, one boot'
 	@echo '                    of Xen, the demonstration and what it tells you to type'
 	@echo '  make integration  all suites that end within hours: Xen, VNFs, guides, all of Tempest'
-	@echo '  make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some;'
+	@echo '  make soak         1,000 guests, 10,048 routers in one guest and so on: hours; PARTS="many cycles" some, PARTS=help lists them;'
 	@echo '                    PARTS=attack an hour of hostile guests, clients and tenants on the lab;'
 	@echo '                    PARTS=faults services that are away in the middle of operations, FAULTS=_nova_kill some;'
 	@echo '                    PARTS=gate make test beside load, RUNS times, and each promise broken'

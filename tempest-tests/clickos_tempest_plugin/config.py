@@ -46,8 +46,9 @@ Name of the flavor of a guest that is started without Tacker.
 """),
     cfg.StrOpt('host_command', help="""
 Command on the compute host whose verbs attach network namespaces to the
-switch and kill guests and daemons; docs/interfaces.md describes them. Tests
-that need the host are skipped without it.
+switch and kill guests and daemons. The lab's is ``python -m clickos_lab
+host``, whose --help describes them. Tests that need the host are skipped
+without it.
 """),
     cfg.StrOpt('xen_image', default='clickos-xen', help="""
 Name of the operator's image for Xen hosts, which a VNFD may name instead of

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command of docs/interfaces.md that Tempest reaches the host with."""
+"""The command that Tempest reaches a compute host with.
+
+``[clickos] host_command`` of Tempest names it: here ``python -m clickos_lab
+host``, elsewhere with ``ssh`` in front. The exit status is 0, or not 0 with a
+message on standard error. For a Xen host (``xen_host_command``) only verbs
+about guests and services of the host are used.
+"""
 
 import argparse
 import json
@@ -23,7 +29,8 @@ def add_arguments(parser):
                         help='the compute host to act on')
     verbs = parser.add_subparsers(required=True, metavar='VERB')
     for name, run, arguments in _VERBS:
-        verb = verbs.add_parser(name)
+        verb = verbs.add_parser(name, help=run.__doc__,
+                                description=run.__doc__)
         verb.set_defaults(verb=run)
         for argument, options in arguments:
             verb.add_argument(argument, **options)
@@ -35,16 +42,22 @@ def run(state, arguments):
 
 
 def _endpoint_add(state, arguments):
+    """Make a network namespace with eth0 on a secured veth port, link up.
+
+    It may use the addresses of each --allow CIDR, too.
+    """
     endpoint.Endpoint(state, arguments.name).add(
         arguments.segment, arguments.mac, arguments.address,
         arguments.gateway, arguments.allow)
 
 
 def _endpoint_remove(state, arguments):
+    """Remove a namespace and its port; idempotent."""
     endpoint.Endpoint(state, arguments.name).remove()
 
 
 def _endpoint_exec(state, arguments):
+    """Run a command in a namespace; signals reach the command."""
     wanted = endpoint.Endpoint(state, arguments.name)
     if not wanted.exists():
         raise errors.LabError(f'{arguments.name}: no such namespace')
@@ -56,18 +69,22 @@ def _endpoint_exec(state, arguments):
 
 
 def _endpoint_counters(state, arguments):
+    """Print the counters of a namespace's switch port as JSON."""
     print(json.dumps(endpoint.Endpoint(state, arguments.name).counters()))
 
 
 def _kill_guest(state, arguments):
+    """Kill a guest's process, or destroy its domain without cosmosd."""
     target.of(arguments.on, state).guests.kill(arguments.server)
 
 
 def _hang_guest(state, arguments):
+    """Stop a guest's process, or pause its domain without cosmosd."""
     target.of(arguments.on, state).guests.hang(arguments.server)
 
 
 def _restart(state, arguments):
+    """Kill a service but no guest, start it, wait until it answers."""
     found = target.of(arguments.on, state).host
     if found.is_xen and arguments.service == 'cosmosd':
         compute.XenCompute(state, found).restart_cosmosd()
@@ -78,6 +95,11 @@ def _restart(state, arguments):
 
 
 def _outage(state, arguments):
+    """Disturb a service for some seconds, and wait until it works again.
+
+    stop is SIGSTOP and SIGCONT, kill is SIGKILL and a new start; descriptors
+    and memory allow no more of them than its processes use.
+    """
     host = target.of(arguments.on, state).host
     name = arguments.service
     if name in _ON_HOST:
@@ -87,6 +109,7 @@ def _outage(state, arguments):
 
 
 def _read_only(state, arguments):
+    """Let state_dir of cosmosd take no write for some seconds."""
     daemon = target.of(arguments.on, state).host.daemon('cosmosd')
     with disk.read_only(state.data / daemon, state.log / 'disk.log'):
         print('away', flush=True)
@@ -94,11 +117,13 @@ def _read_only(state, arguments):
 
 
 def _power_cut(state, arguments):
+    """Kill guests and daemons, or the machine, and boot them again."""
     host = target.of(arguments.on, state).host
     lab.Lab(state, [host]).power_cut(host)
 
 
 def _clock_jump(state, arguments):
+    """Set the clock of a Xen host forward, or back if negative."""
     found = target.of(arguments.on, state).host
     if not found.is_xen:
         raise errors.LabError(f'clock-jump: {arguments.on}: the clock of a'
@@ -107,6 +132,10 @@ def _clock_jump(state, arguments):
 
 
 def _leftovers(state, arguments):
+    """Print a JSON list of what a server has left on the host.
+
+    The list has guest, process or domain, store keys and switch ports.
+    """
     known = target.of(arguments.on, state).guests
     print(json.dumps(known.leftovers(arguments.server)))
 

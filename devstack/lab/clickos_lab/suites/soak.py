@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make soak``: hours on a Xen host or the lab; notes when a part passed.
 
-``python -m clickos_lab.suites.soak [PART ...]``, the parts as below.
+``python -m clickos_lab.suites.soak [PART ...]``, the parts as below;
+``help`` prints a line for each.
 """
 
+import ast
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -174,6 +177,9 @@ def _gate(_names):
         cwd=paths.REPO).returncode
 
 
+#: Parts that a suite describes, by its module.
+_SUITES = ('again-up', 'attack', 'compute', 'faults', 'gate', 'packages',
+           'reads', 'tempest', 'xen', 'xen-hosts')
 #: Parts that are not tests on a Xen host, or need more than those.
 _OTHERS = {
     'gate': _gate,
@@ -195,6 +201,10 @@ _OTHERS = {
 def main(names):
     """Run the parts named, or all; print what goes into the record."""
     known = list(dict.fromkeys((*PARTS, *_OTHERS)))
+    if names == ['help']:
+        for name in known:
+            print(f'{name}: {meaning(name)}')
+        return 0
     unknown = set(names) - set(known)
     if unknown:
         print(f'error: {", ".join(sorted(unknown))}: no such part; there are '
@@ -207,6 +217,20 @@ def main(names):
     for row in rows:
         print(f'| {" | ".join(row)} |')
     return 0 if all(row[1] == 'passed' for row in rows) else 1
+
+
+def meaning(name):
+    """Return what a part does, by the first line that documents it."""
+    if name in _SUITES:
+        module = f'clickos_lab.suites.{name.replace("-", "_")}'
+    elif name in PARTS:
+        module = PARTS[name]
+    else:
+        return _OTHERS[name].__doc__.partition('\n')[0]
+    file = paths.REPO / 'devstack/lab' / f'{module.replace(".", "/")}.py'
+    text = ast.get_docstring(ast.parse(file.read_text()))
+    # Behind the command, if the line begins with it.
+    return re.sub('^``[^`]+``: ', '', text.partition('\n')[0])
 
 
 def _run(name, commit):

@@ -16,6 +16,17 @@ class SoakTest(base.TestCase):
             self.assertEqual(2, soak.main(['cycles', 'bogus']))
         self.assertIn('bogus: no such part; there are routers', out.getvalue())
 
+    def test_help_has_a_line_for_each_part(self):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(0, soak.main(['help']))
+        lines = dict(line.split(': ', 1)
+                     for line in out.getvalue().splitlines())
+        self.assertLessEqual({*soak.PARTS, 'attack', 'rings'}, set(lines))
+        self.assertIn('hostile guest', lines['attack'])
+        self.assertIn('garbage', lines['rings'])
+        for name, text in lines.items():
+            self.assertRegex(text, r'\w+ \w+ .*\.$', name)
+
     def test_each_part_is_a_file_of_tests(self):
         folder = paths.REPO / 'devstack/lab'
         files = {f'{name.replace(".", "/")}.py'
