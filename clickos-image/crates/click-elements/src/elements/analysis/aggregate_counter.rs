@@ -17,6 +17,8 @@
 //! * `count` (read): the total. `nagg` (read): how many aggregates. `freeze` (read, write): whether no further ones are taken in.
 //!   `active` (read, write): whether anything is counted. `banner` (read, write): BANNER. `aggregate_call`, `count_call` (read, write).
 //! * `stop` (write): stops counting and the router. `clear` (write): forgets all. `reaggregate_counts`, `counts_pdf` (write): counts become aggregates.
+//! # Differences from Click
+//! Counts have 64 bits (32 in binary files); MULTIPACKET has no effect.
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> AggregateIPFlows -> a :: AggregateCounter -> Discard; DriverManager(pause, write a.write_text_file -);`
 use crate::flows::Counts;

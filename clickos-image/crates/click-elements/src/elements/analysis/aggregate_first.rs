@@ -10,6 +10,8 @@
 //! are dropped.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! NOTIFIER has no effect.
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> af :: AggregateIPFlows -> AggregateFirst -> ToIPSummaryDump(-, FIELDS src sport dst dport);`
 use click_core::anno::AGGREGATE;

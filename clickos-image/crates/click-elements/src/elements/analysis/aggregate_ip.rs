@@ -12,6 +12,8 @@
 //! 1/1-2, agnostic. Packets without the field, and without a marked IP header, leave by output 1 (push), or are dropped.
 //! # Handlers
 //! * `field` (read): FIELD as it was understood. `header` (read): its header. `bit_offset`, `bit_length` (read): its place there.
+//! # Differences from Click
+//! `header` is `ip` where Click's is empty; places in brackets may follow a name without a blank.
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> CheckIPHeader(14) -> AggregateIP(ip dst/24) -> AggregateCounter -> Discard;`
 use click_core::anno::AGGREGATE;

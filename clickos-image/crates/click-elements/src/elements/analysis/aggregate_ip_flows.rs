@@ -15,6 +15,9 @@
 //! flow leave by the second output, or are dropped.
 //! # Handlers
 //! * `clear` (write): forgets all flows and lets what waits go. `size` (read): flows that are known.
+//! # Differences from Click
+//! TRACEINFO and SOURCE are missing. A fragment leaves as soon as its first fragment is known, and
+//! at most 128 packets wait, by the router's clock. Other elements are not notified of new flows.
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> af :: AggregateIPFlows -> AggregateCounter -> Discard; DriverManager(pause, write af.clear);`
 use alloc::collections::VecDeque;

@@ -11,6 +11,9 @@
 //! about is changed, too. Output 1 (push) gets what is no IPv4 packet; it is dropped if it is not connected.
 //! # Handlers
 //! * `map` (read): what an address given as parameter becomes.
+//! # Differences from Click
+//! Computes addresses from a key, so it needs no memory and never fills; `map` is ours. Where
+//! packets are pulled, output 1 is push.
 //! # Example
 //! `FromDump(in.pcap, FORCE_IP true, STOP true) -> AnonymizeIPAddr(CLASS 4) -> ToDump(out.pcap, ENCAP ETHER);`
 use aes::Aes128;

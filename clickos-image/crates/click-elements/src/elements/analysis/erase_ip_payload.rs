@@ -8,6 +8,8 @@
 //! protocols, are dropped. It overwrites a whole fragment that does not begin with the header.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Overwrites a fragment completely if it does not begin with the header.
 //! # Example
 //! `FromDump(in.pcap) -> Strip(14) -> CheckIPHeader -> EraseIPPayload -> ToDump(out.pcap, ENCAP IP);`
 use click_wire::{ipv4, tcp, udp};

@@ -9,6 +9,8 @@
 //! 1/1, agnostic. Packets that are no UDP packets or have no room for the record are dropped.
 //! # Handlers
 //! * `count` (read): packets that got a record. `reset` (write): numbers begin at 1 again.
+//! # Differences from Click
+//! Keeps a right UDP checksum right; packets without one get none.
 //! # Example
 //! `... -> UDPIPEncap(1.0.0.1, 5, 1.0.0.2, 5) -> StoreUDPTimeSeqRecord(OFFSET 0) -> ...`
 use click_wire::{checksum, ipv4, udp};

@@ -11,6 +11,8 @@
 //! # Handlers
 //! * `codel_target`, `codel_interval` (read, write): the arguments, in seconds. `drops` (read): packets dropped.
 //! * `queues` (read): names, one a line. `stats` (read): length and drops.
+//! # Differences from Click
+//! A bare number is seconds, as in Click's code (its documentation says milliseconds).
 //! # Example
 //! `FromDevice(0) -> SetTimestamp(FIRST true) -> Queue(1000) -> CoDel -> ToDevice(1);`
 use crate::prelude::*;

@@ -13,6 +13,8 @@
 //! * `min_thresh`, `max_thresh`, `max_p` (read, write): the arguments.
 //! * `avg_queue_size` (read): the average. `drops` (read): packets dropped. `queues` (read): names, one a line.
 //! * `stats` (read): length, average and drops.
+//! # Differences from Click
+//! Probabilities are computed without Click's rounding.
 //! # Example
 //! `FromDevice(0) -> RED(5, 50, 0.02) -> Queue(200) -> ToDevice(1);`
 use crate::prelude::*;

@@ -13,6 +13,12 @@
 //! # Handlers
 //! * `count` (read): packets received. `reset_counts` (write): sets it to 0.
 //! * `active` (read, write): ACTIVE. `mac` (read): the device's address.
+//! # Differences from Click
+//! The default BURST is 32. In a guest the argument is the number of a vif, 0 by default; in the
+//! program a network interface, opened as a packet socket. METHOD is LINUX or PCAP, which are the
+//! same here; DEBUG has no effect. BPF_FILTER, FORCE_IP, ENCAP and HEADROOM are missing, so nothing
+//! leaves by output 1. Frames of local senders may exceed the MTU and lack checksums unless
+//! offloads are switched off.
 //! # Example
 //! `FromDevice(0) -> Counter -> Discard;`
 use click_core::DeviceRequest;

@@ -12,6 +12,11 @@
 //! # Handlers
 //! * `count` (read): packets sent. `drops` (read): packets dropped.
 //! * `reset_counts` (write): sets both to 0. `mac` (read): the device's address.
+//! # Differences from Click
+//! The default BURST is 32. Accepts pushed packets, and then drops and counts packets that the
+//! device refuses (`drops`). In a guest the argument is the number of a vif, 0 by default; in the
+//! program a network interface, opened as a packet socket. METHOD is LINUX or PCAP, which are the
+//! same here; DEBUG has no effect.
 //! # Example
 //! `... -> Queue(1000) -> ToDevice(1);`
 use click_core::DeviceRequest;

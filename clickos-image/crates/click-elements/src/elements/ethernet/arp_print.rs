@@ -9,6 +9,9 @@
 //! printed.
 //! # Handlers
 //! * `active` (read, write): ACTIVE.
+//! # Differences from Click
+//! OUTFILE, CHANNEL and NBYTES are missing. If a TCP packet ends before its header gives the
+//! header's length, PAYLOAD shows all of it. An ARP packet of another protocol is printed.
 //! # Example
 //! `FromDevice(0) -> CheckARPHeader(14) -> ARPPrint(in) -> Discard;`
 use core::fmt::Write as _;

@@ -23,6 +23,10 @@
 //! * `announce` (write): announces as at the start. A Xen guest does so when it was restored.
 //! * `insert` (write): `IP ETH`. `delete` (write): `IP`. `clear` (write): the counts, too.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
+//! # Differences from Click
+//! ENTRY_CAPACITY 0 means the router's limit of table entries. At most a sixteenth of the router's
+//! packets wait. In ARPQuerier `insert` sends the waiting packets and `delete` forgets the entry;
+//! `drops` includes the drops of the table.
 //! # Example
 //! `... -> CheckIPHeader -> arp :: ARPQuerier(10.0.0.1/24, vif0) -> ToDevice(0); c[1] -> [1] arp;`
 use alloc::rc::Rc;

@@ -11,6 +11,8 @@
 //! * `table` (read): the entries. `lookup` (read with an address as parameter): the address it would answer.
 //! * `add` (write): entries as in the arguments. `remove` (write): a prefix.
 //! * `config` (read, write): all entries, as in the arguments.
+//! # Differences from Click
+//! `table` shows the longest prefixes first.
 //! # Example
 //! `c :: Classifier(12/0806 20/0001, -); c -> ARPResponder(10.0.0.1 vif0) -> ToDevice(0);`
 use click_core::text::{split_args, split_words};

@@ -12,6 +12,10 @@
 //! * `insert` (write): `IP ETH`; packets that wait for it wait on until it is heard of. `delete` (write): `IP`.
 //!   `clear` (write).
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
+//! # Differences from Click
+//! ENTRY_CAPACITY 0 means the router's limit of table entries. At most a sixteenth of the router's
+//! packets wait. In ARPQuerier `insert` sends the waiting packets and `delete` forgets the entry;
+//! `drops` includes the drops of the table.
 //! # Example
 //! `t :: ARPTable; a :: ARPQuerier(10.0.0.1, vif0, TABLE t); b :: ARPQuerier(10.0.0.2, vif0, TABLE t);`
 use alloc::rc::Rc;

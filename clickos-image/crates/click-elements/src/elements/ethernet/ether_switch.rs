@@ -12,6 +12,8 @@
 //! # Handlers
 //! * `table` (read): the known addresses with their ports. `timeout` (read, write): TIMEOUT in seconds.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
+//! # Differences from Click
+//! It may have one port.
 //! # Example
 //! `s :: EtherSwitch; FromDevice(0) -> s -> q0 :: Queue -> ToDevice(0); FromDevice(1) -> [1] s [1] -> q1 :: Queue -> ToDevice(1);`
 use crate::learning_switch::{CLASS, build};

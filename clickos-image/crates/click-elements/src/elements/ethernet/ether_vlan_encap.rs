@@ -9,6 +9,8 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! * `src`, `dst`, `ethertype`, `vlan_tci`, `vlan_id`, `vlan_pcp`, `native_vlan` (read, write): the arguments.
+//! # Differences from Click
+//! `vlan_id` and `vlan_pcp` show and set their part of the tag also where VLAN_TCI was given.
 //! # Example
 //! `... -> EtherVLANEncap(0x0800, 02:00:00:00:00:01, 02:00:00:00:00:02, VLAN_ID 7) -> ToDevice(0);`
 use click_wire::ether;

@@ -8,6 +8,8 @@
 //! 1/1-2, agnostic. Output 1 (push) gets packets that are too short; they are dropped if it is not connected.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Where packets are pulled, output 1 is push.
 //! # Example
 //! `FromDevice(0) -> GetEtherAddress(20, src) -> EtherMirror -> StoreEtherAddress(dst, ANNO 20) -> ToDevice(0);`
 use crate::ethernet_place::{EtherAnno, EtherPlace};

@@ -10,6 +10,8 @@
 //! connected.
 //! # Handlers
 //! * `ether` (read, write): ETHER.
+//! # Differences from Click
+//! Checks that there is a whole header.
 //! # Example
 //! `FromDevice(0) -> HostEtherFilter(vif0) -> ...`
 use click_core::anno::PacketType;

@@ -13,6 +13,8 @@
 //! limit of table entries; the oldest address without an answer makes room.
 //! # Handlers
 //! * `table` (read): address, whether known, Ethernet address. `stats` (read): packets dropped, questions sent. `announce` (write): announces as at the start.
+//! # Differences from Click
+//! Asks for an address once a second, not for each packet.
 //! # Example
 //! `c :: Classifier(12/86dd 54/88, -); c -> [1] n :: IP6NDSolicitor(2001:db8::1, vif0) -> ToDevice(0); ip6 -> n;`
 use alloc::collections::{BTreeMap, VecDeque};

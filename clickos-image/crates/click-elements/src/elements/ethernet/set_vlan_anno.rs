@@ -9,6 +9,8 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! * `vlan_tci`, `vlan_id`, `vlan_pcp` (read, write): the arguments.
+//! # Differences from Click
+//! `vlan_id` and `vlan_pcp` show and set their part of the tag also where VLAN_TCI was given.
 //! # Example
 //! `c[1] -> SetVLANAnno(VLAN_ID 7) -> vlans :: VLANEncap(ANNO) -> ToDevice(0);`
 use crate::prelude::*;

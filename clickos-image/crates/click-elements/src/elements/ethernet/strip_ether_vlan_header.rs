@@ -8,6 +8,8 @@
 //! is not connected. So are frames too short for their header.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Checks that there is a whole header.
 //! # Example
 //! `FromDevice(0) -> StripEtherVLANHeader -> CheckIPHeader -> ...`
 use click_wire::ether;

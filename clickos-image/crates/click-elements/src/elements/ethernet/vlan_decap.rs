@@ -8,6 +8,8 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Checks that there is a whole header.
 //! # Example
 //! `FromDevice(0) -> VLANDecap -> Strip(14) -> CheckIPHeader -> ...`
 use crate::prelude::*;

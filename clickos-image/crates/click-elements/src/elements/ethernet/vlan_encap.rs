@@ -10,6 +10,9 @@
 //! 1/1, agnostic. Frames without two addresses are dropped.
 //! # Handlers
 //! * `vlan_tci`, `vlan_id`, `vlan_pcp`, `native_vlan`, `ethertype` (read, write): the arguments.
+//! # Differences from Click
+//! `vlan_id` and `vlan_pcp` show and set their part of the tag also where VLAN_TCI was given.
+//! Checks that there is a whole header.
 //! # Example
 //! `FromDevice(0) -> VLANEncap(VLAN_ID 7) -> ToDevice(1);`
 use crate::prelude::*;

@@ -8,6 +8,8 @@
 //! 1/1, agnostic. Packets that are no whole GTP-U message with a packet are dropped.
 //! # Handlers
 //! * `drops` (read): packets dropped.
+//! # Differences from Click
+//! As of `NumberPacket`.
 //! # Example
 //! `CheckIPHeader -> Strip(28) -> GTPDecap -> CheckIPHeader -> ...`
 use click_core::anno;

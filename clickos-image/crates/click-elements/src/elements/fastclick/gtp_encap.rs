@@ -7,6 +7,8 @@
 //! 1/1, agnostic. Packets too long for a header are dropped. UDP and IP headers follow, by `UDPIPEncap`.
 //! # Handlers
 //! * `teid` (read, write): TEID.
+//! # Differences from Click
+//! As of `NumberPacket`.
 //! # Example
 //! `FromDevice(0) -> Strip(14) -> GTPEncap(22) -> UDPIPEncap(10.0.0.1, 2152, 10.0.0.2, 2152) -> arp;`
 use click_core::anno;

@@ -9,6 +9,15 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! * `count` (read): packets numbered.
+//! # Differences from Click
+//! The elements of the group `fastclick`, PaintRR and StripTCPHeader are FastClick's. Times are
+//! those of the router's clock, which stands still within a slice. The router's limit of flows
+//! bounds numbers, delays and counts. NumberPacket does not change the IP length of a packet that
+//! it makes longer. CheckNumberPacket and RecordTimestamp report the first fault only;
+//! RecordTimestamp has no TXDEV. In TimestampDiff `stddev` takes the first delay as its parameter.
+//! GTPDecap checks the message, skips extension headers, cuts off padding, and drops other
+//! messages; its `drops` and GTPEncap's `teid` are ours. StripTCPHeader passes a packet without a
+//! whole header.
 //! # Example
 //! `RatedSource -> NumberPacket(0) -> r :: RecordTimestamp(OFFSET 0) -> Queue -> ToDevice(0);`
 use crate::packet_number::{NumberPacket, PacketNumber};

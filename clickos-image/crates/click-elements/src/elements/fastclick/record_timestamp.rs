@@ -11,6 +11,8 @@
 //! 1/1, push. Packets that are not noted pass, too; the first one without a number or room is reported.
 //! # Handlers
 //! * `count` (read): packets that have come.
+//! # Differences from Click
+//! As of `NumberPacket`.
 //! # Example
 //! `NumberPacket(0) -> r :: RecordTimestamp(OFFSET 0) -> q; FromDevice(0) -> TimestampDiff(r, OFFSET 0) -> Discard;`
 use alloc::rc::Rc;

@@ -10,6 +10,8 @@
 //! connected. The IP header must be marked and checked.
 //! # Handlers
 //! * `drops` (read): wrong packets. `drop_details` (read): the same by reason.
+//! # Differences from Click
+//! `drop_details` exists without DETAILS.
 //! # Example
 //! `CheckIPHeader -> c :: IPClassifier(icmp, -); c[0] -> CheckICMPHeader -> ...`
 use click_wire::{checksum, icmp, ipv4};

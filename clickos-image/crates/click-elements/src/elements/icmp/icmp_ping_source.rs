@@ -15,6 +15,9 @@
 //! * `count` (read): pings sent. `reset_counts` (write): forgets everything counted.
 //! * `summary` (read): pings, answers, losses and times as ping(8) prints them. `rtt_min`, `rtt_avg`, `rtt_max` (read):
 //!   round trip times.
+//! # Differences from Click
+//! Prints no summary; INTERVAL is at least 1 ms. It counts answers to the last 4,096 pings only,
+//! and losses do not count duplicates twice. The input's answers need a marked IP header.
 //! # Example
 //! `ping :: ICMPPingSource(10.0.0.1, 10.0.0.2) -> arp; c[1] -> ping;`
 use click_wire::{icmp, ipv4};

@@ -11,6 +11,9 @@
 //! the quoted packet, leaves by output 1 if there is one and no name has a PORT; otherwise it is dropped.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! A message about no known flow leaves by output 1, as Click documents (its code drops it), as
+//! does one that goes to another host than the sender of the quoted packet.
 //! # Example
 //! `rw :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); icmp :: ICMPRewriter(rw); err -> icmp -> Queue -> ToDevice(0);`
 use click_core::text::split_words;

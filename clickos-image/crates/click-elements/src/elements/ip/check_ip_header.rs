@@ -16,6 +16,8 @@
 //! 1/1-2, agnostic. Output 1 (push) gets wrong packets; they are dropped if it is not connected.
 //! # Handlers
 //! * `drops` (read): wrong packets. `drop_details` (read): the same by reason.
+//! # Differences from Click
+//! `drop_details` exists without DETAILS.
 //! # Example
 //! `FromDevice(0) -> Strip(14) -> CheckIPHeader(INTERFACES 10.0.0.1/24) -> Discard;`
 use crate::ip_header_check;

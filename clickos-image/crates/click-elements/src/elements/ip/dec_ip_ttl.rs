@@ -9,6 +9,8 @@
 //! connected. The header annotation must be set; packets without it are dropped.
 //! # Handlers
 //! * `drops` (read): packets whose time was over. `active` (read, write): ACTIVE.
+//! # Differences from Click
+//! A packet without a marked IP header is dropped.
 //! # Example
 //! `CheckIPHeader -> ttl :: DecIPTTL -> arp; ttl[1] -> ICMPError(10.0.0.1, timeexceeded) -> ...`
 use click_wire::ipv4::{HEADER, View as Header};

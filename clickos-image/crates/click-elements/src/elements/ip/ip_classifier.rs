@@ -26,6 +26,12 @@
 //! * `config` (read, write): the patterns, as many as before. `pattern0` ... (read, write): each. `hits` (read): for each pattern how many packets matched.
 //! * `reset_hits` (write): sets them to 0. `rules` (read): the patterns as they were understood.
 //! * `program` (read): the patterns as a list of steps, in Click's format.
+//! # Differences from Click
+//! `program` prints Click's list of steps, which may be shorter where Click keeps a step with a
+//! known outcome. Lists of more than 2,048 steps are shown as they are written. A new `config`
+//! keeps the counts of the rules that it repeats. A meaningless `src` or `dst` is ignored. As in
+//! Click, `src or dst port < 80` means that both are. An IP header shorter than 20 bytes counts as
+//! none.
 //! # Example
 //! `... -> CheckIPHeader -> c :: IPClassifier(icmp type echo, tcp dst port 80, -);`
 use crate::classify::element::{self, CLASS};

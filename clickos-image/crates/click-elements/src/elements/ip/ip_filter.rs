@@ -20,6 +20,13 @@
 //!   packets, protocol, addresses and ports (of ICMP: type and code), rule; `log_lost` (read): packets beyond a hundred a
 //!   second, which are not in it. `reset_log` (write): forgets it. What the switch drops is not in it.
 //! * `program` (read): the rules as a list of steps, in Click's format. `rules` (read): as they were understood.
+//! # Differences from Click
+//! `program` prints Click's list of steps, which may be shorter where Click keeps a step with a
+//! known outcome. Lists of more than 2,048 steps are shown as they are written. `offload` and
+//! `offload_state` are ours (ADR 0083). A new `config` keeps the counts of the rules that it
+//! repeats. A meaningless `src` or `dst` is ignored. As in Click, `src or dst port < 80` means that
+//! both are. An IP header shorter than 20 bytes counts as none. A packet without a marked IP header
+//! matches only what every packet matches.
 //! # Example
 //! `... -> CheckIPHeader -> fw :: IPFilter(allow icmp, deny tcp dst port 80, allow all) -> ...`
 use crate::classify::element::{self, CLASS, LOGGING, OFFLOADING, OFFLOADING_AND_LOGGING};

@@ -8,6 +8,9 @@
 //! 1/1, agnostic. The header annotation must be set; packets without it are dropped.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! If a TCP packet is cut before the end of its port numbers, they are not exchanged. Packets
+//! without a marked IP header are dropped.
 //! # Example
 //! `... -> CheckIPHeader -> IPMirror -> ...`
 use click_wire::ipv4;

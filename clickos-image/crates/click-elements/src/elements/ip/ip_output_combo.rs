@@ -9,6 +9,9 @@
 //! packets that leave by the interface they came in by (for redirects); 2: wrong options; 3: time is over; 4: too long.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! A packet with wrong options is left unchanged.
+//! Packets of one batch leave grouped by output; the order may differ where two outputs join again.
 //! # Example
 //! `rt[0] -> out :: IPOutputCombo(1, 10.0.0.1, 1500) -> arp; out[4] -> IPFragmenter(1500) -> arp; ...`
 use click_core::anno::{self, PacketType};

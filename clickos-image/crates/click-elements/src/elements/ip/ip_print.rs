@@ -11,6 +11,9 @@
 //! 1/1, agnostic. The header annotation must be set; packets without it are not printed.
 //! # Handlers
 //! * `active` (read, write): ACTIVE.
+//! # Differences from Click
+//! OUTFILE, CHANNEL and NBYTES are missing. If a TCP packet ends before its header gives the
+//! header's length, PAYLOAD shows all of it. An ARP packet of another protocol is printed.
 //! # Example
 //! `FromDevice(0) -> Strip(14) -> CheckIPHeader -> IPPrint(in) -> Discard;`
 use core::fmt::Write as _;

@@ -16,6 +16,10 @@
 //! * `thresh` (read): THRESH times RATIO. `mem` (read): bytes used. `memmax` (read, write): MEMORY.
 //! * `anno_level` (write): `ADDRESS LEVEL SECONDS`: for so long, what ADDRESS is in is divided LEVEL times only (0 to 3).
 //! * `reset` (write): forgets everything.
+//! # Differences from Click
+//! Rates are averages over about two seconds, shown in thousandths. When MEMORY is used up, packets
+//! get the rates of the smallest known network. The router's limit of table entries bounds the
+//! networks. LLRPC is missing. The unit of `memmax` is KiB (Click shows bytes).
 //! # Example
 //! `... -> [0] m :: IPRateMonitor(PACKETS, 0.5, 256, 600) -> ...; ... -> [1] m [1] -> ...`
 use click_core::text::split_words;

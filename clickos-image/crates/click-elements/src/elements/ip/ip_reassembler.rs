@@ -11,6 +11,9 @@
 //! Packets that do not become whole in time leave by the second output with zeros where something is missing, or are dropped.
 //! # Handlers
 //! * `dump` (read): fragments seen, packets put together, packets given up, wrong fragments, and bytes in use.
+//! # Differences from Click
+//! Fills missing parts with zeros if a packet is not complete in time, by the router's clock. An
+//! incomplete packet counts 2,560 bytes besides its payload, and `dump` has sums only.
 //! # Example
 //! `FromDevice(0) -> Strip(14) -> CheckIPHeader -> IPReassembler -> ...`
 use crate::flows::Keys;

@@ -10,6 +10,8 @@
 //! annotation set; they are dropped if it is not connected. Packets without a marked header pass unchanged.
 //! # Handlers
 //! * `drops` (read): packets whose options were wrong.
+//! # Differences from Click
+//! A packet with wrong options is left unchanged.
 //! # Example
 //! `rt[0] -> gw :: IPGWOptions(10.0.0.1) -> ...; gw[1] -> ICMPError(10.0.0.1, parameterproblem) -> ...`
 use click_core::anno;

@@ -13,6 +13,8 @@
 //! * `add` (write): a route for a network that has none. `set` (write): a route, in place of the older one.
 //! * `remove` (write): `NETWORK/LENGTH [[GATEWAY] OUTPUT]`. `ctrl` (write): `add`, `set` and `remove` with their
 //!   arguments, one a line; all of them or none.
+//! # Differences from Click
+//! As of `RadixIPLookup`.
 //! # Example
 //! `rt :: LinearIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;

@@ -9,6 +9,8 @@
 //! 1/1, agnostic. The header annotation must be set; packets without it are dropped.
 //! # Handlers
 //! * `drops` (read): packets that were dropped.
+//! # Differences from Click
+//! Packets without a marked IP header are dropped and counted in `drops`.
 //! # Example
 //! `red :: RED(5, 50, 0.02); red[1] -> MarkIPCE -> ...`
 use crate::ip_packet::header_mut;

@@ -15,6 +15,9 @@
 //!   arguments, one a line; all of them or none.
 //! * `flush` (write): removes all routes.
 //! * `extra` (write): all routes beyond those of the configuration, with commas between; others go. All of them or none.
+//! # Differences from Click
+//! All lookups share one table structure; `table` shows routes in the order of their arrival. Masks
+//! must be prefixes. StaticIPLookup has `lookup`; LookupIPRouteMP is another name for it.
 //! # Example
 //! `rt :: RadixIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;

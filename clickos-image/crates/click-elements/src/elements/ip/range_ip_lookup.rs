@@ -14,6 +14,8 @@
 //! * `remove` (write): `NETWORK/LENGTH [[GATEWAY] OUTPUT]`. `ctrl` (write): `add`, `set` and `remove` with their
 //!   arguments, one a line; all of them or none.
 //! * `flush` (write): removes all routes.
+//! # Differences from Click
+//! As of `RadixIPLookup`.
 //! # Example
 //! `rt :: RangeIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;

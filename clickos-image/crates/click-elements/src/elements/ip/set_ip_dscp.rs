@@ -7,6 +7,8 @@
 //! 1/1, agnostic. The header annotation must be set; packets without it are dropped.
 //! # Handlers
 //! * `dscp` (read, write): DSCP.
+//! # Differences from Click
+//! Packets without a marked IP header are dropped.
 //! # Example
 //! `... -> CheckIPHeader -> SetIPDSCP(46) -> ...`
 use crate::ip_packet::header_mut;

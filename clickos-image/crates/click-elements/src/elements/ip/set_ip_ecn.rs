@@ -8,6 +8,8 @@
 //! 1/1, agnostic. The header annotation must be set; packets without it are dropped.
 //! # Handlers
 //! * `ecn` (read, write): ECN.
+//! # Differences from Click
+//! Packets without a marked IP header are dropped.
 //! # Example
 //! `... -> CheckIPHeader -> SetIPECN(ect1) -> ...`
 use click_core::Surroundings;

@@ -9,6 +9,8 @@
 //! 0/0. A rewriter has the element's name as its INPUTSPEC.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! The points of patterns depend on their own numbers only, so servers differ from Click's.
 //! # Example
 //! `lb :: SourceIPHashMapper(100 0x1234, - - 10.0.0.1 - 0 1 1, - - 10.0.0.2 - 0 1 2); rw :: IPRewriter(lb, drop);`
 use click_core::sort;

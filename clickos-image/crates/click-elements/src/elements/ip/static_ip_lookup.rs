@@ -10,6 +10,8 @@
 //! 1/any, push. Packets without a route are dropped, the first five with a message.
 //! # Handlers
 //! * `table` (read): the routes. `lookup` (read, with an address as parameter): output and gateway, or -1.
+//! # Differences from Click
+//! As of `RadixIPLookup`.
 //! # Example
 //! `rt :: StaticIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;

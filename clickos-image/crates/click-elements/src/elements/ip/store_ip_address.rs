@@ -10,6 +10,8 @@
 //! destination annotation (a number alone); they are dropped if it is not connected.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! A number that is too large is never taken relative to the IP header.
 //! # Example
 //! `... -> CheckIPHeader -> StoreIPAddress(10.0.0.1, src) -> ...`
 use crate::ip_packet::{Side, set_address};

@@ -7,6 +7,8 @@
 //! 1/1, agnostic. The header annotation must be set; packets without it pass unchanged.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! A packet without a marked IP header passes.
 //! # Example
 //! `CheckIPHeader -> StripIPHeader -> ... -> UnstripIPHeader`
 use crate::prelude::*;

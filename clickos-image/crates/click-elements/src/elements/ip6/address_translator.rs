@@ -15,6 +15,12 @@
 //! everything else, and what has no mapping, is dropped.
 //! # Handlers
 //! * `size` (read): mappings made for packets. `drops` (read): packets dropped.
+//! # Differences from Click
+//! Fixed mappings and dynamic ports work together. The element translates back fixed ports and
+//! ports given to destinations (INWARD). Identifiers of ICMPv6 echo messages are ports. An error
+//! goes to the sender of the packet it quotes, which is translated too; Click replaces only its own
+//! address. Other ICMPv6 messages and further arguments are refused. Checksums are updated, so
+//! wrong ones remain wrong. An address or port that was silent for five minutes may be reused.
 //! # Example
 //! `at :: AddressTranslator(1, 0, ::ffff:0.0.0.2 ::1.0.0.1, 1, 1, 0, ::ffff:18.26.4.116 1300 1310);`
 use click_core::text::split_words;

@@ -11,6 +11,8 @@
 //! answer are set.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Sends no errors about ICMPv6 errors, and none to senders that cannot be answered.
 //! # Example
 //! `hops :: DecIP6HLIM; hops[1] -> ICMP6Error(2001:db8::1, 3, 0) -> ...`
 use click_core::anno::{self, PacketType};

@@ -8,6 +8,8 @@
 //! 1/1-2, push. Longer packets leave by output 1; they are dropped if it is not connected.
 //! # Handlers
 //! * `drops` (read): longer packets. `fragments` (read): 0.
+//! # Differences from Click
+//! Long packets leave by output 1, as Click documents (its code drops them).
 //! # Example
 //! `... -> fr :: IP6Fragmenter(1500) -> Queue -> ToDevice(0); fr[1] -> ICMP6Error(2001:db8::1, 2, 0) -> ...`
 use crate::prelude::*;

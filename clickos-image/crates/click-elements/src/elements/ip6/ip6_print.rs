@@ -8,6 +8,8 @@
 //! 1/1, agnostic. The header annotation must be set; packets without it are not printed.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Lines have no blank at their ends.
 //! # Example
 //! `... -> CheckIP6Header -> IP6Print(in) -> ...`
 use crate::ip6::View as Header;

@@ -10,6 +10,8 @@
 //! # Handlers
 //! * `table` (read): the routes, the longest prefixes first. `add` (write): a route; it replaces the one of its prefix. `remove` (write):
 //!   a prefix. `ctrl` (write): `add` or `remove` and the rest.
+//! # Differences from Click
+//! `table` shows the longest prefixes first and has no heading.
 //! # Example
 //! `... -> GetIP6Address(24) -> rt :: LookupIP6Route(2001:db8:1::/48 0, ::/0 2001:db8::1 1); rt[0] -> ...`
 use crate::ip6::Address;

@@ -9,6 +9,9 @@
 //! counterpart. The header annotation is set.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Keeps type of service and time to live and leaves out options. Also translates the packet that
+//! an error quotes, and reports the MTU. Drops fragments and packets without a counterpart.
 //! # Example
 //! `... -> CheckIPHeader -> ProtocolTranslator46 -> GetIP6Address(24) -> rt6;`
 use crate::ip6::translate::{Version, translate};

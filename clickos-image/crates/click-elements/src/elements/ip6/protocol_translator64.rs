@@ -9,6 +9,9 @@
 //! headers, ICMPv6 messages that have no counterpart. The header annotation is set.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Keeps type of service and time to live and leaves out options. Also translates the packet that
+//! an error quotes, and reports the MTU. Drops fragments and packets without a counterpart.
 //! # Example
 //! `... -> CheckIP6Header -> ProtocolTranslator64 -> GetIPAddress(16) -> rt;`
 use crate::ip6::translate::{Version, translate};

@@ -11,6 +11,8 @@
 //! message.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Packets of a wrong length are dropped.
 //! # Example
 //! `rt[1] -> IPsecESPEncap -> IPsecAuthHMACSHA1(0) -> IPsecAES(1) -> IPsecEncap(50) -> ...`
 use crate::ipsec::chained::Chained;

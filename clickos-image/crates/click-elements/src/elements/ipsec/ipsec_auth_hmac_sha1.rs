@@ -9,6 +9,8 @@
 //! are packets without an association.
 //! # Handlers
 //! * `drops` (read): packets whose digest was wrong.
+//! # Differences from Click
+//! Packets of a wrong length are dropped. Where packets are pulled, output 1 is push.
 //! # Example
 //! `rt[0] -> StripIPHeader -> IPsecAES(0) -> IPsecAuthHMACSHA1(1) -> IPsecESPUnencap -> CheckIPHeader -> ...`
 use hmac::Mac;

@@ -10,6 +10,8 @@
 //! message.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Packets of a wrong length are dropped.
 //! # Example
 //! `rt[1] -> IPsecESPEncap -> IPsecAuthHMACSHA1(0) -> IPsecDES(1) -> IPsecEncap(50) -> ...`
 use crate::ipsec::chained::Chained;

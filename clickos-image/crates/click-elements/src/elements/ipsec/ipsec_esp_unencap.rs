@@ -9,6 +9,8 @@
 //! are dropped, the first five with a message.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Remembers at most 128 sequence numbers.
 //! # Example
 //! `rt[0] -> StripIPHeader -> IPsecAES(0) -> IPsecAuthHMACSHA1(1) -> IPsecESPUnencap -> CheckIPHeader -> ...`
 use crate::ipsec::{ESP_HEADER, User};

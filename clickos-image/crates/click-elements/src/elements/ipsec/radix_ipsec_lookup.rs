@@ -16,6 +16,11 @@
 //!   are those of all routes with their SPI.
 //! * `remove` (write): `NETWORK/LENGTH [[GATEWAY] OUTPUT]`. `ctrl` (write): `add`, `set` and `remove` with their
 //!   arguments, one a line; all of them or none.
+//! # Differences from Click
+//! `table` shows SPIs, not keys. `add` refuses a route with other terms for a known SPI; `set`
+//! replaces them for all its routes. Packets for this host that are not ESP leave by output 2.
+//! Packets without the association they need are dropped. Sequence numbers continue after a hot
+//! swap. The association annotation is a number.
 //! # Example
 //! `rt :: RadixIPsecLookup(1.0.0.1/32 0, 2.0.0.0/8 1.0.0.2 1 234 \<00112233445566778899aabbccddeeff>
 //!  \<ffeeddccbbaa99887766554433221100> 300 64); rt[0] -> ...`

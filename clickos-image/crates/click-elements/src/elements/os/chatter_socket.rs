@@ -15,6 +15,9 @@
 //! 0/0.
 //! # Handlers
 //! * `port`, `filename` (read): where it listens.
+//! # Differences from Click
+//! LOCALHOST is true by default; a hot swap needs no RETRIES. It carries the elements' messages,
+//! not the program's about configurations.
 //! # Example
 //! `ChatterSocket(TCP, 41901+); FromDevice(eth0) -> Print(seen) -> Discard;`
 use click_core::{ChatterOptions, Protocol};

@@ -12,6 +12,9 @@
 //! 0/0.
 //! # Handlers
 //! * `port`, `filename` (read): where it listens.
+//! # Differences from Click
+//! LOCALHOST is true by default; a hot swap needs no RETRIES. Type SOCKET takes the number of a
+//! connected descriptor.
 //! # Example
 //! `ControlSocket(TCP, 41900+); ControlSocket(UNIX, /run/click.sock, READONLY true);`
 use click_core::{ControlOptions, Protocol};

@@ -14,6 +14,8 @@
 //! 0/1, push. A stream's packets are what one read gives.
 //! # Handlers
 //! * `count` (read): packets received. `drops` (read): packets that could not be sent, or had no buffer.
+//! # Differences from Click
+//! As of `Socket`.
 //! # Example
 //! `FromSocket(UNIX_DGRAM, /run/in.sock) -> Print -> Discard;`
 use crate::prelude::*;

@@ -15,6 +15,10 @@
 //! # Handlers
 //! * `dev_name` (read): the interface's name. `packets` (read): packets received. `selected_calls` (read): how often there
 //!   was something to receive. `drops` (read): packets at the input that did not fit or could not be written.
+//! # Differences from Click
+//! Linux only. FromHost has no `signal`; its `packets` and `selected_calls` are ours, as is `drops`
+//! of the others. A hot swap makes another interface, so DEVNAME has to change with it. ETHER of
+//! KernelTun and IGNORE_QUEUE_OVERFLOWS have no effect.
 //! # Example
 //! `tun :: KernelTun(10.1.0.1/24) -> ICMPPingResponder -> tun;`
 use crate::kernel_interface::{ARGS, HANDLERS, build};

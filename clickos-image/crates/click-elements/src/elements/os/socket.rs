@@ -17,6 +17,11 @@
 //! stream makes a packet.
 //! # Handlers
 //! * `count` (read): packets received. `drops` (read): packets that could not be sent, or had no buffer.
+//! # Differences from Click
+//! If a socket does not accept a pushed packet immediately, the element drops and counts it
+//! (`drops`); Click waits. It keeps the rest of a packet that a stream accepts in part. Ports are
+//! numbers. The file of a server is removed with the server. The element polls an idle socket every
+//! millisecond. `count` and `drops` are ours; PROPER is refused.
 //! # Example
 //! `in :: Socket(UDP, 0.0.0.0, 4000) -> Print -> in;`
 use crate::prelude::*;

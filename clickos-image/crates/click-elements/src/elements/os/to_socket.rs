@@ -14,6 +14,8 @@
 //! 1/0, pull. By datagrams to 0.0.0.0 each packet goes to its destination annotation.
 //! # Handlers
 //! * `count` (read): packets received. `drops` (read): packets that could not be sent, or had no buffer.
+//! # Differences from Click
+//! As of `Socket`.
 //! # Example
 //! `FromDevice(0) -> Queue -> ToSocket(UDP, 192.0.2.9, 4000);`
 use crate::prelude::*;

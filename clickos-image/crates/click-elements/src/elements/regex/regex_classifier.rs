@@ -10,6 +10,8 @@
 //! 1/any, push. Packets without a pattern are dropped.
 //! # Handlers
 //! * `pattern0` ... (read, write): the pattern of that output. `payload_only` (read, write): PAYLOAD_ONLY.
+//! # Differences from Click
+//! As of `Search`.
 //! # Example
 //! `... -> ids :: RegexClassifier("attack[0-9]+", "."); ids[0] -> Print(ALERT) -> Discard; ids[1] -> ...`
 use click_core::memory;

@@ -12,6 +12,10 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! `vif0`, `vif1` ... stand for the devices' Ethernet addresses. The names of the machine's
+//! interfaces are read with the configuration; a guest does not know them. IPv6 addresses are not
+//! known.
 //! # Example
 //! `AddressInfo(inside 10.0.1.1/24 vif0:eth); ARPResponder(inside);`
 use click_core::text::split_words;

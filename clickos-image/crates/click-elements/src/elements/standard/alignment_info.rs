@@ -8,6 +8,8 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Nothing depends on it here. It does not search for contradictions.
 //! # Example
 //! `c :: CheckIPHeader; AlignmentInfo(c 4 2);`
 use click_core::text::split_words;

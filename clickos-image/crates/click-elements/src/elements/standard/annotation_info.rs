@@ -9,6 +9,9 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! CHECK_OVERLAP knows the sizes of annotations in the same AnnotationInfo only; others count one
+//! byte.
 //! # Example
 //! `AnnotationInfo(CUSTOMER 20); Paint(3, CUSTOMER);`
 use click_core::anno::SIZE;

@@ -9,6 +9,9 @@
 //! 1/2 or more, push.
 //! # Handlers
 //! * `rate` (read): the average. `meters` (read): the rates, one a line.
+//! # Differences from Click
+//! The average is over about two seconds, as Counter's; `meters` prints the rates as given, one a
+//! line.
 //! # Example
 //! `FromDevice(0) -> m :: BandwidthMeter(10Mbps) -> ToDevice(1); m[1] -> Discard;`
 use crate::prelude::*;

@@ -8,6 +8,8 @@
 //! 1/2, agnostic. Output 1 is push.
 //! # Handlers
 //! * `thresh` (read, write): THRESH.
+//! # Differences from Click
+//! Where packets are pulled, output 1 is push.
 //! # Example
 //! `... -> b :: Block(1000) -> ...; b[1] -> Discard;`
 use crate::prelude::*;

@@ -8,6 +8,8 @@
 //! 1/1, pull to push.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Intervals are at least 1 ms, and late events are not made up for.
 //! # Example
 //! `FromDevice(0) -> Queue -> Burster(0.1) -> ToDevice(1);`
 use crate::prelude::*;

@@ -10,6 +10,8 @@
 //! Without such a port packets go straight on.
 //! # Handlers
 //! * `active` (read, write): ACTIVE.
+//! # Differences from Click
+//! Keeps its place, with INLINE or without.
 //! # Example
 //! `FromDevice(0) -> b :: Bypass -> ToDevice(1); b[1] -> Print(seen) -> [1] b;`
 use crate::prelude::*;

@@ -11,6 +11,8 @@
 //! # Handlers
 //! * `config` (read, write): the patterns, as many as before.
 //! * `program` (read): the patterns as a list of steps, in Click's format.
+//! # Differences from Click
+//! `program` shows lists of more than 2,048 steps as they are written.
 //! # Example
 //! `FromDevice(0) -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);`
 use alloc::collections::BTreeMap;

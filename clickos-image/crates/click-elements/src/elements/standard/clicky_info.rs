@@ -7,6 +7,8 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Nothing depends on it here.
 //! # Example
 //! `ClickyInfo(STYLE #foo { width: 10px });`
 use crate::prelude::*;

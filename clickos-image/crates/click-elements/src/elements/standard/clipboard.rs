@@ -9,6 +9,8 @@
 //! them, and go on at output 1. The element notes the last packet of a batch.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Copies the last of the packets that are pushed in one batch.
 //! # Example
 //! `first -> [0] c :: Clipboard(0/6) -> Discard; others -> [1] c [1] -> ToDevice(0);`
 use click_core::{MAX_PACKET, Surroundings};

@@ -9,6 +9,8 @@
 //! 1/2, agnostic. Output 1 is push.
 //! # Handlers
 //! * `fwd_weight`, `rev_weight`, `thresh` (read, write): the arguments.
+//! # Differences from Click
+//! Where packets are pulled, output 1 is push. The handler `thresh` is ours.
 //! # Example
 //! `... -> b :: CompareBlock(1, 3, 1000) -> ...; b[1] -> Discard;`
 use crate::prelude::*;

@@ -13,6 +13,8 @@
 //!   count gets there again.
 //! * `rate`, `byte_rate`, `bit_rate` (read): a second, averaged over about two seconds.
 //! * `reset`, `reset_counts` (write): set everything to 0.
+//! # Differences from Click
+//! Rates are averages over about two seconds; `count` and `byte_count` can also be written.
 //! # Example
 //! `FromDevice(0) -> in :: Counter -> Discard;`
 use crate::handler_call::CountCall;

@@ -15,6 +15,10 @@
 //!   `eq` `ne` `lt` `gt` `le` `ge`; `not` `and` `or` `nand` `nor` `if` `in`; `first` `length` `unquote` `sprintf`
 //!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq` `kill`
 //!   (not in a guest).
+//! # Differences from Click
+//! A script for packets handles the packets of a batch one by one. A script cannot call itself, not
+//! even through the handlers that it calls. Values are UTF-8. In a guest `print` writes to the
+//! console, and files are in its memory.
 //! # Example
 //! `InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard; DriverManager(wait_stop, print c.count);`
 use crate::prelude::*;

@@ -8,6 +8,8 @@
 //! any/1, pull. It holds one packet per input at most.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Runs rounds in which no packet fits without waiting for the next pull.
 //! # Example
 //! `Queue -> [0] d :: DRRSched -> ToDevice(0); Queue -> [1] d;`
 use crate::prelude::*;

@@ -8,6 +8,8 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Nothing depends on it here. Flow codes are not checked.
 //! # Example
 //! `s :: Script; FlowInfo(s x/x);`
 use click_core::text::split_words;

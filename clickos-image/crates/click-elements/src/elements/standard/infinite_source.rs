@@ -13,6 +13,8 @@
 //! * `count` (read): packets made. `reset` (write): sets it to 0, so that LIMIT more are made.
 //! * `data`, `length`, `limit`, `burst`, `active` (read, write): the arguments; `datasize` is `length`,
 //!   `burstsize` is `burst`.
+//! # Differences from Click
+//! Default packets hold 69 letters; BANDWIDTH is missing.
 //! # Example
 //! `InfiniteSource(LENGTH 60, LIMIT 1000, STOP true) -> Counter -> Discard;`
 use crate::handler_call::HandlerCall;

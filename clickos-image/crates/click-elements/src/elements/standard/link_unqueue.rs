@@ -9,6 +9,8 @@
 //! # Handlers
 //! * `latency`, `bandwidth` (read, write): the arguments; a change drops what is on the link.
 //! * `size` (read): packets on the link. `reset` (write): drops them.
+//! # Differences from Click
+//! At most 32 packets enter the link at a time.
 //! # Example
 //! `FromDevice(0) -> Queue -> LinkUnqueue(20ms, 2Mbps) -> ToDevice(1);`
 use click_core::anno;

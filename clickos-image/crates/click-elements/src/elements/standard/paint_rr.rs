@@ -7,6 +7,8 @@
 //! 1/any, push. A packet of color C leaves by output C modulo the number of outputs.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! As of `NumberPacket`.
 //! # Example
 //! `... -> rr :: PaintRR; rr[0] -> ToDevice(0); rr[1] -> ToDevice(1);`
 use click_core::value::ByteAnno;

@@ -8,6 +8,8 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Accepts and ignores names of other protocols' ports.
 //! # Example
 //! `PortInfo(game 27015/udp); in -> UDPIPEncap(10.0.0.1, game, 10.0.0.2, game) -> out;`
 use click_core::text::split_words;

@@ -10,6 +10,8 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! * `active` (read, write): ACTIVE.
+//! # Differences from Click
+//! The CPU argument is missing; with `HEADROOM` the figures are this engine's buffers.
 //! # Example
 //! `FromDevice(0) -> Print(in, 64) -> Discard;`
 use core::fmt::Write as _;

@@ -13,6 +13,10 @@
 //! * `drops` (read): packets that did not fit.
 //! * `reset_counts` (write): sets `drops` to 0 and `highwater_length` to `length`.
 //! * `reset` (write): sends what is stored to output 1.
+//! # Differences from Click
+//! Output 1 gets the packets that do not fit, for all aliases. A hot swap keeps packets only
+//! between queues of one class. A consumer rests after it finds a queue empty once; Click's tries
+//! some more times.
 //! # Example
 //! `FromDevice(0) -> q :: Queue(64) -> ToDevice(1);`
 use crate::prelude::*;

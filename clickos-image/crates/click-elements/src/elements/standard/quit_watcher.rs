@@ -8,6 +8,8 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! An element whose timer is set has work, too.
 //! # Example
 //! `s :: InfiniteSource(LIMIT 1000) -> ToDump(out.pcap); QuitWatcher(s);`
 use crate::prelude::*;

@@ -8,6 +8,10 @@
 //! 0/0.
 //! # Handlers
 //! * `seed` (read, write): SEED; an empty value makes the order one that cannot be foreseen again.
+//! # Differences from Click
+//! Packets and scripts draw the numbers of Click with the GNU C library. After a seed RandomSample,
+//! RandomSwitch, RandomSource, RED, SetRandIPAddress, rewriters' ports and `random` of scripts
+//! behave as in Click; RandomBitErrors does not.
 //! # Example
 //! `RandomSeed(7); FromDevice(0) -> RandomSample(0.5) -> ToDevice(1);`
 use crate::prelude::*;

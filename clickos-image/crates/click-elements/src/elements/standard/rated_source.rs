@@ -10,6 +10,9 @@
 //! # Handlers
 //! * `count` (read): packets made. `reset` (write): sets it to 0, so that LIMIT more are made.
 //! * `data`, `length`, `rate`, `limit`, `active` (read, write): the arguments; `datasize` is `length`.
+//! # Differences from Click
+//! Default packets hold 69 letters; BANDWIDTH is missing. Where packets are pulled, it reports when
+//! its next packet is due.
 //! # Example
 //! `RatedSource(RATE 100, LIMIT 500) -> ToDevice(0);`
 use crate::prelude::*;

@@ -9,6 +9,9 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! A share is 0.001 to 32 (Click: 0 means never); one of an inner compound multiplies an outer
+//! one's instead of replacing it.
 //! # Example
 //! `ScheduleInfo(important 2, background 0.1);`
 use crate::prelude::*;

@@ -24,6 +24,10 @@
 //!   `eq` `ne` `lt` `gt` `le` `ge`; `not` `and` `or` `nand` `nor` `if` `in`; `first` `length` `unquote` `sprintf`
 //!   `shift`; `htons` `ntohs` `htonl` `ntohl`; `random` `now`; `readable` `writable`; `cat` `catq`
 //!   (files; in a guest those of the configuration's archive) and `kill` (SIGNAL PROCESS..., not in a guest).
+//! # Differences from Click
+//! A script for packets handles the packets of a batch one by one. A script cannot call itself, not
+//! even through the handlers that it calls. Values are UTF-8. In a guest `print` writes to the
+//! console, and files are in its memory.
 //! # Example
 //! `c :: Counter; Script(wait 1s, print c.count, loop); FromDevice(0) -> c -> Discard;`
 use crate::prelude::*;

@@ -9,6 +9,11 @@
 //! 1/1-2, push. Packets without PATTERN leave by output 1 as they are, or are dropped.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! This element, UnstripAnno, StringMatcher and RegexClassifier are FastClick's, as are the names
+//! AverageCounterMP, AverageCounterIMP and CounterMP; FastClick's further handlers of
+//! AverageCounter and Counter are missing. In RegexClassifier (group `regex`) a byte is a
+//! character, Unicode classes are missing, and MAX_REGEX_MEMORY counts for each pattern.
 //! # Example
 //! `s :: Search("\r\n\r\n") -> Print(BODY) -> UnstripAnno -> ...; s[1] -> Discard;`
 use memchr::memmem::Finder;

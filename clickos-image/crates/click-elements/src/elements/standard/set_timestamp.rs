@@ -8,6 +8,8 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! DELTA is unknown. The first timestamp annotation is nanoseconds, little-endian.
 //! # Example
 //! `InfiniteSource -> SetTimestamp -> Queue -> DelayUnqueue(0.1) -> Discard;`
 use crate::prelude::*;

@@ -8,6 +8,8 @@
 //! 1/1-2, pull. Output 1 gives packets at times when output 0 may not.
 //! # Handlers
 //! * `rate` (read, write): RATE. `reset` (write): forgets how late or early packets are.
+//! # Differences from Click
+//! Time is counted in nanoseconds.
 //! # Example
 //! `FromDevice(0) -> Queue -> Shaper(1000) -> ToDevice(1);`
 use crate::prelude::*;

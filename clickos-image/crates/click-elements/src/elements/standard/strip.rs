@@ -7,6 +7,8 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! * `length` (read, write): LENGTH.
+//! # Differences from Click
+//! `length` is a handler.
 //! # Example
 //! `FromDevice(0) -> Strip(14) -> CheckIPHeader -> Discard;`
 use crate::prelude::*;

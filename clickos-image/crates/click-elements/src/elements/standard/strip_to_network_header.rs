@@ -8,6 +8,8 @@
 //! A packet without a marked network header is dropped.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Drops a packet without a marked network header.
 //! # Example
 //! `FromDevice(0) -> MarkIPHeader(14) -> StripToNetworkHeader -> Discard;`
 use crate::prelude::*;

@@ -8,6 +8,9 @@
 //! # Handlers
 //! * `active0`, `active1` ... (read, write): whether the pair is on; all are at the start.
 //! * `reset` (write): switches all of them on.
+//! # Differences from Click
+//! Also notifies pulling elements about packets at inputs that are switched off; such a pull
+//! returns no packet.
 //! # Example
 //! `FromDevice(0) -> s :: Suppressor -> ToDevice(1); FromDevice(1) -> [1] s [1] -> ToDevice(0);`
 use crate::prelude::*;

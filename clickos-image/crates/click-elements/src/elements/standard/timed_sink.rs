@@ -7,6 +7,8 @@
 //! 1/0, pull.
 //! # Handlers
 //! * `interval` (read, write): INTERVAL, after the next packet.
+//! # Differences from Click
+//! Intervals are at least 1 ms, and late events are not made up for.
 //! # Example
 //! `FromDevice(0) -> Queue -> TimedSink(0.1);`
 use crate::prelude::*;

@@ -11,6 +11,9 @@
 //! # Handlers
 //! * `count` (read): packets made. `reset` (write): sets it to 0, so that LIMIT more are made.
 //! * `interval`, `data`, `limit`, `active`, `headroom` (read, write): the arguments.
+//! # Differences from Click
+//! Intervals are at least 1 ms, and late events are not made up for. Default packets hold 69
+//! letters.
 //! # Example
 //! `TimedSource(0.2, \<00112233>) -> ToDevice(0);`
 use click_core::{HEADROOM, MAX_PACKET};

@@ -8,6 +8,8 @@
 //! 1/1, pull to push.
 //! # Handlers
 //! * `packets` (read): packets moved.
+//! # Differences from Click
+//! Moves one packet at a time, so BURST has no effect; QUEUES is missing.
 //! # Example
 //! `Queue -> Unqueue2(32) -> Queue(1) -> ToDevice(1);`
 use crate::prelude::*;

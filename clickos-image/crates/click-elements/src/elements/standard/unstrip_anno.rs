@@ -7,6 +7,8 @@
 //! 1/1, agnostic. Packets that would become too long are dropped.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! As of `Search`.
 //! # Example
 //! `s :: Search("\r\n\r\n") -> Print(BODY) -> UnstripAnno -> ...; s[1] -> Discard;`
 use crate::numbers::WordAnno;

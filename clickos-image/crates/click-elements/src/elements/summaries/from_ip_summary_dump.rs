@@ -19,6 +19,9 @@
 //! * `active` (read, write): ACTIVE. `count` (read): packets made. `encap` (read): `IP`. `sampling_prob` (read): SAMPLE.
 //! * `filename`, `filesize`, `filepos` (read): the file, its size (`-`: unknown) and the place in it.
 //! * `stop` (write): ends reading and stops the router.
+//! # Differences from Click
+//! No gzip. The times have microseconds (`ntimestamp`, `first_ntimestamp` are missing). Binary
+//! records hold options as they are in the packet.
 //! # Example
 //! `FromIPSummaryDump(DATA "!data src dst\n1.0.0.1 1.0.0.2", STOP true) -> IPPrint -> Discard;`
 use click_core::value::Verbatim;

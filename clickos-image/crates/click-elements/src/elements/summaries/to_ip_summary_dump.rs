@@ -12,6 +12,10 @@
 //! 1/0-1, agnostic to push. It pulls itself from a pull input. Output 0, if it is connected, gets the packets.
 //! # Handlers
 //! * `count` (read): lines written. `filename` (read). `flush` (write): writes what is buffered.
+//! # Differences from Click
+//! If a packet is shorter than its headers say, its payload has length 0. Packets do not change.
+//! No gzip. The times have microseconds (`ntimestamp`, `first_ntimestamp` are missing). Binary
+//! records hold options as they are in the packet.
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> CheckIPHeader(14) -> ToIPSummaryDump(-, FIELDS src dst ip_len);`
 use click_core::value::Verbatim;

@@ -9,6 +9,9 @@
 //! connected. The IP header must be marked and checked.
 //! # Handlers
 //! * `drops` (read): wrong packets. `drop_details` (read): the same by reason.
+//! # Differences from Click
+//! `drop_details` exists without DETAILS.
+//! At the end of a source route the checksum covers the destination (RFC 1122, 4.1.3.5).
 //! # Example
 //! `CheckIPHeader -> c :: IPClassifier(tcp, -); c[0] -> CheckTCPHeader -> ...`
 use click_wire::{Error, ipv4, tcp};

@@ -8,6 +8,8 @@
 //! 1/1, agnostic. Packets too long for the headers are dropped.
 //! # Handlers
 //! * `src`, `sport`, `dst`, `dport` (read, write): what the next packet gets.
+//! # Differences from Click
+//! `dst` reads `DST_ANNO` if that was given.
 //! # Example
 //! `RatedSource -> DynamicUDPIPEncap(10.0.0.1, 1234, 10.0.0.2, 5678, true, 10) -> arp;`
 use crate::prelude::*;

@@ -12,6 +12,8 @@
 //! * `count` (read): packets made. `rate` (read): those of a second between the first and the last one, once LIMIT is reached, else 0.
 //! * `rate`, `limit` (write), `length` (read, write): the arguments. `reset` (write): begins again with `count` 0.
 //! * `active` (write): ACTIVE; true begins again.
+//! # Differences from Click
+//! Packets are made on demand.
 //! # Example
 //! `FastUDPFlows(0, 1000000, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 100, 10) -> ToDevice(0);`
 use crate::fast_udp::{Flow, HANDLERS, Ports, build};

@@ -10,6 +10,9 @@
 //! connection known to CONTROL_REWRITER; other packets pass unchanged.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! The connection must be known before the batch with the command; the text ends with the IP
+//! packet, not with padding.
 //! # Example
 //! `rw :: TCPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); in -> FTPPortMapper(rw, rw, 0) -> [0] rw;`
 use click_wire::{checksum, ipv4, tcp};

@@ -37,6 +37,15 @@
 //! * `merge` (write): adds the flows of another guest's `state`. The one heard of last stays, if two have the same addresses and ports.
 //! * `merge_lost` (read): flows that ended at a merge, or were not added.
 //! * `hold` (write): a time in which no flow opens.
+//! # Differences from Click
+//! The default capacity is the router's limit. A rewriter tries at most 512 choices of a source
+//! range for one packet, and remembers those in use, so later packets reach all of a range of at
+//! most 1,048,576 choices. It orders flows by the time of their last packet, to within 1 us for
+//! each flow in the table. A hot swap takes flows over. A mapper cannot be set by writing
+//! `pattern0`. Table handlers end with `...` at 1 MiB. Named patterns are copied, so two rewriters
+//! do not share a sequence. A flow's state includes the TCP flags of its packets from the first one
+//! on. Packets without a marked IP header are dropped. Ports of TCP packets of less than 18 bytes
+//! are changed too.
 //! # Example
 //! `rw :: IPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); FromDevice(0) -> Strip(14) -> CheckIPHeader -> [0] rw [0] -> q :: Queue -> ToDevice(1); FromDevice(1) -> Strip(14) -> CheckIPHeader -> [1] rw [1] -> Discard;`
 use crate::prelude::*;

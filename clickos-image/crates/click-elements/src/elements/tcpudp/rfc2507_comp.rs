@@ -10,6 +10,9 @@
 //! acknowledgment leave unchanged behind an octet that marks them.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! A packet is sent uncompressed if its TCP flags differ from those of the packet before, or if a
+//! changed urgent pointer does not match the urgent flag. No messages are printed.
 //! # Example
 //! `... -> RFC2507Comp -> link :: Null -> RFC2507Decomp -> ...`
 use click_wire::{ipv4, tcp};

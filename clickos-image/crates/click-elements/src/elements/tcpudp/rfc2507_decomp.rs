@@ -8,6 +8,9 @@
 //! and those of unknown connections.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! A packet is sent uncompressed if its TCP flags differ from those of the packet before, or if a
+//! changed urgent pointer does not match the urgent flag. No messages are printed.
 //! # Example
 //! `... -> RFC2507Comp -> link :: Null -> RFC2507Decomp -> ...`
 use crate::prelude::*;

@@ -9,6 +9,8 @@
 //! with a message. The checksum covers the protocol the header names.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! At the end of a source route the checksum covers the destination (RFC 1122, 4.1.3.5).
 //! # Example
 //! `CheckIPHeader -> StoreIPAddress(10.0.0.1, src) -> SetTCPChecksum -> ...`
 use click_wire::{checksum, ipv4, tcp};

@@ -9,6 +9,9 @@
 //! length; they are dropped if it is not connected, the first with a message.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! At the end of a source route the checksum covers the destination (RFC 1122, 4.1.3.5). Writes a
+//! checksum of 0 as 65,535 (RFC 768). It reports once that a packet is too short.
 //! # Example
 //! `CheckIPHeader -> StoreIPAddress(10.0.0.1, src) -> SetUDPChecksum -> ...`
 use click_wire::{checksum, ipv4, udp};

@@ -9,6 +9,8 @@
 //! header of these three protocols pass unchanged.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! As of `NumberPacket`.
 //! # Example
 //! `CheckIPHeader -> StripIPHeader -> StripTCPHeader -> Print(data) -> UnstripIPHeader -> ...`
 use click_wire::{icmp, ipv4, tcp, udp};

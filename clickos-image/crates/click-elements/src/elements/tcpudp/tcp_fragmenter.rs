@@ -9,6 +9,8 @@
 //! front. Others than TCP pass.
 //! # Handlers
 //! * `count` (read): packets that came. `fragmented_count` (read): those that were cut. `fragments` (read): what they became.
+//! # Differences from Click
+//! Incomplete TCP packets pass.
 //! # Example
 //! `in -> TCPFragmenter(MTU 1400) -> out;`
 use click_wire::{checksum, ipv4, tcp};

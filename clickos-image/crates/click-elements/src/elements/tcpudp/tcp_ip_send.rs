@@ -8,6 +8,8 @@
 //! # Handlers
 //! * `send` (write): `SADDR SPORT DADDR DPORT SEQNO ACKNO FLAGS [COUNT [STOP]]`: sends COUNT (default 1, at most 1,024) packets whose six flags
 //!   are the bits of FLAGS, and then stops the router if STOP (default false).
+//! # Differences from Click
+//! At most 1,024 packets a call.
 //! # Example
 //! `s :: TCPIPSend -> EtherEncap(0x0800, vif0, 02:00:00:00:01:09) -> Queue -> ToDevice(0);`
 use click_core::text::split_words;

@@ -11,6 +11,8 @@
 //! 1/1, agnostic. All packets pass.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Packets pass; Click loses them.
 //! # Example
 //! `FromDump(in.pcap) -> CheckPacket(LENGTH_GE 60) -> Discard;`
 use click_core::Surroundings;

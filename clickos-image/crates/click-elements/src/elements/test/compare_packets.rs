@@ -7,6 +7,8 @@
 //! 2/2, pull. A packet leaves when its counterpart was pulled, or will never come.
 //! # Handlers
 //! * `diffs` (read): pairs that differ. `diff_details` (read): how many in which way. `all_same` (read).
+//! # Differences from Click
+//! Packets of different lengths have different data.
 //! # Example
 //! `a -> [0] c :: ComparePackets [0] -> Discard; b -> [1] c [1] -> Discard;`
 use crate::prelude::*;

@@ -9,6 +9,8 @@
 //! * `signal` (read): the signals of all elements that could have packets to pull (`empty`) or, where packets are pushed,
 //!   could be `full`, 32 in a word, as `empty.WORD/MASK:VALUE` with a star behind words in which one is on; `always`
 //!   where one of the elements has to be tried.
+//! # Differences from Click
+//! Masks number the elements in the order of the configuration.
 //! # Example
 //! `Queue -> n :: NotifierDebug -> ToDevice(0);`
 use crate::prelude::*;

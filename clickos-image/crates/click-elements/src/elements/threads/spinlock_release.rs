@@ -7,6 +7,8 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Arguments are only checked, since a router runs on one thread.
 //! # Example
 //! `SpinlockInfo(table); FromDevice(0) -> SpinlockAcquire(table) -> Null -> SpinlockRelease(table) -> ToDevice(1);`
 use crate::prelude::*;

@@ -8,6 +8,8 @@
 //! 0/0.
 //! # Handlers
 //! None of its own.
+//! # Differences from Click
+//! Arguments are only checked, since a router runs on one thread.
 //! # Example
 //! `StaticThreadSched(in 0, out 0);`
 use click_core::text::split_words;

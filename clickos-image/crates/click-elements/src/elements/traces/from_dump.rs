@@ -19,6 +19,11 @@
 //!   (read): what packets begin with.
 //! * `active` (read, write): ACTIVE. `sampling_prob` (read): SAMPLE. `stop` (write): ends reading and stops the router.
 //! * `extend_interval` (write): moves the end by a time. `reset_timing` (write): TIMING counts from the next packet.
+//! # Differences from Click
+//! Plain pcap only, not compressed. FORCE_IP also knows Linux cooked captures of version 2
+//! (`SLL2`); it is refused for files of an unknown link type, and does not read Ethernet frames
+//! that are bridged in LLC. MMAP has no effect, `filepos` is read only, and the file is opened when
+//! the element is built. Without a free buffer, reading waits.
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> Counter -> ToDump(out.pcap);`
 use click_core::class::Arg;

@@ -12,6 +12,9 @@
 //! 1/0-1, agnostic. Output 0, if it is connected, gets the packets.
 //! # Handlers
 //! * `count` (read): packets written; `reset_counts` (write) sets it to 0. `filename` (read).
+//! # Differences from Click
+//! Plain pcap only, not compressed. The file is opened when the element is built. NANO is false by
+//! default.
 //! # Example
 //! `FromDump(in.pcap, STOP true) -> CheckIPHeader(14) -> ToDump(ok.pcap);`
 use click_core::anno::EXTRA_LENGTH;
