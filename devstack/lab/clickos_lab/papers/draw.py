@@ -13,6 +13,8 @@ import matplotlib  # pylint: disable=import-error
 from matplotlib import pyplot  # pylint: disable=import-error
 from matplotlib import ticker  # pylint: disable=import-error
 
+from clickos_lab import pictures
+
 _SETTINGS = {
     'font.size': 9,
     'font.family': 'sans-serif', 'axes.grid': True, 'grid.alpha': 0.3}
@@ -35,8 +37,9 @@ def draw(path):
         _scale(axes, made['lines'])
         axes.set(xlabel=made['x'], ylabel=made['y'], title=made['title'])
         axes.legend()
-        canvas.savefig(path.with_suffix('.png'), bbox_inches='tight',
-                       dpi=96)
+        picture = path.with_suffix('.png')
+        canvas.savefig(picture, bbox_inches='tight', dpi=96)
+        pictures.shrink(picture)
         pyplot.close(canvas)
 
 

@@ -7,6 +7,7 @@ import pathlib
 from clickos_lab import axe
 from clickos_lab.config import tls
 from clickos_lab import paths
+from clickos_lab import pictures
 from clickos_lab import waits
 from selenium import webdriver
 from selenium.webdriver.chrome import service
@@ -164,7 +165,9 @@ class Browser:
         """Save a picture of the window."""
         if self._pictures:
             self._pictures.mkdir(parents=True, exist_ok=True)
-            self.driver.save_screenshot(str(self._pictures / f'{name}.png'))
+            path = self._pictures / f'{name}.png'
+            self.driver.save_screenshot(str(path))
+            pictures.shrink(path)
 
     def judge(self):
         """Note what axe-core finds on the page at each width."""
