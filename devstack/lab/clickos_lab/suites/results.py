@@ -29,4 +29,6 @@ def record(passed, commit, path=FILE):
     known.update({
         name: {'date': today(), 'commit': commit, 'seconds': round(seconds)}
         for name, seconds in passed})
-    path.write_text(json.dumps(known, indent=1, sort_keys=True) + '\n')
+    rows = ',\n'.join(f' {json.dumps(name)}: {json.dumps(suite)}'
+                      for name, suite in sorted(known.items()))
+    path.write_text(f'{{\n{rows}\n}}\n')
