@@ -11,7 +11,7 @@
 //! * `max`, `min` (read): the number that came most often, and the one that came least: `[NUMBER] : TIMES`.
 //! * `dump` (read): all numbers, `NUMBER: TIMES` a line.
 //! # Differences from Click
-//! As of `NumberPacket`.
+//! See `NumberPacket`.
 //! # Example
 //! `FromDevice(0) -> n :: CheckNumberPacket(42, 1000) -> Discard; DriverManager(wait 9s, print n.min, stop);`
 use click_core::{Limits, listing};

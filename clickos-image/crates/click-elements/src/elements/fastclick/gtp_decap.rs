@@ -9,7 +9,7 @@
 //! # Handlers
 //! * `drops` (read): packets dropped.
 //! # Differences from Click
-//! As of `NumberPacket`.
+//! See `NumberPacket`.
 //! # Example
 //! `CheckIPHeader -> Strip(28) -> GTPDecap -> CheckIPHeader -> ...`
 use click_core::anno;

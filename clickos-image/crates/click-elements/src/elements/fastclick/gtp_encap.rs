@@ -8,7 +8,7 @@
 //! # Handlers
 //! * `teid` (read, write): TEID.
 //! # Differences from Click
-//! As of `NumberPacket`.
+//! See `NumberPacket`.
 //! # Example
 //! `FromDevice(0) -> Strip(14) -> GTPEncap(22) -> UDPIPEncap(10.0.0.1, 2152, 10.0.0.2, 2152) -> arp;`
 use click_core::anno;

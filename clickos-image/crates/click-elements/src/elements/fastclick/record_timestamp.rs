@@ -12,7 +12,7 @@
 //! # Handlers
 //! * `count` (read): packets that have come.
 //! # Differences from Click
-//! As of `NumberPacket`.
+//! See `NumberPacket`.
 //! # Example
 //! `NumberPacket(0) -> r :: RecordTimestamp(OFFSET 0) -> q; FromDevice(0) -> TimestampDiff(r, OFFSET 0) -> Discard;`
 use alloc::rc::Rc;

@@ -18,7 +18,7 @@
 //! * `last` (read): the last delay. `index` (read): its place, -1 without one.
 //! * `dump` (read): all delays, `PLACE: DELAY` a line. `dump_list` (read): without places.
 //! # Differences from Click
-//! As of `NumberPacket`.
+//! See `NumberPacket`.
 //! # Example
 //! `n :: NumberPacket(0) -> r :: RecordTimestamp(OFFSET 0) -> TimestampDiff(r, OFFSET 0) -> Discard;`
 use click_core::listing;

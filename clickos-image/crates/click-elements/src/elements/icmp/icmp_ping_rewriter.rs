@@ -27,7 +27,7 @@
 //! * `merge_lost` (read): flows that ended at a merge, or were not added.
 //! * `hold` (write): a time in which no flow opens.
 //! # Differences from Click
-//! As of `IPRewriter`.
+//! See `IPRewriter`.
 //! The search for a free identifier covers all requests; its `table` shows identifiers for answers,
 //! too.
 //! # Example

@@ -10,7 +10,7 @@
 //! * `config` (read, write): the arguments; without NOCASE it stays as it is. A new list takes effect between two packets, a wrong one changes nothing.
 //! * `matches` (read): packets with a pattern. `reset_count` (write): sets it to 0.
 //! # Differences from Click
-//! As of `Search`.
+//! See `Search`.
 //! # Example
 //! `... -> ids :: StringMatcher("/etc/passwd", "cmd.exe") -> Queue -> ...; ids[1] -> Print(ALERT) -> Discard;`
 use aho_corasick::automaton::Automaton;

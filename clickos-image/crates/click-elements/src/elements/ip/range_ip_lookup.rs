@@ -15,7 +15,7 @@
 //!   arguments, one a line; all of them or none.
 //! * `flush` (write): removes all routes.
 //! # Differences from Click
-//! As of `RadixIPLookup`.
+//! See `RadixIPLookup`.
 //! # Example
 //! `rt :: RangeIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;

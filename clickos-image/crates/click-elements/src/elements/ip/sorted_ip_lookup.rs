@@ -14,7 +14,7 @@
 //! * `remove` (write): `NETWORK/LENGTH [[GATEWAY] OUTPUT]`. `ctrl` (write): `add`, `set` and `remove` with their
 //!   arguments, one a line; all of them or none.
 //! # Differences from Click
-//! As of `RadixIPLookup`.
+//! See `RadixIPLookup`.
 //! # Example
 //! `rt :: SortedIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;

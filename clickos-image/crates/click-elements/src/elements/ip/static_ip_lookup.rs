@@ -11,7 +11,7 @@
 //! # Handlers
 //! * `table` (read): the routes. `lookup` (read, with an address as parameter): output and gateway, or -1.
 //! # Differences from Click
-//! As of `RadixIPLookup`.
+//! See `RadixIPLookup`.
 //! # Example
 //! `rt :: StaticIPLookup(10.0.0.0/24 0, 0.0.0.0/0 10.0.0.254 1); rt[0] -> ...`
 use crate::prelude::*;

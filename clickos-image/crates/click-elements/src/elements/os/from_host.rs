@@ -13,7 +13,7 @@
 //! * `dev_name` (read): the interface's name. `packets` (read): packets received. `selected_calls` (read): how often
 //!   there was something to receive.
 //! # Differences from Click
-//! As of `KernelTun`.
+//! See `KernelTun`.
 //! # Example
 //! `FromHost(fake0, 10.1.0.1/24) -> c :: Classifier(12/0806, 12/0800);
 //! c[0] -> ARPResponder(0.0.0.0/0 1:1:1:1:1:1) -> ToHost(fake0); c[1] -> Discard;`

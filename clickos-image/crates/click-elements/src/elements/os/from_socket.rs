@@ -15,7 +15,7 @@
 //! # Handlers
 //! * `count` (read): packets received. `drops` (read): packets that could not be sent, or had no buffer.
 //! # Differences from Click
-//! As of `Socket`.
+//! See `Socket`.
 //! # Example
 //! `FromSocket(UNIX_DGRAM, /run/in.sock) -> Print -> Discard;`
 use crate::prelude::*;

@@ -16,7 +16,7 @@
 //! * `dev_name` (read): the interface's name. `packets` (read): packets received. `selected_calls` (read): how often there
 //!   was something to receive. `drops` (read): packets at the input that did not fit or could not be written.
 //! # Differences from Click
-//! As of `KernelTun`.
+//! See `KernelTun`.
 //! # Example
 //! `tap :: KernelTap(10.1.0.1/24) -> ARPResponder(10.1.0.2 00:01:02:03:04:06) -> tap;`
 use crate::kernel_interface::{ARGS, HANDLERS, build};

@@ -9,7 +9,7 @@
 //! * `dev_name` (read): DEVNAME. `drops` (read): packets without a whole Ethernet header, and those the machine did not
 //!   take.
 //! # Differences from Click
-//! As of `KernelTun`.
+//! See `KernelTun`.
 //! # Example
 //! `FromHost(fake0, 10.1.0.1/24) -> Classifier(12/0806) -> ARPResponder(0.0.0.0/0 1:1:1:1:1:1) -> ToHost(fake0);`
 use alloc::rc::Rc;

@@ -15,7 +15,7 @@
 //! # Handlers
 //! * `count` (read): packets received. `drops` (read): packets that could not be sent, or had no buffer.
 //! # Differences from Click
-//! As of `Socket`.
+//! See `Socket`.
 //! # Example
 //! `FromDevice(0) -> Queue -> ToSocket(UDP, 192.0.2.9, 4000);`
 use crate::prelude::*;

@@ -11,7 +11,7 @@
 //! # Handlers
 //! * `pattern0` ... (read, write): the pattern of that output. `payload_only` (read, write): PAYLOAD_ONLY.
 //! # Differences from Click
-//! As of `Search`.
+//! See `Search`.
 //! # Example
 //! `... -> ids :: RegexClassifier("attack[0-9]+", "."); ids[0] -> Print(ALERT) -> Discard; ids[1] -> ...`
 use click_core::memory;

@@ -8,7 +8,7 @@
 //! # Handlers
 //! None of its own.
 //! # Differences from Click
-//! As of `NumberPacket`.
+//! See `NumberPacket`.
 //! # Example
 //! `... -> rr :: PaintRR; rr[0] -> ToDevice(0); rr[1] -> ToDevice(1);`
 use click_core::value::ByteAnno;

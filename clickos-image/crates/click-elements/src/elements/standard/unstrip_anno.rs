@@ -8,7 +8,7 @@
 //! # Handlers
 //! None of its own.
 //! # Differences from Click
-//! As of `Search`.
+//! See `Search`.
 //! # Example
 //! `s :: Search("\r\n\r\n") -> Print(BODY) -> UnstripAnno -> ...; s[1] -> Discard;`
 use crate::numbers::WordAnno;

@@ -10,7 +10,7 @@
 //! # Handlers
 //! None of its own.
 //! # Differences from Click
-//! As of `NumberPacket`.
+//! See `NumberPacket`.
 //! # Example
 //! `CheckIPHeader -> StripIPHeader -> StripTCPHeader -> Print(data) -> UnstripIPHeader -> ...`
 use click_wire::{icmp, ipv4, tcp, udp};

@@ -28,7 +28,7 @@
 //! * `merge_lost` (read): flows that ended at a merge, or were not added.
 //! * `hold` (write): a time in which no flow opens.
 //! # Differences from Click
-//! As of `IPRewriter`.
+//! See `IPRewriter`.
 //! # Example
 //! `rw :: UDPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); in -> [0] rw [0] -> out; back -> [1] rw [1] -> home;`
 use crate::prelude::*;
