@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the chains of the host's switch as Neutron has them (ADR 0033)."""
+"""Keeps the chains of the host's switch as Neutron has them (ADR 0032)."""
 
 import ipaddress
 

@@ -3,7 +3,7 @@
 
 They refuse what the switch does not have, before anything is stored. After
 a change they tell the hosts of all port pairs, whose agents ask for their
-chains (docs/adr/0033).
+chains (docs/adr/0032).
 """
 
 from networking_sfc.services.flowclassifier.drivers import base as fc_base

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The policies of valed's ports as tc programs on vifs of netback (docs/adr/0099-tc-on-stock-vifs.md).
+//! The policies of valed's ports as tc programs on vifs of netback (docs/adr/0030-port-policies.md).
 //!
 //! [`policy`] is the document, [`program`] compiles it to eBPF, [`object`] makes a file of the code, and
 //! [`attach`] gives that to the kernel.
