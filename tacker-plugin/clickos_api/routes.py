@@ -399,7 +399,8 @@ def show_package(request):
 def show_chain(request):
     """Show the counters of a port chain of networking-sfc.
 
-    Its hops are in the order of ``port_pair_groups``, with ``pairs`` and
+    The chain has ``packets``, ``bytes``, ``dropped`` and ``looped``, as do
+    its ``hops``, in the order of ``port_pair_groups``, with ``pairs`` and
     ``live_pairs``. 409 ``not-active`` if the switch of its host does not have
     the chain; 503 ``busy`` while all waiting threads are in use.
     """
