@@ -6,8 +6,8 @@ import inspect
 import io
 import unittest
 
-from clickos_lab.duties import duty
 from clickos_lab.duties import __main__ as listing
+from clickos_lab.duties import duty
 from clickos_lab.duties import rows
 from clickos_lab.site import duties as page
 from clickos_lab.vnf import csar
