@@ -15,7 +15,8 @@ LOG = logging.getLogger(__name__)
 
 _STATE, _COPIES, _RESIGN = 'vrrp.state', 'vrrp.copies', 'vrrp.resign'
 _ACTIVE = 'active'
-#: What VRRP says when the other guest has all flows, and if there are none.
+#: What VRRP says when the other guest has all flows, and in a function
+#: without flows.
 _COPIED, _NO_FLOWS = {'connected true', 'waiting 0'}, 'off'
 #: The other guest gets the flows of a full table in seconds.
 _PATIENCE_S = 30

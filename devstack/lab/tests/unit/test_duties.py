@@ -4,6 +4,7 @@
 import contextlib
 import inspect
 import io
+import re
 import unittest
 
 from clickos_lab.duties import __main__ as listing
@@ -13,6 +14,9 @@ from clickos_lab.site import duties as page
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import process_bench
 from clickos_lab.vnf import xen_bench
+
+#: of an RFC or, as 802, of a standard of IEEE
+_NUMBER = re.compile(r'(?<!-)\b[1-9][0-9]{2,4}(?![0-9])')
 
 
 class DutiesTest(unittest.TestCase):
@@ -49,6 +53,17 @@ class DutiesTest(unittest.TestCase):
             self.assertLessEqual(set(row.vnfs), known, row.name)
             for name in known:
                 self.assertEqual(name in row.vnfs, row.reason(name) is None)
+
+    def test_a_manual_names_the_standards_that_are_tested(self):
+        for name in csar.names():
+            text = (csar.TEMPLATES / name / 'README.md').read_text()
+            lines = [line for line in text.splitlines()
+                     if line.startswith('Standards: ')]
+            wanted = {number for row in rows.DUTIES if name in row.vnfs
+                      for number in _NUMBER.findall(row.rfc)}
+            named = {number for line in lines
+                     for number in _NUMBER.findall(line)}
+            self.assertEqual(wanted, named, f'{name}/README.md')
 
     def test_both_kinds_of_hosts_give_a_guest_its_image(self):
         for host in (process_bench.Host, xen_bench.Host):

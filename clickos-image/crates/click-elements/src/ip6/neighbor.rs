@@ -73,7 +73,7 @@ impl Neighbor {
         }
     }
 
-    /// What answers a solicitation, and the Ethernet address that gets it (section 7.2.4); `None` if this is none.
+    /// What answers a solicitation, and the Ethernet address that gets it (section 7.2.4); `None` for another message.
     pub fn answer(&self, mac: [u8; 6], asker: [u8; 6]) -> Option<(Self, [u8; 6])> {
         if self.kind != SOLICITATION {
             return None;
