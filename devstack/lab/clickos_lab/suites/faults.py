@@ -58,7 +58,7 @@ def main():
 
 def _work(state, regex):
     """Run the cases, then look for remains in the databases."""
-    status = tempest_run.run(state, ['--regex', regex])
+    status = tempest_run.run(state, ['--regex', regex], workers=1)
     for name, query in _REMAINS.items():
         left = databases.rows(state, query)
         print(f'seen: {len(left)} {name} left', *left[:10], sep='\n  ')
