@@ -27,7 +27,7 @@ from neutron_clickos import topics
 
 LOG = logging.getLogger(__name__)
 
-#: Most rules of a port (docs/interfaces.md, "port-filter").
+#: Most rules of a port (vale-proto, PortFilter).
 MAX_RULES = 1024
 _FAMILIES = {constants.IPv4: 'ipv4', constants.IPv6: 'ipv6'}
 _REMOTES = {'ingress': 'source_ip_prefix', 'egress': 'dest_ip_prefix'}

@@ -82,8 +82,14 @@ pub struct Rule {
     pub stateless: bool,
 }
 
-/// Arguments of `port-filter`, which replaces all rules of a port and forgets its connections. The
-/// rules that the port has already change nothing.
+/// Arguments of `port-filter`, which replaces all rules of a port and forgets its connections
+/// (adr/0030). The rules that the port has already change nothing. A port has at most 1,024 rules and
+/// 8,192 connections, and a filter ends with its port.
+///
+/// A rule also permits the answers, for 1 h of silence with TCP, DCCP and SCTP and 120 s otherwise.
+/// ICMP errors about a packet of such a connection pass from any address, if they quote its ports and
+/// go to its sender; redirects do not. ARP, neighbor discovery and a client's DHCP pass every filter;
+/// other frames that are not IP pass none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -9,7 +9,9 @@ pub const MAX_RATE: u64 = 1_000_000_000_000;
 /// Largest differentiated services code point (RFC 2474).
 pub const MAX_DSCP: u8 = 63;
 
-/// The rates of one direction; a missing one is unlimited.
+/// The rates of one direction, each 1 to 10^12; a missing one is unlimited. A bucket holds the burst,
+/// or without one the tokens of 10 ms, and at least 64 packets or 65,600 bytes. A long frame counts
+/// as the packets that a network card would cut, and a full bucket admits it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -27,7 +29,9 @@ pub struct Rates {
     pub burst_bits: Option<u64>,
 }
 
-/// The limits of a port. rx limits frames from the port into the switch.
+/// The limits of a port (adr/0030). rx limits frames from the port into the switch. Drops count at the
+/// port that sent or would get the frame. Limits end with their port, those of a segment with its
+/// switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -40,7 +44,8 @@ pub struct Limits {
     /// Frames per second from the port to addresses that no port of the segment has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_per_s: Option<u64>,
-    /// The differentiated services code point that IP packets from the port get.
+    /// The differentiated services code point, 0 to 63, that IPv4 and IPv6 packets from the port get;
+    /// ECN is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
 }
@@ -56,7 +61,7 @@ pub struct PortLimit {
 }
 
 /// Arguments of `segment-limit`, which replaces all limits of a segment: rx limits the frames from
-/// its ports together, tx those to its ports.
+/// its ports together, tx those to its ports, flooded copies included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

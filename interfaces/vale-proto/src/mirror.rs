@@ -24,7 +24,9 @@ pub enum Side {
     Both,
 }
 
-/// Arguments of `mirror-set`, which makes a mirror or replaces it.
+/// Arguments of `mirror-set`, which makes a mirror or replaces it. A mirror copies admitted frames. A
+/// switch has at most 8. Frames from or to `to_port` have no copies, and a copy passes no filter and no
+/// rate of `to_port`. A port may be missing at first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -43,10 +45,11 @@ pub struct MirrorSet {
     /// The port that gets the copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_port: Option<PortName>,
-    /// The file in valed's `capture_dir` that gets the copies; its name gets `.pcap`.
+    /// The new file in valed's `capture_dir` that gets the copies, 2,048 bytes of a frame and 256 MiB
+    /// in all; its name gets `.pcap`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_file: Option<MirrorName>,
-    /// Copies per second; [`MIRROR_RATE`] if missing.
+    /// Copies per second, 1 to 10^7; 10,000 if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets_per_s: Option<u64>,
 }

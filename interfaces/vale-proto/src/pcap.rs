@@ -7,21 +7,23 @@ use crate::FileName;
 /// Largest rate of a played file, in frames per second.
 pub const MAX_PLAY_RATE: u64 = 10_000_000;
 
-/// Files in valed's `capture_dir`, whose names get `.pcap`.
+/// Files in valed's `capture_dir`, whose names (`[a-z0-9-]{1,36}`) get `.pcap`. A played file has at most
+/// 64 MiB and 1,048,576 frames of 14 to 10,240 bytes, a written one 256 MiB.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pcap {
-    /// The port plays this file into the switch.
+    /// The port plays this file into the switch, from `port-add` on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<FileName>,
-    /// Frames per second; the file's own times if missing.
+    /// Frames per second, 1 to 10^7; the file's own times if missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets_per_s: Option<u64>,
     /// The port plays the file again and again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
-    /// The port writes the frames that it gets to this new file.
+    /// The port writes the frames that it gets to this new file; without one they count as
+    /// `dropped_link_down`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<FileName>,
 }

@@ -19,17 +19,24 @@ const DOMID_RESERVED: u16 = 0x7ff0;
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Kind {
-    /// Rings in a memfd, for a guest that is a process.
+    /// Rings in a memfd, for a guest that is a process. The answer carries three descriptors: the memfd,
+    /// `kick` (an eventfd from guest to switch), and `wake` (the read end of a pipe from switch to
+    /// guest, 8 bytes a time, to be read and polled as an eventfd).
     Process,
-    /// A tap interface that valed makes or opens.
+    /// The tap interface `ifname`, made if missing.
     Tap,
-    /// An existing interface in valed's network namespace.
+    /// The existing interface `ifname` in valed's network namespace, for one VLAN or untagged frames
+    /// (adr/0054). Any other tag is dropped both ways at a port without `mac`, unless it has
+    /// `vlan_tags` (`dropped_type`). Several ports may share an interface if each has its own `vlan`.
     Veth,
-    /// Rings in pages a Xen guest has granted.
+    /// Rings that a Xen guest grants; the toolstack makes its nodes (docs/rings.md). Without rings its
+    /// frames count as `dropped_link_down`.
     Xen,
-    /// A VXLAN network between hosts.
+    /// A VXLAN network between hosts (adr/0054). Tags are dropped as at an interface.
     Vxlan,
-    /// One of the two ends of a pipe within valed.
+    /// One of the two ends of a pipe, which joins two segments of one switch or two. A third end gets
+    /// `exists`, an end that would close a loop `bad-request`. Each direction holds 512 frames and drops
+    /// further ones (`dropped_full`). Without the other end frames count as `dropped_link_down`.
     Pipe,
     /// Files of packets that valed plays and writes.
     Pcap,
@@ -95,13 +102,14 @@ pub struct PortAdd {
     pub kind: Kind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ifname: Option<String>,
-    /// The VLAN of the interface that the segment gets, without its tags; only for kind `veth`.
+    /// The VLAN of the interface, 1 to 4094, that the segment gets: the switch removes and inserts its
+    /// tag. Only for kind `veth`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
     /// The network of a port of kind `vxlan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vxlan: Option<Vxlan>,
-    /// The pipe whose other end another port has; only for kind `pipe`.
+    /// The pipe (`[a-z0-9-]{1,15}`) whose other end another port has; only for kind `pipe`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipe: Option<PipeName>,
     /// The files of a port of kind `pcap`.
@@ -127,7 +135,8 @@ pub struct PortAdd {
     /// The port has a filter without rules from the start: it permits nothing until `port-filter`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub filtered: bool,
-    /// Frames from the port wait for a full receiver, for 100 ms at most. Else they are lost.
+    /// Frames from the port wait for a full receiver, so the sender's ring fills; after 100 ms without
+    /// room they may be lost. Flooded frames never wait. Without it a frame to a full port is lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
     /// An AF_XDP socket takes the interface's frames, or a packet socket if the kernel refuses that;
@@ -141,8 +150,8 @@ pub struct PortAdd {
     pub slots: u32,
     #[serde(default = "yes")]
     pub link_up: bool,
-    /// The domain of a guest that is a process and takes rings of version 2. Its ports send frames
-    /// that lie in each other's regions.
+    /// The domain of a guest that is a process and takes rings of version 2, for an MTU of at most
+    /// 1,900. Its ports send frames that lie in each other's regions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<u16>,
     /// The owner: all ports with its number share one turn at the switch. Without one the port has a
@@ -473,11 +482,11 @@ pub enum FarEnd {
     /// It takes and sends frames.
     #[default]
     Up,
-    /// It is there and takes no frames: an interface that is down or without carrier, a Xen guest
-    /// without rings, a pipe without its other end.
+    /// It takes no frames: an interface that is down or without carrier, a Xen guest without rings, a
+    /// pipe without its other end.
     Down,
-    /// It is not there: the interface is deleted, the process has ended. A new interface of this name
-    /// is taken when it comes.
+    /// The interface is deleted or is another one now, or the process has ended. Frames to the port
+    /// count as `dropped_link_down`. valed uses the next interface of this name.
     Gone,
 }
 
@@ -501,7 +510,7 @@ pub struct FilterInfo {
     pub connections: usize,
 }
 
-/// Events at a port. rx counts frames from the port into the switch.
+/// Events at a port. rx counts frames that came from the port into the switch, dropped or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -536,9 +545,9 @@ pub struct Counters {
     pub dropped_flood: u64,
     /// Frames from or to this port that its filter does not permit.
     pub dropped_filter: u64,
-    /// Packets to this port that a rule dropped in the place of the guest.
+    /// Packets to this port that a rule dropped instead of the guest.
     pub dropped_offload: u64,
-    /// Frames from this port that had entered the switch before: they would go in a circle. Also frames
+    /// Frames from this port that had entered the switch before: they would pass it again. Also frames
     /// of a hop beyond the copies that it declares.
     pub dropped_loop: u64,
     /// Notifications sent to this port.

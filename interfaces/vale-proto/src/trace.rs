@@ -7,7 +7,8 @@ use crate::{PortName, Rule, SwitchName};
 /// Shortest and longest frame of a trace, in bytes.
 pub const TRACE_RANGE: std::ops::RangeInclusive<usize> = 14..=9_022;
 
-/// Arguments of `port-trace`: a frame that would come from the port.
+/// Arguments of `port-trace`: a frame of 14 to 9,022 bytes that would come from the port. Nothing is
+/// sent, counted or changed. The way ends at a hop of a chain; trace again from the hop's egress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -87,7 +88,7 @@ pub enum StageKind {
     Lookup,
     /// The link and the MTU of a port that the frame leaves by.
     Output,
-    /// A rule that decides in the place of the guest.
+    /// A rule that decides instead of the guest.
     Offload,
 }
 

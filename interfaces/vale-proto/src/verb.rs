@@ -16,10 +16,10 @@ pub struct Version {
 verbs! {
     /// Names the version.
     Hello "hello" [any]: NoArgs => Version;
-    /// Adds a port. For kind `process` three descriptors come with the answer: memfd, kick and
-    /// wake. A request with those of an earlier valed keeps its rings (adr/0050).
+    /// Adds a port; the first one makes its switch. For kind `process` three descriptors come with the
+    /// answer. A request with those of an earlier valed keeps its rings (adr/0050).
     AddPort "port-add" [toolstack]: PortAdd => Done;
-    /// Removes a port; idempotent.
+    /// Removes a port, and with the last one its switch; idempotent.
     RemovePort "port-remove" [toolstack]: PortId => Done;
     /// Connects to the device `vale/<devid>` of a Xen guest. A `port-add` with the same guest and
     /// slots takes its rings over (adr/0098); idempotent.

@@ -10,16 +10,18 @@ pub const MAX_VNI: u32 = (1 << 24) - 1;
 /// Most peers of a port.
 pub const MAX_PEERS: usize = 64;
 
-/// A VXLAN network and the hosts that belong to it.
+/// A VXLAN network and the hosts that belong to it. A network has one port at an address `local`.
+/// Datagrams use UDP port 4789, to a known station's peer or else to each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Vxlan {
-    /// The network's number on the wire.
+    /// The network's number on the wire, 1 to 16,777,215.
     pub vni: u32,
     /// This host's address.
     pub local: IpAddr,
-    /// The other hosts, of `local`'s family. valed sends to them and takes frames from them alone.
+    /// The other hosts, at most 64, of `local`'s family. valed sends to them and takes frames from them
+    /// alone.
     #[serde(deserialize_with = "peers")]
     pub peers: Vec<IpAddr>,
 }

@@ -40,6 +40,11 @@ def _type(name, described):
     """Return the section of a type that arguments and answers are made of."""
     if 'properties' in described:
         body = _members('Members', described)
+    elif any(_text(each) for each in described.get('oneOf', ())):
+        rows = [f'| {written(each)} | {_text(each)} |'
+                for each in described['oneOf']]
+        body = '\n'.join([_text(described), '', '| value | |', '|---|---|',
+                          *rows, ''])
     else:
         body = f'{_text(described)}\n\nA value is {written(described)}.\n'
     return f'### Type {name}\n{body}'

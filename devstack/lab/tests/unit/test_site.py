@@ -73,6 +73,8 @@ class ReferenceTest(base.TestCase):
                       'none. With', text)
         self.assertIn('### valed: `hello`\n', text)
         self.assertIn('| `vifs` | list of [Vif](#type-vif) |', text)
+        self.assertIn('| `"tap"` | The tap interface `ifname`, made if '
+                      'missing. |', text)
         for link in set(re.findall(r'\(#type-(\w+)\)', text)):
             self.assertIn(f'\n### type {link}\n', text.lower())
 
