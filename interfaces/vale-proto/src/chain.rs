@@ -100,7 +100,7 @@ pub enum OnFailure {
 pub struct Pair {
     pub ingress: PortName,
     pub egress: PortName,
-    /// The share of flows, 1 to [`MAX_WEIGHT`].
+    /// The share of flows, 1 to 16.
     #[serde(default = "one")]
     pub weight: u16,
     /// The host of both ports, for a chain with a path; else this host.
@@ -132,7 +132,7 @@ pub struct Hop {
     pub transparent: bool,
     #[serde(default)]
     pub on_failure: OnFailure,
-    /// Frames of the chain that may leave the hop for each one that entered it, 1 to [`MAX_COPIES`].
+    /// Frames of the chain that may leave the hop for each one that entered it, 1 to 16.
     /// valed drops further ones.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub copies: u16,
