@@ -5,242 +5,174 @@
 //! change without an answer keeps its nodes in the store, and its verdict is found there later.
 
 use std::sync::MutexGuard;
-use std::time::Duration;
 
 use clickos_protocol::Marks;
 use cosmos_proto::answer::{Applied, Changes, Installed};
-use cosmos_proto::{ChangeId, History, UpTo, Writes};
+use cosmos_proto::{ChangeId, History, Install, UpTo, Writes};
 use log::warn;
 
-use crate::control::{self, RouterSpec};
+use crate::control;
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::ledger::{Begun, Book, Place};
-use crate::spec::Uuid;
-use crate::toolstack::Toolstack;
+use crate::routers;
+use crate::site::Site;
 
-impl Toolstack {
-    /// Writes handlers, with a number or without one.
-    pub fn write_change(&self, args: &Writes, timeout: Duration) -> Result<Applied> {
-        match &args.change_id {
-            Some(change_id) => self.write_numbered(args, change_id, timeout),
-            None => self
-                .write(&args.uuid, args.rid.get(), &args.writes, timeout)
-                .map(|()| Applied::default())
-                .map_err(|error| error.of_write(args.has_secrets)),
-        }
-    }
-
-    fn write_numbered(
-        &self,
-        args: &Writes,
-        change_id: &ChangeId,
-        timeout: Duration,
-    ) -> Result<Applied> {
-        let (rid, has_secrets) = (args.rid.get(), args.has_secrets);
-        let guest = self.table.get(&args.uuid)?;
-        let router = self.router(&guest, rid, timeout)?;
-        let asked = {
-            let _order = self.lock_changes(&guest)?;
-            control::begin_write(router, &args.writes, |seq| {
-                let place = Place::Request { rid, seq };
-                let begun = begun(change_id, place, args.writes.len());
-                self.begin(
-                    &guest,
-                    change_id,
-                    Begun {
-                        has_secrets,
-                        ..begun
-                    },
-                )
-            })?
-        };
-        let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
-        self.conclude(&guest, change_id, answer)
-            .map_err(Error::after_change)
-    }
-
-    /// Installs a router, with a number or without one.
-    pub fn install_change(
-        &self,
-        uuid: &Uuid,
-        rid: u8,
-        spec: &RouterSpec<'_>,
-        change_id: Option<&ChangeId>,
-        timeout: Duration,
-    ) -> Result<Installed> {
-        let Some(change_id) = change_id else {
-            let generation = self.install(uuid, rid, spec, timeout)?;
-            return Ok(installed(generation, Applied::default()));
-        };
-        let guest = self.table.get(uuid)?;
-        let router = self.router(&guest, rid, timeout)?;
-        let proposal = {
-            let _order = self.lock_changes(&guest)?;
-            control::propose(router, spec, |generation| {
-                let place = Place::Install { rid, generation };
-                self.begin(&guest, change_id, begun(change_id, place, 0))
-            })?
-        };
-        let answer = proposal.settle_or_keep();
-        let generation = *answer.as_ref().unwrap_or(&0);
-        let changes = self
-            .conclude(&guest, change_id, answer.map(|_| Marks::default()))
-            .map_err(Error::after_change)?;
-        if rid == 0 {
-            guest.set_config_name(spec.config_name);
-            self.keep(&guest).map_err(Error::after_change)?;
-        }
-        Ok(installed(generation, changes))
-    }
-
-    /// Ends what may be under way up to a number: the guest takes no change of such a number any
-    /// more. Returns the verdicts.
-    pub fn settle_changes(&self, up_to: &UpTo) -> Result<Changes> {
-        let guest = self.table.get(&up_to.uuid)?;
-        let _order = self.lock_changes(&guest)?;
-        self.change_book(&guest, |book| {
-            book.newest = book.newest.max(up_to.number);
-            Ok(book.changes())
-        })
-    }
-
-    /// Lets the ports of a held guest come up.
-    pub fn connect(&self, uuid: &Uuid) -> Result<()> {
-        let guest = self.table.get(uuid)?;
-        let _owner = guest.own();
-        self.change_book(&guest, |book| {
-            book.held = false;
-            Ok(())
-        })?;
-        match guest.state() {
-            State::Running | State::Paused => self.set_links(&guest),
-            _ => guest.check_answers(),
-        }
-    }
-
-    /// Waits for the turn of a numbered change. A guest that moves, or has moved, takes none.
-    fn lock_changes<'a>(&self, guest: &'a Guest) -> Result<MutexGuard<'a, ()>> {
-        let order = guest.ledger.order();
-        guest.check_settled()?;
-        guest.ledger.book().check_here()?;
-        self.sweep(guest)?;
-        Ok(order)
-    }
-
-    /// The numbered changes of a guest that was halted to move. None is on its way to it.
-    ///
-    /// # Errors
-    /// `busy` if the guest has not answered one of them.
-    pub fn history(&self, guest: &Guest) -> Result<History> {
-        self.sweep(guest)?;
-        let book = guest.ledger.book();
-        match book.begun.len() {
-            0 => Ok(book.history()),
-            pending => {
-                let message = format!("the guest has not answered {pending} changes; try again");
-                Err(Error::new(Code::Busy, message))
-            }
-        }
-    }
-
-    /// Begins the book of a guest that has come from another host.
-    pub fn take_history(&self, guest: &Guest, history: &History) -> Result<()> {
-        self.change_book(guest, |book| {
-            *book = Book::arrived(history)?;
-            Ok(())
-        })
-    }
-
-    /// Notes that another host has the guest, or that this one has it again.
-    pub fn set_left(&self, guest: &Guest, has_left: bool) -> Result<()> {
-        self.change_book(guest, |book| {
-            book.has_left = has_left;
-            Ok(())
-        })
-    }
-
-    /// Changes the book, first on disk; after an error it is as it was.
-    fn change_book<T>(
-        &self,
-        guest: &Guest,
-        change: impl FnOnce(&mut Book) -> Result<T>,
-    ) -> Result<T> {
-        let mut book = guest.ledger.open_book()?;
-        let mut new = book.clone();
-        let answer = change(&mut new)?;
-        if new != *book {
-            self.ledgers.save(&guest.domain.uuid, &new)?;
-            *book = new;
-        }
-        Ok(answer)
-    }
-
-    fn begin(&self, guest: &Guest, change_id: &ChangeId, change: Begun) -> Result<()> {
-        self.change_book(guest, |book| {
-            book.check(change_id)?;
-            book.begin(change);
-            Ok(())
-        })
-    }
-
-    /// Notes a verdict. Without one the change stays pending, unless a sweep found it.
-    fn conclude(
-        &self,
-        guest: &Guest,
-        change_id: &ChangeId,
-        answer: Result<Marks>,
-    ) -> Result<Applied> {
-        if let Err(error) = &answer {
-            if matches!(error.code, Code::Timeout | Code::Store | Code::DeadGuest) {
-                let found = guest.ledger.book().accepted();
-                return match found.applied.contains(&change_id.number) {
-                    true => Ok(found),
-                    false => Err(self.with_cause(guest, error.clone())),
-                };
-            }
-        }
-        self.close(guest, change_id.number, &answer)?;
-        // The guest answered earlier changes before this one. A change that another thread begins
-        // meanwhile may not be in the store yet.
-        let order = guest.ledger.order();
-        self.sweep(guest)?;
-        drop(order);
-        answer.map(|_| guest.ledger.book().accepted())
-    }
-
-    fn close(&self, guest: &Guest, number: u64, verdict: &Result<Marks>) -> Result<()> {
-        let place = self.change_book(guest, |book| Ok(book.close(number, verdict)))?;
-        // On disk first: nodes without a place in the ledger are removed at the next start.
-        match place {
-            Some(place) => control::forget(&*self.store, guest.domain.domid, place),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes the verdicts that came late. A guest without a link to the store tells none: what is
-    /// missing there may be done.
-    pub fn sweep(&self, guest: &Guest) -> Result<()> {
-        let begun = guest.ledger.book().begun.clone();
-        for begun in begun {
-            let verdict = match guest.state() {
-                State::Running | State::Paused if guest.unreachable().is_some() => None,
-                State::Running | State::Paused => {
-                    control::verdict(&*self.store, guest.domain.domid, begun.place)?
-                }
-                State::Crashed | State::Error => Some(Err(died())),
-                _ => None,
+/// Writes handlers, with a number or without one.
+pub fn write(site: &Site, args: &Writes) -> Result<Applied> {
+    let Some(change_id) = &args.change_id else {
+        return routers::write(site, args).map(|()| Applied::default());
+    };
+    let (rid, has_secrets) = (args.rid.get(), args.has_secrets);
+    let guest = site.table.get(&args.uuid)?;
+    let router = site.router(&guest, rid, args.timeout_ms.duration())?;
+    let asked = {
+        let _order = lock_changes(site, &guest)?;
+        control::begin_write(router, &args.writes, |seq| {
+            let place = Place::Request { rid, seq };
+            let begun = begun(change_id, place, args.writes.len());
+            let change = Begun {
+                has_secrets,
+                ..begun
             };
-            if let Some(verdict) = verdict {
-                warn!(
-                    "guest {}: change {} was answered late",
-                    guest.domain.uuid, begun.number
-                );
-                self.close(guest, begun.number, &verdict)?;
-            }
+            begin(site, &guest, change_id, change)
+        })?
+    };
+    let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
+    conclude(site, &guest, change_id, answer).map_err(Error::after_change)
+}
+
+/// Installs a router, with a number or without one.
+pub fn install(site: &Site, args: &Install) -> Result<Installed> {
+    let Some(change_id) = &args.change_id else {
+        let generation = routers::install(site, args)?;
+        return Ok(installed(generation, Applied::default()));
+    };
+    let (rid, guest) = (args.rid.get(), site.table.get(&args.uuid)?);
+    let router = site.router(&guest, rid, args.timeout_ms.duration())?;
+    let proposal = {
+        let _order = lock_changes(site, &guest)?;
+        control::propose(router, &routers::spec_of(args), |generation| {
+            let place = Place::Install { rid, generation };
+            begin(site, &guest, change_id, begun(change_id, place, 0))
+        })?
+    };
+    let answer = proposal.settle_or_keep();
+    let generation = *answer.as_ref().unwrap_or(&0);
+    let changes = conclude(site, &guest, change_id, answer.map(|_| Marks::default()))
+        .map_err(Error::after_change)?;
+    routers::note_config(site, &guest, args)?;
+    Ok(installed(generation, changes))
+}
+
+/// Ends what may be under way up to a number: the guest takes no change of such a number any
+/// more. Returns the verdicts.
+pub fn settle(site: &Site, up_to: &UpTo) -> Result<Changes> {
+    let guest = site.table.get(&up_to.uuid)?;
+    let _order = lock_changes(site, &guest)?;
+    site.change_book(&guest, |book| {
+        book.newest = book.newest.max(up_to.number);
+        Ok(book.changes())
+    })
+}
+
+/// Waits for the turn of a numbered change. A guest that moves, or has moved, takes none.
+fn lock_changes<'a>(site: &Site, guest: &'a Guest) -> Result<MutexGuard<'a, ()>> {
+    let order = guest.ledger.lock_changes();
+    guest.check_settled()?;
+    guest.ledger.book().check_here()?;
+    sweep(site, guest)?;
+    Ok(order)
+}
+
+/// The numbered changes of a guest that was halted to move. None is on its way to it.
+///
+/// # Errors
+/// `busy` if the guest has not answered one of them.
+pub fn history(site: &Site, guest: &Guest) -> Result<History> {
+    sweep(site, guest)?;
+    let book = guest.ledger.book();
+    match book.begun.len() {
+        0 => Ok(book.history()),
+        pending => {
+            let message = format!("the guest has not answered {pending} changes; try again");
+            Err(Error::new(Code::Busy, message))
         }
-        Ok(())
     }
+}
+
+/// Begins the book of a guest that has come from another host.
+pub fn take_history(site: &Site, guest: &Guest, history: &History) -> Result<()> {
+    site.change_book(guest, |book| {
+        *book = Book::arrived(history)?;
+        Ok(())
+    })
+}
+
+fn begin(site: &Site, guest: &Guest, change_id: &ChangeId, change: Begun) -> Result<()> {
+    site.change_book(guest, |book| {
+        book.check(change_id)?;
+        book.begin(change);
+        Ok(())
+    })
+}
+
+/// Notes a verdict. Without one the change stays pending, unless a sweep found it.
+fn conclude(
+    site: &Site,
+    guest: &Guest,
+    change_id: &ChangeId,
+    answer: Result<Marks>,
+) -> Result<Applied> {
+    if let Err(error) = &answer {
+        if matches!(error.code, Code::Timeout | Code::Store | Code::DeadGuest) {
+            let found = guest.ledger.book().accepted();
+            return match found.applied.contains(&change_id.number) {
+                true => Ok(found),
+                false => Err(routers::with_cause(site, guest, error.clone())),
+            };
+        }
+    }
+    close(site, guest, change_id.number, &answer)?;
+    // The guest answered earlier changes before this one. A change that another thread begins
+    // meanwhile may not be in the store yet.
+    let order = guest.ledger.lock_changes();
+    sweep(site, guest)?;
+    drop(order);
+    answer.map(|_| guest.ledger.book().accepted())
+}
+
+fn close(site: &Site, guest: &Guest, number: u64, verdict: &Result<Marks>) -> Result<()> {
+    let place = site.change_book(guest, |book| Ok(book.close(number, verdict)))?;
+    // On disk first: nodes without a place in the ledger are removed at the next start.
+    match place {
+        Some(place) => control::forget(&*site.store, guest.domain.domid, place),
+        None => Ok(()),
+    }
+}
+
+/// Notes the verdicts that came late. A guest without a link to the store tells none: what is
+/// missing there may be done.
+pub fn sweep(site: &Site, guest: &Guest) -> Result<()> {
+    let begun = guest.ledger.book().begun.clone();
+    for begun in begun {
+        let verdict = match guest.state() {
+            State::Running | State::Paused if guest.unreachable().is_some() => None,
+            State::Running | State::Paused => {
+                control::verdict(&*site.store, guest.domain.domid, begun.place)?
+            }
+            State::Crashed | State::Error => Some(Err(died())),
+            _ => None,
+        };
+        if let Some(verdict) = verdict {
+            warn!(
+                "guest {}: change {} was answered late",
+                guest.domain.uuid, begun.number
+            );
+            close(site, guest, begun.number, &verdict)?;
+        }
+    }
+    Ok(())
 }
 
 fn begun(change_id: &ChangeId, place: Place, writes: usize) -> Begun {
@@ -266,18 +198,20 @@ fn installed(generation: u64, changes: Applied) -> Installed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lifecycle::{destroy, links, relink};
+    use crate::migration;
     use crate::spec::Spec;
-    use crate::testing::{World, good, spec, uuid};
-    use cosmos_proto::Passing;
+    use crate::testing::{World, good, of, spec, uuid};
+    use cosmos_proto::{MoveSource, Passing, Run};
 
-    /// No answer takes as long.
-    const SOON: Duration = Duration::from_secs(60);
+    /// No answer takes as long, in milliseconds.
+    const SOON: u64 = 60_000;
     /// For an answer that does not come.
-    const BRIEF: Duration = Duration::from_millis(50);
+    const BRIEF: u64 = 50;
 
     fn running(spec: &Spec) -> World {
         let world = World::new();
-        world.toolstack.create(spec).unwrap();
+        world.create(spec).unwrap();
         world
     }
 
@@ -285,10 +219,9 @@ mod tests {
         write_within(SOON, world, number, value)
     }
 
-    fn write_within(limit: Duration, world: &World, number: u64, value: &str) -> Result<Applied> {
-        world
-            .toolstack
-            .write_change(&writes(number, value, false), limit)
+    fn write_within(timeout_ms: u64, world: &World, number: u64, value: &str) -> Result<Applied> {
+        let args = writes(number, value, false);
+        super::write(&world.site, &within(timeout_ms, &args))
     }
 
     fn writes(number: u64, value: &str, has_secrets: bool) -> Writes {
@@ -302,16 +235,48 @@ mod tests {
                 incarnation,
             }),
             has_secrets,
-            timeout_ms: good(1), // The caller has another one.
+            timeout_ms: good(SOON),
+        }
+    }
+
+    fn within(timeout_ms: u64, args: &Writes) -> Writes {
+        Writes {
+            timeout_ms: good(timeout_ms),
+            ..args.clone()
         }
     }
 
     fn settle(world: &World, number: u64) -> Changes {
         let uuid = uuid(1);
-        world
-            .toolstack
-            .settle_changes(&UpTo { uuid, number })
-            .unwrap()
+        super::settle(&world.site, &UpTo { uuid, number }).unwrap()
+    }
+
+    fn install_within(
+        timeout_ms: u64,
+        world: &World,
+        number: u64,
+        config: &str,
+    ) -> Result<Installed> {
+        let args = Install {
+            uuid: uuid(1),
+            rid: good(0),
+            config: good(config),
+            config_name: good("new.click"),
+            halted: false,
+            change_id: Some(ChangeId {
+                number,
+                incarnation: None,
+            }),
+            timeout_ms: good(timeout_ms),
+        };
+        install(&world.site, &args)
+    }
+
+    fn leaving(n: u16) -> MoveSource {
+        MoveSource {
+            uuid: uuid(n),
+            timeout_ms: good(SOON),
+        }
     }
 
     fn code(result: Result<Applied>) -> &'static str {
@@ -337,11 +302,11 @@ mod tests {
     fn a_late_answer_of_a_guest_that_has_ended_changes_no_file() {
         let world = running(&spec(1));
         write(&world, 5, "allow icmp").unwrap();
-        let old = world.toolstack.table.get(&uuid(1)).unwrap();
+        let old = world.site.table.get(&uuid(1)).unwrap();
         let begin = |number| {
             let change_id = writes(number, "", false).change_id.unwrap();
             let change = begun(&change_id, Place::Request { rid: 0, seq: 1 }, 1);
-            world.toolstack.begin(&old, &change_id, change)
+            begin(&world.site, &old, &change_id, change)
         };
         begin(6).unwrap();
         let again = Spec {
@@ -349,15 +314,15 @@ mod tests {
             replace: true,
             ..spec(1)
         };
-        world.toolstack.create(&again).unwrap();
-        let error = world.toolstack.close(&old, 6, &Ok(Marks::default()));
+        world.create(&again).unwrap();
+        let error = close(&world.site, &old, 6, &Ok(Marks::default()));
         assert_eq!(error.unwrap_err().code, Code::DeadGuest);
         let world = world.restart();
         assert_eq!(settle(&world, 0).newest, 9);
         // No file comes back after the end, either.
-        let old = world.toolstack.table.get(&uuid(1)).unwrap();
-        world.toolstack.destroy(&uuid(1)).unwrap();
-        world.toolstack.set_left(&old, true).unwrap_err();
+        let old = world.site.table.get(&uuid(1)).unwrap();
+        world.destroy(&uuid(1)).unwrap();
+        world.site.set_migrated_away(&old, true).unwrap_err();
         assert_eq!(world.remains(), Vec::<String>::new());
     }
 
@@ -368,7 +333,7 @@ mod tests {
                       the values have secrets, so its reason is not shown";
         let mut numbered = writes(5, "bad", true);
         let write = |world: &World, args: &Writes, limit| {
-            let refused = world.toolstack.write_change(args, limit).unwrap_err();
+            let refused = super::write(&world.site, &within(limit, args)).unwrap_err();
             (refused.code, refused.message)
         };
         let refused = (Code::HandlerError, hidden.to_owned());
@@ -433,15 +398,15 @@ mod tests {
             edits: vec![],
         }];
         world.store.hold_answers(true);
-        let late = world.toolstack.write_change(&command, BRIEF);
+        let late = super::write(&world.site, &within(BRIEF, &command));
         assert_eq!(code(late), "timeout");
         world = world.restart();
         world.store.hold_answers(false);
         assert_eq!(settle(&world, 5).passing, marked);
         world = world.restart();
         assert_eq!(write(&world, 6, "deny all").unwrap().passing, marked);
-        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
-        let history = world.toolstack.history(&guest).unwrap();
+        let guest = world.site.table.get(&uuid(1)).unwrap();
+        let history = history(&world.site, &guest).unwrap();
         assert_eq!(Book::arrived(&history).unwrap().accepted().passing, marked);
         // A change whose number is forgotten keeps no marks.
         (7..30).for_each(|number| drop(write(&world, number, "deny all").unwrap()));
@@ -471,14 +436,14 @@ mod tests {
             let asked = keys.iter().find(|key| key.contains("/request/"));
             let answer = asked.unwrap().replace("/request/", "/response/");
             world.store.clear();
-            world.toolstack.note_new_store();
-            world.toolstack.relink_all();
+            relink::note_new_store(&world.site);
+            relink::relink_all(&world.site);
             assert_eq!(settle(&world, number).pending, [number]);
             assert_eq!(code(write(&world, 9, "deny tcp")), "dead-guest");
             if let Some(told) = told {
                 world.store.put(&answer, told);
             }
-            world.toolstack.relink_all();
+            relink::relink_all(&world.site);
             let changes = settle(&world, number);
             assert!(changes.pending.is_empty(), "{changes:?}");
             let is_applied = changes.applied == [number];
@@ -493,10 +458,10 @@ mod tests {
         world.store.hold_answers(true);
         let asked = write_within(BRIEF, &world, 5, "allow icmp");
         assert_eq!(code(asked), "timeout");
-        world.toolstack.lose_store("it is gone");
+        relink::lose_store(&world.site, "it is gone");
         assert_eq!(settle(&world, 5).pending, [5]);
-        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
-        world.toolstack.mark_crashed(&guest, "killed");
+        let guest = world.site.table.get(&uuid(1)).unwrap();
+        destroy::mark_crashed(&world.site, &guest, "killed");
         let changes = settle(&world, 5);
         assert_eq!((changes.pending, changes.refused.len()), (vec![], 1));
     }
@@ -504,23 +469,13 @@ mod tests {
     #[test]
     fn a_configuration_that_a_lost_store_had_is_not_waited_for() {
         let world = running(&spec(1));
-        let change_id = ChangeId {
-            number: 5,
-            incarnation: None,
-        };
-        let silent = RouterSpec {
-            config: "Silent",
-            config_name: "new.click",
-            halted: false,
-        };
-        let toolstack = &world.toolstack;
-        let asked = toolstack.install_change(&uuid(1), 0, &silent, Some(&change_id), BRIEF);
+        let asked = install_within(BRIEF, &world, 5, "Silent");
         assert_eq!(asked.unwrap_err().code, Code::Timeout);
         assert_eq!(settle(&world, 5).pending, [5]);
         world.store.clear();
-        world.toolstack.note_new_store();
-        world.toolstack.relink_all();
-        world.toolstack.relink_all();
+        relink::note_new_store(&world.site);
+        relink::relink_all(&world.site);
+        relink::relink_all(&world.site);
         let changes = settle(&world, 5);
         assert_eq!((changes.pending, changes.refused.len()), (vec![], 1));
     }
@@ -529,14 +484,14 @@ mod tests {
     fn a_new_start_takes_no_change_for_the_old_one() {
         let world = running(&spec(1));
         let first = write(&world, 5, "allow icmp").unwrap().incarnation;
-        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.destroy(&uuid(1)).unwrap();
         let mut again = spec(1);
         again.number = 7;
-        world.toolstack.create(&again).unwrap();
+        world.create(&again).unwrap();
         assert_eq!(code(write(&world, 7, "allow icmp")), "stale");
         let mut late = writes(8, "allow icmp", false);
         late.change_id.as_mut().unwrap().incarnation = first;
-        assert_eq!(code(world.toolstack.write_change(&late, SOON)), "stale");
+        assert_eq!(code(super::write(&world.site, &late)), "stale");
         assert_eq!(world.store.rule(2).unwrap(), "deny all");
     }
 
@@ -545,7 +500,7 @@ mod tests {
         const MOVER: u64 = 7;
         let world = running(&spec(1));
         write(&world, 5, "allow icmp").unwrap();
-        let begin = |world: &World| world.toolstack.migrate_source(&uuid(1), MOVER, SOON);
+        let begin = |world: &World| migration::begin(&world.site, &leaving(1), MOVER);
         let settled = UpTo {
             uuid: uuid(1),
             number: 9,
@@ -553,22 +508,28 @@ mod tests {
         let changes = begin(&world).unwrap().changes;
         assert_eq!((changes.newest, changes.applied), (5, vec![5]));
         assert_eq!(code(write(&world, 6, "deny all")), "busy");
-        let refused = world.toolstack.settle_changes(&settled).unwrap_err();
+        let refused = super::settle(&world.site, &settled).unwrap_err();
         assert_eq!(refused.code, Code::Busy);
-        world.toolstack.settle_departure(&uuid(1), MOVER).unwrap();
-        world.toolstack.forget_client(MOVER);
+        migration::settle(&world.site, &of(1), MOVER).unwrap();
+        migration::forget_client(&world.site, MOVER);
         let world = world.restart();
         assert_eq!(code(write(&world, 6, "deny all")), "stale");
         assert_eq!(begin(&world).unwrap_err().code, Code::Stale);
         // A person starts it here.
-        world.toolstack.run(&uuid(1), 0, true, SOON).unwrap();
+        let run = Run {
+            uuid: uuid(1),
+            rid: good(0),
+            run: true,
+            timeout_ms: good(SOON),
+        };
+        routers::run(&world.site, &run).unwrap();
         write(&world, 6, "deny all").unwrap();
     }
 
     #[test]
     fn a_guest_with_a_change_under_way_or_held_stays() {
         let world = running(&spec(1));
-        let begin = |world: &World| world.toolstack.migrate_source(&uuid(1), 7, SOON);
+        let begin = |world: &World| migration::begin(&world.site, &leaving(1), 7);
         world.store.hold_answers(true);
         assert_eq!(
             code(write_within(BRIEF, &world, 5, "allow icmp")),
@@ -583,8 +544,8 @@ mod tests {
         assert_eq!(begin(&world).unwrap().changes.applied, [5]);
         let mut held = spec(2);
         held.hold = true;
-        world.toolstack.create(&held).unwrap();
-        let stays = world.toolstack.migrate_source(&uuid(2), 7, SOON);
+        world.create(&held).unwrap();
+        let stays = migration::begin(&world.site, &leaving(2), 7);
         assert_eq!(stays.unwrap_err().code, Code::Busy);
     }
 
@@ -594,8 +555,8 @@ mod tests {
         held.hold = true;
         let world = running(&held).restart();
         assert!(world.switch.none_up());
-        assert!(world.toolstack.info(&uuid(1)).unwrap().held);
-        world.toolstack.connect(&uuid(1)).unwrap();
+        assert!(world.info(&uuid(1)).unwrap().held);
+        links::release(&world.site, &of(1)).unwrap();
         assert!(world.switch.all_up());
         let world = world.restart();
         assert!(world.switch.all_up());
@@ -604,24 +565,11 @@ mod tests {
     #[test]
     fn a_numbered_configuration_counts() {
         let world = running(&spec(1));
-        let install_within = |limit, number, config| {
-            let change_id = ChangeId {
-                number,
-                incarnation: None,
-            };
-            let spec = RouterSpec {
-                config,
-                config_name: "new.click",
-                halted: false,
-            };
-            let toolstack = &world.toolstack;
-            toolstack.install_change(&uuid(1), 0, &spec, Some(&change_id), limit)
-        };
-        let install = |number, config| install_within(SOON, number, config);
+        let install = |number, config| install_within(SOON, &world, number, config);
         assert_eq!(install(5, "Idle;").unwrap().changes.applied, [5]);
         assert_eq!(install(5, "Idle;").unwrap_err().code, Code::Stale);
         assert_eq!(install(6, "Bad").unwrap_err().code, Code::BadConfig);
-        let silent = install_within(BRIEF, 7, "Silent");
+        let silent = install_within(BRIEF, &world, 7, "Silent");
         assert_eq!(silent.unwrap_err().code, Code::Timeout);
         assert_eq!(settle(&world, 7).pending, [7]);
         let state = "/local/domain/1/data/clickos/0/state";

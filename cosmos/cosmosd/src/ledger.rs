@@ -263,7 +263,7 @@ fn stale(number: u64, why: &str) -> Error {
 #[derive(Default)]
 pub struct Ledger {
     book: Mutex<Book>,
-    order: Mutex<()>,
+    changes: Mutex<()>,
     /// The guest was undone: its file is another guest's now, or gone.
     has_ended: AtomicBool,
 }
@@ -272,7 +272,7 @@ impl Ledger {
     pub fn of(book: Book) -> Self {
         Self {
             book: Mutex::new(book),
-            order: Mutex::default(),
+            changes: Mutex::default(),
             has_ended: AtomicBool::default(),
         }
     }
@@ -305,8 +305,8 @@ impl Ledger {
     }
 
     /// Waits until no other numbered change is on its way to the guest.
-    pub fn order(&self) -> MutexGuard<'_, ()> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock_changes(&self) -> MutexGuard<'_, ()> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,6 +9,7 @@ mod clock;
 mod config;
 mod control;
 mod devices;
+mod disk;
 mod error;
 #[cfg(test)]
 mod faults;
@@ -25,9 +26,12 @@ mod migration;
 mod offload;
 mod pool;
 mod record;
+mod report;
+mod routers;
 mod saved;
 mod service;
 mod silent;
+mod site;
 mod spec;
 mod state_files;
 mod state_room;
@@ -37,7 +41,6 @@ mod switch;
 #[cfg(test)]
 mod testing;
 mod text;
-mod toolstack;
 mod uplinks;
 
 use std::path::PathBuf;
@@ -52,21 +55,19 @@ use control_socket::{EventHub, Limits, Server};
 use log::{LevelFilter, error, info};
 use vale_proto::Kind;
 
-use crate::build_slots::BuildSlots;
 use crate::config::{Config, HostKind};
+use crate::disk::Disk;
 use crate::files::make_private_dir;
 use crate::guest::{Capacity, Table};
 use crate::health::Health;
 use crate::host::{Death, Host, Links, ProcessHost};
-use crate::ledgers::Ledgers;
+use crate::lifecycle::{Maker, beside, destroy, recover, rejoin, relink, retry};
 use crate::loops::Loops;
 use crate::pool::Pool;
-use crate::record::Records;
-use crate::saved::Saved;
-use crate::state_room::StateRoom;
+use crate::service::Daemon;
+use crate::site::{Site, announce_states};
 use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
-use crate::toolstack::{Toolstack, announce_states};
 
 /// The toolstack daemon of ClickOS.
 #[derive(Parser)]
@@ -115,9 +116,9 @@ fn run(options: &Options) -> Result<(), String> {
     let server = Server::bind(&config.socket, config.roles.clone())
         .map_err(|e| e.to_string())?
         .with_limits(limits);
-    let (toolstack, deaths) = build(&config).map_err(|e| e.to_string())?;
-    toolstack.recover().map_err(|e| e.to_string())?;
-    start_threads(&toolstack, deaths, &config);
+    let (daemon, deaths) = build(&config).map_err(|e| e.to_string())?;
+    recover::recover(&daemon.site).map_err(|e| e.to_string())?;
+    start_threads(&daemon, deaths, &config);
     let stopper = server.stopper();
     spawn("signals", move || {
         termination.wait();
@@ -125,10 +126,10 @@ fn run(options: &Options) -> Result<(), String> {
         stopper.stop();
     });
     info!("listening on {}", config.socket.display());
-    server.serve(toolstack).map_err(|e| e.to_string())
+    server.serve(daemon).map_err(|e| e.to_string())
 }
 
-fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
+fn build(config: &Config) -> error::Result<(Arc<Daemon>, Receiver<Death>)> {
     make_private_dir(&config.state_dir)?;
     let (death_sender, deaths) = channel();
     let xenstored = Arc::new(XenStore::new(config.xenstore_dir.join("socket")));
@@ -145,42 +146,38 @@ fn build(config: &Config) -> error::Result<(Arc<Toolstack>, Receiver<Death>)> {
         let (table, store, events) = (Arc::clone(&table), Arc::clone(&store), Arc::clone(&events));
         move |domid, routers| announce_states(&table, &*store, &events, domid, routers)
     };
-    let room = Arc::new(StateRoom::open(folders(config))?);
-    let turns = BuildSlots::new(host.builds_at_once());
-    let toolstack = Arc::new(Toolstack {
+    let site = Arc::new(Site {
         host,
-        turns,
         store,
         switch: Box::new(Valed::new(config.valed_socket.clone(), port_kind(config))),
-        records: Records::open(&config.state_dir, &room)?,
-        ledgers: Ledgers::open(&config.state_dir, &room)?,
+        disk: Disk::open(&config.state_dir, other_folders(config))?,
         table,
         watchers: Arc::new(Watchers::new(Box::new(announce))),
         health: Health::new(Arc::clone(&events)),
         events,
-        pool: Pool::new(config.shelves()),
-        saved: Saved::open(&config.state_dir)?,
-        room,
-        started: Instant::now(),
     });
-    let told = Arc::downgrade(&toolstack);
+    let told = Arc::downgrade(&site);
     xenstored.on_new(move || {
-        if let Some(toolstack) = told.upgrade() {
-            toolstack.note_new_store();
+        if let Some(site) = told.upgrade() {
+            relink::note_new_store(&site);
         }
     });
-    Ok((toolstack, deaths))
+    let maker = Maker::new(Arc::clone(&site), Pool::new(config.shelves()));
+    let daemon = Daemon {
+        site,
+        maker,
+        started: Instant::now(),
+    };
+    Ok((Arc::new(daemon), deaths))
 }
 
-/// The folders where a guest has files, with their names for people.
-fn folders(config: &Config) -> Vec<(&'static str, PathBuf)> {
-    let (name, other) = match config.host_kind {
+/// The folders besides our own where a guest has files, with their names for people.
+fn other_folders(config: &Config) -> Vec<(&'static str, PathBuf)> {
+    let (name, folder) = match config.host_kind {
         HostKind::Process => ("xenstore_dir", config.xenstore_dir.clone()),
         HostKind::Xen => ("libxl", PathBuf::from(LIBXL_DIR)),
     };
-    let mut folders = vec![(state_room::PART, config.state_dir.clone())];
-    folders.extend(other.is_dir().then_some((name, other)));
-    folders
+    Vec::from_iter(folder.is_dir().then_some((name, folder)))
 }
 
 /// The kind of the guests' ports at the switch.
@@ -218,51 +215,51 @@ fn host(
     }
 }
 
-fn start_threads(toolstack: &Arc<Toolstack>, deaths: Receiver<Death>, config: &Config) {
-    let watching = Arc::clone(toolstack);
+fn start_threads(daemon: &Arc<Daemon>, deaths: Receiver<Death>, config: &Config) {
+    let site = &daemon.site;
     let socket = config.xenstore_dir.join("socket");
-    spawn("store", move || {
+    on_site(site, "store", move |site| {
         let report = |fault: Option<String>| {
             if let Some(reason) = &fault {
-                watching.lose_store(&format!("{}: {reason}", socket.display()));
+                relink::lose_store(site, &format!("{}: {reason}", socket.display()));
             }
-            watching.health.report("xenstored", fault);
+            site.health.report("xenstored", fault);
         };
-        store::watch(&socket, &watching.watchers, report)
+        store::watch(&socket, &site.watchers, report)
     });
-    let (watching, kind) = (Arc::clone(toolstack), port_kind(config));
-    let valed = Valed::new(config.valed_socket.clone(), kind);
-    spawn("switch", move || {
-        let loops = Loops::new(Arc::clone(&watching.events));
+    let valed = Valed::new(config.valed_socket.clone(), port_kind(config));
+    on_site(site, "switch", move |site| {
+        let loops = Loops::new(Arc::clone(&site.events));
         let report = |fault: Option<String>| {
             if fault.is_none() {
-                watching.rejoin();
+                rejoin::rejoin(site);
             }
-            watching.health.report("valed", fault);
+            site.health.report("valed", fault);
         };
         valed.follow(report, loops)
     });
-    if toolstack.pool.is_wanted() || !toolstack.table.pooled().is_empty() {
-        let toolstack = Arc::clone(toolstack);
-        spawn("pool", move || toolstack.keep_pool());
+    if daemon.maker.has_pool() {
+        let daemon = Arc::clone(daemon);
+        spawn("pool", move || daemon.maker.pool_loop());
     }
-    let moving = Arc::clone(toolstack);
-    spawn("moves", move || moving.forget_client(guest::FORMER));
-    let offloading = Arc::clone(toolstack);
-    spawn("offloads", move || offloading.keep_offloads());
-    let linking = Arc::clone(toolstack);
-    spawn("links", move || linking.keep_links());
-    let looking = Arc::clone(toolstack);
-    spawn("looks", move || looking.keep_looking());
-    let watching = Arc::clone(toolstack);
-    spawn("state", move || {
-        let report = |fault| watching.health.report(state_room::PART, fault);
-        watching.room.follow(report)
+    on_site(site, "moves", |site| {
+        migration::forget_client(site, guest::FORMER)
     });
-    let retrying = Arc::clone(toolstack);
-    spawn("retry", move || retrying.keep_retrying());
-    let toolstack = Arc::clone(toolstack);
-    spawn("deaths", move || toolstack.watch_deaths(deaths));
+    on_site(site, "offloads", |site| offload::offload_loop(site));
+    on_site(site, "links", relink::links_loop);
+    on_site(site, "looks", beside::looks_loop);
+    on_site(site, "state", |site| {
+        let report = |fault| site.health.report(state_room::PART, fault);
+        site.disk.room.follow(report)
+    });
+    on_site(site, "retry", retry::retry_loop);
+    let site = Arc::clone(site);
+    spawn("deaths", move || destroy::watch_deaths(&site, deaths));
+}
+
+fn on_site(site: &Arc<Site>, name: &str, body: impl FnOnce(&Site) + Send + 'static) {
+    let site = Arc::clone(site);
+    spawn(name, move || body(&site));
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Guests' wishes that the switch decides packets, and the switch's hits (docs/adr/0083-decided-packets.md).
 //!
-//! The guest's node is the wish, and the switch has the tables. This daemon compares both, so that a
+//! The guest's node is the request, and the switch has the tables. This daemon compares both, so that a
 //! restart of either side, and of this daemon, needs no other code.
 
 use std::collections::BTreeMap;
@@ -16,8 +16,8 @@ use clickos_offload::{MAX_RULES, MAX_TEXT};
 use crate::control;
 use crate::error::Result;
 use crate::guest::{Guest, State};
+use crate::site::Site;
 use crate::spec::Vif;
-use crate::toolstack::Toolstack;
 
 /// Shortest time between two looks: a guest that changes its wish all the time costs no more.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -44,144 +44,147 @@ struct Wish {
 #[derive(Default)]
 pub struct Wishes(BTreeMap<(u16, u32), Wish>);
 
-impl Toolstack {
-    /// Follows the guests' wishes, forever.
-    pub fn keep_offloads(&self) -> ! {
-        let mut wishes = Wishes::default();
-        loop {
-            let wait = if wishes.0.is_empty() { IDLE } else { LOOK };
-            let domids = self.watchers.wishes.take(wait);
-            let read = domids
-                .iter()
-                .try_for_each(|d| self.read_wishes(*d, &mut wishes));
-            let looked = read.and_then(|()| self.look_at_offloads(&mut wishes));
-            if let Err(e) = looked {
-                debug!("wishes: {e}");
-                self.watchers.wishes.add(domids);
-            }
-            std::thread::sleep(PAUSE);
+/// Follows the guests' wishes, forever.
+pub fn offload_loop(site: &Site) -> ! {
+    let mut wishes = Wishes::default();
+    loop {
+        let wait = if wishes.0.is_empty() { IDLE } else { LOOK };
+        let domids = site.watchers.wishes.take(wait);
+        let read = domids
+            .iter()
+            .try_for_each(|d| read_wishes(site, *d, &mut wishes));
+        let looked = read.and_then(|()| look_at_offloads(site, &mut wishes));
+        if let Err(e) = looked {
+            debug!("wishes: {e}");
+            site.watchers.wishes.add(domids);
         }
+        std::thread::sleep(PAUSE);
     }
+}
 
-    /// Reads the wishes for all devices of a guest.
-    pub fn read_wishes(&self, domid: u16, wishes: &mut Wishes) -> Result<()> {
-        let Some(guest) = self.table.by_domid(domid) else {
-            return Ok(());
-        };
-        for vif in guest.vifs() {
-            let text = self.store.read(&control::wish_path(domid, vif.devid))?;
-            let key = (domid, vif.devid);
-            match text.and_then(|text| Wish::parse(&vif, &text)) {
-                Some(mut wish) => {
-                    if let Some(old) = wishes.0.remove(&key) {
-                        (wish.ended, wish.told) = (old.ended, old.told);
-                    }
-                    wishes.0.insert(key, wish);
+/// Reads the wishes for all devices of a guest.
+pub fn read_wishes(site: &Site, domid: u16, wishes: &mut Wishes) -> Result<()> {
+    let Some(guest) = site.table.by_domid(domid) else {
+        return Ok(());
+    };
+    for vif in guest.vifs() {
+        let text = site.store.read(&control::wish_path(domid, vif.devid))?;
+        let key = (domid, vif.devid);
+        match text.and_then(|text| Wish::parse(&vif, &text)) {
+            Some(mut wish) => {
+                if let Some(old) = wishes.0.remove(&key) {
+                    (wish.ended, wish.told) = (old.ended, old.told);
                 }
-                None => drop(wishes.0.remove(&key)),
+                wishes.0.insert(key, wish);
             }
+            None => drop(wishes.0.remove(&key)),
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Makes the tables of the switch equal to the wishes, and tells the guests their hits.
-    pub fn look_at_offloads(&self, wishes: &mut Wishes) -> Result<()> {
-        let mut tables = self.switch.offloads()?;
-        tables.retain(|table| table.owner == Owner::Guest);
-        wishes.0.retain(|(domid, devid), wish| {
-            let guest = self.table.by_domid(*domid);
-            let Some((guest, vif)) = guest.and_then(|guest| plugged(guest, *devid)) else {
-                return false;
-            };
-            let is_it =
-                |t: &OffloadInfo| t.switch == wish.place.switch && t.port == wish.place.port;
-            let found = tables.iter().position(is_it);
-            let table = found.map(|n| tables.swap_remove(n));
-            if wish.place != place_of(&vif) {
-                return false;
-            }
-            self.fulfil(&guest, *devid, wish, table);
-            true
-        });
-        for OffloadInfo {
+/// Makes the tables of the switch equal to the wishes, and tells the guests their hits.
+pub fn look_at_offloads(site: &Site, wishes: &mut Wishes) -> Result<()> {
+    let mut tables = site.switch.offloads()?;
+    tables.retain(|table| table.owner == Owner::Guest);
+    wishes.0.retain(|(domid, devid), wish| {
+        let guest = site.table.by_domid(*domid);
+        let Some((guest, vif)) = guest.and_then(|guest| plugged(guest, *devid)) else {
+            return false;
+        };
+        let is_it = |t: &OffloadInfo| t.switch == wish.place.switch && t.port == wish.place.port;
+        let found = tables.iter().position(is_it);
+        let table = found.map(|n| tables.swap_remove(n));
+        if wish.place != place_of(&vif) {
+            return false;
+        }
+        fulfil(site, &guest, *devid, wish, table);
+        true
+    });
+    for OffloadInfo {
+        switch,
+        port,
+        owner,
+        ..
+    } in tables
+    {
+        site.switch.remove_offload(&OffloadId {
             switch,
             port,
             owner,
-            ..
-        } in tables
-        {
-            self.switch.remove_offload(&OffloadId {
+        })?;
+    }
+    Ok(())
+}
+
+/// Fulfils a request, and answers. A guest that another thread makes or removes waits.
+fn fulfil(
+    site: &Site,
+    guest: &Arc<Guest>,
+    devid: u32,
+    wish: &mut Wish,
+    table: Option<OffloadInfo>,
+) {
+    let domid = guest.domain.domid;
+    let Some(_owner) = guest.try_lock_lifecycle() else {
+        return site.watchers.wishes.add([domid]);
+    };
+    if !matches!(guest.state(), State::Running | State::Paused) {
+        return;
+    }
+    let (outcome, now) = match apply(site, wish, table) {
+        Ok(now) => ("ok".to_owned(), now),
+        Err(reason) => (reason, None),
+    };
+    let reason: String = outcome.chars().take(REASON).collect();
+    let reason = reason.replace(char::is_control, " ");
+    let now = now.as_ref().map_or(String::new(), line);
+    let answer = format!("{} {reason}\n{}{now}", wish.version, wish.ended);
+    if answer != wish.told {
+        match control::answer_wish(&*site.store, domid, devid, &answer) {
+            Ok(()) => wish.told = answer,
+            Err(e) => debug!("wishes of domain {domid}: {e}"),
+        }
+    }
+}
+
+/// The table in force.
+fn apply(
+    site: &Site,
+    wish: &mut Wish,
+    table: Option<OffloadInfo>,
+) -> std::result::Result<Option<OffloadInfo>, String> {
+    let PortId { switch, port } = wish.place.clone();
+    let owner = Owner::Guest;
+    let (rules, refused) = match &wish.rules {
+        Ok(rules) => (rules.as_slice(), None),
+        Err(reason) => (&[][..], Some(reason.clone())),
+    };
+    let change = match (table, rules.is_empty()) {
+        (None, true) => return refused.map_or(Ok(None), Err),
+        (Some(table), false) if table.version == wish.version => return Ok(Some(table)),
+        (Some(_), true) => {
+            let id = OffloadId {
                 switch,
                 port,
                 owner,
-            })?;
+            };
+            site.switch.remove_offload(&id)
         }
-        Ok(())
+        (_, false) => site.switch.set_offload(&OffloadSet {
+            switch,
+            port,
+            owner,
+            version: wish.version,
+            replaces: None,
+            rules: rules.to_vec(),
+        }),
+    };
+    let change = change.map_err(|e| e.message)?;
+    if let Some(before) = &change.before {
+        wish.ended = line(before);
     }
-
-    /// Fulfils a wish, and answers. A guest that another thread makes or removes waits.
-    fn fulfil(&self, guest: &Arc<Guest>, devid: u32, wish: &mut Wish, table: Option<OffloadInfo>) {
-        let domid = guest.domain.domid;
-        let Some(_owner) = guest.try_own() else {
-            return self.watchers.wishes.add([domid]);
-        };
-        if !matches!(guest.state(), State::Running | State::Paused) {
-            return;
-        }
-        let (outcome, now) = match self.apply(wish, table) {
-            Ok(now) => ("ok".to_owned(), now),
-            Err(reason) => (reason, None),
-        };
-        let reason: String = outcome.chars().take(REASON).collect();
-        let reason = reason.replace(char::is_control, " ");
-        let now = now.as_ref().map_or(String::new(), line);
-        let answer = format!("{} {reason}\n{}{now}", wish.version, wish.ended);
-        if answer != wish.told {
-            match control::answer_wish(&*self.store, domid, devid, &answer) {
-                Ok(()) => wish.told = answer,
-                Err(e) => debug!("wishes of domain {domid}: {e}"),
-            }
-        }
-    }
-
-    /// The table in force.
-    fn apply(
-        &self,
-        wish: &mut Wish,
-        table: Option<OffloadInfo>,
-    ) -> std::result::Result<Option<OffloadInfo>, String> {
-        let PortId { switch, port } = wish.place.clone();
-        let owner = Owner::Guest;
-        let (rules, refused) = match &wish.rules {
-            Ok(rules) => (rules.as_slice(), None),
-            Err(reason) => (&[][..], Some(reason.clone())),
-        };
-        let change = match (table, rules.is_empty()) {
-            (None, true) => return refused.map_or(Ok(None), Err),
-            (Some(table), false) if table.version == wish.version => return Ok(Some(table)),
-            (Some(_), true) => {
-                let id = OffloadId {
-                    switch,
-                    port,
-                    owner,
-                };
-                self.switch.remove_offload(&id)
-            }
-            (_, false) => self.switch.set_offload(&OffloadSet {
-                switch,
-                port,
-                owner,
-                version: wish.version,
-                replaces: None,
-                rules: rules.to_vec(),
-            }),
-        };
-        let change = change.map_err(|e| e.message)?;
-        if let Some(before) = &change.before {
-            wish.ended = line(before);
-        }
-        refused.map_or(Ok(change.now), Err)
-    }
+    refused.map_or(Ok(change.now), Err)
 }
 
 fn plugged(guest: Arc<Guest>, devid: u32) -> Option<(Arc<Guest>, Vif)> {
@@ -257,20 +260,20 @@ mod tests {
     impl Bed {
         fn new() -> Self {
             let world = World::new();
-            world.toolstack.create(&spec(1)).unwrap();
+            world.create(&spec(1)).unwrap();
             let wishes = Wishes::default();
             Self { world, wishes }
         }
 
         /// Does the work of the daemon's thread after an event, or a second.
         fn look(&mut self) -> String {
-            let toolstack = &self.world.toolstack;
-            for domid in toolstack.watchers.wishes.take(Duration::ZERO) {
-                toolstack.read_wishes(domid, &mut self.wishes).unwrap();
+            let site = &self.world.site;
+            for domid in site.watchers.wishes.take(Duration::ZERO) {
+                read_wishes(site, domid, &mut self.wishes).unwrap();
             }
-            toolstack.look_at_offloads(&mut self.wishes).unwrap();
+            look_at_offloads(site, &mut self.wishes).unwrap();
             let answer = "/local/domain/1/data/clickos/offloaded/0";
-            let answer = toolstack.store.read(answer).unwrap().unwrap_or_default();
+            let answer = site.store.read(answer).unwrap().unwrap_or_default();
             String::from_utf8(answer).unwrap()
         }
 
@@ -280,7 +283,7 @@ mod tests {
         }
 
         fn tables(&self) -> Vec<String> {
-            let tables = self.world.toolstack.switch.offloads().unwrap();
+            let tables = self.world.site.switch.offloads().unwrap();
             let port = |t: OffloadInfo| format!("{}:{} {}", t.switch, t.port, t.version);
             tables.into_iter().map(port).collect()
         }
@@ -296,7 +299,7 @@ mod tests {
         assert_eq!(bed.wish("8\ndrop\n"), "8 ok\n7 1 5 5\n8 2 0\n");
         assert_eq!(bed.wish("9\n"), "9 ok\n8 2 0\n");
         assert_eq!(bed.tables(), Vec::<String>::new());
-        bed.world.toolstack.destroy(&uuid(1)).unwrap();
+        bed.world.destroy(&uuid(1)).unwrap();
         bed.look();
         assert_eq!(bed.world.remains(), Vec::<String>::new());
     }
@@ -348,7 +351,7 @@ mod tests {
         assert_eq!(bed.tables(), ["vale0:g1-0 7"]);
         bed.world = bed.world.restart();
         bed.wishes = Wishes::default();
-        bed.world.toolstack.watchers.wake_all();
+        bed.world.site.watchers.wake_all();
         bed.world.switch.hit("vale0:g1-0", 3);
         assert_eq!(bed.look(), "7 ok\n7 2 3\n");
         // A wish that went while the daemon was away.

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The function of each verb of docs/interfaces.md, "cosmosd".
 
-#[cfg(test)]
-mod golden;
+use std::sync::Arc;
+use std::time::Instant;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
 use control_socket::{ApiError, Peer, Service, Signature, Subscribing, Typed, Verb};
 
-use crate::control::RouterSpec;
+use crate::changes;
 use crate::devices;
-use crate::error::{Error, Result};
-use crate::images::Piece;
-use crate::lifecycle::Created;
-use crate::spec::pairs;
-use crate::switch;
-use crate::toolstack::Toolstack;
+use crate::error::Error;
+use crate::lifecycle::{Maker, beside, destroy, links, pause, plug, save};
+use crate::migration;
+use crate::report;
+use crate::routers;
+use crate::site::Site;
+use crate::switch::relay;
 use crate::uplinks;
-use cosmos_proto::answer::{self, ReadError, ReadOutcome};
-use cosmos_proto::{Done, ImageAdd, Install, MAX_READ_BYTES, Read, Reads, TimeoutMs, Writes, verb};
+use cosmos_proto::{answer, verb};
+
+/// All that the verbs work on.
+pub struct Daemon {
+    pub site: Arc<Site>,
+    pub maker: Maker,
+    pub started: Instant,
+}
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
@@ -26,247 +31,115 @@ impl From<Error> for ApiError {
     }
 }
 
-impl Service for Toolstack {
+impl Service for Daemon {
     fn verbs() -> &'static [Verb<Self>] {
         VERBS
     }
 
     fn closed(&self, peer: &Peer) {
-        self.forget_client(peer.connection);
+        migration::forget_client(&self.site, peer.connection);
     }
 }
 
 /// The entry of a verb: the compiler holds its function to the verb's types.
-const fn of<V: Signature>(
-    call: &'static Typed<Toolstack, V::Args, V::Answer, Error>,
-) -> Verb<Toolstack> {
+const fn of<V: Signature>(call: &'static Typed<Daemon, V::Args, V::Answer, Error>) -> Verb<Daemon> {
     Verb::of::<V>(call)
 }
 
-const VERBS: &[Verb<Toolstack>] = &[
-    of::<verb::HelloVerb>(&Typed(|toolstack, peer, _| Ok(hello(toolstack, peer)))),
-    of::<verb::DescribeHost>(&Typed(|toolstack, _, _| toolstack.describe_host())),
-    of::<verb::Create>(&Typed(|toolstack, _, spec| {
-        toolstack.create(&spec).map(created)
+/// The entry of a verb whose function needs the site and the verb's arguments.
+macro_rules! on_site {
+    ($verb:ident, $function:path) => {
+        of::<verb::$verb>(&Typed(|d, _, args| {
+            $function(&d.site, &args).map(Into::into)
+        }))
+    };
+}
+
+/// The entry of a verb about ports that are no guest's.
+macro_rules! on_switch {
+    ($verb:ident, $function:path) => {
+        of::<verb::$verb>(&Typed(|d, _, args| {
+            $function(&*d.site.switch, &args).map(Into::into)
+        }))
+    };
+}
+
+const VERBS: &[Verb<Daemon>] = &[
+    of::<verb::HelloVerb>(&Typed(|d, peer, _| Ok(report::hello(&d.site, peer)))),
+    of::<verb::DescribeHost>(&Typed(|d, _, _| report::host(&d.site, d.started))),
+    of::<verb::Create>(&Typed(|d, _, spec| d.maker.create(&spec))),
+    on_site!(Release, links::release),
+    on_site!(Destroy, destroy::destroy),
+    of::<verb::List>(&Typed(|d, _, _| Ok(report::guests(&d.site)))),
+    of::<verb::ListStrangers>(&Typed(|d, _, _| beside::strangers(&d.site))),
+    on_site!(Find, report::find),
+    on_site!(Info, report::info),
+    on_site!(Pause, pause::pause),
+    on_site!(Unpause, pause::unpause),
+    on_site!(ReadConsole, report::console),
+    on_site!(AddImage, report::add_image),
+    of::<verb::ListImages>(&Typed(|d, _, _| report::list_images(&d.site))),
+    on_site!(RemoveImage, report::remove_image),
+    on_site!(SetCpu, pause::set_cpu),
+    on_site!(Save, save::save),
+    on_site!(Restore, save::restore),
+    of::<verb::MoveBegin>(&Typed(|d, peer, args| {
+        migration::begin(&d.site, &args, peer.connection)
     })),
-    of::<verb::Release>(&Typed(|toolstack, _, of| done(toolstack.connect(&of.uuid)))),
-    of::<verb::Destroy>(&Typed(|toolstack, _, of| done(toolstack.destroy(&of.uuid)))),
-    of::<verb::List>(&Typed(|toolstack, _, _| {
-        let guests = toolstack.list();
-        Ok(answer::Guests { guests })
+    of::<verb::MoveSettle>(&Typed(|d, peer, of| {
+        migration::settle(&d.site, &of, peer.connection).map(Into::into)
     })),
-    of::<verb::ListStrangers>(&Typed(|toolstack, _, _| {
-        let strangers = toolstack.strangers()?;
-        Ok(answer::Strangers { strangers })
+    of::<verb::MoveCancel>(&Typed(|d, peer, args| {
+        migration::cancel(&d.site, &args, peer.connection).map(Into::into)
     })),
-    of::<verb::Find>(&Typed(|toolstack, _, named| {
-        let uuids = toolstack.table.named(&named.name);
-        Ok(answer::Found { uuids })
+    of::<verb::MoveReceive>(&Typed(|d, peer, spec| {
+        migration::receive(&d.maker, &spec, peer.connection)
     })),
-    of::<verb::Info>(&Typed(|toolstack, _, of| toolstack.info(&of.uuid))),
-    of::<verb::Pause>(&Typed(|toolstack, _, of| done(toolstack.pause(&of.uuid)))),
-    of::<verb::Unpause>(&Typed(|toolstack, _, of| done(toolstack.unpause(&of.uuid)))),
-    of::<verb::ReadConsole>(&Typed(|toolstack, _, args| {
-        let max_bytes = usize::try_from(args.max_bytes).unwrap_or(usize::MAX);
-        let text = toolstack.console(&args.uuid, max_bytes)?;
-        Ok(answer::Log { text })
+    of::<verb::MoveArrive>(&Typed(|d, peer, args| {
+        migration::arrive(&d.site, &args, peer.connection).map(Into::into)
     })),
-    of::<verb::AddImage>(&Typed(|toolstack, _, piece| add_image(toolstack, &piece))),
-    of::<verb::ListImages>(&Typed(|toolstack, _, _| {
-        let images = toolstack.images()?.list()?;
-        Ok(answer::Images { images })
-    })),
-    of::<verb::RemoveImage>(&Typed(|toolstack, _, image| {
-        done(toolstack.images()?.remove(&image.sha256))
-    })),
-    of::<verb::SetCpu>(&Typed(|toolstack, _, args| {
-        done(toolstack.set_cpu(&args.uuid, &args.cpu))
-    })),
-    of::<verb::Save>(&Typed(|toolstack, _, of| {
-        toolstack.save(&of.uuid)?;
-        let bytes = toolstack.saved.bytes(&of.uuid)?;
-        Ok(answer::Saved { bytes })
-    })),
-    of::<verb::Restore>(&Typed(|toolstack, _, of| {
-        let steps_ms = toolstack.restore(&of.uuid)?.answer();
-        Ok(answer::Restored { steps_ms })
-    })),
-    of::<verb::MoveBegin>(&Typed(|toolstack, peer, args| {
-        let timeout = args.timeout_ms.duration();
-        toolstack.migrate_source(&args.uuid, peer.connection, timeout)
-    })),
-    of::<verb::MoveSettle>(&Typed(|toolstack, peer, of| {
-        done(toolstack.settle_departure(&of.uuid, peer.connection))
-    })),
-    of::<verb::MoveCancel>(&Typed(|toolstack, peer, args| {
-        let timeout = args.timeout_ms.duration();
-        done(toolstack.cancel_departure(&args.uuid, peer.connection, timeout))
-    })),
-    of::<verb::MoveReceive>(&Typed(|toolstack, peer, spec| {
-        toolstack.receive(&spec, peer.connection).map(created)
-    })),
-    of::<verb::MoveArrive>(&Typed(|toolstack, peer, args| {
-        let timeout = args.timeout_ms.duration();
-        done(toolstack.migrate_target(peer.connection, &args, timeout))
-    })),
-    of::<verb::RemoveVif>(&Typed(|toolstack, _, vif| done(toolstack.remove_vif(&vif)))),
-    of::<verb::ListVifs>(&Typed(|toolstack, _, of| {
-        let ports = toolstack.ports(&of.uuid)?;
-        Ok(answer::GuestPorts { ports })
-    })),
-    of::<verb::Plug>(&Typed(|toolstack, _, args| done(toolstack.plug_vif(&args)))),
-    of::<verb::Unplug>(&Typed(|toolstack, _, vif| done(toolstack.unplug_vif(&vif)))),
-    of::<verb::SetVif>(&Typed(|toolstack, _, args| {
-        done(toolstack.set_vif(&args.place(), args.link_up))
-    })),
-    of::<verb::FilterPort>(&Typed(|toolstack, _, filter| {
+    on_site!(RemoveVif, links::remove_vif),
+    on_site!(ListVifs, report::ports),
+    on_site!(Plug, plug::plug_vif),
+    on_site!(Unplug, plug::unplug_vif),
+    on_site!(SetVif, links::set_vif),
+    of::<verb::FilterPort>(&Typed(|d, _, filter| {
         filter.check().map_err(refused::<verb::FilterPort>)?;
-        relay::<verb::FilterPort>(toolstack, &filter)
+        relay::<verb::FilterPort>(&*d.site.switch, &filter)
     })),
-    of::<verb::GuardPort>(&Typed(|toolstack, _, guard| {
-        relay::<verb::GuardPort>(toolstack, &guard)
-    })),
-    of::<verb::LimitPort>(&Typed(|toolstack, _, limit| {
+    on_switch!(GuardPort, relay::<verb::GuardPort>),
+    of::<verb::LimitPort>(&Typed(|d, _, limit| {
         limit.limits.check().map_err(refused::<verb::LimitPort>)?;
-        relay::<verb::LimitPort>(toolstack, &limit)
+        relay::<verb::LimitPort>(&*d.site.switch, &limit)
     })),
-    of::<verb::SetUplink>(&Typed(|toolstack, _, uplink| {
-        done(uplinks::set(&*toolstack.switch, &uplink))
-    })),
-    of::<verb::RemoveUplink>(&Typed(|toolstack, _, of| {
-        done(uplinks::remove(&*toolstack.switch, &of))
-    })),
-    of::<verb::ListUplinks>(&Typed(|toolstack, _, _| {
-        let uplinks = uplinks::list(&*toolstack.switch)?;
+    on_switch!(SetUplink, uplinks::set),
+    on_switch!(RemoveUplink, uplinks::remove),
+    of::<verb::ListUplinks>(&Typed(|d, _, _| {
+        let uplinks = uplinks::list(&*d.site.switch)?;
         Ok(answer::Uplinks { uplinks })
     })),
-    of::<verb::SetDevice>(&Typed(|toolstack, _, device| {
-        done(devices::set(&*toolstack.switch, &device))
-    })),
-    of::<verb::RemoveDevice>(&Typed(|toolstack, _, port| {
-        done(devices::remove(&*toolstack.switch, &port))
-    })),
-    of::<verb::ListDevices>(&Typed(|toolstack, _, _| {
-        let devices = devices::list(&*toolstack.switch)?;
+    on_switch!(SetDevice, devices::set),
+    on_switch!(RemoveDevice, devices::remove),
+    of::<verb::ListDevices>(&Typed(|d, _, _| {
+        let devices = devices::list(&*d.site.switch)?;
         Ok(answer::Devices { devices })
     })),
-    of::<verb::SetChain>(&Typed(|toolstack, _, chain| {
+    of::<verb::SetChain>(&Typed(|d, _, chain| {
         chain.check().map_err(refused::<verb::SetChain>)?;
-        relay::<verb::SetChain>(toolstack, &chain)
+        relay::<verb::SetChain>(&*d.site.switch, &chain)
     })),
-    of::<verb::RemoveChain>(&Typed(|toolstack, _, chain| {
-        relay::<verb::RemoveChain>(toolstack, &chain)
-    })),
-    of::<verb::ListChains>(&Typed(|toolstack, _, all| {
-        relay::<verb::ListChains>(toolstack, &all)
-    })),
-    of::<verb::InstallRouter>(&Typed(|toolstack, _, args| install(toolstack, &args))),
-    of::<verb::RunRouter>(&Typed(|toolstack, _, args| {
-        let timeout = args.timeout_ms.duration();
-        done(toolstack.run(&args.uuid, args.rid.get(), args.run, timeout))
-    })),
-    of::<verb::ListRouters>(&Typed(|toolstack, _, of| {
-        let routers = toolstack.routers(&of.uuid, TimeoutMs::default().duration())?;
-        Ok(answer::Routers { routers })
-    })),
-    of::<verb::ListHandlers>(&Typed(|toolstack, _, of| {
-        let handlers = toolstack.handlers(&of.uuid, of.rid.get(), of.timeout_ms.duration())?;
-        Ok(answer::Handlers { handlers })
-    })),
-    of::<verb::ReadHandler>(&Typed(|toolstack, _, args| read(toolstack, &args))),
-    of::<verb::ReadHandlers>(&Typed(|toolstack, _, args| read_many(toolstack, &args))),
-    of::<verb::WriteHandlers>(&Typed(|toolstack, _, args| write(toolstack, &args))),
-    of::<verb::SettleChanges>(&Typed(|toolstack, _, up_to| {
-        toolstack.settle_changes(&up_to)
-    })),
-    Verb::of::<verb::Events>(&Subscribing(|toolstack: &Toolstack| {
-        toolstack.events.subscribe()
-    })),
+    on_switch!(RemoveChain, relay::<verb::RemoveChain>),
+    on_switch!(ListChains, relay::<verb::ListChains>),
+    on_site!(InstallRouter, changes::install),
+    on_site!(RunRouter, routers::run),
+    on_site!(ListRouters, routers::list),
+    on_site!(ListHandlers, routers::handlers),
+    on_site!(ReadHandler, routers::read),
+    on_site!(ReadHandlers, routers::read_many),
+    on_site!(WriteHandlers, changes::write),
+    on_site!(SettleChanges, changes::settle),
+    Verb::of::<verb::Events>(&Subscribing(|d: &Daemon| d.site.events.subscribe())),
 ];
-
-fn hello(toolstack: &Toolstack, peer: &Peer) -> answer::Hello {
-    answer::Hello {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        host_kind: toolstack.host.kind().to_owned(),
-        roles: peer.roles.clone(),
-    }
-}
-
-fn add_image(toolstack: &Toolstack, args: &ImageAdd) -> Result<answer::Taken> {
-    let images = toolstack.images()?;
-    let data = BASE64
-        .decode(&args.data)
-        .map_err(|e| Error::bad_request(format!("image-add: data: {e}")))?;
-    let complete = images.add(&Piece {
-        sha256: &args.sha256,
-        size: args.size,
-        offset: args.offset,
-        data: &data,
-    })?;
-    Ok(answer::Taken { complete })
-}
-
-fn install(toolstack: &Toolstack, args: &Install) -> Result<answer::Installed> {
-    let timeout = args.timeout_ms.duration();
-    let spec = RouterSpec {
-        config: &args.config,
-        config_name: &args.config_name,
-        halted: args.halted,
-    };
-    toolstack.install_change(
-        &args.uuid,
-        args.rid.get(),
-        &spec,
-        args.change_id.as_ref(),
-        timeout,
-    )
-}
-
-fn read(toolstack: &Toolstack, args: &Read) -> Result<answer::HandlerValue> {
-    let handler = (&*args.name, &*args.param);
-    let timeout = args.timeout_ms.duration();
-    let value = toolstack.read(&args.uuid, args.rid.get(), handler, timeout)?;
-    Ok(answer::HandlerValue { value })
-}
-
-fn read_many(toolstack: &Toolstack, args: &Reads) -> Result<answer::HandlerValues> {
-    let (of, limit) = ((&args.uuid, args.rid.get()), MAX_READ_BYTES);
-    let reads = pairs(&args.names, &args.params)?;
-    let read = toolstack.read_many(of, &reads, limit, args.timeout_ms.duration())?;
-    let values = read.into_iter().map(outcome).collect();
-    Ok(answer::HandlerValues { values })
-}
-
-fn write(toolstack: &Toolstack, args: &Writes) -> Result<answer::Applied> {
-    toolstack.write_change(args, args.timeout_ms.duration())
-}
-
-fn outcome(value: Result<String>) -> ReadOutcome {
-    match value {
-        Ok(value) => ReadOutcome::Value(value),
-        Err(error) => ReadOutcome::Error(ReadError {
-            code: error.code.as_str().to_owned(),
-            message: error.message,
-        }),
-    }
-}
-
-fn created(created: Created) -> answer::Created {
-    answer::Created {
-        domid: created.domid,
-        incarnation: created.incarnation,
-        steps_ms: created.steps.answer(),
-    }
-}
-
-fn done(result: Result<()>) -> Result<Done> {
-    result.map(|()| Done {})
-}
-
-/// Asks valed, which has the verb under the same name.
-fn relay<V: Signature>(toolstack: &Toolstack, args: &V::Args) -> Result<V::Answer> {
-    switch::relay::<V>(&*toolstack.switch, args)
-}
 
 /// The refusal of arguments that break a rule between fields.
 fn refused<V: Signature>(words: String) -> Error {
@@ -278,6 +151,8 @@ mod tests {
     use super::*;
     use crate::faults::ENGINE;
     use crate::testing::{World, uuid, vif};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD as BASE64;
     use control_socket::{Access, Reply};
     use cosmos_proto::MAX_READS;
     use serde_json::{Value, json};
@@ -301,9 +176,8 @@ mod tests {
                 connection: 1,
             };
             let line = json!({"v": 1, "id": 1, "verb": verb, "args": args});
-            let (_, work) =
-                control_socket::prepare::<Toolstack>(&peer, line.to_string().as_bytes());
-            match work?.run(&self.world.toolstack, &peer, Vec::new())? {
+            let (_, work) = control_socket::prepare::<Daemon>(&peer, line.to_string().as_bytes());
+            match work?.run(&self.world.daemon, &peer, Vec::new())? {
                 Reply::Value(value) => Ok(value),
                 _ => Ok(json!("events")),
             }
@@ -330,7 +204,7 @@ mod tests {
 
     #[test]
     fn each_verb_that_shows_a_tenant_names_its_roles() {
-        for verb in Toolstack::verbs() {
+        for verb in Daemon::verbs() {
             let is_for_all = matches!(verb.access, Access::Any);
             assert_eq!(
                 is_for_all,
@@ -349,9 +223,9 @@ mod tests {
             roles: Vec::new(),
             connection: 1,
         };
-        for verb in Toolstack::verbs() {
+        for verb in Daemon::verbs() {
             let line = json!({"v": 1, "id": 1, "verb": verb.name, "args": {}}).to_string();
-            let (_, work) = control_socket::prepare::<Toolstack>(&peer, line.as_bytes());
+            let (_, work) = control_socket::prepare::<Daemon>(&peer, line.as_bytes());
             let error = work.err().unwrap_or_else(|| panic!("{}", verb.name));
             assert_eq!(error.code, "forbidden", "{}", verb.name);
         }

@@ -1,32 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What unit tests share: example guests, and a toolstack on simulated surroundings.
+//! What unit tests share: example guests, and a daemon on simulated surroundings.
 
-use std::sync::Arc;
+mod golden;
+
+use std::ops::Deref;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use control_socket::EventHub;
+use cosmos_proto::{OfGuest, Read, answer};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::build_slots::BuildSlots;
 use crate::config::Shelf;
+use crate::disk::Disk;
+use crate::error::Result;
 use crate::faults::{ENGINE, Faults};
 use crate::guest::{Capacity, Table};
 use crate::health::Health;
 use crate::host::sim::SimHost;
 use crate::host::{Death, Domain, Host, Instance};
-use crate::ledgers::Ledgers;
+use crate::lifecycle::{Maker, destroy, recover};
 use crate::pool::Pool;
-use crate::record::{Phase, Record, Records};
-use crate::saved::Saved;
+use crate::record::{Phase, Record};
+use crate::report;
+use crate::routers;
+use crate::service::Daemon;
 use crate::silent::Silent;
+use crate::site::Site;
 use crate::spec::{Nic, Spec, Uuid, Vif};
-use crate::state_room::{PART, StateRoom};
 use crate::store::sim::SimStore;
 use crate::store::{Store, Watchers};
 use crate::switch::sim::SimSwitch;
-use crate::toolstack::Toolstack;
 
 /// A value of a type with a check.
 pub fn good<R, T: TryFrom<R, Error = String>>(raw: R) -> T {
@@ -35,6 +41,10 @@ pub fn good<R, T: TryFrom<R, Error = String>>(raw: R) -> T {
 
 pub fn uuid(n: u16) -> Uuid {
     Uuid::try_from(format!("00000000-0000-4000-8000-{n:012x}")).unwrap()
+}
+
+pub fn of(n: u16) -> OfGuest {
+    OfGuest { uuid: uuid(n) }
 }
 
 pub fn vif(guest: u16, devid: u32) -> Vif {
@@ -120,15 +130,15 @@ pub fn shelf(guests: usize, silent: Silent) -> Shelf {
     }
 }
 
-/// A toolstack on simulated surroundings, which outlive it.
+/// A daemon on simulated surroundings, which outlive it.
 pub struct World {
     pub dir: TempDir,
     pub faults: Arc<Faults>,
     pub host: Arc<SimHost>,
     pub store: Arc<SimStore>,
     pub switch: Arc<SimSwitch>,
-    pub toolstack: Arc<Toolstack>,
-    pub deaths: Option<Receiver<Death>>,
+    pub daemon: Arc<Daemon>,
+    deaths: Mutex<Option<Receiver<Death>>>,
     shelves: Vec<Shelf>,
 }
 
@@ -143,40 +153,63 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         let host = Arc::new(SimHost::new(faults.clone(), store.clone(), dir.path()));
         let switch = Arc::new(SimSwitch::new(faults.clone()));
-        let (toolstack, deaths) = toolstack(&dir, &host, &store, &switch, &shelves);
+        let (daemon, deaths) = daemon(&dir, &host, &store, &switch, &shelves);
         Self {
             dir,
             faults,
             host,
             store,
             switch,
-            toolstack,
-            deaths: Some(deaths),
+            daemon,
+            deaths: Mutex::new(Some(deaths)),
             shelves,
         }
     }
 
     /// A new daemon in the same surroundings.
     pub fn restart(mut self) -> Self {
-        drop(self.toolstack);
-        (self.toolstack, self.deaths) = {
-            let (toolstack, deaths) = toolstack(
-                &self.dir,
-                &self.host,
-                &self.store,
-                &self.switch,
-                &self.shelves,
-            );
-            (toolstack, Some(deaths))
-        };
-        self.toolstack.recover().unwrap();
+        drop(self.daemon);
+        let (daemon, deaths) = daemon(
+            &self.dir,
+            &self.host,
+            &self.store,
+            &self.switch,
+            &self.shelves,
+        );
+        (self.daemon, self.deaths) = (daemon, Mutex::new(Some(deaths)));
+        recover::recover(&self.site).unwrap();
         self
     }
 
     /// Lets deaths be handled as in the daemon.
-    pub fn watch_deaths(&mut self) {
-        let (toolstack, deaths) = (self.toolstack.clone(), self.deaths.take().unwrap());
-        std::thread::spawn(move || toolstack.watch_deaths(deaths));
+    pub fn watch_deaths(&self) {
+        let deaths = self.deaths.lock().unwrap().take().unwrap();
+        let site = self.site.clone();
+        std::thread::spawn(move || destroy::watch_deaths(&site, deaths));
+    }
+
+    pub fn create(&self, spec: &Spec) -> Result<answer::Created> {
+        self.maker.create(spec)
+    }
+
+    pub fn destroy(&self, uuid: &Uuid) -> Result<()> {
+        destroy::destroy(&self.site, &OfGuest { uuid: uuid.clone() })
+    }
+
+    /// The value of a handler of a guest's first router.
+    pub fn read(&self, uuid: &Uuid) -> Result<String> {
+        let args = Read {
+            uuid: uuid.clone(),
+            rid: good(0),
+            name: good("fw.config"),
+            param: good(""),
+            timeout_ms: good(60_000),
+        };
+        routers::read(&self.site, &args).map(|read| read.value)
+    }
+
+    pub fn info(&self, uuid: &Uuid) -> Result<answer::Guest> {
+        report::info(&self.site, &OfGuest { uuid: uuid.clone() })
     }
 
     /// The remains of guests anywhere; none after a guest is gone.
@@ -186,11 +219,11 @@ impl World {
         let silent = self.switch.silent_vifs().into_iter();
         remains.extend(silent.map(|(domid, devid)| format!("silent {domid}/{devid}")));
         remains.extend(self.store.keys());
-        remains.extend(self.toolstack.ledgers.files());
-        let records = self.toolstack.records.load_all().unwrap();
+        remains.extend(self.site.disk.ledgers.files());
+        let records = self.site.disk.records.load_all().unwrap();
         remains.extend(records.into_iter().map(|r| format!("record {}", r.uuid)));
         remains.extend(
-            self.toolstack
+            self.site
                 .table
                 .all()
                 .iter()
@@ -200,40 +233,44 @@ impl World {
     }
 }
 
-fn toolstack(
+impl Deref for World {
+    type Target = Daemon;
+
+    fn deref(&self) -> &Daemon {
+        &self.daemon
+    }
+}
+
+fn daemon(
     dir: &TempDir,
     host: &Arc<SimHost>,
     store: &Arc<SimStore>,
     switch: &Arc<SimSwitch>,
     shelves: &[Shelf],
-) -> (Arc<Toolstack>, Receiver<Death>) {
+) -> (Arc<Daemon>, Receiver<Death>) {
     let (sender, deaths) = channel();
     host.report_to(sender);
     let watchers = Arc::new(Watchers::new(Box::new(|_, _| {})));
     store.report_to(&watchers);
-    let room = Arc::new(StateRoom::open(vec![(PART, dir.path().to_owned())]).unwrap());
-    let toolstack = Toolstack {
+    let capacity = Capacity {
+        memory_mib: 64,
+        guests: 4,
+    };
+    let site = Arc::new(Site {
         host: Box::new(host.clone()),
-        turns: BuildSlots::new(2),
         store: store.clone() as Arc<dyn Store>,
         switch: Box::new(switch.clone()),
-        records: Records::open(dir.path(), &room).unwrap(),
-        ledgers: Ledgers::open(dir.path(), &room).unwrap(),
-        table: Arc::new(Table::new(
-            Capacity {
-                memory_mib: 64,
-                guests: 4,
-            },
-            1,
-            host.domids().1,
-        )),
+        disk: Disk::open(dir.path(), Vec::new()).unwrap(),
+        table: Arc::new(Table::new(capacity, 1, host.domids().1)),
         watchers,
         health: Health::new(Arc::default()),
         events: Arc::new(EventHub::default()),
-        pool: Pool::new(shelves.to_vec()),
-        saved: Saved::open(dir.path()).unwrap(),
-        room,
+    });
+    let maker = Maker::new(site.clone(), Pool::new(shelves.to_vec()));
+    let daemon = Daemon {
+        site,
+        maker,
         started: Instant::now(),
     };
-    (Arc::new(toolstack), deaths)
+    (Arc::new(daemon), deaths)
 }

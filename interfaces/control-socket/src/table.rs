@@ -38,6 +38,12 @@ pub struct NoArgs {}
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Done {}
 
+impl From<()> for Done {
+    fn from((): ()) -> Self {
+        Self {}
+    }
+}
+
 /// Makes a type with a [`Signature`] for each row, and `NAMES`. The feature `schema` adds the
 /// function `contract`.
 ///

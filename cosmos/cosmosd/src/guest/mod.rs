@@ -218,14 +218,14 @@ impl Guest {
     }
 
     /// Waits until no other thread makes, stops or removes it.
-    pub fn own(&self) -> MutexGuard<'_, ()> {
+    pub fn lock_lifecycle(&self) -> MutexGuard<'_, ()> {
         self.lifecycle
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Self::own`]; none while another thread owns it.
-    pub fn try_own(&self) -> Option<MutexGuard<'_, ()>> {
+    /// As [`Self::lock_lifecycle`]; none while another thread has it.
+    pub fn try_lock_lifecycle(&self) -> Option<MutexGuard<'_, ()>> {
         match self.lifecycle.try_lock() {
             Ok(owner) => Some(owner),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),

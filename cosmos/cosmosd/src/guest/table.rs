@@ -194,6 +194,13 @@ impl Table {
         self.lock().guests.get(uuid).cloned()
     }
 
+    /// True if this is the guest of its UUID: its last owner may have removed it, or put another in
+    /// its place.
+    pub fn is_current(&self, guest: &Guest) -> bool {
+        let now = self.find(&guest.domain.uuid);
+        now.is_some_and(|now| std::ptr::eq(&*now, guest))
+    }
+
     /// The UUIDs of the listed guests of this name.
     pub fn named(&self, name: &str) -> Vec<Uuid> {
         let inner = self.lock();

@@ -111,6 +111,10 @@ impl Host for Arc<SimHost> {
         Ok(Some(ENGINE.into()))
     }
 
+    fn builds_at_once(&self) -> usize {
+        2
+    }
+
     fn check(&self, domain: &Domain) -> Result<()> {
         self.faults.call("host.check")?;
         if domain.image_sha256 == ENGINE {

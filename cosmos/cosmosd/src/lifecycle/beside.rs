@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What others do beside this daemon: they pause a guest or let it go on, and make domains that look
-//! like guests.
+//! The actions of others on this host: they pause and unpause guests, and make domains that look like
+//! guests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,103 +12,105 @@ use cosmos_proto::answer;
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Domain, Stranger};
+use crate::site::Site;
 use crate::spec::Uuid;
-use crate::toolstack::Toolstack;
 
 /// Pause between two looks: no host tells of a pause.
 const PAUSE: Duration = Duration::from_secs(2);
 
-impl Toolstack {
-    /// Looks for as long as the daemon lives.
-    pub fn keep_looking(&self) {
-        loop {
-            std::thread::sleep(PAUSE);
-            if let Err(e) = self.look_beside() {
-                warn!("looking for paused guests: {e}");
-            }
+/// Looks for as long as the daemon lives.
+pub fn looks_loop(site: &Site) {
+    loop {
+        std::thread::sleep(PAUSE);
+        if let Err(e) = look_beside(site) {
+            warn!("looking for paused guests: {e}");
         }
     }
+}
 
-    /// Follows what others did to the guests.
-    pub fn look_beside(&self) -> Result<()> {
-        let paused = self.host.paused()?;
-        for guest in self.table.all() {
-            let now = paused.get(&guest.domain.domid);
-            if now.is_some_and(|now| differs(guest.state(), *now)) {
-                self.follow(&guest)?;
-            }
+/// Follows what others did to the guests.
+pub fn look_beside(site: &Site) -> Result<()> {
+    let paused = site.host.paused()?;
+    for guest in site.table.all() {
+        let now = paused.get(&guest.domain.domid);
+        if now.is_some_and(|now| differs(guest.state(), *now)) {
+            follow(site, &guest)?;
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// A verb may have done it: this waits for none, and asks the host again.
-    fn follow(&self, guest: &Arc<Guest>) -> Result<()> {
-        let Some(_owner) = guest.try_own().filter(|_| self.is_current(guest)) else {
-            return Ok(());
+/// A verb may have done it: this waits for none, and asks the host again.
+fn follow(site: &Site, guest: &Arc<Guest>) -> Result<()> {
+    let Some(_owner) = guest
+        .try_lock_lifecycle()
+        .filter(|_| site.table.is_current(guest))
+    else {
+        return Ok(());
+    };
+    let Some(now) = site.host.paused()?.get(&guest.domain.domid).copied() else {
+        return Ok(());
+    };
+    if differs(guest.state(), now) {
+        let (state, word) = match now {
+            true => (State::Paused, "paused"),
+            false => (State::Running, "let go on"),
         };
-        let Some(now) = self.host.paused()?.get(&guest.domain.domid).copied() else {
-            return Ok(());
-        };
-        if differs(guest.state(), now) {
-            let (state, word) = match now {
-                true => (State::Paused, "paused"),
-                false => (State::Running, "let go on"),
-            };
-            info!("guest {}: somebody {word} it", guest.domain.uuid);
-            self.turn_to(guest, state);
-        }
-        Ok(())
+        info!("guest {}: somebody {word} it", guest.domain.uuid);
+        turn_to(site, guest, state);
     }
+    Ok(())
+}
 
-    /// Notes that a guest is paused or goes on, and tells subscribers.
-    pub fn turn_to(&self, guest: &Guest, state: State) {
-        guest.set_state(state, "");
-        self.tell(guest);
-        if guest.unreachable().is_some() {
-            self.watchers.announced.add([guest.domain.domid]);
-        }
+/// Notes that a guest is paused or unpaused, and tells subscribers.
+pub fn turn_to(site: &Site, guest: &Guest, state: State) {
+    guest.set_state(state, "");
+    site.tell(guest);
+    if guest.unreachable().is_some() {
+        site.watchers.announced.add([guest.domain.domid]);
     }
+}
 
-    /// Domains that somebody else made, and that carry the UUID or the name of a guest.
-    pub fn strangers(&self) -> Result<Vec<answer::Stranger>> {
-        let strangers = self.host.strangers()?.into_iter();
-        let named = strangers.filter_map(|stranger| {
-            let uuid = self.guest_of(&stranger)?;
-            let Stranger { domid, name, .. } = stranger;
-            Some(answer::Stranger { domid, uuid, name })
-        });
-        Ok(named.collect())
+/// Domains that somebody else made, and that carry the UUID or the name of a guest.
+pub fn strangers(site: &Site) -> Result<answer::Strangers> {
+    let strangers = site.host.strangers()?.into_iter();
+    let strangers = strangers.filter_map(|stranger| {
+        let uuid = guest_of(site, &stranger)?;
+        let Stranger { domid, name, .. } = stranger;
+        Some(answer::Stranger { domid, uuid, name })
+    });
+    let strangers = strangers.collect();
+    Ok(answer::Strangers { strangers })
+}
+
+/// The UUID of the guest that a domain looks like. cosmosd names domains by their guests' UUIDs.
+/// A name of this form is therefore that of a guest.
+fn guest_of(site: &Site, stranger: &Stranger) -> Option<Uuid> {
+    let guests = site.table.all();
+    if guests.iter().any(|g| is_its_own(&g.domain, stranger)) {
+        return None;
     }
+    let alike = guests.iter().find(|g| looks_like(&g.domain, stranger));
+    let known = alike.map(|guest| guest.domain.uuid.clone());
+    known.or_else(|| Uuid::try_from(stranger.name.clone()).ok())
+}
 
-    /// The UUID of the guest that a domain looks like. cosmosd names domains by their guests' UUIDs.
-    /// A name of this form is therefore that of a guest.
-    fn guest_of(&self, stranger: &Stranger) -> Option<Uuid> {
-        let guests = self.table.all();
-        if guests.iter().any(|g| is_its_own(&g.domain, stranger)) {
-            return None;
-        }
-        let alike = guests.iter().find(|g| looks_like(&g.domain, stranger));
-        let known = alike.map(|guest| guest.domain.uuid.clone());
-        known.or_else(|| Uuid::try_from(stranger.name.clone()).ok())
-    }
-
-    /// Refuses to make a domain while another one carries its UUID or its name: both would answer to
-    /// the same address.
-    pub fn check_strangers(&self, domain: &Domain) -> Result<()> {
-        let strangers = self.host.strangers()?;
-        let alike = strangers
-            .iter()
-            .find(|stranger| looks_like(domain, stranger) && !is_its_own(domain, stranger));
-        match alike {
-            None => Ok(()),
-            Some(Stranger { domid, .. }) => {
-                let message = format!(
-                    "uuid: domain {domid} of this host carries {} and is not cosmosd's; end it: xl \
+/// Refuses to make a domain while another one carries its UUID or its name: both would answer to
+/// the same address.
+pub fn check_strangers(site: &Site, domain: &Domain) -> Result<()> {
+    let strangers = site.host.strangers()?;
+    let alike = strangers
+        .iter()
+        .find(|stranger| looks_like(domain, stranger) && !is_its_own(domain, stranger));
+    match alike {
+        None => Ok(()),
+        Some(Stranger { domid, .. }) => {
+            let message = format!(
+                "uuid: domain {domid} of this host carries {} and is not cosmosd's; end it: xl \
                      destroy {domid}",
-                    domain.uuid
-                );
-                Err(Error::new(Code::Exists, message))
-            }
+                domain.uuid
+            );
+            Err(Error::new(Code::Exists, message))
         }
     }
 }
@@ -133,37 +135,39 @@ fn is_its_own(domain: &Domain, stranger: &Stranger) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::{look_beside, strangers};
     use crate::error::Code;
-    use crate::testing::{World, spec, uuid};
+    use crate::lifecycle::pause;
+    use crate::testing::{World, of, spec, uuid};
     use std::time::Duration;
 
     fn state(world: &World) -> String {
-        world.toolstack.info(&uuid(1)).unwrap().state
+        world.info(&uuid(1)).unwrap().state
     }
 
     fn running() -> World {
         let world = World::new();
-        world.toolstack.create(&spec(1)).unwrap();
+        world.create(&spec(1)).unwrap();
         world
     }
 
     #[test]
     fn a_pause_by_others_is_followed_and_taken_back() {
         let world = running();
-        let events = world.toolstack.events.subscribe();
-        world.toolstack.look_beside().unwrap();
+        let events = world.site.events.subscribe();
+        look_beside(&world.site).unwrap();
         assert_eq!(state(&world), "running");
         world.host.set_paused(1, true);
-        world.toolstack.look_beside().unwrap();
+        look_beside(&world.site).unwrap();
         assert_eq!(state(&world), "paused");
-        world.toolstack.look_beside().unwrap();
-        world.toolstack.unpause(&uuid(1)).unwrap();
+        look_beside(&world.site).unwrap();
+        pause::unpause(&world.site, &of(1)).unwrap();
         assert_eq!(state(&world), "running");
-        world.toolstack.look_beside().unwrap();
+        look_beside(&world.site).unwrap();
         assert_eq!(state(&world), "running");
-        world.toolstack.pause(&uuid(1)).unwrap();
+        pause::pause(&world.site, &of(1)).unwrap();
         world.host.set_paused(1, false);
-        world.toolstack.look_beside().unwrap();
+        look_beside(&world.site).unwrap();
         assert_eq!(state(&world), "running");
         let told = std::iter::from_fn(|| events.wait(Duration::ZERO).ok());
         let told: Vec<_> = told.map(|event| event.data["state"].clone()).collect();
@@ -173,13 +177,13 @@ mod tests {
     #[test]
     fn a_guest_that_somebody_owns_is_left_alone() {
         let world = running();
-        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        let guest = world.site.table.get(&uuid(1)).unwrap();
         world.host.set_paused(1, true);
-        let owner = guest.own();
-        world.toolstack.look_beside().unwrap();
+        let owner = guest.lock_lifecycle();
+        look_beside(&world.site).unwrap();
         assert_eq!(state(&world), "running");
         drop(owner);
-        world.toolstack.look_beside().unwrap();
+        look_beside(&world.site).unwrap();
         assert_eq!(state(&world), "paused");
     }
 
@@ -189,11 +193,11 @@ mod tests {
         for (of, name) in [(uuid(1).as_str(), "x"), (other, uuid(1).as_str())] {
             let world = World::new();
             world.host.put_stranger(77, of, name);
-            let error = world.toolstack.create(&spec(1)).err().unwrap();
+            let error = world.create(&spec(1)).err().unwrap();
             assert_eq!(error.code, Code::Exists);
             assert!(error.message.contains("xl destroy 77"), "{error}");
             assert_eq!(world.remains(), Vec::<String>::new());
-            world.toolstack.create(&spec(2)).unwrap();
+            world.create(&spec(2)).unwrap();
         }
     }
 
@@ -201,7 +205,7 @@ mod tests {
     fn strangers_are_listed_with_the_guest_they_look_like() {
         let world = running();
         let listed = || -> Vec<_> {
-            let strangers = world.toolstack.strangers().unwrap().into_iter();
+            let strangers = strangers(&world.site).unwrap().strangers.into_iter();
             strangers.map(|s| (s.domid, s.uuid)).collect()
         };
         world

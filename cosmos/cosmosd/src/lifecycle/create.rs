@@ -4,34 +4,27 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use cosmos_proto::answer::Created;
 use log::{error, info};
 
-use super::silent::addresses;
-use crate::clock::now_s;
+use super::{Maker, beside, destroy, links, relink, replace, silent};
 use crate::control::{self, RouterSpec};
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, Made, in_switch};
 use crate::host::{Domain, nics};
 use crate::ledger::Book;
 use crate::record::Phase;
-use crate::spec::{Spec, Uuid, check_spec};
+use crate::site::Site;
+use crate::spec::{Spec, check_spec};
 use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
 use crate::text::escape;
-use crate::toolstack::Toolstack;
 
 /// Bytes of the console of a guest that died at its start, for the error message.
 const LAST_WORDS: usize = 400;
 
-/// A guest that forwards.
-pub struct Created {
-    pub domid: u16,
-    pub incarnation: Uuid,
-    pub steps: Steps,
-}
-
-impl Toolstack {
+impl Maker {
     /// Creates a guest. At return its router runs, every write is applied and its ports are up;
     /// after an error no part remains.
     pub fn create(&self, spec: &Spec) -> Result<Created> {
@@ -43,7 +36,7 @@ impl Toolstack {
         check_spec(spec)?;
         let deadline = Instant::now() + spec.timeout_ms.duration();
         let _creating = self.pool.note_creation();
-        let (guest, pooled) = self.admit_or_replace(spec)?;
+        let (guest, pooled) = replace::admit_or_replace(&self.site, spec)?;
         self.make_admitted(spec, (&guest, pooled.as_deref()), deadline, note)
     }
 
@@ -55,18 +48,17 @@ impl Toolstack {
         deadline: Instant,
         note: impl FnOnce(&Guest),
     ) -> Result<Created> {
-        let _owner = guest.own();
-        self.check_admitted(guest, pooled)?;
+        let _owner = guest.lock_lifecycle();
+        check_admitted(&self.site, guest, pooled)?;
         note(guest);
         let (mut made, mut steps) = (Made::default(), Steps::begin());
-        let result = self
-            .open_ledger(guest, spec)
+        let result = open_ledger(&self.site, guest, spec)
             .and_then(|()| self.build(guest, pooled, &mut made, deadline, &mut steps))
-            .and_then(|told| self.start(guest, spec, told, deadline, &mut steps))
-            .and_then(|()| self.bring_up(guest, spec, deadline, &mut steps));
+            .and_then(|told| start(&self.site, guest, spec, told, deadline, &mut steps))
+            .and_then(|()| bring_up(&self.site, guest, spec, deadline, &mut steps));
         match result {
             Ok(()) => {
-                self.publish(guest);
+                relink::publish(&self.site, guest);
                 let (domid, ms) = (guest.domain.domid, steps.total_ms());
                 let kind = pooled.map_or("new", |_| "pooled");
                 info!(
@@ -77,47 +69,10 @@ impl Toolstack {
                 Ok(Created {
                     domid,
                     incarnation,
-                    steps,
+                    steps_ms: steps.answer(),
                 })
             }
-            Err(cause) => Err(self.abandon(guest, &made, cause)),
-        }
-    }
-
-    /// Another request may have ended the guest, all that is its, before its maker owned it.
-    fn check_admitted(&self, guest: &Arc<Guest>, pooled: Option<&Guest>) -> Result<()> {
-        if self.is_current(guest) {
-            return Ok(());
-        }
-        if let Some(pooled) = pooled {
-            self.records.remove(&pooled.domain.uuid)?;
-        }
-        guest.signals.check()?;
-        let message = format!("guest {} was ended before it was made", guest.domain.uuid);
-        Err(Error::new(Code::DeadGuest, message))
-    }
-
-    fn open_ledger(&self, guest: &Guest, spec: &Spec) -> Result<()> {
-        let mut book = guest.ledger.book();
-        *book = Book::of(spec)?;
-        self.ledgers.save(&spec.uuid, &book)
-    }
-
-    /// A guest of the pool if there is one like this, else a new one; others of the pool make
-    /// room for it.
-    pub fn admit(
-        &self,
-        spec: &Spec,
-        old: Option<&Guest>,
-    ) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
-        loop {
-            if let Some((guest, pooled)) = self.table.take(spec, now_s(), old)? {
-                return Ok((guest, Some(pooled)));
-            }
-            match self.table.admit(spec, now_s(), old) {
-                Err(e) if matches!(e.code, Code::NoMemory | Code::TooMany) && self.make_room() => {}
-                admitted => return admitted.map(|guest| (guest, None)),
-            }
+            Err(cause) => Err(abandon(&self.site, guest, &made, cause)),
         }
     }
 
@@ -132,11 +87,11 @@ impl Toolstack {
         steps: &mut Steps,
     ) -> Result<Vec<Change>> {
         match pooled {
-            Some(pooled) => self.claim(guest, pooled, made, steps),
+            Some(pooled) => claim(&self.site, guest, pooled, made, steps),
             None => {
-                self.host.check(&guest.domain)?;
-                self.check_strangers(&guest.domain)?;
-                self.check_ports(&guest.domain)?;
+                self.site.host.check(&guest.domain)?;
+                beside::check_strangers(&self.site, &guest.domain)?;
+                check_ports(&self.site, &guest.domain)?;
                 self.spawn(guest, made, deadline, steps)
                     .map(|()| Vec::new())
             }
@@ -151,161 +106,172 @@ impl Toolstack {
         deadline: Instant,
         steps: &mut Steps,
     ) -> Result<()> {
-        let domain = &guest.domain;
-        let _turn = self.turns.enter(deadline)?;
+        let (site, domain) = (&*self.site, &guest.domain);
+        let _turn = self.build_queue.enter(deadline)?;
         guest.signals.check()?;
         steps.end("turn");
-        self.records.save(&guest.record(Phase::Partial))?;
-        self.watchers
+        site.disk.records.save(&guest.record(Phase::Partial))?;
+        site.watchers
             .insert(domain.domid, Arc::clone(&guest.signals));
         steps.end("record");
         made.prepared = true; // It has several parts: undone as far as they are there.
-        self.host.prepare(domain)?;
-        let fds = self.add_ports(domain, made)?;
-        self.add_silent(domain)?;
+        site.host.prepare(domain)?;
+        let fds = add_ports(site, domain, made)?;
+        silent::add_silent(site, domain)?;
         steps.end("switch port");
         made.spawned = true; // So has this.
-        let instance = self.host.spawn(domain, fds, steps)?;
-        self.silence(domain)?;
+        let instance = site.host.spawn(domain, fds, steps)?;
+        silent::silence(site, domain)?;
         // On disk before the guest runs: a cosmosd that is killed here finds it again.
         guest.set_instance(instance);
-        self.records.save(&guest.record(Phase::Partial))?;
-        control::give_seed(&*self.store, domain.domid)?;
+        site.disk.records.save(&guest.record(Phase::Partial))?;
+        control::give_seed(&*site.store, domain.domid)?;
         steps.end("record");
         Ok(())
     }
+}
 
-    /// BuildSlots a paused domain of the pool into this guest's.
-    fn claim(
-        &self,
-        guest: &Arc<Guest>,
-        pooled: &Guest,
-        made: &mut Made,
-        steps: &mut Steps,
-    ) -> Result<Vec<Change>> {
-        let domain = &guest.domain;
-        (made.prepared, made.spawned) = (true, true);
-        // In this order: a cosmosd that is killed in between finds it as this guest's.
-        self.records.save(&guest.record(Phase::Partial))?;
-        self.records.remove(&pooled.domain.uuid)?;
-        self.watchers
-            .insert(domain.domid, Arc::clone(&guest.signals));
-        pooled.signals.check()?;
-        steps.end("record");
-        self.check_strangers(domain)?;
-        self.check_ports(domain)?;
-        self.add_ports(domain, made)?;
-        self.remove_surplus(domain)?;
-        steps.end("switch port");
-        let (mut told, names) = (addresses(domain), self.host.names(domain));
-        match domain.nics.is_empty() {
-            true => told.extend(names),
-            // Hotplug scripts look for policies by the name.
-            false => self.store.apply(&names)?,
-        }
-        self.host.claim(domain)?;
-        nics::rehome(domain, self.host.vif_script(), &*self.store)?;
-        steps.end("devices");
-        Ok(told)
+/// Another request may have ended the guest, all that is its, before its maker owned it.
+fn check_admitted(site: &Site, guest: &Arc<Guest>, pooled: Option<&Guest>) -> Result<()> {
+    if site.table.is_current(guest) {
+        return Ok(());
     }
-
-    pub fn add_ports(&self, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
-        let mut fds = Vec::new();
-        for vif in in_switch(&domain.uuid, &domain.vifs) {
-            let added = self.switch.add(domain.domid, &vif);
-            let may_exist = |e: &Error| e.code == Code::Switch;
-            if added.as_ref().err().is_none_or(may_exist) {
-                made.ports.push(vif);
-            }
-            fds.extend(added?);
-        }
-        Ok(fds)
+    if let Some(pooled) = pooled {
+        site.disk.records.remove(&pooled.domain.uuid)?;
     }
+    guest.signals.check()?;
+    let message = format!("guest {} was ended before it was made", guest.domain.uuid);
+    Err(Error::new(Code::DeadGuest, message))
+}
 
-    /// Lets a domain run, with its configuration, which is there before: its first look finds it.
-    fn start(
-        &self,
-        guest: &Guest,
-        spec: &Spec,
-        told: Vec<Change>,
-        deadline: Instant,
-        steps: &mut Steps,
-    ) -> Result<()> {
-        let router = RouterSpec {
-            config: &spec.config,
-            config_name: &spec.config_name,
-            halted: false,
-        };
-        let proposal = control::propose_first(self.router_of(guest, 0, deadline), told, &router)?;
-        steps.end("configuration");
-        self.host.start(guest.domain.domid)?;
-        steps.end("start");
-        proposal.settle()?;
-        steps.end("configuration");
-        Ok(())
+fn open_ledger(site: &Site, guest: &Guest, spec: &Spec) -> Result<()> {
+    let mut book = guest.ledger.book();
+    *book = Book::of(spec)?;
+    site.disk.ledgers.save(&spec.uuid, &book)
+}
+
+/// Turns a paused domain of the pool into this guest's.
+fn claim(
+    site: &Site,
+    guest: &Arc<Guest>,
+    pooled: &Guest,
+    made: &mut Made,
+    steps: &mut Steps,
+) -> Result<Vec<Change>> {
+    let domain = &guest.domain;
+    (made.prepared, made.spawned) = (true, true);
+    // In this order: a cosmosd that is killed in between finds it as this guest's.
+    site.disk.records.save(&guest.record(Phase::Partial))?;
+    site.disk.records.remove(&pooled.domain.uuid)?;
+    site.watchers
+        .insert(domain.domid, Arc::clone(&guest.signals));
+    pooled.signals.check()?;
+    steps.end("record");
+    beside::check_strangers(site, domain)?;
+    check_ports(site, domain)?;
+    add_ports(site, domain, made)?;
+    silent::remove_surplus(site, domain)?;
+    steps.end("switch port");
+    let (mut told, names) = (silent::addresses(domain), site.host.names(domain));
+    match domain.nics.is_empty() {
+        true => told.extend(names),
+        // Hotplug scripts look for policies by the name.
+        false => site.store.apply(&names)?,
     }
+    site.host.claim(domain)?;
+    nics::rehome(domain, site.host.vif_script(), &*site.store)?;
+    steps.end("devices");
+    Ok(told)
+}
 
-    /// From a router that runs to a guest that forwards.
-    fn bring_up(
-        &self,
-        guest: &Guest,
-        spec: &Spec,
-        deadline: Instant,
-        steps: &mut Steps,
-    ) -> Result<()> {
-        control::write(self.router_of(guest, 0, deadline), &spec.writes)
-            .map_err(|error| error.of_write(spec.has_secrets))?;
-        steps.end("configuration");
-        self.set_links(guest)?;
-        steps.end("switch port");
-        guest.signals.check()?;
-        self.records.save(&guest.record(Phase::Complete))?;
-        steps.end("record");
-        Ok(())
+pub fn add_ports(site: &Site, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
+    let mut fds = Vec::new();
+    for vif in in_switch(&domain.uuid, &domain.vifs) {
+        let added = site.switch.add(domain.domid, &vif);
+        let may_exist = |e: &Error| e.code == Code::Switch;
+        if added.as_ref().err().is_none_or(may_exist) {
+            made.ports.push(vif);
+        }
+        fds.extend(added?);
     }
+    Ok(fds)
+}
 
-    /// Ports that exist belong to somebody else, who would lose them when this guest is undone.
-    pub fn check_ports(&self, domain: &Domain) -> Result<()> {
-        let ports = in_switch(&domain.uuid, &domain.vifs);
-        match self.switch.existing(&ports)?.first() {
-            None => Ok(()),
-            Some(vif) => {
-                let message = format!("port {} is there already on the switch", vif.place());
-                Err(Error::new(Code::Exists, message))
-            }
+/// Lets a domain run, with its configuration, which is there before: its first look finds it.
+fn start(
+    site: &Site,
+    guest: &Guest,
+    spec: &Spec,
+    told: Vec<Change>,
+    deadline: Instant,
+    steps: &mut Steps,
+) -> Result<()> {
+    let router = RouterSpec {
+        config: &spec.config,
+        config_name: &spec.config_name,
+        halted: false,
+    };
+    let proposal = control::propose_first(site.router_of(guest, 0, deadline), told, &router)?;
+    steps.end("configuration");
+    site.host.start(guest.domain.domid)?;
+    steps.end("start");
+    proposal.settle()?;
+    steps.end("configuration");
+    Ok(())
+}
+
+/// From a router that runs to a guest that forwards.
+fn bring_up(
+    site: &Site,
+    guest: &Guest,
+    spec: &Spec,
+    deadline: Instant,
+    steps: &mut Steps,
+) -> Result<()> {
+    control::write(site.router_of(guest, 0, deadline), &spec.writes)
+        .map_err(|error| error.of_write(spec.has_secrets))?;
+    steps.end("configuration");
+    links::set_links(site, guest)?;
+    steps.end("switch port");
+    guest.signals.check()?;
+    site.disk.records.save(&guest.record(Phase::Complete))?;
+    steps.end("record");
+    Ok(())
+}
+
+pub fn check_ports(site: &Site, domain: &Domain) -> Result<()> {
+    links::check_free(site, &in_switch(&domain.uuid, &domain.vifs), &[])
+}
+
+/// Undoes what was made; returns the answer for the client.
+pub fn abandon(site: &Site, guest: &Guest, made: &Made, cause: Error) -> Error {
+    let uuid = &guest.domain.uuid;
+    let cause = with_last_words(site, guest, made, cause);
+    let words = escape(cause.message.as_bytes()).replace('\n', "; ");
+    info!("guest {uuid} not created: {words}");
+    match destroy::remove(site, guest, made) {
+        Ok(()) => cause,
+        Err(left) => {
+            error!("guest {uuid}: undoing its creation failed: {left}; cosmosd tries again");
+            let message = format!("{}; undoing it failed: {}", cause.message, left.message);
+            Error::new(cause.code, message)
         }
     }
+}
 
-    /// Undoes what was made; returns the answer for the client.
-    pub fn abandon(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
-        let uuid = &guest.domain.uuid;
-        let cause = self.with_last_words(guest, made, cause);
-        let words = escape(cause.message.as_bytes()).replace('\n', "; ");
-        info!("guest {uuid} not created: {words}");
-        match self.remove(guest, made) {
-            Ok(()) => cause,
-            Err(left) => {
-                error!("guest {uuid}: undoing its creation failed: {left}; cosmosd tries again");
-                let message = format!("{}; undoing it failed: {}", cause.message, left.message);
-                Error::new(cause.code, message)
-            }
-        }
+/// Adds the last words of a guest that died at its start; the undoing removes them.
+fn with_last_words(site: &Site, guest: &Guest, made: &Made, cause: Error) -> Error {
+    if !made.spawned || cause.code != Code::DeadGuest {
+        return cause;
     }
-
-    /// Adds the last words of a guest that died at its start; the undoing removes them.
-    fn with_last_words(&self, guest: &Guest, made: &Made, cause: Error) -> Error {
-        if !made.spawned || cause.code != Code::DeadGuest {
-            return cause;
-        }
-        let panic = control::panic_message(&*self.store, guest.domain.domid);
-        let console = || self.host.console(&guest.domain, LAST_WORDS).ok();
-        let words = panic
-            .or_else(|| console().map(|tail| escape(&tail)))
-            .unwrap_or_default();
-        match words.trim() {
-            "" => cause,
-            words => Error::new(cause.code, format!("{}: {words}", cause.message)),
-        }
+    let panic = control::panic_message(&*site.store, guest.domain.domid);
+    let console = || site.host.console(&guest.domain, LAST_WORDS).ok();
+    let words = panic
+        .or_else(|| console().map(|tail| escape(&tail)))
+        .unwrap_or_default();
+    match words.trim() {
+        "" => cause,
+        words => Error::new(cause.code, format!("{}: {words}", cause.message)),
     }
 }
 
@@ -331,10 +297,10 @@ mod tests {
     #[test]
     fn a_created_guest_forwards_with_its_writes() {
         let world = World::new();
-        assert_eq!(world.toolstack.create(&spec(1)).unwrap().domid, 1);
+        assert_eq!(world.create(&spec(1)).unwrap().domid, 1);
         assert!(world.switch.all_up());
         assert_eq!(world.store.rule(1).unwrap(), "deny all");
-        let info = world.toolstack.info(&uuid(1)).unwrap();
+        let info = world.info(&uuid(1)).unwrap();
         assert_eq!(info.state, "running");
         assert_eq!(info.vifs[1].port.as_str(), "g1-1");
         let calls: Vec<_> = world.faults.take();
@@ -347,23 +313,21 @@ mod tests {
     fn a_guest_that_ends_before_its_maker_owns_it_takes_nothing_from_a_later_one() {
         for is_pooled in [false, true] {
             let world = World::new();
-            while is_pooled && world.toolstack.fill_pool_by_one().unwrap() {}
+            while is_pooled && world.maker.fill_pool_by_one().unwrap() {}
             let later = Instant::now() + std::time::Duration::from_secs(60);
             let make = |(guest, pooled): &(Arc<Guest>, Option<Arc<Guest>>)| {
                 let guests = (guest, pooled.as_deref());
-                world
-                    .toolstack
-                    .make_admitted(&spec(1), guests, later, |_| {})
+                world.maker.make_admitted(&spec(1), guests, later, |_| {})
             };
-            let first = world.toolstack.admit_or_replace(&spec(1)).unwrap();
+            let first = replace::admit_or_replace(&world.site, &spec(1)).unwrap();
             assert_eq!(first.1.is_some(), is_pooled);
-            world.toolstack.destroy(&uuid(1)).unwrap();
-            let second = world.toolstack.admit_or_replace(&spec(1)).unwrap();
+            world.destroy(&uuid(1)).unwrap();
+            let second = replace::admit_or_replace(&world.site, &spec(1)).unwrap();
             assert_eq!(make(&first).err().unwrap().code, Code::DeadGuest);
             make(&second).unwrap();
             assert_eq!(make(&first).err().unwrap().code, Code::DeadGuest);
-            assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "running");
-            world.toolstack.destroy(&uuid(1)).unwrap();
+            assert_eq!(world.info(&uuid(1)).unwrap().state, "running");
+            world.destroy(&uuid(1)).unwrap();
             assert_eq!(world.remains(), Vec::<String>::new());
         }
     }
@@ -373,11 +337,11 @@ mod tests {
         for step in STEPS {
             let world = World::new();
             world.faults.fail(step);
-            let error = world.toolstack.create(&spec(1)).err().unwrap();
+            let error = world.create(&spec(1)).err().unwrap();
             assert!(error.message.contains("injected"), "{step}: {error}");
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
             world.faults.mend();
-            world.toolstack.create(&spec(1)).unwrap();
+            world.create(&spec(1)).unwrap();
         }
     }
 
@@ -385,7 +349,7 @@ mod tests {
     fn undoing_goes_backwards() {
         let world = World::new();
         world.faults.fail("switch.set_link vale0:g1-1");
-        world.toolstack.create(&spec(1)).err().unwrap();
+        world.create(&spec(1)).err().unwrap();
         let calls = world.faults.take();
         let failed = calls
             .iter()
@@ -440,7 +404,7 @@ mod tests {
             let world = World::new();
             let mut bad = spec(1);
             change(&mut bad);
-            let error = world.toolstack.create(&bad).err().unwrap();
+            let error = world.create(&bad).err().unwrap();
             assert_eq!(error.code, code);
             assert!(error.message.contains(words), "{error}");
             assert_eq!(world.remains(), Vec::<String>::new());
@@ -451,7 +415,7 @@ mod tests {
     fn a_port_of_somebody_else_is_not_touched() {
         let world = World::new();
         world.switch.put("vale0:g1-1");
-        let error = world.toolstack.create(&spec(1)).err().unwrap();
+        let error = world.create(&spec(1)).err().unwrap();
         assert_eq!(error.code, Code::Exists);
         assert_eq!(world.remains(), ["vale0:g1-1"]);
     }
@@ -461,30 +425,27 @@ mod tests {
         let world = World::new();
         world.faults.fail("host.start");
         world.faults.fail("host.stop");
-        let error = world.toolstack.create(&spec(1)).err().unwrap();
+        let error = world.create(&spec(1)).err().unwrap();
         assert!(
             error.message.contains("undoing it failed: host.stop"),
             "{error}"
         );
-        let info = world.toolstack.info(&uuid(1)).unwrap();
+        let info = world.info(&uuid(1)).unwrap();
         assert_eq!(info.state, "error");
-        assert_eq!(
-            world.toolstack.create(&spec(1)).err().unwrap().code,
-            Code::Exists
-        );
+        assert_eq!(world.create(&spec(1)).err().unwrap().code, Code::Exists);
         world.faults.mend();
-        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]
     fn a_death_at_the_start_is_noticed_at_once_with_the_last_words() {
-        let mut world = World::new();
+        let world = World::new();
         world.watch_deaths();
         let mut silent = spec(1);
         silent.config = good("Silent");
         std::thread::scope(|scope| {
-            let created = scope.spawn(|| world.toolstack.create(&silent));
+            let created = scope.spawn(|| world.create(&silent));
             while world.host.found(1).is_none() {
                 std::thread::yield_now();
             }
@@ -503,11 +464,11 @@ mod tests {
         let mut silent = spec(1);
         silent.config = good("Silent");
         std::thread::scope(|scope| {
-            let created = scope.spawn(|| world.toolstack.create(&silent));
+            let created = scope.spawn(|| world.create(&silent));
             while world.host.found(1).is_none() {
                 std::thread::yield_now();
             }
-            world.toolstack.destroy(&uuid(1)).unwrap();
+            world.destroy(&uuid(1)).unwrap();
             let error = created.join().unwrap().err().unwrap();
             assert!(error.message.contains("being destroyed"), "{error}");
         });

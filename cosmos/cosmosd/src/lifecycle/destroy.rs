@@ -5,166 +5,175 @@
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
+use cosmos_proto::OfGuest;
 use log::{error, info, warn};
 use serde_json::json;
 
+use super::silent;
 use crate::control;
 use crate::error::{Error, Result};
-use crate::guest::Made;
-use crate::guest::{Guest, State};
+use crate::guest::{Guest, Made, State};
 use crate::host::Death;
 use crate::record::Phase;
+use crate::site::Site;
 use crate::spec::Uuid;
-use crate::toolstack::Toolstack;
 
-impl Toolstack {
-    /// Destroys a guest; one that does not exist is no error. One that is being created is
-    /// given up.
-    pub fn destroy(&self, uuid: &Uuid) -> Result<()> {
-        while let Some(guest) = self.table.find(uuid) {
-            guest.signals.cancel();
-            let _owner = guest.own();
-            // The previous owner may have removed it, or put another in its place.
-            if self.is_current(&guest) {
-                return self.destroy_owned(&guest);
-            }
-        }
-        Ok(())
-    }
-
-    pub fn is_current(&self, guest: &Arc<Guest>) -> bool {
-        let now = self.table.find(&guest.domain.uuid);
-        now.is_some_and(|now| Arc::ptr_eq(&now, guest))
-    }
-
-    fn destroy_owned(&self, guest: &Guest) -> Result<()> {
-        self.begin_end(guest);
-        self.remove(guest, &Made::all(guest))?;
-        info!("guest {} destroyed", guest.domain.uuid);
-        Ok(())
-    }
-
-    /// Notes that a guest is being undone.
-    pub fn begin_end(&self, guest: &Guest) {
-        guest.set_state(State::Partial, "");
-        if let Err(e) = self.records.save(&guest.record(Phase::Partial)) {
-            // A daemon that is killed now finds it later as a guest that died.
-            warn!(
-                "guest {}: {e}; destroying it all the same",
-                guest.domain.uuid
-            );
+/// Destroys a guest; one that does not exist is no error. One that is being created is given up.
+pub fn destroy(site: &Site, of: &OfGuest) -> Result<()> {
+    while let Some(guest) = site.table.find(&of.uuid) {
+        guest.signals.cancel();
+        let _owner = guest.lock_lifecycle();
+        // The previous owner may have removed it, or put another in its place.
+        if site.table.is_current(&guest) {
+            return destroy_owned(site, &guest);
         }
     }
+    Ok(())
+}
 
-    /// Undoes what was made of a guest and forgets it. If something is left the guest stays
-    /// listed in state `error`, and [`Toolstack::retry`] goes on.
-    pub fn remove(&self, guest: &Guest, made: &Made) -> Result<()> {
-        self.clear(guest, made, |uuid| self.remove_files(uuid))?;
-        self.table.remove(&guest.domain.uuid);
-        Ok(())
-    }
+fn destroy_owned(site: &Site, guest: &Guest) -> Result<()> {
+    begin_end(site, guest);
+    remove(site, guest, &Made::all(guest))?;
+    info!("guest {} destroyed", guest.domain.uuid);
+    Ok(())
+}
 
-    /// As `remove`, for a guest that stays listed; `last` undoes what remains.
-    pub fn clear(
-        &self,
-        guest: &Guest,
-        made: &Made,
-        last: impl FnOnce(&Uuid) -> Result<()>,
-    ) -> Result<()> {
-        let uuid = &guest.domain.uuid;
-        let undone = self.undo(guest, made).and_then(|()| {
-            self.host.remove_console(&guest.domain)?;
-            self.saved.remove(uuid)?;
-            guest.ledger.end(|| last(uuid))
-        });
-        self.watchers.remove(guest.domain.domid);
-        guest.set_left(undone.as_ref().err().map(|_| made.clone()));
-        if let Err(left) = &undone {
-            guest.set_state(State::Error, left.message.clone());
-        }
-        undone
-    }
-
-    pub fn remove_files(&self, uuid: &Uuid) -> Result<()> {
-        self.ledgers.remove(uuid)?;
-        self.records.remove(uuid)
-    }
-
-    /// Goes through all steps even if one fails, and returns the first error.
-    pub fn undo(&self, guest: &Guest, made: &Made) -> Result<()> {
-        let domain = &guest.domain;
-        let stopped = if made.spawned {
-            self.host.stop(domain)
-        } else {
-            Ok(())
-        };
-        let ports = made.ports.iter().rev();
-        let removed = ports
-            .map(|vif| self.switch.remove(vif))
-            .fold(Ok(()), Result::and);
-        if !made.prepared {
-            return stopped.and(removed);
-        }
-        let silent = self.remove_silent(domain);
-        let forgotten = self.host.forget(domain);
-        stopped.and(removed).and(silent).and(forgotten)
-    }
-
-    /// Handles deaths as long as the host reports them.
-    pub fn watch_deaths(self: &Arc<Self>, deaths: Receiver<Death>) {
-        for death in deaths {
-            let Some(guest) = self.table.by_domid(death.domid) else {
-                continue;
-            };
-            guest.signals.die(&death.reason);
-            let (this, reason) = (Arc::clone(self), death.reason);
-            // In a thread of its own: somebody may own the guest and notice its death first.
-            let thread = std::thread::Builder::new().name(format!("crashed {}", death.domid));
-            if let Err(e) = thread.spawn(move || this.mark_crashed(&guest, &reason)) {
-                error!("domain {}: its death is not handled: {e}", death.domid);
-            }
-        }
-    }
-
-    /// Notes the death of a guest that ran, and releases what it used.
-    pub fn mark_crashed(&self, guest: &Guest, reason: &str) {
-        if guest.state() == State::Pooled {
-            return self.evict(guest).unwrap_or_else(|e| warn!("pool: {e}"));
-        }
-        let _owner = guest.own();
-        if !matches!(guest.state(), State::Running | State::Paused) {
-            return; // The thread that created or destroyed it handled this death.
-        }
-        let (uuid, domid) = (&guest.domain.uuid, guest.domain.domid);
-        let reason = match control::panic_message(&*self.store, domid) {
-            Some(words) => format!("{reason}: {words}"),
-            None => reason.to_owned(),
-        };
-        warn!("guest {uuid}, domain {domid}, died: {reason}");
-        guest.set_state(State::Crashed, &reason);
-        self.events.publish(
-            "died",
-            json!({"uuid": uuid, "domid": domid, "reason": reason}),
+/// Notes that a guest is being undone.
+pub fn begin_end(site: &Site, guest: &Guest) {
+    guest.set_state(State::Partial, "");
+    if let Err(e) = site.disk.records.save(&guest.record(Phase::Partial)) {
+        // A daemon that is killed now finds it later as a guest that died.
+        warn!(
+            "guest {}: {e}; destroying it all the same",
+            guest.domain.uuid
         );
-        self.release(guest).unwrap_or_else(|e: Error| {
-            error!("guest {uuid}: releasing what it used failed: {e}; cosmosd tries again");
-        });
     }
+}
 
-    /// Releases all that a dead guest used; its console stays.
-    pub fn release(&self, guest: &Guest) -> Result<()> {
-        let saved = self.records.save(&guest.record(Phase::Crashed));
-        self.watchers.remove(guest.domain.domid);
-        let undone = self.undo(guest, &Made::all(guest)).and(saved);
-        guest.set_left(undone.as_ref().err().map(|_| Made::all(guest)));
-        undone
+/// Undoes what was made of a guest and forgets it. If something is left the guest stays
+/// listed in state `error`, and `retry` continues.
+pub fn remove(site: &Site, guest: &Guest, made: &Made) -> Result<()> {
+    clear(site, guest, made, |uuid| site.disk.remove_files(uuid))?;
+    site.table.remove(&guest.domain.uuid);
+    Ok(())
+}
+
+/// As `remove`, for a guest that stays listed; `last` undoes what remains.
+pub fn clear(
+    site: &Site,
+    guest: &Guest,
+    made: &Made,
+    last: impl FnOnce(&Uuid) -> Result<()>,
+) -> Result<()> {
+    let uuid = &guest.domain.uuid;
+    let undone = undo(site, guest, made).and_then(|()| {
+        site.host.remove_console(&guest.domain)?;
+        site.disk.saved.remove(uuid)?;
+        guest.ledger.end(|| last(uuid))
+    });
+    site.watchers.remove(guest.domain.domid);
+    guest.set_left(undone.as_ref().err().map(|_| made.clone()));
+    if let Err(left) = &undone {
+        guest.set_state(State::Error, left.message.clone());
     }
+    undone
+}
+
+/// Goes through all steps even if one fails, and returns the first error.
+pub fn undo(site: &Site, guest: &Guest, made: &Made) -> Result<()> {
+    let domain = &guest.domain;
+    let stopped = if made.spawned {
+        site.host.stop(domain)
+    } else {
+        Ok(())
+    };
+    let ports = made.ports.iter().rev();
+    let removed = ports
+        .map(|vif| site.switch.remove(vif))
+        .fold(Ok(()), Result::and);
+    if !made.prepared {
+        return stopped.and(removed);
+    }
+    let silent = silent::remove_silent(site, domain);
+    let forgotten = site.host.forget(domain);
+    stopped.and(removed).and(silent).and(forgotten)
+}
+
+/// Handles deaths as long as the host reports them.
+pub fn watch_deaths(site: &Arc<Site>, deaths: Receiver<Death>) {
+    for death in deaths {
+        let Some(guest) = site.table.by_domid(death.domid) else {
+            continue;
+        };
+        guest.signals.die(&death.reason);
+        let (site, reason) = (Arc::clone(site), death.reason);
+        // In a thread of its own: somebody may own the guest and notice its death first.
+        let thread = std::thread::Builder::new().name(format!("crashed {}", death.domid));
+        if let Err(e) = thread.spawn(move || mark_crashed(&site, &guest, &reason)) {
+            error!("domain {}: its death is not handled: {e}", death.domid);
+        }
+    }
+}
+
+/// Notes the death of a guest that ran, and releases what it used.
+pub fn mark_crashed(site: &Site, guest: &Guest, reason: &str) {
+    if guest.state() == State::Pooled {
+        return evict(site, guest).unwrap_or_else(|e| warn!("pool: {e}"));
+    }
+    let _owner = guest.lock_lifecycle();
+    if !matches!(guest.state(), State::Running | State::Paused) {
+        return; // The thread that created or destroyed it handled this death.
+    }
+    let (uuid, domid) = (&guest.domain.uuid, guest.domain.domid);
+    let reason = match control::panic_message(&*site.store, domid) {
+        Some(words) => format!("{reason}: {words}"),
+        None => reason.to_owned(),
+    };
+    warn!("guest {uuid}, domain {domid}, died: {reason}");
+    guest.set_state(State::Crashed, &reason);
+    site.events.publish(
+        "died",
+        json!({"uuid": uuid, "domid": domid, "reason": reason}),
+    );
+    release_dead(site, guest).unwrap_or_else(|e: Error| {
+        error!("guest {uuid}: releasing what it used failed: {e}; cosmosd tries again");
+    });
+}
+
+/// Releases all that a dead guest used; its console stays.
+pub fn release_dead(site: &Site, guest: &Guest) -> Result<()> {
+    let saved = site.disk.records.save(&guest.record(Phase::Crashed));
+    site.watchers.remove(guest.domain.domid);
+    let undone = undo(site, guest, &Made::all(guest)).and(saved);
+    guest.set_left(undone.as_ref().err().map(|_| Made::all(guest)));
+    undone
+}
+
+/// Gives up one guest of the pool so that another may have its room; false if the pool is empty.
+pub fn make_room(site: &Site) -> bool {
+    let pooled = site.table.pooled();
+    let Some(guest) = pooled.first() else {
+        return false;
+    };
+    evict(site, guest)
+        .inspect_err(|e| warn!("pool: {e}"))
+        .is_ok()
+}
+
+/// Destroys a guest of the pool, unless somebody has taken it.
+pub fn evict(site: &Site, guest: &Guest) -> Result<()> {
+    let _owner = guest.lock_lifecycle();
+    if !site.table.withdraw(guest) {
+        return Ok(());
+    }
+    remove(site, guest, &Made::all(guest))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::error::Code;
-    use crate::testing::{World, spec, uuid};
+    use crate::lifecycle::pause;
+    use crate::testing::{World, of, spec, uuid};
     use std::time::{Duration, Instant};
 
     fn until(mut done: impl FnMut() -> bool) {
@@ -178,10 +187,10 @@ mod tests {
     #[test]
     fn destroy_leaves_nothing_and_may_be_repeated() {
         let world = World::new();
-        world.toolstack.create(&spec(1)).unwrap();
-        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.create(&spec(1)).unwrap();
+        world.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
-        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.destroy(&uuid(1)).unwrap();
     }
 
     #[test]
@@ -193,44 +202,41 @@ mod tests {
             "host.remove_console",
         ] {
             let world = World::new();
-            world.toolstack.create(&spec(1)).unwrap();
+            world.create(&spec(1)).unwrap();
             world.faults.fail(step);
-            world.toolstack.destroy(&uuid(1)).unwrap_err();
+            world.destroy(&uuid(1)).unwrap_err();
             assert!(
                 !world.switch.ports().contains(&"vale0:g1-1".to_owned()),
                 "{step}"
             );
-            assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "error");
+            assert_eq!(world.info(&uuid(1)).unwrap().state, "error");
             world.faults.mend();
-            world.toolstack.destroy(&uuid(1)).unwrap();
+            world.destroy(&uuid(1)).unwrap();
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
         }
     }
 
     #[test]
     fn a_dead_guest_stays_listed_with_its_reason() {
-        let mut world = World::new();
+        let world = World::new();
         world.watch_deaths();
-        world.toolstack.create(&spec(1)).unwrap();
+        world.create(&spec(1)).unwrap();
         world
             .store
             .put("/local/domain/1/data/clickos/panic", "broke\u{1b}");
         world.host.kill(1, true);
-        until(|| world.toolstack.info(&uuid(1)).unwrap().state == "crashed");
+        until(|| world.info(&uuid(1)).unwrap().state == "crashed");
         until(|| world.remains().len() == 3); // Its record, entry and ledger.
-        let info = world.toolstack.info(&uuid(1)).unwrap();
+        let info = world.info(&uuid(1)).unwrap();
         assert_eq!(info.reason, "killed by signal 9 (SIGKILL): broke\\x1b");
-        let error = world
-            .toolstack
-            .read(&uuid(1), 0, ("fw.config", ""), Duration::ZERO)
-            .unwrap_err();
+        let error = world.read(&uuid(1)).unwrap_err();
         assert_eq!(error.code, Code::DeadGuest);
         assert!(error.message.contains("SIGKILL"), "{error}");
         assert_eq!(
-            world.toolstack.pause(&uuid(1)).unwrap_err().code,
+            pause::pause(&world.site, &of(1)).unwrap_err().code,
             Code::DeadGuest
         );
-        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
     }
 }

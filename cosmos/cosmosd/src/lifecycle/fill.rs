@@ -5,27 +5,30 @@
 //! A taken guest gets the new guest's name, devices and configuration. No other guest used it
 //! before. The daemon makes the next one while no client waits.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use log::{info, warn};
 
+use super::{Maker, create, destroy};
 use crate::clock::now_s;
 use crate::config::Shelf;
 use crate::control;
 use crate::error::Result;
 use crate::guest::{Guest, Made, Shape, State};
+use crate::host::Domain;
 use crate::pool::RETRY;
 use crate::record::Phase;
+use crate::site::Site;
 use crate::steps::Steps;
-use crate::toolstack::Toolstack;
 
 /// How long a guest may take to boot.
 const BOOT: Duration = Duration::from_secs(60);
 
-impl Toolstack {
+impl Maker {
     /// Keeps the pool full as long as the daemon lives.
-    pub fn keep_pool(&self) {
+    pub fn pool_loop(&self) {
         loop {
             self.pool.wait_quiet();
             match self.fill_pool_by_one() {
@@ -40,10 +43,10 @@ impl Toolstack {
     /// Adds a guest to the pool, or removes a surplus one; returns false if the pool is complete.
     pub fn fill_pool_by_one(&self) -> Result<bool> {
         let wanted = self.wanted_shapes()?;
-        if let Some(guest) = self.table.surplus(&wanted) {
-            return self.evict(&guest).map(|()| true);
+        if let Some(guest) = self.site.table.surplus(&wanted) {
+            return destroy::evict(&self.site, &guest).map(|()| true);
         }
-        match self.table.missing(&wanted) {
+        match self.site.table.missing(&wanted) {
             None => Ok(false),
             Some(shape) => self.add_to_pool(&shape).map(|()| true),
         }
@@ -53,7 +56,7 @@ impl Toolstack {
         let shape = |shelf: &Shelf| -> Result<(Shape, usize)> {
             let image_sha256 = match &shelf.image {
                 Some(sha256) => sha256.as_str().to_owned(),
-                None => self.host.engine_sha256()?.unwrap_or_default(),
+                None => self.site.host.engine_sha256()?.unwrap_or_default(),
             };
             let memory_mib = shelf.memory_mib;
             let shape = Shape {
@@ -67,8 +70,8 @@ impl Toolstack {
     }
 
     fn add_to_pool(&self, shape: &Shape) -> Result<()> {
-        let guest = self.table.admit_to_pool(shape, now_s())?;
-        let _owner = guest.own();
+        let guest = self.site.table.admit_to_pool(shape, now_s())?;
+        let _owner = guest.lock_lifecycle();
         let mut made = Made::default();
         match self.boot(&guest, &mut made) {
             Ok(()) => {
@@ -77,52 +80,55 @@ impl Toolstack {
                 info!("pool: domain {domid} of {} MiB is ready", shape.memory_mib);
                 Ok(())
             }
-            Err(cause) => Err(self.abandon(&guest, &made, cause)),
+            Err(cause) => Err(create::abandon(&self.site, &guest, &made, cause)),
         }
     }
 
     /// Makes a guest that waits, paused, for its configuration.
     fn boot(&self, guest: &Arc<Guest>, made: &mut Made) -> Result<()> {
         let (domain, mut steps) = (&guest.domain, Steps::begin());
-        self.host.check(domain)?;
+        self.site.host.check(domain)?;
         let (signals, deadline) = (&guest.signals, Instant::now() + BOOT);
         self.spawn(guest, made, deadline, &mut steps)?;
         let seen = signals.seen();
-        self.host.start(domain.domid)?;
-        control::wait_boot(&*self.store, signals, seen, domain.domid, deadline)?;
-        self.host.pause(domain.domid)?;
-        self.records.save(&guest.record(Phase::Pooled))
+        self.site.host.start(domain.domid)?;
+        control::wait_boot(&*self.site.store, signals, seen, domain.domid, deadline)?;
+        self.site.host.pause(domain.domid)?;
+        self.site.disk.records.save(&guest.record(Phase::Pooled))
     }
+}
 
-    /// Gives up one guest of the pool so that another may have its room; false if there is none.
-    pub fn make_room(&self) -> bool {
-        let pooled = self.table.pooled();
-        let Some(guest) = pooled.first() else {
-            return false;
-        };
-        self.evict(guest)
-            .inspect_err(|e| warn!("pool: {e}"))
-            .is_ok()
+/// Takes a guest of the pool over after a restart: it is as it was, or it is removed.
+pub fn recover_pooled(site: &Site, guest: &Arc<Guest>, is_paused: bool) -> Result<()> {
+    if !is_paused {
+        return destroy::remove(site, guest, &Made::all(guest));
     }
+    site.watchers
+        .insert(guest.domain.domid, Arc::clone(&guest.signals));
+    guest.set_state(State::Pooled, "");
+    Ok(())
+}
 
-    /// Destroys a guest of the pool, unless somebody has taken it.
-    pub fn evict(&self, guest: &Guest) -> Result<()> {
-        let _owner = guest.own();
-        if !self.table.withdraw(guest) {
-            return Ok(());
+/// Removes the guests of the pool whose silent vifs the switch has lost, as after its restart.
+/// Their handshakes would start again when they are taken.
+pub fn evict_disconnected(site: &Site) {
+    let mut pooled = site.table.pooled();
+    pooled.retain(|guest| guest.domain.silent.vifs > 0);
+    if pooled.is_empty() {
+        return;
+    }
+    let there = match site.switch.silent() {
+        Ok(vifs) => vifs.into_iter().map(|vif| (vif.domid, vif.devid)),
+        Err(e) => return warn!("pool: {e}"),
+    };
+    let there: HashSet<_> = there.collect();
+    for guest in pooled {
+        let Domain { domid, silent, .. } = guest.domain;
+        if (0..silent.vifs).all(|devid| there.contains(&(domid, devid))) {
+            continue;
         }
-        self.remove(guest, &Made::all(guest))
-    }
-
-    /// Takes a guest of the pool over after a restart: it is as it was, or it is removed.
-    pub fn recover_pooled(&self, guest: &Arc<Guest>, is_paused: bool) -> Result<()> {
-        if !is_paused {
-            return self.remove(guest, &Made::all(guest));
-        }
-        self.watchers
-            .insert(guest.domain.domid, Arc::clone(&guest.signals));
-        guest.set_state(State::Pooled, "");
-        Ok(())
+        info!("pool: the switch has lost the vifs of domain {domid}; it is replaced");
+        destroy::evict(site, &guest).unwrap_or_else(|e| warn!("pool: {e}"));
     }
 }
 
@@ -130,13 +136,14 @@ impl Toolstack {
 mod tests {
     use super::*;
     use crate::error::Code;
+    use crate::report;
     use crate::testing::{World, good, spec, uuid};
 
     /// A world whose pool has its two guests, domains 1 and 2.
     fn filled() -> World {
         let world = World::new();
-        while world.toolstack.fill_pool_by_one().unwrap() {}
-        assert_eq!(world.toolstack.table.pooled().len(), 2);
+        while world.maker.fill_pool_by_one().unwrap() {}
+        assert_eq!(world.site.table.pooled().len(), 2);
         world
     }
 
@@ -144,8 +151,8 @@ mod tests {
     fn a_guest_of_the_pool_becomes_the_new_guest() {
         let world = filled();
         world.faults.take();
-        assert!(world.toolstack.list().is_empty());
-        let created = world.toolstack.create(&spec(1)).unwrap();
+        assert!(report::guests(&world.site).guests.is_empty());
+        let created = world.create(&spec(1)).unwrap();
         assert!(created.domid <= 2);
         let calls = world.faults.take();
         assert!(calls.contains(&"host.claim".to_owned()), "{calls:?}");
@@ -153,10 +160,10 @@ mod tests {
         assert_eq!(world.store.rule(created.domid).unwrap(), "deny all");
         let name = format!("/local/domain/{}/name", created.domid);
         assert!(world.store.keys().contains(&name));
-        assert_eq!(world.toolstack.table.pooled().len(), 1);
-        assert!(world.toolstack.fill_pool_by_one().unwrap());
-        world.toolstack.destroy(&uuid(1)).unwrap();
-        assert_eq!(world.toolstack.table.pooled().len(), 2);
+        assert_eq!(world.site.table.pooled().len(), 1);
+        assert!(world.maker.fill_pool_by_one().unwrap());
+        world.destroy(&uuid(1)).unwrap();
+        assert_eq!(world.site.table.pooled().len(), 2);
     }
 
     #[test]
@@ -165,7 +172,7 @@ mod tests {
         let mut plain = spec(1);
         (plain.vifs, plain.writes) = (Vec::new(), Vec::new());
         let before = world.store.requests();
-        world.toolstack.create(&plain).unwrap();
+        world.create(&plain).unwrap();
         // The domain's name, the three nodes of a short configuration; the guest's answer; its
         // state and error for subscribers.
         let made = world.store.requests() - before;
@@ -177,8 +184,8 @@ mod tests {
         let world = filled();
         let mut larger = spec(1);
         larger.memory_mib = good(9);
-        assert_eq!(world.toolstack.create(&larger).unwrap().domid, 3);
-        assert_eq!(world.toolstack.table.pooled().len(), 2);
+        assert_eq!(world.create(&larger).unwrap().domid, 3);
+        assert_eq!(world.site.table.pooled().len(), 2);
     }
 
     #[test]
@@ -186,15 +193,15 @@ mod tests {
         let world = filled();
         let mut large = spec(1);
         large.memory_mib = good(56);
-        world.toolstack.create(&large).unwrap();
-        assert_eq!(world.toolstack.table.pooled().len(), 1);
-        let error = world.toolstack.fill_pool_by_one().unwrap_err();
+        world.create(&large).unwrap();
+        assert_eq!(world.site.table.pooled().len(), 1);
+        let error = world.maker.fill_pool_by_one().unwrap_err();
         assert_eq!(error.code, Code::NoMemory);
         large = spec(2);
         large.memory_mib = good(9);
-        let error = world.toolstack.create(&large).err().unwrap();
+        let error = world.create(&large).err().unwrap();
         assert_eq!(error.message, "9 MiB asked, 56 of 64 MiB are in use");
-        assert!(world.toolstack.table.pooled().is_empty());
+        assert!(world.site.table.pooled().is_empty());
     }
 
     #[test]
@@ -207,12 +214,12 @@ mod tests {
         ] {
             let world = filled();
             world.faults.fail(step);
-            let error = world.toolstack.create(&spec(1)).err().unwrap();
+            let error = world.create(&spec(1)).err().unwrap();
             assert!(error.message.contains("injected"), "{step}: {error}");
             world.faults.mend();
-            let pooled = world.toolstack.table.pooled();
+            let pooled = world.site.table.pooled();
             assert_eq!(pooled.len(), 1, "{step}");
-            world.toolstack.evict(&pooled[0]).unwrap();
+            destroy::evict(&world.site, &pooled[0]).unwrap();
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
         }
     }
@@ -222,7 +229,7 @@ mod tests {
         for step in ["host.check", "host.spawn", "host.start", "host.pause"] {
             let world = World::new();
             world.faults.fail(step);
-            world.toolstack.fill_pool_by_one().unwrap_err();
+            world.maker.fill_pool_by_one().unwrap_err();
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
         }
     }
@@ -230,46 +237,41 @@ mod tests {
     #[test]
     fn the_pool_survives_a_restart() {
         let world = filled().restart();
-        assert_eq!(world.toolstack.table.pooled().len(), 2);
-        assert!(world.toolstack.create(&spec(1)).unwrap().domid <= 2);
-        let running = world.toolstack.table.pooled()[0].domain.domid;
-        world.toolstack.host.unpause(running).unwrap();
+        assert_eq!(world.site.table.pooled().len(), 2);
+        assert!(world.create(&spec(1)).unwrap().domid <= 2);
+        let running = world.site.table.pooled()[0].domain.domid;
+        world.site.host.unpause(running).unwrap();
         let world = world.restart();
-        assert!(world.toolstack.table.pooled().is_empty());
-        world.toolstack.destroy(&uuid(1)).unwrap();
+        assert!(world.site.table.pooled().is_empty());
+        world.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]
     fn a_guest_half_taken_is_undone_whatever_was_written_first() {
         let world = filled();
-        let pooled = world.toolstack.table.pooled();
-        let (guest, taken) = world
-            .toolstack
-            .table
-            .take(&spec(1), 0, None)
-            .unwrap()
-            .unwrap();
+        let pooled = world.site.table.pooled();
+        let (guest, taken) = world.site.table.take(&spec(1), 0, None).unwrap().unwrap();
         // The record of the pool is still there, as after a crash in between.
-        let records = &world.toolstack.records;
+        let records = &world.site.disk.records;
         records.save(&guest.record(Phase::Partial)).unwrap();
         assert!(records.load_all().unwrap().len() > pooled.len());
         drop((guest, pooled));
         let world = world.restart();
-        let left = world.toolstack.table.pooled();
+        let left = world.site.table.pooled();
         assert_eq!(left.len(), 1);
         assert_ne!(left[0].domain.domid, taken.domain.domid);
-        world.toolstack.evict(&left[0]).unwrap();
+        destroy::evict(&world.site, &left[0]).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]
     fn a_guest_that_dies_in_the_pool_is_removed() {
         let world = filled();
-        let guest = world.toolstack.table.pooled()[0].clone();
+        let guest = world.site.table.pooled()[0].clone();
         world.host.kill(guest.domain.domid, false);
-        world.toolstack.mark_crashed(&guest, "crashed");
-        assert_eq!(world.toolstack.table.pooled().len(), 1);
-        assert!(world.toolstack.list().is_empty());
+        destroy::mark_crashed(&world.site, &guest, "crashed");
+        assert_eq!(world.site.table.pooled().len(), 1);
+        assert!(report::guests(&world.site).guests.is_empty());
     }
 }

@@ -8,114 +8,116 @@ use std::sync::Arc;
 
 use log::{info, warn};
 
+use super::{beside, destroy, links};
+use crate::clock::now_s;
 use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, Made, State, in_switch};
 use crate::record::Phase;
-use crate::spec::{Spec, Vif};
+use crate::site::Site;
+use crate::spec::Spec;
 use crate::state_room::Held;
-use crate::toolstack::Toolstack;
 
-impl Toolstack {
-    /// As `admit`. With `replace` a guest of this UUID ends first, unless its place would stay
-    /// empty.
-    pub fn admit_or_replace(&self, spec: &Spec) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
-        loop {
-            let Some(old) = self.table.find(&spec.uuid).filter(|_| spec.replace) else {
-                let admitted = self.admit(spec, None);
-                let exists = admitted.as_ref().is_err_and(|e| e.code == Code::Exists);
-                if exists && spec.replace && self.table.find(&spec.uuid).is_some() {
-                    continue; // Another request has put one there meanwhile.
-                }
-                return admitted;
-            };
-            if old.state() == State::Partial {
-                old.signals.cancel(); // Half made: it forwards nothing yet.
+/// A guest in the table, and the one of the pool that becomes it.
+pub type Admitted = (Arc<Guest>, Option<Arc<Guest>>);
+
+/// As `admit`. With `replace` a guest of this UUID ends first, unless its place would stay empty.
+pub fn admit_or_replace(site: &Site, spec: &Spec) -> Result<Admitted> {
+    loop {
+        let Some(old) = site.table.find(&spec.uuid).filter(|_| spec.replace) else {
+            let admitted = admit(site, spec, None);
+            let exists = admitted.as_ref().is_err_and(|e| e.code == Code::Exists);
+            if exists && spec.replace && site.table.find(&spec.uuid).is_some() {
+                continue; // Another request has put one there meanwhile.
             }
-            let _owner = old.own();
-            if self.is_current(&old) {
-                return self.replace_owned(&old, spec);
-            }
+            return admitted;
+        };
+        if old.state() == State::Partial {
+            old.signals.cancel(); // Half made: it forwards nothing yet.
+        }
+        let _owner = old.lock_lifecycle();
+        if site.table.is_current(&old) {
+            return replace_owned(site, &old, spec);
         }
     }
+}
 
-    fn replace_owned(&self, old: &Guest, spec: &Spec) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
-        let replaced = self.replace_checked(old, spec);
-        old.hold_memory(0);
-        replaced
+fn replace_owned(site: &Site, old: &Guest, spec: &Spec) -> Result<Admitted> {
+    let replaced = replace_checked(site, old, spec);
+    old.hold_memory(0);
+    replaced
+}
+
+fn replace_checked(site: &Site, old: &Guest, spec: &Spec) -> Result<Admitted> {
+    let held = check_replacement(site, old, spec)?;
+    old.signals.cancel();
+    destroy::begin_end(site, old);
+    // Its entry and its files stay: they are the new one's place.
+    destroy::clear(site, old, &Made::all(old), |_| Ok(()))?;
+    info!("guest {} ended for its restart", spec.uuid);
+    drop(held);
+    admit(site, spec, Some(old)).inspect_err(|_| {
+        site.disk
+            .remove_files(&spec.uuid)
+            .unwrap_or_else(|e| warn!("guest {}: {e}", spec.uuid));
+        site.table.remove(&spec.uuid);
+    })
+}
+
+fn check_replacement(site: &Site, old: &Guest, spec: &Spec) -> Result<Held> {
+    old.check_settled()?;
+    let new = preview(site, old, spec)?;
+    match old.state() {
+        State::Running | State::Paused => site.host.check_instead(&new.domain, &old.domain)?,
+        _ => site.host.check(&new.domain)?,
     }
-
-    fn replace_checked(
-        &self,
-        old: &Guest,
-        spec: &Spec,
-    ) -> Result<(Arc<Guest>, Option<Arc<Guest>>)> {
-        let held = self.check_replacement(old, spec)?;
-        old.signals.cancel();
-        self.begin_end(old);
-        // Its entry and its files stay: they are the new one's place.
-        self.clear(old, &Made::all(old), |_| Ok(()))?;
-        info!("guest {} ended for its restart", spec.uuid);
-        drop(held);
-        self.admit(spec, Some(old)).inspect_err(|_| {
-            self.remove_files(&spec.uuid)
-                .unwrap_or_else(|e| warn!("guest {}: {e}", spec.uuid));
-            self.table.remove(&spec.uuid);
-        })
+    beside::check_strangers(site, &old.domain)?;
+    site.store.read("/local/domain")?;
+    let wanted = in_switch(&new.domain.uuid, &new.domain.vifs);
+    links::check_free(site, &wanted, &in_switch(&old.domain.uuid, &old.vifs()))?;
+    site.disk.records.hold(&new.record(Phase::Partial))?;
+    {
+        let _no_change = old.ledger.book(); // One that is saved now may need more.
+        site.disk.ledgers.hold(&spec.uuid)?;
     }
+    site.disk.room.hold()
+}
 
-    fn check_replacement(&self, old: &Guest, spec: &Spec) -> Result<Held> {
-        old.check_settled()?;
-        let new = self.preview(old, spec)?;
-        match old.state() {
-            State::Running | State::Paused => self.host.check_instead(&new.domain, &old.domain)?,
-            _ => self.host.check(&new.domain)?,
-        }
-        self.check_strangers(&old.domain)?;
-        self.store.read("/local/domain")?;
-        self.check_other_ports(old, &new)?;
-        self.records.hold(&new.record(Phase::Partial))?;
-        {
-            let _no_change = old.ledger.book(); // One that is saved now may need more.
-            self.ledgers.hold(&spec.uuid)?;
-        }
-        self.room.hold()
-    }
-
-    /// The pool makes room for a guest that needs more than the one before.
-    fn preview(&self, old: &Guest, spec: &Spec) -> Result<Guest> {
-        loop {
-            match self.table.preview(spec, old) {
-                Err(e) if matches!(e.code, Code::NoMemory | Code::TooMany) && self.make_room() => {}
-                previewed => return previewed,
-            }
+/// The pool makes room for a guest that needs more than the one before.
+fn preview(site: &Site, old: &Guest, spec: &Spec) -> Result<Guest> {
+    loop {
+        match site.table.preview(spec, old) {
+            Err(e) if is_full(&e) && destroy::make_room(site) => {}
+            previewed => return previewed,
         }
     }
+}
 
-    /// Ports that exist and are not the old guest's would refuse the new one.
-    fn check_other_ports(&self, old: &Guest, new: &Guest) -> Result<()> {
-        let of_old = in_switch(&old.domain.uuid, &old.vifs());
-        let is_other = |vif: &&Vif| !of_old.iter().any(|own| own.place() == vif.place());
-        let wanted = in_switch(&new.domain.uuid, &new.domain.vifs);
-        let existing = self.switch.existing(&wanted)?;
-        match existing.iter().find(is_other) {
-            None => Ok(()),
-            Some(vif) => {
-                let message = format!("port {} is there already on the switch", vif.place());
-                Err(Error::new(Code::Exists, message))
-            }
+/// A guest of the pool if there is one like this, else a new one; others of the pool make
+/// room for it.
+pub fn admit(site: &Site, spec: &Spec, old: Option<&Guest>) -> Result<Admitted> {
+    loop {
+        if let Some((guest, pooled)) = site.table.take(spec, now_s(), old)? {
+            return Ok((guest, Some(pooled)));
+        }
+        match site.table.admit(spec, now_s(), old) {
+            Err(e) if is_full(&e) && destroy::make_room(site) => {}
+            admitted => return admitted.map(|guest| (guest, None)),
         }
     }
+}
+
+fn is_full(error: &Error) -> bool {
+    matches!(error.code, Code::NoMemory | Code::TooMany)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::migration;
+    use crate::report;
     use crate::store::Store;
     use crate::testing::{World, good, spec, uuid};
     use std::fs;
-    use std::time::Duration;
-
-    const SOON: Duration = Duration::from_secs(60);
 
     fn again() -> Spec {
         Spec {
@@ -127,50 +129,50 @@ mod tests {
 
     fn running() -> World {
         let world = World::new();
-        world.toolstack.create(&spec(1)).unwrap();
+        world.create(&spec(1)).unwrap();
         world
     }
 
     fn rule(world: &World) -> String {
-        let read = world.toolstack.read(&uuid(1), 0, ("fw.config", ""), SOON);
+        let read = world.read(&uuid(1));
         read.unwrap()
     }
 
     #[test]
     fn a_guest_takes_the_place_of_one_that_runs() {
         let world = running();
-        let second = world.toolstack.create(&again()).unwrap();
+        let second = world.create(&again()).unwrap();
         assert_ne!(second.domid, 1);
         assert_eq!(rule(&world), "allow icmp");
         assert!(world.switch.all_up());
-        assert_eq!(world.toolstack.list().len(), 1);
+        assert_eq!(report::guests(&world.site).guests.len(), 1);
         let world = world.restart();
         assert_eq!(rule(&world), "allow icmp");
-        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]
     fn a_guest_that_moves_is_not_replaced() {
         let world = running();
-        let guest = world.toolstack.table.get(&uuid(1)).unwrap();
+        let guest = world.site.table.get(&uuid(1)).unwrap();
         guest.migrate_source.begin(7).unwrap();
-        let error = world.toolstack.create(&again()).err().unwrap();
+        let error = world.create(&again()).err().unwrap();
         assert_eq!(error.code, Code::Busy);
-        world.toolstack.forget_client(7);
+        migration::forget_client(&world.site, 7);
         assert_eq!(rule(&world), "deny all");
-        world.toolstack.create(&again()).unwrap();
+        world.create(&again()).unwrap();
         assert_eq!(rule(&world), "allow icmp");
     }
 
     #[test]
     fn without_one_before_it_is_a_creation() {
         let world = World::new();
-        world.toolstack.create(&again()).unwrap();
+        world.create(&again()).unwrap();
         world.host.kill(1, false);
         let world = world.restart();
-        assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "crashed");
-        world.toolstack.create(&again()).unwrap();
+        assert_eq!(world.info(&uuid(1)).unwrap().state, "crashed");
+        world.create(&again()).unwrap();
         assert_eq!(rule(&world), "allow icmp");
     }
 
@@ -235,11 +237,11 @@ mod tests {
             break_it(&world);
             let mut spec = again();
             ask(&mut spec);
-            let error = world.toolstack.create(&spec).err().unwrap();
+            let error = world.create(&spec).err().unwrap();
             assert_eq!(error.code, code, "{what}: {error}");
             assert_eq!(rule(&world), "deny all", "{what}");
             assert!(world.switch.all_up(), "{what}");
-            assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "running");
+            assert_eq!(world.info(&uuid(1)).unwrap().state, "running");
         }
     }
 
@@ -259,13 +261,13 @@ mod tests {
         for n in 1..=4 {
             let mut large = spec(n);
             large.memory_mib = good(16);
-            world.toolstack.create(&large).unwrap();
+            world.create(&large).unwrap();
         }
         let mut same = again();
         same.memory_mib = good(16);
-        world.toolstack.create(&same).unwrap();
+        world.create(&same).unwrap();
         same.memory_mib = good(17);
-        let error = world.toolstack.create(&same).err().unwrap();
+        let error = world.create(&same).err().unwrap();
         assert_eq!(error.message, "17 MiB asked, 48 of 64 MiB are in use");
         assert_eq!(rule(&world), "allow icmp");
     }
@@ -275,7 +277,7 @@ mod tests {
         for step in ["host.spawn", "host.start", "store.request"] {
             let world = running();
             world.faults.fail(step);
-            world.toolstack.create(&again()).err().unwrap();
+            world.create(&again()).err().unwrap();
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
         }
     }
@@ -284,10 +286,10 @@ mod tests {
     fn a_guest_that_cannot_be_undone_is_in_error_until_it_can() {
         let world = running();
         world.faults.fail("host.stop");
-        world.toolstack.create(&again()).err().unwrap();
-        assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "error");
+        world.create(&again()).err().unwrap();
+        assert_eq!(world.info(&uuid(1)).unwrap().state, "error");
         world.faults.mend();
-        world.toolstack.create(&again()).unwrap();
+        world.create(&again()).unwrap();
         assert_eq!(rule(&world), "allow icmp");
         assert!(world.store.read("/local/domain/1").unwrap().is_none());
     }

@@ -2,72 +2,43 @@
 //! Vifs that guests of the pool have from the start, connected and silent until they get an address
 //! (docs/adr/0098-silent-ports.md).
 
-use std::collections::HashSet;
-
-use log::{info, warn};
-
 use crate::error::Result;
 use crate::host::{Domain, nics};
 use crate::silent::MTU;
+use crate::site::Site;
 use crate::spec::Vif;
 use crate::store::Change;
-use crate::toolstack::Toolstack;
 
-impl Toolstack {
-    /// Lets the switch connect to the silent vifs of a guest for the pool.
-    pub fn add_silent(&self, domain: &Domain) -> Result<()> {
-        let (domid, silent) = (domain.domid, domain.silent);
-        let mut devids = 0..silent.vifs;
-        devids.try_for_each(|devid| self.switch.add_silent(domid, devid, silent.slots))
+/// Lets the switch connect to the silent vifs of a guest for the pool.
+pub fn add_silent(site: &Site, domain: &Domain) -> Result<()> {
+    let (domid, silent) = (domain.domid, domain.silent);
+    let mut devids = 0..silent.vifs;
+    devids.try_for_each(|devid| site.switch.add_silent(domid, devid, silent.slots))
+}
+
+/// Keeps the silent vifs of netback from the guest that is about to run.
+pub fn silence(site: &Site, domain: &Domain) -> Result<()> {
+    match domain.silent.nics {
+        0 => Ok(()),
+        _ => site.store.apply(&nics::silence(domain)),
     }
+}
 
-    /// Keeps the silent vifs of netback from the guest that is about to run.
-    pub fn silence(&self, domain: &Domain) -> Result<()> {
-        match domain.silent.nics {
-            0 => Ok(()),
-            _ => self.store.apply(&nics::silence(domain)),
-        }
+/// Takes the silent vifs that no port got from a taken guest, which gets their memory back.
+pub fn remove_surplus(site: &Site, domain: &Domain) -> Result<()> {
+    let used = domain.vifs.iter();
+    let used = used.filter(|vif| domain.silent.has_vif(vif.devid)).count();
+    match used < domain.silent.vifs as usize {
+        true => remove_silent(site, domain),
+        false => Ok(()),
     }
+}
 
-    /// Takes the silent vifs that no port got from a taken guest, which gets their memory back.
-    pub fn remove_surplus(&self, domain: &Domain) -> Result<()> {
-        let used = domain.vifs.iter();
-        let used = used.filter(|vif| domain.silent.has_vif(vif.devid)).count();
-        match used < domain.silent.vifs as usize {
-            true => self.remove_silent(domain),
-            false => Ok(()),
-        }
-    }
-
-    /// Takes all silent vifs from a guest; none is no error.
-    pub fn remove_silent(&self, domain: &Domain) -> Result<()> {
-        match domain.silent.vifs {
-            0 => Ok(()),
-            _ => self.switch.remove_silent(domain.domid),
-        }
-    }
-
-    /// Removes the guests of the pool whose silent vifs the switch has lost, as after its restart.
-    /// Their handshakes would come anew when they are taken.
-    pub fn evict_disconnected(&self) {
-        let mut pooled = self.table.pooled();
-        pooled.retain(|guest| guest.domain.silent.vifs > 0);
-        if pooled.is_empty() {
-            return;
-        }
-        let there = match self.switch.silent() {
-            Ok(vifs) => vifs.into_iter().map(|vif| (vif.domid, vif.devid)),
-            Err(e) => return warn!("pool: {e}"),
-        };
-        let there: HashSet<_> = there.collect();
-        for guest in pooled {
-            let Domain { domid, silent, .. } = guest.domain;
-            if (0..silent.vifs).all(|devid| there.contains(&(domid, devid))) {
-                continue;
-            }
-            info!("pool: the switch has lost the vifs of domain {domid}; it is replaced");
-            self.evict(&guest).unwrap_or_else(|e| warn!("pool: {e}"));
-        }
+/// Takes all silent vifs from a guest; none is no error.
+pub fn remove_silent(site: &Site, domain: &Domain) -> Result<()> {
+    match domain.silent.vifs {
+        0 => Ok(()),
+        _ => site.switch.remove_silent(domain.domid),
     }
 }
 
@@ -90,9 +61,10 @@ fn address(domid: u16, vif: &Vif) -> impl Iterator<Item = Change> {
 #[cfg(test)]
 mod tests {
     use crate::error::Code;
+    use crate::lifecycle::{destroy, rejoin, save};
     use crate::silent::Silent;
     use crate::spec::Spec;
-    use crate::testing::{World, good, nic, shelf, spec, uuid};
+    use crate::testing::{World, good, nic, of, shelf, spec, uuid};
 
     fn silent(vifs: u32) -> Silent {
         Silent {
@@ -104,7 +76,7 @@ mod tests {
     /// A world whose pool has two guests with `vifs` silent vifs each.
     fn filled(vifs: u32) -> World {
         let world = World::with_pool(vec![shelf(2, silent(vifs))]);
-        while world.toolstack.fill_pool_by_one().unwrap() {}
+        while world.maker.fill_pool_by_one().unwrap() {}
         world
     }
 
@@ -121,8 +93,8 @@ mod tests {
     }
 
     fn emptied(world: &World) {
-        for guest in world.toolstack.table.pooled() {
-            world.toolstack.evict(&guest).unwrap();
+        for guest in world.site.table.pooled() {
+            destroy::evict(&world.site, &guest).unwrap();
         }
         assert_eq!(world.remains(), Vec::<String>::new());
     }
@@ -135,7 +107,7 @@ mod tests {
         world.faults.take();
         let mut asked = usual(1);
         asked.vifs[1].mtu = 1400;
-        let domid = world.toolstack.create(&asked).unwrap().domid;
+        let domid = world.create(&asked).unwrap().domid;
         assert!(domid <= 2);
         assert_eq!(mac(&world, domid, 0).unwrap(), "02:00:00:00:01:00");
         let mtu = format!("/local/domain/{domid}/device/vale/1/mtu");
@@ -147,7 +119,7 @@ mod tests {
             !calls.contains(&"switch.remove_silent".to_owned()),
             "{calls:?}"
         );
-        world.toolstack.destroy(&uuid(1)).unwrap();
+        world.destroy(&uuid(1)).unwrap();
         emptied(&world);
     }
 
@@ -155,14 +127,14 @@ mod tests {
     fn other_counts_of_vifs_are_made_up_for() {
         for (vifs, left) in [(1, 1), (3, 3)] {
             let world = filled(vifs);
-            let domid = world.toolstack.create(&usual(1)).unwrap().domid;
+            let domid = world.create(&usual(1)).unwrap().domid;
             assert!(domid <= 2);
             assert_eq!(world.switch.ports(), ["vale0:g1-0", "vale0:g1-1"]);
             assert_eq!(mac(&world, domid, 0).unwrap(), "02:00:00:00:01:00");
             // The host makes the second vif if it was not silent.
             assert_eq!(mac(&world, domid, 1).is_some(), vifs > 1);
             assert_eq!(world.switch.silent_vifs().len(), left, "of the other one");
-            world.toolstack.destroy(&uuid(1)).unwrap();
+            world.destroy(&uuid(1)).unwrap();
             emptied(&world);
         }
     }
@@ -170,26 +142,17 @@ mod tests {
     #[test]
     fn the_guest_that_is_nearest_is_taken() {
         let world = World::with_pool((0..3).map(|vifs| shelf(1, silent(vifs))).collect());
-        while world.toolstack.fill_pool_by_one().unwrap() {}
-        let silent_of = |n| {
-            world
-                .toolstack
-                .table
-                .get(&uuid(n))
-                .unwrap()
-                .domain
-                .silent
-                .vifs
-        };
+        while world.maker.fill_pool_by_one().unwrap() {}
+        let silent_of = |n| world.site.table.get(&uuid(n)).unwrap().domain.silent.vifs;
         let mut asked = usual(1);
         asked.vifs.clear();
-        world.toolstack.create(&asked).unwrap();
+        world.create(&asked).unwrap();
         assert_eq!(silent_of(1), 0);
-        world.toolstack.create(&usual(2)).unwrap();
+        world.create(&usual(2)).unwrap();
         assert_eq!(silent_of(2), 2);
         asked = usual(3);
         asked.vifs.pop();
-        world.toolstack.create(&asked).unwrap();
+        world.create(&asked).unwrap();
         assert_eq!(silent_of(3), 1);
     }
 
@@ -199,7 +162,7 @@ mod tests {
         let mut asked = usual(1);
         asked.vifs.clear();
         asked.nics = vec![nic(0)];
-        assert_eq!(world.toolstack.create(&asked).unwrap().domid, 3);
+        assert_eq!(world.create(&asked).unwrap().domid, 3);
     }
 
     #[test]
@@ -213,15 +176,15 @@ mod tests {
         ] {
             let world = filled(3);
             world.faults.fail(step);
-            let error = world.toolstack.create(&usual(1)).err().unwrap();
+            let error = world.create(&usual(1)).err().unwrap();
             assert!(error.message.contains("injected"), "{step}: {error}");
             world.faults.mend();
             if step == "switch.remove_silent" {
                 // So did its undoing.
-                assert_eq!(world.toolstack.info(&uuid(1)).unwrap().state, "error");
-                world.toolstack.destroy(&uuid(1)).unwrap();
+                assert_eq!(world.info(&uuid(1)).unwrap().state, "error");
+                world.destroy(&uuid(1)).unwrap();
             }
-            assert_eq!(world.toolstack.table.pooled().len(), 1, "{step}");
+            assert_eq!(world.site.table.pooled().len(), 1, "{step}");
             emptied(&world);
         }
     }
@@ -229,9 +192,9 @@ mod tests {
     #[test]
     fn a_guest_for_the_pool_that_fails_leaves_nothing() {
         for step in ["switch.add_silent", "host.spawn", "host.pause"] {
-            let world = World::with_pool(filled(2).toolstack.pool.shelves.clone());
+            let world = World::with_pool(filled(2).maker.pool.shelves.clone());
             world.faults.fail(step);
-            world.toolstack.fill_pool_by_one().unwrap_err();
+            world.maker.fill_pool_by_one().unwrap_err();
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
         }
     }
@@ -239,51 +202,39 @@ mod tests {
     #[test]
     fn a_half_taken_guest_is_undone_after_a_restart() {
         let world = filled(2);
-        let (guest, taken) = world
-            .toolstack
-            .table
-            .take(&usual(1), 0, None)
-            .unwrap()
-            .unwrap();
+        let (guest, taken) = world.site.table.take(&usual(1), 0, None).unwrap().unwrap();
         let partial = guest.record(crate::record::Phase::Partial);
         assert_eq!(partial.silent.vifs, 2);
-        world.toolstack.records.save(&partial).unwrap();
+        world.site.disk.records.save(&partial).unwrap();
         let domid = taken.domain.domid;
         drop((guest, taken));
         let world = world.restart();
         assert!(world.switch.silent_vifs().iter().all(|vif| vif.0 != domid));
-        assert_eq!(world.toolstack.table.pooled().len(), 1);
+        assert_eq!(world.site.table.pooled().len(), 1);
         emptied(&world);
     }
 
     #[test]
     fn a_pool_whose_vifs_the_switch_has_lost_is_made_anew() {
         let world = filled(1);
-        world.toolstack.rejoin();
-        assert_eq!(world.toolstack.table.pooled().len(), 2);
+        rejoin::rejoin(&world.site);
+        assert_eq!(world.site.table.pooled().len(), 2);
         world.switch.clear();
-        world.toolstack.rejoin();
-        assert!(world.toolstack.table.pooled().is_empty());
+        rejoin::rejoin(&world.site);
+        assert!(world.site.table.pooled().is_empty());
         assert_eq!(world.remains(), Vec::<String>::new());
-        while world.toolstack.fill_pool_by_one().unwrap() {}
+        while world.maker.fill_pool_by_one().unwrap() {}
         assert_eq!(world.switch.silent_vifs().len(), 2);
     }
 
     #[test]
     fn a_restored_guest_has_no_silent_vifs() {
         let world = filled(2);
-        world.toolstack.create(&usual(1)).unwrap();
-        world.toolstack.save(&uuid(1)).unwrap();
-        world.toolstack.restore(&uuid(1)).unwrap();
+        world.create(&usual(1)).unwrap();
+        save::save(&world.site, &of(1)).unwrap();
+        save::restore(&world.site, &of(1)).unwrap();
         assert_eq!(
-            world
-                .toolstack
-                .table
-                .get(&uuid(1))
-                .unwrap()
-                .domain
-                .silent
-                .vifs,
+            world.site.table.get(&uuid(1)).unwrap().domain.silent.vifs,
             0
         );
     }
@@ -293,10 +244,10 @@ mod tests {
         let world = filled(1);
         let mut large = usual(1);
         large.memory_mib = good(60);
-        world.toolstack.create(&large).unwrap();
+        world.create(&large).unwrap();
         assert!(world.switch.silent_vifs().is_empty());
         assert_eq!(
-            world.toolstack.fill_pool_by_one().unwrap_err().code,
+            world.maker.fill_pool_by_one().unwrap_err().code,
             Code::NoMemory
         );
     }
@@ -308,15 +259,15 @@ mod tests {
             ..Silent::default()
         };
         let world = World::with_pool(vec![shelf(1, nics)]);
-        assert!(world.toolstack.fill_pool_by_one().unwrap());
+        assert!(world.maker.fill_pool_by_one().unwrap());
         let status = "/local/domain/0/backend/vif/1/0/hotplug-status";
         assert_eq!(world.store.value(status).unwrap(), "connected");
         // Another guest is made for other vifs.
-        assert_eq!(world.toolstack.create(&usual(1)).unwrap().domid, 2);
+        assert_eq!(world.create(&usual(1)).unwrap().domid, 2);
         let mut asked = usual(2);
         asked.vifs.clear();
         asked.nics = vec![nic(0)];
-        assert_eq!(world.toolstack.create(&asked).unwrap().domid, 1);
+        assert_eq!(world.create(&asked).unwrap().domid, 1);
         let value = |path: &str| world.store.value(path).unwrap();
         assert_eq!(value("/local/domain/0/backend/vif/1/0/bridge"), "br0");
         assert_eq!(

@@ -3,3 +3,36 @@
 
 mod source;
 mod target;
+
+use log::{info, warn};
+
+use crate::guest::Guest;
+use crate::site::Site;
+
+pub use source::{begin, cancel, settle};
+pub use target::{arrive, receive};
+
+/// A client has gone: what it was moving away continues here, unless it has arrived there, and
+/// what it was bringing is undone.
+pub fn forget_client(site: &Site, connection: u64) {
+    for guest in site.table.all() {
+        if guest.migrate_source.halted_by(connection).is_some() {
+            end_departure(site, &guest, connection);
+        }
+        if guest.migrate_target.is_by(connection) {
+            target::turn_away(site, &guest);
+        }
+    }
+}
+
+fn end_departure(site: &Site, guest: &Guest, connection: u64) {
+    let uuid = &guest.domain.uuid;
+    if guest.migrate_source.is_settled() {
+        info!("guest {uuid} stays halted: it runs elsewhere, or has to be started here");
+        return guest.migrate_source.end();
+    }
+    match source::stay(site, guest, connection, source::RESUME) {
+        Ok(()) => info!("guest {uuid}: its mover went away; its routers go on"),
+        Err(e) => warn!("guest {uuid}: its mover went away: {e}; start its routers"),
+    }
+}

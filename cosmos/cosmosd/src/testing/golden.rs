@@ -2,20 +2,20 @@
 //! Holds the answers to bad requests against `interfaces/golden/cosmosd.jsonl`.
 use control_socket::{Peer, Service};
 
+use crate::service::Daemon;
 use crate::testing::{World, spec};
-use crate::toolstack::Toolstack;
 
-/// A toolstack with the guest that most requests name.
+/// A daemon with the guest that most requests name.
 fn with_a_guest() -> World {
     let world = World::new();
-    world.toolstack.create(&spec(1)).unwrap();
+    world.create(&spec(1)).unwrap();
     world
 }
 
 #[test]
 fn requests_get_the_golden_answers() {
     let mut bench = with_a_guest();
-    let verbs: Vec<_> = Toolstack::verbs().iter().map(|verb| verb.name).collect();
+    let verbs: Vec<_> = Daemon::verbs().iter().map(|verb| verb.name).collect();
     contract::golden::hold("cosmosd", &verbs, &["agent", "nova"], |roles, line| {
         let peer = Peer {
             uid: 7,
@@ -23,8 +23,8 @@ fn requests_get_the_golden_answers() {
             roles: roles.to_vec(),
             connection: 1,
         };
-        let (_, work) = control_socket::prepare::<Toolstack>(&peer, line);
-        let done = work.and_then(|work| work.run(&bench.toolstack, &peer, Vec::new()));
+        let (_, work) = control_socket::prepare::<Daemon>(&peer, line);
+        let done = work.and_then(|work| work.run(&bench.daemon, &peer, Vec::new()));
         match done {
             Err(error) => Err((error.code, error.message)),
             Ok(_) => {

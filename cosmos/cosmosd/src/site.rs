@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The parts of this host that all verbs and threads share, and what several of them do with them.
+//!
+//! The verbs are functions of the site: those about the life of a guest in `lifecycle`, about its
+//! routers in `routers` and `changes`, about what is there in `report`. Making a guest needs more,
+//! which `lifecycle::Maker` owns.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use control_socket::EventHub;
+use serde_json::json;
+
+use crate::control::{self, Router};
+use crate::disk::Disk;
+use crate::error::Result;
+use crate::guest::{Guest, State, Table};
+use crate::health::Health;
+use crate::host::Host;
+use crate::ledger::Book;
+use crate::record::Phase;
+use crate::store::{Store, Watchers};
+use crate::switch::Switch;
+
+/// See the module.
+pub struct Site {
+    pub(crate) host: Box<dyn Host>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) switch: Box<dyn Switch>,
+    pub(crate) disk: Disk,
+    pub(crate) table: Arc<Table>,
+    pub(crate) events: Arc<EventHub>,
+    pub(crate) watchers: Arc<Watchers>,
+    pub(crate) health: Health,
+}
+
+impl Site {
+    /// A router of a guest that can answer, for which the guest has so long.
+    pub fn router<'a>(
+        &'a self,
+        guest: &'a Guest,
+        rid: u8,
+        timeout: Duration,
+    ) -> Result<Router<'a>> {
+        control::check_rid(rid)?;
+        guest.check_answers()?;
+        Ok(self.router_of(guest, rid, Instant::now() + timeout))
+    }
+
+    pub fn router_of<'a>(&'a self, guest: &'a Guest, rid: u8, deadline: Instant) -> Router<'a> {
+        Router {
+            store: &*self.store,
+            signals: &guest.signals,
+            requests: &guest.requests,
+            domid: guest.domain.domid,
+            rid,
+            deadline,
+        }
+    }
+
+    /// Writes what of a guest has changed to its state file.
+    pub fn save_record(&self, guest: &Guest) -> Result<()> {
+        let _owner = guest.lock_lifecycle();
+        match guest.state() {
+            State::Running | State::Paused => {
+                self.disk.records.save(&guest.record(Phase::Complete))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes the book of a guest, first on disk; after an error it is as it was.
+    pub fn change_book<T>(
+        &self,
+        guest: &Guest,
+        change: impl FnOnce(&mut Book) -> Result<T>,
+    ) -> Result<T> {
+        let mut book = guest.ledger.open_book()?;
+        let mut new = book.clone();
+        let answer = change(&mut new)?;
+        if new != *book {
+            self.disk.ledgers.save(&guest.domain.uuid, &new)?;
+            *book = new;
+        }
+        Ok(answer)
+    }
+
+    /// Notes that another host has the guest, or that this one has it again.
+    pub fn set_migrated_away(&self, guest: &Guest, has_left: bool) -> Result<()> {
+        self.change_book(guest, |book| {
+            book.has_left = has_left;
+            Ok(())
+        })
+    }
+
+    /// Tells subscribers how a guest is now.
+    pub fn tell(&self, guest: &Guest) {
+        if let Some(now) = guest.describe(None) {
+            let event = json!({
+                "uuid": now.uuid, "domid": now.domid, "state": now.state, "reason": now.reason,
+            });
+            self.events.publish("guest", event);
+        }
+    }
+
+    /// Tells subscribers the state of a guest's first router. They look at its ports, too.
+    pub fn announce(&self, guest: &Guest) {
+        let domid = guest.domain.domid;
+        announce_states(&self.table, &*self.store, &self.events, domid, 1);
+    }
+}
+
+/// The event after routers of a guest changed their state.
+pub fn announce_states(
+    table: &Table,
+    store: &dyn Store,
+    events: &EventHub,
+    domid: u16,
+    routers: u64,
+) {
+    let Some(guest) = table
+        .by_domid(domid)
+        .filter(|g| g.state() != State::Partial)
+    else {
+        return;
+    };
+    for rid in (0..=clickos_protocol::MAX_RID).filter(|rid| routers & (1 << rid) != 0) {
+        if let Ok(Some(state)) = control::router_state(store, domid, rid) {
+            let data = json!({
+                "uuid": guest.domain.uuid, "rid": rid,
+                "state": state.word, "message": state.error,
+            });
+            events.publish("state", data);
+        }
+    }
+}
