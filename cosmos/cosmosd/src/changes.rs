@@ -11,8 +11,8 @@ use cosmos_proto::answer::{Applied, Changes, Installed};
 use cosmos_proto::{ChangeId, History, Install, UpTo, Writes};
 use log::warn;
 
+use crate::base::error::{Code, Error, Result};
 use crate::control;
-use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::ledger::{Begun, Book, Place};
 use crate::routers;

@@ -6,7 +6,7 @@
 use cosmos_proto::answer::Device;
 use vale_proto::{HostDevice, Kind, PortId, PortInfo, is_device_port, verb};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::switch::{Switch, relay};
 
 /// Attaches an interface. It replaces a port of its name: the interface may be a new one.
@@ -48,7 +48,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::faults::Faults;
+    use crate::base::faults::Faults;
     use crate::switch::sim::SimSwitch;
 
     #[test]

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::ledgers::Ledgers;
 use crate::record::Records;
 use crate::saved::Saved;

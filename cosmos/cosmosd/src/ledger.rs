@@ -10,7 +10,7 @@ use cosmos_proto::answer::{Applied, Changes, Refusal};
 use cosmos_proto::{ChangeId, History, Passing, VERDICTS};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::spec::{Spec, Uuid, random_bytes};
 
 /// Changes that may wait for the guest's answer.

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ledger::Book;
 use crate::spec::Uuid;
 use crate::state_files::StateFiles;

@@ -3,17 +3,12 @@
 //! Its interface is docs/interfaces.md, "cosmosd".
 #![forbid(unsafe_code)]
 
-mod build_slots;
+mod base;
 mod changes;
-mod clock;
 mod config;
 mod control;
 mod devices;
 mod disk;
-mod error;
-#[cfg(test)]
-mod faults;
-mod files;
 mod guest;
 mod health;
 mod host;
@@ -35,12 +30,10 @@ mod site;
 mod spec;
 mod state_files;
 mod state_room;
-mod steps;
 mod store;
 mod switch;
 #[cfg(test)]
 mod testing;
-mod text;
 mod uplinks;
 
 use std::path::PathBuf;
@@ -55,9 +48,9 @@ use control_socket::{EventHub, Limits, Server};
 use log::{LevelFilter, error, info};
 use vale_proto::Kind;
 
+use crate::base::files::make_private_dir;
 use crate::config::{Config, HostKind};
 use crate::disk::Disk;
-use crate::files::make_private_dir;
 use crate::guest::{Capacity, Table};
 use crate::health::Health;
 use crate::host::{Death, Host, Links, ProcessHost};
@@ -129,7 +122,7 @@ fn run(options: &Options) -> Result<(), String> {
     server.serve(daemon).map_err(|e| e.to_string())
 }
 
-fn build(config: &Config) -> error::Result<(Arc<Daemon>, Receiver<Death>)> {
+fn build(config: &Config) -> base::error::Result<(Arc<Daemon>, Receiver<Death>)> {
     make_private_dir(&config.state_dir)?;
     let (death_sender, deaths) = channel();
     let xenstored = Arc::new(XenStore::new(config.xenstore_dir.join("socket")));
@@ -196,7 +189,7 @@ fn host(
     config: &Config,
     store: &Arc<dyn Store>,
     deaths: Sender<Death>,
-) -> error::Result<Box<dyn Host>> {
+) -> base::error::Result<Box<dyn Host>> {
     match config.host_kind {
         HostKind::Process => {
             let links = Links::new(config.xenstore_dir.clone(), Arc::clone(store));

@@ -13,8 +13,8 @@ use vale_proto::{OffloadId, OffloadInfo, OffloadRule, OffloadSet, Owner, PortId}
 
 use clickos_offload::{MAX_RULES, MAX_TEXT};
 
+use crate::base::error::Result;
 use crate::control;
-use crate::error::Result;
 use crate::guest::{Guest, State};
 use crate::site::Site;
 use crate::spec::Vif;

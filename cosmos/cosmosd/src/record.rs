@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::host::{Instance, Rings};
 use crate::silent::Silent;
 use crate::spec::{Nic, Uuid, Vif};

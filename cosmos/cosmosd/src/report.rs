@@ -9,12 +9,12 @@ use control_socket::Peer;
 use cosmos_proto::answer::{self, GuestPort};
 use cosmos_proto::{Console, ImageAdd, Named, OfGuest, OfImage};
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
+use crate::base::text::escape;
 use crate::guest::Guest;
 use crate::images::{Images, Piece};
 use crate::site::Site;
 use crate::spec::Vif;
-use crate::text::escape;
 
 /// The most console text one call gives, in bytes of the log.
 pub const MAX_CONSOLE: usize = 256 << 10;

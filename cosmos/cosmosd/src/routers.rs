@@ -8,12 +8,12 @@ use cosmos_proto::{
     Install, MAX_READ_BYTES, OfGuest, OfRouter, Read, Reads, Run, TimeoutMs, Writes,
 };
 
+use crate::base::error::{Code, Error, Result};
+use crate::base::text::escape;
 use crate::control::{self, Router, RouterSpec};
-use crate::error::{Code, Error, Result};
 use crate::guest::Guest;
 use crate::site::Site;
 use crate::spec::pairs;
-use crate::text::escape;
 
 /// Bytes of a console's end in which the cause of a silence is looked for.
 const LAST_WORDS: usize = 400;

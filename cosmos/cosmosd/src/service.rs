@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use control_socket::{ApiError, Peer, Service, Signature, Subscribing, Typed, Verb};
 
+use crate::base::error::Error;
 use crate::changes;
 use crate::devices;
-use crate::error::Error;
 use crate::lifecycle::{Maker, beside, destroy, links, pause, plug, save};
 use crate::migration;
 use crate::report;
@@ -149,7 +149,7 @@ fn refused<V: Signature>(words: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::ENGINE;
+    use crate::base::faults::ENGINE;
     use crate::testing::{World, uuid, vif};
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD as BASE64;
@@ -381,7 +381,7 @@ mod tests {
     fn images_through_the_verbs() {
         let bench = bench();
         let image = crate::images::kernel(&[18]);
-        let sha256 = crate::text::hex(&sha2::Sha256::digest(&image));
+        let sha256 = crate::base::text::hex(&sha2::Sha256::digest(&image));
         let piece = |from: usize, data: &[u8]| {
             json!({"sha256": sha256, "size": image.len(), "offset": from,
                    "data": BASE64.encode(data)})

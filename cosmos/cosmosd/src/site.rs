@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use control_socket::EventHub;
 use serde_json::json;
 
+use crate::base::error::Result;
 use crate::control::{self, Router};
 use crate::disk::Disk;
-use crate::error::Result;
 use crate::guest::{Guest, State, Table};
 use crate::health::Health;
 use crate::host::Host;

@@ -7,7 +7,7 @@ use std::fmt;
 use control_socket::quoted;
 use vale_proto::Kind;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 pub use cosmos_proto::{
     Cpu, HandlerName, Link, MAX_VIFS, Nic, Param, Sha256Text, Spec, Uuid, Vif, Write,

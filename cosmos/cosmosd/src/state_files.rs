@@ -14,8 +14,8 @@ use std::sync::Arc;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
-use crate::files::{make_private_dir, remove_file};
+use crate::base::error::{Error, Result};
+use crate::base::files::{make_private_dir, remove_file};
 use crate::state_room::{PART, StateRoom, unwritable};
 
 /// Files grow by this many bytes, a block of usual file systems.
@@ -339,7 +339,7 @@ mod tests {
         fs::create_dir(files.spare("a")).unwrap();
         assert!(files.hold("a", 1).is_err());
         let error = files.save("a", b"[2]", 0).unwrap_err();
-        assert_eq!(error.code, crate::error::Code::StateDir);
+        assert_eq!(error.code, crate::base::error::Code::StateDir);
         let words = "state_dir: guests/a.json: Is a directory";
         assert!(error.message.starts_with(words), "{error}");
         assert_eq!(text(&files, "a"), "[1]");

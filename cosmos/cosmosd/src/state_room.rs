@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use log::warn;
 
-use crate::error::{Code, Error, Result};
-use crate::files::remove_file;
+use crate::base::error::{Code, Error, Result};
+use crate::base::files::remove_file;
 
 /// The name of this part among the faults of the host.
 pub const PART: &str = "state_dir";

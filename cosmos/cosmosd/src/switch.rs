@@ -11,7 +11,7 @@ use vale_proto::{
     SilentVif, ValeClient,
 };
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::loops::Loops;
 use crate::spec::Vif;
 
@@ -271,7 +271,7 @@ pub mod sim {
     use vale_proto::{Owner, PortAdd, PortPeers, RuleHits};
 
     use super::*;
-    use crate::faults::Faults;
+    use crate::base::faults::Faults;
 
     pub struct SimSwitch {
         faults: Arc<Faults>,

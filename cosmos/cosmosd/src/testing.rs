@@ -13,10 +13,10 @@ use cosmos_proto::{OfGuest, Read, answer};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::base::error::Result;
+use crate::base::faults::{ENGINE, Faults};
 use crate::config::Shelf;
 use crate::disk::Disk;
-use crate::error::Result;
-use crate::faults::{ENGINE, Faults};
 use crate::guest::{Capacity, Table};
 use crate::health::Health;
 use crate::host::sim::SimHost;

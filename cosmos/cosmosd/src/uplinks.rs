@@ -6,7 +6,7 @@
 use cosmos_proto::OfSegment;
 use vale_proto::{PortId, PortInfo, PortName, PortPeers, SegmentUplink, verb};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::switch::{Switch, relay};
 
 /// Gives a segment an uplink, or replaces it. Other peers of the same network cost no frame.
@@ -64,7 +64,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::faults::Faults;
+    use crate::base::faults::Faults;
     use crate::switch::sim::SimSwitch;
 
     fn uplink(segment: u32, uplink: Value) -> SegmentUplink {

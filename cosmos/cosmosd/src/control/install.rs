@@ -5,9 +5,9 @@ use clickos_protocol::config_pieces;
 
 use super::Router;
 use super::slots::{Kind, Slot};
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
+use crate::base::text::escape;
 use crate::store::{Change, Seen, Store};
-use crate::text::escape;
 
 /// Generations stay below what every JSON reader holds exactly.
 const MAX_GENERATION: u64 = 1 << 53;

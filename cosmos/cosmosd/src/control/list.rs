@@ -6,8 +6,8 @@ use cosmos_proto::answer;
 use clickos_protocol::MAX_RID;
 
 use super::{Router, read, root, router_state};
-use crate::error::{Code, Result};
-use crate::text::escape;
+use crate::base::error::{Code, Result};
+use crate::base::text::escape;
 
 /// A read handler that every router has.
 const PROBE: &str = "version";

@@ -14,11 +14,11 @@ use xenstore::{Access, Perm};
 
 use clickos_protocol::MAX_RID;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::text::escape;
 use crate::ledger::Begun;
 use crate::spec::random_bytes;
 use crate::store::{Change, Seen, Signals, Store};
-use crate::text::escape;
 
 pub use install::{RouterSpec, install, propose, propose_first, router_state, run};
 pub use list::routers;

@@ -8,7 +8,7 @@ use cosmos_proto::answer::Handler;
 
 use super::Router;
 use super::slots::{Kind, Slot};
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::spec::Write;
 use crate::store::{Change, Seen};
 use std::time::Instant;
@@ -304,7 +304,7 @@ pub fn outcome(response: Answer) -> Result<Vec<u8>> {
         530 => Code::NotPermitted,
         _ => Code::Internal,
     };
-    Err(Error::new(code, crate::text::escape(&response.data)))
+    Err(Error::new(code, crate::base::text::escape(&response.data)))
 }
 
 #[cfg(test)]

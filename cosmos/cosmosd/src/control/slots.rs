@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 
 /// Requests a guest answers at a time; more would wait in the guest anyway.
 const REQUESTS: usize = 16;

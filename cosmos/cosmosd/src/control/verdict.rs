@@ -6,7 +6,7 @@ use clickos_protocol::{ANSWER_NODES, Answer, Joined, Joiner, Marks};
 use super::install::router_state;
 use super::request::outcome;
 use super::root;
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::ledger::Place;
 use crate::store::{Change, Store};
 

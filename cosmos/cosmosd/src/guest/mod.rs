@@ -14,8 +14,8 @@ use std::time::Instant;
 
 use cosmos_proto::answer;
 
+use crate::base::error::{Code, Error, Result};
 use crate::control::Requests;
-use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance, Rings, usual_rings};
 use crate::ledger::{Book, Ledger};
 use crate::record::{Phase, Record};

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 
 /// The connection of a client that an earlier cosmosd had.
 pub const FORMER: u64 = u64::MAX;

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use super::domids::Domids;
 use super::{Guest, Shape, State, Status};
+use crate::base::error::{Code, Error, Result};
 use crate::config::MAX_DOMID;
-use crate::error::{Code, Error, Result};
 use crate::host::{Domain, Instance, IsUsed};
 use crate::silent::Silent;
 use crate::spec::{Spec, Uuid, random_bytes};

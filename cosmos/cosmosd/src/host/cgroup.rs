@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use log::warn;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::spec::Cpu;
 
 /// The weight of Xen's schedulers that equals the kernel's default.

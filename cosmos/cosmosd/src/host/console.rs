@@ -6,8 +6,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
-use crate::files::{make_private_dir, remove_file};
+use crate::base::error::{Error, Result};
+use crate::base::files::{make_private_dir, remove_file};
 use crate::spec::Uuid;
 
 /// Bytes a guest may write to its console in its lifetime.

@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Result};
-use crate::text::hex;
+use crate::base::error::{Error, Result};
+use crate::base::text::hex;
 
 /// Numbers that differ between versions of a file, known without reading it.
 type Stamp = (u64, u64, u64, i64, i64, i64, i64);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::image::Engine;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::images::Images;
 
 /// See the module.
@@ -59,9 +59,9 @@ impl Kernels {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::text::hex;
     use crate::images::{Limits, Piece, kernel};
     use crate::spec::Sha256Text;
-    use crate::text::hex;
     use sha2::Digest;
 
     const LIMITS: Limits = Limits {

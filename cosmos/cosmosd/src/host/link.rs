@@ -13,8 +13,8 @@ use rustix::fs::{CWD, Mode, OFlags};
 use xenstore::{Access, Perm};
 
 use super::Domain;
-use crate::error::{Error, Result};
-use crate::files::remove_file;
+use crate::base::error::{Error, Result};
+use crate::base::files::remove_file;
 use crate::store::{Change, Store};
 
 /// Size of a store ring page, in bytes (xen/io/xs_wire.h).

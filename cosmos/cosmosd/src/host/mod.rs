@@ -27,11 +27,11 @@ use std::fs::File;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
+use crate::base::steps::Steps;
 use crate::images::Images;
 use crate::silent::Silent;
 use crate::spec::{Cpu, Nic, Uuid, Vif};
-use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
 

@@ -10,10 +10,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::Domain;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::text::escape;
 use crate::spec::Nic;
 use crate::store::{Change, Store};
-use crate::text::escape;
 
 /// The hotplug script that libxl takes if it is given none.
 pub const DEFAULT_SCRIPT: &str = "/etc/xen/scripts/vif-bridge";
@@ -140,7 +140,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::faults::Faults;
+    use crate::base::faults::Faults;
     use crate::store::sim::SimStore;
     use crate::testing::{domain, nic};
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use super::Rings;
 use super::link::LinkFds;
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::spec::Vif;
 use crate::switch::PortFds;
 

@@ -27,12 +27,12 @@ use super::link::{LinkFds, Links, empty_root};
 use super::pidfd::Watched;
 use super::plug::{self, Ends};
 use super::{Death, Domain, Found, Host, Instance, Rings, procfs};
+use crate::base::error::{Code, Error, Result};
+use crate::base::steps::Steps;
+use crate::base::text::hex;
 use crate::config::ProcessConfig;
-use crate::error::{Code, Error, Result};
 use crate::spec::{Cpu, Vif};
-use crate::steps::Steps;
 use crate::switch::PortFds;
-use crate::text::hex;
 
 /// The guest's descriptor for the argument line.
 const ARGUMENT_FD: i32 = 3;

@@ -2,8 +2,8 @@
 //! What a domain of Xen needs, and whether the host has it: refused before anything is built.
 
 use super::Domain;
+use crate::base::error::{Code, Error, Result};
 use crate::config::MAX_DOMID;
-use crate::error::{Code, Error, Result};
 use crate::spec::Vif;
 
 /// Memory of Xen and libxl for a domain beside its own: tables, shadow, grant frames.

@@ -9,11 +9,11 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use super::{Death, Domain, Found, Host, Instance, Rings, Stranger};
-use crate::error::{Code, Error, Result};
-use crate::faults::{ENGINE, Faults};
+use crate::base::error::{Code, Error, Result};
+use crate::base::faults::{ENGINE, Faults};
+use crate::base::steps::Steps;
 use crate::images::{Images, Limits};
 use crate::spec::Vif;
-use crate::steps::Steps;
 use crate::store::sim::SimStore;
 use crate::store::{Change, Store};
 use crate::switch::PortFds;

@@ -15,11 +15,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cosmos_proto::answer::Image;
 use sha2::{Digest, Sha256};
 
-use crate::error::{Code, Error, Result};
-use crate::files::{make_private_dir, remove_file};
+use crate::base::error::{Code, Error, Result};
+use crate::base::files::{make_private_dir, remove_file};
+use crate::base::text::hex;
 use crate::spec::Sha256Text;
 use crate::state_room::{PART as STATE_DIR, unwritable};
-use crate::text::hex;
 
 pub use elf::Entries;
 #[cfg(test)]

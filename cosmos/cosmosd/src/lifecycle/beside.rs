@@ -9,7 +9,7 @@ use log::{info, warn};
 
 use cosmos_proto::answer;
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::host::{Domain, Stranger};
 use crate::site::Site;
@@ -136,7 +136,7 @@ fn is_its_own(domain: &Domain, stranger: &Stranger) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{look_beside, strangers};
-    use crate::error::Code;
+    use crate::base::error::Code;
     use crate::lifecycle::pause;
     use crate::testing::{World, of, spec, uuid};
     use std::time::Duration;

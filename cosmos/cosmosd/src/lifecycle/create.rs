@@ -8,18 +8,18 @@ use cosmos_proto::answer::Created;
 use log::{error, info};
 
 use super::{Maker, beside, destroy, links, relink, replace, silent};
+use crate::base::error::{Code, Error, Result};
+use crate::base::steps::Steps;
+use crate::base::text::escape;
 use crate::control::{self, RouterSpec};
-use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, Made, in_switch};
 use crate::host::{Domain, nics};
 use crate::ledger::Book;
 use crate::record::Phase;
 use crate::site::Site;
 use crate::spec::{Spec, check_spec};
-use crate::steps::Steps;
 use crate::store::Change;
 use crate::switch::PortFds;
-use crate::text::escape;
 
 /// Bytes of the console of a guest that died at its start, for the error message.
 const LAST_WORDS: usize = 400;

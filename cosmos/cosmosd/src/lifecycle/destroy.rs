@@ -10,8 +10,8 @@ use log::{error, info, warn};
 use serde_json::json;
 
 use super::silent;
+use crate::base::error::{Error, Result};
 use crate::control;
-use crate::error::{Error, Result};
 use crate::guest::{Guest, Made, State};
 use crate::host::Death;
 use crate::record::Phase;
@@ -171,7 +171,7 @@ pub fn evict(site: &Site, guest: &Guest) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use crate::error::Code;
+    use crate::base::error::Code;
     use crate::lifecycle::pause;
     use crate::testing::{World, of, spec, uuid};
     use std::time::{Duration, Instant};

@@ -12,16 +12,16 @@ use std::time::{Duration, Instant};
 use log::{info, warn};
 
 use super::{Maker, create, destroy};
-use crate::clock::now_s;
+use crate::base::clock::now_s;
+use crate::base::error::Result;
+use crate::base::steps::Steps;
 use crate::config::Shelf;
 use crate::control;
-use crate::error::Result;
 use crate::guest::{Guest, Made, Shape, State};
 use crate::host::Domain;
 use crate::pool::RETRY;
 use crate::record::Phase;
 use crate::site::Site;
-use crate::steps::Steps;
 
 /// How long a guest may take to boot.
 const BOOT: Duration = Duration::from_secs(60);
@@ -135,7 +135,7 @@ pub fn evict_disconnected(site: &Site) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Code;
+    use crate::base::error::Code;
     use crate::report;
     use crate::testing::{World, good, spec, uuid};
 

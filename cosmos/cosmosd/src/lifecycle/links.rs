@@ -9,7 +9,7 @@
 use cosmos_proto::{OfGuest, Place, VifLink};
 use log::{info, warn};
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::record::Phase;
 use crate::site::Site;

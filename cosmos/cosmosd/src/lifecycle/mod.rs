@@ -20,7 +20,7 @@ mod silent;
 
 use std::sync::Arc;
 
-use crate::build_slots::BuildSlots;
+use crate::base::build_slots::BuildSlots;
 use crate::pool::Pool;
 use crate::site::Site;
 

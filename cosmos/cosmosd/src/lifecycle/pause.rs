@@ -4,7 +4,7 @@
 use cosmos_proto::{OfGuest, Share};
 
 use super::beside::turn_to;
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::guest::State;
 use crate::site::Site;
 use crate::spec::Uuid;

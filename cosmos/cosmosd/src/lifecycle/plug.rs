@@ -8,7 +8,7 @@ use log::{info, warn};
 use vale_proto::Kind;
 
 use super::links;
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::guest::{Guest, State};
 use crate::record::Phase;
 use crate::site::Site;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use log::{error, info, warn};
 
 use super::{destroy, fill, links, relink, save};
+use crate::base::error::Result;
 use crate::control;
-use crate::error::Result;
 use crate::guest::{Guest, Made, State};
 use crate::host::Found;
 use crate::record::{Phase, Record};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use log::{error, info, warn};
 
 use super::{fill, links};
-use crate::error::{Code, Result};
+use crate::base::error::{Code, Result};
 use crate::guest::{Guest, State};
 use crate::site::Site;
 

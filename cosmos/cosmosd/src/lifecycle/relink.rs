@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use log::{debug, info, warn};
 
+use crate::base::error::{Code, Result};
 use crate::control;
-use crate::error::{Code, Result};
 use crate::guest::{Guest, State, Unreachable};
 use crate::site::Site;
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use log::{info, warn};
 
 use super::{beside, destroy, links};
-use crate::clock::now_s;
-use crate::error::{Code, Error, Result};
+use crate::base::clock::now_s;
+use crate::base::error::{Code, Error, Result};
 use crate::guest::{Guest, Made, State, in_switch};
 use crate::record::Phase;
 use crate::site::Site;

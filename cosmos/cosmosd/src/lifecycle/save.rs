@@ -7,12 +7,12 @@ use cosmos_proto::{OfGuest, answer};
 use log::{info, warn};
 
 use super::{beside, create, destroy, links, relink};
+use crate::base::error::{Code, Error, Result};
+use crate::base::steps::Steps;
 use crate::control;
-use crate::error::{Code, Error, Result};
 use crate::guest::{Guest, Made, State};
 use crate::record::Phase;
 use crate::site::Site;
-use crate::steps::Steps;
 
 /// Writes a running guest's memory to a file and ends its domain; it stays listed as `saved`.
 pub fn save(site: &Site, of: &OfGuest) -> Result<answer::Saved> {

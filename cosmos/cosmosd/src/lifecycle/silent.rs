@@ -2,7 +2,7 @@
 //! Vifs that guests of the pool have from the start, connected and silent until they get an address
 //! (docs/adr/0098-silent-ports.md).
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::host::{Domain, nics};
 use crate::silent::MTU;
 use crate::site::Site;
@@ -60,7 +60,7 @@ fn address(domid: u16, vif: &Vif) -> impl Iterator<Item = Change> {
 
 #[cfg(test)]
 mod tests {
-    use crate::error::Code;
+    use crate::base::error::Code;
     use crate::lifecycle::{destroy, rejoin, save};
     use crate::silent::Silent;
     use crate::spec::Spec;

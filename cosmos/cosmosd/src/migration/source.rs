@@ -9,9 +9,9 @@ use log::warn;
 
 use cosmos_proto::{MoveSource, OfGuest, answer};
 
+use crate::base::error::Result;
 use crate::changes;
 use crate::control;
-use crate::error::Result;
 use crate::guest::{Guest, not_moved};
 use crate::site::Site;
 

@@ -7,9 +7,9 @@ use cosmos_proto::{MoveTarget, OfGuest};
 use log::{info, warn};
 
 use super::source;
+use crate::base::error::{Error, Result};
 use crate::changes;
 use crate::control;
-use crate::error::{Error, Result};
 use crate::guest::Guest;
 use crate::lifecycle::{Maker, destroy};
 use crate::site::Site;
@@ -71,7 +71,7 @@ mod tests {
     use cosmos_proto::{ChangeId, History, MoveTarget, Run, Writes};
 
     use super::{arrive, receive};
-    use crate::error::Code;
+    use crate::base::error::Code;
     use crate::guest::FORMER;
     use crate::routers;
     use crate::testing::{World, good, of, spec, uuid};

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 use clickos_protocol::MAX_RID;
 
 /// Looks of a waiter without a rest between them: more than an answer in many pieces needs.

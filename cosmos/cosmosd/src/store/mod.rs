@@ -8,7 +8,7 @@ mod xen;
 
 use xenstore::Perm;
 
-use crate::error::Result;
+use crate::base::error::Result;
 
 pub use hub::{Seen, Signals, Watchers};
 pub use xen::{XenStore, watch};

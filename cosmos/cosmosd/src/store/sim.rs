@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use xenstore::Perm;
 
 use super::{Change, Store, Watchers};
-use crate::error::Result;
-use crate::faults::Faults;
+use crate::base::error::Result;
+use crate::base::faults::Faults;
 
 type Node = (Vec<u8>, Vec<Perm>);
 

@@ -9,7 +9,7 @@ use log::warn;
 use xenstore::{Client, Code as XsCode, Error as XsError, Request, Tx};
 
 use super::{Change, Store, Watchers};
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 
 /// How long the watching connection rests after a failure.
 const RECONNECT: Duration = Duration::from_secs(1);

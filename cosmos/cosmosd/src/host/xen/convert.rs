@@ -5,8 +5,8 @@ use std::path::Path;
 
 use cosmos_xen as xen;
 
+use crate::base::error::{Code, Error};
 use crate::config::{XenConfig, XenType};
-use crate::error::{Code, Error};
 use crate::images::Limits;
 use crate::silent::MTU;
 use crate::spec::{Uuid, Vif};

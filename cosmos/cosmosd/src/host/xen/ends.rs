@@ -11,7 +11,7 @@ use log::{error, warn};
 
 use super::convert::failed;
 use super::lock;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::host::Death;
 
 /// How long the watching thread waits for an event before it looks all the same.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// How long those of an earlier cosmosd may take to end; they are killed when it ends.
 const ENDED: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use log::warn;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::host::console::MAX_LOG;
 
 /// A thread that copies until the domain or the pump is gone.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 
 /// See the module.
 pub struct BuildSlots {

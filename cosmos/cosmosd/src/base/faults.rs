@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use crate::error::{Code, Error, Result};
+use crate::base::error::{Code, Error, Result};
 
 /// The engine of the simulated host.
 pub const ENGINE: &str = "e5";

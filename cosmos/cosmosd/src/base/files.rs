@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// Makes a directory and its parents with mode 0700.
 pub fn make_private_dir(dir: &Path) -> Result<()> {
