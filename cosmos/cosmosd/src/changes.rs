@@ -14,9 +14,9 @@ use log::warn;
 use crate::base::error::{Code, Error, Result};
 use crate::control;
 use crate::guest::{Guest, State};
-use crate::ledger::{Begun, Book, Place};
 use crate::routers;
 use crate::site::Site;
+use crate::state::ledger::{Begun, Book, Place};
 
 /// Writes handlers, with a number or without one.
 pub fn write(site: &Site, args: &Writes) -> Result<Applied> {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::error::Result;
-use crate::ledgers::Ledgers;
 use crate::record::Records;
-use crate::saved::Saved;
 use crate::spec::Uuid;
-use crate::state_room::{PART, StateRoom};
+use crate::state::ledgers::Ledgers;
+use crate::state::room::{PART, StateRoom};
+use crate::state::saved::Saved;
 
 /// See the module.
 pub struct Disk {

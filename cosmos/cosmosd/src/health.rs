@@ -9,7 +9,7 @@ use cosmos_proto::answer::Fault;
 use log::{error, info};
 use serde_json::json;
 
-use crate::state_room;
+use crate::state::room;
 
 /// See the module.
 pub struct Health {
@@ -37,10 +37,10 @@ impl Health {
             return;
         }
         match (fault, part) {
-            (Some(reason), state_room::PART) => {
+            (Some(reason), room::PART) => {
                 error!("no guest can start or change: {reason}; make room there")
             }
-            (None, state_room::PART) => info!("{part} takes files again"),
+            (None, room::PART) => info!("{part} takes files again"),
             (Some(reason), _) => error!("{part} does not answer: {reason}; start it again"),
             (None, _) => info!("{part} answers again"),
         }

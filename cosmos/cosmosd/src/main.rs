@@ -13,8 +13,6 @@ mod guest;
 mod health;
 mod host;
 mod images;
-mod ledger;
-mod ledgers;
 mod lifecycle;
 mod loops;
 mod migration;
@@ -23,13 +21,11 @@ mod pool;
 mod record;
 mod report;
 mod routers;
-mod saved;
 mod service;
 mod silent;
 mod site;
 mod spec;
-mod state_files;
-mod state_room;
+mod state;
 mod store;
 mod switch;
 #[cfg(test)]
@@ -242,7 +238,7 @@ fn start_threads(daemon: &Arc<Daemon>, deaths: Receiver<Death>, config: &Config)
     on_site(site, "links", relink::links_loop);
     on_site(site, "looks", beside::looks_loop);
     on_site(site, "state", |site| {
-        let report = |fault| site.health.report(state_room::PART, fault);
+        let report = |fault| site.health.report(state::room::PART, fault);
         site.disk.room.follow(report)
     });
     on_site(site, "retry", retry::retry_loop);

@@ -12,8 +12,8 @@ use crate::base::error::{Error, Result};
 use crate::host::{Instance, Rings};
 use crate::silent::Silent;
 use crate::spec::{Nic, Uuid, Vif};
-use crate::state_files::StateFiles;
-use crate::state_room::StateRoom;
+use crate::state::files::StateFiles;
+use crate::state::room::StateRoom;
 
 /// Bytes held for what a guest's record gets later: the reason of its end, its links.
 const LATER: usize = 2048;

@@ -17,8 +17,8 @@ use crate::disk::Disk;
 use crate::guest::{Guest, State, Table};
 use crate::health::Health;
 use crate::host::Host;
-use crate::ledger::Book;
 use crate::record::Phase;
+use crate::state::ledger::Book;
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
 

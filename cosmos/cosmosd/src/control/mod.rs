@@ -16,8 +16,8 @@ use clickos_protocol::MAX_RID;
 
 use crate::base::error::{Error, Result};
 use crate::base::text::escape;
-use crate::ledger::Begun;
 use crate::spec::random_bytes;
+use crate::state::ledger::Begun;
 use crate::store::{Change, Seen, Signals, Store};
 
 pub use install::{RouterSpec, install, propose, propose_first, router_state, run};

@@ -7,7 +7,7 @@ use super::install::router_state;
 use super::request::outcome;
 use super::root;
 use crate::base::error::{Code, Error, Result};
-use crate::ledger::Place;
+use crate::state::ledger::Place;
 use crate::store::{Change, Store};
 
 /// The guest's answer to a change, if it is there.

@@ -17,9 +17,9 @@ use cosmos_proto::answer;
 use crate::base::error::{Code, Error, Result};
 use crate::control::Requests;
 use crate::host::{Domain, Instance, Rings, usual_rings};
-use crate::ledger::{Book, Ledger};
 use crate::record::{Phase, Record};
 use crate::spec::{Link, Vif};
+use crate::state::ledger::{Book, Ledger};
 use crate::store::Signals;
 
 pub use made::{Made, in_switch};

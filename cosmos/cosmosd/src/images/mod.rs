@@ -19,7 +19,7 @@ use crate::base::error::{Code, Error, Result};
 use crate::base::files::{make_private_dir, remove_file};
 use crate::base::text::hex;
 use crate::spec::Sha256Text;
-use crate::state_room::{PART as STATE_DIR, unwritable};
+use crate::state::room::{PART as STATE_DIR, unwritable};
 
 pub use elf::Entries;
 #[cfg(test)]

@@ -14,10 +14,10 @@ use crate::base::text::escape;
 use crate::control::{self, RouterSpec};
 use crate::guest::{Guest, Made, in_switch};
 use crate::host::{Domain, nics};
-use crate::ledger::Book;
 use crate::record::Phase;
 use crate::site::Site;
 use crate::spec::{Spec, check_spec};
+use crate::state::ledger::Book;
 use crate::store::Change;
 use crate::switch::PortFds;
 

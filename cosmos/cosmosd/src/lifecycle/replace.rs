@@ -15,7 +15,7 @@ use crate::guest::{Guest, Made, State, in_switch};
 use crate::record::Phase;
 use crate::site::Site;
 use crate::spec::Spec;
-use crate::state_room::Held;
+use crate::state::room::Held;
 
 /// A guest in the table, and the one of the pool that becomes it.
 pub type Admitted = (Arc<Guest>, Option<Arc<Guest>>);

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 
 use crate::base::error::{Error, Result};
 use crate::base::files::{make_private_dir, remove_file};
-use crate::state_room::{PART, StateRoom, unwritable};
+use crate::state::room::{PART, StateRoom, unwritable};
 
 /// Files grow by this many bytes, a block of usual file systems.
 const BLOCK: usize = 4096;

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::base::error::{Error, Result};
-use crate::ledger::Book;
 use crate::spec::Uuid;
-use crate::state_files::StateFiles;
-use crate::state_room::StateRoom;
+use crate::state::files::StateFiles;
+use crate::state::ledger::Book;
+use crate::state::room::StateRoom;
 
 /// The directory of ledgers.
 #[derive(Debug)]
