@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::error::Result;
-use crate::record::Records;
+use crate::guest::record::Records;
 use crate::spec::Uuid;
 use crate::state::ledgers::Ledgers;
 use crate::state::room::{PART, StateRoom};

@@ -18,7 +18,6 @@ mod loops;
 mod migration;
 mod offload;
 mod pool;
-mod record;
 mod report;
 mod routers;
 mod service;

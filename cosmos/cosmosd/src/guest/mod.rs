@@ -4,6 +4,7 @@
 mod domids;
 mod made;
 mod moves;
+pub mod record;
 mod shape;
 mod table;
 
@@ -17,10 +18,10 @@ use cosmos_proto::answer;
 use crate::base::error::{Code, Error, Result};
 use crate::control::Requests;
 use crate::host::{Domain, Instance, Rings, usual_rings};
-use crate::record::{Phase, Record};
 use crate::spec::{Link, Vif};
 use crate::state::ledger::{Book, Ledger};
 use crate::store::Signals;
+use record::{Phase, Record};
 
 pub use made::{Made, in_switch};
 pub use moves::{FORMER, MigrateSource, MigrateTarget, not_moved};

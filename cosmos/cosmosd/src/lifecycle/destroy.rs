@@ -12,9 +12,9 @@ use serde_json::json;
 use super::silent;
 use crate::base::error::{Error, Result};
 use crate::control;
+use crate::guest::record::Phase;
 use crate::guest::{Guest, Made, State};
 use crate::host::Death;
-use crate::record::Phase;
 use crate::site::Site;
 use crate::spec::Uuid;
 

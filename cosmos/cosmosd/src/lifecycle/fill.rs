@@ -17,10 +17,10 @@ use crate::base::error::Result;
 use crate::base::steps::Steps;
 use crate::config::Shelf;
 use crate::control;
+use crate::guest::record::Phase;
 use crate::guest::{Guest, Made, Shape, State};
 use crate::host::Domain;
 use crate::pool::RETRY;
-use crate::record::Phase;
 use crate::site::Site;
 
 /// How long a guest may take to boot.

@@ -10,8 +10,8 @@ use cosmos_proto::{OfGuest, Place, VifLink};
 use log::{info, warn};
 
 use crate::base::error::{Code, Error, Result};
+use crate::guest::record::Phase;
 use crate::guest::{Guest, State};
-use crate::record::Phase;
 use crate::site::Site;
 use crate::spec::{Link, Vif};
 

@@ -9,8 +9,8 @@ use vale_proto::Kind;
 
 use super::links;
 use crate::base::error::{Code, Error, Result};
+use crate::guest::record::Phase;
 use crate::guest::{Guest, State};
-use crate::record::Phase;
 use crate::site::Site;
 use crate::spec::{Link, MAX_VIFS, Vif};
 

@@ -8,9 +8,9 @@ use log::{error, info, warn};
 use super::{destroy, fill, links, relink, save};
 use crate::base::error::Result;
 use crate::control;
+use crate::guest::record::{Phase, Record};
 use crate::guest::{Guest, Made, State};
 use crate::host::Found;
-use crate::record::{Phase, Record};
 use crate::site::Site;
 use crate::spec::Vif;
 

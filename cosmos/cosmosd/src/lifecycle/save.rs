@@ -10,8 +10,8 @@ use super::{beside, create, destroy, links, relink};
 use crate::base::error::{Code, Error, Result};
 use crate::base::steps::Steps;
 use crate::control;
+use crate::guest::record::Phase;
 use crate::guest::{Guest, Made, State};
-use crate::record::Phase;
 use crate::site::Site;
 
 /// Writes a running guest's memory to a file and ends its domain; it stays listed as `saved`.

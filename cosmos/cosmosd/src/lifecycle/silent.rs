@@ -203,7 +203,7 @@ mod tests {
     fn a_half_taken_guest_is_undone_after_a_restart() {
         let world = filled(2);
         let (guest, taken) = world.site.table.take(&usual(1), 0, None).unwrap().unwrap();
-        let partial = guest.record(crate::record::Phase::Partial);
+        let partial = guest.record(crate::guest::record::Phase::Partial);
         assert_eq!(partial.silent.vifs, 2);
         world.site.disk.records.save(&partial).unwrap();
         let domid = taken.domain.domid;
