@@ -198,8 +198,7 @@ fn installed(generation: u64, changes: Applied) -> Installed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lifecycle::{destroy, links, relink};
-    use crate::migration;
+    use crate::lifecycle::{destroy, links, migration, relink};
     use crate::spec::Spec;
     use crate::testing::{World, good, of, spec, uuid};
     use cosmos_proto::{MoveSource, Passing, Run};

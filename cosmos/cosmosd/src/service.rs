@@ -9,8 +9,7 @@ use control_socket::{ApiError, Peer, Service, Signature, Subscribing, Typed, Ver
 use crate::base::error::Error;
 use crate::changes;
 use crate::devices;
-use crate::lifecycle::{Maker, beside, destroy, links, pause, plug, save};
-use crate::migration;
+use crate::lifecycle::{Maker, beside, destroy, links, migration, pause, plug, save};
 use crate::report;
 use crate::routers;
 use crate::site::Site;

@@ -158,8 +158,7 @@ pub fn release(site: &Site, of: &OfGuest) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lifecycle::save;
-    use crate::migration;
+    use crate::lifecycle::{migration, save};
     use crate::report;
     use crate::testing::{World, of, spec, uuid, vif};
 

@@ -8,6 +8,7 @@ mod create;
 pub mod destroy;
 mod fill;
 pub mod links;
+pub mod migration;
 pub mod pause;
 pub mod plug;
 pub mod recover;

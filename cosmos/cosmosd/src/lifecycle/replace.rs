@@ -113,7 +113,7 @@ fn is_full(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::migration;
+    use crate::lifecycle::migration;
     use crate::report;
     use crate::store::Store;
     use crate::testing::{World, good, spec, uuid};

@@ -66,8 +66,7 @@ pub fn turn_away(site: &Site, guest: &Guest) {
 #[cfg(test)]
 mod tests {
     use crate::changes;
-    use crate::lifecycle::pause;
-    use crate::migration;
+    use crate::lifecycle::{migration, pause};
     use cosmos_proto::{ChangeId, History, MoveTarget, Run, Writes};
 
     use super::{arrive, receive};
