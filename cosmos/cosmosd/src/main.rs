@@ -7,14 +7,12 @@ mod base;
 mod changes;
 mod config;
 mod control;
-mod devices;
 mod disk;
 mod guest;
 mod health;
 mod host;
 mod images;
 mod lifecycle;
-mod loops;
 mod offload;
 mod pool;
 mod report;
@@ -28,7 +26,6 @@ mod store;
 mod switch;
 #[cfg(test)]
 mod testing;
-mod uplinks;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,12 +46,12 @@ use crate::guest::{Capacity, Table};
 use crate::health::Health;
 use crate::host::{Death, Host, Links, ProcessHost};
 use crate::lifecycle::{Maker, beside, destroy, migration, recover, rejoin, relink, retry};
-use crate::loops::Loops;
 use crate::pool::Pool;
 use crate::service::Daemon;
 use crate::site::{Site, announce_states};
 use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
+use crate::switch::loops::Loops;
 
 /// The toolstack daemon of ClickOS.
 #[derive(Parser)]

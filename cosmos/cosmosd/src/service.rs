@@ -8,13 +8,11 @@ use control_socket::{ApiError, Peer, Service, Signature, Subscribing, Typed, Ver
 
 use crate::base::error::Error;
 use crate::changes;
-use crate::devices;
 use crate::lifecycle::{Maker, beside, destroy, links, migration, pause, plug, save};
 use crate::report;
 use crate::routers;
 use crate::site::Site;
-use crate::switch::relay;
-use crate::uplinks;
+use crate::switch::{devices, relay, uplinks};
 use cosmos_proto::{answer, verb};
 
 /// All that the verbs work on.

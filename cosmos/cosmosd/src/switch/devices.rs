@@ -6,8 +6,8 @@
 use cosmos_proto::answer::Device;
 use vale_proto::{HostDevice, Kind, PortId, PortInfo, is_device_port, verb};
 
+use super::{Switch, relay};
 use crate::base::error::{Error, Result};
-use crate::switch::{Switch, relay};
 
 /// Attaches an interface. It replaces a port of its name: the interface may be a new one.
 pub fn set(switch: &dyn Switch, device: &HostDevice) -> Result<()> {

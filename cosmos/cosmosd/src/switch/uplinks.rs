@@ -6,8 +6,8 @@
 use cosmos_proto::OfSegment;
 use vale_proto::{PortId, PortInfo, PortName, PortPeers, SegmentUplink, verb};
 
+use super::{Switch, relay};
 use crate::base::error::{Error, Result};
-use crate::switch::{Switch, relay};
 
 /// Gives a segment an uplink, or replaces it. Other peers of the same network cost no frame.
 pub fn set(switch: &dyn Switch, wanted: &SegmentUplink) -> Result<()> {

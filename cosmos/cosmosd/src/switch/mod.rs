@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The switch as this daemon uses it: the guests' ports, through valed's control socket.
 
+pub mod devices;
+pub mod loops;
+pub mod uplinks;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,8 +16,8 @@ use vale_proto::{
 };
 
 use crate::base::error::{Code, Error, Result};
-use crate::loops::Loops;
 use crate::spec::Vif;
+use loops::Loops;
 
 /// The descriptors of a port's owner: rings and the two events.
 pub use vale_proto::RingFds as PortFds;
