@@ -16,7 +16,7 @@ use crate::control;
 use crate::guest::{Guest, State};
 use crate::routers;
 use crate::site::Site;
-use crate::state::ledger::{Begun, Book, Place};
+use crate::state::ledger::{ChangeNode, LedgerState, PendingChange};
 
 /// Writes handlers, with a number or without one.
 pub fn write(site: &Site, args: &Writes) -> Result<Applied> {
@@ -29,9 +29,9 @@ pub fn write(site: &Site, args: &Writes) -> Result<Applied> {
     let asked = {
         let _order = lock_changes(site, &guest)?;
         control::begin_write(router, &args.writes, |seq| {
-            let place = Place::Request { rid, seq };
+            let place = ChangeNode::Request { rid, seq };
             let begun = begun(change_id, place, args.writes.len());
-            let change = Begun {
+            let change = PendingChange {
                 has_secrets,
                 ..begun
             };
@@ -53,7 +53,7 @@ pub fn install(site: &Site, args: &Install) -> Result<Installed> {
     let proposal = {
         let _order = lock_changes(site, &guest)?;
         control::propose(router, &routers::spec_of(args), |generation| {
-            let place = Place::Install { rid, generation };
+            let place = ChangeNode::Install { rid, generation };
             begin(site, &guest, change_id, begun(change_id, place, 0))
         })?
     };
@@ -70,9 +70,9 @@ pub fn install(site: &Site, args: &Install) -> Result<Installed> {
 pub fn settle(site: &Site, up_to: &UpTo) -> Result<Changes> {
     let guest = site.table.get(&up_to.uuid)?;
     let _order = lock_changes(site, &guest)?;
-    site.change_book(&guest, |book| {
-        book.newest = book.newest.max(up_to.number);
-        Ok(book.changes())
+    site.change_ledger(&guest, |ledger| {
+        ledger.newest = ledger.newest.max(up_to.number);
+        Ok(ledger.changes())
     })
 }
 
@@ -80,7 +80,7 @@ pub fn settle(site: &Site, up_to: &UpTo) -> Result<Changes> {
 fn lock_changes<'a>(site: &Site, guest: &'a Guest) -> Result<MutexGuard<'a, ()>> {
     let order = guest.ledger.lock_changes();
     guest.check_settled()?;
-    guest.ledger.book().check_here()?;
+    guest.ledger.state().check_here()?;
     sweep(site, guest)?;
     Ok(order)
 }
@@ -91,9 +91,9 @@ fn lock_changes<'a>(site: &Site, guest: &'a Guest) -> Result<MutexGuard<'a, ()>>
 /// `busy` if the guest has not answered one of them.
 pub fn history(site: &Site, guest: &Guest) -> Result<History> {
     sweep(site, guest)?;
-    let book = guest.ledger.book();
-    match book.begun.len() {
-        0 => Ok(book.history()),
+    let ledger = guest.ledger.state();
+    match ledger.begun.len() {
+        0 => Ok(ledger.history()),
         pending => {
             let message = format!("the guest has not answered {pending} changes; try again");
             Err(Error::new(Code::Busy, message))
@@ -101,18 +101,18 @@ pub fn history(site: &Site, guest: &Guest) -> Result<History> {
     }
 }
 
-/// Begins the book of a guest that has come from another host.
+/// Begins the ledger of a guest that has come from another host.
 pub fn take_history(site: &Site, guest: &Guest, history: &History) -> Result<()> {
-    site.change_book(guest, |book| {
-        *book = Book::arrived(history)?;
+    site.change_ledger(guest, |ledger| {
+        *ledger = LedgerState::arrived(history)?;
         Ok(())
     })
 }
 
-fn begin(site: &Site, guest: &Guest, change_id: &ChangeId, change: Begun) -> Result<()> {
-    site.change_book(guest, |book| {
-        book.check(change_id)?;
-        book.begin(change);
+fn begin(site: &Site, guest: &Guest, change_id: &ChangeId, change: PendingChange) -> Result<()> {
+    site.change_ledger(guest, |ledger| {
+        ledger.check(change_id)?;
+        ledger.begin(change);
         Ok(())
     })
 }
@@ -126,7 +126,7 @@ fn conclude(
 ) -> Result<Applied> {
     if let Err(error) = &answer {
         if matches!(error.code, Code::Timeout | Code::Store | Code::DeadGuest) {
-            let found = guest.ledger.book().accepted();
+            let found = guest.ledger.state().accepted();
             return match found.applied.contains(&change_id.number) {
                 true => Ok(found),
                 false => Err(routers::with_cause(site, guest, error.clone())),
@@ -139,11 +139,11 @@ fn conclude(
     let order = guest.ledger.lock_changes();
     sweep(site, guest)?;
     drop(order);
-    answer.map(|_| guest.ledger.book().accepted())
+    answer.map(|_| guest.ledger.state().accepted())
 }
 
 fn close(site: &Site, guest: &Guest, number: u64, verdict: &Result<Marks>) -> Result<()> {
-    let place = site.change_book(guest, |book| Ok(book.close(number, verdict)))?;
+    let place = site.change_ledger(guest, |ledger| Ok(ledger.close(number, verdict)))?;
     // On disk first: nodes without a place in the ledger are removed at the next start.
     match place {
         Some(place) => control::forget(&*site.store, guest.domain.domid, place),
@@ -154,7 +154,7 @@ fn close(site: &Site, guest: &Guest, number: u64, verdict: &Result<Marks>) -> Re
 /// Notes the verdicts that came late. A guest without a link to the store tells none: what is
 /// missing there may be done.
 pub fn sweep(site: &Site, guest: &Guest) -> Result<()> {
-    let begun = guest.ledger.book().begun.clone();
+    let begun = guest.ledger.state().begun.clone();
     for begun in begun {
         let verdict = match guest.state() {
             State::Running | State::Paused if guest.unreachable().is_some() => None,
@@ -175,8 +175,8 @@ pub fn sweep(site: &Site, guest: &Guest) -> Result<()> {
     Ok(())
 }
 
-fn begun(change_id: &ChangeId, place: Place, writes: usize) -> Begun {
-    Begun {
+fn begun(change_id: &ChangeId, place: ChangeNode, writes: usize) -> PendingChange {
+    PendingChange {
         number: change_id.number,
         place,
         has_secrets: false,
@@ -304,7 +304,7 @@ mod tests {
         let old = world.site.table.get(&uuid(1)).unwrap();
         let begin = |number| {
             let change_id = writes(number, "", false).change_id.unwrap();
-            let change = begun(&change_id, Place::Request { rid: 0, seq: 1 }, 1);
+            let change = begun(&change_id, ChangeNode::Request { rid: 0, seq: 1 }, 1);
             begin(&world.site, &old, &change_id, change)
         };
         begin(6).unwrap();
@@ -406,7 +406,10 @@ mod tests {
         assert_eq!(write(&world, 6, "deny all").unwrap().passing, marked);
         let guest = world.site.table.get(&uuid(1)).unwrap();
         let history = history(&world.site, &guest).unwrap();
-        assert_eq!(Book::arrived(&history).unwrap().accepted().passing, marked);
+        assert_eq!(
+            LedgerState::arrived(&history).unwrap().accepted().passing,
+            marked
+        );
         // A change whose number is forgotten keeps no marks.
         (7..30).for_each(|number| drop(write(&world, number, "deny all").unwrap()));
         assert_eq!(settle(&world, 30).passing, []);

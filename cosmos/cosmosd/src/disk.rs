@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::base::error::Result;
 use crate::guest::record::Records;
 use crate::spec::Uuid;
-use crate::state::ledgers::Ledgers;
+use crate::state::ledger_files::LedgerFiles;
 use crate::state::room::{PART, StateRoom};
 use crate::state::saved::Saved;
 
 /// See the module.
 pub struct Disk {
     pub records: Records,
-    pub ledgers: Ledgers,
+    pub ledgers: LedgerFiles,
     pub saved: Saved,
     pub room: Arc<StateRoom>,
 }
@@ -28,7 +28,7 @@ impl Disk {
         let room = Arc::new(StateRoom::open(folders)?);
         Ok(Self {
             records: Records::open(state_dir, &room)?,
-            ledgers: Ledgers::open(state_dir, &room)?,
+            ledgers: LedgerFiles::open(state_dir, &room)?,
             saved: Saved::open(state_dir)?,
             room,
         })

@@ -18,7 +18,7 @@ use crate::guest::record::Phase;
 use crate::guest::{Guest, State, Table};
 use crate::health::Health;
 use crate::host::Host;
-use crate::state::ledger::Book;
+use crate::state::ledger::LedgerState;
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
 
@@ -69,26 +69,26 @@ impl Site {
         }
     }
 
-    /// Changes the book of a guest, first on disk; after an error it is as it was.
-    pub fn change_book<T>(
+    /// Changes the ledger of a guest, first on disk; after an error it is as it was.
+    pub fn change_ledger<T>(
         &self,
         guest: &Guest,
-        change: impl FnOnce(&mut Book) -> Result<T>,
+        change: impl FnOnce(&mut LedgerState) -> Result<T>,
     ) -> Result<T> {
-        let mut book = guest.ledger.open_book()?;
-        let mut new = book.clone();
+        let mut ledger = guest.ledger.open_state()?;
+        let mut new = ledger.clone();
         let answer = change(&mut new)?;
-        if new != *book {
+        if new != *ledger {
             self.disk.ledgers.save(&guest.domain.uuid, &new)?;
-            *book = new;
+            *ledger = new;
         }
         Ok(answer)
     }
 
     /// Notes that another host has the guest, or that this one has it again.
     pub fn set_migrated_away(&self, guest: &Guest, has_left: bool) -> Result<()> {
-        self.change_book(guest, |book| {
-            book.has_left = has_left;
+        self.change_ledger(guest, |ledger| {
+            ledger.has_left = has_left;
             Ok(())
         })
     }

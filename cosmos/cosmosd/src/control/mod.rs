@@ -17,7 +17,7 @@ use clickos_protocol::MAX_RID;
 use crate::base::error::{Error, Result};
 use crate::base::text::escape;
 use crate::spec::random_bytes;
-use crate::state::ledger::Begun;
+use crate::state::ledger::PendingChange;
 use crate::store::{Change, Seen, Signals, Store};
 
 pub use install::{RouterSpec, install, propose, propose_first, router_state, run};
@@ -185,7 +185,7 @@ pub fn withdraw_suspend(store: &dyn Store, domid: u16) -> Result<()> {
 }
 
 /// Removes the requests an earlier cosmosd left, and their answers, but those of `begun`.
-pub fn forget_requests(store: &dyn Store, domid: u16, begun: &[Begun]) -> Result<()> {
+pub fn forget_requests(store: &dyn Store, domid: u16, begun: &[PendingChange]) -> Result<()> {
     let root = root(domid);
     let names = store.list(&root)?;
     let rids = names

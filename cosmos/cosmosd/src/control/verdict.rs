@@ -7,27 +7,29 @@ use super::install::router_state;
 use super::request::outcome;
 use super::root;
 use crate::base::error::{Code, Error, Result};
-use crate::state::ledger::Place;
+use crate::state::ledger::ChangeNode;
 use crate::store::{Change, Store};
 
 /// The guest's answer to a change, if it is there.
-pub fn verdict(store: &dyn Store, domid: u16, place: Place) -> Result<Option<Result<Marks>>> {
+pub fn verdict(store: &dyn Store, domid: u16, place: ChangeNode) -> Result<Option<Result<Marks>>> {
     match place {
-        Place::Request { rid, seq } => of_request(store, &format!("{}/{rid}", root(domid)), seq),
-        Place::Install { rid, generation } => of_install(store, domid, rid, generation),
+        ChangeNode::Request { rid, seq } => {
+            of_request(store, &format!("{}/{rid}", root(domid)), seq)
+        }
+        ChangeNode::Install { rid, generation } => of_install(store, domid, rid, generation),
     }
 }
 
 /// Removes the nodes of a change.
-pub fn forget(store: &dyn Store, domid: u16, place: Place) -> Result<()> {
+pub fn forget(store: &dyn Store, domid: u16, place: ChangeNode) -> Result<()> {
     let root = root(domid);
     match place {
         // In this order the guest need not look whether its answer was taken.
-        Place::Request { rid, seq } => store.apply(&[
+        ChangeNode::Request { rid, seq } => store.apply(&[
             Change::remove(format!("{root}/{rid}/response/{seq}")),
             Change::remove(format!("{root}/{rid}/request/{seq}")),
         ]),
-        Place::Install { rid, .. } => {
+        ChangeNode::Install { rid, .. } => {
             store.apply(&[Change::remove(format!("{root}/{rid}/config"))])
         }
     }

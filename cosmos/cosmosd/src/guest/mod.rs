@@ -19,7 +19,7 @@ use crate::base::error::{Code, Error, Result};
 use crate::control::Requests;
 use crate::host::{Domain, Instance, Rings, usual_rings};
 use crate::spec::{Link, Vif};
-use crate::state::ledger::{Book, Ledger};
+use crate::state::ledger::{Ledger, LedgerState};
 use crate::store::Signals;
 use record::{Phase, Record};
 
@@ -155,7 +155,7 @@ impl Guest {
     }
 
     /// A guest as an earlier cosmosd left it.
-    pub fn from_record(record: Record, book: Book) -> Self {
+    pub fn from_record(record: Record, ledger: LedgerState) -> Self {
         let state = match record.phase {
             Phase::Partial | Phase::Pooled => State::Partial,
             Phase::Complete | Phase::Saving => State::Running,
@@ -187,7 +187,7 @@ impl Guest {
         let migrate_source = MigrateSource::former(&record.halted);
         Self {
             migrate_source,
-            ledger: Ledger::of(book),
+            ledger: Ledger::of(ledger),
             ..Self::new(domain, record.created_s, status)
         }
     }
@@ -364,11 +364,11 @@ impl Guest {
             (state, _) => (state.name()?, status.reason),
         };
         let domain = self.domain.clone();
-        let book = self.ledger.book();
+        let ledger = self.ledger.state();
         Some(answer::Guest {
-            incarnation: book.incarnation.clone(),
-            number: book.newest,
-            held: book.held,
+            incarnation: ledger.incarnation.clone(),
+            number: ledger.newest,
+            held: ledger.held,
             uuid: domain.uuid,
             name: domain.name,
             domid: domain.domid,

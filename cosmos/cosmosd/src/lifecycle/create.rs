@@ -17,7 +17,7 @@ use crate::guest::{Guest, Made, in_switch};
 use crate::host::{Domain, nics};
 use crate::site::Site;
 use crate::spec::{Spec, check_spec};
-use crate::state::ledger::Book;
+use crate::state::ledger::LedgerState;
 use crate::store::Change;
 use crate::switch::PortFds;
 
@@ -65,7 +65,7 @@ impl Maker {
                     "guest {} created as {kind} domain {domid} in {ms:.1} ms",
                     spec.uuid
                 );
-                let incarnation = guest.ledger.book().incarnation.clone();
+                let incarnation = guest.ledger.state().incarnation.clone();
                 Ok(Created {
                     domid,
                     incarnation,
@@ -145,9 +145,9 @@ fn check_admitted(site: &Site, guest: &Arc<Guest>, pooled: Option<&Guest>) -> Re
 }
 
 fn open_ledger(site: &Site, guest: &Guest, spec: &Spec) -> Result<()> {
-    let mut book = guest.ledger.book();
-    *book = Book::of(spec)?;
-    site.disk.ledgers.save(&spec.uuid, &book)
+    let mut ledger = guest.ledger.state();
+    *ledger = LedgerState::of(spec)?;
+    site.disk.ledgers.save(&spec.uuid, &ledger)
 }
 
 /// Turns a paused domain of the pool into this guest's.

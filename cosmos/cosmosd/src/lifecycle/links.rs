@@ -104,7 +104,7 @@ pub fn set_links(site: &Site, guest: &Guest) -> Result<()> {
 
 pub fn set_link(site: &Site, guest: &Guest, vif: &Vif, link: Link) -> Result<()> {
     match link {
-        Link::Up => site.switch.set_link(vif, !guest.ledger.book().held),
+        Link::Up => site.switch.set_link(vif, !guest.ledger.state().held),
         Link::Down => site.switch.set_link(vif, false),
         Link::Leaving | Link::Removed => site.switch.remove(vif),
     }
@@ -145,8 +145,8 @@ pub fn check_current(site: &Site, guest: &Guest) -> Result<()> {
 pub fn release(site: &Site, of: &OfGuest) -> Result<()> {
     let guest = site.table.get(&of.uuid)?;
     let _owner = guest.lock_lifecycle();
-    site.change_book(&guest, |book| {
-        book.held = false;
+    site.change_ledger(&guest, |ledger| {
+        ledger.held = false;
         Ok(())
     })?;
     match guest.state() {

@@ -110,7 +110,7 @@ fn resume(site: &Site, guest: &Arc<Guest>, found: Found) -> Result<()> {
     site.watchers
         .insert(domain.domid, Arc::clone(&guest.signals));
     if relink::look_for_link(site, guest) {
-        let begun = guest.ledger.book().begun.clone();
+        let begun = guest.ledger.state().begun.clone();
         control::forget_requests(&*site.store, domain.domid, &begun)?;
     }
     let mut wanted = guest.vifs();

@@ -76,7 +76,7 @@ fn check_replacement(site: &Site, old: &Guest, spec: &Spec) -> Result<Held> {
     links::check_free(site, &wanted, &in_switch(&old.domain.uuid, &old.vifs()))?;
     site.disk.records.hold(&new.record(Phase::Partial))?;
     {
-        let _no_change = old.ledger.book(); // One that is saved now may need more.
+        let _no_change = old.ledger.state(); // One that is saved now may need more.
         site.disk.ledgers.hold(&spec.uuid)?;
     }
     site.disk.room.hold()

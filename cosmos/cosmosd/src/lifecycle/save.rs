@@ -103,7 +103,7 @@ fn readmit(site: &Site, saved: &Guest) -> Result<Arc<Guest>> {
             Err(e) if e.code == Code::NoMemory && destroy::make_room(site) => {}
             admitted => {
                 let guest = admitted?;
-                *guest.ledger.book() = saved.ledger.book().clone();
+                *guest.ledger.state() = saved.ledger.state().clone();
                 return Ok(guest);
             }
         }

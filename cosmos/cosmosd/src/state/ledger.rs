@@ -28,12 +28,12 @@ const NONE: &str = "00000000-0000-4000-8000-000000000000";
 
 /// The nodes of a change in the Xen store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Place {
+pub enum ChangeNode {
     Request { rid: u8, seq: u32 },
     Install { rid: u8, generation: u64 },
 }
 
-impl Place {
+impl ChangeNode {
     /// True for the request with these names of nodes.
     pub fn is_request(self, of: &str, number: &str) -> bool {
         match self {
@@ -45,9 +45,9 @@ impl Place {
 
 /// A change that the guest has not answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begun {
+pub struct PendingChange {
     pub number: u64,
-    pub place: Place,
+    pub place: ChangeNode,
     /// The guest's words are not kept.
     #[serde(default)]
     pub has_secrets: bool,
@@ -61,7 +61,7 @@ fn most_writes() -> usize {
     WRITES_MAX
 }
 
-impl Begun {
+impl PendingChange {
     fn refusal(&self, error: Error) -> Refusal {
         let error = error.of_write(self.has_secrets);
         Refusal {
@@ -74,12 +74,12 @@ impl Begun {
 
 /// The part of a ledger that is on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Book {
+pub struct LedgerState {
     pub incarnation: Uuid,
     pub newest: u64,
     pub applied: Vec<u64>,
     pub refused: Vec<Refusal>,
-    pub begun: Vec<Begun>,
+    pub begun: Vec<PendingChange>,
     /// The ports stay down.
     pub held: bool,
     /// Another host has the guest, or may have it.
@@ -90,7 +90,7 @@ pub struct Book {
     pub passing: Vec<Passing>,
 }
 
-impl Default for Book {
+impl Default for LedgerState {
     fn default() -> Self {
         Self {
             incarnation: Uuid::try_from(NONE.to_owned()).expect("it has the form of one"),
@@ -105,8 +105,8 @@ impl Default for Book {
     }
 }
 
-impl Book {
-    /// The book of a guest that starts.
+impl LedgerState {
+    /// The ledger of a guest that starts.
     pub fn of(spec: &Spec) -> Result<Self> {
         Ok(Self {
             incarnation: random_bytes().map(|bits| Uuid::of_random(u128::from_ne_bytes(bits)))?,
@@ -116,7 +116,7 @@ impl Book {
         })
     }
 
-    /// The book of a guest that has come from another host.
+    /// The ledger of a guest that has come from another host.
     ///
     /// # Errors
     /// `bad-request` for a number that no change can have.
@@ -180,19 +180,19 @@ impl Book {
         Ok(())
     }
 
-    pub fn begin(&mut self, change: Begun) {
+    pub fn begin(&mut self, change: PendingChange) {
         self.newest = self.newest.max(change.number);
         self.begun.push(change);
     }
 
     /// Bytes that the verdicts of the changes under way add to the file.
     pub fn later_bytes(&self) -> usize {
-        let bytes = |begun: &Begun| VERDICT_BYTES + begun.writes * MARK_BYTES;
+        let bytes = |begun: &PendingChange| VERDICT_BYTES + begun.writes * MARK_BYTES;
         self.begun.iter().map(bytes).sum()
     }
 
     /// Notes a verdict; returns the place of the change, or nothing if it has a verdict already.
-    pub fn close(&mut self, number: u64, verdict: &Result<Marks>) -> Option<Place> {
+    pub fn close(&mut self, number: u64, verdict: &Result<Marks>) -> Option<ChangeNode> {
         let at = self.begun.iter().position(|begun| begun.number == number)?;
         let begun = self.begun.remove(at);
         match verdict {
@@ -259,19 +259,19 @@ fn stale(number: u64, why: &str) -> Error {
     Error::new(Code::Stale, format!("change {number}: {why}; try again"))
 }
 
-/// A guest's book, and whose turn it is to send a numbered change.
+/// A guest's ledger, and whose turn it is to send a numbered change.
 #[derive(Default)]
 pub struct Ledger {
-    book: Mutex<Book>,
+    state: Mutex<LedgerState>,
     changes: Mutex<()>,
     /// The guest was undone: its file is another guest's now, or gone.
     has_ended: AtomicBool,
 }
 
 impl Ledger {
-    pub fn of(book: Book) -> Self {
+    pub fn of(state: LedgerState) -> Self {
         Self {
-            book: Mutex::new(book),
+            state: Mutex::new(state),
             changes: Mutex::default(),
             has_ended: AtomicBool::default(),
         }
@@ -282,26 +282,26 @@ impl Ledger {
     /// # Errors
     /// Those of `last`.
     pub fn end<T>(&self, last: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _book = self.book();
+        let _state = self.state();
         let done = last()?;
         self.has_ended.store(true, Ordering::Relaxed);
         Ok(done)
     }
 
-    /// The book, to be changed.
+    /// The ledger, to be changed.
     ///
     /// # Errors
     /// `dead-guest` after its end.
-    pub fn open_book(&self) -> Result<MutexGuard<'_, Book>> {
-        let book = self.book();
+    pub fn open_state(&self) -> Result<MutexGuard<'_, LedgerState>> {
+        let ledger = self.state();
         match self.has_ended.load(Ordering::Relaxed) {
-            false => Ok(book),
+            false => Ok(ledger),
             true => Err(Error::new(Code::DeadGuest, "the guest was destroyed")),
         }
     }
 
-    pub fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn state(&self) -> MutexGuard<'_, LedgerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no other numbered change is on its way to the guest.
@@ -322,10 +322,10 @@ mod tests {
         }
     }
 
-    fn begun(number: u64) -> Begun {
-        Begun {
+    fn begun(number: u64) -> PendingChange {
+        PendingChange {
             number,
-            place: Place::Request { rid: 0, seq: 1 },
+            place: ChangeNode::Request { rid: 0, seq: 1 },
             has_secrets: false,
             writes: WRITES_MAX,
         }
@@ -337,36 +337,40 @@ mod tests {
 
     #[test]
     fn older_and_repeated_numbers_are_refused() {
-        let mut book = Book::of(&Spec {
+        let mut ledger = LedgerState::of(&Spec {
             number: 5,
             ..spec(1)
         })
         .unwrap();
-        assert_eq!(word(book.check(&change_id(5))), "stale");
-        assert_eq!(word(book.check(&change_id(1 << 53))), "bad-request");
-        book.check(&change_id(7)).unwrap();
-        book.begin(begun(7));
-        assert_eq!(book.changes().pending, [7]);
-        assert_eq!(word(book.check(&change_id(6))), "stale");
-        book.close(7, &Ok(Marks::default()));
+        assert_eq!(word(ledger.check(&change_id(5))), "stale");
+        assert_eq!(word(ledger.check(&change_id(1 << 53))), "bad-request");
+        ledger.check(&change_id(7)).unwrap();
+        ledger.begin(begun(7));
+        assert_eq!(ledger.changes().pending, [7]);
+        assert_eq!(word(ledger.check(&change_id(6))), "stale");
+        ledger.close(7, &Ok(Marks::default()));
         assert!(
-            book.check(&change_id(7))
+            ledger
+                .check(&change_id(7))
                 .unwrap_err()
                 .message
                 .contains("applied already")
         );
-        assert_eq!(book.changes().applied, [7]);
+        assert_eq!(ledger.changes().applied, [7]);
     }
 
     #[test]
     fn a_change_for_an_earlier_start_is_refused() {
-        let book = Book::of(&spec(1)).unwrap();
+        let ledger = LedgerState::of(&spec(1)).unwrap();
         let mut change_id = change_id(1);
         change_id.incarnation = Some(uuid(9));
-        assert_eq!(word(book.check(&change_id)), "stale");
-        change_id.incarnation = Some(book.incarnation.clone());
-        book.check(&change_id).unwrap();
-        assert_ne!(book.incarnation, Book::of(&spec(1)).unwrap().incarnation);
+        assert_eq!(word(ledger.check(&change_id)), "stale");
+        change_id.incarnation = Some(ledger.incarnation.clone());
+        ledger.check(&change_id).unwrap();
+        assert_ne!(
+            ledger.incarnation,
+            LedgerState::of(&spec(1)).unwrap().incarnation
+        );
     }
 
     #[test]
@@ -379,24 +383,24 @@ mod tests {
         };
         let refusal = Error::new(Code::HandlerError, "\u{1f600}".repeat(MESSAGE));
         for verdict in [Ok(marks), Err(refusal)] {
-            let mut book = Book::default();
-            (0..PENDING as u64).for_each(|n| book.begin(begun(MAX_NUMBER - 1 - n)));
-            let bytes = |book: &Book| serde_json::to_vec(book).unwrap().len();
-            let room = bytes(&book) + book.later_bytes();
+            let mut ledger = LedgerState::default();
+            (0..PENDING as u64).for_each(|n| ledger.begin(begun(MAX_NUMBER - 1 - n)));
+            let bytes = |ledger: &LedgerState| serde_json::to_vec(ledger).unwrap().len();
+            let room = bytes(&ledger) + ledger.later_bytes();
             (0..PENDING as u64).for_each(|n| {
-                book.close(MAX_NUMBER - 1 - n, &verdict).unwrap();
+                ledger.close(MAX_NUMBER - 1 - n, &verdict).unwrap();
             });
-            assert!(bytes(&book) <= room, "{} > {room}", bytes(&book));
+            assert!(bytes(&ledger) <= room, "{} > {room}", bytes(&ledger));
         }
     }
 
     #[test]
     fn a_ledger_is_bounded() {
-        let mut book = Book::default();
+        let mut ledger = LedgerState::default();
         for number in 1..=8 {
-            book.begin(begun(number));
+            ledger.begin(begun(number));
         }
-        assert_eq!(word(book.check(&change_id(9))), "busy");
+        assert_eq!(word(ledger.check(&change_id(9))), "busy");
         for number in 1..=100 {
             for verdict in [
                 Ok(Marks {
@@ -405,15 +409,15 @@ mod tests {
                 }),
                 Err(Error::new(Code::HandlerError, "x".repeat(9000))),
             ] {
-                book.begun.clear();
-                book.begin(begun(number));
-                assert!(book.close(number, &verdict).is_some());
-                assert_eq!(book.close(number, &verdict), None);
+                ledger.begun.clear();
+                ledger.begin(begun(number));
+                assert!(ledger.close(number, &verdict).is_some());
+                assert_eq!(ledger.close(number, &verdict), None);
             }
         }
-        assert_eq!(book.applied.len(), VERDICTS);
-        assert_eq!(book.passing.len(), VERDICTS);
-        assert_eq!(book.refused.len(), VERDICTS);
-        assert_eq!(book.refused[0].message.len(), MESSAGE);
+        assert_eq!(ledger.applied.len(), VERDICTS);
+        assert_eq!(ledger.passing.len(), VERDICTS);
+        assert_eq!(ledger.refused.len(), VERDICTS);
+        assert_eq!(ledger.refused[0].message.len(), MESSAGE);
     }
 }

@@ -3,6 +3,6 @@
 
 pub mod files;
 pub mod ledger;
-pub mod ledgers;
+pub mod ledger_files;
 pub mod room;
 pub mod saved;

@@ -36,7 +36,7 @@ pub fn begin(site: &Site, args: &MoveSource, connection: u64) -> Result<answer::
 /// From here on the guest takes no numbered change.
 fn depart(guest: &Guest, connection: u64) -> Result<()> {
     let _order = guest.ledger.lock_changes();
-    guest.ledger.book().check_movable()?;
+    guest.ledger.state().check_movable()?;
     guest.migrate_source.begin(connection)
 }
 

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use crate::base::error::{Error, Result};
 use crate::spec::Uuid;
 use crate::state::files::StateFiles;
-use crate::state::ledger::Book;
+use crate::state::ledger::LedgerState;
 use crate::state::room::StateRoom;
 
 /// The directory of ledgers.
 #[derive(Debug)]
-pub struct Ledgers(StateFiles);
+pub struct LedgerFiles(StateFiles);
 
-impl Ledgers {
+impl LedgerFiles {
     pub fn open(state_dir: &Path, room: &Arc<StateRoom>) -> Result<Self> {
         let files = StateFiles::open(state_dir, "ledgers", false, room)?;
         files.sweep()?;
@@ -28,9 +28,9 @@ impl Ledgers {
     ///
     /// # Errors
     /// `state-dir`: the old one is there.
-    pub fn save(&self, uuid: &Uuid, book: &Book) -> Result<()> {
-        let text = serde_json::to_vec(book).expect("a ledger holds only plain data");
-        self.0.save(uuid.as_str(), &text, book.later_bytes())
+    pub fn save(&self, uuid: &Uuid, ledger: &LedgerState) -> Result<()> {
+        let text = serde_json::to_vec(ledger).expect("a ledger holds only plain data");
+        self.0.save(uuid.as_str(), &text, ledger.later_bytes())
     }
 
     /// Takes the room for the ledger of a guest that starts.
@@ -45,12 +45,12 @@ impl Ledgers {
     ///
     /// # Errors
     /// A file that cannot be understood: the guest could take an old change for a new one.
-    pub fn load(&self, uuid: &Uuid) -> Result<Book> {
+    pub fn load(&self, uuid: &Uuid) -> Result<LedgerState> {
         let place =
             |e: &dyn std::fmt::Display| Error::internal(self.0.path(uuid.as_str()).display(), e);
         match self.0.load(uuid.as_str()).map_err(|e| place(&e))? {
             Some(text) => serde_json::from_slice(&text).map_err(|e| place(&e)),
-            None => Ok(Book::default()),
+            None => Ok(LedgerState::default()),
         }
     }
 
