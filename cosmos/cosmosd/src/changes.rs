@@ -79,7 +79,7 @@ pub fn settle(site: &Site, up_to: &UpTo) -> Result<Changes> {
 /// Waits for the turn of a numbered change. A guest that moves, or has moved, takes none.
 fn lock_changes<'a>(site: &Site, guest: &'a Guest) -> Result<MutexGuard<'a, ()>> {
     let order = guest.ledger.lock_changes();
-    guest.check_settled()?;
+    guest.check_not_migrating()?;
     guest.ledger.state().check_here()?;
     sweep(site, guest)?;
     Ok(order)

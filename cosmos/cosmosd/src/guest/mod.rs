@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One guest: what it is, how it is, and who may change that.
 
+mod created_parts;
 mod domids;
-mod made;
-mod moves;
+mod migration;
 pub mod record;
 mod shape;
 mod table;
@@ -23,8 +23,8 @@ use crate::state::ledger::{Ledger, LedgerState};
 use crate::store::Signals;
 use record::{Phase, Record};
 
-pub use made::{Made, in_switch};
-pub use moves::{FORMER, MigrateSource, MigrateTarget, not_moved};
+pub use created_parts::{CreatedParts, in_switch};
+pub use migration::{FORMER, MigrateSource, MigrateTarget, not_moved};
 pub use shape::Shape;
 pub use table::{Capacity, Table};
 
@@ -114,7 +114,7 @@ pub struct Guest {
     lifecycle: Mutex<()>,
     status: Mutex<Status>,
     /// Remains that a failed undo has to remove again.
-    left: Mutex<Option<Made>>,
+    leftovers: Mutex<Option<CreatedParts>>,
     /// Memory, in MiB, of the guest that is about to take its place.
     held_mib: AtomicU32,
 }
@@ -135,7 +135,7 @@ impl Guest {
             migrate_target: MigrateTarget::default(),
             lifecycle: Mutex::new(()),
             status: Mutex::new(status),
-            left: Mutex::default(),
+            leftovers: Mutex::default(),
             held_mib: AtomicU32::default(),
         }
     }
@@ -260,20 +260,22 @@ impl Guest {
         is_changed && status.state == State::Running
     }
 
-    pub fn left(&self) -> Option<Made> {
-        self.lock_left().clone()
+    pub fn leftovers(&self) -> Option<CreatedParts> {
+        self.lock_leftovers().clone()
     }
 
-    pub fn set_left(&self, left: Option<Made>) {
-        *self.lock_left() = left;
+    pub fn set_leftovers(&self, parts: Option<CreatedParts>) {
+        *self.lock_leftovers() = parts;
     }
 
-    fn lock_left(&self) -> MutexGuard<'_, Option<Made>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_leftovers(&self) -> MutexGuard<'_, Option<CreatedParts>> {
+        self.leftovers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fails while it is being moved to or from another host.
-    pub fn check_settled(&self) -> Result<()> {
+    pub fn check_not_migrating(&self) -> Result<()> {
         self.migrate_target.check()?;
         self.migrate_source.check()
     }

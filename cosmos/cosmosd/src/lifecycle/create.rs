@@ -13,7 +13,7 @@ use crate::base::steps::Steps;
 use crate::base::text::escape;
 use crate::control::{self, RouterSpec};
 use crate::guest::record::Phase;
-use crate::guest::{Guest, Made, in_switch};
+use crate::guest::{CreatedParts, Guest, in_switch};
 use crate::host::{Domain, nics};
 use crate::site::Site;
 use crate::spec::{Spec, check_spec};
@@ -51,7 +51,7 @@ impl Maker {
         let _owner = guest.lock_lifecycle();
         check_admitted(&self.site, guest, pooled)?;
         note(guest);
-        let (mut made, mut steps) = (Made::default(), Steps::begin());
+        let (mut made, mut steps) = (CreatedParts::default(), Steps::begin());
         let result = open_ledger(&self.site, guest, spec)
             .and_then(|()| self.build(guest, pooled, &mut made, deadline, &mut steps))
             .and_then(|told| start(&self.site, guest, spec, told, deadline, &mut steps))
@@ -82,7 +82,7 @@ impl Maker {
         &self,
         guest: &Arc<Guest>,
         pooled: Option<&Guest>,
-        made: &mut Made,
+        made: &mut CreatedParts,
         deadline: Instant,
         steps: &mut Steps,
     ) -> Result<Vec<Change>> {
@@ -102,7 +102,7 @@ impl Maker {
     pub fn spawn(
         &self,
         guest: &Arc<Guest>,
-        made: &mut Made,
+        made: &mut CreatedParts,
         deadline: Instant,
         steps: &mut Steps,
     ) -> Result<()> {
@@ -155,7 +155,7 @@ fn claim(
     site: &Site,
     guest: &Arc<Guest>,
     pooled: &Guest,
-    made: &mut Made,
+    made: &mut CreatedParts,
     steps: &mut Steps,
 ) -> Result<Vec<Change>> {
     let domain = &guest.domain;
@@ -184,7 +184,7 @@ fn claim(
     Ok(told)
 }
 
-pub fn add_ports(site: &Site, domain: &Domain, made: &mut Made) -> Result<Vec<PortFds>> {
+pub fn add_ports(site: &Site, domain: &Domain, made: &mut CreatedParts) -> Result<Vec<PortFds>> {
     let mut fds = Vec::new();
     for vif in in_switch(&domain.uuid, &domain.vifs) {
         let added = site.switch.add(domain.domid, &vif);
@@ -244,7 +244,7 @@ pub fn check_ports(site: &Site, domain: &Domain) -> Result<()> {
 }
 
 /// Undoes what was made; returns the answer for the client.
-pub fn abandon(site: &Site, guest: &Guest, made: &Made, cause: Error) -> Error {
+pub fn abandon(site: &Site, guest: &Guest, made: &CreatedParts, cause: Error) -> Error {
     let uuid = &guest.domain.uuid;
     let cause = with_last_words(site, guest, made, cause);
     let words = escape(cause.message.as_bytes()).replace('\n', "; ");
@@ -260,7 +260,7 @@ pub fn abandon(site: &Site, guest: &Guest, made: &Made, cause: Error) -> Error {
 }
 
 /// Adds the last words of a guest that died at its start; the undoing removes them.
-fn with_last_words(site: &Site, guest: &Guest, made: &Made, cause: Error) -> Error {
+fn with_last_words(site: &Site, guest: &Guest, made: &CreatedParts, cause: Error) -> Error {
     if !made.spawned || cause.code != Code::DeadGuest {
         return cause;
     }

@@ -13,7 +13,7 @@ use super::silent;
 use crate::base::error::{Error, Result};
 use crate::control;
 use crate::guest::record::Phase;
-use crate::guest::{Guest, Made, State};
+use crate::guest::{CreatedParts, Guest, State};
 use crate::host::Death;
 use crate::site::Site;
 use crate::spec::Uuid;
@@ -33,7 +33,7 @@ pub fn destroy(site: &Site, of: &OfGuest) -> Result<()> {
 
 fn destroy_owned(site: &Site, guest: &Guest) -> Result<()> {
     begin_end(site, guest);
-    remove(site, guest, &Made::all(guest))?;
+    remove(site, guest, &CreatedParts::all(guest))?;
     info!("guest {} destroyed", guest.domain.uuid);
     Ok(())
 }
@@ -52,7 +52,7 @@ pub fn begin_end(site: &Site, guest: &Guest) {
 
 /// Undoes what was made of a guest and forgets it. If something is left the guest stays
 /// listed in state `error`, and `retry` continues.
-pub fn remove(site: &Site, guest: &Guest, made: &Made) -> Result<()> {
+pub fn remove(site: &Site, guest: &Guest, made: &CreatedParts) -> Result<()> {
     clear(site, guest, made, |uuid| site.disk.remove_files(uuid))?;
     site.table.remove(&guest.domain.uuid);
     Ok(())
@@ -62,7 +62,7 @@ pub fn remove(site: &Site, guest: &Guest, made: &Made) -> Result<()> {
 pub fn clear(
     site: &Site,
     guest: &Guest,
-    made: &Made,
+    made: &CreatedParts,
     last: impl FnOnce(&Uuid) -> Result<()>,
 ) -> Result<()> {
     let uuid = &guest.domain.uuid;
@@ -72,7 +72,7 @@ pub fn clear(
         guest.ledger.end(|| last(uuid))
     });
     site.watchers.remove(guest.domain.domid);
-    guest.set_left(undone.as_ref().err().map(|_| made.clone()));
+    guest.set_leftovers(undone.as_ref().err().map(|_| made.clone()));
     if let Err(left) = &undone {
         guest.set_state(State::Error, left.message.clone());
     }
@@ -80,7 +80,7 @@ pub fn clear(
 }
 
 /// Goes through all steps even if one fails, and returns the first error.
-pub fn undo(site: &Site, guest: &Guest, made: &Made) -> Result<()> {
+pub fn undo(site: &Site, guest: &Guest, made: &CreatedParts) -> Result<()> {
     let domain = &guest.domain;
     let stopped = if made.spawned {
         site.host.stop(domain)
@@ -144,8 +144,8 @@ pub fn mark_crashed(site: &Site, guest: &Guest, reason: &str) {
 pub fn release_dead(site: &Site, guest: &Guest) -> Result<()> {
     let saved = site.disk.records.save(&guest.record(Phase::Crashed));
     site.watchers.remove(guest.domain.domid);
-    let undone = undo(site, guest, &Made::all(guest)).and(saved);
-    guest.set_left(undone.as_ref().err().map(|_| Made::all(guest)));
+    let undone = undo(site, guest, &CreatedParts::all(guest)).and(saved);
+    guest.set_leftovers(undone.as_ref().err().map(|_| CreatedParts::all(guest)));
     undone
 }
 
@@ -166,7 +166,7 @@ pub fn evict(site: &Site, guest: &Guest) -> Result<()> {
     if !site.table.withdraw(guest) {
         return Ok(());
     }
-    remove(site, guest, &Made::all(guest))
+    remove(site, guest, &CreatedParts::all(guest))
 }
 
 #[cfg(test)]

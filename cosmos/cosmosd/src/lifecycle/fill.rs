@@ -18,7 +18,7 @@ use crate::base::steps::Steps;
 use crate::config::Shelf;
 use crate::control;
 use crate::guest::record::Phase;
-use crate::guest::{Guest, Made, Shape, State};
+use crate::guest::{CreatedParts, Guest, Shape, State};
 use crate::host::Domain;
 use crate::pool::RETRY;
 use crate::site::Site;
@@ -72,7 +72,7 @@ impl Maker {
     fn add_to_pool(&self, shape: &Shape) -> Result<()> {
         let guest = self.site.table.admit_to_pool(shape, now_s())?;
         let _owner = guest.lock_lifecycle();
-        let mut made = Made::default();
+        let mut made = CreatedParts::default();
         match self.boot(&guest, &mut made) {
             Ok(()) => {
                 guest.set_state(State::Pooled, "");
@@ -85,7 +85,7 @@ impl Maker {
     }
 
     /// Makes a guest that waits, paused, for its configuration.
-    fn boot(&self, guest: &Arc<Guest>, made: &mut Made) -> Result<()> {
+    fn boot(&self, guest: &Arc<Guest>, made: &mut CreatedParts) -> Result<()> {
         let (domain, mut steps) = (&guest.domain, Steps::begin());
         self.site.host.check(domain)?;
         let (signals, deadline) = (&guest.signals, Instant::now() + BOOT);
@@ -101,7 +101,7 @@ impl Maker {
 /// Takes a guest of the pool over after a restart: it is as it was, or it is removed.
 pub fn recover_pooled(site: &Site, guest: &Arc<Guest>, is_paused: bool) -> Result<()> {
     if !is_paused {
-        return destroy::remove(site, guest, &Made::all(guest));
+        return destroy::remove(site, guest, &CreatedParts::all(guest));
     }
     site.watchers
         .insert(guest.domain.domid, Arc::clone(&guest.signals));

@@ -55,7 +55,7 @@ fn with_vif(
     // Its last owner may have removed it.
     check_current(site, &guest)?;
     // The other host knows a moving guest's ports already.
-    guest.check_settled()?;
+    guest.check_not_migrating()?;
     change(&guest, &find(&guest, place)?)
 }
 

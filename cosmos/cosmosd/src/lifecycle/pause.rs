@@ -30,7 +30,7 @@ fn switch_state(
     act: impl FnOnce(u16) -> Result<()>,
 ) -> Result<()> {
     let guest = site.table.get(uuid)?;
-    guest.check_settled()?;
+    guest.check_not_migrating()?;
     let _owner = guest.lock_lifecycle();
     match guest.state() {
         state if state == to => Ok(()),

@@ -20,7 +20,7 @@ pub fn plug_vif(site: &Site, args: &PlugVif) -> Result<()> {
     let guest = site.table.get(&args.uuid)?;
     let _owner = guest.lock_lifecycle();
     links::check_current(site, &guest)?;
-    guest.check_settled()?;
+    guest.check_not_migrating()?;
     guest.check_answers()?;
     check_new(&guest, &args.vif)?;
     links::check_free(site, slice::from_ref(&args.vif), &[])?;
@@ -78,7 +78,7 @@ pub fn unplug_vif(site: &Site, place: &Place) -> Result<()> {
     let guest = site.table.get(&place.uuid)?;
     let _owner = guest.lock_lifecycle();
     links::check_current(site, &guest)?;
-    guest.check_settled()?;
+    guest.check_not_migrating()?;
     guest.check_answers()?;
     let vif = links::find(&guest, place)?;
     links::note_link(site, &guest, &vif, Link::Leaving)?;

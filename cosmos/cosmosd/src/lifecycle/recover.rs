@@ -9,7 +9,7 @@ use super::{destroy, fill, links, relink, save};
 use crate::base::error::Result;
 use crate::control;
 use crate::guest::record::{Phase, Record};
-use crate::guest::{Guest, Made, State};
+use crate::guest::{CreatedParts, Guest, State};
 use crate::host::Found;
 use crate::site::Site;
 use crate::spec::Vif;
@@ -36,7 +36,7 @@ pub fn recover(site: &Site) -> Result<()> {
         let uuid = &record.uuid;
         match recover_one(site, &guest, &record) {
             Ok(()) => info!("guest {uuid}, domain {}: {:?}", record.domid, guest.state()),
-            Err(e) if guest.left().is_some() => {
+            Err(e) if guest.leftovers().is_some() => {
                 error!("guest {uuid}: {e}; cosmosd tries again")
             }
             Err(e) => {
@@ -59,7 +59,7 @@ fn recover_one(site: &Site, guest: &Arc<Guest>, record: &Record) -> Result<()> {
         Phase::Partial => {
             warn!("guest {}: half made or half destroyed: undone", record.uuid);
             find(site, guest, record)?;
-            destroy::remove(site, guest, &Made::all(guest))
+            destroy::remove(site, guest, &CreatedParts::all(guest))
         }
         Phase::Pooled => {
             let is_paused = find(site, guest, record)? == Found::Paused;
@@ -74,7 +74,7 @@ fn recover_one(site: &Site, guest: &Arc<Guest>, record: &Record) -> Result<()> {
             site.disk.records.save(&guest.record(Phase::Complete))?;
             recover_complete(site, guest, record)
         }
-        Phase::Saved => destroy::undo(site, guest, &Made::all(guest)),
+        Phase::Saved => destroy::undo(site, guest, &CreatedParts::all(guest)),
         Phase::Crashed => destroy::release_dead(site, guest),
         Phase::Complete => recover_complete(site, guest, record),
     }

@@ -28,11 +28,11 @@ pub fn retry(site: &Site) {
 }
 
 fn retry_one(site: &Site, guest: &Arc<Guest>) {
-    if guest.left().is_none() {
+    if guest.leftovers().is_none() {
         return; // Without waiting for the owner of a guest that has no trouble.
     }
     let _owner = guest.lock_lifecycle();
-    let Some(made) = guest.left().filter(|_| site.table.is_current(guest)) else {
+    let Some(made) = guest.leftovers().filter(|_| site.table.is_current(guest)) else {
         return;
     };
     let undone = match guest.state() {

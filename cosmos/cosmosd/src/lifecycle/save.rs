@@ -11,13 +11,13 @@ use crate::base::error::{Code, Error, Result};
 use crate::base::steps::Steps;
 use crate::control;
 use crate::guest::record::Phase;
-use crate::guest::{Guest, Made, State};
+use crate::guest::{CreatedParts, Guest, State};
 use crate::site::Site;
 
 /// Writes a running guest's memory to a file and ends its domain; it stays listed as `saved`.
 pub fn save(site: &Site, of: &OfGuest) -> Result<answer::Saved> {
     let guest = site.table.get(&of.uuid)?;
-    guest.check_settled()?;
+    guest.check_not_migrating()?;
     let _owner = guest.lock_lifecycle();
     if guest.state() != State::Saved {
         guest.check_answers()?;
@@ -34,7 +34,7 @@ fn save_running(site: &Site, guest: &Guest) -> Result<()> {
         .inspect_err(|_| go_on(site, guest))?;
     guest.set_state(State::Saved, "");
     site.watchers.remove(guest.domain.domid);
-    destroy::undo(site, guest, &Made::all(guest))?;
+    destroy::undo(site, guest, &CreatedParts::all(guest))?;
     info!("guest {} saved", guest.domain.uuid);
     Ok(())
 }
@@ -82,7 +82,7 @@ fn restore_saved(site: &Site, saved: &Arc<Guest>) -> Result<Steps> {
     }
     let guest = readmit(site, saved)?;
     let _new_owner = guest.lock_lifecycle();
-    let (mut made, mut steps) = (Made::default(), Steps::begin());
+    let (mut made, mut steps) = (CreatedParts::default(), Steps::begin());
     match rebuild(site, &guest, &mut made, &mut steps) {
         Ok(()) => {
             relink::publish(site, &guest);
@@ -111,7 +111,7 @@ fn readmit(site: &Site, saved: &Guest) -> Result<Arc<Guest>> {
 }
 
 /// After a failed restore the saved guest is as before, or parts of the new one remain.
-fn give_back(site: &Site, saved: &Arc<Guest>, guest: &Guest, made: &Made) {
+fn give_back(site: &Site, saved: &Arc<Guest>, guest: &Guest, made: &CreatedParts) {
     site.watchers.remove(guest.domain.domid);
     match destroy::undo(site, guest, made) {
         Ok(()) => site.table.restore(Arc::clone(saved)),
@@ -120,7 +120,12 @@ fn give_back(site: &Site, saved: &Arc<Guest>, guest: &Guest, made: &Made) {
 }
 
 /// Until all is done the record says that it is saved: a crash costs nothing.
-fn rebuild(site: &Site, guest: &Arc<Guest>, made: &mut Made, steps: &mut Steps) -> Result<()> {
+fn rebuild(
+    site: &Site,
+    guest: &Arc<Guest>,
+    made: &mut CreatedParts,
+    steps: &mut Steps,
+) -> Result<()> {
     let (domain, uuid) = (&guest.domain, &guest.domain.uuid);
     beside::check_strangers(site, domain)?;
     create::check_ports(site, domain)?;

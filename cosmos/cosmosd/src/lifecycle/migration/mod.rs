@@ -20,7 +20,7 @@ pub fn forget_client(site: &Site, connection: u64) {
             end_departure(site, &guest, connection);
         }
         if guest.migrate_target.is_by(connection) {
-            target::turn_away(site, &guest);
+            target::abort_incoming(site, &guest);
         }
     }
 }
@@ -31,7 +31,7 @@ fn end_departure(site: &Site, guest: &Guest, connection: u64) {
         info!("guest {uuid} stays halted: it runs elsewhere, or has to be started here");
         return guest.migrate_source.end();
     }
-    match source::stay(site, guest, connection, source::RESUME) {
+    match source::resume(site, guest, connection, source::RESUME) {
         Ok(()) => info!("guest {uuid}: its mover went away; its routers go on"),
         Err(e) => warn!("guest {uuid}: its mover went away: {e}; start its routers"),
     }

@@ -28,7 +28,7 @@ pub fn begin(site: &Site, args: &MoveSource, connection: u64) -> Result<answer::
     depart(&guest, connection)?;
     let halted = halt(site, &guest, Instant::now() + timeout);
     if halted.is_err() {
-        stay(site, &guest, connection, RESUME).unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
+        resume(site, &guest, connection, RESUME).unwrap_or_else(|e| warn!("guest {uuid}: {e}"));
     }
     halted
 }
@@ -67,11 +67,11 @@ pub fn settle(site: &Site, of: &OfGuest, connection: u64) -> Result<()> {
 /// The guest does not move: what was halted runs again.
 pub fn cancel(site: &Site, args: &MoveSource, connection: u64) -> Result<()> {
     let guest = site.table.get(&args.uuid)?;
-    stay(site, &guest, connection, args.timeout_ms.duration())
+    resume(site, &guest, connection, args.timeout_ms.duration())
 }
 
 /// Lets run again what is halted for a client, and others change the guest.
-pub fn stay(site: &Site, guest: &Guest, connection: u64, timeout: Duration) -> Result<()> {
+pub fn resume(site: &Site, guest: &Guest, connection: u64, timeout: Duration) -> Result<()> {
     let halted = guest
         .migrate_source
         .halted_by(connection)

@@ -41,7 +41,7 @@ pub fn arrive(site: &Site, arrived: &MoveTarget, connection: u64) -> Result<()> 
     changes::take_history(site, &guest, &arrived.changes)?;
     keep_arrived(site, &guest, connection, routers)?;
     info!("guest {} has arrived", arrived.uuid);
-    source::stay(site, &guest, connection, arrived.timeout_ms.duration())
+    source::resume(site, &guest, connection, arrived.timeout_ms.duration())
 }
 
 /// The one step that decides where the guest is: a restarted daemon lets run what is noted
@@ -56,7 +56,7 @@ fn keep_arrived(site: &Site, guest: &Guest, connection: u64, routers: &[u8]) -> 
 }
 
 /// Undoes a guest whose client has gone.
-pub fn turn_away(site: &Site, guest: &Guest) {
+pub fn abort_incoming(site: &Site, guest: &Guest) {
     let uuid = &guest.domain.uuid;
     let of = OfGuest { uuid: uuid.clone() };
     info!("guest {uuid}: its mover went away; cosmosd destroys it");

@@ -6,13 +6,13 @@ use crate::spec::{Uuid, Vif};
 
 /// The parts of a guest that exist and have to be undone.
 #[derive(Debug, Clone, Default)]
-pub struct Made {
+pub struct CreatedParts {
     pub prepared: bool,
     pub ports: Vec<Vif>,
     pub spawned: bool,
 }
 
-impl Made {
+impl CreatedParts {
     /// Everything there can be of a guest.
     pub fn all(guest: &Guest) -> Self {
         Self {

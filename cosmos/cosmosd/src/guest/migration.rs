@@ -10,9 +10,9 @@ pub const FORMER: u64 = u64::MAX;
 
 /// True if a guest is being moved away.
 #[derive(Default)]
-pub struct MigrateSource(Mutex<Option<Hold>>);
+pub struct MigrateSource(Mutex<Option<OutgoingMigration>>);
 
-struct Hold {
+struct OutgoingMigration {
     /// The client's.
     connection: u64,
     /// The routers that ran.
@@ -21,7 +21,7 @@ struct Hold {
     is_settled: bool,
 }
 
-impl Hold {
+impl OutgoingMigration {
     fn new(connection: u64, halted: &[u8]) -> Self {
         Self {
             connection,
@@ -34,7 +34,7 @@ impl Hold {
 impl MigrateSource {
     /// The state of a guest whose routers an earlier cosmosd halted.
     pub fn former(halted: &[u8]) -> Self {
-        let hold = (!halted.is_empty()).then(|| Hold::new(FORMER, halted));
+        let hold = (!halted.is_empty()).then(|| OutgoingMigration::new(FORMER, halted));
         Self(Mutex::new(hold))
     }
 
@@ -53,13 +53,13 @@ impl MigrateSource {
     pub fn begin(&self, connection: u64) -> Result<()> {
         let mut hold = self.lock();
         check(&hold)?;
-        *hold = Some(Hold::new(connection, &[]));
+        *hold = Some(OutgoingMigration::new(connection, &[]));
         Ok(())
     }
 
     /// Notes that a client will run these routers next.
     pub fn hold(&self, connection: u64, halted: &[u8]) {
-        *self.lock() = Some(Hold::new(connection, halted));
+        *self.lock() = Some(OutgoingMigration::new(connection, halted));
     }
 
     pub fn set_halted(&self, routers: &[u8]) {
@@ -91,12 +91,12 @@ impl MigrateSource {
         *self.lock() = None;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Hold>> {
+    fn lock(&self) -> MutexGuard<'_, Option<OutgoingMigration>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn check(hold: &Option<Hold>) -> Result<()> {
+fn check(hold: &Option<OutgoingMigration>) -> Result<()> {
     match hold {
         None => Ok(()),
         Some(_) => Err(Error::new(
