@@ -30,11 +30,7 @@ pub fn write(site: &Site, args: &Writes) -> Result<Applied> {
         let _order = lock_changes(site, &guest)?;
         control::begin_write(router, &args.writes, |seq| {
             let place = ChangeNode::Request { rid, seq };
-            let begun = begun(change_id, place, args.writes.len());
-            let change = PendingChange {
-                has_secrets,
-                ..begun
-            };
+            let change = pending(change_id, place, args.writes.len(), has_secrets);
             begin(site, &guest, change_id, change)
         })?
     };
@@ -54,7 +50,7 @@ pub fn install(site: &Site, args: &Install) -> Result<Installed> {
         let _order = lock_changes(site, &guest)?;
         control::propose(router, &routers::spec_of(args), |generation| {
             let place = ChangeNode::Install { rid, generation };
-            begin(site, &guest, change_id, begun(change_id, place, 0))
+            begin(site, &guest, change_id, pending(change_id, place, 0, false))
         })?
     };
     let answer = proposal.settle_or_keep();
@@ -175,11 +171,16 @@ pub fn sweep(site: &Site, guest: &Guest) -> Result<()> {
     Ok(())
 }
 
-fn begun(change_id: &ChangeId, place: ChangeNode, writes: usize) -> PendingChange {
+fn pending(
+    change_id: &ChangeId,
+    place: ChangeNode,
+    writes: usize,
+    has_secrets: bool,
+) -> PendingChange {
     PendingChange {
         number: change_id.number,
         place,
-        has_secrets: false,
+        has_secrets,
         writes,
     }
 }
@@ -304,7 +305,7 @@ mod tests {
         let old = world.site.table.get(&uuid(1)).unwrap();
         let begin = |number| {
             let change_id = writes(number, "", false).change_id.unwrap();
-            let change = begun(&change_id, ChangeNode::Request { rid: 0, seq: 1 }, 1);
+            let change = pending(&change_id, ChangeNode::Request { rid: 0, seq: 1 }, 1, false);
             begin(&world.site, &old, &change_id, change)
         };
         begin(6).unwrap();

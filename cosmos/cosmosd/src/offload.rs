@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use log::debug;
-use vale_proto::{OffloadId, OffloadInfo, OffloadRule, OffloadSet, Owner, PortId};
+use vale_proto::{
+    OffloadId, OffloadInfo, OffloadRule, OffloadSet, Owner, PortId, PortName, SwitchName,
+};
 
 use clickos_offload::{MAX_RULES, MAX_TEXT};
 
@@ -101,18 +103,8 @@ pub fn look_at_offloads(site: &Site, wishes: &mut Wishes) -> Result<()> {
         fulfil(site, &guest, *devid, wish, table);
         true
     });
-    for OffloadInfo {
-        switch,
-        port,
-        owner,
-        ..
-    } in tables
-    {
-        site.switch.remove_offload(&OffloadId {
-            switch,
-            port,
-            owner,
-        })?;
+    for table in tables {
+        site.switch.remove_offload(&id(table.switch, table.port))?;
     }
     Ok(())
 }
@@ -155,7 +147,6 @@ fn apply(
     table: Option<OffloadInfo>,
 ) -> std::result::Result<Option<OffloadInfo>, String> {
     let PortId { switch, port } = wish.place.clone();
-    let owner = Owner::Guest;
     let (rules, refused) = match &wish.rules {
         Ok(rules) => (rules.as_slice(), None),
         Err(reason) => (&[][..], Some(reason.clone())),
@@ -163,18 +154,11 @@ fn apply(
     let change = match (table, rules.is_empty()) {
         (None, true) => return refused.map_or(Ok(None), Err),
         (Some(table), false) if table.version == wish.version => return Ok(Some(table)),
-        (Some(_), true) => {
-            let id = OffloadId {
-                switch,
-                port,
-                owner,
-            };
-            site.switch.remove_offload(&id)
-        }
+        (Some(_), true) => site.switch.remove_offload(&id(switch, port)),
         (_, false) => site.switch.set_offload(&OffloadSet {
             switch,
             port,
-            owner,
+            owner: Owner::Guest,
             version: wish.version,
             replaces: None,
             rules: rules.to_vec(),
@@ -199,6 +183,15 @@ fn place_of(vif: &Vif) -> PortId {
     PortId {
         switch: vif.switch.clone(),
         port: vif.port.clone(),
+    }
+}
+
+fn id(switch: SwitchName, port: PortName) -> OffloadId {
+    let owner = Owner::Guest;
+    OffloadId {
+        switch,
+        port,
+        owner,
     }
 }
 

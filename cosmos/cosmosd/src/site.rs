@@ -93,6 +93,12 @@ impl Site {
         })
     }
 
+    /// Wakes what waits for a guest when its part of the store changes.
+    pub fn watch(&self, guest: &Guest) {
+        self.watchers
+            .insert(guest.domain.domid, Arc::clone(&guest.signals));
+    }
+
     /// Tells subscribers how a guest is now.
     pub fn tell(&self, guest: &Guest) {
         if let Some(now) = guest.describe(None) {

@@ -166,6 +166,13 @@ impl World {
         }
     }
 
+    /// A world with the guest that most tests name.
+    pub fn running() -> Self {
+        let world = Self::new();
+        world.create(&spec(1)).unwrap();
+        world
+    }
+
     /// A new daemon in the same surroundings.
     pub fn restart(mut self) -> Self {
         drop(self.daemon);

@@ -77,10 +77,13 @@ impl MigrateSource {
     }
 
     /// The routers a client has halted by this move.
-    pub fn halted_by(&self, connection: u64) -> Option<Vec<u8>> {
+    ///
+    /// # Errors
+    /// `bad-request` for another client.
+    pub fn halted_by(&self, connection: u64) -> Result<Vec<u8>> {
         let hold = self.lock();
         let mine = hold.as_ref().filter(|hold| hold.connection == connection);
-        mine.map(|hold| hold.halted.clone())
+        mine.map(|hold| hold.halted.clone()).ok_or_else(not_moved)
     }
 
     pub fn is_settled(&self) -> bool {
@@ -106,7 +109,7 @@ fn check(hold: &Option<OutgoingMigration>) -> Result<()> {
     }
 }
 
-pub fn not_moved() -> Error {
+fn not_moved() -> Error {
     Error::bad_request("the guest is not being moved by this client")
 }
 

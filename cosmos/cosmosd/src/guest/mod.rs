@@ -24,7 +24,7 @@ use crate::store::Signals;
 use record::{Phase, Record};
 
 pub use created_parts::{CreatedParts, in_switch};
-pub use migration::{FORMER, MigrateSource, MigrateTarget, not_moved};
+pub use migration::{FORMER, MigrateSource, MigrateTarget};
 pub use shape::Shape;
 pub use table::{Capacity, Table};
 

@@ -145,15 +145,9 @@ mod tests {
         world.info(&uuid(1)).unwrap().state
     }
 
-    fn running() -> World {
-        let world = World::new();
-        world.create(&spec(1)).unwrap();
-        world
-    }
-
     #[test]
     fn a_pause_by_others_is_followed_and_taken_back() {
-        let world = running();
+        let world = World::running();
         let events = world.site.events.subscribe();
         look_beside(&world.site).unwrap();
         assert_eq!(state(&world), "running");
@@ -176,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_guest_that_somebody_owns_is_left_alone() {
-        let world = running();
+        let world = World::running();
         let guest = world.site.table.get(&uuid(1)).unwrap();
         world.host.set_paused(1, true);
         let owner = guest.lock_lifecycle();
@@ -203,7 +197,7 @@ mod tests {
 
     #[test]
     fn strangers_are_listed_with_the_guest_they_look_like() {
-        let world = running();
+        let world = World::running();
         let listed = || -> Vec<_> {
             let strangers = strangers(&world.site).unwrap().strangers.into_iter();
             strangers.map(|s| (s.domid, s.uuid)).collect()

@@ -90,8 +90,7 @@ impl Maker {
             Some(pooled) => claim(&self.site, guest, pooled, made, steps),
             None => {
                 self.site.host.check(&guest.domain)?;
-                beside::check_strangers(&self.site, &guest.domain)?;
-                check_ports(&self.site, &guest.domain)?;
+                check_unused(&self.site, &guest.domain)?;
                 self.spawn(guest, made, deadline, steps)
                     .map(|()| Vec::new())
             }
@@ -111,8 +110,7 @@ impl Maker {
         guest.signals.check()?;
         steps.end("turn");
         site.disk.records.save(&guest.record(Phase::Partial))?;
-        site.watchers
-            .insert(domain.domid, Arc::clone(&guest.signals));
+        site.watch(guest);
         steps.end("record");
         made.prepared = true; // It has several parts: undone as far as they are there.
         site.host.prepare(domain)?;
@@ -163,12 +161,10 @@ fn claim(
     // In this order: a cosmosd that is killed in between finds it as this guest's.
     site.disk.records.save(&guest.record(Phase::Partial))?;
     site.disk.records.remove(&pooled.domain.uuid)?;
-    site.watchers
-        .insert(domain.domid, Arc::clone(&guest.signals));
+    site.watch(guest);
     pooled.signals.check()?;
     steps.end("record");
-    beside::check_strangers(site, domain)?;
-    check_ports(site, domain)?;
+    check_unused(site, domain)?;
     add_ports(site, domain, made)?;
     silent::remove_surplus(site, domain)?;
     steps.end("switch port");
@@ -239,7 +235,9 @@ fn bring_up(
     Ok(())
 }
 
-pub fn check_ports(site: &Site, domain: &Domain) -> Result<()> {
+/// Refuses to make a domain that another one, or a port, is in the way of.
+pub fn check_unused(site: &Site, domain: &Domain) -> Result<()> {
+    beside::check_strangers(site, domain)?;
     links::check_free(site, &in_switch(&domain.uuid, &domain.vifs), &[])
 }
 

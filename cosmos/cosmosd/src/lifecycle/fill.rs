@@ -103,8 +103,7 @@ pub fn recover_pooled(site: &Site, guest: &Arc<Guest>, is_paused: bool) -> Resul
     if !is_paused {
         return destroy::remove(site, guest, &CreatedParts::all(guest));
     }
-    site.watchers
-        .insert(guest.domain.domid, Arc::clone(&guest.signals));
+    site.watch(guest);
     guest.set_state(State::Pooled, "");
     Ok(())
 }

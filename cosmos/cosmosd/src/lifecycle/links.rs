@@ -176,12 +176,6 @@ mod tests {
         }
     }
 
-    fn running() -> World {
-        let world = World::new();
-        world.create(&spec(1)).unwrap();
-        world
-    }
-
     /// The links of guest 1.
     fn links(world: &World) -> Vec<String> {
         let info = world.info(&uuid(1)).unwrap();
@@ -216,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_removed_port_stays_away_and_the_guest_runs_on() {
-        let world = running();
+        let world = World::running();
         for _ in 0..2 {
             remove_vif(&world.site, &place(1, 0)).unwrap();
             assert_eq!(world.switch.ports(), ["vale0:g1-1"]);
@@ -233,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_removed_port_is_free_for_others() {
-        let world = running();
+        let world = World::running();
         remove_vif(&world.site, &place(1, 0)).unwrap();
         let mut other = spec(2);
         other.vifs[0].port = vif(1, 0).port;
@@ -275,7 +269,7 @@ mod tests {
     #[test]
     fn a_failed_removal_is_tried_again_even_by_the_next_cosmosd() {
         for is_restarted in [false, true] {
-            let mut world = running();
+            let mut world = World::running();
             world.faults.fail("switch.remove vale0:g1-0");
             remove_vif(&world.site, &place(1, 0)).unwrap_err();
             assert_eq!(links(&world), ["leaving", "up"]);
@@ -293,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_link_goes_down_and_stays_down() {
-        let world = running();
+        let world = World::running();
         set_vif(&world.site, &link(1, 1, false)).unwrap();
         assert!(!world.switch.all_up());
         let world = world.restart();
@@ -312,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_guest_without_ports_is_changed_for_its_next_start() {
-        let world = running();
+        let world = World::running();
         save::save(&world.site, &of(1)).unwrap();
         remove_vif(&world.site, &place(1, 0)).unwrap();
         set_vif(&world.site, &link(1, 1, false)).unwrap();
@@ -324,7 +318,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_named() {
-        let world = running();
+        let world = World::running();
         let gone = remove_vif(&world.site, &place(3, 0)).unwrap_err();
         assert_eq!(gone.code, Code::NoSuchGuest);
         let devid = remove_vif(&world.site, &place(1, 2)).unwrap_err();

@@ -149,12 +149,6 @@ mod tests {
         }
     }
 
-    fn running() -> World {
-        let world = World::new();
-        world.create(&spec(1)).unwrap();
-        world
-    }
-
     fn devids(world: &World) -> Vec<u32> {
         let info = world.info(&uuid(1)).unwrap();
         info.vifs.iter().map(|vif| vif.devid).collect()
@@ -162,7 +156,7 @@ mod tests {
 
     #[test]
     fn interfaces_come_and_go_and_outlive_the_daemon() {
-        let world = running();
+        let world = World::running();
         plug_vif(&world.site, &args(2)).unwrap();
         assert_eq!(devids(&world), [0, 1, 2]);
         assert!(world.switch.all_up());
@@ -202,7 +196,7 @@ mod tests {
             "host.plug 1",
             "switch.set_link vale0:g1-2",
         ] {
-            let world = running();
+            let world = World::running();
             world.faults.fail(step);
             world.faults.take();
             plug_vif(&world.site, &args(2)).unwrap_err();
@@ -219,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_daemon_that_dies_in_between_leaves_no_port() {
-        let world = running();
+        let world = World::running();
         world.faults.fail("host.plug 1");
         world.faults.fail("switch.remove vale0:g1-2");
         plug_vif(&world.site, &args(2)).unwrap_err();
@@ -232,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_guest_that_does_not_listen_loses_its_port_all_the_same() {
-        let world = running();
+        let world = World::running();
         world.faults.fail("host.unplug 1 1");
         unplug_vif(&world.site, &place(1)).unwrap();
         assert_eq!(world.switch.ports(), ["vale0:g1-0"]);
@@ -240,7 +234,7 @@ mod tests {
 
     #[test]
     fn wrong_requests_are_named() {
-        let world = running();
+        let world = World::running();
         let refused = |args: &PlugVif| plug_vif(&world.site, args).unwrap_err();
         assert_eq!(refused(&args(1)).code, Code::Exists);
         assert_eq!(refused(&args(16)).code, Code::TooMany);

@@ -107,8 +107,7 @@ fn resume(site: &Site, guest: &Arc<Guest>, found: Found) -> Result<()> {
         State::Running
     };
     guest.set_state(state, "");
-    site.watchers
-        .insert(domain.domid, Arc::clone(&guest.signals));
+    site.watch(guest);
     if relink::look_for_link(site, guest) {
         let begun = guest.ledger.state().begun.clone();
         control::forget_requests(&*site.store, domain.domid, &begun)?;

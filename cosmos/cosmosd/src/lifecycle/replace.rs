@@ -127,12 +127,6 @@ mod tests {
         }
     }
 
-    fn running() -> World {
-        let world = World::new();
-        world.create(&spec(1)).unwrap();
-        world
-    }
-
     fn rule(world: &World) -> String {
         let read = world.read(&uuid(1));
         read.unwrap()
@@ -140,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_guest_takes_the_place_of_one_that_runs() {
-        let world = running();
+        let world = World::running();
         let second = world.create(&again()).unwrap();
         assert_ne!(second.domid, 1);
         assert_eq!(rule(&world), "allow icmp");
@@ -154,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_guest_that_moves_is_not_replaced() {
-        let world = running();
+        let world = World::running();
         let guest = world.site.table.get(&uuid(1)).unwrap();
         guest.migrate_source.begin(7).unwrap();
         let error = world.create(&again()).err().unwrap();
@@ -233,7 +227,7 @@ mod tests {
             ),
         ];
         for (what, break_it, ask, code) in cases {
-            let world = running();
+            let world = World::running();
             break_it(&world);
             let mut spec = again();
             ask(&mut spec);
@@ -275,7 +269,7 @@ mod tests {
     #[test]
     fn a_restart_that_fails_later_leaves_nothing() {
         for step in ["host.spawn", "host.start", "store.request"] {
-            let world = running();
+            let world = World::running();
             world.faults.fail(step);
             world.create(&again()).err().unwrap();
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
@@ -284,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_guest_that_cannot_be_undone_is_in_error_until_it_can() {
-        let world = running();
+        let world = World::running();
         world.faults.fail("host.stop");
         world.create(&again()).err().unwrap();
         assert_eq!(world.info(&uuid(1)).unwrap().state, "error");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cosmos_proto::{OfGuest, answer};
 use log::{info, warn};
 
-use super::{beside, create, destroy, links, relink};
+use super::{create, destroy, links, relink};
 use crate::base::error::{Code, Error, Result};
 use crate::base::steps::Steps;
 use crate::control;
@@ -127,10 +127,8 @@ fn rebuild(
     steps: &mut Steps,
 ) -> Result<()> {
     let (domain, uuid) = (&guest.domain, &guest.domain.uuid);
-    beside::check_strangers(site, domain)?;
-    create::check_ports(site, domain)?;
-    site.watchers
-        .insert(domain.domid, Arc::clone(&guest.signals));
+    create::check_unused(site, domain)?;
+    site.watch(guest);
     made.prepared = true;
     create::add_ports(site, domain, made)?;
     steps.end("switch port");

@@ -3,18 +3,11 @@
 use control_socket::{Peer, Service};
 
 use crate::service::Daemon;
-use crate::testing::{World, spec};
-
-/// A daemon with the guest that most requests name.
-fn with_a_guest() -> World {
-    let world = World::new();
-    world.create(&spec(1)).unwrap();
-    world
-}
+use crate::testing::World;
 
 #[test]
 fn requests_get_the_golden_answers() {
-    let mut bench = with_a_guest();
+    let mut bench = World::running();
     let verbs: Vec<_> = Daemon::verbs().iter().map(|verb| verb.name).collect();
     contract::golden::hold("cosmosd", &verbs, &["agent", "nova"], |roles, line| {
         let peer = Peer {
@@ -29,7 +22,7 @@ fn requests_get_the_golden_answers() {
             Err(error) => Err((error.code, error.message)),
             Ok(_) => {
                 // The request may have changed something; a refused one has not.
-                bench = with_a_guest();
+                bench = World::running();
                 Ok(())
             }
         }

@@ -16,7 +16,7 @@ pub use target::{arrive, receive};
 /// what it was bringing is undone.
 pub fn forget_client(site: &Site, connection: u64) {
     for guest in site.table.all() {
-        if guest.migrate_source.halted_by(connection).is_some() {
+        if guest.migrate_source.halted_by(connection).is_ok() {
             end_departure(site, &guest, connection);
         }
         if guest.migrate_target.is_by(connection) {

@@ -12,7 +12,7 @@ use cosmos_proto::{MoveSource, OfGuest, answer};
 use crate::base::error::Result;
 use crate::changes;
 use crate::control;
-use crate::guest::{Guest, not_moved};
+use crate::guest::Guest;
 use crate::site::Site;
 
 /// How long a guest may take to run again whose client has gone.
@@ -55,10 +55,7 @@ fn halt(site: &Site, guest: &Guest, deadline: Instant) -> Result<answer::Halted>
 /// The other host has the guest: it will not run here again unless somebody wants it.
 pub fn settle(site: &Site, of: &OfGuest, connection: u64) -> Result<()> {
     let guest = site.table.get(&of.uuid)?;
-    guest
-        .migrate_source
-        .halted_by(connection)
-        .ok_or_else(not_moved)?;
+    guest.migrate_source.halted_by(connection)?;
     site.set_migrated_away(&guest, true)?;
     guest.migrate_source.settle(connection)?;
     site.save_record(&guest)
@@ -72,10 +69,7 @@ pub fn cancel(site: &Site, args: &MoveSource, connection: u64) -> Result<()> {
 
 /// Lets run again what is halted for a client, and others change the guest.
 pub fn resume(site: &Site, guest: &Guest, connection: u64, timeout: Duration) -> Result<()> {
-    let halted = guest
-        .migrate_source
-        .halted_by(connection)
-        .ok_or_else(not_moved)?;
+    let halted = guest.migrate_source.halted_by(connection)?;
     let run = run_all(site, guest, &halted, true, Instant::now() + timeout);
     guest.migrate_source.end();
     run.and_then(|()| site.set_migrated_away(guest, false))
