@@ -84,7 +84,7 @@ pub struct XenConfig {
     pub vif_script: Option<PathBuf>,
     /// Guests to keep booted.
     #[serde(default)]
-    pub pool: Vec<Shelf>,
+    pub pool: Vec<PoolEntry>,
     /// dom0's weight at Xen's scheduler; a guest has 256.
     #[serde(default = "default_dom0_weight")]
     pub dom0_weight: u16,
@@ -122,7 +122,7 @@ fn default_max_image_mib() -> u64 {
 /// Guests of one kind to keep: an entry of `[[xen.pool]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shelf {
+pub struct PoolEntry {
     /// SHA-256; the installed image if missing.
     pub image: Option<Sha256Text>,
     pub memory_mib: u32,
@@ -138,7 +138,7 @@ pub struct Shelf {
     pub nics: u32,
 }
 
-impl Shelf {
+impl PoolEntry {
     pub fn silent(&self) -> Silent {
         Silent {
             vifs: self.vifs,
@@ -186,7 +186,7 @@ impl Config {
     }
 
     /// The guests to keep booted.
-    pub fn shelves(&self) -> Vec<Shelf> {
+    pub fn pool_entries(&self) -> Vec<PoolEntry> {
         let xen = self
             .xen
             .as_ref()
@@ -228,13 +228,13 @@ impl XenConfig {
         range("xen.max_images", self.max_images as u64, 1..=1024)?;
         range("xen.max_image_mib", self.max_image_mib, 1..=1024)?;
         range("xen.dom0_weight", self.dom0_weight.into(), 1..=65535)?;
-        for shelf in &self.pool {
-            range("xen.pool.memory_mib", shelf.memory_mib.into(), 4..=65536)?;
-            range("xen.pool.guests", shelf.guests as u64, 0..=MAX_DOMID.into())?;
-            range("xen.pool.vifs", shelf.vifs.into(), 0..=MAX_VIFS as u64)?;
-            let left = (MAX_VIFS as u64).saturating_sub(shelf.vifs.into());
-            range("xen.pool.nics", shelf.nics.into(), 0..=left)?;
-            check_slots(shelf.slots)?;
+        for entry in &self.pool {
+            range("xen.pool.memory_mib", entry.memory_mib.into(), 4..=65536)?;
+            range("xen.pool.guests", entry.guests as u64, 0..=MAX_DOMID.into())?;
+            range("xen.pool.vifs", entry.vifs.into(), 0..=MAX_VIFS as u64)?;
+            let left = (MAX_VIFS as u64).saturating_sub(entry.vifs.into());
+            range("xen.pool.nics", entry.nics.into(), 0..=left)?;
+            check_slots(entry.slots)?;
         }
         for (key, path) in [
             ("xen.image", &self.image),

@@ -146,7 +146,7 @@ fn build(config: &Config) -> base::error::Result<(Arc<Daemon>, Receiver<Death>)>
             relink::note_new_store(&site);
         }
     });
-    let maker = Maker::new(Arc::clone(&site), Pool::new(config.shelves()));
+    let maker = Maker::new(Arc::clone(&site), Pool::new(config.pool_entries()));
     let daemon = Daemon {
         site,
         maker,

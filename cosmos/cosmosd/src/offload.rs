@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Guests' wishes that the switch decides packets, and the switch's hits (docs/adr/0083-decided-packets.md).
+//! Guests' requests that the switch decides packets, and the switch's hits (docs/adr/0083-decided-packets.md).
 //!
 //! The guest's node is the request, and the switch has the tables. This daemon compares both, so that a
 //! restart of either side, and of this daemon, needs no other code.
@@ -21,19 +21,19 @@ use crate::guest::{Guest, State};
 use crate::site::Site;
 use crate::spec::Vif;
 
-/// Shortest time between two looks: a guest that changes its wish all the time costs no more.
+/// Shortest time between two looks: a guest that changes its request all the time costs no more.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Time between two looks at the hits while a guest has a wish.
+/// Time between two looks at the hits while a guest has a request.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time between two looks without wishes; each wish is an event.
+/// Time between two looks without requests; each request is an event.
 const IDLE: Duration = Duration::from_secs(3600);
 /// Most bytes of the reason in an answer.
 const REASON: usize = 200;
 /// Digits of a number: the answer's nodes stay below the store's limit.
 const MOST: u64 = (1 << 45) - 1;
 
-/// The wish for one device, and the last answer.
-struct Wish {
+/// The request for one device, and the last answer.
+struct OffloadRequest {
     place: PortId,
     version: u64,
     rules: std::result::Result<Vec<OffloadRule>, String>,
@@ -42,65 +42,70 @@ struct Wish {
     told: String,
 }
 
-/// The wishes by domain and device.
+/// The requests by domain and device.
 #[derive(Default)]
-pub struct Wishes(BTreeMap<(u16, u32), Wish>);
+pub struct OffloadRequests(BTreeMap<(u16, u32), OffloadRequest>);
 
-/// Follows the guests' wishes, forever.
+/// Follows the guests' requests, forever.
 pub fn offload_loop(site: &Site) -> ! {
-    let mut wishes = Wishes::default();
+    let mut requests = OffloadRequests::default();
     loop {
-        let wait = if wishes.0.is_empty() { IDLE } else { LOOK };
-        let domids = site.watchers.wishes.take(wait);
+        let wait = if requests.0.is_empty() { IDLE } else { LOOK };
+        let domids = site.watchers.offloads.take(wait);
         let read = domids
             .iter()
-            .try_for_each(|d| read_wishes(site, *d, &mut wishes));
-        let looked = read.and_then(|()| look_at_offloads(site, &mut wishes));
+            .try_for_each(|d| read_offload_requests(site, *d, &mut requests));
+        let looked = read.and_then(|()| reconcile_offloads(site, &mut requests));
         if let Err(e) = looked {
             debug!("wishes: {e}");
-            site.watchers.wishes.add(domids);
+            site.watchers.offloads.add(domids);
         }
         std::thread::sleep(PAUSE);
     }
 }
 
-/// Reads the wishes for all devices of a guest.
-pub fn read_wishes(site: &Site, domid: u16, wishes: &mut Wishes) -> Result<()> {
+/// Reads the requests for all devices of a guest.
+pub fn read_offload_requests(
+    site: &Site,
+    domid: u16,
+    requests: &mut OffloadRequests,
+) -> Result<()> {
     let Some(guest) = site.table.by_domid(domid) else {
         return Ok(());
     };
     for vif in guest.vifs() {
-        let text = site.store.read(&control::wish_path(domid, vif.devid))?;
+        let text = site.store.read(&control::offload_path(domid, vif.devid))?;
         let key = (domid, vif.devid);
-        match text.and_then(|text| Wish::parse(&vif, &text)) {
-            Some(mut wish) => {
-                if let Some(old) = wishes.0.remove(&key) {
-                    (wish.ended, wish.told) = (old.ended, old.told);
+        match text.and_then(|text| OffloadRequest::parse(&vif, &text)) {
+            Some(mut request) => {
+                if let Some(old) = requests.0.remove(&key) {
+                    (request.ended, request.told) = (old.ended, old.told);
                 }
-                wishes.0.insert(key, wish);
+                requests.0.insert(key, request);
             }
-            None => drop(wishes.0.remove(&key)),
+            None => drop(requests.0.remove(&key)),
         }
     }
     Ok(())
 }
 
-/// Makes the tables of the switch equal to the wishes, and tells the guests their hits.
-pub fn look_at_offloads(site: &Site, wishes: &mut Wishes) -> Result<()> {
+/// Makes the tables of the switch equal to the requests, and tells the guests their hits.
+pub fn reconcile_offloads(site: &Site, requests: &mut OffloadRequests) -> Result<()> {
     let mut tables = site.switch.offloads()?;
     tables.retain(|table| table.owner == Owner::Guest);
-    wishes.0.retain(|(domid, devid), wish| {
+    requests.0.retain(|(domid, devid), request| {
         let guest = site.table.by_domid(*domid);
         let Some((guest, vif)) = guest.and_then(|guest| plugged(guest, *devid)) else {
             return false;
         };
-        let is_it = |t: &OffloadInfo| t.switch == wish.place.switch && t.port == wish.place.port;
+        let is_it =
+            |t: &OffloadInfo| t.switch == request.place.switch && t.port == request.place.port;
         let found = tables.iter().position(is_it);
         let table = found.map(|n| tables.swap_remove(n));
-        if wish.place != place_of(&vif) {
+        if request.place != place_of(&vif) {
             return false;
         }
-        fulfil(site, &guest, *devid, wish, table);
+        fulfil(site, &guest, *devid, request, table);
         true
     });
     for table in tables {
@@ -114,27 +119,27 @@ fn fulfil(
     site: &Site,
     guest: &Arc<Guest>,
     devid: u32,
-    wish: &mut Wish,
+    request: &mut OffloadRequest,
     table: Option<OffloadInfo>,
 ) {
     let domid = guest.domain.domid;
     let Some(_owner) = guest.try_lock_lifecycle() else {
-        return site.watchers.wishes.add([domid]);
+        return site.watchers.offloads.add([domid]);
     };
     if !matches!(guest.state(), State::Running | State::Paused) {
         return;
     }
-    let (outcome, now) = match apply(site, wish, table) {
+    let (outcome, now) = match apply(site, request, table) {
         Ok(now) => ("ok".to_owned(), now),
         Err(reason) => (reason, None),
     };
     let reason: String = outcome.chars().take(REASON).collect();
     let reason = reason.replace(char::is_control, " ");
     let now = now.as_ref().map_or(String::new(), line);
-    let answer = format!("{} {reason}\n{}{now}", wish.version, wish.ended);
-    if answer != wish.told {
-        match control::answer_wish(&*site.store, domid, devid, &answer) {
-            Ok(()) => wish.told = answer,
+    let answer = format!("{} {reason}\n{}{now}", request.version, request.ended);
+    if answer != request.told {
+        match control::answer_offload(&*site.store, domid, devid, &answer) {
+            Ok(()) => request.told = answer,
             Err(e) => debug!("wishes of domain {domid}: {e}"),
         }
     }
@@ -143,30 +148,30 @@ fn fulfil(
 /// The table in force.
 fn apply(
     site: &Site,
-    wish: &mut Wish,
+    request: &mut OffloadRequest,
     table: Option<OffloadInfo>,
 ) -> std::result::Result<Option<OffloadInfo>, String> {
-    let PortId { switch, port } = wish.place.clone();
-    let (rules, refused) = match &wish.rules {
+    let PortId { switch, port } = request.place.clone();
+    let (rules, refused) = match &request.rules {
         Ok(rules) => (rules.as_slice(), None),
         Err(reason) => (&[][..], Some(reason.clone())),
     };
     let change = match (table, rules.is_empty()) {
         (None, true) => return refused.map_or(Ok(None), Err),
-        (Some(table), false) if table.version == wish.version => return Ok(Some(table)),
+        (Some(table), false) if table.version == request.version => return Ok(Some(table)),
         (Some(_), true) => site.switch.remove_offload(&id(switch, port)),
         (_, false) => site.switch.set_offload(&OffloadSet {
             switch,
             port,
             owner: Owner::Guest,
-            version: wish.version,
+            version: request.version,
             replaces: None,
             rules: rules.to_vec(),
         }),
     };
     let change = change.map_err(|e| e.message)?;
     if let Some(before) = &change.before {
-        wish.ended = line(before);
+        request.ended = line(before);
     }
     refused.map_or(Ok(change.now), Err)
 }
@@ -205,7 +210,7 @@ fn line(table: &OffloadInfo) -> String {
     format!("{} {}{hits}\n", table.version, table.epoch)
 }
 
-impl Wish {
+impl OffloadRequest {
     /// Reads a guest's node: its version, then a rule a line. None without a version, which no answer
     /// could name.
     fn parse(vif: &Vif, text: &[u8]) -> Option<Self> {
@@ -245,33 +250,33 @@ mod tests {
 
     struct Bed {
         world: World,
-        wishes: Wishes,
+        requests: OffloadRequests,
     }
 
-    const WISH: &str = "/local/domain/1/data/clickos/offload/0";
+    const REQUEST: &str = "/local/domain/1/data/clickos/offload/0";
 
     impl Bed {
         fn new() -> Self {
             let world = World::new();
             world.create(&spec(1)).unwrap();
-            let wishes = Wishes::default();
-            Self { world, wishes }
+            let requests = OffloadRequests::default();
+            Self { world, requests }
         }
 
         /// Does the work of the daemon's thread after an event, or a second.
         fn look(&mut self) -> String {
             let site = &self.world.site;
-            for domid in site.watchers.wishes.take(Duration::ZERO) {
-                read_wishes(site, domid, &mut self.wishes).unwrap();
+            for domid in site.watchers.offloads.take(Duration::ZERO) {
+                read_offload_requests(site, domid, &mut self.requests).unwrap();
             }
-            look_at_offloads(site, &mut self.wishes).unwrap();
+            reconcile_offloads(site, &mut self.requests).unwrap();
             let answer = "/local/domain/1/data/clickos/offloaded/0";
             let answer = site.store.read(answer).unwrap().unwrap_or_default();
             String::from_utf8(answer).unwrap()
         }
 
-        fn wish(&mut self, text: &str) -> String {
-            self.world.store.put(WISH, text);
+        fn request(&mut self, text: &str) -> String {
+            self.world.store.put(REQUEST, text);
             self.look()
         }
 
@@ -285,12 +290,12 @@ mod tests {
     #[test]
     fn a_wish_becomes_a_table_of_the_guests_own_port() {
         let mut bed = Bed::new();
-        assert_eq!(bed.wish("7\ndrop proto 6\npass\n"), "7 ok\n7 1 0 0\n");
+        assert_eq!(bed.request("7\ndrop proto 6\npass\n"), "7 ok\n7 1 0 0\n");
         assert_eq!(bed.tables(), ["vale0:g1-0 7"]);
         bed.world.switch.hit("vale0:g1-0", 5);
         assert_eq!(bed.look(), "7 ok\n7 1 5 5\n");
-        assert_eq!(bed.wish("8\ndrop\n"), "8 ok\n7 1 5 5\n8 2 0\n");
-        assert_eq!(bed.wish("9\n"), "9 ok\n8 2 0\n");
+        assert_eq!(bed.request("8\ndrop\n"), "8 ok\n7 1 5 5\n8 2 0\n");
+        assert_eq!(bed.request("9\n"), "9 ok\n8 2 0\n");
         assert_eq!(bed.tables(), Vec::<String>::new());
         bed.world.destroy(&uuid(1)).unwrap();
         bed.look();
@@ -315,15 +320,15 @@ mod tests {
             (&many, "3 rules: more than 64"),
             (&long, "4 rules: 1942 bytes"),
         ] {
-            bed.wish("5\ndrop\n");
+            bed.request("5\ndrop\n");
             assert_eq!(bed.tables().len(), 1);
-            let answer = bed.wish(text);
+            let answer = bed.request(text);
             assert!(answer.starts_with(expected), "{answer}");
             assert!(answer.len() < 300);
             assert_eq!(bed.tables().len(), 0);
         }
         for text in ["", "x\ndrop\n", "-1\ndrop\n", "\u{1}\ndrop\n"] {
-            bed.wish(text);
+            bed.request(text);
             assert_eq!(bed.tables().len(), 0, "{text:?}");
         }
         // A device that the guest does not have.
@@ -337,17 +342,17 @@ mod tests {
     #[test]
     fn a_new_switch_and_a_new_daemon_have_the_tables_again() {
         let mut bed = Bed::new();
-        bed.wish("7\ndrop\n");
+        bed.request("7\ndrop\n");
         bed.world.switch.hit("vale0:g1-0", 3);
         bed.world.switch.clear_offloads();
         assert_eq!(bed.look(), "7 ok\n7 2 0\n");
         assert_eq!(bed.tables(), ["vale0:g1-0 7"]);
         bed.world = bed.world.restart();
-        bed.wishes = Wishes::default();
+        bed.requests = OffloadRequests::default();
         bed.world.site.watchers.wake_all();
         bed.world.switch.hit("vale0:g1-0", 3);
         assert_eq!(bed.look(), "7 ok\n7 2 3\n");
-        // A wish that went while the daemon was away.
+        // A request that went while the daemon was away.
         bed.world.switch.put_offload("vale0:g1-1");
         bed.look();
         assert_eq!(bed.tables(), ["vale0:g1-0 7"]);
@@ -357,7 +362,7 @@ mod tests {
     fn a_switch_that_refuses_is_a_reason_for_the_guest() {
         let mut bed = Bed::new();
         bed.world.faults.fail("switch.set_offload vale0:g1-0");
-        let answer = bed.wish("7\ndrop\n");
+        let answer = bed.request("7\ndrop\n");
         assert!(answer.starts_with("7 "), "{answer}");
         assert!(!answer.starts_with("7 ok"), "{answer}");
         bed.world.faults.mend();

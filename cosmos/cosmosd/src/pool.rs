@@ -4,7 +4,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::config::Shelf;
+use crate::config::PoolEntry;
 
 /// Time without creations before cosmosd fills the pool, since filling slows creations down.
 const QUIET: Duration = Duration::from_secs(1);
@@ -14,7 +14,7 @@ pub const RETRY: Duration = Duration::from_secs(10);
 /// When the pool is to be filled, and with what.
 #[derive(Default)]
 pub struct Pool {
-    pub shelves: Vec<Shelf>,
+    pub entries: Vec<PoolEntry>,
     creations: Mutex<Creations>,
     used: Condvar,
 }
@@ -38,15 +38,15 @@ impl Drop for Creating<'_> {
 }
 
 impl Pool {
-    pub fn new(shelves: Vec<Shelf>) -> Self {
+    pub fn new(entries: Vec<PoolEntry>) -> Self {
         Self {
-            shelves,
+            entries,
             ..Self::default()
         }
     }
 
     pub fn is_wanted(&self) -> bool {
-        !self.shelves.is_empty()
+        !self.entries.is_empty()
     }
 
     /// Somebody creates a guest as long as the result lives.

@@ -14,8 +14,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::base::error::Result;
-use crate::base::faults::{ENGINE, Faults};
-use crate::config::Shelf;
+use crate::base::faults::{ENGINE, FaultInjector};
+use crate::config::PoolEntry;
 use crate::disk::Disk;
 use crate::guest::record::{Phase, Record};
 use crate::guest::{Capacity, Table};
@@ -119,8 +119,8 @@ pub fn record(domid: u16) -> Record {
 }
 
 /// An entry of the pool.
-pub fn shelf(guests: usize, silent: Silent) -> Shelf {
-    Shelf {
+pub fn pool_entry(guests: usize, silent: Silent) -> PoolEntry {
+    PoolEntry {
         image: None,
         memory_mib: 8,
         guests,
@@ -133,27 +133,27 @@ pub fn shelf(guests: usize, silent: Silent) -> Shelf {
 /// A daemon on simulated surroundings, which outlive it.
 pub struct World {
     pub dir: TempDir,
-    pub faults: Arc<Faults>,
+    pub faults: Arc<FaultInjector>,
     pub host: Arc<SimHost>,
     pub store: Arc<SimStore>,
     pub switch: Arc<SimSwitch>,
     pub daemon: Arc<Daemon>,
     deaths: Mutex<Option<Receiver<Death>>>,
-    shelves: Vec<Shelf>,
+    entries: Vec<PoolEntry>,
 }
 
 impl World {
     pub fn new() -> Self {
-        Self::with_pool(vec![shelf(2, Silent::default())])
+        Self::with_pool(vec![pool_entry(2, Silent::default())])
     }
 
-    pub fn with_pool(shelves: Vec<Shelf>) -> Self {
-        let faults = Arc::new(Faults::default());
+    pub fn with_pool(entries: Vec<PoolEntry>) -> Self {
+        let faults = Arc::new(FaultInjector::default());
         let store = Arc::new(SimStore::with(faults.clone()));
         let dir = tempfile::tempdir().unwrap();
         let host = Arc::new(SimHost::new(faults.clone(), store.clone(), dir.path()));
         let switch = Arc::new(SimSwitch::new(faults.clone()));
-        let (daemon, deaths) = daemon(&dir, &host, &store, &switch, &shelves);
+        let (daemon, deaths) = daemon(&dir, &host, &store, &switch, &entries);
         Self {
             dir,
             faults,
@@ -162,7 +162,7 @@ impl World {
             switch,
             daemon,
             deaths: Mutex::new(Some(deaths)),
-            shelves,
+            entries,
         }
     }
 
@@ -181,7 +181,7 @@ impl World {
             &self.host,
             &self.store,
             &self.switch,
-            &self.shelves,
+            &self.entries,
         );
         (self.daemon, self.deaths) = (daemon, Mutex::new(Some(deaths)));
         recover::recover(&self.site).unwrap();
@@ -253,7 +253,7 @@ fn daemon(
     host: &Arc<SimHost>,
     store: &Arc<SimStore>,
     switch: &Arc<SimSwitch>,
-    shelves: &[Shelf],
+    entries: &[PoolEntry],
 ) -> (Arc<Daemon>, Receiver<Death>) {
     let (sender, deaths) = channel();
     host.report_to(sender);
@@ -273,7 +273,7 @@ fn daemon(
         health: Health::new(Arc::default()),
         events: Arc::new(EventHub::default()),
     });
-    let maker = Maker::new(site.clone(), Pool::new(shelves.to_vec()));
+    let maker = Maker::new(site.clone(), Pool::new(entries.to_vec()));
     let daemon = Daemon {
         site,
         maker,

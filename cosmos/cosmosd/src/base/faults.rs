@@ -10,12 +10,12 @@ pub const ENGINE: &str = "e5";
 
 /// Failures to come, and what was called.
 #[derive(Default)]
-pub struct Faults {
+pub struct FaultInjector {
     fail: Mutex<Vec<String>>,
     calls: Mutex<Vec<String>>,
 }
 
-impl Faults {
+impl FaultInjector {
     /// Lets the call of this name fail from now on.
     pub fn fail(&self, call: &str) {
         self.fail.lock().unwrap().push(call.to_owned());

@@ -125,8 +125,8 @@ pub fn give_seed(store: &dyn Store, domid: u16) -> Result<()> {
     store.apply(&[seed(domid)?])
 }
 
-/// The node of a guest's wish that the switch decides packets of a device.
-pub fn wish_path(domid: u16, devid: u32) -> String {
+/// The node of a guest's request that the switch decides packets of a device.
+pub fn offload_path(domid: u16, devid: u32) -> String {
     format!("{}/offload/{devid}", root(domid))
 }
 
@@ -134,7 +134,7 @@ pub fn wish_path(domid: u16, devid: u32) -> String {
 ///
 /// # Errors
 /// `store`.
-pub fn answer_wish(store: &dyn Store, domid: u16, devid: u32, answer: &str) -> Result<()> {
+pub fn answer_offload(store: &dyn Store, domid: u16, devid: u32, answer: &str) -> Result<()> {
     let path = format!("{}/offloaded/{devid}", root(domid));
     store.apply(&[node(domid, path, answer)])
 }

@@ -140,7 +140,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::base::faults::Faults;
+    use crate::base::faults::FaultInjector;
     use crate::store::sim::SimStore;
     use crate::testing::{domain, nic};
 
@@ -204,7 +204,7 @@ mod tests {
             out.display()
         );
         let script = script(&dir, &body);
-        let store = Arc::new(SimStore::with(Arc::new(Faults::default())));
+        let store = Arc::new(SimStore::with(Arc::new(FaultInjector::default())));
         store.put("/local/domain/0/backend/vif/7/2/bridge", "xenbr0");
         rehome(&taken(), &script, &*store).unwrap();
         assert_eq!(
@@ -222,7 +222,7 @@ mod tests {
     fn the_words_of_a_script_are_told() {
         let dir = tempfile::tempdir().unwrap();
         let failing = script(&dir, "exit 1");
-        let store = Arc::new(SimStore::with(Arc::new(Faults::default())));
+        let store = Arc::new(SimStore::with(Arc::new(FaultInjector::default())));
         store.put("/local/domain/0/backend/vif/7/2/hotplug-error", "no mac");
         let error = rehome(&taken(), &failing, &*store).unwrap_err();
         assert!(error.message.ends_with("exit status: 1: no mac"), "{error}");

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{Death, Domain, Found, Host, Instance, Rings, Stranger};
 use crate::base::error::{Code, Error, Result};
-use crate::base::faults::{ENGINE, Faults};
+use crate::base::faults::{ENGINE, FaultInjector};
 use crate::base::steps::Steps;
 use crate::images::{Images, Limits};
 use crate::spec::Vif;
@@ -19,7 +19,7 @@ use crate::store::{Change, Store};
 use crate::switch::PortFds;
 
 pub struct SimHost {
-    faults: Arc<Faults>,
+    faults: Arc<FaultInjector>,
     store: Arc<SimStore>,
     deaths: Mutex<Option<Sender<Death>>>,
     prepared: Mutex<BTreeSet<u16>>,
@@ -29,7 +29,7 @@ pub struct SimHost {
 }
 
 impl SimHost {
-    pub fn new(faults: Arc<Faults>, store: Arc<SimStore>, dir: &Path) -> Self {
+    pub fn new(faults: Arc<FaultInjector>, store: Arc<SimStore>, dir: &Path) -> Self {
         let limits = Limits {
             images: 2,
             image_bytes: 4096,

@@ -15,7 +15,7 @@ use super::{Maker, create, destroy};
 use crate::base::clock::now_s;
 use crate::base::error::Result;
 use crate::base::steps::Steps;
-use crate::config::Shelf;
+use crate::config::PoolEntry;
 use crate::control;
 use crate::guest::record::Phase;
 use crate::guest::{CreatedParts, Guest, Shape, State};
@@ -53,20 +53,20 @@ impl Maker {
     }
 
     fn wanted_shapes(&self) -> Result<Vec<(Shape, usize)>> {
-        let shape = |shelf: &Shelf| -> Result<(Shape, usize)> {
-            let image_sha256 = match &shelf.image {
+        let shape = |entry: &PoolEntry| -> Result<(Shape, usize)> {
+            let image_sha256 = match &entry.image {
                 Some(sha256) => sha256.as_str().to_owned(),
                 None => self.site.host.engine_sha256()?.unwrap_or_default(),
             };
-            let memory_mib = shelf.memory_mib;
+            let memory_mib = entry.memory_mib;
             let shape = Shape {
                 image_sha256,
                 memory_mib,
-                silent: shelf.silent(),
+                silent: entry.silent(),
             };
-            Ok((shape, shelf.guests))
+            Ok((shape, entry.guests))
         };
-        self.pool.shelves.iter().map(shape).collect()
+        self.pool.entries.iter().map(shape).collect()
     }
 
     fn add_to_pool(&self, shape: &Shape) -> Result<()> {

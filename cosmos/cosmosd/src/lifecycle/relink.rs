@@ -121,7 +121,7 @@ fn reach(site: &Site, guest: &Guest) {
         site.tell(guest);
     }
     guest.signals.relink();
-    site.watchers.wishes.add([guest.domain.domid]);
+    site.watchers.offloads.add([guest.domain.domid]);
 }
 
 /// Finds out whether the store knows a guest of an earlier cosmosd.

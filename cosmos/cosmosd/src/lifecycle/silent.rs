@@ -64,7 +64,7 @@ mod tests {
     use crate::lifecycle::{destroy, rejoin, save};
     use crate::silent::Silent;
     use crate::spec::Spec;
-    use crate::testing::{World, good, nic, of, shelf, spec, uuid};
+    use crate::testing::{World, good, nic, of, pool_entry, spec, uuid};
 
     fn silent(vifs: u32) -> Silent {
         Silent {
@@ -75,7 +75,7 @@ mod tests {
 
     /// A world whose pool has two guests with `vifs` silent vifs each.
     fn filled(vifs: u32) -> World {
-        let world = World::with_pool(vec![shelf(2, silent(vifs))]);
+        let world = World::with_pool(vec![pool_entry(2, silent(vifs))]);
         while world.maker.fill_pool_by_one().unwrap() {}
         world
     }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_guest_that_is_nearest_is_taken() {
-        let world = World::with_pool((0..3).map(|vifs| shelf(1, silent(vifs))).collect());
+        let world = World::with_pool((0..3).map(|vifs| pool_entry(1, silent(vifs))).collect());
         while world.maker.fill_pool_by_one().unwrap() {}
         let silent_of = |n| world.site.table.get(&uuid(n)).unwrap().domain.silent.vifs;
         let mut asked = usual(1);
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn a_guest_for_the_pool_that_fails_leaves_nothing() {
         for step in ["switch.add_silent", "host.spawn", "host.pause"] {
-            let world = World::with_pool(filled(2).maker.pool.shelves.clone());
+            let world = World::with_pool(filled(2).maker.pool.entries.clone());
             world.faults.fail(step);
             world.maker.fill_pool_by_one().unwrap_err();
             assert_eq!(world.remains(), Vec::<String>::new(), "{step}");
@@ -258,7 +258,7 @@ mod tests {
             nics: 1,
             ..Silent::default()
         };
-        let world = World::with_pool(vec![shelf(1, nics)]);
+        let world = World::with_pool(vec![pool_entry(1, nics)]);
         assert!(world.maker.fill_pool_by_one().unwrap());
         let status = "/local/domain/0/backend/vif/1/0/hotplug-status";
         assert_eq!(world.store.value(status).unwrap(), "connected");

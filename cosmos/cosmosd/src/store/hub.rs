@@ -150,12 +150,12 @@ impl Signals {
 
 /// Domains for one thread to look at.
 #[derive(Default)]
-pub struct Wishes {
+pub struct DomainQueue {
     domids: Mutex<BTreeSet<u16>>,
     changed: Condvar,
 }
 
-impl Wishes {
+impl DomainQueue {
     /// Adds domains at once: a look at some of them would take the others' tables away.
     pub fn add(&self, added: impl IntoIterator<Item = u16>) {
         let mut domids = self.domids.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,10 +178,10 @@ type Announce = Box<dyn Fn(u16, u64) + Send + Sync>;
 
 /// All guests that somebody may wait for.
 pub struct Watchers {
-    /// The domains whose wishes for the switch may have changed.
-    pub wishes: Wishes,
+    /// The domains whose offload requests may have changed.
+    pub offloads: DomainQueue,
     /// The domains that may have announced themselves to the store.
-    pub announced: Wishes,
+    pub announced: DomainQueue,
     guests: Mutex<HashMap<u16, Watcher>>,
     announce: Announce,
 }
@@ -195,8 +195,8 @@ struct Watcher {
 impl Watchers {
     pub fn new(announce: Announce) -> Self {
         Self {
-            wishes: Wishes::default(),
-            announced: Wishes::default(),
+            offloads: DomainQueue::default(),
+            announced: DomainQueue::default(),
             guests: Mutex::default(),
             announce,
         }
@@ -225,7 +225,7 @@ impl Watchers {
             return;
         };
         if key == "offload" || key.starts_with("offload/") {
-            self.wishes.add([domid]);
+            self.offloads.add([domid]);
         }
         if key == VERSION {
             self.announced.add([domid]);
@@ -242,7 +242,7 @@ impl Watchers {
     pub fn wake_all(&self) {
         let guests = self.lock();
         guests.values().for_each(|watcher| watcher.signals.wake());
-        self.wishes.add(guests.keys().copied());
+        self.offloads.add(guests.keys().copied());
         self.announced.add(guests.keys().copied());
     }
 

@@ -12,13 +12,13 @@ use xenstore::Perm;
 
 use super::{Change, Store, Watchers};
 use crate::base::error::Result;
-use crate::base::faults::Faults;
+use crate::base::faults::FaultInjector;
 
 type Node = (Vec<u8>, Vec<Perm>);
 
 #[derive(Default)]
 pub struct SimStore {
-    faults: Arc<Faults>,
+    faults: Arc<FaultInjector>,
     nodes: Mutex<BTreeMap<String, Node>>,
     introduced: Mutex<BTreeSet<u16>>,
     handlers: Mutex<BTreeMap<u16, String>>,
@@ -28,7 +28,7 @@ pub struct SimStore {
 }
 
 impl SimStore {
-    pub fn with(faults: Arc<Faults>) -> Self {
+    pub fn with(faults: Arc<FaultInjector>) -> Self {
         Self {
             faults,
             ..Self::default()

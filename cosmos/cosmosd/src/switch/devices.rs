@@ -48,12 +48,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::base::faults::Faults;
+    use crate::base::faults::FaultInjector;
     use crate::switch::sim::SimSwitch;
 
     #[test]
     fn a_device_comes_anew_and_goes_once() {
-        let faults = Arc::new(Faults::default());
+        let faults = Arc::new(FaultInjector::default());
         let switch = Arc::new(SimSwitch::new(faults.clone()));
         let device: HostDevice = serde_json::from_value(json!({
             "switch": "vale0", "port": "d01234567-89", "segment": 5,

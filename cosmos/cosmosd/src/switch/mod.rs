@@ -275,10 +275,10 @@ pub mod sim {
     use vale_proto::{Owner, PortAdd, PortPeers, RuleHits};
 
     use super::*;
-    use crate::base::faults::Faults;
+    use crate::base::faults::FaultInjector;
 
     pub struct SimSwitch {
-        faults: Arc<Faults>,
+        faults: Arc<FaultInjector>,
         ports: Mutex<BTreeMap<String, bool>>,
         silent: Mutex<BTreeSet<(u16, u32)>>,
         uplinks: Mutex<BTreeMap<String, PortAdd>>,
@@ -288,7 +288,7 @@ pub mod sim {
     }
 
     impl SimSwitch {
-        pub fn new(faults: Arc<Faults>) -> Self {
+        pub fn new(faults: Arc<FaultInjector>) -> Self {
             Self {
                 faults,
                 ports: Mutex::default(),

@@ -64,7 +64,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::base::faults::Faults;
+    use crate::base::faults::FaultInjector;
     use crate::switch::sim::SimSwitch;
 
     fn uplink(segment: u32, uplink: Value) -> SegmentUplink {
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn peers_change_in_place_and_another_network_replaces_the_port() {
-        let faults = Arc::new(Faults::default());
+        let faults = Arc::new(FaultInjector::default());
         let switch = Arc::new(SimSwitch::new(faults.clone()));
         let calls = |of: &SegmentUplink| {
             set(&switch, of).unwrap();

@@ -5,7 +5,7 @@
 //! a crash the daemon finds half-made domains by their UUID and destroys them.
 
 mod convert;
-mod ends;
+mod domain_death;
 mod helpers;
 mod pump;
 
@@ -78,7 +78,7 @@ impl XenHost {
         };
         this.engine_sha256()?;
         this.prefer_dom0(config.dom0_weight);
-        ends::watch(&this.host, &this.domains, deaths)?;
+        domain_death::watch(&this.host, &this.domains, deaths)?;
         Ok(this)
     }
 
