@@ -29,8 +29,8 @@ mod testing;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use clap::Parser;
@@ -48,7 +48,7 @@ use crate::host::{Death, Host, Links, ProcessHost};
 use crate::lifecycle::{Maker, beside, destroy, migration, recover, rejoin, relink, retry};
 use crate::pool::Pool;
 use crate::service::Daemon;
-use crate::site::{Site, announce_states};
+use crate::site::Site;
 use crate::store::{Store, Watchers, XenStore};
 use crate::switch::Valed;
 use crate::switch::loops::Loops;
@@ -124,19 +124,15 @@ fn build(config: &Config) -> base::error::Result<(Arc<Daemon>, Receiver<Death>)>
     };
     let host = host(config, &store, death_sender)?;
     let (first_domid, is_used) = host.domids();
-    let table = Arc::new(Table::new(capacity, first_domid, is_used));
     let events = Arc::new(EventHub::default());
-    let announce = {
-        let (table, store, events) = (Arc::clone(&table), Arc::clone(&store), Arc::clone(&events));
-        move |domid, routers| announce_states(&table, &*store, &events, domid, routers)
-    };
-    let site = Arc::new(Site {
+    let disk = Disk::open(&config.state_dir, other_folders(config))?;
+    let site = Arc::new_cyclic(|site: &Weak<Site>| Site {
         host,
         store,
         switch: Box::new(Valed::new(config.valed_socket.clone(), port_kind(config))),
-        disk: Disk::open(&config.state_dir, other_folders(config))?,
-        table,
-        watchers: Arc::new(Watchers::new(Box::new(announce))),
+        disk,
+        table: Table::new(capacity, first_domid, is_used),
+        watchers: Arc::new(Watchers::new(Box::new(announcer(site)))),
         health: Health::new(Arc::clone(&events)),
         events,
     });
@@ -153,6 +149,15 @@ fn build(config: &Config) -> base::error::Result<(Arc<Daemon>, Receiver<Death>)>
         started: Instant::now(),
     };
     Ok((Arc::new(daemon), deaths))
+}
+
+fn announcer(site: &Weak<Site>) -> impl Fn(u16, u64) + use<> {
+    let site = site.clone();
+    move |domid, routers| {
+        if let Some(site) = site.upgrade() {
+            site.announce(domid, routers);
+        }
+    }
 }
 
 /// The folders besides our own where a guest has files, with their names for people.

@@ -28,7 +28,7 @@ pub struct Site {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) switch: Box<dyn Switch>,
     pub(crate) disk: Disk,
-    pub(crate) table: Arc<Table>,
+    pub(crate) table: Table,
     pub(crate) events: Arc<EventHub>,
     pub(crate) watchers: Arc<Watchers>,
     pub(crate) health: Health,
@@ -109,34 +109,20 @@ impl Site {
         }
     }
 
-    /// Tells subscribers the state of a guest's first router. They look at its ports, too.
-    pub fn announce(&self, guest: &Guest) {
-        let domid = guest.domain.domid;
-        announce_states(&self.table, &*self.store, &self.events, domid, 1);
-    }
-}
-
-/// The event after routers of a guest changed their state.
-pub fn announce_states(
-    table: &Table,
-    store: &dyn Store,
-    events: &EventHub,
-    domid: u16,
-    routers: u64,
-) {
-    let Some(guest) = table
-        .by_domid(domid)
-        .filter(|g| g.state() != State::Partial)
-    else {
-        return;
-    };
-    for rid in (0..=clickos_protocol::MAX_RID).filter(|rid| routers & (1 << rid) != 0) {
-        if let Ok(Some(state)) = control::router_state(store, domid, rid) {
-            let data = json!({
-                "uuid": guest.domain.uuid, "rid": rid,
-                "state": state.word, "message": state.error,
-            });
-            events.publish("state", data);
+    /// Tells subscribers the states of routers of a domain, one bit each.
+    pub fn announce(&self, domid: u16, routers: u64) {
+        let guest = self.table.by_domid(domid);
+        let Some(guest) = guest.filter(|g| g.state() != State::Partial) else {
+            return;
+        };
+        for rid in (0..=clickos_protocol::MAX_RID).filter(|rid| routers & (1 << rid) != 0) {
+            if let Ok(Some(state)) = control::router_state(&*self.store, domid, rid) {
+                let data = json!({
+                    "uuid": guest.domain.uuid, "rid": rid,
+                    "state": state.word, "message": state.error,
+                });
+                self.events.publish("state", data);
+            }
         }
     }
 }

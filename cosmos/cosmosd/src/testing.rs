@@ -268,7 +268,7 @@ fn daemon(
         store: store.clone() as Arc<dyn Store>,
         switch: Box::new(switch.clone()),
         disk: Disk::open(dir.path(), Vec::new()).unwrap(),
-        table: Arc::new(Table::new(capacity, 1, host.domids().1)),
+        table: Table::new(capacity, 1, host.domids().1),
         watchers,
         health: Health::new(Arc::default()),
         events: Arc::new(EventHub::default()),

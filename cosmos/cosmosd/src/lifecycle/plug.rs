@@ -101,7 +101,7 @@ fn keep_vifs(site: &Site, guest: &Guest) -> Result<()> {
 /// Subscribers look at the ports of a guest after its routers' states.
 fn announce_vifs(site: &Site, guest: &Guest) {
     if guest.state() == State::Running {
-        site.announce(guest);
+        site.announce(guest.domain.domid, 1);
     }
 }
 

@@ -146,7 +146,7 @@ pub fn publish(site: &Site, guest: &Guest) {
         look_for_link(site, guest); // The store started again before it was made, or meanwhile.
     }
     guest.set_state(State::Running, "");
-    site.announce(guest);
+    site.announce(guest.domain.domid, 1);
 }
 
 #[cfg(test)]
