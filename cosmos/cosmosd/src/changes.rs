@@ -34,7 +34,9 @@ pub fn write(site: &Site, args: &Writes) -> Result<Applied> {
             begin(site, &guest, change_id, change)
         })?
     };
-    let answer = asked.settle().map_err(|error| error.of_write(has_secrets));
+    let answer = asked
+        .wait_response()
+        .map_err(|error| error.of_write(has_secrets));
     conclude(site, &guest, change_id, answer).map_err(Error::after_change)
 }
 
@@ -53,7 +55,7 @@ pub fn install(site: &Site, args: &Install) -> Result<Installed> {
             begin(site, &guest, change_id, pending(change_id, place, 0, false))
         })?
     };
-    let answer = proposal.settle_or_keep();
+    let answer = proposal.wait_or_keep();
     let generation = *answer.as_ref().unwrap_or(&0);
     let changes = conclude(site, &guest, change_id, answer.map(|_| Marks::default()))
         .map_err(Error::after_change)?;

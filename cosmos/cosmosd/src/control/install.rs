@@ -36,7 +36,7 @@ pub struct RouterSpec<'a> {
 /// # Errors
 /// `bad-config` with the guest's own words; `timeout`, `dead-guest`, `store`.
 pub fn install(router: Router<'_>, asked: &RouterSpec<'_>) -> Result<u64> {
-    propose(router, asked, |_| Ok(()))?.settle()
+    propose(router, asked, |_| Ok(()))?.wait_response()
 }
 
 /// A configuration that is written, and not answered yet.
@@ -126,7 +126,7 @@ impl<'a> Proposal<'a> {
     ///
     /// # Errors
     /// As those of [`install`].
-    pub fn settle(self) -> Result<u64> {
+    pub fn wait_response(self) -> Result<u64> {
         let answer = self.wait();
         let runs = answer.as_ref().is_ok_and(|answer| answer.word != "Error");
         let forgotten = match runs && self.is_small {
@@ -145,7 +145,7 @@ impl<'a> Proposal<'a> {
     ///
     /// # Errors
     /// As those of [`install`].
-    pub fn settle_or_keep(self) -> Result<u64> {
+    pub fn wait_or_keep(self) -> Result<u64> {
         match self.wait()? {
             answer if answer.word == "Error" => Err(Error::new(Code::BadConfig, answer.error)),
             _ => Ok(self.generation),

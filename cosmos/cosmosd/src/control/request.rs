@@ -126,7 +126,7 @@ pub fn write(router: Router<'_>, writes: &[Write]) -> Result<()> {
 }
 
 /// A request that is written and not answered yet.
-pub struct Asked<'a> {
+pub struct PendingRequest<'a> {
     router: Router<'a>,
     seq: u32,
     seen: Seen,
@@ -138,7 +138,7 @@ pub fn begin_write<'a>(
     router: Router<'a>,
     writes: &[Write],
     begin: impl FnOnce(u32) -> Result<()>,
-) -> Result<Asked<'a>> {
+) -> Result<PendingRequest<'a>> {
     let writes = writes.iter();
     let writes = writes.map(|(name, value)| (&**name, value.as_bytes()));
     let request = encode(&Command::Write(writes.collect()))?;
@@ -147,7 +147,7 @@ pub fn begin_write<'a>(
     begin(seq)?;
     let seen = router.signals.seen();
     send(&router, &[(seq, request)])?;
-    Ok(Asked {
+    Ok(PendingRequest {
         router,
         seq,
         seen,
@@ -155,9 +155,9 @@ pub fn begin_write<'a>(
     })
 }
 
-impl Asked<'_> {
+impl PendingRequest<'_> {
     /// Waits for the answer. The nodes stay there.
-    pub fn settle(self) -> Result<Marks> {
+    pub fn wait_response(self) -> Result<Marks> {
         outcome(await_answer(&self.router, self.seq, self.seen)?).map(|data| Marks::parse(&data))
     }
 }

@@ -211,7 +211,7 @@ fn start(
     steps.end("configuration");
     site.host.start(guest.domain.domid)?;
     steps.end("start");
-    proposal.settle()?;
+    proposal.wait_response()?;
     steps.end("configuration");
     Ok(())
 }
