@@ -15,6 +15,7 @@ mod announcements;
 mod arp_table;
 mod carried;
 mod classify;
+mod decimal;
 mod dump;
 mod ethernet_place;
 mod fast_udp;

@@ -5,6 +5,7 @@ use core::cmp::Ordering;
 use click_core::text;
 
 use super::format::sprintf;
+use crate::decimal;
 use crate::prelude::*;
 
 /// A number: an integer as long as it can be.
@@ -23,7 +24,7 @@ impl Number {
         }
         let plain = |b: u8| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-');
         let real = word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().all(plain);
-        word.parse().ok().filter(|_| real).map(Self::Real)
+        decimal::parse(word).filter(|_| real).map(Self::Real)
     }
 
     #[expect(clippy::cast_precision_loss, reason = "that is what a fraction costs")]
@@ -37,10 +38,7 @@ impl Number {
     fn show(self) -> String {
         match self {
             Self::Whole(n) => n.to_string(),
-            // 15 digits are what a fraction is good for
-            Self::Real(r) => format!("{r:.14e}")
-                .parse::<f64>()
-                .map_or_else(|_| r.to_string(), |r| r.to_string()),
+            Self::Real(r) => decimal::show(r),
         }
     }
 }

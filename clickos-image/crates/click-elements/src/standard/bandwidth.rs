@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Bytes a second, written as Click does: `384kbps`, `1.5MBps`; a bare number is bytes.
+use crate::decimal;
 use crate::prelude::*;
 use click_core::Surroundings;
 
@@ -31,7 +32,7 @@ impl FromArg for Bandwidth {
         let (digits, factor) = prefix.unwrap_or((rest, 1.0));
         let digits = digits.trim_end();
         let plain = digits.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-        let Some(number) = digits.parse::<f64>().ok().filter(|_| plain) else {
+        let Some(number) = decimal::parse(digits).filter(|_| plain) else {
             return Err(format!(
                 "expected a bandwidth such as 384kbps, got \"{}\"",
                 text.escape_debug()

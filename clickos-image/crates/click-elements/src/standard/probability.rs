@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A probability as an argument and as a decision.
+use crate::decimal;
 use crate::prelude::*;
 use click_core::Surroundings;
 
@@ -31,7 +32,7 @@ impl core::fmt::Display for Probability {
 impl FromArg for Probability {
     fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
         let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-        let number = text.parse().ok().filter(|_| plain);
+        let number = decimal::parse(text).filter(|_| plain);
         match number {
             Some(p) if p <= 1.0 => Ok(Self(p)),
             _ => Err(format!(

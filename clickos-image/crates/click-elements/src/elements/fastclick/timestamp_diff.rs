@@ -25,6 +25,7 @@ use click_core::listing;
 use click_core::memory::{RESERVE, has_room};
 use click_core::text::shift_word;
 
+use crate::decimal;
 use crate::packet_number::PacketNumber;
 use crate::prelude::*;
 use crate::recorded_times::{Recorder, Shared};
@@ -225,7 +226,7 @@ impl TimestampDiff {
 
     fn any_percentile(&self, view: &View<'_>) -> Text {
         let (percent, param) = shift_word(view.param());
-        let wanted = percent.parse().ok().filter(|p| (0.0..=100.0).contains(p));
+        let wanted = decimal::parse(&percent).filter(|p| (0.0..=100.0).contains(p));
         let Some(wanted) = wanted else {
             let got = percent.escape_debug();
             let message = format!("expected a percentage from 0 to 100, got \"{got}\"");

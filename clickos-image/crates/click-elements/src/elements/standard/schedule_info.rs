@@ -14,6 +14,7 @@
 //! one's instead of replacing it.
 //! # Example
 //! `ScheduleInfo(important 2, background 0.1);`
+use crate::decimal;
 use crate::prelude::*;
 use click_core::Surroundings;
 use click_core::text::split_words;
@@ -48,7 +49,7 @@ struct Share(u64);
 impl FromArg for Share {
     fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
         let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-        match text.parse::<f64>().ok().filter(|_| plain) {
+        match decimal::parse(text).filter(|_| plain) {
             // half a thousandth more, so that fractions are rounded
             Some(share) if (0.001..=32.0).contains(&share) => {
                 Ok(Self((share * 1000.0 + 0.5) as u64))
