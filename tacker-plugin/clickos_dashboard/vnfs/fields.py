@@ -126,6 +126,10 @@ class _Json(forms.CharField):
             return text
 
 
+def _ip(_prop):
+    return forms.GenericIPAddressField()
+
+
 def _ipv4(_prop):
     return forms.GenericIPAddressField(protocol='IPv4')
 
@@ -236,9 +240,9 @@ def _kind(prop):
 
 
 #: Types of items that stand on a line each.
-_LINES = ('ipv4', 'ipv4_prefix', 'ipv6', 'ipv6_prefix', 'mac', 'port',
+_LINES = ('ip', 'ipv4', 'ipv4_prefix', 'ipv6', 'ipv6_prefix', 'mac', 'port',
           'port_range', 'integer', 'rate', 'enum', 'string', 'secret')
-_MAKERS = {'ipv4': _ipv4, 'ipv4_prefix': _prefix, 'mac': _mac,
+_MAKERS = {'ip': _ip, 'ipv4': _ipv4, 'ipv4_prefix': _prefix, 'mac': _mac,
            'ipv6': _ipv6, 'ipv6_prefix': _prefix6,
            'integer': _integer, 'port': _port, 'boolean': _boolean,
            'enum': _enum, 'string': _string, 'port_range': _port_range,

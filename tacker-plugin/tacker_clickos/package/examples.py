@@ -11,7 +11,7 @@ from tacker_clickos.vnfd import loader
 
 #: Values of properties without a default.
 _VALUES = {
-    'ipv4': '192.0.2.1', 'ipv4_list': ['192.0.2.1'],
+    'ip': '192.0.2.1', 'ipv4': '192.0.2.1', 'ipv4_list': ['192.0.2.1'],
     'ipv4_prefix': '192.0.2.0/24', 'ipv6': '2001:db8::1',
     'ipv6_prefix': '2001:db8::/32', 'mac': '02:00:00:00:00:01', 'port': 1,
     'boolean': False, 'filter_rules': ['deny all'],

@@ -74,6 +74,11 @@ def _ipv6(prop, value):
         raise Wrong('expected an IPv6 address, got %r' % value)
 
 
+def _ip(prop, value):
+    kind = _ipv6 if ':' in text(value) else _ipv4
+    return kind(prop, value)
+
+
 def _ipv6_prefix(prop, value):
     try:
         if '/' not in text(value) or '%' in value:
@@ -185,6 +190,7 @@ TYPES = {
     'ipv4': _ipv4,
     'ipv4_prefix': _ipv4_prefix,
     'ipv6': _ipv6,
+    'ip': _ip,
     'ipv6_prefix': _ipv6_prefix,
     'mac': _mac,
     'port': _port,

@@ -9,6 +9,7 @@
     '[1-5]\\d{4}|\\d{1,4})';
   const FORMS = {
     ipv4: [V4, 'an IPv4 address such as 10.0.0.1'],
+    ip: [V4 + '|' + V6, 'an address such as 10.0.0.1 or 2001:db8::1'],
     ipv4_prefix: [V4 + '/(3[0-2]|[12]?\\d)', 'a network such as 10.0.0.0/24'],
     ipv6: [V6, 'an IPv6 address such as 2001:db8::1'],
     ipv6_prefix: [V6 + '/(12[0-8]|1[01]\\d|\\d?\\d)',

@@ -11,6 +11,7 @@ from clickos_dashboard.api import descriptor
 from clickos_dashboard.vnfs import fields
 
 GOOD = (
+    ('ip', '10.0.0.1', '10.0.0.1'), ('ip', '2001:DB8::1', '2001:db8::1'),
     ('ipv4', '10.0.0.1', '10.0.0.1'),
     ('ipv4_prefix', '10.0.0.0/24', '10.0.0.0/24'),
     ('ipv4_list', '10.0.0.1\n\n 10.0.0.2 ', ['10.0.0.1', '10.0.0.2']),
@@ -26,6 +27,7 @@ GOOD = (
 )
 
 BAD = (
+    ('ip', '10.0.0.256'), ('ip', 'server'),
     ('ipv4', '2001:db8::1'),
     ('ipv4_prefix', '10.0.0.1/24'),
     ('ipv4_list', '10.0.0.1\n10.0.0.2\n10.0.0.3'),
