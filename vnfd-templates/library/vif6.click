@@ -48,9 +48,28 @@ elementclass Routes6 {
     routes[1] -> left_hops :: DecIP6HLIM
         -> left_size :: IP6Fragmenter($left_mtu) -> output;
     left_hops[1] -> ICMP6Error($right, 3, 0) -> limit;
-    left_size[1] -> ICMP6Error($right, 2, 0) -> limit;
+    left_size[1] -> ICMP6Error($right, 2, 0, MTU $left_mtu) -> limit;
     routes[2] -> right_hops :: DecIP6HLIM
         -> right_size :: IP6Fragmenter($right_mtu) -> [1]output;
     right_hops[1] -> ICMP6Error($left, 3, 0) -> limit;
-    right_size[1] -> ICMP6Error($left, 2, 0) -> limit;
+    right_size[1] -> ICMP6Error($left, 2, 0, MTU $right_mtu) -> limit;
+}
+
+// Packets of IPv6 to forward, as Hop of vif.click: their hop limit less one.
+// Output 1: answers from FROM to those whose time is over (RFC 4443, section
+// 3.3).
+elementclass Hop6 {
+    $from |
+    input -> hops :: DecIP6HLIM -> output;
+    hops[1] -> RatedSplitter(100, BURST_SIZE 50)
+        -> ICMP6Error($from, 3, 0) -> [1]output;
+}
+
+// Packets of IPv6 that leave, of at most MTU bytes. Output 1: answers from FROM
+// to longer ones (RFC 4443, section 3.2).
+elementclass Fit6 {
+    $mtu, $from |
+    input -> size :: IP6Fragmenter($mtu) -> output;
+    size[1] -> RatedSplitter(100, BURST_SIZE 50)
+        -> ICMP6Error($from, 2, 0, MTU $mtu) -> [1]output;
 }

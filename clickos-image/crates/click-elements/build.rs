@@ -52,6 +52,11 @@ fn main() {
     if asked.as_ref().is_none_or(|asked| asked.contains("flows/")) {
         println!("cargo::rustc-cfg=flow_log");
     }
+    // ServerPool knows IPv6, HTTP and statistics where there is room for the balancer of IPv6.
+    println!("cargo::rustc-check-cfg=cfg(services)");
+    if asked.as_ref().is_none_or(|asked| asked.contains("flows/")) {
+        println!("cargo::rustc-cfg=services");
+    }
     // Elements list what changed for the other guest of a pair where there is room for VRRP.
     println!("cargo::rustc-check-cfg=cfg(pairs)");
     if asked.as_ref().is_none_or(|asked| asked.contains("ha/")) {

@@ -63,12 +63,12 @@ routes6[3] -> no_route6 :: Counter -> ICMP6Error($LEFT_IP6, 1, 0) -> error_limit
 routes6[1] -> left_hops :: DecIP6HLIM -> left_size6 :: IP6Fragmenter($LEFT_MTU)
     -> left_nd;
 left_hops[1] -> ICMP6Error($RIGHT_IP6, 3, 0) -> error_limit6;
-left_size6[1] -> ICMP6Error($RIGHT_IP6, 2, 0) -> error_limit6;
+left_size6[1] -> ICMP6Error($RIGHT_IP6, 2, 0, MTU $LEFT_MTU) -> error_limit6;
 
 routes6[2] -> right_hops :: DecIP6HLIM
     -> right_size6 :: IP6Fragmenter($RIGHT_MTU) -> right_nd;
 right_hops[1] -> ICMP6Error($LEFT_IP6, 3, 0) -> error_limit6;
-right_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0) -> error_limit6;
+right_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0, MTU $RIGHT_MTU) -> error_limit6;
 
 // Arriving: answer and learn neighbors, take IPv4 and IPv6, drop the rest.
 FromDevice(0) -> left_in :: Counter

@@ -20,6 +20,7 @@ mod dump;
 mod ethernet_place;
 mod fast_udp;
 mod files;
+mod flow_guard;
 mod flow_key;
 mod flow_log;
 mod flows;

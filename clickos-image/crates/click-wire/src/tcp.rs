@@ -43,15 +43,25 @@ impl Repr {
     /// Too short, a header longer than the segment, a wrong checksum.
     #[inline]
     pub fn parse(segment: &[u8], from: Ipv4Addr, to: Ipv4Addr) -> Result<Self, Error> {
-        at_least(segment, HEADER)?;
-        let header = usize::from(segment[12] >> 4) * 4;
-        if header < HEADER || header > segment.len() {
-            return Err(Error::BadLength);
-        }
+        let repr = Self::read(segment)?;
         let length = u16::try_from(segment.len()).map_err(|_| Error::BadLength)?;
         let sum = checksum::add(checksum::pseudo(from, to, ipv4::TCP, length), segment);
         if checksum::finish(sum) != 0 {
             return Err(Error::BadChecksum);
+        }
+        Ok(repr)
+    }
+
+    /// Reads a segment without its checksum; options are skipped.
+    ///
+    /// # Errors
+    /// Too short, a header longer than the segment.
+    #[inline]
+    pub fn read(segment: &[u8]) -> Result<Self, Error> {
+        at_least(segment, HEADER)?;
+        let header = usize::from(segment[12] >> 4) * 4;
+        if header < HEADER || header > segment.len() {
+            return Err(Error::BadLength);
         }
         Ok(Self {
             source: u16_at(segment, 0),

@@ -14,6 +14,7 @@ from clickos_lab.vnf import xen_bench
 LEFT_MAC, LEFT_IP = '02:00:00:00:0a:77', '10.9.1.77'
 OTHER_MAC, OTHER_IP = '02:00:00:00:0a:78', '10.9.1.78'
 RIGHT_MAC, RIGHT_IP = '02:00:00:00:0b:77', '10.9.2.77'
+LEFT_IP6, RIGHT_IP6 = '2001:db8:1::77', '2001:db8:2::77'
 PUBLIC = '10.9.2.64'
 #: Networks behind a tunnel, and an address there.
 REMOTE, FAR_IP = '10.8.0.0/24', '10.8.0.5'
@@ -28,7 +29,7 @@ _PROPERTIES = {
     'stateful-firewall': {'rules': ['allow all']},
     'nat': {'public': PUBLIC, 'ports': '20000-20399'},
     'load-balancer': {'service_port': 8080, 'health_port': 0,
-                      'servers': [RIGHT_IP]},
+                      'servers': [RIGHT_IP, RIGHT_IP6]},
     'gre-gateway': {'peer': RIGHT_IP, 'remote': REMOTE},
 }
 
@@ -95,9 +96,12 @@ class Place:
         left, right = (self.vnf.interfaces[n].cp for n in (0, -1))
         self.left = self.station(left, LEFT_MAC, LEFT_IP)
         self.other = self.station(left, OTHER_MAC, OTHER_IP)
-        self.right = self.station(right, RIGHT_MAC, RIGHT_IP, '10.9.2.78')
-        if name == 'load-balancer':
-            self.vnf.until(lambda: ' up ' in self._status(), 'server is down')
+        is_server = name == 'load-balancer'
+        self.right = self.station(right, RIGHT_MAC, RIGHT_IP, '10.9.2.78',
+                                  *([RIGHT_IP6] if is_server else ()))
+        if is_server:
+            self.vnf.until(lambda: self._status().count(' up ') == 2,
+                           'a server is down')
 
     def _status(self):
         return f'{self.vnf.control.read("pool.status")} '.replace('\n', ' ')
@@ -122,6 +126,12 @@ class Place:
                 'gre-gateway': (FAR_IP, 6000),
                 'vpn-gateway': (FAR_IP, 6000)}.get(
                     self.name, (RIGHT_IP, 6000))
+
+    def target6(self):
+        """Return the same for IPv6."""
+        if self.name == 'load-balancer':
+            return self.vnf.interfaces[0].ip6, 8080
+        return RIGHT_IP6, 6
 
     def packet(self, words=b'words', sport=5000, **ip):
         """Return a UDP packet of left that goes through the VNF."""

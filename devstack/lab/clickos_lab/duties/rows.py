@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """All duties, in the order of the table."""
 
+from clickos_lab.duties import balancing
 from clickos_lab.duties import duty
 from clickos_lab.duties import forwarding
 from clickos_lab.duties import inspection
@@ -10,6 +11,6 @@ from clickos_lab.duties import translation
 from clickos_lab.duties import version6
 
 _MODULES = (neighbors, forwarding, translation, inspection, stateful,
-            version6)
+            version6, balancing)
 DUTIES = sorted(duty.DUTIES, key=lambda row: [
     module.__name__ for module in _MODULES].index(row.check.__module__))

@@ -10,6 +10,8 @@ from clickos_lab.duties import version6
 
 _FILTERS = ('firewall', 'stateful-firewall')
 _STATEFUL = ('stateful-firewall',)
+#: Those through which IPv6 passes with its addresses.
+ROUTERS6 = tuple(name for name in version6.DUAL if name != 'load-balancer')
 _ESP = 50
 _STRANGER6 = '2001:db8:2::99'
 
@@ -144,7 +146,7 @@ def ipsec(_case, place):
     version.back(_udp(500, 500, b'exchange'))
 
 
-@duty.duty('fragments of IPv6', 'RFC 8200, 4.5', version6.DUAL)
+@duty.duty('fragments of IPv6', 'RFC 8200, 4.5', ROUTERS6)
 def fragments(_case, place):
     version = _Version(place, 6)
     words = bytes(range(256)) * 8

@@ -8,9 +8,9 @@ from scapy import all as scapy
 from clickos_lab.duties import duty
 from clickos_lab.duties import place as places
 
-DUAL = ('firewall', 'router', 'stateful-firewall')
+DUAL = ('firewall', 'load-balancer', 'router', 'stateful-firewall')
 _OWN = (*DUAL, 'mirror')
-LEFT, RIGHT = '2001:db8:1::77', '2001:db8:2::77'
+LEFT, RIGHT = places.LEFT_IP6, places.RIGHT_IP6
 _TENTATIVE = '::'
 _LONG = bytes(random.Random(6).randbytes(1700))
 
@@ -68,9 +68,11 @@ def teach(place):
         station.expect(_advertisement(own, S=1), 'advertisement', since)
 
 
-def udp(words, **ip):
-    return scapy.IPv6(src=LEFT, dst=RIGHT, **ip) / scapy.UDP(
-        sport=5, dport=6) / scapy.Raw(words)
+def udp(place, words, **ip):
+    """Return a packet of left that goes through the VNF."""
+    address, port = place.target6()
+    return scapy.IPv6(src=LEFT, dst=address, **ip) / scapy.UDP(
+        sport=5, dport=port) / scapy.Raw(words)
 
 
 def passed(words):
@@ -81,7 +83,7 @@ def passed(words):
 def through(place, words):
     """Send a packet through the VNF; return the frame at right."""
     since = place.right.mark()
-    place.left.send_ip(udp(words), place.left_mac)
+    place.left.send_ip(udp(place, words), place.left_mac)
     return place.right.expect(passed(words), 'packet', since)
 
 
@@ -121,12 +123,14 @@ def own_pings(_case, place):
 @duty.duty('hop limit 1, from the right side', 'RFC 4443, 3.3', DUAL)
 def hop_limit(case, place):
     teach(place)
-    for station, source, target, own, mac in (
-            (place.left, LEFT, RIGHT, _own(place)[0], place.left_mac),
-            (place.right, RIGHT, LEFT, _own(place)[1], place.right_mac)):
+    back = scapy.IPv6(src=RIGHT, dst=LEFT, hlim=1) / scapy.UDP() \
+        / scapy.Raw(b'late')
+    for station, packet, own, mac in (
+            (place.left, udp(place, b'late', hlim=1), _own(place)[0],
+             place.left_mac),
+            (place.right, back, _own(place)[1], place.right_mac)):
         since = station.mark()
-        station.send_ip(scapy.IPv6(src=source, dst=target, hlim=1)
-                        / scapy.UDP() / scapy.Raw(b'late'), mac)
+        station.send_ip(packet, mac)
         found = station.expect(
             lambda f: scapy.ICMPv6TimeExceeded in f and f, 'error', since)
         case.assertEqual(own, found[scapy.IPv6].src)
@@ -136,11 +140,14 @@ def hop_limit(case, place):
 def too_big(case, place):
     teach(place)
     since = place.left.mark()
-    place.left.send_ip(udp(_LONG), place.left_mac)
+    place.left.send_ip(udp(place, _LONG), place.left_mac)
     found = place.left.expect(
         lambda f: scapy.ICMPv6PacketTooBig in f and f, 'error', since)
-    case.assertEqual((1500, _own(place)[0]), (
-        found[scapy.ICMPv6PacketTooBig].mtu, found[scapy.IPv6].src))
+    error = found[scapy.ICMPv6PacketTooBig]
+    case.assertEqual((1500, _own(place)[0]),
+                     (error.mtu, found[scapy.IPv6].src))
+    quoted = scapy.IPv6(bytes(error.payload))
+    case.assertEqual((LEFT, place.target6()[0]), (quoted.src, quoted.dst))
 
 
 @duty.duty('ICMPv6 errors are limited, with a burst', 'RFC 4443, 2.4 (f)',
@@ -149,7 +156,7 @@ def limits_errors(case, place):
     teach(place)
     since = place.left.mark()
     frame = bytes(scapy.Ether(src=place.left.mac, dst=place.left_mac)
-                  / udp(b'late', hlim=1))
+                  / udp(place, b'late', hlim=1))
     for _ in range(300):
         place.left.send(frame)
     _ping6(place, place.left, _own(place)[0], place.left_mac, LEFT)
@@ -164,7 +171,7 @@ def martians(case, place):
     teach(place)
     since = place.right.mark()
     for source in ('::', '::1', 'fe80::9', 'ff02::1'):
-        packet = udp(b'martian')
+        packet = udp(place, b'martian')
         packet.src = source
         place.left.send_ip(packet, place.left_mac)
     through(place, b'sentinel')
@@ -177,5 +184,6 @@ def priority_tags(_case, place):
     teach(place)
     since = place.right.mark()
     place.left.send(scapy.Ether(src=place.left.mac, dst=place.left_mac)
-                    / scapy.Dot1Q(prio=5, vlan=0) / udp(b'tagged'))
+                    / scapy.Dot1Q(prio=5, vlan=0)
+                    / udp(place, b'tagged'))
     place.right.expect(passed(b'tagged'), 'tagged packet', since)

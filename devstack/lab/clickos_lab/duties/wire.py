@@ -21,11 +21,12 @@ _FRAME = 65535
 class Station:
     """A host with addresses of its own, which the kernel does not know.
 
-    A thread reads its frames, answers ARP and pings, and keeps the others.
+    A thread reads its frames, answers questions for its addresses and pings,
+    and keeps the others.
 
     :param namespace: where its link eth0 is
     :param macs: its Ethernet address
-    :param ips: its IPv4 addresses
+    :param ips: its IPv4 addresses, then those of IPv6
     """
 
     def __init__(self, namespace, mac, *ips):
@@ -114,6 +115,22 @@ class Station:
             packet[scapy.ICMP].type = 0
             packet[scapy.ICMP].chksum = packet.chksum = None
             self.send_ip(packet, frame.src)
+        self._answer6(frame)
+
+    def _answer6(self, frame):
+        packet = frame.getlayer(scapy.IPv6)
+        asked = frame.getlayer(scapy.ICMPv6ND_NS)
+        if asked and asked.tgt in self.ips:
+            self.send_ip(
+                scapy.IPv6(src=asked.tgt, dst=packet.src, hlim=255)
+                / scapy.ICMPv6ND_NA(tgt=asked.tgt, R=0, S=1, O=1)
+                / scapy.ICMPv6NDOptDstLLAddr(lladdr=self.mac), frame.src)
+        ping = frame.getlayer(scapy.ICMPv6EchoRequest)
+        if ping and packet.dst in self.ips:
+            self.send_ip(
+                scapy.IPv6(src=packet.dst, dst=packet.src)
+                / scapy.ICMPv6EchoReply(id=ping.id, seq=ping.seq,
+                                        data=ping.data), frame.src)
 
 
 def _open(namespace):

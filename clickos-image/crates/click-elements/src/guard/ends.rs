@@ -23,7 +23,7 @@ pub fn mapped(address: u32) -> u128 {
 }
 
 /// The address of a number.
-fn address(number: u128) -> IpAddr {
+pub fn address(number: u128) -> IpAddr {
     let address = Ipv6Addr::from(number);
     address
         .to_ipv4_mapped()

@@ -2,6 +2,7 @@
 //! One flow, and its line in a guest's state.
 use super::ends::{Ends, number};
 use super::seen::Tcp;
+use super::targets::Target;
 use super::window::{Side, Windows};
 use crate::carried;
 use crate::flows::ListId;
@@ -28,6 +29,8 @@ pub struct Flow {
     pub ends: Ends,
     pub list: ListId,
     pub kind: Kind,
+    /// Where a balancer sends its packets.
+    pub target: Target,
     pub heard_ns: u64,
     /// It was begun outside.
     pub is_inbound: bool,
@@ -131,6 +134,7 @@ impl Flow {
             ends,
             list: ListId::NONE,
             kind: Kind::Other,
+            target: 0,
             heard_ns: carried::at_ns(now_ns, carried::number(age_ms)?),
             is_inbound: *way == "in",
             is_copy: false,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Flows of both versions of IP as a firewall knows them: who began, what is left of their time, and the windows of TCP.
+//! Flows of both versions of IP as a firewall or a balancer knows them: who began, what is left of their time, and the
+//! windows of TCP.
 pub mod ends;
-pub mod flow;
+mod flow;
+pub mod fragments;
 pub mod seen;
 pub mod table;
+pub mod targets;
 mod window;

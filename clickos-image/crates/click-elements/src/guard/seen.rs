@@ -4,8 +4,8 @@ use super::ends::{Ends, mapped};
 use crate::headers::{Headers, Start};
 
 const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub const TCP: u8 = 6;
+pub const UDP: u8 = 17;
 const DCCP: u8 = 33;
 const ICMP6: u8 = 58;
 const SCTP: u8 = 132;

@@ -2,20 +2,35 @@
 //! All flows of a firewall, as many as it has places for.
 use core::ops::Range;
 
-use super::ends::Ends;
+use super::ends::{Ends, address, number};
 use super::flow::{Flow, KINDS, Kind};
 use super::seen::Tcp;
+use super::targets::{Target, Targets};
 use super::window::Windows;
+use crate::carried;
 use crate::flows::{At, Changes, Chunks, Copied, Index, ListId, Order, is_older};
 use crate::prelude::*;
 
-/// The first line of flows as text.
-pub const HEAD: &str = "flowguard 1";
+/// The first line of flows as text: those of a firewall, and those of a balancer.
+const HEAD: &str = "flowguard 1";
+const BALANCED: &str = "balancer 1";
 /// A flow is not thrown out for another for so long.
 const GUARANTEED_NS: u64 = 5_000_000_000;
 
 /// All flows have one owner.
 const OWNER: u16 = 0;
+
+/// How a packet came.
+pub struct Way<'a> {
+    /// Its sender may begin a flow.
+    pub opens: bool,
+    /// It is an answer by its kind.
+    pub answers: bool,
+    /// It comes from the outside.
+    pub outside: bool,
+    /// The server of a new flow of a balancer; no flow begins without one.
+    pub server: &'a mut dyn FnMut() -> Option<u128>,
+}
 
 /// The flows.
 pub struct Table {
@@ -30,12 +45,15 @@ pub struct Table {
     capacity: usize,
     /// The flows that changed, once another guest has asked for them.
     changes: Option<Box<Changes>>,
+    /// Where a balancer sends flows.
+    pub targets: Option<Targets>,
 }
 
 /// What became of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    Passes,
+    /// Its flow has this target.
+    Passes(Target),
     /// It belongs to no flow, and may begin none.
     NoFlow,
     /// Its connection has no place for it.
@@ -59,6 +77,7 @@ impl Table {
             keys: [0; 4],
             capacity,
             changes: None,
+            targets: None,
         }
     }
 
@@ -99,29 +118,47 @@ impl Table {
         flow.is_some_and(|flow| flow.is_inbound != at.is_reply())
     }
 
-    /// Judges a packet of a flow. `opens` if its sender may begin one; `outside` if it comes from there.
-    pub fn judge(
-        &mut self,
-        ends: Ends,
-        tcp: Option<Tcp>,
-        (opens, answers, outside): (bool, bool, bool),
-        now_ns: u64,
-    ) -> Verdict {
+    /// The target of the flow with these ends.
+    pub fn target(&self, ends: &Ends) -> Option<Target> {
+        let at = self.find(ends)?;
+        self.flows[at.slot()].as_ref().map(|flow| flow.target)
+    }
+
+    /// The number of an address to which a balancer sends flows.
+    pub fn number(&mut self, address: u128) -> Option<Target> {
+        let mut targets = self.targets.take()?;
+        if targets.lacks_place(address) {
+            targets.keep(self.iter().map(|flow| flow.target));
+        }
+        let number = targets.number(address);
+        self.targets = Some(targets);
+        number
+    }
+
+    /// Judges a packet of a flow.
+    pub fn judge(&mut self, ends: Ends, tcp: Option<Tcp>, way: Way<'_>, now_ns: u64) -> Verdict {
         let found = self.find(&ends);
         let found = found.filter(|at| !self.end_if_late(at.slot(), now_ns));
         match found {
             // it has the source of the other side
-            Some(at) if self.is_from_outside(at) != outside => Verdict::NoFlow,
-            Some(at) if answers == at.is_reply() || !is_ping(&ends) => {
-                self.go_on(at, ends, tcp, opens, now_ns)
+            Some(at) if self.is_from_outside(at) != way.outside => Verdict::NoFlow,
+            Some(at) if way.answers == at.is_reply() || !is_ping(&ends) => {
+                self.go_on(at, ends, tcp, way, now_ns)
             }
-            None if opens && !answers => self.begin(ends, tcp, outside, now_ns),
+            None if way.opens && !way.answers => self.begin(ends, tcp, way, now_ns),
             _ => Verdict::NoFlow,
         }
     }
 
     /// A packet of a known flow.
-    fn go_on(&mut self, at: At, ends: Ends, tcp: Option<Tcp>, opens: bool, now_ns: u64) -> Verdict {
+    fn go_on(
+        &mut self,
+        at: At,
+        ends: Ends,
+        tcp: Option<Tcp>,
+        way: Way<'_>,
+        now_ns: u64,
+    ) -> Verdict {
         let slot = at.slot();
         let Some(flow) = self.flows[slot].as_mut() else {
             return Verdict::NoFlow;
@@ -129,18 +166,17 @@ impl Table {
         let side = usize::from(at.is_reply());
         let mut has_stepped = false;
         if let (Some(windows), Some(tcp)) = (flow.windows.as_mut(), tcp) {
-            let again = tcp.begins() && opens;
+            let again = tcp.begins() && way.opens;
             if again && windows.is_over() {
-                let inbound = flow.is_inbound != at.is_reply();
                 self.remove(slot);
-                return self.begin(ends, Some(tcp), inbound, now_ns);
+                return self.begin(ends, Some(tcp), way, now_ns);
             }
             let end = windows.sides[side].end;
             let fits = windows.take(side, &tcp);
             has_stepped = windows.sides[side].has_stepped(end);
             if !fits && again {
                 flow.ask_again(side, &tcp);
-                return Verdict::Passes;
+                return Verdict::Passes(flow.target);
             }
             if !fits && !flow.begins_anew(side, &tcp) {
                 return Verdict::BeyondWindow;
@@ -151,6 +187,7 @@ impl Table {
         let (old, kind) = (flow.list, flow.kind_now());
         let list = self.lists[kind as usize];
         (flow.list, flow.kind) = (list, kind);
+        let target = flow.target;
         if old != list || has_stepped {
             self.note_change(slot);
         }
@@ -158,14 +195,21 @@ impl Table {
             self.order.unlink(old, slot);
             self.order.append(list, slot);
         }
-        Verdict::Passes
+        Verdict::Passes(target)
     }
 
     /// The first packet of a flow.
-    fn begin(&mut self, ends: Ends, tcp: Option<Tcp>, inbound: bool, now_ns: u64) -> Verdict {
-        if tcp.is_some_and(|tcp| tcp.is_rst() || inbound && !tcp.begins()) {
+    fn begin(&mut self, ends: Ends, tcp: Option<Tcp>, way: Way<'_>, now_ns: u64) -> Verdict {
+        if tcp.is_some_and(|tcp| tcp.is_rst() || way.outside && !tcp.begins()) {
             return Verdict::NoFlow;
         }
+        let target = match self.targets {
+            None => Some(0),
+            Some(_) => (way.server)().and_then(|server| self.number(server)),
+        };
+        let Some(target) = target else {
+            return Verdict::NoFlow;
+        };
         let mut windows = tcp.map(|tcp| Windows::new(&tcp));
         if let (Some(windows), Some(tcp)) = (&mut windows, tcp) {
             windows.take(0, &tcp);
@@ -174,15 +218,16 @@ impl Table {
             ends,
             list: ListId::NONE,
             kind: Kind::Other,
+            target,
             heard_ns: now_ns,
-            is_inbound: inbound,
+            is_inbound: way.outside,
             is_copy: false,
             windows,
             again: None,
         };
         flow.kind = flow.kind_now();
         match self.add(flow, now_ns) {
-            true => Verdict::Passes,
+            true => Verdict::Passes(target),
             false => Verdict::Full,
         }
     }
@@ -331,6 +376,39 @@ impl Table {
         }
     }
 
+    /// The line of a flow.
+    pub fn text(&self, flow: &Flow, now_ns: u64) -> String {
+        let line = flow.line(now_ns);
+        let targets = self.targets.as_ref();
+        match targets.and_then(|targets| targets.get(flow.target)) {
+            None => line,
+            Some((target, _)) => format!("{line} {}", address(target)),
+        }
+    }
+
+    /// Reads lines of flows, each with its target.
+    pub fn parse(&self, value: &str, now_ns: u64) -> Result<Vec<(Flow, u128)>, HandlerError> {
+        carried::parse(self.head(), value, |words| {
+            let (target, words) = match (&self.targets, words) {
+                (None, _) => (0, words),
+                (Some(_), [words @ .., target]) => (number(target)?, words),
+                _ => return None,
+            };
+            Some((Flow::of(words, now_ns)?, target))
+        })
+    }
+
+    /// Gives flows the numbers of their targets.
+    pub fn numbered(&mut self, flows: Vec<(Flow, u128)>) -> Vec<Flow> {
+        let mut numbered = |(mut flow, target): (Flow, u128)| {
+            if self.targets.is_some() {
+                flow.target = self.number(target)?;
+            }
+            Some(flow)
+        };
+        flows.into_iter().filter_map(&mut numbered).collect()
+    }
+
     /// All flows, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Flow> {
         (0..self.used).filter_map(|slot| self.flows[slot].as_ref())
@@ -339,7 +417,10 @@ impl Table {
 
 impl Copied for Table {
     fn head(&self) -> &'static str {
-        HEAD
+        match self.targets {
+            None => HEAD,
+            Some(_) => BALANCED,
+        }
     }
 
     fn owners(&self) -> Range<u16> {
@@ -357,7 +438,7 @@ impl Copied for Table {
 
     fn line(&self, slot: u32, now_ns: u64) -> String {
         let flow = self.flows[slot].as_ref();
-        flow.map_or_else(String::new, |flow| flow.line(now_ns))
+        flow.map_or_else(String::new, |flow| self.text(flow, now_ns))
     }
 
     fn changes(&mut self) -> &mut Option<Box<Changes>> {

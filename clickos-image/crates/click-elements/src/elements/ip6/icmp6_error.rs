@@ -2,9 +2,9 @@
 //! Answers IPv6 packets with ICMPv6 errors.
 //!
 //! # Synopsis
-//! `ICMP6Error(SRC, TYPE, CODE)`: the answer comes from SRC and has TYPE (1 unreachable, 2 too big, 3 time exceeded, 4
-//! parameter problem, 137 redirect) and CODE. It contains the first 568 bytes of the packet. Too big tells an MTU of
-//! 1,500, a parameter problem the place in the packet's annotation, a redirect the destination annotation.
+//! `ICMP6Error(SRC, TYPE, CODE [, MTU])`: the answer comes from SRC and has TYPE (1 unreachable, 2 too big, 3 time exceeded, 4
+//! parameter problem, 137 redirect) and CODE. It contains the first 568 bytes of the packet. Too big tells MTU
+//! (default 1500), a parameter problem the place in the packet's annotation, a redirect the destination annotation.
 //! # Ports
 //! 1/1, agnostic. The header annotation must be set. Never answered (RFC 4443, 2.4): ICMPv6 errors, packets to or from
 //! groups, packets from `::` or `::1`, packets that came by broadcast. Destination and fix IP source annotation of the
@@ -22,9 +22,15 @@ use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
     name: "ICMP6Error",
-    args: &[mandatory("SRC"), mandatory("TYPE"), mandatory("CODE")],
+    args: &[
+        mandatory("SRC"),
+        mandatory("TYPE"),
+        mandatory("CODE"),
+        keyword("MTU"),
+    ],
     build: |a| {
         let (source, code) = (a.need("SRC"), a.need("CODE"));
+        let mtu = a.or("MTU", MTU);
         let kind = a.need::<u8>("TYPE")?;
         if !matches!(kind, 1..=4 | REDIRECT) {
             let message = format!("expected the type of an ICMPv6 error or 137, got {kind}");
@@ -34,6 +40,7 @@ pub static ELEMENT: Class = Class {
             source: source?,
             kind,
             code: code?,
+            mtu: mtu?,
         }))
     },
     ..Class::DEFAULT
@@ -48,12 +55,14 @@ const MESSAGE: usize = 8;
 const TARGETS: usize = 32;
 /// Most bytes of the packet in an answer.
 const QUOTED: usize = 568;
+/// The MTU that too big tells without another.
 const MTU: u32 = 1500;
 
 struct ICMP6Error {
     source: Address,
     kind: u8,
     code: u8,
+    mtu: u32,
 }
 
 fn deserves_answer(packet: &Packet, bytes: &[u8], header: Header<'_>) -> bool {
@@ -72,7 +81,7 @@ impl ICMP6Error {
     /// The four bytes behind the checksum.
     fn rest(&self, packet: &Packet) -> u32 {
         match self.kind {
-            TOO_BIG => MTU,
+            TOO_BIG => self.mtu,
             PARAMETER_PROBLEM => packet.anno().u8(anno::ICMP_PARAMPROB).into(),
             _ => 0,
         }

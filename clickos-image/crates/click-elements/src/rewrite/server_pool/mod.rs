@@ -1,19 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The element that spreads flows over servers that answer.
+mod http;
 mod probe;
 mod servers;
 
 use alloc::rc::Rc;
 use core::cell::RefCell;
+use core::net::{IpAddr, Ipv6Addr};
 
+use http::{Expected, Http, Path};
 use probe::Prober;
-use servers::{Addresses, Servers};
+use servers::{Addresses, Outcome, Probe};
 
+pub use servers::Servers;
+
+use click_core::class::Arg;
+
+use crate::ip6;
 use crate::prelude::*;
 use crate::rewrite::mapper::Shared;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const SHORTEST_NS: u64 = 10_000_000;
+
+/// Arguments for IPv6 and HTTP.
+pub const MORE: [Arg; 3] = [keyword("SRC6"), keyword("PATH"), keyword("STATUS")];
 
 /// Builds the element.
 pub fn build(a: &mut Args<'_>) -> Built {
@@ -25,9 +36,20 @@ pub fn build(a: &mut Args<'_>) -> Built {
     }
     let mut addresses = Addresses::default();
     for text in a.rest().to_vec() {
-        if let Some(Err(message)) = a.parse("SERVER", &text).map(|server| addresses.add(server)) {
+        let added = servers::address(&text, a.surroundings()).and_then(|s| addresses.add(s));
+        if let Err(message) = added {
             a.error("SERVER", message);
         }
+    }
+    let (source6, http) = more(a)?;
+    let prober = Prober {
+        source: source?,
+        source6,
+        port: port?,
+        http,
+    };
+    if let Some(server) = addresses.0.iter().find(|s| !prober.reaches(**s)) {
+        a.error("SERVER", no_source(*server));
     }
     let mut servers = Servers {
         all: Vec::new(),
@@ -36,14 +58,27 @@ pub fn build(a: &mut Args<'_>) -> Built {
     };
     servers.set(&addresses);
     Some(Box::new(ServerPool {
-        prober: Prober {
-            source: source?,
-            port: port?,
-        },
+        prober,
         interval_ns: interval?.ns.max(SHORTEST_NS),
         failures,
         servers: Rc::new(RefCell::new(servers)),
     }))
+}
+
+fn no_source(server: IpAddr) -> String {
+    format!("server {server}: no address of IPv6 to probe it from, expected SRC6")
+}
+
+/// Reads the arguments for IPv6 and HTTP.
+fn more(a: &mut Args<'_>) -> Option<(Ipv6Addr, Http)> {
+    let mut http = Http::new("");
+    if !cfg!(services) {
+        return Some((Ipv6Addr::UNSPECIFIED, http));
+    }
+    let source6 = a.or("SRC6", ip6::Address(Ipv6Addr::UNSPECIFIED));
+    let (path, expected) = (a.or("PATH", Path::default()), a.or("STATUS", http.expected));
+    (http.path, http.expected) = (path?, expected?);
+    Some((source6?.0, http))
 }
 
 /// The element.
@@ -60,8 +95,39 @@ impl ServerPool {
         self.servers.clone()
     }
 
-    pub fn set_servers(&mut self, servers: Addresses) {
-        self.servers.borrow_mut().set(&servers);
+    /// The servers, for a balancer of IPv6.
+    pub fn servers(&self) -> Rc<RefCell<Servers>> {
+        self.servers.clone()
+    }
+
+    pub fn path(&self) -> &str {
+        &self.prober.http.path.0
+    }
+
+    pub fn set_path(&mut self, path: Path) {
+        self.prober.http.path = path;
+    }
+
+    pub fn expected(&self) -> Expected {
+        self.prober.http.expected
+    }
+
+    pub fn set_expected(&mut self, expected: Expected) {
+        self.prober.http.expected = expected;
+    }
+
+    pub fn statistics_text(&self) -> String {
+        self.servers.borrow().statistics()
+    }
+
+    /// Checks and takes the servers that a handler gets.
+    pub fn write_servers(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let addresses: Addresses = view.parse(value)?;
+        let unreached = addresses.0.iter().find(|s| !self.prober.reaches(**s));
+        if let Some(server) = unreached {
+            return Err(HandlerError::rejected(no_source(*server)));
+        }
+        on_write(self, move |me, _| me.servers.borrow_mut().set(&addresses))
     }
 
     pub fn set_draining(&mut self, draining: Addresses) {
@@ -90,29 +156,47 @@ impl ServerPool {
         self.servers.borrow().status()
     }
 
-    /// Counts the last probe of a server if it has no answer; returns the number of the next one.
-    fn next_probe(&self, ctx: &mut Context<'_>, n: usize) -> Option<(Ipv4Addr, u32)> {
+    /// Counts the last probe of a server if it has no answer; returns the server, the last probe and the number of the
+    /// next one.
+    fn next_probe(&self, ctx: &mut Context<'_>, n: usize) -> Option<(IpAddr, Option<Probe>, u32)> {
         let mut servers = self.servers.borrow_mut();
         let server = servers.all.get_mut(n)?;
-        if server.awaited.is_some() {
+        if let Some(probe) = server.awaited {
+            server.counts.last = probe.failed.unwrap_or(Outcome::Silence);
             server.misses = server.misses.saturating_add(1);
             server.up &= server.misses < self.failures;
+            server.counts.failures += 1;
         }
         let number = ctx.random() as u32;
-        server.awaited = Some(number);
-        Some((server.address, number))
+        let probe = Probe {
+            number,
+            sent_ns: ctx.now_ns(),
+            asked: None,
+            failed: None,
+        };
+        server.counts.probes += 1;
+        Some((server.address, server.awaited.replace(probe), number))
     }
 
     /// Takes a packet for SRC; returns what its sender gets.
     fn receive(&self, ctx: &mut Context<'_>, packet: &Packet) -> Option<Packet> {
-        let answer = self.prober.answer(packet)?;
+        let (address, said) = self.prober.read(packet)?;
         let mut servers = self.servers.borrow_mut();
-        let server = servers
-            .all
-            .iter_mut()
-            .find(|s| s.address == answer.server && s.awaited == Some(answer.number))?;
-        server.answered(true);
-        self.prober.segment(ctx, answer.server, answer.reset?)
+        let server = servers.all.iter_mut().find(|s| s.address == address)?;
+        let probe = server.awaited.as_mut()?;
+        let reply = self.prober.hear(address, probe, &said)?;
+        probe.asked = reply.asked;
+        let passed_ns = ctx.now_ns().saturating_sub(probe.sent_ns);
+        match reply.outcome {
+            Some(Outcome::Answered) => {
+                server.counts.last = Outcome::Answered;
+                server.counts.answer_ns = passed_ns;
+                server.answered(true);
+            }
+            failed => probe.failed = failed.or(probe.failed),
+        }
+        let (segment, words) = reply.segment?;
+        self.prober.segment(ctx, address, segment, &words)
     }
 }
 
@@ -126,7 +210,13 @@ impl Element for ServerPool {
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         let mut n = 0;
-        while let Some((server, number)) = self.next_probe(ctx, n) {
+        while let Some((server, last, number)) = self.next_probe(ctx, n) {
+            let end = last.and_then(|last| self.prober.give_up(server, &last));
+            if let Some((reset, words)) = end
+                && let Some(packet) = self.prober.segment(ctx, server, reset, &words)
+            {
+                ctx.push_one(0, packet);
+            }
             if let Some(packet) = self.prober.probe(ctx, server, number) {
                 ctx.push_one(0, packet);
             }

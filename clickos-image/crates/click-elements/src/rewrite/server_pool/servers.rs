@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The servers of a pool, and the choice among them.
+use core::net::IpAddr;
+
 use click_core::Surroundings;
 use click_core::text::split_words;
 
@@ -14,13 +16,23 @@ pub const MOST: usize = 256;
 
 /// Addresses with commas or blanks between them, each once.
 #[derive(Clone, Default)]
-pub struct Addresses(pub Vec<Ipv4Addr>);
+pub struct Addresses(pub Vec<IpAddr>);
+
+/// Reads an address of either version, as far as the pool has servers of it.
+pub fn address(text: &str, at: Surroundings<'_>) -> Result<IpAddr, String> {
+    if cfg!(services)
+        && let Ok(six) = text.parse()
+    {
+        return Ok(IpAddr::V6(six));
+    }
+    Ipv4Addr::from_arg(text, at).map(IpAddr::V4)
+}
 
 impl FromArg for Addresses {
     fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
         let mut all = Self::default();
         for word in split_words(&text.replace(',', " ")) {
-            all.add(Ipv4Addr::from_arg(&word, at)?)?;
+            all.add(address(&word, at)?)?;
         }
         Ok(all)
     }
@@ -30,7 +42,7 @@ impl Addresses {
     /// Adds an address.
     ///
     /// # Errors It is there, or there are too many.
-    pub fn add(&mut self, address: Ipv4Addr) -> Result<(), String> {
+    pub fn add(&mut self, address: IpAddr) -> Result<(), String> {
         if self.0.contains(&address) {
             return Err(format!("server {address} is given twice"));
         }
@@ -47,21 +59,81 @@ impl Addresses {
     }
 }
 
+/// A probe on its way.
+#[derive(Clone, Copy)]
+pub struct Probe {
+    /// The number that the answer repeats.
+    pub number: u32,
+    pub sent_ns: u64,
+    /// The sequence number of the server's first byte, once its connection is open and it was asked by HTTP.
+    pub asked: Option<u32>,
+    /// Why it fails, if the server said so.
+    pub failed: Option<Outcome>,
+}
+
 /// A server.
 #[derive(Clone)]
 pub struct Server {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub up: bool,
     /// Probes in a row without an answer.
     pub misses: u32,
-    /// The number that the answer to the last probe repeats; `None` if it came.
-    pub awaited: Option<u32>,
+    /// The last probe; `None` if its answer came.
+    pub awaited: Option<Probe>,
     /// An answer came that the other guest of a pair does not know of.
     is_news: bool,
     flows: u64,
+    pub counts: Counts,
+}
+
+/// What became of a server's probes.
+#[derive(Clone, Copy, Default)]
+pub struct Counts {
+    pub probes: u64,
+    pub failures: u64,
+    /// Time from the last probe that was answered to its answer.
+    pub answer_ns: u64,
+    pub last: Outcome,
+}
+
+/// What became of the last probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    #[default]
+    Unknown,
+    Answered,
+    Silence,
+    Refused,
+    /// The status of HTTP that was not expected; 0 if the answer was not of HTTP.
+    Status(u16),
+}
+
+impl core::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Unknown => "-",
+            Self::Answered => "answered",
+            Self::Silence => "no answer",
+            Self::Refused => "refused",
+            Self::Status(0) => "no HTTP",
+            Self::Status(status) => return write!(f, "status {status}"),
+        })
+    }
 }
 
 impl Server {
+    fn new(address: IpAddr, up: bool) -> Self {
+        Self {
+            address,
+            up,
+            misses: 0,
+            awaited: None,
+            is_news: false,
+            flows: 0,
+            counts: Counts::default(),
+        }
+    }
+
     /// An answer came, here or at the other guest of a pair.
     pub fn answered(&mut self, is_news: bool) {
         (self.up, self.misses, self.awaited) = (true, 0, None);
@@ -83,16 +155,11 @@ pub struct Servers {
 impl Servers {
     /// Replaces the servers; those that stay keep their state.
     pub fn set(&mut self, addresses: &Addresses) {
-        let server = |address: &Ipv4Addr| {
+        let server = |address: &IpAddr| {
             let known = self.all.iter().find(|s| s.address == *address);
-            known.cloned().unwrap_or(Server {
-                address: *address,
-                up: self.begin_up,
-                misses: 0,
-                awaited: None,
-                is_news: false,
-                flows: 0,
-            })
+            known
+                .cloned()
+                .unwrap_or(Server::new(*address, self.begin_up))
         };
         self.all = addresses.0.iter().map(server).collect();
     }
@@ -121,7 +188,7 @@ impl Servers {
     }
 
     /// Reads such a text.
-    pub fn parse(text: &str) -> Result<Vec<Ipv4Addr>, HandlerError> {
+    pub fn parse(text: &str) -> Result<Vec<IpAddr>, HandlerError> {
         carried::parse(HEAD, text, |words| match words {
             [address] => address.parse().ok(),
             _ => None,
@@ -129,7 +196,7 @@ impl Servers {
     }
 
     /// Servers have answered the other guest.
-    pub fn merge(&mut self, answered: &[Ipv4Addr]) {
+    pub fn merge(&mut self, answered: &[IpAddr]) {
         let known = self.all.iter_mut();
         let known = known.filter(|server| answered.contains(&server.address));
         known.for_each(|server| server.answered(false));
@@ -139,12 +206,23 @@ impl Servers {
         server.up && !self.draining.0.contains(&server.address)
     }
 
-    /// The server for a source address (rendezvous hashing, Thaler and Ravishankar 1998).
-    fn choose(&self, source: Ipv4Addr) -> Option<usize> {
-        let hash = |server: &Server| point(u32::from(source) ^ point(u32::from(server.address)));
+    /// The server for a source address, of the same version (rendezvous hashing, Thaler and Ravishankar 1998).
+    fn choose(&self, source: IpAddr) -> Option<usize> {
+        let own = folded(source);
+        let hash = |server: &Server| point(own ^ point(folded(server.address)));
         let able = self.all.iter().enumerate();
-        let able = able.filter(|(_, server)| self.takes_flows(server));
+        let able = able.filter(|(_, server)| {
+            server.address.is_ipv4() == source.is_ipv4() && self.takes_flows(server)
+        });
         able.max_by_key(|(_, server)| hash(server)).map(|(n, _)| n)
+    }
+
+    /// The server for a new flow from a source address.
+    pub fn take(&mut self, source: IpAddr) -> Option<IpAddr> {
+        let n = self.choose(source)?;
+        let server = &mut self.all[n];
+        server.flows += 1;
+        Some(server.address)
     }
 
     fn state(&self, server: &Server) -> &'static str {
@@ -159,6 +237,39 @@ impl Servers {
         let line = |s: &Server| format!("{} {} {}\n", s.address, self.state(s), s.flows);
         self.all.iter().map(line).collect()
     }
+
+    /// A line for each server: address, state, flows that it got, probes, failed probes, microseconds of the last
+    /// answer, and what became of the last probe.
+    pub fn statistics(&self) -> String {
+        let line = |s: &Server| {
+            let Counts {
+                probes,
+                failures,
+                answer_ns,
+                last,
+            } = s.counts;
+            let answer_us = answer_ns / 1000;
+            let state = self.state(s);
+            format!(
+                "{} {state} {} {probes} {failures} {answer_us} {last}\n",
+                s.address, s.flows
+            )
+        };
+        self.all.iter().map(line).collect()
+    }
+}
+
+/// 32 bits of an address. Those of IPv4 are the address itself, so that clients keep their servers.
+fn folded(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(four) => four.into(),
+        IpAddr::V6(_) if !cfg!(services) => 0,
+        IpAddr::V6(six) => {
+            let bits = u128::from(six);
+            let words = [96, 64, 32, 0].map(|shift| (bits >> shift) as u32);
+            words.into_iter().fold(0, |sum, word| point(sum ^ word))
+        }
+    }
 }
 
 /// The rewriter's outputs for flows and answers.
@@ -172,11 +283,10 @@ impl Map for Servers {
         _draw: Draw<'_>,
         _taken: &dyn Fn(&FlowId) -> bool,
     ) -> Option<(FlowId, Outputs)> {
-        let n = self.choose(id.source)?;
-        let server = &mut self.all[n];
-        server.flows += 1;
-        let destination = server.address;
-        Some((FlowId { destination, ..id }, OUTPUTS))
+        match self.take(id.source.into())? {
+            IpAddr::V4(destination) => Some((FlowId { destination, ..id }, OUTPUTS)),
+            IpAddr::V6(_) => None,
+        }
     }
 
     fn beyond(&self, outputs: usize) -> Option<u16> {
@@ -191,7 +301,8 @@ mod tests {
     use super::*;
 
     fn pool(count: u8) -> Servers {
-        let addresses = (0..count).map(|n| Ipv4Addr::new(10, 0, 0, n)).collect();
+        let address = |n| IpAddr::from([10, 0, 0, n]);
+        let addresses = (0..count).map(address).collect();
         let mut servers = Servers {
             all: Vec::new(),
             draining: Addresses::default(),
@@ -201,8 +312,8 @@ mod tests {
         servers
     }
 
-    fn choices(servers: &Servers) -> Vec<Option<Ipv4Addr>> {
-        let source = |n: u32| Ipv4Addr::from(0x0a01_0000 + n);
+    fn choices(servers: &Servers) -> Vec<Option<IpAddr>> {
+        let source = |n: u32| Ipv4Addr::from(0x0a01_0000 + n).into();
         let choice = |n| Some(servers.all[servers.choose(source(n))?].address);
         (0..4096).map(choice).collect()
     }
@@ -238,7 +349,7 @@ mod tests {
             assert!(Servers::parse(bad).is_err(), "{bad}");
         }
         servers.all[2].up = false;
-        servers.merge(&[servers.all[2].address, Ipv4Addr::LOCALHOST]);
+        servers.merge(&[servers.all[2].address, Ipv4Addr::LOCALHOST.into()]);
         let news = servers.all.iter().map(|s| (s.up, s.is_news));
         let expected = [(true, false), (true, true), (true, false)];
         assert_eq!(news.collect::<Vec<_>>(), expected);
@@ -248,6 +359,6 @@ mod tests {
     fn no_server_no_flow() {
         let mut servers = pool(1);
         servers.draining = servers.addresses();
-        assert_eq!(servers.choose(Ipv4Addr::LOCALHOST), None);
+        assert_eq!(servers.choose(Ipv4Addr::LOCALHOST.into()), None);
     }
 }
