@@ -7,11 +7,16 @@ SHARED_NETWORK = True
 COLLECTOR = '10.9.1.10'
 PROPERTIES = {'threshold': 50, 'collector': COLLECTOR, 'idle': 600}
 BYTES = 1000
+LEFT6, RIGHT6 = '2001:db8:1::9', '2001:db8:1::10'
 
 
 def check(case, vnf):
     server = vnf.address('right')
     collector = _collect(vnf)
+    for host, address in (('left', LEFT6), ('right', RIGHT6)):
+        vnf.run(host, 'ip', '-6', 'address', 'add', f'{address}/64', 'dev',
+                'eth0', 'nodad')
+    case.assertEqual(5, vnf.ping('left', RIGHT6))
     case.assertEqual(5, vnf.ping('left', server))
     vnf.serve('right', 5201, 'iperf3', '-s')
     client = vnf.start('left', 'iperf3', '-J', '-c', server, '-u', '-b', '8M',
@@ -49,7 +54,7 @@ def _collect(vnf):
 
 def _check_export(case, vnf, collector):
     """The collector stores what the hosts sent."""
-    data = vnf.count('packets.count')
+    data, sixes = vnf.count('packets.count'), vnf.count('packets6.count')
     arrival = vnf.capture('right', 'udp port 4739', 1)
     vnf.control.write('ipfix.flush', '')
     exported = vnf.count('ipfix.exported')
@@ -67,13 +72,25 @@ def _check_export(case, vnf, collector):
                      sorted((row[0], row[1]) for row in pings)[::-1])
     case.assertEqual(['15', '15'], [row[3] for row in pings])
     case.assertEqual(['1260', '1260'], [row[4] for row in pings])
-    both = [row for row in rows if row[2] in ('6', '17')]
+    both = [row for row in rows if row[2] in ('6', '17') and ':' not in row[0]]
     case.assertEqual(data, sum(int(row[3]) for row in both))
+    _check_export6(case, rows, sixes)
+
+
+def _check_export6(case, rows, count):
+    """The pings of IPv6 are stored, too; hosts also look for neighbors."""
+    six = [row for row in rows if ':' in row[0]]
+    case.assertGreaterEqual(sum(int(row[3]) for row in six), count, rows)
+    for ends in ([LEFT6, RIGHT6], [RIGHT6, LEFT6]):
+        found = [row for row in six if row[:3] == [*ends, '58']]
+        case.assertEqual(1, len(found), rows)
+        case.assertGreaterEqual(int(found[0][3]), 5, found)
+        case.assertGreaterEqual(int(found[0][4]), 5 * 104, found)
 
 
 def _rows(vnf):
     """Return source, destination, protocol, packets, bytes of all records."""
-    text = vnf.run('right', 'nfdump', '-R', vnf.folder, '-q', '-N', '-o',
+    text = vnf.run('right', 'nfdump', '-R', vnf.folder, '-q', '-N', '-6', '-o',
                    'fmt:%sa,%da,%pr,%pkt,%byt')
     return [[word.strip() for word in line.split(',')]
             for line in text.splitlines() if line.count(',') == 4]

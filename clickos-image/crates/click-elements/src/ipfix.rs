@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Messages of the IP flow information export protocol (RFC 7011) with one kind of record.
-use crate::flows::FlowId;
+//! Messages of the IP flow information export protocol (RFC 7011) with a kind of record for each version of IP.
 use crate::prelude::*;
 
 const VERSION: u16 = 10;
 const HEADER: usize = 16;
 const SET_HEADER: usize = 4;
 const TEMPLATE_SET: u16 = 2;
-/// The number of our template, and of sets with its records.
+const OPTIONS_SET: u16 = 3;
+/// The numbers of our templates, and of sets with their records: flows of IPv4, of IPv6, and how packets are sampled.
 const TEMPLATE: u16 = 256;
+const TEMPLATE6: u16 = 257;
+const SAMPLING: u16 = 258;
 
-/// The information elements of a record (IANA's registry of IPFIX) and their lengths.
-const FIELDS: [(u16, u16); 11] = [
-    (8, 4),   // sourceIPv4Address
-    (12, 4),  // destinationIPv4Address
+/// An information element (IANA's registry of IPFIX) and its length.
+type Field = (u16, u16);
+
+/// Those of the addresses of a record.
+const ADDRESSES: [Field; 2] = [
+    (8, 4),  // sourceIPv4Address
+    (12, 4), // destinationIPv4Address
+];
+const ADDRESSES6: [Field; 2] = [
+    (27, 16), // sourceIPv6Address
+    (28, 16), // destinationIPv6Address
+];
+/// Those behind them.
+const FIELDS: [Field; 9] = [
     (7, 2),   // sourceTransportPort
     (11, 2),  // destinationTransportPort
     (4, 1),   // protocolIdentifier
@@ -25,8 +37,40 @@ const FIELDS: [(u16, u16); 11] = [
     (153, 8), // flowEndMilliseconds
 ];
 const RECORD: usize = 48;
-/// Records of a message: it fits the MTU of an Ethernet with its headers and the template.
-const MOST: usize = 27;
+const RECORD6: usize = 72;
+/// Bytes of all records of a message: it fits the MTU of a tunnel of 1,450 bytes with its headers and the templates.
+const MOST: usize = 26 * RECORD;
+/// How packets are sampled (RFC 5477, section 8.2): the selector's number is the scope.
+const SAMPLING_FIELDS: [Field; 4] = [
+    (302, 8), // selectorId
+    (304, 2), // selectorAlgorithm
+    (305, 4), // samplingPacketInterval
+    (306, 4), // samplingPacketSpace
+];
+/// Systematic sampling by counting packets (RFC 5475, section 5.1).
+const BY_COUNT: u16 = 1;
+
+/// The addresses of a record.
+pub enum Addresses {
+    Four([u8; 4], [u8; 4]),
+    Six([u8; 16], [u8; 16]),
+}
+
+/// What a record is about.
+pub struct Subject {
+    pub addresses: Addresses,
+    pub ports: [u16; 2],
+    pub protocol: u8,
+}
+
+/// What goes with the records of a message, if it is time for the templates.
+#[derive(Clone, Copy)]
+pub struct Templates {
+    /// Flows of IPv6 are known.
+    pub six: bool,
+    /// Of how many packets one is counted.
+    pub sample: u32,
+}
 
 /// Why a record ends (flowEndReason).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +95,7 @@ pub struct Counts {
 #[derive(Default)]
 pub struct Message {
     records: Vec<u8>,
+    records6: Vec<u8>,
 }
 
 fn milliseconds(ns: u64) -> [u8; 8] {
@@ -60,41 +105,66 @@ fn milliseconds(ns: u64) -> [u8; 8] {
 impl Message {
     /// Records that wait.
     pub fn count(&self) -> usize {
-        self.records.len() / RECORD
+        self.records.len() / RECORD + self.records6.len() / RECORD6
     }
 
+    /// True if one more record may not fit.
     pub fn is_full(&self) -> bool {
-        self.count() >= MOST
+        let next = if self.records6.is_empty() {
+            RECORD
+        } else {
+            RECORD6
+        };
+        self.records.len() + self.records6.len() + next > MOST
     }
 
     /// Adds a record.
-    pub fn add(&mut self, id: &FlowId, protocol: u8, counts: &Counts, end: End) {
-        self.records.extend(id.source.octets());
-        self.records.extend(id.destination.octets());
-        self.records.extend(id.sport.to_be_bytes());
-        self.records.extend(id.dport.to_be_bytes());
-        self.records
-            .extend([protocol, end as u8, 0, counts.tcp_flags]);
-        self.records.extend(counts.packets.to_be_bytes());
-        self.records.extend(counts.bytes.to_be_bytes());
-        self.records.extend(milliseconds(counts.first_ns));
-        self.records.extend(milliseconds(counts.last_ns));
+    pub fn add(&mut self, subject: &Subject, counts: &Counts, end: End) {
+        let records = match subject.addresses {
+            Addresses::Four(source, destination) => {
+                self.records.extend([source, destination].as_flattened());
+                &mut self.records
+            }
+            Addresses::Six(source, destination) => {
+                self.records6.extend([source, destination].as_flattened());
+                &mut self.records6
+            }
+        };
+        let [sport, dport] = subject.ports;
+        records.extend(sport.to_be_bytes());
+        records.extend(dport.to_be_bytes());
+        records.extend([subject.protocol, end as u8, 0, counts.tcp_flags]);
+        records.extend(counts.packets.to_be_bytes());
+        records.extend(counts.bytes.to_be_bytes());
+        records.extend(milliseconds(counts.first_ns));
+        records.extend(milliseconds(counts.last_ns));
     }
 
     /// The message with all records, which are gone then.
-    pub fn take(&mut self, now_ns: u64, sequence: u32, domain: u32, template: bool) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER + MOST * RECORD);
+    pub fn take(
+        &mut self,
+        now_ns: u64,
+        sequence: u32,
+        domain: u32,
+        templates: Option<Templates>,
+    ) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(HEADER + MOST);
         bytes.extend(VERSION.to_be_bytes());
         bytes.extend([0; 2]);
         bytes.extend(((now_ns / 1_000_000_000) as u32).to_be_bytes());
         bytes.extend(sequence.to_be_bytes());
         bytes.extend(domain.to_be_bytes());
-        if template {
-            add_template(&mut bytes);
+        if let Some(templates) = templates {
+            add_templates(&mut bytes, templates);
         }
-        if !self.records.is_empty() {
-            add_set(&mut bytes, TEMPLATE, &self.records);
-            self.records.clear();
+        for (number, records) in [
+            (TEMPLATE, &mut self.records),
+            (TEMPLATE6, &mut self.records6),
+        ] {
+            if !records.is_empty() {
+                add_set(&mut bytes, number, records);
+                records.clear();
+            }
         }
         let length = (bytes.len() as u16).to_be_bytes();
         bytes[2..4].copy_from_slice(&length);
@@ -109,35 +179,87 @@ fn add_set(bytes: &mut Vec<u8>, number: u16, content: &[u8]) {
     bytes.extend(content);
 }
 
-fn add_template(bytes: &mut Vec<u8>) {
-    let mut content = Vec::new();
-    content.extend(TEMPLATE.to_be_bytes());
-    content.extend((FIELDS.len() as u16).to_be_bytes());
-    for (element, length) in FIELDS {
+fn add_fields(content: &mut Vec<u8>, fields: &[Field]) {
+    for (element, length) in fields {
         content.extend(element.to_be_bytes());
         content.extend(length.to_be_bytes());
     }
+}
+
+fn add_templates(bytes: &mut Vec<u8>, templates: Templates) {
+    let mut content = Vec::new();
+    let mut add = |number: u16, addresses: &[Field]| {
+        content.extend(number.to_be_bytes());
+        content.extend(((addresses.len() + FIELDS.len()) as u16).to_be_bytes());
+        add_fields(&mut content, addresses);
+        add_fields(&mut content, &FIELDS);
+    };
+    add(TEMPLATE, &ADDRESSES);
+    if templates.six {
+        add(TEMPLATE6, &ADDRESSES6);
+    }
     add_set(bytes, TEMPLATE_SET, &content);
+    if templates.sample > 1 {
+        add_sampling(bytes, templates.sample);
+    }
+}
+
+/// The template of how packets are sampled, and its record.
+fn add_sampling(bytes: &mut Vec<u8>, sample: u32) {
+    let mut content = Vec::new();
+    for number in [SAMPLING, SAMPLING_FIELDS.len() as u16, 1] {
+        content.extend(number.to_be_bytes());
+    }
+    add_fields(&mut content, &SAMPLING_FIELDS);
+    add_set(bytes, OPTIONS_SET, &content);
+    let mut record = Vec::new();
+    record.extend(1u64.to_be_bytes());
+    record.extend(BY_COUNT.to_be_bytes());
+    record.extend(1u32.to_be_bytes());
+    record.extend((sample - 1).to_be_bytes());
+    add_set(bytes, SAMPLING, &record);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_full_message_fits_an_ethernet() {
-        let lengths: u16 = FIELDS.iter().map(|(_, length)| length).sum();
-        assert_eq!(usize::from(lengths), RECORD);
-        let mut message = Message::default();
-        while !message.is_full() {
-            message.add(&FlowId::NONE, 6, &Counts::default(), End::Idle);
+    fn subject(addresses: Addresses) -> Subject {
+        Subject {
+            addresses,
+            ports: [1, 2],
+            protocol: 6,
         }
-        let bytes = message.take(5_000_000_000, 7, 9, true);
-        assert_eq!(bytes.len(), 16 + 52 + 4 + MOST * RECORD);
-        assert!(bytes.len() + 28 <= 1500);
-        let length = [bytes[2], bytes[3]];
-        assert_eq!(usize::from(u16::from_be_bytes(length)), bytes.len());
-        assert_eq!(bytes[4..16], [0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 9]);
-        assert_eq!(message.count(), 0);
+    }
+
+    const ALL: Templates = Templates {
+        six: true,
+        sample: 100,
+    };
+
+    #[test]
+    fn a_full_message_fits_a_tunnel() {
+        let length = |addresses: &[Field]| -> usize {
+            let fields = addresses.iter().chain(&FIELDS);
+            fields.map(|(_, length)| usize::from(*length)).sum()
+        };
+        assert_eq!([length(&ADDRESSES), length(&ADDRESSES6)], [RECORD, RECORD6]);
+        for sixes in 0..19 {
+            let mut message = Message::default();
+            while !message.is_full() {
+                let six = Addresses::Six([1; 16], [2; 16]);
+                let four = Addresses::Four([1; 4], [2; 4]);
+                let next = if message.count() < sixes { six } else { four };
+                message.add(&subject(next), &Counts::default(), End::Idle);
+            }
+            let count = message.count();
+            assert!(count >= 17, "{count}");
+            let bytes = message.take(5_000_000_000, 7, 9, Some(ALL));
+            assert!(bytes.len() + 28 <= 1450, "{}", bytes.len());
+            let length = [bytes[2], bytes[3]];
+            assert_eq!(usize::from(u16::from_be_bytes(length)), bytes.len());
+            assert_eq!(bytes[4..16], [0, 0, 0, 5, 0, 0, 0, 7, 0, 0, 0, 9]);
+            assert_eq!(message.count(), 0);
+        }
     }
 }
