@@ -235,11 +235,15 @@ impl Element for ServerPool {
         ctx.recycle(batch);
     }
 
-    /// Servers keep their states. Without a SERVER of its own, the element takes over all of the old one's.
+    /// Servers keep their states. Without a SERVER of its own, the element takes over all of the old one's; without a
+    /// PATH, what the old one asks.
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;
         };
+        if cfg!(services) && !self.prober.http.is_used() {
+            core::mem::swap(&mut self.prober.http, &mut old.prober.http);
+        }
         let (new, mut old) = (&mut *self.servers.borrow_mut(), old.servers.borrow_mut());
         let wanted = match new.all.is_empty() {
             true => old.addresses(),
