@@ -13,7 +13,7 @@ use crate::guard::targets::{Target, Targets};
 use crate::headers::{Headers, NOWHERE, Start};
 use crate::ip6::{self, Address};
 use crate::prelude::*;
-use crate::rewrite::server_pool::{ServerPool, Servers};
+use crate::rewrite::server_pool::{Served, ServerPool, Servers};
 
 /// The address of clients and the pool of servers.
 pub struct Balance {
@@ -35,21 +35,28 @@ impl Balance {
     }
 
     /// The targets of an empty table.
-    pub fn targets(&self) -> Targets {
-        Targets::new(self.own)
+    pub fn targets(&self) -> Rc<RefCell<Targets>> {
+        Rc::new(RefCell::new(Targets::new(self.own)))
     }
 
-    /// Finds the pool.
-    pub fn resolve(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+    /// Finds the pool, which counts the flows of the targets from now on.
+    pub fn resolve(
+        &mut self,
+        ctx: &mut Context<'_>,
+        targets: Option<&Rc<RefCell<Targets>>>,
+    ) -> Result<(), String> {
         let servers = |element: &mut dyn Element| {
             let pool = element.as_any_mut().downcast_ref::<ServerPool>();
             pool.map(ServerPool::servers)
         };
-        let found = ctx.peer(&self.pool, servers).flatten();
-        if found.is_none() {
+        let Some(found) = ctx.peer(&self.pool, servers).flatten() else {
             return Err(format!("POOL: no ServerPool \"{}\"", self.pool));
+        };
+        if let Some(targets) = targets {
+            let targets: Rc<RefCell<dyn Served>> = targets.clone();
+            found.borrow_mut().serve(Rc::downgrade(&targets));
         }
-        self.servers = found;
+        self.servers = Some(found);
         Ok(())
     }
 
@@ -213,7 +220,7 @@ impl Guard {
     /// The server of the flow with these ends, and how checksums change with its address.
     fn target(&self, ends: &Ends) -> Option<(u128, Delta)> {
         let target = self.table.target(ends)?;
-        self.table.targets.as_ref()?.get(target)
+        self.table.address(target)
     }
 
     fn judged(&mut self, input: usize, ends: Ends, tcp: Option<Tcp>, now_ns: u64) -> Verdict {
@@ -278,7 +285,7 @@ impl Guard {
 
     /// The change of a packet with its flow's target.
     fn renamed(&self, input: usize, target: Target, sum: Option<Sum>) -> Option<Change> {
-        let (server, delta) = self.table.targets.as_ref()?.get(target)?;
+        let (server, delta) = self.table.address(target)?;
         let (at, new, delta) = match input {
             0 => (DESTINATION, server, delta),
             _ => (SOURCE, self.balance.as_ref()?.own, delta.inverse()),

@@ -235,7 +235,7 @@ impl Element for Guard {
         let keys = core::array::from_fn(|_| ctx.random());
         self.table.set_keys(keys);
         if let Some(balance) = &mut self.balance {
-            balance.resolve(ctx)?;
+            balance.resolve(ctx, self.table.targets.as_ref())?;
         }
         ctx.set_timer(ctx.now_ns() + REAP_NS);
         Ok(())
@@ -277,9 +277,10 @@ impl Element for Guard {
             {
                 return;
             }
-            self.table.targets = old.table.targets.take();
             for flow in old.table.iter() {
-                self.table.add(flow.clone(), ctx.now_ns());
+                if let Some(flow) = self.table.renumbered(flow, &old.table) {
+                    self.table.add(flow, ctx.now_ns());
+                }
             }
         }
     }

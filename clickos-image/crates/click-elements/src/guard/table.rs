@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! All flows of a firewall, as many as it has places for.
+use alloc::rc::Rc;
+use core::cell::RefCell;
 use core::ops::Range;
 
 use super::ends::{Ends, address, number};
@@ -8,7 +10,7 @@ use super::seen::Tcp;
 use super::targets::{Target, Targets};
 use super::window::Windows;
 use crate::carried;
-use crate::flows::{At, Changes, Chunks, Copied, Index, ListId, Order, is_older};
+use crate::flows::{At, Changes, Chunks, Copied, Delta, Index, ListId, Order, is_older};
 use crate::prelude::*;
 
 /// The first line of flows as text: those of a firewall, and those of a balancer.
@@ -46,7 +48,7 @@ pub struct Table {
     /// The flows that changed, once another guest has asked for them.
     changes: Option<Box<Changes>>,
     /// Where a balancer sends flows.
-    pub targets: Option<Targets>,
+    pub targets: Option<Rc<RefCell<Targets>>>,
 }
 
 /// What became of a packet.
@@ -125,14 +127,20 @@ impl Table {
     }
 
     /// The number of an address to which a balancer sends flows.
-    pub fn number(&mut self, address: u128) -> Option<Target> {
-        let mut targets = self.targets.take()?;
-        if targets.lacks_place(address) {
-            targets.keep(self.iter().map(|flow| flow.target));
+    fn number(&mut self, address: u128) -> Option<Target> {
+        self.targets.as_ref()?.borrow_mut().number(address)
+    }
+
+    /// The address of a number, and how checksums change with it.
+    pub fn address(&self, target: Target) -> Option<(u128, Delta)> {
+        self.targets.as_ref()?.borrow().get(target)
+    }
+
+    /// A flow of a balancer begins or ends.
+    fn count(&self, target: Target, begins: bool) {
+        if let Some(targets) = &self.targets {
+            targets.borrow_mut().count(target, begins);
         }
-        let number = targets.number(address);
-        self.targets = Some(targets);
-        number
     }
 
     /// Judges a packet of a flow.
@@ -242,6 +250,7 @@ impl Table {
         };
         flow.list = self.lists[flow.kind as usize];
         self.order.append(flow.list, slot);
+        self.count(flow.target, true);
         let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
         self.flows[slot] = Some(flow);
         self.note_change(slot);
@@ -359,6 +368,7 @@ impl Table {
             return;
         };
         self.order.unlink(flow.list, slot);
+        self.count(flow.target, false);
         let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
         let (flows, keys) = (&self.flows, &self.keys);
         for (reply, hash) in [false, true].into_iter().zip(hashes) {
@@ -379,8 +389,7 @@ impl Table {
     /// The line of a flow.
     pub fn text(&self, flow: &Flow, now_ns: u64) -> String {
         let line = flow.line(now_ns);
-        let targets = self.targets.as_ref();
-        match targets.and_then(|targets| targets.get(flow.target)) {
+        match self.address(flow.target) {
             None => line,
             Some((target, _)) => format!("{line} {}", address(target)),
         }
@@ -396,6 +405,15 @@ impl Table {
             };
             Some((Flow::of(words, now_ns)?, target))
         })
+    }
+
+    /// A flow of another table, with the number that its target has here.
+    pub fn renumbered(&mut self, flow: &Flow, from: &Self) -> Option<Flow> {
+        let mut flow = flow.clone();
+        if let Some((address, _)) = from.address(flow.target) {
+            flow.target = self.number(address)?;
+        }
+        Some(flow)
     }
 
     /// Gives flows the numbers of their targets.

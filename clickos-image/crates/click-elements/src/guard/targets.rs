@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The addresses to which a balancer sends flows, by numbers that fit into a flow.
+use core::net::IpAddr;
+
+use super::ends::address;
 use crate::flows::Delta;
 use crate::prelude::*;
+use crate::rewrite::server_pool::Served;
 
 /// The number of an address.
 pub type Target = u16;
@@ -17,6 +21,8 @@ pub struct Targets {
     own: u128,
     /// Each address, and how checksums change when it replaces the own one.
     all: Vec<(u128, Delta)>,
+    /// How many flows each has.
+    flows: Vec<u64>,
 }
 
 /// How checksums change with an address.
@@ -31,6 +37,7 @@ impl Targets {
         Self {
             own,
             all: Vec::new(),
+            flows: Vec::new(),
         }
     }
 
@@ -44,11 +51,6 @@ impl Targets {
     pub fn find(&self, address: u128) -> Option<Target> {
         let at = self.all.iter().position(|(known, _)| *known == address)?;
         Target::try_from(at).ok()
-    }
-
-    /// True if an address needs a place and all are taken.
-    pub fn lacks_place(&self, address: u128) -> bool {
-        self.all.len() >= MOST && [address, FREE].iter().all(|n| self.find(*n).is_none())
     }
 
     /// The number of an address, which gets one; `None` if there is no place.
@@ -65,24 +67,40 @@ impl Targets {
             return Some(free);
         }
         if self.all.len() >= MOST {
-            return None;
+            self.forget();
+            let free = self.find(FREE)?;
+            self.all[usize::from(free)] = entry;
+            return Some(free);
         }
         self.all.push(entry);
+        self.flows.push(0);
         Target::try_from(self.all.len() - 1).ok()
     }
 
     /// Removes the addresses without a flow.
-    pub fn keep(&mut self, used: impl Iterator<Item = Target>) {
-        let mut is_used = vec![false; self.all.len()];
-        for target in used {
-            if let Some(is_used) = is_used.get_mut(usize::from(target)) {
-                *is_used = true;
-            }
-        }
-        for (entry, is_used) in self.all.iter_mut().zip(is_used) {
-            if !is_used {
+    fn forget(&mut self) {
+        for (entry, flows) in self.all.iter_mut().zip(&self.flows) {
+            if *flows == 0 {
                 *entry = (FREE, Delta::NONE);
             }
+        }
+    }
+
+    /// A flow begins or ends.
+    pub fn count(&mut self, target: Target, begins: bool) {
+        if let Some(flows) = self.flows.get_mut(usize::from(target)) {
+            *flows = match begins {
+                true => *flows + 1,
+                false => flows.saturating_sub(1),
+            };
+        }
+    }
+}
+
+impl Served for Targets {
+    fn each(&self, see: &mut dyn FnMut(IpAddr, u64)) {
+        for ((number, _), flows) in self.all.iter().zip(&self.flows) {
+            see(address(*number), *flows);
         }
     }
 }
@@ -96,16 +114,24 @@ mod tests {
         let mut targets = Targets::new(7);
         for address in 1..=MOST as u128 {
             assert_eq!(targets.number(address), Some(address as Target - 1));
+            targets.count(address as Target - 1, true);
         }
         assert_eq!((targets.number(5), targets.number(FREE)), (Some(4), None));
         let more = MOST as u128 + 1;
-        assert!(targets.lacks_place(more) && !targets.lacks_place(5));
         assert_eq!(targets.number(more), None);
-        targets.keep([4, 6, Target::MAX].into_iter());
-        assert!(!targets.lacks_place(more));
+        targets.count(0, false);
+        targets.count(1, false);
+        targets.count(Target::MAX, false);
         assert_eq!(targets.number(more), Some(0));
+        targets.count(0, true);
+        assert_eq!(targets.number(more + 1), Some(1));
         let address = |target| targets.get(target).map(|(address, _)| address);
-        let found = [0, 1, 4, 6].map(address);
-        assert_eq!(found, [Some(more), None, Some(5), Some(7)]);
+        assert_eq!(
+            [0, 1, 2].map(address),
+            [Some(more), Some(more + 1), Some(3)]
+        );
+        let mut open = Vec::new();
+        targets.each(&mut |_, flows| open.push(flows));
+        assert_eq!(open[..3], [1, 0, 1]);
     }
 }

@@ -7,6 +7,8 @@ use super::pattern::{Draw, Outputs, Pattern};
 use super::port_blocks::PortBlockMapper;
 use super::server_pool::ServerPool;
 use crate::flows::FlowId;
+#[cfg(services)]
+use crate::flows::FlowTable;
 use crate::prelude::*;
 
 /// Decides about new flows.
@@ -22,6 +24,10 @@ pub trait Map {
 
     /// The rewriter got a flow from another guest, with what it becomes.
     fn took_over(&mut self, _id: FlowId, _new: FlowId, _map: u16) {}
+
+    /// A rewriter with these flows asks from now on.
+    #[cfg(services)]
+    fn serves(&mut self, _flows: &Rc<RefCell<FlowTable>>) {}
 
     /// The first output beyond a rewriter's outputs.
     fn beyond(&self, outputs: usize) -> Option<u16>;

@@ -14,7 +14,7 @@
 //! INPUTSPEC; flows leave by the rewriter's output 0, answers by its output 1.
 //! # Handlers
 //! * `servers` (read, write): all SERVERs, with commas; those that stay keep their state.
-//! * `path`, `expected` (read, write): PATH and STATUS. `statistics` (read): a line each: address, state, flows that it got, probes, failed
+//! * `path`, `expected` (read, write): PATH and STATUS. `statistics` (read): a line each: address, state, flows that it got, those that are open, probes, failed
 //!   probes, microseconds until the last answer, and what became of the last probe.
 //! * `draining` (read, write): servers that keep their flows and get no new ones.
 //! * `status` (read): each server, whether it is up, down or draining, and how many flows it got.

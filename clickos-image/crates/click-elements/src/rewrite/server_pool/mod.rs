@@ -12,7 +12,7 @@ use http::{Expected, Http, Path};
 use probe::Prober;
 use servers::{Addresses, Outcome, Probe};
 
-pub use servers::Servers;
+pub use servers::{Served, Servers};
 
 use click_core::class::Arg;
 
@@ -51,11 +51,7 @@ pub fn build(a: &mut Args<'_>) -> Built {
     if let Some(server) = addresses.0.iter().find(|s| !prober.reaches(**s)) {
         a.error("SERVER", no_source(*server));
     }
-    let mut servers = Servers {
-        all: Vec::new(),
-        draining: Addresses::default(),
-        begin_up: a.outputs() == 0,
-    };
+    let mut servers = Servers::new(a.outputs() == 0);
     servers.set(&addresses);
     Some(Box::new(ServerPool {
         prober,

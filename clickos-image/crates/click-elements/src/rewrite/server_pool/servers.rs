@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The servers of a pool, and the choice among them.
+use alloc::collections::BTreeMap;
+#[cfg(services)]
+use alloc::rc::Rc;
+use alloc::rc::Weak;
+use core::cell::RefCell;
 use core::net::IpAddr;
 
 use click_core::Surroundings;
 use click_core::text::split_words;
 
 use crate::carried;
-use crate::flows::{FlowId, wanted};
+use crate::flows::{FlowId, FlowTable, wanted};
 use crate::prelude::*;
 use crate::rewrite::mapper::{Map, point};
 use crate::rewrite::pattern::{Draw, Outputs};
@@ -144,8 +149,24 @@ impl Server {
 /// The first line of servers as text.
 const HEAD: &str = "servers 1";
 
+/// Flows that have servers.
+pub trait Served {
+    /// Says the address of each flow's server, and how many flows it is.
+    fn each(&self, see: &mut dyn FnMut(IpAddr, u64));
+}
+
+impl Served for FlowTable {
+    fn each(&self, see: &mut dyn FnMut(IpAddr, u64)) {
+        for (_, flow) in self.iter() {
+            see(flow.ids[1].source.into(), 1);
+        }
+    }
+}
+
 /// The servers of a pool.
 pub struct Servers {
+    /// The flows that are open.
+    served: Vec<Weak<RefCell<dyn Served>>>,
     pub all: Vec<Server>,
     pub draining: Addresses,
     /// The state of a server that was never probed.
@@ -153,6 +174,34 @@ pub struct Servers {
 }
 
 impl Servers {
+    /// No servers.
+    pub fn new(begin_up: bool) -> Self {
+        Self {
+            served: Vec::new(),
+            all: Vec::new(),
+            draining: Addresses::default(),
+            begin_up,
+        }
+    }
+
+    /// Flows that get servers from now on.
+    pub fn serve(&mut self, flows: Weak<RefCell<dyn Served>>) {
+        self.served.retain(|known| known.strong_count() > 0);
+        if !self.served.iter().any(|known| known.ptr_eq(&flows)) {
+            self.served.push(flows);
+        }
+    }
+
+    /// How many flows of each server are open.
+    fn open(&self) -> BTreeMap<IpAddr, u64> {
+        let mut open = BTreeMap::new();
+        for flows in self.served.iter().filter_map(Weak::upgrade) {
+            let mut see = |server, count| *open.entry(server).or_default() += count;
+            flows.borrow().each(&mut see);
+        }
+        open
+    }
+
     /// Replaces the servers; those that stay keep their state.
     pub fn set(&mut self, addresses: &Addresses) {
         let server = |address: &IpAddr| {
@@ -238,9 +287,10 @@ impl Servers {
         self.all.iter().map(line).collect()
     }
 
-    /// A line for each server: address, state, flows that it got, probes, failed probes, microseconds of the last
-    /// answer, and what became of the last probe.
+    /// A line for each server: address, state, flows that it got, those that are open, probes, failed probes,
+    /// microseconds of the last answer, and what became of the last probe.
     pub fn statistics(&self) -> String {
+        let open = self.open();
         let line = |s: &Server| {
             let Counts {
                 probes,
@@ -249,9 +299,9 @@ impl Servers {
                 last,
             } = s.counts;
             let answer_us = answer_ns / 1000;
-            let state = self.state(s);
+            let (state, open) = (self.state(s), open.get(&s.address).unwrap_or(&0));
             format!(
-                "{} {state} {} {probes} {failures} {answer_us} {last}\n",
+                "{} {state} {} {open} {probes} {failures} {answer_us} {last}\n",
                 s.address, s.flows
             )
         };
@@ -289,6 +339,12 @@ impl Map for Servers {
         }
     }
 
+    #[cfg(services)]
+    fn serves(&mut self, flows: &Rc<RefCell<FlowTable>>) {
+        let flows: Rc<RefCell<dyn Served>> = flows.clone();
+        self.serve(Rc::downgrade(&flows));
+    }
+
     fn beyond(&self, outputs: usize) -> Option<u16> {
         OUTPUTS
             .into_iter()
@@ -303,11 +359,7 @@ mod tests {
     fn pool(count: u8) -> Servers {
         let address = |n| IpAddr::from([10, 0, 0, n]);
         let addresses = (0..count).map(address).collect();
-        let mut servers = Servers {
-            all: Vec::new(),
-            draining: Addresses::default(),
-            begin_up: true,
-        };
+        let mut servers = Servers::new(true);
         servers.set(&Addresses(addresses));
         servers
     }
