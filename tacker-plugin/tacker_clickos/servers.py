@@ -220,6 +220,9 @@ def delete(connection, servers):
 def _is_known(connection, server):
     """Tell whether a server that is being deleted is there yet.
 
+    Nova calls it DELETED before its last steps, which fail without placement:
+    then it is in ERROR, for ever.
+
     :raises: ServerFailed if Nova has given up: no task runs any more
     """
     try:
@@ -228,7 +231,7 @@ def _is_known(connection, server):
         return False
     if seen.status == 'ERROR' and not seen.task_state:
         raise _failed(server, 'not deleted: %s' % reason(connection, seen))
-    return seen.status != 'DELETED'
+    return True
 
 
 def _failed(server, reason, kind=exception.ServerFailed):

@@ -136,6 +136,28 @@ class TerminateTest(DriverTestCase):
         self.terminate()
         self.assertEqual({}, self.cloud.servers)
 
+    def test_a_server_is_gone_when_nova_does_not_know_it(self):
+        """Nova calls it DELETED before its last steps, which may fail."""
+        self.instantiate()
+        (server,) = self.cloud.servers.values()
+        get, seen = self.cloud.compute.get_server.side_effect, []
+
+        def get_server(server_id):
+            seen.append(server_id)
+            vars(server).update(
+                [{'status': 'DELETED', 'task_state': None},
+                 {'status': 'ERROR', 'fault': {'message': 'placement away'},
+                  'task_state': None}][len(seen) > 2])
+            return server
+        self.cloud.compute.get_server.side_effect = get_server
+        self.patch(infra_driver.guests.servers.time, 'sleep')
+        with self.assertRaisesRegex(exception.GuestFailed, 'placement away'):
+            self.terminate()
+        self.assertEqual(3, len(seen))
+        self.cloud.compute.get_server.side_effect = get
+        self.terminate()
+        self.assertEqual({}, self.cloud.servers)
+
     def test_clickos_api_that_does_not_answer_stops_nothing(self):
         self.instantiate()
         (state_id,) = self.cloud.desired
