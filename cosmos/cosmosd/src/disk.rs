@@ -20,8 +20,8 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Opens (makes) the directory of state. Guests have files in `others`, too, whose names are
-    /// for people.
+    /// Opens (makes) the directory of state. Guests have files in the folders `others`, too, each
+    /// with its name in messages.
     pub fn open(state_dir: &Path, others: Vec<(&'static str, PathBuf)>) -> Result<Self> {
         let mut folders = vec![(PART, state_dir.to_owned())];
         folders.extend(others);

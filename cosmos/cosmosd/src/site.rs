@@ -35,7 +35,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// A router of a guest that can answer, for which the guest has so long.
+    /// A router of a guest that can answer. Requests to it end after `timeout`.
     pub fn router<'a>(
         &'a self,
         guest: &'a Guest,

@@ -260,6 +260,15 @@ impl Guest {
         is_changed && status.state == State::Running
     }
 
+    /// Everything there can be of it.
+    pub fn all_parts(&self) -> CreatedParts {
+        CreatedParts {
+            prepared: true,
+            ports: in_switch(&self.domain.uuid, &self.vifs()),
+            spawned: true,
+        }
+    }
+
     pub fn leftovers(&self) -> Option<CreatedParts> {
         self.lock_leftovers().clone()
     }

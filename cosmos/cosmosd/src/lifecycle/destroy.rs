@@ -33,7 +33,7 @@ pub fn destroy(site: &Site, of: &OfGuest) -> Result<()> {
 
 fn destroy_owned(site: &Site, guest: &Guest) -> Result<()> {
     begin_end(site, guest);
-    remove(site, guest, &CreatedParts::all(guest))?;
+    remove(site, guest, &guest.all_parts())?;
     info!("guest {} destroyed", guest.domain.uuid);
     Ok(())
 }
@@ -144,8 +144,8 @@ pub fn mark_crashed(site: &Site, guest: &Guest, reason: &str) {
 pub fn release_dead(site: &Site, guest: &Guest) -> Result<()> {
     let saved = site.disk.records.save(&guest.record(Phase::Crashed));
     site.watchers.remove(guest.domain.domid);
-    let undone = undo(site, guest, &CreatedParts::all(guest)).and(saved);
-    guest.set_leftovers(undone.as_ref().err().map(|_| CreatedParts::all(guest)));
+    let undone = undo(site, guest, &guest.all_parts()).and(saved);
+    guest.set_leftovers(undone.as_ref().err().map(|_| guest.all_parts()));
     undone
 }
 
@@ -166,7 +166,7 @@ pub fn evict(site: &Site, guest: &Guest) -> Result<()> {
     if !site.table.withdraw(guest) {
         return Ok(());
     }
-    remove(site, guest, &CreatedParts::all(guest))
+    remove(site, guest, &guest.all_parts())
 }
 
 #[cfg(test)]

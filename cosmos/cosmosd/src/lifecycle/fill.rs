@@ -101,7 +101,7 @@ impl Maker {
 /// Takes a guest of the pool over after a restart: it is as it was, or it is removed.
 pub fn recover_pooled(site: &Site, guest: &Arc<Guest>, is_paused: bool) -> Result<()> {
     if !is_paused {
-        return destroy::remove(site, guest, &CreatedParts::all(guest));
+        return destroy::remove(site, guest, &guest.all_parts());
     }
     site.watch(guest);
     guest.set_state(State::Pooled, "");

@@ -9,7 +9,7 @@ use super::{destroy, fill, links, relink, save};
 use crate::base::error::Result;
 use crate::control;
 use crate::guest::record::{Phase, Record};
-use crate::guest::{CreatedParts, Guest, State};
+use crate::guest::{Guest, State};
 use crate::host::Found;
 use crate::site::Site;
 use crate::spec::Vif;
@@ -59,7 +59,7 @@ fn recover_one(site: &Site, guest: &Arc<Guest>, record: &Record) -> Result<()> {
         Phase::Partial => {
             warn!("guest {}: half made or half destroyed: undone", record.uuid);
             find(site, guest, record)?;
-            destroy::remove(site, guest, &CreatedParts::all(guest))
+            destroy::remove(site, guest, &guest.all_parts())
         }
         Phase::Pooled => {
             let is_paused = find(site, guest, record)? == Found::Paused;
@@ -74,7 +74,7 @@ fn recover_one(site: &Site, guest: &Arc<Guest>, record: &Record) -> Result<()> {
             site.disk.records.save(&guest.record(Phase::Complete))?;
             recover_complete(site, guest, record)
         }
-        Phase::Saved => destroy::undo(site, guest, &CreatedParts::all(guest)),
+        Phase::Saved => destroy::undo(site, guest, &guest.all_parts()),
         Phase::Crashed => destroy::release_dead(site, guest),
         Phase::Complete => recover_complete(site, guest, record),
     }

@@ -12,7 +12,7 @@ use super::{beside, destroy, links};
 use crate::base::clock::now_s;
 use crate::base::error::{Code, Error, Result};
 use crate::guest::record::Phase;
-use crate::guest::{CreatedParts, Guest, State, in_switch};
+use crate::guest::{Guest, State, in_switch};
 use crate::site::Site;
 use crate::spec::Spec;
 use crate::state::room::Held;
@@ -52,7 +52,7 @@ fn replace_checked(site: &Site, old: &Guest, spec: &Spec) -> Result<Admitted> {
     old.signals.cancel();
     destroy::begin_end(site, old);
     // Its entry and its files stay: they are the new one's place.
-    destroy::clear(site, old, &CreatedParts::all(old), |_| Ok(()))?;
+    destroy::clear(site, old, &old.all_parts(), |_| Ok(()))?;
     info!("guest {} ended for its restart", spec.uuid);
     drop(held);
     admit(site, spec, Some(old)).inspect_err(|_| {

@@ -34,7 +34,7 @@ fn save_running(site: &Site, guest: &Guest) -> Result<()> {
         .inspect_err(|_| go_on(site, guest))?;
     guest.set_state(State::Saved, "");
     site.watchers.remove(guest.domain.domid);
-    destroy::undo(site, guest, &CreatedParts::all(guest))?;
+    destroy::undo(site, guest, &guest.all_parts())?;
     info!("guest {} saved", guest.domain.uuid);
     Ok(())
 }
