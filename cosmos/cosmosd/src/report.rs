@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What there is: the host, its guests, their ports and consoles, and the cache of images.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use base64::Engine as _;
@@ -48,10 +49,13 @@ pub fn host(site: &Site, started: Instant) -> Result<answer::Host> {
 
 /// All guests, without their address lists: those of many guests do not fit into one answer.
 pub fn guests(site: &Site) -> answer::Guests {
-    let guests = site.table.all();
-    let mut guests: Vec<_> = guests.iter().filter_map(|g| describe(site, g)).collect();
-    let vifs = guests.iter_mut().flat_map(|guest| &mut guest.vifs);
-    vifs.for_each(|vif| vif.allowed.clear());
+    let outline = |guest: &Arc<Guest>| {
+        let mut described = describe(site, guest)?;
+        let vifs = described.vifs.iter_mut();
+        vifs.for_each(|vif| vif.allowed = Vec::new()); // Never those of all guests at a time.
+        Some(described)
+    };
+    let guests = site.table.all().iter().filter_map(outline).collect();
     answer::Guests { guests }
 }
 
