@@ -90,7 +90,7 @@ fn lock_changes<'a>(site: &Site, guest: &'a Guest) -> Result<MutexGuard<'a, ()>>
 pub fn history(site: &Site, guest: &Guest) -> Result<History> {
     sweep(site, guest)?;
     let ledger = guest.ledger.state();
-    match ledger.begun.len() {
+    match ledger.pending.len() {
         0 => Ok(ledger.history()),
         pending => {
             let message = format!("the guest has not answered {pending} changes; try again");
@@ -152,12 +152,12 @@ fn close(site: &Site, guest: &Guest, number: u64, verdict: &Result<Marks>) -> Re
 /// Notes the verdicts that came late. A guest without a link to the store tells none: what is
 /// missing there may be done.
 pub fn sweep(site: &Site, guest: &Guest) -> Result<()> {
-    let begun = guest.ledger.state().begun.clone();
-    for begun in begun {
+    let pending = guest.ledger.state().pending.clone();
+    for change in pending {
         let verdict = match guest.state() {
             State::Running | State::Paused if guest.unreachable().is_some() => None,
             State::Running | State::Paused => {
-                control::verdict(&*site.store, guest.domain.domid, begun.place)?
+                control::verdict(&*site.store, guest.domain.domid, change.place)?
             }
             State::Crashed | State::Error => Some(Err(died())),
             _ => None,
@@ -165,9 +165,9 @@ pub fn sweep(site: &Site, guest: &Guest) -> Result<()> {
         if let Some(verdict) = verdict {
             warn!(
                 "guest {}: change {} was answered late",
-                guest.domain.uuid, begun.number
+                guest.domain.uuid, change.number
             );
-            close(site, guest, begun.number, &verdict)?;
+            close(site, guest, change.number, &verdict)?;
         }
     }
     Ok(())

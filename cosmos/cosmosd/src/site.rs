@@ -86,9 +86,9 @@ impl Site {
     }
 
     /// Notes that another host has the guest, or that this one has it again.
-    pub fn set_migrated_away(&self, guest: &Guest, has_left: bool) -> Result<()> {
+    pub fn set_migrated_away(&self, guest: &Guest, migrated_away: bool) -> Result<()> {
         self.change_ledger(guest, |ledger| {
-            ledger.has_left = has_left;
+            ledger.migrated_away = migrated_away;
             Ok(())
         })
     }

@@ -184,8 +184,8 @@ pub fn withdraw_suspend(store: &dyn Store, domid: u16) -> Result<()> {
     }
 }
 
-/// Removes the requests an earlier cosmosd left, and their answers, but those of `begun`.
-pub fn forget_requests(store: &dyn Store, domid: u16, begun: &[PendingChange]) -> Result<()> {
+/// Removes the requests an earlier cosmosd left, and their answers, but those of `pending`.
+pub fn forget_requests(store: &dyn Store, domid: u16, pending: &[PendingChange]) -> Result<()> {
     let root = root(domid);
     let names = store.list(&root)?;
     let rids = names
@@ -195,7 +195,7 @@ pub fn forget_requests(store: &dyn Store, domid: u16, begun: &[PendingChange]) -
     for rid in rids {
         for key in ["response", "request"] {
             let folder = format!("{root}/{rid}/{key}");
-            let kept = |seq: &&String| !begun.iter().any(|b| b.place.is_request(rid, seq));
+            let kept = |seq: &&String| !pending.iter().any(|b| b.place.is_request(rid, seq));
             let names = store.list(&folder)?;
             let gone: Vec<_> = names.iter().filter(kept).collect();
             match gone.len() == names.len() {

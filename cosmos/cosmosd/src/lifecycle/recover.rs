@@ -109,8 +109,8 @@ fn resume(site: &Site, guest: &Arc<Guest>, found: Found) -> Result<()> {
     guest.set_state(state, "");
     site.watch(guest);
     if relink::look_for_link(site, guest) {
-        let begun = guest.ledger.state().begun.clone();
-        control::forget_requests(&*site.store, domain.domid, &begun)?;
+        let pending = guest.ledger.state().pending.clone();
+        control::forget_requests(&*site.store, domain.domid, &pending)?;
     }
     let mut wanted = guest.vifs();
     wanted.retain(Vif::is_plugged);

@@ -79,12 +79,13 @@ pub struct LedgerState {
     pub newest: u64,
     pub applied: Vec<u64>,
     pub refused: Vec<Refusal>,
-    pub begun: Vec<PendingChange>,
+    #[serde(rename = "begun")]
+    pub pending: Vec<PendingChange>,
     /// The ports stay down.
     pub held: bool,
     /// Another host has the guest, or may have it.
-    #[serde(default)]
-    pub has_left: bool,
+    #[serde(default, rename = "has_left")]
+    pub migrated_away: bool,
     /// The writes of applied changes that are no values.
     #[serde(default)]
     pub passing: Vec<Passing>,
@@ -97,9 +98,9 @@ impl Default for LedgerState {
             newest: 0,
             applied: Vec::new(),
             refused: Vec::new(),
-            begun: Vec::new(),
+            pending: Vec::new(),
             held: false,
-            has_left: false,
+            migrated_away: false,
             passing: Vec::new(),
         }
     }
@@ -143,7 +144,7 @@ impl LedgerState {
 
     /// Refuses changes of a guest that is on another host.
     pub fn check_here(&self) -> Result<()> {
-        match self.has_left {
+        match self.migrated_away {
             false => Ok(()),
             true => Err(Error::new(Code::Stale, "the guest moved to another host")),
         }
@@ -173,7 +174,7 @@ impl LedgerState {
         if *number <= self.newest {
             return Err(stale(*number, "a later change came first"));
         }
-        if self.begun.len() >= PENDING {
+        if self.pending.len() >= PENDING {
             let message = format!("the guest has not answered {PENDING} earlier changes");
             return Err(Error::new(Code::Busy, message));
         }
@@ -182,28 +183,28 @@ impl LedgerState {
 
     pub fn begin(&mut self, change: PendingChange) {
         self.newest = self.newest.max(change.number);
-        self.begun.push(change);
+        self.pending.push(change);
     }
 
     /// Bytes that the verdicts of the changes under way add to the file.
     pub fn later_bytes(&self) -> usize {
-        let bytes = |begun: &PendingChange| VERDICT_BYTES + begun.writes * MARK_BYTES;
-        self.begun.iter().map(bytes).sum()
+        let bytes = |each: &PendingChange| VERDICT_BYTES + each.writes * MARK_BYTES;
+        self.pending.iter().map(bytes).sum()
     }
 
     /// Notes a verdict; returns the place of the change, or nothing if it has a verdict already.
     pub fn close(&mut self, number: u64, verdict: &Result<Marks>) -> Option<ChangeNode> {
-        let at = self.begun.iter().position(|begun| begun.number == number)?;
-        let begun = self.begun.remove(at);
+        let at = self.pending.iter().position(|each| each.number == number)?;
+        let change = self.pending.remove(at);
         match verdict {
             Ok(marks) => {
                 push(&mut self.applied, number);
                 self.applied.sort_unstable();
-                self.mark(number, marks.clone().within(begun.writes));
+                self.mark(number, marks.clone().within(change.writes));
             }
-            Err(error) => push(&mut self.refused, begun.refusal(error.clone())),
+            Err(error) => push(&mut self.refused, change.refusal(error.clone())),
         }
-        Some(begun.place)
+        Some(change.place)
     }
 
     /// Notes which writes of an applied change are no values.
@@ -233,7 +234,7 @@ impl LedgerState {
             newest: self.newest,
             applied: self.applied.clone(),
             refused: self.refused.clone(),
-            pending: self.begun.iter().map(|begun| begun.number).collect(),
+            pending: self.pending.iter().map(|each| each.number).collect(),
             passing: self.passing.clone(),
         }
     }
@@ -322,7 +323,7 @@ mod tests {
         }
     }
 
-    fn begun(number: u64) -> PendingChange {
+    fn pending(number: u64) -> PendingChange {
         PendingChange {
             number,
             place: ChangeNode::Request { rid: 0, seq: 1 },
@@ -345,7 +346,7 @@ mod tests {
         assert_eq!(word(ledger.check(&change_id(5))), "stale");
         assert_eq!(word(ledger.check(&change_id(1 << 53))), "bad-request");
         ledger.check(&change_id(7)).unwrap();
-        ledger.begin(begun(7));
+        ledger.begin(pending(7));
         assert_eq!(ledger.changes().pending, [7]);
         assert_eq!(word(ledger.check(&change_id(6))), "stale");
         ledger.close(7, &Ok(Marks::default()));
@@ -384,7 +385,7 @@ mod tests {
         let refusal = Error::new(Code::HandlerError, "\u{1f600}".repeat(MESSAGE));
         for verdict in [Ok(marks), Err(refusal)] {
             let mut ledger = LedgerState::default();
-            (0..PENDING as u64).for_each(|n| ledger.begin(begun(MAX_NUMBER - 1 - n)));
+            (0..PENDING as u64).for_each(|n| ledger.begin(pending(MAX_NUMBER - 1 - n)));
             let bytes = |ledger: &LedgerState| serde_json::to_vec(ledger).unwrap().len();
             let room = bytes(&ledger) + ledger.later_bytes();
             (0..PENDING as u64).for_each(|n| {
@@ -398,7 +399,7 @@ mod tests {
     fn a_ledger_is_bounded() {
         let mut ledger = LedgerState::default();
         for number in 1..=8 {
-            ledger.begin(begun(number));
+            ledger.begin(pending(number));
         }
         assert_eq!(word(ledger.check(&change_id(9))), "busy");
         for number in 1..=100 {
@@ -409,8 +410,8 @@ mod tests {
                 }),
                 Err(Error::new(Code::HandlerError, "x".repeat(9000))),
             ] {
-                ledger.begun.clear();
-                ledger.begin(begun(number));
+                ledger.pending.clear();
+                ledger.begin(pending(number));
                 assert!(ledger.close(number, &verdict).is_some());
                 assert_eq!(ledger.close(number, &verdict), None);
             }
