@@ -25,7 +25,7 @@ pub fn write(site: &Site, args: &Writes) -> Result<Applied> {
     };
     let (rid, has_secrets) = (args.rid.get(), args.has_secrets);
     let guest = site.table.get(&args.uuid)?;
-    let router = site.router(&guest, rid, args.timeout_ms.duration())?;
+    let router = site.router(&guest, args.rid, args.timeout_ms)?;
     let asked = {
         let _order = lock_changes(site, &guest)?;
         control::begin_write(router, &args.writes, |seq| {
@@ -47,7 +47,7 @@ pub fn install(site: &Site, args: &Install) -> Result<Installed> {
         return Ok(installed(generation, Applied::default()));
     };
     let (rid, guest) = (args.rid.get(), site.table.get(&args.uuid)?);
-    let router = site.router(&guest, rid, args.timeout_ms.duration())?;
+    let router = site.router(&guest, args.rid, args.timeout_ms)?;
     let proposal = {
         let _order = lock_changes(site, &guest)?;
         control::propose(router, &routers::spec_of(args), |generation| {

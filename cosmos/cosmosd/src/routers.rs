@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The routers of guests and their handlers. Changes with a number are in `changes`.
 
-use std::time::Duration;
-
 use cosmos_proto::answer::{self, ReadError, ReadOutcome};
 use cosmos_proto::{
-    Install, MAX_READ_BYTES, OfGuest, OfRouter, Read, Reads, Run, TimeoutMs, Writes,
+    Install, MAX_READ_BYTES, OfGuest, OfRouter, Read, Reads, Rid, Run, TimeoutMs, Writes,
 };
 
 use crate::base::error::{Code, Error, Result};
@@ -20,12 +18,12 @@ const LAST_WORDS: usize = 400;
 /// The guests' name for the store's answer that their quota is used up (xen/io/xs_wire.h).
 const NO_SPACE: &str = "ENOSPC";
 
-/// Asks a router something, for which the guest has so long.
+/// Asks a router something, and waits for the guest until `timeout`.
 fn ask<T>(
     site: &Site,
     guest: &Guest,
-    rid: u8,
-    timeout: Duration,
+    rid: Rid,
+    timeout: TimeoutMs,
     request: impl FnOnce(Router<'_>) -> Result<T>,
 ) -> Result<T> {
     let answer = request(site.router(guest, rid, timeout)?);
@@ -36,8 +34,8 @@ fn ask<T>(
 fn change<T>(
     site: &Site,
     guest: &Guest,
-    rid: u8,
-    timeout: Duration,
+    rid: Rid,
+    timeout: TimeoutMs,
     request: impl FnOnce(Router<'_>) -> Result<T>,
 ) -> Result<T> {
     guest.migrate_source.check()?;
@@ -65,9 +63,8 @@ pub fn with_cause(site: &Site, guest: &Guest, error: Error) -> Error {
 /// Installs a router without a number; returns its generation.
 pub fn install(site: &Site, args: &Install) -> Result<u64> {
     let (guest, spec) = (site.table.get(&args.uuid)?, spec_of(args));
-    let (rid, timeout) = (args.rid.get(), args.timeout_ms.duration());
     let install = |router: Router<'_>| control::install(router, &spec);
-    let generation = change(site, &guest, rid, timeout, install)?;
+    let generation = change(site, &guest, args.rid, args.timeout_ms, install)?;
     note_config(site, &guest, args)?;
     Ok(generation)
 }
@@ -92,8 +89,7 @@ pub fn note_config(site: &Site, guest: &Guest, args: &Install) -> Result<()> {
 /// Halts a router or lets it run again.
 pub fn run(site: &Site, args: &Run) -> Result<()> {
     let guest = site.table.get(&args.uuid)?;
-    let (rid, timeout) = (args.rid.get(), args.timeout_ms.duration());
-    change(site, &guest, rid, timeout, |router| {
+    change(site, &guest, args.rid, args.timeout_ms, |router| {
         control::run(router, args.run)
     })?;
     match args.run {
@@ -104,22 +100,20 @@ pub fn run(site: &Site, args: &Run) -> Result<()> {
 
 pub fn list(site: &Site, of: &OfGuest) -> Result<answer::Routers> {
     let guest = site.table.get(&of.uuid)?;
-    let timeout = TimeoutMs::default().duration();
-    let routers = ask(site, &guest, 0, timeout, control::routers)?;
+    let (rid, timeout) = (Rid::default(), TimeoutMs::default());
+    let routers = ask(site, &guest, rid, timeout, control::routers)?;
     Ok(answer::Routers { routers })
 }
 
 pub fn handlers(site: &Site, of: &OfRouter) -> Result<answer::Handlers> {
     let guest = site.table.get(&of.uuid)?;
-    let (rid, timeout) = (of.rid.get(), of.timeout_ms.duration());
-    let handlers = ask(site, &guest, rid, timeout, control::handlers)?;
+    let handlers = ask(site, &guest, of.rid, of.timeout_ms, control::handlers)?;
     Ok(answer::Handlers { handlers })
 }
 
 pub fn read(site: &Site, args: &Read) -> Result<answer::HandlerValue> {
     let guest = site.table.get(&args.uuid)?;
-    let (rid, timeout) = (args.rid.get(), args.timeout_ms.duration());
-    let value = ask(site, &guest, rid, timeout, |router| {
+    let value = ask(site, &guest, args.rid, args.timeout_ms, |router| {
         control::read(router, &args.name, &args.param)
     })?;
     Ok(answer::HandlerValue { value })
@@ -129,8 +123,7 @@ pub fn read(site: &Site, args: &Read) -> Result<answer::HandlerValue> {
 pub fn read_many(site: &Site, args: &Reads) -> Result<answer::HandlerValues> {
     let reads = pairs(&args.names, &args.params)?;
     let guest = site.table.get(&args.uuid)?;
-    let (rid, timeout) = (args.rid.get(), args.timeout_ms.duration());
-    let values = ask(site, &guest, rid, timeout, |router| {
+    let values = ask(site, &guest, args.rid, args.timeout_ms, |router| {
         control::read_many(router, &reads, MAX_READ_BYTES)
     })?;
     let values = values.into_iter().map(outcome).collect();
@@ -150,8 +143,7 @@ fn outcome(value: Result<String>) -> ReadOutcome {
 /// Writes handlers without a number.
 pub fn write(site: &Site, args: &Writes) -> Result<()> {
     let guest = site.table.get(&args.uuid)?;
-    let (rid, timeout) = (args.rid.get(), args.timeout_ms.duration());
-    let written = change(site, &guest, rid, timeout, |router| {
+    let written = change(site, &guest, args.rid, args.timeout_ms, |router| {
         control::write(router, &args.writes)
     });
     written.map_err(|error| error.of_write(args.has_secrets))

@@ -6,9 +6,10 @@
 //! which `lifecycle::Maker` owns.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use control_socket::EventHub;
+use cosmos_proto::{Rid, TimeoutMs};
 use serde_json::json;
 
 use crate::base::error::Result;
@@ -39,12 +40,12 @@ impl Site {
     pub fn router<'a>(
         &'a self,
         guest: &'a Guest,
-        rid: u8,
-        timeout: Duration,
+        rid: Rid,
+        timeout: TimeoutMs,
     ) -> Result<Router<'a>> {
-        control::check_rid(rid)?;
         guest.check_answers()?;
-        Ok(self.router_of(guest, rid, Instant::now() + timeout))
+        let deadline = Instant::now() + timeout.duration();
+        Ok(self.router_of(guest, rid.get(), deadline))
     }
 
     pub fn router_of<'a>(&'a self, guest: &'a Guest, rid: u8, deadline: Instant) -> Router<'a> {

@@ -361,6 +361,12 @@ mod tests {
     }
 
     #[test]
+    fn the_file_has_the_keys_that_other_versions_read() {
+        let file = serde_json::to_value(LedgerState::default()).unwrap();
+        assert!(file["begun"].is_array() && file["has_left"].is_boolean());
+    }
+
+    #[test]
     fn a_change_for_an_earlier_start_is_refused() {
         let ledger = LedgerState::of(&spec(1)).unwrap();
         let mut change_id = change_id(1);
