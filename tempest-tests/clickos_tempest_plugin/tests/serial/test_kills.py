@@ -22,10 +22,20 @@ class KillsBase(base.OnHostTest):
     moments_s = tuple(0.15 * number for number in range(10))
 
     def create(self):
+        """Ask for a server, when the hosts are back from the last kill."""
+        waiters.until(self.unusable_hosts, lambda seen: seen == [],
+                      'all hosts up and enabled', _RECOVERY_S)
         port = self.tenant.make_port('left', self.addCleanup)
         return port['id'], self.tenant.create_server(
             self.addCleanup, name=data_utils.rand_name('killed'),
             user_data=tenant.encoded(ALONE), networks=[{'port': port['id']}])
+
+    def unusable_hosts(self):
+        """Return the hosts that get no servers."""
+        services = self.os_admin.services_client.list_services(
+            binary='nova-compute')['services']
+        return [each['host'] for each in services
+                if (each['state'], each['status']) != ('up', 'enabled')]
 
     def settled(self, server_id):
         """Wait until Nova says what became of a server."""
