@@ -38,7 +38,7 @@ class Client(object):
             region_name=connection.config.get_region_name() or None,
             user_agent='tacker-clickos')
 
-    def write(self, server_id, writes):
+    def write(self, server_id, writes, patience_s=_PATIENCE_S):
         """Write handlers, all or none; return the new revision.
 
         A request without a verdict may take effect later, or did not reach
@@ -46,9 +46,10 @@ class Client(object):
         whole: a repetition is harmless.
 
         :param writes: [[handler, value]]
+        :param patience_s: seconds in which it is repeated
         :raises: HandlerRefused, ApiUnavailable
         """
-        end_s = time.monotonic() + _PATIENCE_S
+        end_s = time.monotonic() + patience_s
         while True:
             try:
                 with _translated():
@@ -57,7 +58,7 @@ class Client(object):
                     exception.HandlerRefused) as error:
                 if not _says_nothing(error):
                     raise
-                if time.monotonic() > end_s:
+                if time.monotonic() >= end_s:
                     raise _unknown(error)
                 LOG.info('A write of server %s is repeated: %s', server_id,
                          error)

@@ -10,6 +10,7 @@ import time
 from oslo_log import log as logging
 
 from tacker_clickos import exception
+from tacker_clickos import outages
 
 LOG = logging.getLogger(__name__)
 
@@ -18,7 +19,8 @@ _ACTIVE = 'active'
 #: What VRRP says when the other guest has all flows, and in a function
 #: without flows.
 _COPIED, _NO_FLOWS = {'connected true', 'waiting 0'}, 'off'
-#: The other guest gets the flows of a full table in seconds.
+#: The other guest gets the flows of a full table in seconds. Whatever the
+#: guests say, their pair goes on after this time and one request.
 _PATIENCE_S = 30
 _PAUSE_S = 0.1
 
@@ -26,31 +28,38 @@ _PAUSE_S = 0.1
 def hand_over(api, server_id, other_id):
     """Let the other guest of a pair forward, as soon as it has all flows.
 
-    A guest that does not answer hands nothing over, and its end does.
+    A guest that does not answer hands nothing over, and its end does. So no
+    request is repeated: one that hangs has to begin again soon.
 
     :param api: clickos_api.Client
     """
     try:
-        states = [api.read(each, _STATE).strip()
-                  for each in (server_id, other_id)]
-        if states[0] != _ACTIVE:
-            return
-        _until(api, server_id, _COPIES, _is_copied)
-        api.write(server_id, [[_RESIGN, '']])
-        _until(api, other_id, _STATE, lambda text: text.strip() == _ACTIVE)
+        with outages.ignored():
+            _hand_over(api, server_id, other_id)
     except (exception.ApiUnavailable, exception.HandlerRefused,
             exception.ServiceAway) as error:
         LOG.info('server %s hands nothing over to server %s: %s', server_id,
                  other_id, error)
 
 
+def _hand_over(api, server_id, other_id):
+    end_s = time.monotonic() + _PATIENCE_S
+    states = [api.read(each, _STATE).strip()
+              for each in (server_id, other_id)]
+    if states[0] != _ACTIVE:
+        return
+    _until(api, server_id, _COPIES, _is_copied, end_s)
+    api.write(server_id, [[_RESIGN, '']], patience_s=0)
+    _until(api, other_id, _STATE, lambda text: text.strip() == _ACTIVE,
+           end_s)
+
+
 def _is_copied(text):
     return text.strip() == _NO_FLOWS or _COPIED <= set(text.splitlines())
 
 
-def _until(api, server_id, handler, is_reached):
+def _until(api, server_id, handler, is_reached, end_s):
     """Wait until a handler of a guest has a value; not for ever."""
-    end_s = time.monotonic() + _PATIENCE_S
     while not is_reached(api.read(server_id, handler)):
         if time.monotonic() > end_s:
             LOG.warning('server %s: %s is not as it should be after %d s, '
