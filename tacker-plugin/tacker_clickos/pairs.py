@@ -12,8 +12,6 @@ import base64
 import dataclasses
 import os
 
-from oslo_utils import netutils
-
 from tacker_clickos import exception
 from tacker_clickos import own
 from tacker_clickos import ports
@@ -158,28 +156,20 @@ def _side(side):
     vrid = int(side.virtual.mac_address.rpartition(':')[2], 16)
     addresses = [fixed['ip_address'] for fixed in side.virtual.fixed_ips]
     addresses.sort(key=lambda address: ':' in address)
-    has_ipv4 = ports.is_of_ipv4(side.virtual)
-    if not has_ipv4:
-        addresses.insert(0, link_local(side.virtual.mac_address))
+    if not ports.is_of_ipv4(side.virtual):
+        addresses.insert(0, ports.link_local(side.virtual.mac_address))
     words = [str(vrid)]
     for port in (side.own, side.peer):
-        words += [_address(port) if has_ipv4
-                  else link_local(port.mac_address), port.mac_address]
+        words += [_address(port, side.virtual), port.mac_address]
     return ' '.join(words + addresses)
 
 
-def link_local(mac):
-    """Return the IPv6 address of an interface (RFC 4291, appendix A)."""
-    return str(netutils.get_ipv6_addr_by_EUI64('fe80::/64', mac))
-
-
-def _address(port):
-    found = [fixed['ip_address'] for fixed in port.fixed_ips or []
-             if ':' not in fixed['ip_address']]
+def _address(port, virtual):
+    found = ports.advertiser(port, virtual)
     if not found:
         raise _unusable(port.name, 'has no IPv4 address, and the address of '
                         'both guests is one')
-    return found[0]
+    return found
 
 
 def _unusable(name, reason):

@@ -11,6 +11,7 @@ import ipaddress
 from clickos_client import hop_tags
 from openstack import exceptions as sdk_exceptions
 from oslo_log import log as logging
+from oslo_utils import netutils
 
 from tacker_clickos.clickgen import prelude
 from tacker_clickos import clickos_api
@@ -72,8 +73,7 @@ def create(connection, vnf_id, name, link, vdu, cp, record, virtual=None):
         wanted['fixed_ips'] = list(link.fixed_ips)
     networks = _forwarded(connection, link.network_id, vdu, cp)
     if virtual:
-        wanted['allowed_address_pairs'] = _of_both(connection, virtual,
-                                                   networks)
+        wanted['allowed_address_pairs'] = _of_both(virtual, networks)
     elif networks:
         wanted['allowed_address_pairs'] = [
             {'ip_address': network} for network in networks]
@@ -85,6 +85,9 @@ def create(connection, vnf_id, name, link, vdu, cp, record, virtual=None):
         port = outages.once(
             lambda: of_vnf(connection, vnf_id).get(name),
             lambda: connection.network.create_port(**wanted))
+        if virtual:
+            settle_pairs(connection, port, vdu, cp, virtual,
+                         {virtual.mac_address})
         declare(connection, port, vdu, cp)
     except sdk_exceptions.HttpException as error:
         raise exception.ResourceNotUsable(kind='port', name=name,
@@ -92,21 +95,35 @@ def create(connection, vnf_id, name, link, vdu, cp, record, virtual=None):
     return port
 
 
-def _of_both(connection, virtual, networks):
+def _of_both(virtual, networks, own=None):
     """Return the pairs of a port: its guest may send as the virtual router.
 
-    Advertisements come from the guest's own address, which is one of the
-    subnet or, for IPv6, link-local.
+    :param networks: of the sources that the guest forwards
+    :param own: the address of its advertisements. It gets no others of its
+        subnet, and no other link-local ones: routers have such
     """
     ips = [fixed['ip_address'] for fixed in virtual.fixed_ips or []]
-    if not is_of_ipv4(virtual):
-        networks = ['fe80::/64'] + networks
-    elif not networks:
-        networks = [connection.network.get_subnet(fixed['subnet_id']).cidr
-                    for fixed in virtual.fixed_ips
-                    if ':' not in fixed['ip_address']]
+    if own and not (networks and is_of_ipv4(virtual)):
+        ips.append(own)
     return [{'ip_address': ip, 'mac_address': virtual.mac_address}
             for ip in ips + networks]
+
+
+def advertiser(port, virtual):
+    """Return the address from which a pair's guest advertises itself.
+
+    :param virtual: the port of the address of both
+    :returns: None for a port that has none of the IP version
+    """
+    if not is_of_ipv4(virtual):
+        return link_local(port.mac_address)
+    return next((fixed['ip_address'] for fixed in port.fixed_ips or []
+                 if ':' not in fixed['ip_address']), None)
+
+
+def link_local(mac):
+    """Return the IPv6 address of an interface (RFC 4291, appendix A)."""
+    return str(netutils.get_ipv6_addr_by_EUI64('fe80::/64', mac))
 
 
 def is_of_ipv4(port):
@@ -128,8 +145,9 @@ def settle_pairs(connection, port, vdu, cp, virtual, routers):
     wanted = [pair for pair in found
               if pair.get('mac_address') not in routers]
     if virtual:
-        wanted += _of_both(connection, virtual, _forwarded(
-            connection, port.network_id, vdu, cp))
+        wanted += _of_both(
+            virtual, _forwarded(connection, port.network_id, vdu, cp),
+            advertiser(port, virtual))
     if _places(wanted) != _places(found):
         connection.network.update_port(port.id, allowed_address_pairs=wanted)
 

@@ -351,12 +351,15 @@ class PairTest(test_infra_driver.DriverTestCase):
         own, peer = [self.by_name()['VDU1-%d-left' % n].mac_address
                      for n in (0, 1)]
         self.assertEqual('1 %s %s %s %s fe80::200:5eff:fe00:201 %s' % (
-            pairs.link_local(own), own, pairs.link_local(peer), peer, ip),
+            ports.link_local(own), own, ports.link_local(peer), peer, ip),
             pairs_of)
         self.assertEqual('fe80::f816:3eff:fe00:2',
-                         pairs.link_local('fa:16:3e:00:00:02'))
-        self.assertIn(('fe80::/64', virtual.mac_address),
-                      self.allowed('VDU1-1-left'))
+                         ports.link_local('fa:16:3e:00:00:02'))
+        self.assertEqual(
+            {(address, virtual.mac_address) for address in (
+                ip, ports.link_local(peer), '2000::/3', 'fc00::/7',
+                '64:ff9b::/32')},
+            self.allowed('VDU1-1-left'))
 
     def ipv6_pair(self):
         """Reserve the ports of a pair; return the side that it has."""
@@ -370,18 +373,51 @@ class PairTest(test_infra_driver.DriverTestCase):
                                 'key')
         return text.partition('VRRP(')[2].partition(',')[0]
 
-    def test_an_end_point_advertises_from_its_subnet(self):
+    def end_points(self):
+        """Let the guests forward nothing."""
         package = self.package / 'Definitions' / 'firewall.yaml'
         vnfd = yaml.safe_load(package.read_text())
         settings = vnfd['topology_template']['policies'][0]['configuration']
         settings['properties']['routed'] = False
         package.write_text(json.dumps(vnfd))
+
+    def test_an_end_point_advertises_from_its_own_address_alone(self):
+        self.end_points()
         self.instantiate()
         virtual = self.by_name()['virtual.VDU1.left']
-        self.assertEqual(
-            {(virtual.fixed_ips[0]['ip_address'], virtual.mac_address),
-             ('10.0.1.0/24', virtual.mac_address)},
-            self.allowed('VDU1-0-left'))
+        for name in 'VDU1-0-left', 'VDU1-1-left':
+            own = self.by_name()[name].fixed_ips[0]['ip_address']
+            self.assertEqual(
+                {(virtual.fixed_ips[0]['ip_address'], virtual.mac_address),
+                 (own, virtual.mac_address)}, self.allowed(name))
+
+    def test_an_end_point_whose_own_address_is_of_another_subnet(self):
+        """Neutron chooses it among all subnets of the network."""
+        self.end_points()
+        self.instantiate()
+        port = self.by_name()['VDU1-0-left']
+        port.fixed_ips = [{'ip_address': '192.0.2.7', 'subnet_id': 'other'}]
+        self.heal()
+        self.assertIn('192.0.2.7', dict(self.allowed('VDU1-0-left')))
+
+    def test_no_pair_of_addresses_is_there_twice(self):
+        """Neutron refuses a port with equal ones."""
+        self.end_points()
+        create = self.cloud.network.create_port.side_effect
+
+        def of_two(**wanted):
+            port = create(**wanted)
+            if wanted['name'].startswith('virtual.'):
+                port.fixed_ips += [{'ip_address': '10.0.1.99',
+                                    'subnet_id': port.fixed_ips[0][
+                                        'subnet_id']}]
+            return port
+        self.cloud.network.create_port.side_effect = of_two
+        self.instantiate()
+        found = [(pair['ip_address'], pair['mac_address']) for pair in
+                 self.by_name()['VDU1-0-left'].wanted[
+                     'allowed_address_pairs']]
+        self.assertEqual(sorted(set(found)), sorted(found))
 
     def test_a_network_without_a_subnet_has_no_pair(self):
         self.connect()
