@@ -16,9 +16,10 @@ LOG = logging.getLogger(__name__)
 
 _STATE, _COPIES, _RESIGN = 'vrrp.state', 'vrrp.copies', 'vrrp.resign'
 _ACTIVE = 'active'
-#: What VRRP says when the other guest has all flows, and in a function
-#: without flows.
-_COPIED, _NO_FLOWS = {'connected true', 'waiting 0'}, 'off'
+#: What VRRP says when it has sent all flows to the other guest, the numbers of
+#: both ends of their connection, and what it says in a function without flows.
+_COPIED, _CONNECTION = {'connected true', 'waiting 0'}, 'connection '
+_NO_FLOWS = 'off'
 #: The other guest gets the flows of a full table in seconds. Whatever the
 #: guests say, their pair goes on after this time and one request.
 _PATIENCE_S = 30
@@ -44,26 +45,40 @@ def hand_over(api, server_id, other_id):
 
 def _hand_over(api, server_id, other_id):
     end_s = time.monotonic() + _PATIENCE_S
-    states = [api.read(each, _STATE).strip()
-              for each in (server_id, other_id)]
-    if states[0] != _ACTIVE:
+
+    def texts(handler):
+        return [api.read(each, handler).strip()
+                for each in (server_id, other_id)]
+    if texts(_STATE)[0] != _ACTIVE:
         return
-    _until(api, server_id, _COPIES, _is_copied, end_s)
+    _until(lambda: _is_copied(*texts(_COPIES)), other_id, _COPIES, end_s)
     api.write(server_id, [[_RESIGN, '']], patience_s=0)
-    _until(api, other_id, _STATE, lambda text: text.strip() == _ACTIVE,
-           end_s)
+    _until(lambda: texts(_STATE)[1] == _ACTIVE, other_id, _STATE, end_s)
 
 
-def _is_copied(text):
-    return text.strip() == _NO_FLOWS or _COPIED <= set(text.splitlines())
+def _is_copied(own, other):
+    """Tell whether the other guest has all flows.
+
+    One that began again just now has other numbers than this one knows.
+    """
+    lines = set(own.splitlines())
+    return own == _NO_FLOWS or (
+        _COPIED <= lines and _connection(own)
+        and _connection(own) == _connection(other)[::-1])
 
 
-def _until(api, server_id, handler, is_reached, end_s):
-    """Wait until a handler of a guest has a value; not for ever."""
-    while not is_reached(api.read(server_id, handler)):
+def _connection(text):
+    """Return the numbers of both ends of a guest's connection."""
+    return next((line.split()[1:] for line in text.splitlines()
+                 if line.startswith(_CONNECTION)), [])
+
+
+def _until(is_reached, other_id, handler, end_s):
+    """Wait until something is so; not for ever."""
+    while not is_reached():
         if time.monotonic() > end_s:
-            LOG.warning('server %s: %s is not as it should be after %d s, '
-                        'and its pair goes on', server_id, handler,
-                        _PATIENCE_S)
+            LOG.warning('server %s does not take the work over after %d s, by '
+                        '%s, and its pair goes on', other_id, _PATIENCE_S,
+                        handler)
             return
         time.sleep(_PAUSE_S)

@@ -47,9 +47,10 @@ class RequestsTest(base.TestCase):
             (200, {'value': 'active'}), *[fault(503, 'unavailable')] * 20))
 
     def test_a_guest_that_dies_before_it_resigns_is_told_once(self):
-        self.assertEqual(['GET', 'GET', 'GET', 'POST'], self.hand_over(
-            (200, {'value': 'active'}), (200, {'value': 'backup'}),
-            (200, {'value': 'off'}), *[fault(503, 'unavailable')] * 20))
+        self.assertEqual(['GET'] * 4 + ['POST'], self.hand_over(
+            *[(200, {'value': value}) for value in
+              ('active', 'backup', 'off', 'off')],
+            *[fault(503, 'unavailable')] * 20))
 
 
 class BoundTest(base.TestCase):
@@ -68,3 +69,17 @@ class BoundTest(base.TestCase):
         handover.hand_over(api, OWN, OTHER)
         self.assertEqual(1, api.write.call_count)
         self.assertLess(clock.now_s, handover._PATIENCE_S + 1)
+
+
+class CopiedTest(base.TestCase):
+
+    def test_the_other_guest_has_all_flows(self):
+        done = 'connected true\nwaiting 0\nconnection 1 2'
+        self.assertTrue(handover._is_copied('off', 'off'))
+        self.assertTrue(handover._is_copied(done, 'connection 2 1'))
+        for own, other in (
+                (done, 'connection 4 3'), (done, 'connection 1 2'),
+                (done, 'off'), (done.replace('0', '1'), 'connection 2 1'),
+                (done.replace('true', 'false'), 'connection 2 1'),
+                ('connected true\nwaiting 0', '')):
+            self.assertFalse(handover._is_copied(own, other), (own, other))

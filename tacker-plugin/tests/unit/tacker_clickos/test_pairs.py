@@ -135,7 +135,9 @@ class PairTest(test_infra_driver.DriverTestCase):
         def read(server_id, handler):
             resigned = [each for each, what in self.told() if what != 'act']
             backup = resigned[-1] if resigned else servers[1]
-            return {'vrrp.copies': 'connected true\nsent 2\nwaiting 0\n',
+            ends = '1 2' if server_id == servers[0] else '2 1'
+            return {'vrrp.copies': 'connected true\nsent 2\nwaiting 0\n'
+                                   'connection %s\n' % ends,
                     'vrrp.state': 'backup' if server_id == backup
                     else 'active'}[handler]
         self.cloud.vrrp = read

@@ -83,6 +83,11 @@ impl Copier {
         self.peer.is_some()
     }
 
+    /// The numbers of this end and of the other one, which has them the other way round.
+    pub fn ends(&self) -> [u64; 2] {
+        [self.own, self.peer.unwrap_or(0)]
+    }
+
     /// Messages that wait for a confirmation.
     pub fn waiting(&self) -> usize {
         self.sent.len()

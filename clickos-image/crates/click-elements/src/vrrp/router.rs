@@ -24,6 +24,8 @@ pub struct Vrrp {
     copier: Option<Copier>,
     /// The next look for changed flows.
     copy_ns: u64,
+    /// The last look may have left changed flows, which were not sent.
+    is_behind: bool,
     has_started: bool,
     /// Texts of the other router that an element refused.
     refused: u64,
@@ -66,6 +68,7 @@ pub fn build(a: &mut Args<'_>) -> Built {
         key: key?.map(|key| key.0),
         copier: None,
         copy_ns: 0,
+        is_behind: false,
         has_started: false,
         refused: 0,
     }))
@@ -140,7 +143,10 @@ impl Vrrp {
             };
             match copier.receive(&message, ctx.now_ns()) {
                 Heard::Nothing => {}
-                Heard::New => self.offer_all(ctx),
+                Heard::New => {
+                    self.is_behind = true;
+                    self.offer_all(ctx);
+                }
                 Heard::Flows { element, text } => self.merge(ctx, &element, &text),
             }
         }
@@ -178,6 +184,7 @@ impl Vrrp {
                 messages.extend(copier.flows(element, &text, now_ns));
             }
         }
+        self.is_behind = copier.is_connected() && !copier.has_room();
         let group = &mut *self.group.borrow_mut();
         let side = group.sides.iter_mut().find(|side| side.peer.is_some());
         let Some((side, peer)) = side.and_then(|side| side.peer.map(|peer| (side, peer))) else {
@@ -193,10 +200,11 @@ impl Vrrp {
             return "off\n".to_string();
         };
         let [sent, received] = copier.counts;
-        let (connected, waiting) = (copier.is_connected(), copier.waiting());
+        let (connected, [own, peer]) = (copier.is_connected(), copier.ends());
+        let waiting = copier.waiting() + usize::from(self.is_behind);
         let refused = self.refused;
         format!(
-            "connected {connected}\nsent {sent}\nreceived {received}\nwaiting {waiting}\nrefused {refused}\n"
+            "connected {connected}\nsent {sent}\nreceived {received}\nwaiting {waiting}\nrefused {refused}\nconnection {own} {peer}\n"
         )
     }
 }
@@ -225,7 +233,7 @@ impl Element for Vrrp {
         self.group.borrow_mut().take_from(&old.group.borrow());
         (self.has_started, self.refused) = (old.has_started, old.refused);
         if old.key == self.key && old.copied == self.copied {
-            self.copier = old.copier.take();
+            (self.copier, self.is_behind) = (old.copier.take(), old.is_behind);
         }
     }
 }

@@ -404,6 +404,63 @@ fn one_that_comes_back_stays_backup_and_gets_all_flows() {
     assert_eq!(world.answers(port, 7), 1);
 }
 
+/// True if a router says that the other one has all flows, and both mean the same connection.
+fn is_copied(world: &mut World) -> bool {
+    let [own, other] = [0, 1].map(|n| world.read(n, "vrrp.copies"));
+    let value = |text: &str, key| -> Vec<String> {
+        let mut lines = text.lines().map(str::split_ascii_whitespace);
+        let found = lines.find_map(|mut words| words.next().filter(|w| *w == key).map(|_| words));
+        found.unwrap().map(String::from).collect()
+    };
+    let numbers = value(&other, "connection").into_iter().rev();
+    value(&own, "connected") == ["true"]
+        && value(&own, "waiting") == ["0"]
+        && value(&own, "connection") == numbers.collect::<Vec<_>>()
+}
+
+#[test]
+fn the_other_has_all_flows_of_a_long_table_when_one_says_so() {
+    // it is known to be gone after three seconds
+    for silence_ms in [1000, 4000] {
+        let mut world = World::new(NAT);
+        assert!(is_copied(&mut world));
+        world.members[1].dead = true;
+        let flows = 4000;
+        for sport in 1000..1000 + flows {
+            let frame = frame_to(0, &datagram(INSIDE, sport, OUTSIDE, 53));
+            world.members[0].devices[0]
+                .borrow_mut()
+                .input
+                .push_back(frame);
+        }
+        world.wait(silence_ms);
+        assert_eq!(world.read(0, "rw.size"), flows.to_string());
+        world.members[1] = Member::new(world.function, 3, true, 9);
+        let mut steps = 0;
+        while !is_copied(&mut world) {
+            world.wait(10);
+            steps += 1;
+            assert!(steps < 1000, "{}", world.read(0, "vrrp.copies"));
+        }
+        assert_eq!(world.read(1, "rw.size"), flows.to_string());
+    }
+}
+
+#[test]
+fn one_that_began_again_is_known_before_its_silence_is() {
+    let mut world = World::new(NAT);
+    for sport in 10..20 {
+        world.open(sport);
+    }
+    world.wait(200);
+    assert!(is_copied(&mut world));
+    world.members[1] = Member::new(world.function, 3, true, 9);
+    while !is_copied(&mut world) {
+        world.wait(10);
+    }
+    assert_eq!(world.read(1, "rw.size"), "10");
+}
+
 #[test]
 fn after_a_split_one_gives_way_at_once_and_none_answers_twice() {
     let mut world = World::new(NAT);

@@ -20,7 +20,9 @@
 //! # Handlers
 //! * `state` (read): `active` or `backup`. `transitions` (read): how often it changed.
 //! * `priority` (read, write): PRIORITY. `resign` (write): gives way to the other router.
-//! * `copies` (read): whether the other router hears, messages with flows sent and received, and those that wait.
+//! * `copies` (read): whether the other router hears, messages with flows sent, received and waiting, texts that an element
+//!   refused, and the numbers of both ends of the connection. The other router has all flows if none waits and it has the same
+//!   numbers, the other way round: one that began again just now has others.
 //! * `wake` (write): does what is due; the ports use it.
 //! # Example
 //! `vrrp :: VRRP(1 10.0.0.2 vif0 - - 10.0.0.1, PRIORITY 200, INTERVAL 0.2);`
