@@ -73,9 +73,11 @@ impl Neighbor {
         }
     }
 
-    /// What answers a solicitation, and the Ethernet address that gets it (section 7.2.4); `None` for another message.
+    /// What answers a solicitation, and the Ethernet address that gets it (section 7.2.4); `None` for another message, and
+    /// for one of a group or of the address itself, which no host sends.
     pub fn answer(&self, mac: [u8; 6], asker: [u8; 6]) -> Option<(Self, [u8; 6])> {
-        if self.kind != SOLICITATION {
+        let is_host = !self.source.0.is_multicast() && self.source != self.target;
+        if self.kind != SOLICITATION || !is_host || ether::is_group(asker) {
             return None;
         }
         let mut answer = Self::announcement(self.target, mac);
@@ -152,6 +154,24 @@ mod tests {
         }
         for length in 0..FRAME {
             assert_eq!(Neighbor::parse(&frame[..length]), None);
+        }
+    }
+
+    #[test]
+    fn no_group_and_no_owner_of_the_address_gets_an_answer() {
+        let asker = [2, 0, 0, 0, 0, 1];
+        let (answer, to) = message().answer([4; 6], asker).unwrap();
+        assert_eq!((answer.destination, to), (message().source, asker));
+        for group in [[0xff; 6], [0x33, 0x33, 0, 0, 0, 1]] {
+            assert_eq!(message().answer([4; 6], group), None);
+        }
+        for source in ["ff02::1", "fe80::2"] {
+            let source = Address(source.parse().unwrap());
+            let question = Neighbor {
+                source,
+                ..message()
+            };
+            assert_eq!(question.answer([4; 6], asker), None, "{source:?}");
         }
     }
 
