@@ -110,13 +110,23 @@ def reserve(connection, vnf_id, name, link):
     """Make the port of a virtual address, with the first MAC that is free.
 
     The virtual router is one of IPv4 if it has such an address; those of
-    IPv6 go with it.
+    IPv6 go with it. Neutron may give other addresses than the subnets say:
+    some are for its own routers alone.
 
     :raises: ResourceNotUsable
     """
-    versions = ports.versions(connection, link)
+    wanted = min(ports.versions(connection, link), default=4)
+    port = _reserve(connection, vnf_id, name, link, wanted)
+    given = 4 if ports.is_of_ipv4(port) else 6
+    if given == wanted:
+        return port
+    ports.delete(connection, [port])
+    return _reserve(connection, vnf_id, name, link, given)
+
+
+def _reserve(connection, vnf_id, name, link, version):
     for vrid in _VRIDS:
-        mac = '%s%02x' % (_MACS[min(versions, default=4)], vrid)
+        mac = '%s%02x' % (_MACS[version], vrid)
         if own.has_mac(connection, link.network_id, mac):
             continue
         try:
