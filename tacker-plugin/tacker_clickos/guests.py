@@ -110,6 +110,21 @@ class Guests(object):
             raise
         return made
 
+    def heal_each(self, wishes, asked=None):
+        """Make guests again; generate them, those that have died first.
+
+        Of a pair, such a guest gets the flows of the other one, and forwards
+        while that one begins again.
+
+        :param asked: see heal()
+        """
+        running = {server.name for server in
+                   servers.of_vnf(self._connection, self._vnf_id)
+                   if server.status == 'ACTIVE'}
+        for wish in sorted(wishes, key=lambda wish:
+                           self._server_name(wish.name) in running):
+            yield self.heal(wish, asked)
+
     def heal(self, wish, asked=None):
         """Make a guest again, in its server or else in a new one; return it.
 

@@ -141,10 +141,11 @@ class ClickOSInfraDriver(connectivity.Connectivity,
     def _make_all(self, vnf_instance, vim_id, fleet, wishes, healing):
         """Make the guests and record them; heal one after the other."""
         info = vnf_instance.instantiated_vnf_info
-        made = (map(fleet.heal, wishes) if healing
+        made = (fleet.heal_each(wishes) if healing
                 else self._boot_all(fleet, wishes))
-        for vnfc, guest in zip(info.vnfc_resource_info, made):
-            resources.record(info, vnfc, guest, vim_id)
+        vnfcs = {state.name(vnfc): vnfc for vnfc in info.vnfc_resource_info}
+        for guest in made:
+            resources.record(info, vnfcs[guest.name], guest, vim_id)
             state.set_param(info, state.STATES, fleet.states)
             fleet.record.keep(info)
 

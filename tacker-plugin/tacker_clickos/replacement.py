@@ -31,15 +31,16 @@ class Replacement:
             vnf_instance.instantiated_vnf_info.flavour_id)
 
     def heal(self, request, asked):
-        """Make the guests again, one after the other.
+        """Make the guests again, one after the other, dead ones first.
 
         :param request: names the networks, as InstantiateVnfRequest does
         :param asked: see Guests.heal()
         :raises: ClickOSError; another try begins with the first guest
         """
         sick, wishes, fleet = self._gather(request)
-        for vnfc, wish in zip(sick, wishes):
-            self._record(fleet, vnfc, fleet.heal(wish, asked))
+        vnfcs = {wish.name: vnfc for vnfc, wish in zip(sick, wishes)}
+        for guest in fleet.heal_each(wishes, asked):
+            self._record(fleet, vnfcs[guest.name], guest)
         if len(sick) == len(self._vnf.instantiated_vnf_info
                             .vnfc_resource_info):
             fleet.keep_pairs(self._flavour.vdus)

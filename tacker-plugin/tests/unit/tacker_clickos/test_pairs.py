@@ -157,6 +157,14 @@ class PairTest(test_infra_driver.DriverTestCase):
             [(first, 'resign'), (first, 'act'), (second, 'resign'),
              (second, 'act')], self.told())
 
+    def test_a_dead_guest_begins_before_the_one_that_has_the_flows(self):
+        self.instantiate()
+        first, second = self.pair_of_vrrp()
+        self.cloud.servers[second].status = 'SHUTOFF'
+        self.heal()
+        self.assertEqual([(second, 'act'), (first, 'resign'),
+                          (first, 'act')], self.told())
+
     def test_a_guest_keeps_its_work_if_the_other_one_is_dead(self):
         self.instantiate()
         _first, second = self.pair_of_vrrp()
@@ -428,6 +436,22 @@ class PairTest(test_infra_driver.DriverTestCase):
                                     'has a network without a subnet'):
             self.instantiate()
         self.assertFalse(self.cloud.network.create_port.called)
+
+    def test_the_number_is_of_the_version_that_neutron_gives(self):
+        """Some subnets are for routers alone, which a request cannot see."""
+        self.connect(4, 6)
+        create = self.cloud.network.create_port.side_effect
+
+        def of_ipv6(**wanted):
+            port = create(**wanted)
+            port.fixed_ips = [each for each in port.fixed_ips
+                              if ':' in each['ip_address']]
+            return port
+        self.cloud.network.create_port.side_effect = of_ipv6
+        self.assertTrue(self.ipv6_pair().startswith('1 fe80::'))
+        (virtual,) = [port for port in self.cloud.ports.values()
+                      if pairs.is_virtual(port.name)]
+        self.assertEqual('00:00:5e:00:02:01', virtual.mac_address)
 
     def test_a_running_pair_stays_when_its_network_gets_ipv6(self):
         self.instantiate()
