@@ -113,9 +113,11 @@ class Tenant:
                 break
             ends.append(self.operate(vnf_id, 'terminate',
                                      terminationType='FORCEFUL'))
-        self.tacker.delete_vnf(vnf_id)
-        for end in ends:
-            completed(end)
+        try:
+            self.tacker.delete_vnf(vnf_id)
+        finally:
+            for end in ends:
+                completed(end)
 
     def instantiate(self, vnf_id, rules=None, **properties):
         """Instantiate a VNF of two networks and return the operation's end.

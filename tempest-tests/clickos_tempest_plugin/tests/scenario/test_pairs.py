@@ -128,7 +128,8 @@ class NatPairBase(PairMixin, base.OnHostTest):
         connections = self.left.connect(self.right, _CONNECTIONS)
         waiters.until(
             lambda: self.clickos.read_handler(self.active, 'vrrp.copies'),
-            lambda seen: 'waiting 0' in seen, 'the standby has all flows')
+            lambda seen: {'connected true', 'waiting 0'} <= set(
+                seen.splitlines()), 'the standby has all flows')
         end()
         waiters.until(lambda: self.state(self.standby),
                       lambda seen: seen == 'active', 'the standby is active')
