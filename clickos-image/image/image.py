@@ -6,8 +6,9 @@ Needs cargo and binutils. ``image.py --out DIR`` writes DIR/clickos and
 DIR/pkt-gen. Each is one ELF that boots as PV and as PVH. The file
 docs/bounds.toml has the largest size and the fewest classes of each profile.
 Without a choice clickos is of the profile core. ``--profile full`` writes
-DIR/clickos-full, with all groups of elements. The option ``--groups
-standard,device,control`` chooses groups. ``--config FILE`` chooses the classes
+DIR/clickos-full, with all groups of elements but ``inspect``, which
+``--profile ids`` has. The option ``--groups standard,device,control`` chooses
+groups. ``--config FILE`` chooses the classes
 of a configuration, and the image is DIR/clickos-NAME. DIR/IMAGE.groups names
 the groups of an image, for its property in Glance. ``--twice`` builds all
 again, from nothing, and fails if a byte differs.
@@ -34,6 +35,7 @@ BOUNDS = selection.ROOT / 'docs/bounds.toml'
 PROFILE_BOUNDS = {
     selection.CORE: ('max_default_image_kib', 'min_default_image_classes'),
     selection.FULL: ('max_full_image_kib', 'min_full_image_classes'),
+    selection.IDS: ('max_ids_image_kib', 'min_ids_image_classes'),
 }
 #: Built only when named: the conformance corpus as a guest, one that lies in
 #: its rings, one that lies to the store, and one that does nothing, for

@@ -9,14 +9,16 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
-#: Groups that need a feature of the crate: ``os`` is never in a guest.
-OS, REGEX = 'os', 'regex'
+#: Groups that need a feature of the crate: ``os`` is never in a guest, and
+#: ``inspect`` has expressions of its own.
+OS, REGEX, INSPECT = 'os', 'regex', 'inspect'
 #: Groups that only the full image has; the others fill 2 MiB.
 _FULL_ONLY = ('bras', 'compress', 'flows', 'ha', 'ipsec', 'offload', REGEX,
               'test', 'wireguard')
-#: The profile of an image without a choice, and the one with every group.
-CORE, FULL = 'core', 'full'
-PROFILES = (CORE, FULL)
+#: The profile of an image without a choice, the one with every group but that
+#: of inspection, and the one with core's groups and that.
+CORE, FULL, IDS = 'core', 'full', 'ids'
+PROFILES = (CORE, FULL, IDS)
 #: Every configuration gets an element of this class.
 _IMPLICIT = ('ClickOSControl',)
 _NAME = re.compile(r'(?m)^    name: "(\w+)"')
@@ -36,13 +38,14 @@ def groups():
 
 def of_profile(profile):
     """Return the names of the groups of a profile's image."""
-    return [name for name in groups()
-            if profile == FULL or name not in _FULL_ONLY]
+    left_out = {CORE: (*_FULL_ONLY, INSPECT), FULL: (INSPECT,),
+                IDS: _FULL_ONLY}[profile]
+    return [name for name in groups() if name not in left_out]
 
 
 def corpus_groups():
     """Return the names of the groups whose cases run in a guest."""
-    return [name for name in groups() if name != REGEX]
+    return [name for name in groups() if name not in (REGEX, INSPECT)]
 
 
 def of_groups(names):
@@ -94,5 +97,5 @@ def flatten(config, cargo_environment=None):
 
 def features(elements):
     """Return the features of clickos-guest that some elements need."""
-    return [REGEX] if any(name.startswith(f'{REGEX}/')
+    return [REGEX] if any(name.startswith((f'{REGEX}/', f'{INSPECT}/'))
                           for name in elements) else []

@@ -13,7 +13,9 @@ HELP = ('Value of a property. <name>=@<file> takes a file, with an item a'
         ' A list may be given as JSON, or with commas; may be'
         ' repeated')
 _WHOLE = ('integer', 'port')
-_LISTS = ('list', 'filter_rules', 'ipv4_list')
+_LISTS = ('list', 'filter_rules', 'inspection_rules', 'ipv4_list')
+#: Lists whose items have commas: an item is a line.
+_LINES = ('inspection_rules',)
 _JSON = ('record',)
 _BOOLEANS = {'true': True, 'false': False}
 
@@ -74,6 +76,8 @@ def _items(offered, text):
     name = offered['name']
     if text.lstrip().startswith('['):
         return _json(name, text)
+    if offered['type'] in _LINES:
+        return [line.strip() for line in text.splitlines() if line.strip()]
     items = offered['limits'].get('items')
     kind = items.get('type') if isinstance(items, dict) else 'string'
     if kind in _JSON:

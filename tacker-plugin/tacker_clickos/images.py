@@ -12,7 +12,7 @@ from tacker_clickos import elements
 from tacker_clickos import exception
 from tacker_clickos import own
 
-_CURE = ('ask the operator for the image of the profile full '
+_CURE = ('ask the operator for the image of the profile full or ids '
          '(docs/operator/images.md), or name another image in sw_image_data')
 
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The IPS with curl as attacker."""
 
+import json
+
 SHARED_NETWORK = True
+_ALERT = 'alert tcp any any -> any 80 (msg:"%s"; content:"%s"; sid:%d;)'
 
 
 def check(case, vnf):
@@ -9,21 +12,25 @@ def check(case, vnf):
     attack = ('curl', '-s', f'{server}/?f=/etc/passwd')
     vnf.serve_http('right', 80)
     vnf.run('left', 'curl', '-sf', f'{server}/')
-    case.assertEqual(0, vnf.count('alerts.count'))
+    case.assertEqual(0, vnf.count('ips.alert_count'))
     _check_dropped(case, vnf, attack)
     vnf.swap()
     _check_dropped(case, vnf, attack)
-    vnf.control.write('action.switch', '1')
+    vnf.control.write('ips.action', 'alert')
     vnf.run('left', *attack)
-    vnf.control.write('signatures.config', '"harmless"')
-    alerts = vnf.count('alerts.count')
+    case.assertEqual(3, vnf.count('ips.alert_count'))
+    vnf.control.write('ips.rules', _ALERT % ('harmless', 'harmless', 7))
     vnf.run('left', *attack)
-    case.assertEqual(alerts, vnf.count('alerts.count'))
+    case.assertEqual(3, vnf.count('ips.alert_count'))
+    vnf.run('left', 'curl', '-s', f'{server}/?f=harmless')
+    newest = json.loads(vnf.control.read('ips.alerts').splitlines()[-1])
+    case.assertEqual(('allowed', 7), (newest['alert']['action'],
+                                      newest['alert']['signature_id']))
 
 
 def _check_dropped(case, vnf, attack):
-    alerts = vnf.count('alerts.count')
+    alerts = vnf.count('ips.alert_count')
     client = vnf.start('left', *attack, '--max-time', '3')
-    vnf.until(lambda: vnf.count('alerts.count') > alerts, 'no alert')
+    vnf.until(lambda: vnf.count('ips.alert_count') > alerts, 'no alert')
     vnf.wait(client)
     case.assertNotEqual(0, client.returncode, 'a signature passes')

@@ -31,7 +31,11 @@ fn docs(source: &str) -> String {
 }
 
 /// Groups that are built only where a feature asks for them, and what cargo calls it then.
-const FEATURES: [(&str, &str); 2] = [("os", "CARGO_FEATURE_OS"), ("regex", "CARGO_FEATURE_REGEX")];
+const FEATURES: [(&str, &str); 3] = [
+    ("os", "CARGO_FEATURE_OS"),
+    ("regex", "CARGO_FEATURE_REGEX"),
+    ("inspect", "CARGO_FEATURE_REGEX"),
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=src/elements");

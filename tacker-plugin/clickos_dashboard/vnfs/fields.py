@@ -232,8 +232,8 @@ def _kind(prop):
     """Return the type for the check of the page: that of each line."""
     if prop.type == 'ipv4_list':
         return 'lines ipv4'
-    if prop.type == 'filter_rules':
-        return 'lines filter_rules'
+    if prop.type in ('filter_rules', 'inspection_rules'):
+        return f'lines {prop.type}'
     if prop.type == 'list' and _item_type(prop) in _LINES:
         return f'lines {_item_type(prop)}'
     return prop.type if prop.type in _MAKERS else 'json'
@@ -247,7 +247,8 @@ _MAKERS = {'ip': _ip, 'ipv4': _ipv4, 'ipv4_prefix': _prefix, 'mac': _mac,
            'integer': _integer, 'port': _port, 'boolean': _boolean,
            'enum': _enum, 'string': _string, 'port_range': _port_range,
            'rate': _rate, 'secret': _secret, 'list': _list,
-           'filter_rules': _rules, 'ipv4_list': _rules}
+           'filter_rules': _rules, 'inspection_rules': _rules,
+           'ipv4_list': _rules}
 
 
 def _shown(prop, value):

@@ -15,6 +15,7 @@ _VALUES = {
     'ipv4_prefix': '192.0.2.0/24', 'ipv6': '2001:db8::1',
     'ipv6_prefix': '2001:db8::/32', 'mac': '02:00:00:00:00:01', 'port': 1,
     'boolean': False, 'filter_rules': ['deny all'],
+    'inspection_rules': [],
     'port_range': '1024-65535', 'string': 'x',
     'secret': 'clickos-secret:00000000-0000-4000-8000-000000000000'}
 

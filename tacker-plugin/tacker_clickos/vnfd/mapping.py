@@ -33,11 +33,15 @@ _KEYS_OF = {
     'rate': ('min', 'max', 'unit'), 'enum': ('values',),
     'string': ('pattern', 'max_length'), 'port_range': ('split',),
     'ipv4_list': ('max_items',), 'filter_rules': ('max_items',),
+    'inspection_rules': ('max_items',),
     'list': ('max_items', 'min_items', 'items', 'separator', 'unique'),
     'record': ('fields', 'format')}
+#: What stands between the items of a type, unless it is a comma.
+_SEPARATORS = {'inspection_rules': '\n'}
 #: Types whose text has commas, or is secret.
-_NO_DEFINE = ('filter_rules', 'ipv4_list', 'list', 'secret')
-_NO_ITEMS = ('list', 'filter_rules', 'ipv4_list', 'secret')
+_NO_DEFINE = ('filter_rules', 'inspection_rules', 'ipv4_list', 'list',
+              'secret')
+_NO_ITEMS = _NO_DEFINE
 
 
 def properties(place, table, faults):
@@ -146,7 +150,8 @@ def _typed(place, name, entry):
                     or scalars.MAX_TEXT),
         values=_enum_values(place, entry), unit=_unit(place, entry),
         pattern=_pattern(place, entry), split=_flag(place, entry, 'split'),
-        unique=_flag(place, entry, 'unique'))
+        unique=_flag(place, entry, 'unique'),
+        separator=_SEPARATORS.get(kind, ', '))
     if kind == 'list':
         return _list(place, prop, entry)
     return _record(place, prop, entry) if kind == 'record' else prop

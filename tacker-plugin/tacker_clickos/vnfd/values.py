@@ -9,6 +9,7 @@ import re
 
 from tacker_clickos import exception
 from tacker_clickos.vnfd import filter_rules
+from tacker_clickos.vnfd import inspection_rules
 from tacker_clickos.vnfd import scalars
 
 #: The key of a request that gives values for single guests.
@@ -37,9 +38,17 @@ def _ipv4_list(prop, value):
 
 
 def _filter_rules(prop, value):
-    _list(value, 'rules', 1, prop.max_items)
+    return _rules(prop, value, 1, filter_rules.check)
+
+
+def _inspection_rules(prop, value):
+    return _rules(prop, value, 0, inspection_rules.check)
+
+
+def _rules(prop, value, least, check_rule):
+    _list(value, 'rules', least, prop.max_items)
     for index, rule in enumerate(value):
-        wrong = filter_rules.check(rule)
+        wrong = check_rule(rule)
         if wrong:
             raise scalars.Wrong('rule %d: %s' % (index, wrong))
     return list(value)
@@ -98,6 +107,7 @@ TYPES = {
     **scalars.TYPES,
     'ipv4_list': _ipv4_list,
     'filter_rules': _filter_rules,
+    'inspection_rules': _inspection_rules,
     'list': _items,
     'record': _record,
 }

@@ -1,30 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Intrusion detection and prevention, transparent. vif 0 is left, vif 1 is
-// right. A frame of either direction that contains a signature is an alert:
-// it is logged, at most ten a second, and dropped or passed. Write the
-// signatures to signatures.config.
+// right. Packets of both directions are judged by rules, in the data that
+// their receivers read: whole packets, and TCP streams. What does not pass is
+// logged, at most ten a second. Write the rules to ips.rules, a line each.
 
 require(library payload.click);
 
 right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_out :: Queue(1024) -> left_tx :: Counter -> ToDevice(0);
-signatures :: StringMatcher("/etc/passwd", "cmd.exe") -> clean :: PaintSwitch;
-clean[0] -> right_out;
-clean[1] -> left_out;
-
-signatures[1] -> alerts :: Counter -> log :: RatedSplitter(10)
+ips :: StreamInspector;
+ips[0] -> right_out;
+ips[1] -> left_out;
+ips[2] -> refused :: Counter -> log :: RatedSplitter(10)
     -> version :: IPClassifier(ip6, -);
-version[0] -> IP6Print(ALERT) -> action :: Switch(0);
-version[1] -> IPPrint(ALERT) -> action;
-log[1] -> action;
-action[0] -> Discard;
-action[1] -> clean;
+version[0] -> IP6Print(DROP) -> Discard;
+version[1] -> IPPrint(DROP) -> Discard;
+log[1] -> Discard;
 
-FromDevice(0) -> left_in :: Counter -> Paint(0)
-    -> left_type :: Payload -> signatures;
-left_type[1] -> signatures;
-left_type[2] -> signatures;
-FromDevice(1) -> right_in :: Counter -> Paint(1)
-    -> right_type :: Payload -> signatures;
-right_type[1] -> signatures;
-right_type[2] -> signatures;
+FromDevice(0) -> left_in :: Counter -> left_type :: Payload -> ips;
+left_type[1] -> ips;
+left_type[2] -> right_out;
+FromDevice(1) -> right_in :: Counter -> right_type :: Payload -> [1]ips;
+right_type[1] -> [1]ips;
+right_type[2] -> left_out;

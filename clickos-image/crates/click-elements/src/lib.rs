@@ -29,6 +29,8 @@ mod guard;
 mod header_check;
 mod headers;
 mod icmp_encap;
+#[cfg(feature = "regex")]
+mod inspect;
 mod interface;
 mod ip6;
 mod ip_comp;

@@ -31,16 +31,20 @@ class SelectionTest(unittest.TestCase):
 
     def test_each_profile_has_the_promised_classes(self):
         for profile, key in (('core', 'min_default_image_classes'),
-                             ('full', 'min_full_image_classes')):
+                             ('full', 'min_full_image_classes'),
+                             ('ids', 'min_ids_image_classes')):
             names = selection.class_names(selection.of_groups(
                 selection.of_profile(profile)))
             self.assertIsNone(image.broken(key, len(names)))
 
-    def test_the_full_image_lacks_no_class_and_core_has_no_other(self):
-        core, full = map(selection.of_profile, selection.PROFILES)
+    def test_only_the_image_ids_inspects_and_core_has_no_group_of_its_own(
+            self):
+        core, full, ids = map(selection.of_profile, selection.PROFILES)
         self.assertLess(set(core), set(full))
+        self.assertEqual({'inspect'}, set(ids) - set(core))
+        self.assertEqual({'inspect'}, set(selection.groups()) - set(full))
         self.assertEqual(set(selection.classes().values()),
-                         set(selection.of_groups(full)))
+                         set(selection.of_groups(full + ['inspect'])))
 
     def test_a_broken_bound_is_told(self):
         for key, value, words in (
@@ -57,7 +61,7 @@ class SelectionTest(unittest.TestCase):
         for profile in selection.PROFILES:
             features = selection.features(selection.of_groups(
                 selection.of_profile(profile)))
-            self.assertEqual(profile == selection.FULL, bool(features))
+            self.assertEqual(profile != selection.CORE, bool(features))
 
 
 class ImageTest(unittest.TestCase):
@@ -73,7 +77,8 @@ class ImageTest(unittest.TestCase):
     def test_an_image_has_a_file_with_its_groups(self):
         for words, name in (((), 'clickos'),
                             (('--profile', 'core'), 'clickos'),
-                            (('--profile', 'full'), 'clickos-full')):
+                            (('--profile', 'full'), 'clickos-full'),
+                            (('--profile', 'ids'), 'clickos-ids')):
             args = self.arguments(*words)
             image.write_groups(args)
             groups = (args.out / f'{name}.groups').read_text().strip()

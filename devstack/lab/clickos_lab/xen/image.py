@@ -12,11 +12,13 @@ from clickos_lab import stamps
 #: Where dom0 has them.
 FOLDER = '/root'
 CLICKOS, PKT_GEN = 'clickos', 'pkt-gen'
-#: The image of the profile with every group of elements.
-FULL = f'{CLICKOS}-full'
+#: The images of the profiles with nearly every group of elements, and with the
+#: group that inspects streams.
+FULL, IDS = f'{CLICKOS}-full', f'{CLICKOS}-ids'
 #: The images that guests of a cloud may have, the small one first, and what
 #: of them is built.
-OF_PROFILES = {CLICKOS: (), FULL: ('--profile', 'full')}
+OF_PROFILES = {CLICKOS: (), FULL: ('--profile', 'full'),
+               IDS: ('--profile', 'ids')}
 KINDS = ('pv', 'pvh')
 
 _PROGRAM = paths.REPO / 'clickos-image/image/image.py'

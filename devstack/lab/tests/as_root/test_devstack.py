@@ -184,7 +184,8 @@ class PhasesTest(Root):
     def test_the_store_of_a_xen_host_is_xens(self):
         image = self.root / 'opt/stack/data/clickos/image/clickos'
         image.parent.mkdir(parents=True)
-        for name in (image, image.with_name('clickos-full')):
+        for name in (image, image.with_name('clickos-full'),
+                     image.with_name('clickos-ids')):
             name.write_text('guest')
             name.with_name(f'{name.name}.groups').write_text(
                 f'standard,of {name.name}\n')
@@ -198,15 +199,17 @@ class PhasesTest(Root):
         self.assertIn('clickos-vale-store', self.running())
         nova = self.ini('etc/nova/nova.conf')['clickos']
         self.assertNotIn('allow_process_host', nova)
-        core, full = [line for line in self.calls('openstack')
-                      if 'image create' in line]
-        for upload, name, file in ((core, 'clickos-xen', 'clickos'),
-                                   (full, 'clickos-xen-full',
-                                    'clickos-full')):
+        core, full, ids = [line for line in self.calls('openstack')
+                           if 'image create' in line]
+        for upload, name, file in (
+                (core, 'clickos-xen', 'clickos'),
+                (full, 'clickos-xen-full', 'clickos-full'),
+                (ids, 'clickos-xen-ids', 'clickos-ids')):
             self.assertIn('trait:CUSTOM_CLICKOS_XEN=required', upload)
             self.assertIn(f'create {name} ', upload)
             self.assertIn(f'clickos_groups=standard,of {file} ', upload)
         self.assertIn('--tag clickos-xen ', full)
+        self.assertIn('--tag clickos-xen ', ids)
         self.assertNotIn('--tag', core)
 
     def test_debian_gets_tackers_mysql_client(self):

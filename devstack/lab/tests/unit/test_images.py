@@ -49,11 +49,14 @@ class ImagesTest(base.TestCase):
 
     def test_a_xen_host_has_an_image_for_each_profile(self):
         found = self.ensure()
-        self.assertEqual(['clickos-xen', 'clickos-xen-full'], sorted(found))
+        self.assertEqual(['clickos-xen', 'clickos-xen-full',
+                          'clickos-xen-ids'], sorted(found))
         for name, tags, groups in (
                 ('clickos-xen', [], 'standard,clickos'),
                 ('clickos-xen-full', ['clickos-xen'],
-                 'standard,clickos-full')):
+                 'standard,clickos-full'),
+                ('clickos-xen-ids', ['clickos-xen'],
+                 'standard,clickos-ids')):
             self.assertEqual(tags, found[name].tags)
             self.assertEqual(groups,
                              found[name].properties['clickos_groups'])
@@ -70,4 +73,4 @@ class ImagesTest(base.TestCase):
         self.assertEqual(['clickos-xen'], after['clickos-xen-full'].tags)
         self.assertEqual('standard',
                          after['clickos-xen'].properties['clickos_groups'])
-        self.assertEqual(2, len(self.glance.found))
+        self.assertEqual(3, len(self.glance.found))

@@ -23,7 +23,9 @@
     secret: ['clickos-secret:[0-9a-f-]{36}',
              'a reference such as clickos-secret:UUID'],
     filter_rules: ['(allow|deny|drop)( .*)?',
-                   'a rule such as "allow tcp dst port 80"']
+                   'a rule such as "allow tcp dst port 80"'],
+    inspection_rules: ['((alert|drop|pass|var|ipvar|portvar) .*|#.*)',
+                       'a rule such as "drop tcp any any -> any 80 (...)"']
   };
 
   // Kinds with several values, each of either family.

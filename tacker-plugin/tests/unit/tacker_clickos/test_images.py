@@ -106,8 +106,9 @@ class ChoiceTest(base.CloudTestCase):
             'image xen: no image of this name or tag has all groups of '
             'elements that the configuration needs; missing: ids (class '
             'StringMatcher), wireguard (class WireGuard); ask the operator '
-            'for the image of the profile full (docs/operator/images.md), or '
-            'name another image in sw_image_data', str(refused.exception))
+            'for the image of the profile full or ids '
+            '(docs/operator/images.md), or name another image in '
+            'sw_image_data', str(refused.exception))
 
     def test_the_image_that_lacks_least_decides_the_words(self):
         self.add('vpn', 'device,standard,wireguard')

@@ -7,4 +7,4 @@ pub mod fragments;
 pub mod seen;
 pub mod table;
 pub mod targets;
-mod window;
+pub mod window;

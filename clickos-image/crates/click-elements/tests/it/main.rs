@@ -14,6 +14,7 @@ mod garbage_flows;
 mod garbage_ip6;
 mod graph;
 mod how_to;
+mod inspect;
 mod live;
 mod merge;
 mod parameters;

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A packet as its receiver reads it: what no receiver takes is named.
+use click_wire::{checksum, ipv4};
+
+use crate::guard::ends::Ends;
+use crate::guard::seen::{self, Seen, Tcp};
+use crate::headers::{Headers, Start};
+use crate::ip6;
+use crate::prelude::*;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const ICMP6: u8 = 58;
+/// Bytes of the headers of UDP and ICMP.
+const SHORT: usize = 8;
+/// The flag of urgent data.
+const URGENT: u8 = 32;
+
+/// Why a packet does not pass, and what is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Rule,
+    /// Its flow was dropped before.
+    Blocked,
+    Unreadable,
+    Checksum,
+    NoConnection,
+    BeyondWindow,
+    /// It repeats bytes of a stream as others.
+    OtherData,
+    /// Its fragments overlap.
+    Fragments,
+    /// Its rules took too much work.
+    Work,
+    /// The table or the memory is full.
+    Full,
+    /// It has data that some receivers read elsewhere, and which stays so.
+    Urgent,
+}
+
+/// Reasons in the order of their numbers, as the handler `drops` names them.
+pub const REASONS: [&str; 11] = [
+    "rule",
+    "flow of a rule",
+    "unreadable",
+    "wrong checksum",
+    "no connection",
+    "beyond the window",
+    "other data sent again",
+    "overlapping fragments",
+    "too much work",
+    "table full",
+    "urgent data",
+];
+
+/// A packet.
+#[derive(Debug)]
+pub struct Segment<'a> {
+    pub ends: Ends,
+    pub tcp: Option<Tcp>,
+    pub payload: &'a [u8],
+    /// Some of its data is out of band for some receivers.
+    pub is_urgent: bool,
+}
+
+/// The packet without padding behind it, and its headers.
+fn headers(network: &[u8]) -> Result<Headers<'_>, Reason> {
+    let number = |at: usize| {
+        let bytes = network.get(at..at + 2).ok_or(Reason::Unreadable)?;
+        Ok(usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
+    };
+    match network.first().map_or(0, |byte| byte >> 4) {
+        4 => {
+            let (length, total) = (usize::from(network[0] & 15) * 4, number(2)?);
+            let header = network
+                .get(..length)
+                .filter(|_| length >= ipv4::HEADER && length <= total);
+            let header = header.ok_or(Reason::Unreadable)?;
+            if !checksum::is_right(header) {
+                return Err(Reason::Checksum);
+            }
+            let whole = network.get(..total).ok_or(Reason::Unreadable)?;
+            Ok(Headers::of_ip4(whole, length as u32, None))
+        }
+        6 => {
+            let whole = network
+                .get(..ip6::HEADER + number(4)?)
+                .ok_or(Reason::Unreadable)?;
+            Ok(Headers::of_ip6(whole, None))
+        }
+        _ => Err(Reason::Unreadable),
+    }
+}
+
+/// True if the checksum over the pseudo header and bytes is right.
+fn is_right(ends: &Ends, bytes: &[u8]) -> bool {
+    let sum = |number: u128| checksum::add(0, &number.to_be_bytes());
+    // an address of IPv4 has ffff in front of it, which adds nothing
+    let pseudo = sum(ends.source) + sum(ends.destination) + u64::from(ends.protocol);
+    checksum::finish(checksum::add(pseudo + bytes.len() as u64, bytes)) == 0
+}
+
+impl<'a> Segment<'a> {
+    /// Reads a packet that is no fragment.
+    pub fn of(network: &'a [u8]) -> Result<Self, Reason> {
+        let headers = headers(network)?;
+        let mut ends = seen::ends(&headers).ok_or(Reason::Unreadable)?;
+        let upper = headers.from(Start::Transport);
+        let mut segment = match ends.protocol {
+            TCP => return Self::tcp(&headers, ends, upper),
+            UDP => {
+                let length = upper.get(4..6).ok_or(Reason::Unreadable)?;
+                let length = usize::from(u16::from_be_bytes([length[0], length[1]]));
+                let datagram = upper.get(..length).filter(|_| length >= SHORT);
+                let datagram = datagram.ok_or(Reason::Unreadable)?;
+                let has_sum = datagram[6..8] != [0, 0];
+                if has_sum && !is_right(&ends, datagram) {
+                    return Err(Reason::Checksum);
+                }
+                Self::plain(ends, &datagram[SHORT..])
+            }
+            ICMP | ICMP6 => {
+                (ends.sport, ends.dport) = (0, 0);
+                Self::plain(ends, upper.get(SHORT..).unwrap_or_default())
+            }
+            _ => Self::plain(ends, upper),
+        };
+        if headers.starts[Start::Transport as usize] == crate::headers::NOWHERE {
+            return Err(Reason::Unreadable);
+        }
+        segment.is_urgent = false;
+        Ok(segment)
+    }
+
+    fn plain(ends: Ends, payload: &'a [u8]) -> Self {
+        Self {
+            ends,
+            tcp: None,
+            payload,
+            is_urgent: false,
+        }
+    }
+
+    fn tcp(headers: &Headers<'a>, ends: Ends, upper: &'a [u8]) -> Result<Self, Reason> {
+        let Some(Seen::Part { tcp: Some(tcp), .. }) = Seen::of(headers) else {
+            return Err(Reason::Unreadable);
+        };
+        if !is_right(&ends, upper) {
+            return Err(Reason::Checksum);
+        }
+        let payload = upper.len() - tcp.len as usize;
+        Ok(Self {
+            ends,
+            tcp: Some(tcp),
+            payload: &upper[payload..],
+            is_urgent: tcp.flags & URGENT != 0,
+        })
+    }
+}
+
+/// Makes urgent data of a TCP segment data like other: both ends, and the rules, read the same then.
+pub fn clear_urgent(packet: &mut Packet) {
+    let Some(network) = packet.network_mut() else {
+        return;
+    };
+    let at = {
+        let Ok(headers) = headers(network) else {
+            return;
+        };
+        headers.starts[Start::Transport as usize] as usize
+    };
+    let Some(header) = network
+        .get_mut(at..)
+        .and_then(<[u8]>::first_chunk_mut::<20>)
+    else {
+        return;
+    };
+    let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let (old, pointer, mut sum) = (word(12), word(18), word(16));
+    let new = old & !u16::from(URGENT);
+    sum = checksum::update(sum, old, new);
+    sum = checksum::update(sum, pointer, 0);
+    header[12..14].copy_from_slice(&new.to_be_bytes());
+    header[16..18].copy_from_slice(&sum.to_be_bytes());
+    header[18..20].copy_from_slice(&[0, 0]);
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The flows that are inspected, within a number of flows and a number of bytes.
+use click_core::memory::Growth;
+
+use super::connection::Connection;
+use crate::flows::{At, Chunks, Index, ListId, Order};
+use crate::guard::ends::Ends;
+use crate::prelude::*;
+
+/// A flow is not forgotten for another one for so long.
+const GUARANTEED_NS: u64 = 5_000_000_000;
+/// Flows that are forgotten for the memory of one packet.
+const MOST_FORGOTTEN: usize = 8;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Flows that time out alike: those of an earlier kind are forgotten first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// TCP before it is open and after it is over, and flows that are dropped.
+    Transitory,
+    Datagrams,
+    Open,
+}
+
+/// Seconds of silence, by kind: RFC 5382, REQ-5, RFC 4787, REQ-5.
+const TIMEOUTS_S: [u64; 3] = [240, 300, 7440];
+
+/// What is done with the packets of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Inspected,
+    /// A rule lets it pass.
+    Passed,
+    /// A rule drops it.
+    Blocked,
+}
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    /// As its first packet has them: to the server.
+    pub ends: Ends,
+    list: ListId,
+    heard_ns: u64,
+    /// By which its client's packets come.
+    pub input: usize,
+    pub bits: u64,
+    /// Rules without a content that have alerted, for each direction.
+    pub told: [u64; 2],
+    pub state: State,
+    /// The server has sent something.
+    pub is_answered: bool,
+    pub connection: Option<Box<Connection>>,
+}
+
+impl Flow {
+    pub fn new(ends: Ends, input: usize, connection: Option<Box<Connection>>) -> Self {
+        Self {
+            ends,
+            list: ListId::NONE,
+            heard_ns: 0,
+            input,
+            bits: 0,
+            told: [0; 2],
+            state: State::Inspected,
+            is_answered: false,
+            connection,
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match &self.connection {
+            _ if self.state == State::Blocked => Kind::Transitory,
+            Some(connection) if connection.is_open() => Kind::Open,
+            Some(_) => Kind::Transitory,
+            None => Kind::Datagrams,
+        }
+    }
+
+    fn cost(&self) -> usize {
+        self.connection
+            .as_ref()
+            .map_or(0, |connection| size_of::<Connection>() + connection.cost())
+    }
+}
+
+/// The flows.
+pub struct Table {
+    flows: Chunks<Option<Flow>>,
+    used: u32,
+    free: Vec<u32>,
+    index: Index,
+    order: Order,
+    lists: [ListId; 3],
+    keys: [u64; 4],
+    pub capacity: usize,
+    /// Bytes that streams take, and may take.
+    pub bytes: usize,
+    pub most_bytes: usize,
+    growth: Growth,
+}
+
+impl Table {
+    /// No flows.
+    pub fn new(capacity: usize, most_bytes: usize) -> Self {
+        let mut order = Order::new();
+        let list = |seconds| {
+            order
+                .add_list(seconds * SECOND_NS, false)
+                .unwrap_or(ListId::NONE)
+        };
+        Self {
+            lists: TIMEOUTS_S.map(list),
+            flows: Chunks::new(),
+            used: 0,
+            free: Vec::new(),
+            index: Index::new(),
+            order,
+            keys: [0; 4],
+            capacity,
+            bytes: 0,
+            most_bytes,
+            growth: Growth::default(),
+        }
+    }
+
+    /// Takes the numbers that senders do not know; before there are flows.
+    pub fn set_keys(&mut self, keys: [u64; 4]) {
+        self.keys = keys;
+    }
+
+    pub fn len(&self) -> usize {
+        self.used as usize - self.free.len()
+    }
+
+    /// Where a flow is, unless its time is over; and whether these are the ends of its answers.
+    pub fn find(&mut self, ends: &Ends, now_ns: u64) -> Option<At> {
+        let found = self.index.find(ends.hash(&self.keys), |at| {
+            ends_at(&self.flows, at).is_some_and(|found| found == *ends)
+        })?;
+        if self.is_late(found.slot(), now_ns) {
+            self.remove(found.slot());
+            return None;
+        }
+        Some(found)
+    }
+
+    /// The flow in a slot.
+    pub fn get(&mut self, slot: u32) -> Option<&mut Flow> {
+        self.flows[slot].as_mut()
+    }
+
+    /// Adds a flow that is not there; none if there is no place.
+    pub fn add(&mut self, mut flow: Flow, now_ns: u64) -> Option<At> {
+        let cost = flow.cost();
+        if !self.make_room(now_ns) || cost > 0 && !self.has_memory(cost, now_ns) {
+            return None;
+        }
+        let slot = self.take_slot()?;
+        flow.heard_ns = now_ns;
+        flow.list = self.lists[flow.kind() as usize];
+        self.order.append(flow.list, slot);
+        self.bytes += cost;
+        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
+        self.flows[slot] = Some(flow);
+        let (flows, keys) = (&self.flows, &self.keys);
+        for (reply, hash) in [false, true].into_iter().zip(hashes) {
+            self.index
+                .insert(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
+        }
+        Some(At::new(slot, false))
+    }
+
+    fn take_slot(&mut self) -> Option<u32> {
+        if let Some(slot) = self.free.pop() {
+            return Some(slot);
+        }
+        let slot = self.used;
+        self.flows.reach(slot, &None)?;
+        self.order.reach(slot)?;
+        self.used += 1;
+        Some(slot)
+    }
+
+    /// Changes a flow, of which a packet came, and counts its memory.
+    pub fn with<R>(
+        &mut self,
+        slot: u32,
+        now_ns: u64,
+        change: impl FnOnce(&mut Flow) -> R,
+    ) -> Option<R> {
+        let flow = self.flows[slot].as_mut()?;
+        let before = flow.cost();
+        let result = change(flow);
+        self.bytes = self.bytes + flow.cost() - before;
+        flow.heard_ns = now_ns;
+        let (old, list) = (flow.list, self.lists[flow.kind() as usize]);
+        flow.list = list;
+        if old != list || !self.order.is_last(list, slot) {
+            self.order.unlink(old, slot);
+            self.order.append(list, slot);
+        }
+        Some(result)
+    }
+
+    /// True if streams may take this many bytes more; the flows that were silent longest go for them.
+    pub fn has_memory(&mut self, bytes: usize, now_ns: u64) -> bool {
+        for _ in 0..MOST_FORGOTTEN {
+            if self.bytes + bytes <= self.most_bytes {
+                return self.growth.takes_entry();
+            }
+            if !self.forget_oldest(now_ns) {
+                return false;
+            }
+        }
+        false
+    }
+
+    fn make_room(&mut self, now_ns: u64) -> bool {
+        self.len() < self.capacity || self.forget_oldest(now_ns)
+    }
+
+    /// Forgets the flow that was silent longest, of those that may be forgotten.
+    fn forget_oldest(&mut self, now_ns: u64) -> bool {
+        let first = |list: &ListId| self.order.first(*list);
+        let mut oldest = self.lists.iter().filter_map(first);
+        let is_old = |slot: &u32| {
+            let flow = self.flows[*slot].as_ref();
+            flow.is_some_and(|flow| now_ns.saturating_sub(flow.heard_ns) >= GUARANTEED_NS)
+        };
+        let found = oldest.find(is_old);
+        if let Some(slot) = found {
+            self.remove(slot);
+        }
+        found.is_some()
+    }
+
+    fn is_late(&self, slot: u32, now_ns: u64) -> bool {
+        let Some(flow) = &self.flows[slot] else {
+            return true;
+        };
+        now_ns.saturating_sub(flow.heard_ns) >= self.order.timeout_ns(flow.list)
+    }
+
+    /// Forgets the flows whose time is over, at most `most` of each kind.
+    pub fn reap(&mut self, most: usize, now_ns: u64) {
+        for list in self.lists {
+            for _ in 0..most {
+                match self.order.first(list) {
+                    Some(slot) if self.is_late(slot, now_ns) => self.remove(slot),
+                    _ => break,
+                }
+            }
+        }
+    }
+
+    pub fn remove(&mut self, slot: u32) {
+        let Some(flow) = &self.flows[slot] else {
+            return;
+        };
+        self.bytes -= flow.cost();
+        self.order.unlink(flow.list, slot);
+        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
+        let (flows, keys) = (&self.flows, &self.keys);
+        for (reply, hash) in [false, true].into_iter().zip(hashes) {
+            self.index
+                .remove(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
+        }
+        self.flows[slot] = None;
+        self.free.push(slot);
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        (0..self.used).for_each(|slot| self.remove(slot));
+    }
+
+    /// Changes all flows without a packet.
+    pub fn each(&mut self, mut change: impl FnMut(&mut Flow)) {
+        for slot in 0..self.used {
+            if let Some(flow) = self.flows[slot].as_mut() {
+                let before = flow.cost();
+                change(flow);
+                self.bytes = self.bytes + flow.cost() - before;
+            }
+        }
+    }
+}
+
+fn ends_at(flows: &Chunks<Option<Flow>>, at: At) -> Option<Ends> {
+    let flow = flows[at.slot()].as_ref()?;
+    Some(match at.is_reply() {
+        true => flow.ends.reverse(),
+        false => flow.ends,
+    })
+}
+
+fn hash_at(flows: &Chunks<Option<Flow>>, keys: &[u64; 4], at: At) -> u64 {
+    ends_at(flows, at).map_or(0, |ends| ends.hash(keys))
+}

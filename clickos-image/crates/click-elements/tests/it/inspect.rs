@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The inspection of streams: what its rules find, and that nothing gets around it.
+mod bed;
+mod evasions;
+mod hostile;
+mod packets;
+mod receiver;
+mod rules;
+mod streams;
