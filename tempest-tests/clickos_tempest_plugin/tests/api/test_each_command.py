@@ -150,6 +150,11 @@ class EachCommandTest(typed.CommandLine):
             f'package check {folder.name}/my-shaper.csar',
             f'config check {self.file("new.click", CONFIG)} --vifs 2'
             f' --program {check}')
+        rule = 'drop tcp any any -> any any (content:"x"; sid:%d;)\n'
+        refused = self.run_all(
+            f'rules convert {self.file("some.rules", rule % 1 + rule % 1)}'
+            f' --click --program {check} -f value')[0]
+        self.assertEqual('2 1 sid: 1 is given twice', refused.strip())
 
     @decorators.attr(type='gate')
     @decorators.idempotent_id('d6e0f3f2-4a6e-4bb0-9a49-5a3b0bb6c015')

@@ -266,11 +266,18 @@ impl Inspector {
             }
         }
         let found = self.scratch.verify((number, rule), hay, FIRST, credit);
-        match found {
-            Found::No(_) if candidate.origin != FIRST && has_place(rule) => {
-                self.scratch
-                    .verify((number, rule), hay, candidate.origin, credit)
-            }
+        let Found::No(first) = found else {
+            return found;
+        };
+        if candidate.origin == FIRST || !has_place(rule) {
+            return found;
+        }
+        match self
+            .scratch
+            .verify((number, rule), hay, candidate.origin, credit)
+        {
+            // it may hold from either start once a part up to the later one changes
+            Found::No(second) => Found::No(first.max(second)),
             found => found,
         }
     }

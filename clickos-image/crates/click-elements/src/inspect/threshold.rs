@@ -54,8 +54,8 @@ impl Threshold {
                 ("type", "both") if !filter => kind = Some(Kind::Both),
                 ("track", "by_src") => by = Some(false),
                 ("track", "by_dst") => by = Some(true),
-                ("count", text) => count = Some(number("count", text, u32::MAX)?.max(1)),
-                ("seconds", text) => seconds = Some(number("seconds", text, MAX_SECONDS)?.max(1)),
+                ("count", text) => count = Some(from_one("count", text, u32::MAX)?),
+                ("seconds", text) => seconds = Some(from_one("seconds", text, MAX_SECONDS)?),
                 _ => return Err(fault(keyword, item, "this word is not taken")),
             }
         }
@@ -74,6 +74,14 @@ impl Threshold {
             count,
             period_ns: u64::from(seconds) * SECOND_NS,
         })
+    }
+}
+
+/// A number from 1.
+fn from_one(keyword: &str, text: &str, most: u32) -> Result<u32, String> {
+    match number(keyword, text, most)? {
+        0 => Err(fault(keyword, text, "expected a number from 1")),
+        number => Ok(number),
     }
 }
 

@@ -2,6 +2,8 @@
 //! The inspection of streams: what its rules find, and that nothing gets around it.
 mod bed;
 mod evasions;
+mod generator;
+mod golden;
 mod hostile;
 mod packets;
 mod receiver;

@@ -108,10 +108,10 @@ fn net(word: &str) -> Option<Net> {
         IpAddr::V4(four) => (mapped(four.into()), 32),
         IpAddr::V6(six) => (six.into(), 128),
     };
-    let length: u32 = length.map_or(Some(most), |length| length.parse().ok())?;
-    let bits = 128 - most + length;
-    let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
-    (length <= most).then_some(Net {
+    let length = length.map_or(Some(most), |length| length.parse().ok());
+    let length = length.filter(|length: &u32| *length <= most)?;
+    let mask = u128::MAX.checked_shl(most - length).unwrap_or(0);
+    Some(Net {
         address: number & mask,
         mask,
     })
@@ -297,6 +297,23 @@ mod tests {
                 number(is_not).is_none_or(|n| !found.has(n)),
                 "{text} {is_not}"
             );
+        }
+    }
+
+    #[test]
+    fn wrong_networks_are_refused() {
+        for wrong in [
+            "10.0.0.0/33",
+            "10.0.0.0/x",
+            "::/129",
+            "10.0.0",
+            "x",
+            "",
+            "/8",
+            "10.0.0.0/",
+            "10.0.0.0/-1",
+        ] {
+            assert!(nets(wrong).is_err(), "{wrong}");
         }
     }
 

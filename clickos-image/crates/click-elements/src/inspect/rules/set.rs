@@ -16,7 +16,9 @@ const MOST_PLAIN: usize = 64;
 /// Bits of a flow.
 const MOST_BITS: usize = 64;
 /// Regular expressions of a set.
-const MOST_PCRE: usize = 128;
+const MOST_PCRE: usize = 256;
+/// Bytes that an expression takes at most while it is made.
+const PCRE_BYTES: usize = 128 << 10;
 /// Bytes that a rule takes besides its text, and those that each byte of a text takes at most.
 const RULE_BYTES: usize = 512;
 const BYTES_PER_BYTE: usize = 8;
@@ -112,7 +114,12 @@ impl RuleSet {
         }
         let mut reader = Reader::new(before.next(text));
         for (at, line) in text.lines().enumerate() {
-            if let Err(reason) = reader.line(line, most) {
+            let needs = sizes.limits.reserve_bytes != 0 && line.contains("pcre");
+            let read = match needs && !has_room(PCRE_BYTES + RESERVE) {
+                true => Err("pcre: no memory is left".into()),
+                false => reader.line(line, most),
+            };
+            if let Err(reason) = read {
                 reader.faults.push(format!("line {}: {reason}", at + 1));
             }
             if reader.faults.len() == FAULTS {
@@ -180,28 +187,24 @@ impl Reader {
 
     /// Counts what a set has few of.
     fn count(&mut self, rule: &Rule) -> Result<(), String> {
-        self.pcre += rule
-            .parts
-            .iter()
-            .filter(|part| part.content().is_none())
-            .count();
-        self.plain += usize::from(rule.parts.is_empty());
+        let expressions = rule.parts.iter().filter(|part| part.content().is_none());
+        let pcre = self.pcre + expressions.count();
+        let plain = self.plain + usize::from(rule.parts.is_empty());
         let sid = rule.meta.sid;
         if self.rules.iter().any(|known| known.meta.sid == sid) {
             return Err(format!("sid: {sid} is given twice"));
         }
-        if self.pcre > MOST_PCRE {
+        if pcre > MOST_PCRE {
             return Err(format!(
-                "pcre: {} in all rules, the limit is {MOST_PCRE}",
-                self.pcre
+                "pcre: {pcre} in all rules, the limit is {MOST_PCRE}"
             ));
         }
-        if self.plain > MOST_PLAIN {
+        if plain > MOST_PLAIN {
             return Err(format!(
-                "{} rules without a content, the limit is {MOST_PLAIN}",
-                self.plain
+                "{plain} rules without a content, the limit is {MOST_PLAIN}"
             ));
         }
+        (self.pcre, self.plain) = (pcre, plain);
         Ok(())
     }
 
