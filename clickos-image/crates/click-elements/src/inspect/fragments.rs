@@ -4,7 +4,7 @@
 //! None of them may overlap another one: hosts do not agree on which bytes count then (RFC 5722).
 use click_wire::{checksum, ipv4};
 
-use super::segment::Reason;
+use super::segment::{Origin, Reason};
 use crate::guard::ends::{Ends, mapped};
 use crate::ip6;
 use crate::prelude::*;
@@ -19,6 +19,8 @@ const UNIT: usize = 8;
 /// Bytes of the fragment header of IPv6, and its flag for further fragments.
 const HEADER6: usize = 8;
 const MORE6: u16 = 1;
+/// For looks at fragments that are known.
+const NOWHERE: Origin = Origin { input: 0, zone: 0 };
 
 /// What all fragments of a packet share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +29,7 @@ struct Key {
     destination: u128,
     id: u32,
     protocol: u8,
-    input: usize,
+    origin: Origin,
 }
 
 /// Where a fragment's bytes lie, in the packet and in its data.
@@ -73,7 +75,7 @@ fn be16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn part4(network: &[u8], input: usize) -> Option<Option<Part>> {
+fn part4(network: &[u8], origin: Origin) -> Option<Option<Part>> {
     let header = network.first_chunk::<{ ipv4::HEADER }>()?;
     let field = be16(header, 6)?;
     if field & (ipv4::OFFSET | ipv4::MORE_FRAGMENTS) == 0 {
@@ -97,7 +99,7 @@ fn part4(network: &[u8], input: usize) -> Option<Option<Part>> {
         destination: address(16)?,
         id: be16(header, 4)?.into(),
         protocol: header[9],
-        input,
+        origin,
     };
     let is_last = field & ipv4::MORE_FRAGMENTS == 0;
     Some(Some(Part::of(
@@ -109,7 +111,7 @@ fn part4(network: &[u8], input: usize) -> Option<Option<Part>> {
     )?))
 }
 
-fn part6(network: &[u8], input: usize) -> Option<Option<Part>> {
+fn part6(network: &[u8], origin: Origin) -> Option<Option<Part>> {
     let upper = ip6::Upper::of(network)?;
     let Some(at) = upper.fragment_at else {
         return Some(None);
@@ -133,7 +135,7 @@ fn part6(network: &[u8], input: usize) -> Option<Option<Part>> {
         destination: view.destination().0.into(),
         id,
         protocol: 0,
-        input,
+        origin,
     };
     Some(Some(Part::of(
         key,
@@ -160,10 +162,10 @@ impl Part {
     }
 
     /// Its place; outer none if it is wrong, inner if the packet is no fragment.
-    fn in_packet(network: &[u8], input: usize) -> Option<Option<Self>> {
+    fn in_packet(network: &[u8], origin: Origin) -> Option<Option<Self>> {
         match network.first().map_or(0, |byte| byte >> 4) {
-            4 => part4(network, input),
-            6 => part6(network, input),
+            4 => part4(network, origin),
+            6 => part6(network, origin),
             _ => Some(None),
         }
     }
@@ -190,9 +192,9 @@ impl Fragments {
         self.held
     }
 
-    /// Takes a packet that came by an input.
-    pub fn take(&mut self, packet: Packet, input: usize, now_ns: u64) -> Outcome {
-        let part = match Part::in_packet(packet.network().unwrap_or_default(), input) {
+    /// Takes a packet.
+    pub fn take(&mut self, packet: Packet, origin: Origin, now_ns: u64) -> Outcome {
+        let part = match Part::in_packet(packet.network().unwrap_or_default(), origin) {
             Some(None) => return Outcome::Whole(packet),
             Some(Some(part)) => part,
             None => return Outcome::Refused(vec![packet], Reason::Unreadable),
@@ -302,7 +304,7 @@ pub fn whole(packets: &[Packet], bytes: &mut Vec<u8>) -> Option<()> {
     bytes.clear();
     for packet in packets {
         let network = packet.network()?;
-        let part = Part::in_packet(network, 0)??;
+        let part = Part::in_packet(network, NOWHERE)??;
         if bytes.is_empty() {
             bytes.extend_from_slice(&network[..part.headers]);
         }
@@ -330,7 +332,7 @@ pub fn whole(packets: &[Packet], bytes: &mut Vec<u8>) -> Option<()> {
 
 /// Addresses and protocol of a fragment.
 pub fn ends(network: &[u8]) -> Option<Ends> {
-    let part = Part::in_packet(network, 0)??;
+    let part = Part::in_packet(network, NOWHERE)??;
     Some(Ends {
         source: part.key.source,
         destination: part.key.destination,

@@ -3,6 +3,7 @@
 use alloc::rc::Rc;
 
 use super::alerts::{Alert, OF_ENGINE, OF_RULES, Ring};
+use super::prefilter::{Marks, Position};
 use super::rules::{Action, Content, Meta, Part, Rule, RuleSet};
 use super::segment::{REASONS, Reason};
 use super::stream::{FIRST, Pending, Stream};
@@ -13,7 +14,9 @@ use crate::guard::ends::Ends;
 use crate::prelude::*;
 
 /// Rules that may yet hold for a stream.
-const MOST_PENDING: usize = 64;
+const MOST_PENDING: usize = 256;
+/// Steps of work that a rule counts for before its data is looked at.
+const RULE_STEPS: usize = 64;
 /// No part of it has failed yet.
 const UNTRIED: u8 = u8::MAX;
 
@@ -66,9 +69,9 @@ pub struct Inspector {
     pub ring: Ring,
     scratch: Scratch,
     counts: Counts,
-    /// Rules that may hold, and a bit for each of them.
+    /// Rules that may hold, and those that the automaton saw.
     candidates: Vec<Pending>,
-    seen: Vec<u64>,
+    seen: Marks,
     /// Of alerts of the inspection itself, by reason.
     own: [Rc<Meta>; REASONS.len()],
 }
@@ -85,15 +88,14 @@ fn own_meta(number: usize) -> Rc<Meta> {
 
 impl Inspector {
     pub fn new(set: RuleSet, ring: Ring) -> Self {
-        let words = set.rules.len().div_ceil(64);
         Self {
+            seen: Marks::of(set.rules.len()),
             set,
             mode: Mode::Rule,
             ring,
             scratch: Scratch::default(),
             counts: Counts::default(),
             candidates: Vec::new(),
-            seen: vec![0; words],
             own: core::array::from_fn(own_meta),
         }
     }
@@ -104,7 +106,7 @@ impl Inspector {
     }
 
     pub fn set_rules(&mut self, set: RuleSet) {
-        self.seen = vec![0; set.rules.len().div_ceil(64)];
+        self.seen = Marks::of(set.rules.len());
         self.candidates = Vec::new();
         self.scratch.pcre.clear();
         self.set = set;
@@ -158,6 +160,9 @@ impl Inspector {
         self.scratch.forget();
         for at in 0..self.candidates.len() {
             let number = self.candidates[at].rule;
+            if !credit.spend(RULE_STEPS) {
+                return self.give_up(subject);
+            }
             if !self.applies(number, subject) || !self.rule(number).bits.holds(subject.flow.bits) {
                 continue;
             }
@@ -221,6 +226,9 @@ impl Inspector {
         self.scratch.forget();
         for at in 0..self.candidates.len() {
             let candidate = self.candidates[at];
+            if !credit.spend(RULE_STEPS) {
+                return self.give_up(subject);
+            }
             if !self.applies(candidate.rule, subject) {
                 continue;
             }
@@ -282,50 +290,30 @@ impl Inspector {
         }
     }
 
-    /// Looks for the contents of rules in new bytes.
-    fn search(
-        &mut self,
-        position: &mut Option<super::prefilter::Position>,
-        bytes: &[u8],
-        from: u64,
-    ) {
+    /// Looks for the contents of rules in new bytes. A rule that is pending already begins again.
+    fn search(&mut self, position: &mut Option<Position>, bytes: &[u8], from: u64) {
         let (seen, candidates) = (&mut self.seen, &mut self.candidates);
-        for candidate in candidates.iter() {
-            seen[usize::from(candidate.rule) / 64] |= 1 << (candidate.rule % 64);
-        }
         let known = candidates.len();
-        self.set.prefilter.run(position, bytes, |rule, read| {
-            let (word, bit) = (usize::from(rule) / 64, 1 << (rule % 64));
-            let hit = from + read as u64;
-            let is_new = seen[word] & bit == 0;
-            seen[word] |= bit;
-            let pending = if is_new {
-                None
-            } else {
-                candidates[..known].iter_mut().find(|c| c.rule == rule)
-            };
-            match pending {
-                Some(pending) if pending.hit < from || pending.failed != UNTRIED => {
-                    *pending = Pending {
-                        rule,
-                        failed: UNTRIED,
-                        origin: from,
-                        hit,
-                    };
-                }
-                Some(pending) => pending.hit = hit,
-                None if is_new => candidates.push(Pending {
+        let hit = from + bytes.len() as u64;
+        self.set.prefilter.run(position, bytes, |rule| {
+            if !seen.set(rule) {
+                let failed = UNTRIED;
+                candidates.push(Pending {
                     rule,
-                    failed: UNTRIED,
+                    failed,
                     origin: from,
                     hit,
-                }),
-                None => {}
+                });
             }
         });
-        for candidate in &self.candidates {
-            self.seen[usize::from(candidate.rule) / 64] = 0;
-        }
+        let mut at = 0;
+        candidates.retain(|candidate| {
+            at += 1;
+            at > known || !seen.has(candidate.rule)
+        });
+        candidates
+            .iter()
+            .for_each(|candidate| seen.clear(candidate.rule));
     }
 
     fn order(&mut self) {

@@ -4,7 +4,7 @@ use super::alerts::Ring;
 use super::connection::{Connection, Kind};
 use super::inspector::{Inspector, Outcome, Subject};
 use super::rules::{RuleSet, Sizes};
-use super::segment::{REASONS, Reason, Segment};
+use super::segment::{Origin, REASONS, Reason, Segment};
 use super::stream::{Fit, Policy, Stream};
 use super::table::{Flow, State, Table};
 use crate::flows::At;
@@ -62,10 +62,10 @@ impl Judge {
         }
     }
 
-    /// Judges a packet that came by an input, from its IP header on.
-    pub fn judge(&mut self, input: usize, network: &[u8], now_ns: u64) -> Verdict {
+    /// Judges a packet from its IP header on.
+    pub fn judge(&mut self, origin: Origin, network: &[u8], now_ns: u64) -> Verdict {
         let judged = Segment::of(network).and_then(|segment| {
-            let passed = self.segment(input, &segment, now_ns);
+            let passed = self.segment(origin, &segment, now_ns);
             passed.map(|()| segment.is_urgent)
         });
         match judged {
@@ -84,11 +84,16 @@ impl Judge {
         }
     }
 
-    fn segment(&mut self, input: usize, segment: &Segment<'_>, now_ns: u64) -> Result<(), Reason> {
+    fn segment(
+        &mut self,
+        origin: Origin,
+        segment: &Segment<'_>,
+        now_ns: u64,
+    ) -> Result<(), Reason> {
         let data = segment.payload.len();
         let needs_memory = segment.tcp.is_some() && data > 0;
         let has_memory = !needs_memory || self.table.has_memory(2 * data + SLACK, now_ns);
-        let at = self.flow(input, segment, now_ns)?;
+        let at = self.flow(origin, segment, now_ns)?;
         let part = Part {
             segment,
             side: usize::from(at.is_reply()),
@@ -100,7 +105,7 @@ impl Judge {
         }
         // a connection instead of one that is over
         self.table.remove(at.slot());
-        let at = self.flow(input, segment, now_ns)?;
+        let at = self.flow(origin, segment, now_ns)?;
         self.change(at, &Part { side: 0, ..part }).map(|_| ())
     }
 
@@ -113,11 +118,11 @@ impl Judge {
     }
 
     /// The flow of a packet, which may begin one.
-    fn flow(&mut self, input: usize, segment: &Segment<'_>, now_ns: u64) -> Result<At, Reason> {
-        if let Some(at) = self.table.find(&segment.ends, now_ns) {
+    fn flow(&mut self, origin: Origin, segment: &Segment<'_>, now_ns: u64) -> Result<At, Reason> {
+        if let Some(at) = self.table.find(&segment.ends, origin.zone, now_ns) {
             let flow = self.table.get(at.slot()).ok_or(Reason::Full)?;
             // what one side sends does not come from the other one
-            let is_from_client = flow.input == input;
+            let is_from_client = flow.origin.input == origin.input;
             return if is_from_client == at.is_reply() {
                 Err(Reason::NoConnection)
             } else {
@@ -132,7 +137,7 @@ impl Judge {
             }
             Some(_) => return Err(Reason::NoConnection),
         };
-        let flow = Flow::new(segment.ends, input, connection.map(Box::new));
+        let flow = Flow::new(segment.ends, origin, connection.map(Box::new));
         self.table.add(flow, now_ns).ok_or(Reason::Full)
     }
 

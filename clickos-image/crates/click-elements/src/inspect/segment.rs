@@ -64,6 +64,41 @@ pub struct Segment<'a> {
     pub is_urgent: bool,
 }
 
+/// Where a packet came from: an input, and the VLAN that its tags name. One host may have the address of another one in
+/// another VLAN, so what it sends is not the other's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    pub input: usize,
+    pub zone: u32,
+}
+
+/// Bytes of the addresses of a frame, of a tag, and the bits of a tag that name a VLAN.
+const ADDRESSES: usize = 12;
+const TAG: usize = 4;
+const VLAN: u16 = 0xfff;
+/// Smaller numbers instead of a type are lengths.
+const FIRST_TYPE: u16 = 0x600;
+
+impl Origin {
+    /// That of a packet whose link header is in front of its IP header.
+    pub fn of(packet: &Packet, input: usize) -> Self {
+        let network = packet.network().map_or(0, <[u8]>::len);
+        let link = packet.data().len().saturating_sub(network);
+        let tags = packet.data().get(ADDRESSES..link).unwrap_or_default();
+        let mut zone = 0;
+        for tag in tags.chunks_exact(TAG) {
+            let word = |at: usize| u16::from_be_bytes([tag[at], tag[at + 1]]);
+            if word(0) < FIRST_TYPE {
+                break;
+            }
+            // a tag of VLAN 0 has a priority only
+            let vlan = u32::from(word(2) & VLAN);
+            zone = if vlan == 0 { zone } else { zone << 12 | vlan };
+        }
+        Self { input, zone }
+    }
+}
+
 /// The packet without padding behind it, and its headers.
 fn headers(network: &[u8]) -> Result<Headers<'_>, Reason> {
     let number = |at: usize| {

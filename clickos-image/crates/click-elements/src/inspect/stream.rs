@@ -11,6 +11,8 @@ use crate::prelude::*;
 pub const FIRST: u64 = 1 << 32;
 /// Pieces that came before those in front of them.
 const MOST_PIECES: usize = 64;
+/// The part of the kept bytes that is forgotten at least.
+const LEAST_PART: usize = 4;
 /// Bytes that a vector may have beyond what it needs.
 const SLACK: usize = 512;
 
@@ -133,11 +135,13 @@ impl Stream {
         self.acked = place.clamp(self.acked, self.next);
         let needed = self.acked.min(self.next.saturating_sub(lookback as u64));
         let unneeded = needed.saturating_sub(self.start()) as usize;
-        if unneeded == 0 {
+        // what is moved has to be worth it
+        let is_all = self.acked == self.next;
+        if unneeded == 0 || unneeded * LEAST_PART < self.kept.len() && !is_all {
             return;
         }
         self.kept.drain(..unneeded.min(self.kept.len()));
-        if self.acked == self.next && self.kept.capacity() > self.kept.len() + SLACK {
+        if is_all && self.kept.capacity() > self.kept.len() + SLACK {
             self.kept.shrink_to(self.kept.len());
         }
     }
@@ -163,13 +167,13 @@ impl Stream {
         end <= self.acked
     }
 
-    /// Whether a segment fits, of a stream that may take `most` bytes.
+    /// Whether a segment fits, of a stream of which `most` bytes may wait to be acknowledged.
     pub fn fit(&self, at: u64, bytes: &[u8], most: usize) -> Fit {
         if self.differs(at, bytes) {
             return Fit::Differs;
         }
         let end = at + bytes.len() as u64;
-        let span = end.saturating_sub(self.start()) as usize;
+        let span = end.saturating_sub(self.acked) as usize;
         let is_ahead = at > self.next;
         let held = self.pieces.len();
         // a hole may be filled whatever waits behind it

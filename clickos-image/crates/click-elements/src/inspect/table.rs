@@ -3,17 +3,19 @@
 use click_core::memory::Growth;
 
 use super::connection::Connection;
+use super::segment::Origin;
 use crate::flows::{At, Chunks, Index, ListId, Order};
 use crate::guard::ends::Ends;
 use crate::prelude::*;
 
-/// A flow is not forgotten for another one for so long.
+/// An open connection is not forgotten for another flow for so long.
 const GUARANTEED_NS: u64 = 5_000_000_000;
 /// Flows that are forgotten for the memory of one packet.
 const MOST_FORGOTTEN: usize = 8;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Flows that time out alike: those of an earlier kind are forgotten first.
+/// Flows that time out alike. For a new one the one that was silent longest is forgotten, of its own kind first, so that a
+/// flood of one kind ends the others last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// TCP before it is open and after it is over, and flows that are dropped.
@@ -42,8 +44,8 @@ pub struct Flow {
     pub ends: Ends,
     list: ListId,
     heard_ns: u64,
-    /// By which its client's packets come.
-    pub input: usize,
+    /// Where its client's packets come from.
+    pub origin: Origin,
     pub bits: u64,
     /// Rules without a content that have alerted, for each direction.
     pub told: [u64; 2],
@@ -54,12 +56,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    pub fn new(ends: Ends, input: usize, connection: Option<Box<Connection>>) -> Self {
+    pub fn new(ends: Ends, origin: Origin, connection: Option<Box<Connection>>) -> Self {
         Self {
             ends,
             list: ListId::NONE,
             heard_ns: 0,
-            input,
+            origin,
             bits: 0,
             told: [0; 2],
             state: State::Inspected,
@@ -133,10 +135,11 @@ impl Table {
         self.used as usize - self.free.len()
     }
 
-    /// Where a flow is, unless its time is over; and whether these are the ends of its answers.
-    pub fn find(&mut self, ends: &Ends, now_ns: u64) -> Option<At> {
-        let found = self.index.find(ends.hash(&self.keys), |at| {
-            ends_at(&self.flows, at).is_some_and(|found| found == *ends)
+    /// Where a flow of a VLAN is, unless its time is over; and whether these are the ends of its answers.
+    pub fn find(&mut self, ends: &Ends, zone: u32, now_ns: u64) -> Option<At> {
+        let found = self.index.find(hash(ends, zone, &self.keys), |at| {
+            let found = named(&self.flows, at);
+            found.is_some_and(|(found, known)| found == *ends && known == zone)
         })?;
         if self.is_late(found.slot(), now_ns) {
             self.remove(found.slot());
@@ -153,7 +156,7 @@ impl Table {
     /// Adds a flow that is not there; none if there is no place.
     pub fn add(&mut self, mut flow: Flow, now_ns: u64) -> Option<At> {
         let cost = flow.cost();
-        if !self.make_room(now_ns) || cost > 0 && !self.has_memory(cost, now_ns) {
+        if !self.make_room(flow.kind(), now_ns) || cost > 0 && !self.has_memory(cost, now_ns) {
             return None;
         }
         let slot = self.take_slot()?;
@@ -161,7 +164,8 @@ impl Table {
         flow.list = self.lists[flow.kind() as usize];
         self.order.append(flow.list, slot);
         self.bytes += cost;
-        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
+        let zone = flow.origin.zone;
+        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| hash(&ends, zone, &self.keys));
         self.flows[slot] = Some(flow);
         let (flows, keys) = (&self.flows, &self.keys);
         for (reply, hash) in [false, true].into_iter().zip(hashes) {
@@ -209,26 +213,30 @@ impl Table {
             if self.bytes + bytes <= self.most_bytes {
                 return self.growth.takes_entry();
             }
-            if !self.forget_oldest(now_ns) {
+            if !self.forget_one(&[Kind::Transitory, Kind::Open], now_ns) {
                 return false;
             }
         }
         false
     }
 
-    fn make_room(&mut self, now_ns: u64) -> bool {
-        self.len() < self.capacity || self.forget_oldest(now_ns)
+    fn make_room(&mut self, kind: Kind, now_ns: u64) -> bool {
+        let order = match kind {
+            Kind::Datagrams => [Kind::Datagrams, Kind::Transitory, Kind::Open],
+            _ => [Kind::Transitory, Kind::Datagrams, Kind::Open],
+        };
+        self.len() < self.capacity || self.forget_one(&order, now_ns)
     }
 
-    /// Forgets the flow that was silent longest, of those that may be forgotten.
-    fn forget_oldest(&mut self, now_ns: u64) -> bool {
-        let first = |list: &ListId| self.order.first(*list);
-        let mut oldest = self.lists.iter().filter_map(first);
-        let is_old = |slot: &u32| {
-            let flow = self.flows[*slot].as_ref();
-            flow.is_some_and(|flow| now_ns.saturating_sub(flow.heard_ns) >= GUARANTEED_NS)
+    /// Forgets the flow that was silent longest, of the first of these kinds that has one.
+    fn forget_one(&mut self, kinds: &[Kind], now_ns: u64) -> bool {
+        let oldest = |kind: &Kind| {
+            let slot = self.order.first(self.lists[*kind as usize])?;
+            let heard_ns = self.flows[slot].as_ref()?.heard_ns;
+            let is_free = *kind != Kind::Open || now_ns.saturating_sub(heard_ns) >= GUARANTEED_NS;
+            is_free.then_some(slot)
         };
-        let found = oldest.find(is_old);
+        let found = kinds.iter().find_map(oldest);
         if let Some(slot) = found {
             self.remove(slot);
         }
@@ -260,7 +268,8 @@ impl Table {
         };
         self.bytes -= flow.cost();
         self.order.unlink(flow.list, slot);
-        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
+        let zone = flow.origin.zone;
+        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| hash(&ends, zone, &self.keys));
         let (flows, keys) = (&self.flows, &self.keys);
         for (reply, hash) in [false, true].into_iter().zip(hashes) {
             self.index
@@ -287,14 +296,22 @@ impl Table {
     }
 }
 
-fn ends_at(flows: &Chunks<Option<Flow>>, at: At) -> Option<Ends> {
+/// A hash of a flow's ends in a VLAN.
+fn hash(ends: &Ends, zone: u32, keys: &[u64; 4]) -> u64 {
+    let [a, b, c, d] = *keys;
+    ends.hash(&[a ^ u64::from(zone), b, c, d])
+}
+
+/// The ends of a flow in one direction, and its VLAN.
+fn named(flows: &Chunks<Option<Flow>>, at: At) -> Option<(Ends, u32)> {
     let flow = flows[at.slot()].as_ref()?;
-    Some(match at.is_reply() {
+    let ends = match at.is_reply() {
         true => flow.ends.reverse(),
         false => flow.ends,
-    })
+    };
+    Some((ends, flow.origin.zone))
 }
 
 fn hash_at(flows: &Chunks<Option<Flow>>, keys: &[u64; 4], at: At) -> u64 {
-    ends_at(flows, at).map_or(0, |ends| ends.hash(keys))
+    named(flows, at).map_or(0, |(ends, zone)| hash(&ends, zone, keys))
 }

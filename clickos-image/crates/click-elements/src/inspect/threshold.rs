@@ -7,7 +7,7 @@ use crate::guard::ends::Ends;
 use crate::prelude::*;
 
 /// Addresses that are counted; the one that was counted first is forgotten for a new one.
-const MOST: usize = 4096;
+const MOST: usize = 1024;
 const MAX_SECONDS: u32 = 86_400;
 const SECOND_NS: u64 = 1_000_000_000;
 

@@ -21,9 +21,9 @@ const SEARCH_STEPS: usize = 32;
 pub struct Credit(u32);
 
 impl Credit {
-    const MOST: u32 = 1 << 20;
-    const PER_PACKET: u32 = 16 << 10;
-    const PER_BYTE: u32 = 64;
+    const MOST: u32 = 1 << 22;
+    const PER_PACKET: u32 = 32 << 10;
+    const PER_BYTE: u32 = 128;
 
     pub const fn full() -> Self {
         Self(Self::MOST)
@@ -31,7 +31,7 @@ impl Credit {
 
     /// That of a packet on its own.
     pub const fn of_datagram() -> Self {
-        Self(Self::MOST / 4)
+        Self(Self::MOST / 16)
     }
 
     /// Adds what a packet with this many bytes may cost.
@@ -42,7 +42,7 @@ impl Credit {
     }
 
     /// Takes some steps; false if they are not left.
-    fn spend(&mut self, steps: usize) -> bool {
+    pub fn spend(&mut self, steps: usize) -> bool {
         let left = u32::try_from(steps)
             .ok()
             .and_then(|steps| self.0.checked_sub(steps));

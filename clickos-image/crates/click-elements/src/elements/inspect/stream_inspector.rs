@@ -7,7 +7,7 @@
 //! rules. ACTION `rule` (default) drops what
 //! `drop` rules match, `drop` also what `alert` rules match; `alert` drops nothing. At most CAPACITY flows (default 4096,
 //! at most the router's limit), whose streams take at most MEMORY bytes (default 256 for each entry that a table may have).
-//! Of each direction of a TCP connection at most STREAM bytes (default 65536) wait to be acknowledged. The contents of a
+//! Of each direction of a TCP connection at most STREAM bytes (default 262144) wait to be acknowledged. The contents of a
 //! rule may be WINDOW bytes apart (default 2048). POLICY `first` (default) or `last` says which bytes count where a sender
 //! sends others in the same place. OTHER_DATA `drop` (default) drops the segment that does so, `alert` only reports it.
 //! With MIDSTREAM (default false) connections that were there before are inspected from their next packet on, else
@@ -15,7 +15,7 @@
 //!
 //! Fragments wait until their packet is whole; those that overlap do not pass. Packets with a wrong checksum, beyond the
 //! window, or without connection do not change a stream, and do not pass. Marks of urgent data are removed.
-//! When the table or the memory is full, the flow that was silent longest is forgotten, unless that is less than 5 s.
+//! When the table or the memory is full, the flow that was silent longest is forgotten, but no open connection of less than 5 s.
 //! # Ports
 //! 2/2-3, push. The IP header must be marked. What comes by input 0 leaves by output 0, and 1 by 1. Output 2 gets what
 //! does not pass, or it is dropped.
@@ -36,7 +36,7 @@ use crate::inspect::fragments::{self, Fragments, Outcome};
 use crate::inspect::inspector::Mode;
 use crate::inspect::judge::{Judge, Settings, Verdict};
 use crate::inspect::rules::{Names, RuleSet, Sizes};
-use crate::inspect::segment::{REASONS, Reason, clear_urgent};
+use crate::inspect::segment::{Origin, REASONS, Reason, clear_urgent};
 use crate::inspect::stream::Policy;
 use crate::inspect::table::Table;
 use crate::outputs::Outputs;
@@ -104,7 +104,7 @@ const USUAL: usize = 4096;
 const MOST: usize = 1 << 20;
 /// Bytes of streams, for each entry that a table may have.
 const BYTES_PER_ENTRY: usize = 256;
-const MAX_STREAM: usize = 1 << 20;
+const MAX_STREAM: usize = 1 << 24;
 const MAX_WINDOW: usize = 65_535;
 const MAX_ALERTS: usize = 4096;
 /// Where what does not pass leaves.
@@ -178,7 +178,7 @@ fn build(a: &mut Args<'_>) -> Built {
         BYTES_PER_ENTRY * limits.table_entries,
         usize::MAX,
     );
-    let stream_bytes = within(a, "STREAM", 65_536, MAX_STREAM);
+    let stream_bytes = within(a, "STREAM", 262_144, MAX_STREAM);
     let window = within(a, "WINDOW", 2048, MAX_WINDOW);
     let policy = a.or("POLICY", Word(Policy::First));
     let other_data = a.or("OTHER_DATA", Word(true));
@@ -200,7 +200,7 @@ fn build(a: &mut Args<'_>) -> Built {
         policy: policy?.0,
         drops_other_data: other_data?.0,
         takes_midstream: midstream?,
-        stream_bytes: stream_bytes?.saturating_add(window?),
+        stream_bytes: stream_bytes?,
     };
     let mut judge = Judge::new(Table::new(capacity?, memory?), set, settings, alerts?);
     judge.inspector.mode = mode?.0;
@@ -254,14 +254,15 @@ impl StreamInspector {
     }
 
     fn take(&mut self, input: usize, packet: Packet, now_ns: u64, out: &mut Outputs) {
-        match self.fragments.take(packet, input, now_ns) {
+        let origin = Origin::of(&packet, input);
+        match self.fragments.take(packet, origin, now_ns) {
             Outcome::Whole(packet) => {
                 let network = packet.network().unwrap_or_default();
-                let verdict = self.judge.judge(input, network, now_ns);
+                let verdict = self.judge.judge(origin, network, now_ns);
                 send(verdict, input, packet, out);
             }
             Outcome::Held => {}
-            Outcome::Complete(packets) => self.complete(input, packets, now_ns, out),
+            Outcome::Complete(packets) => self.complete(origin, packets, now_ns, out),
             Outcome::Refused(packets, reason) => {
                 if reason == Reason::Fragments {
                     self.tell_about(&packets, now_ns);
@@ -274,10 +275,10 @@ impl StreamInspector {
         }
     }
 
-    fn complete(&mut self, input: usize, packets: Vec<Packet>, now_ns: u64, out: &mut Outputs) {
+    fn complete(&mut self, origin: Origin, packets: Vec<Packet>, now_ns: u64, out: &mut Outputs) {
         let verdict = match fragments::whole(&packets, &mut self.whole) {
             None => self.judge.refuse(Reason::Unreadable),
-            Some(()) => match self.judge.judge(input, &self.whole, now_ns) {
+            Some(()) => match self.judge.judge(origin, &self.whole, now_ns) {
                 // its mark is in a fragment, and its checksum in the sum of all
                 Verdict::PassPlain => self.judge.refuse(Reason::Urgent),
                 verdict => verdict,
@@ -285,7 +286,7 @@ impl StreamInspector {
         };
         packets
             .into_iter()
-            .for_each(|packet| send(verdict, input, packet, out));
+            .for_each(|packet| send(verdict, origin.input, packet, out));
     }
 
     fn tell_about(&mut self, packets: &[Packet], now_ns: u64) {

@@ -246,18 +246,29 @@ fn in_version_6() -> Vec<(&'static str, Vec<Vec<u8>>)> {
     ]
 }
 
-/// Opens a connection of IPv6 through the package.
-fn open6(bed: &mut Bed) {
-    let syn = Segment::new(true, SYN, CLIENT_SEQ, 0, b"");
-    let answer = Segment::new(
-        false,
+/// Opens a connection in each network that a way uses.
+fn open(bed: &mut Bed) {
+    bed.open();
+    let answer = (
         SYN | ACK,
         super::bed::SERVER_SEQ,
         CLIENT_SEQ.wrapping_add(1),
-        b"",
     );
-    assert_eq!(bed.send(0, link(&syn.ip6(6, &[]))).len(), 1);
-    assert_eq!(bed.send(1, link(&answer.ip6(6, &[]))).len(), 1);
+    let both = [
+        Segment::new(true, SYN, CLIENT_SEQ, 0, b""),
+        Segment::new(false, answer.0, answer.1, answer.2, b""),
+    ];
+    for (side, segment) in both.iter().enumerate() {
+        let tagged = |tags: &[u8]| around(tags, &segment.ip());
+        let frames = [
+            link(&segment.ip6(6, &[])),
+            tagged(&[0x81, 0, 0, 7, 8, 0]),
+            tagged(&[0x88, 0xa8, 0, 7, 0x81, 0, 0, 8, 8, 0]),
+        ];
+        for frame in frames {
+            assert_eq!(bed.send(side, frame).len(), 1);
+        }
+    }
 }
 
 fn ips() -> Bed {
@@ -276,8 +287,7 @@ fn no_way_leads_past_the_ips() {
         };
         assert!(may_read(&frames, text), "{name}: no server reads the text");
         let mut bed = ips();
-        bed.open();
-        open6(&mut bed);
+        open(&mut bed);
         let passed: Vec<Vec<u8>> = frames
             .into_iter()
             .flat_map(|frame| bed.send(0, frame))
@@ -300,8 +310,7 @@ fn every_way_is_told_or_changes_nothing_where_nothing_is_dropped() {
     for (name, frames) in ways() {
         let mut bed = ips();
         bed.write("ips.action", "alert");
-        bed.open();
-        open6(&mut bed);
+        open(&mut bed);
         let sent = frames.len();
         let passed: usize = frames
             .into_iter()

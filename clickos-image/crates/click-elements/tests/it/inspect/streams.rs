@@ -168,18 +168,56 @@ fn memory_of_streams_is_bounded_and_silent_flows_go_first() {
     let held = filled.iter().filter(|passes| **passes).count();
     assert!(held > 10, "{held}");
     let mut bed = Bed::new(&inspector("CAPACITY 2"));
-    let mut syn = |port: u16, seconds| {
+    let mut open = |port: u16, seconds| {
         bed.wait(seconds);
-        bed.passes(&Segment {
-            ports: [port, 80],
-            ..Segment::new(true, SYN, 1, 0, b"")
-        })
+        handshake(port).iter().all(|segment| bed.passes(segment))
     };
     assert!(
-        syn(1, 0) && syn(2, 0) && !syn(3, 1),
-        "the flows are guaranteed for a time"
+        open(1, 0) && open(2, 0) && !open(3, 1),
+        "open connections are guaranteed for a time"
     );
-    assert!(syn(4, 6));
+    assert!(open(4, 6));
+    // those that are not open are forgotten for others immediately
+    let mut bed = Bed::new(&inspector("CAPACITY 2"));
+    assert!((1..9).all(|port| bed.passes(&handshake(port)[0])));
+    assert_eq!(bed.count("ips.table_size"), 2);
+}
+
+/// The packets that open a connection of a port.
+fn handshake(port: u16) -> [Segment; 2] {
+    let first = super::bed::CLIENT_SEQ;
+    let answer = (SYN | ACK, super::bed::SERVER_SEQ, first.wrapping_add(1));
+    [
+        Segment::new(true, SYN, first, 0, b""),
+        Segment::new(false, answer.0, answer.1, answer.2, b""),
+    ]
+    .map(|segment| Segment {
+        ports: [port, 80],
+        ..segment
+    })
+}
+
+#[test]
+fn hosts_with_the_same_addresses_in_two_networks_have_flows_of_their_own() {
+    let mut bed = Bed::new(&super::bed::package("ips", ""));
+    bed.write("ips.rules", SECRET);
+    let within = |vlan: u8, segment: &Segment| {
+        super::packets::around(&[0x81, 0, 0, vlan, 8, 0], &segment.ip())
+    };
+    let mut sends = |vlan: u8, segment: &Segment| {
+        let side = usize::from(!segment.from_client);
+        bed.send(side, within(vlan, segment)).len() == 1
+    };
+    for segment in handshake(1000) {
+        assert!(sends(7, &segment) && sends(8, &segment));
+    }
+    // a friend in the other network says that it has what the server has not
+    assert!(sends(8, &from_client(0, b"harmless")));
+    assert!(sends(8, &from_server(0, 8, b"")));
+    assert!(sends(7, &from_client(0, b"sec")) && !sends(7, &from_client(3, b"ret")));
+    // a tag with a priority only is no other network
+    assert!(bed.send(0, handshake(9)[0].frame()).len() == 1);
+    assert!(bed.send(1, within(0, &handshake(9)[1])).len() == 1);
 }
 
 #[test]
