@@ -121,9 +121,11 @@ impl Judge {
     fn flow(&mut self, origin: Origin, segment: &Segment<'_>, now_ns: u64) -> Result<At, Reason> {
         if let Some(at) = self.table.find(&segment.ends, origin.zone, now_ns) {
             let flow = self.table.get(at.slot()).ok_or(Reason::Full)?;
-            // what one side sends does not come from the other one
+            // what acknowledges a stream comes from the side of its receiver; of datagrams nothing depends on it, and
+            // stations of both sides may send the same ones to all
             let is_from_client = flow.origin.input == origin.input;
-            return if is_from_client == at.is_reply() {
+            let is_elsewhere = segment.tcp.is_some() && is_from_client == at.is_reply();
+            return if is_elsewhere {
                 Err(Reason::NoConnection)
             } else {
                 Ok(at)
