@@ -18,8 +18,10 @@ right_arp -> right_out;
 blocks :: PortBlockMapper($SUBSCRIBERS, $PUBLIC, FIRST_PORT $PORTS_FIRST,
                           LAST_PORT $PORTS_LAST, BLOCK $BLOCK);
 flows :: IPRewriter(blocks 0 1, bound 1 0 $FILTERING, blocks 2 1, bound 1 2,
-                    MAPPING_CAPACITY $FLOWS, ENDPOINTS true);
-pings :: ICMPPingRewriter(blocks, drop, MAPPING_CAPACITY flows);
+                    MAPPING_CAPACITY $FLOWS, ENDPOINTS true,
+                    REAP_INTERVAL 10);
+pings :: ICMPPingRewriter(blocks, drop, MAPPING_CAPACITY flows,
+                          REAP_INTERVAL 10);
 errors :: ICMPRewriter(flows pings);
 
 // Active FTP: the mapper rewrites addresses in the control connection and

@@ -24,7 +24,7 @@ pool :: ServerPool($RIGHT_IP, SRC6 $RIGHT_IP6, PORT $HEALTH_PORT)
     -> probes :: IPClassifier(ip6, -);
 probes[0] -> right_nd;
 probes[1] -> right_arp;
-flows :: IPRewriter(pool, drop, MAPPING_CAPACITY 4096);
+flows :: IPRewriter(pool, drop, MAPPING_CAPACITY 4096, REAP_INTERVAL 10);
 errors :: ICMPRewriter(flows);
 flows6 :: IP6Balancer($LEFT_IP6, pool, CAPACITY 4096);
 

@@ -12,13 +12,16 @@ right_out :: Queue(1024) -> right_tx :: Counter -> ToDevice(1);
 left_arp -> left_out;
 right_arp -> right_out;
 
-// Output 0 is to right, output 1 is to left. An inside address and port has
-// one public port, whatever it talks to. FILTERING says who reaches it.
+// Output 0 is to right, output 1 is to left. By MAPPING an inside address and
+// port has one public port, whatever it talks to. FILTERING says who reaches
+// it.
 public :: IPRewriterPatterns(public $PUBLIC $PORTS - -);
 flows :: IPRewriter(pattern public 0 1, bound 1 0 $FILTERING,
                     pattern public 2 1, bound 1 2,
-                    MAPPING_CAPACITY $FLOWS, ENDPOINTS true);
-pings :: ICMPPingRewriter(pattern public 0 1, drop, MAPPING_CAPACITY 1024);
+                    MAPPING_CAPACITY $FLOWS, ENDPOINTS $MAPPING,
+                    REAP_INTERVAL 10);
+pings :: ICMPPingRewriter(pattern public 0 1, drop, MAPPING_CAPACITY 1024,
+                          REAP_INTERVAL 10);
 errors :: ICMPRewriter(flows pings);
 
 // Active FTP: the mapper rewrites addresses in the control connection and

@@ -8,6 +8,9 @@ from clickos_lab.duties import forwarding
 from clickos_lab.duties import place as places
 
 _SECOND = '10.9.2.78'
+#: RFC 5382, REQ-5: seconds without a packet, of connections that are open
+#: and of others.
+_ESTABLISHED_S, _TRANSITORY_S = 7440, 240
 
 
 @duty.duty('one public port for all targets', 'RFC 4787, REQ-1',
@@ -101,6 +104,91 @@ def admits(_case, place):
         since = more.left.mark()
         more.back(answer / scapy.Raw(b'stranger'))
         more.left.expect(_udp(places.LEFT_IP, 5131), 'stranger', since)
+
+
+@duty.duty('only known addresses reach a port in use, if asked for',
+           'RFC 4787, REQ-8', duty.TRANSLATORS)
+def admits_addresses(case, place):
+    with places.opened(place.name, filtering='address-dependent') as more:
+        answer = more.open(sport=5132)
+        since = more.left.mark()
+        stranger = answer.copy()
+        stranger.src = _SECOND
+        more.back(stranger / scapy.Raw(b'stranger'))
+        answer[scapy.UDP].sport += 1
+        more.back(answer / scapy.Raw(b'other port'))
+        more.left.expect(_udp(places.LEFT_IP, 5132), 'other port', since)
+        case.assertEqual([], more.left.found(
+            lambda f: scapy.Raw in f and f[scapy.Raw].load == b'stranger',
+            since))
+
+
+@duty.duty('a public port for each target, if asked for', 'RFC 4787, 4.1',
+           ('nat',))
+def maps_by_target(case, place):
+    with places.opened(place.name,
+                       mapping='address-and-port-dependent') as more:
+        ports = {more.open(f'to {target}'.encode(), sport=5133,
+                           dst=target).dport
+                 for target in (places.RIGHT_IP, _SECOND)}
+        case.assertEqual(2, len(ports), ports)
+
+
+@duty.duty('a forged reset ends no connection', 'RFC 7857, 2.2',
+           ('cgn', 'nat', 'load-balancer'))
+def resets(case, place):
+    connection = _Connection(place, 5150)
+    connection.open()
+    established = connection.seconds_left()
+    connection.send(flags='RA')
+    connection.until(lambda left: left <= _TRANSITORY_S)
+    connection.send(b'more text', flags='PA')
+    connection.until(lambda left: left > _TRANSITORY_S)
+    case.assertGreaterEqual(established, _ESTABLISHED_S)
+
+
+class _Connection:
+    """A connection of left; right repeats what it gets."""
+
+    def __init__(self, place, port):
+        self.place, self.port = place, port
+        self.target, self.service = place.target()
+
+    def send(self, words=b'', **fields):
+        """Send a segment of left; return it as right gets it."""
+        since = self.place.right.mark()
+        self.place.send(scapy.IP(src=places.LEFT_IP, dst=self.target)
+                        / scapy.TCP(sport=self.port, dport=self.service,
+                                    **fields) / scapy.Raw(words))
+        return self.place.right.expect(
+            lambda f: scapy.TCP in f and f[scapy.IP].dst == places.RIGHT_IP
+            and f[scapy.TCP].dport == self.service
+            and bytes(f[scapy.TCP].payload)[:len(words)] == words and f,
+            'segment', since)
+
+    def open(self):
+        got = self.send(flags='S')
+        for flags, words in (('SA', b''), ('PA', b'response')):
+            since = self.place.left.mark()
+            self.place.right.send_ip(
+                scapy.IP(src=places.RIGHT_IP, dst=got[scapy.IP].src)
+                / scapy.TCP(sport=self.service, dport=got[scapy.TCP].sport,
+                            flags=flags) / scapy.Raw(words),
+                self.place.right_mac)
+            self.place.left.expect(_tcp(places.LEFT_IP, self.port, flags),
+                                   flags, since)
+            self.send(b'question', flags='PA')
+
+    def seconds_left(self):
+        """Return how long the flow is kept without a packet."""
+        (line,) = [line for line in self.place.vnf.control.read(
+            'flows.tcp_table').splitlines()
+            if line.startswith(f'({places.LEFT_IP}, {self.port}, ')]
+        return int(line.split()[-1].removeprefix('exp'))
+
+    def until(self, condition):
+        self.place.vnf.until(lambda: condition(self.seconds_left()),
+                             'the time of the flow')
 
 
 @duty.duty('errors from outside reach the inside', 'RFC 5508, REQ-4',

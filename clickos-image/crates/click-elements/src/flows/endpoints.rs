@@ -6,6 +6,7 @@ use super::chunks::Chunks;
 use super::id::FlowId;
 use super::index::{At, Index};
 use super::keys::Keys;
+use super::peers::{Peer, Peers};
 use crate::prelude::*;
 
 /// An address and a port.
@@ -36,6 +37,8 @@ pub struct Endpoints {
     used: u32,
     free: Vec<u32>,
     index: Index,
+    /// The addresses that the public ones have flows with, if someone asks for them.
+    peers: Option<Peers>,
 }
 
 /// The endpoints that a flow's rewrite binds, first the inside one: of its source, of its destination.
@@ -81,12 +84,58 @@ impl Endpoints {
             used: 0,
             free: Vec::new(),
             index: Index::new(),
+            peers: None,
         }
     }
 
     /// The same maps with other keys, while there are no flows.
     pub fn rekeyed(&self, keys: Keys) -> Self {
-        Self::new(keys, self.maps.clone())
+        Self {
+            peers: self.peers.as_ref().map(|_| Peers::new()),
+            ..Self::new(keys, self.maps.clone())
+        }
+    }
+
+    /// From now on, addresses of the other side are known; those of flows that are open are added. False if they were
+    /// known already.
+    pub fn track_peers(&mut self) -> bool {
+        let is_new = self.peers.is_none();
+        self.peers.get_or_insert_with(Peers::new);
+        is_new
+    }
+
+    /// True if the inside has flows of a public endpoint with an address.
+    pub fn has_peer(&self, map: u16, public: Endpoint, remote: Ipv4Addr) -> bool {
+        let peer = Peer {
+            map,
+            public,
+            remote,
+        };
+        self.peers
+            .as_ref()
+            .is_some_and(|peers| peers.has(self.keys, &peer))
+    }
+
+    /// Notes the addresses of a flow that begins or ends.
+    pub fn count_peers(&mut self, map: u16, ids: &[FlowId; 2], begins: bool) {
+        let Some(peers) = self.peers.as_mut().filter(|_| self.maps.contains(&map)) else {
+            return;
+        };
+        let remotes = [ids[1].source, ids[0].source];
+        for (pair, remote) in pairs(ids).into_iter().zip(remotes) {
+            let Some((_, public)) = pair else {
+                continue;
+            };
+            let peer = Peer {
+                map,
+                public,
+                remote,
+            };
+            match begins {
+                true => peers.add(self.keys, peer),
+                false => peers.remove(self.keys, &peer),
+            }
+        }
     }
 
     fn find(&self, map: u16, is_public: bool, end: Endpoint) -> Option<u32> {
@@ -214,12 +263,41 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_the_other_side_are_known_while_they_have_flows() {
+        let mut endpoints = Endpoints::new(Keys([1, 2, 3, 4]), 1..3);
+        assert!(endpoints.track_peers() && !endpoints.track_peers());
+        let mut endpoints = endpoints.rekeyed(Keys([5, 6, 7, 8]));
+        let remote = |n| ids(n)[0].destination;
+        for (n, begins, has) in [
+            (1, true, [true, false]),
+            (2, true, [true, true]),
+            (1, true, [true, true]),
+            (1, false, [true, true]),
+            (1, false, [false, true]),
+            (1, false, [false, true]),
+            (2, false, [false, false]),
+        ] {
+            endpoints.count_peers(1, &ids(n), begins);
+            endpoints.count_peers(0, &ids(n), begins);
+            let found = [1, 2].map(|n| endpoints.has_peer(1, PUBLIC, remote(n)));
+            assert_eq!(found, has);
+            assert!(!endpoints.has_peer(1, (PUBLIC.0, 7), remote(1)));
+            assert!(!endpoints.has_peer(2, PUBLIC, remote(2)));
+        }
+        // a flow that the other side has opened
+        let [old, new] = ids(3);
+        endpoints.count_peers(1, &[new, old], true);
+        assert!(endpoints.has_peer(1, PUBLIC, remote(3)));
+    }
+
+    #[test]
     fn a_pair_lasts_as_long_as_its_last_flow() {
         let mut endpoints = Endpoints::new(Keys([1, 2, 3, 4]), 1..3);
         endpoints.add(0, &ids(1)).unwrap();
         assert_eq!(endpoints.public_of(0, INSIDE), None);
         endpoints.add(1, &ids(1)).unwrap();
         endpoints.add(1, &ids(2)).unwrap();
+        assert!(!endpoints.has_peer(1, PUBLIC, ids(1)[0].destination));
         for remote in [1, 2] {
             assert_eq!(endpoints.public_of(1, INSIDE), Some(PUBLIC));
             assert_eq!(endpoints.inside_of(1, PUBLIC), Some(INSIDE));

@@ -12,6 +12,7 @@ mod id;
 mod index;
 mod keys;
 mod order;
+mod peers;
 mod sequence;
 mod table;
 

@@ -170,6 +170,27 @@ impl FlowTable {
         self.endpoints.as_ref()?.inside_of(map, public)
     }
 
+    /// From now on, addresses that public endpoints have flows with are known, also those of open flows.
+    pub fn track_peers(&mut self) {
+        let Some(endpoints) = self.endpoints.as_mut() else {
+            return;
+        };
+        if endpoints.track_peers() {
+            for slot in 0..self.used {
+                let flow = &self.flows[slot];
+                if flow.list != ListId::NONE {
+                    endpoints.count_peers(flow.map, &flow.ids, true);
+                }
+            }
+        }
+    }
+
+    /// True if the inside has flows of a public endpoint with an address, if they are tracked.
+    pub fn has_peer(&self, map: u16, public: Endpoint, remote: Ipv4Addr) -> bool {
+        let endpoints = self.endpoints.as_ref();
+        endpoints.is_some_and(|ends| ends.has_peer(map, public, remote))
+    }
+
     /// How many flows an owner has.
     pub fn count(&self, owner: u16) -> u32 {
         self.counts[usize::from(owner)]
@@ -314,6 +335,9 @@ impl FlowTable {
             self.free.push(slot);
             return None;
         }
+        if let Some(endpoints) = &mut self.endpoints {
+            endpoints.count_peers(flow.map, &flow.ids, true);
+        }
         self.flows[slot] = Flow {
             list: ListId::NONE,
             rest: ListId::NONE,
@@ -362,6 +386,7 @@ impl FlowTable {
         self.counts[usize::from(flow.owner)] -= 1;
         if let Some(endpoints) = &mut self.endpoints {
             endpoints.remove(flow.map, &flow.ids);
+            endpoints.count_peers(flow.map, &flow.ids, false);
         }
         if let Some(freed) = &mut self.freed {
             freed.add(&flow.ids);

@@ -93,7 +93,7 @@ impl Flow {
             Some(windows) => {
                 let sides: String = windows.sides.iter().map(side_text).collect();
                 let unknown = u8::from(windows.unknown);
-                let reset = u8::from(windows.is_reset);
+                let reset = u8::from(windows.is_reset());
                 format!("{head} {unknown}{reset}{sides}")
             }
         }
@@ -125,7 +125,6 @@ impl Flow {
             (TCP, [flags, first, second]) => Some(Windows {
                 sides: [side(first)?, side(second)?],
                 unknown: flags.starts_with('1'),
-                is_reset: flags.ends_with('1'),
             }),
             (TCP, _) | (_, [_, ..]) => return None,
             _ => None,
@@ -147,7 +146,7 @@ impl Flow {
 }
 
 fn side_text(side: &Side) -> String {
-    let flags = [side.known, side.is_done, side.is_behind];
+    let flags = [side.known, side.is_done, side.is_behind, side.is_reset];
     let flags = (0..)
         .zip(flags)
         .fold(0, |sum, (n, is)| sum | u8::from(is) << n);
@@ -169,6 +168,7 @@ fn side(text: &str) -> Option<Side> {
         known: flags & 1 != 0,
         is_done: flags & 2 != 0,
         is_behind: flags & 4 != 0,
+        is_reset: flags & 8 != 0,
         end: carried::number(next()?)?,
         edge: carried::number(next()?)?,
         window: carried::number(next()?)?,

@@ -19,6 +19,8 @@ pub struct Side {
     pub is_done: bool,
     /// Another guest had the connection, and this side has sent nothing since: it may be further.
     pub is_behind: bool,
+    /// It has given the connection up, unless that was forged: then it sends more (RFC 7857, section 2.2).
+    pub is_reset: bool,
 }
 
 impl Side {
@@ -48,8 +50,6 @@ pub struct Windows {
     pub sides: [Side; 2],
     /// The connection was there before, so the shifts of its windows are unknown.
     pub unknown: bool,
-    /// One end has given it up.
-    pub is_reset: bool,
 }
 
 impl Windows {
@@ -63,7 +63,12 @@ impl Windows {
 
     /// True if both ends are done, or one has given up.
     pub fn is_over(&self) -> bool {
-        self.is_reset || self.sides.iter().all(|side| side.is_done)
+        self.is_reset() || self.sides.iter().all(|side| side.is_done)
+    }
+
+    /// True if one end has given up.
+    pub fn is_reset(&self) -> bool {
+        self.sides.iter().any(|side| side.is_reset)
     }
 
     /// True if both ends have been heard of.
@@ -88,7 +93,6 @@ impl Windows {
         }
         let mut receiver = receiver;
         learn(&mut sender, &mut receiver, tcp);
-        self.is_reset |= tcp.is_rst();
         self.sides = match from {
             0 => [sender, receiver],
             _ => [receiver, sender],
@@ -121,6 +125,7 @@ fn fits(sender: &Side, receiver: &Side, tcp: &Tcp) -> bool {
 
 /// Takes what a packet says of its sender, and what it lets the receiver send.
 fn learn(sender: &mut Side, receiver: &mut Side, tcp: &Tcp) {
+    sender.is_reset = tcp.is_rst();
     if tcp.is_syn() {
         sender.scale = tcp.scale.unwrap_or(0).min(MAX_SCALE);
     }
@@ -236,6 +241,11 @@ mod tests {
         let mut windows = opened(1_000, 5_000);
         assert!(windows.take(1, &packet(RST, 5_001, 0, 0, 0)));
         assert!(windows.is_over());
+        // what was on its way, then what shows that the reset was forged
+        assert!(windows.take(0, &packet(ACK, 1_001, 5_001, 500, 10)));
+        assert!(windows.is_over());
+        assert!(windows.take(1, &packet(ACK, 5_001, 1_011, 500, 10)));
+        assert!(!windows.is_over());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
+use click_core::Surroundings;
 use click_core::text::unquote;
 use click_core::value::{ByteAnno, number};
 
@@ -73,6 +74,19 @@ macro_rules! rewriter_handlers {
     };
 }
 pub(crate) use rewriter_handlers;
+
+/// Whether all flows of an inside endpoint have one public endpoint (RFC 4787, section 4.1).
+struct Mapping(bool);
+
+impl FromArg for Mapping {
+    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+        match text {
+            "endpoint-independent" => Ok(Self(true)),
+            "address-and-port-dependent" => Ok(Self(false)),
+            _ => bool::from_arg(text, at).map(Self),
+        }
+    }
+}
 
 fn span(a: &mut Args<'_>, name: &str, default_ns: u64) -> Option<u64> {
     Some(a.or(name, Span { ns: default_ns })?.ns)
@@ -201,8 +215,8 @@ pub fn build(a: &mut Args<'_>, kind: Kind) -> Built {
     };
     let reply = a.opt::<ByteAnno>("REPLY_ANNO");
     let endpoints = match kind {
-        Kind::Ip => a.or("ENDPOINTS", false),
-        _ => Some(false),
+        Kind::Ip => a.or("ENDPOINTS", Mapping(false)),
+        _ => Some(Mapping(false)),
     };
     let reap_ns = either(a, ["REAP_TIME", "REAP_INTERVAL"], REAP_NS);
     let (flows, capacity) = capacity?;
@@ -219,7 +233,7 @@ pub fn build(a: &mut Args<'_>, kind: Kind) -> Built {
             destination: destination?,
             reply: reply?.map(|anno| anno.0),
         },
-        endpoints: endpoints?,
+        endpoints: endpoints?.0,
         reap_ns: reap_ns?,
         first_owner: 0,
         first_map: 0,

@@ -124,8 +124,10 @@ impl Rewriter {
             Spec::Drop | Spec::Named(..) => return Err(DROP),
             Spec::Pass(port) => return Err(*port),
             Spec::Keep(outputs) => Some((id, *outputs)),
-            Spec::Bound(outputs) => {
-                let inside = table.inside_of(map, (id.destination, id.dport));
+            Spec::Bound(outputs, by_address) => {
+                let public = (id.destination, id.dport);
+                let passes = !*by_address || table.has_peer(map, public, id.source);
+                let inside = table.inside_of(map, public).filter(|_| passes);
                 inside.map(|(destination, dport)| {
                     let new = FlowId {
                         destination,
@@ -177,7 +179,7 @@ impl Rewriter {
                 table.insert(flow, self.clocks.of(self.kind, &flow), now_ns)
             }),
         };
-        let drops = matches!(self.inputs[input].spec, Spec::Drop | Spec::Bound(_));
+        let drops = matches!(self.inputs[input].spec, Spec::Drop | Spec::Bound(..));
         self.inputs[input].failures += u64::from(opened.is_none() && !drops);
         opened.ok_or(DROP)
     }
@@ -305,8 +307,10 @@ impl Rewriter {
         let owner = self.owner(input);
         let mut flows = self.flows.borrow_mut();
         flows.remove_of(owner..owner + 1);
-        if matches!(spec, Spec::Pattern(..)) {
-            flows.track_freed();
+        match spec {
+            Spec::Pattern(..) => flows.track_freed(),
+            Spec::Bound(_, true) => flows.track_peers(),
+            _ => {}
         }
         drop(flows);
         self.inputs[input] = Input::new(spec);

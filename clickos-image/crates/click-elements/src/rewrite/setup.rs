@@ -73,6 +73,10 @@ impl Rewriter {
         if self.endpoints {
             table.track_endpoints(self.first_map..self.first_map + 2);
         }
+        let by_address = |input: &Input| matches!(input.spec, Spec::Bound(_, true));
+        if self.inputs.iter().any(by_address) {
+            table.track_peers();
+        }
         self.first_owner = table.add_owners(self.inputs.len())?;
         let has_pattern = |input: &Input| matches!(input.spec, Spec::Pattern(..));
         if self.inputs.iter().any(has_pattern) {

@@ -17,8 +17,9 @@ pub enum Spec {
     /// It is remembered as it is.
     Keep(Outputs),
     Pattern(Pattern, Outputs),
-    /// It goes to the inside endpoint of its destination, if there is one; else it is dropped.
-    Bound(Outputs),
+    /// It goes to the inside endpoint of its destination, if there is one; else it is dropped. With `true` it needs a
+    /// flow of that endpoint with its source address, too.
+    Bound(Outputs, bool),
     /// An element decides, which has this name; the outputs are its own unless they are given.
     Named(String, Option<Outputs>),
     Mapper(Shared, Option<Outputs>),
@@ -68,12 +69,15 @@ fn bound(rest: &[String], ports: usize) -> Result<Spec, String> {
     let (ends, filter) = rest.split_at(rest.len().min(2));
     let outputs = outputs(ends, ports)?;
     match filter {
-        [] => Ok(Spec::Bound(outputs)),
-        [word] if word == "endpoint-independent" => Ok(Spec::Bound(outputs)),
+        [] => Ok(Spec::Bound(outputs, false)),
+        [word] if word == "endpoint-independent" => Ok(Spec::Bound(outputs, false)),
+        [word] if word == "address-dependent" => Ok(Spec::Bound(outputs, true)),
         [word] if word == "address-and-port-dependent" => Ok(Spec::Drop),
-        _ => Err("bad filtering, expected endpoint-independent or \
+        _ => Err(
+            "bad filtering, expected endpoint-independent, address-dependent or \
                   address-and-port-dependent"
-            .into()),
+                .into(),
+        ),
     }
 }
 
@@ -103,7 +107,7 @@ impl core::fmt::Display for Spec {
             Self::Drop => f.write_str("<drop>"),
             Self::Pass(_) => f.write_str("<nochange>"),
             Self::Keep(_) => f.write_str("<keep>"),
-            Self::Bound(_) => f.write_str("<bound>"),
+            Self::Bound(..) => f.write_str("<bound>"),
             Self::Pattern(pattern, _) => pattern.fmt(f),
             Self::Named(..) | Self::Mapper(..) => f.write_str("<mapper>"),
         }

@@ -10,8 +10,8 @@
 //! what there is. SPORT may be a range `L-H`: the packet's own port is taken if it is in it and free, else a random free one, an even one for an even one (RFC 4787, REQ-4);
 //! with a `#` behind they are taken in turn, with a `?` at random. 512 ports are tried; `pattern NAME FOUTPUT ROUTPUT`: one that IPRewriterPatterns defines; or the name of a mapper
 //! element such as RoundRobinIPMapper, maybe with `FOUTPUT ROUTPUT` behind it; `bound FOUTPUT ROUTPUT [FILTERING]`: with ENDPOINTS, a flow to
-//! a public address and port goes to the inside ones that have it. FILTERING (RFC 4787) is `endpoint-independent`, the default, or
-//! `address-and-port-dependent`, which drops packets of no known flow.
+//! a public address and port goes to the inside ones that have it. FILTERING (RFC 4787) is `endpoint-independent`, the default, `address-dependent`,
+//! by which the inside ones need a flow with the packet's source address, or `address-and-port-dependent`, which drops packets of no known flow.
 //! TCP_TIMEOUT (24 hours; TIMEOUT is the same): of connections that carried text both ways; TCP_NODATA_TIMEOUT (5 minutes): of others;
 //! TCP_DONE_TIMEOUT (4 minutes): of those that ended; UDP_TIMEOUT (5 minutes), UDP_STREAMING_TIMEOUT (the same): of those with three
 //! packets, not all one way. TCP_GUARANTEE (GUARANTEE is the same), UDP_GUARANTEE (5 s): how long a flow is not thrown out for another.
@@ -20,7 +20,8 @@
 //! When it is reached the flow goes that would time out first; if all are guaranteed, the new flow is refused.
 //! DST_ANNO (default true): the destination annotation becomes the new destination. REPLY_ANNO: answers get this one-byte
 //! annotation of the flow's first packet. With ENDPOINTS (default false), all flows of an inside
-//! address and port get the same public address and port (endpoint-independent mapping, RFC 4787). No others get it.
+//! address and port get the same public address and port (endpoint-independent mapping, RFC 4787). No others get it. `endpoint-independent`
+//! and `address-and-port-dependent` are other words for true and false.
 //! # Ports
 //! 1 or more/1 or more, push. Packets need a marked IP header. Others than TCP and UDP, and later fragments, are
 //! dropped unless the INPUTSPEC is `pass`.
