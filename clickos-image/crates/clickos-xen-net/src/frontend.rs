@@ -15,7 +15,7 @@ use core::pin::pin;
 use core::task::Poll;
 use xenstore::{Error, Link, Store};
 
-/// Values of the backend's keys, in the order of [`Frontend::BACKEND_KEYS`].
+/// Values of the backend's keys, in the order of [`Frontend::backend_keys`].
 pub(crate) type Answers = [Option<String>];
 /// A message to the backend.
 pub(crate) type Keys = Vec<(&'static str, String)>;
@@ -39,7 +39,7 @@ impl Identity {
 /// A class of devices.
 pub(crate) trait Frontend {
     /// Keys of the backend's directory that `connect` wants.
-    const BACKEND_KEYS: &'static [&'static str];
+    fn backend_keys(&self) -> &'static [&'static str];
     /// Makes rings for `backend`; the keys say where they are.
     fn connect(&mut self, backend: DomId, answers: &Answers) -> Result<Keys, String>;
     /// The backend has connected too.
@@ -96,12 +96,12 @@ pub(crate) struct Signals {
 }
 
 /// One device's handshake.
-pub(crate) struct Handshake<P, S, F> {
+pub(crate) struct Handshake<P, S> {
     pub platform: Rc<P>,
     pub link: Link<S>,
     /// The frontend's directory, relative to the domain's.
     pub directory: String,
-    pub device: Rc<RefCell<F>>,
+    pub device: Rc<RefCell<dyn Frontend>>,
     pub signals: Rc<Signals>,
     memory: Memory,
 }
@@ -121,12 +121,12 @@ struct Memory {
     told: bool,
 }
 
-impl<P: Platform, S: Store, F: Frontend> Handshake<P, S, F> {
+impl<P: Platform, S: Store> Handshake<P, S> {
     pub fn new(
         platform: Rc<P>,
         link: Link<S>,
         directory: String,
-        device: Rc<RefCell<F>>,
+        device: Rc<RefCell<dyn Frontend>>,
         signals: Rc<Signals>,
     ) -> Self {
         Self {
@@ -225,7 +225,8 @@ impl<P: Platform, S: Store, F: Frontend> Handshake<P, S, F> {
 
     async fn connect(&mut self) -> Result<(), Error> {
         self.memory.met = false;
-        let keys = F::BACKEND_KEYS.iter().map(|key| self.backend_path(key));
+        let wanted = self.device.borrow().backend_keys();
+        let keys = wanted.iter().map(|key| self.backend_path(key));
         let mut paths = Vec::from([self.path("backend-id")]);
         paths.extend(keys);
         let values = self.link.texts(&paths).await?;

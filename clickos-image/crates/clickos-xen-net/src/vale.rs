@@ -101,7 +101,9 @@ impl<P: Platform> Link<P> {
 }
 
 impl<P: Platform> Frontend for ValePort<P> {
-    const BACKEND_KEYS: &'static [&'static str] = &["ring-version"];
+    fn backend_keys(&self) -> &'static [&'static str] {
+        &["ring-version"]
+    }
 
     fn connect(&mut self, backend: DomId, answers: &Answers) -> Result<Keys, String> {
         self.disconnect();

@@ -160,11 +160,13 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
     ) -> Vif {
         let signals = Rc::new(Signals::default());
         let directory = found.directory();
+        // one handshake for all classes: it is large, and runs seldom
+        let served: Rc<RefCell<dyn Frontend>> = device.clone();
         let handshake = Handshake::new(
             Rc::clone(&self.platform),
             Mux::link(&self.mux, &directory),
             directory,
-            Rc::clone(&device),
+            served,
             Rc::clone(&signals),
         );
         Vif {

@@ -90,7 +90,9 @@ impl<P: Platform> Netfront<P> {
 }
 
 impl<P: Platform> Frontend for Netfront<P> {
-    const BACKEND_KEYS: &'static [&'static str] = &["feature-split-event-channels"];
+    fn backend_keys(&self) -> &'static [&'static str] {
+        &["feature-split-event-channels"]
+    }
 
     fn connect(&mut self, backend: DomId, answers: &Answers) -> Result<Keys, String> {
         self.disconnect();
