@@ -21,7 +21,7 @@ _ACTIVE = 'active'
 _COPIED, _CONNECTION = {'connected true', 'waiting 0'}, 'connection '
 _NO_FLOWS = 'off'
 #: The other guest gets the flows of a full table in seconds. Whatever the
-#: guests say, their pair goes on after this time and one request.
+#: guests say, their pair continues after this time and one request.
 _PATIENCE_S = 30
 _PAUSE_S = 0.1
 
