@@ -67,6 +67,18 @@ impl Connection {
         self.is_loose
     }
 
+    /// The window for a segment of a side that offers more than `most` bytes.
+    pub fn smaller_window(&self, side: usize, tcp: &Tcp, most: usize) -> Option<u16> {
+        // the shifts of one that was there before are not known
+        let scale = match tcp.is_syn() {
+            true => 0,
+            false => self.windows.sides[side].scale,
+        };
+        let is_known = !self.windows.unknown;
+        let window = u16::try_from(most >> scale).ok()?.max(1);
+        (is_known && tcp.window > window).then_some(window)
+    }
+
     /// The memory of its streams.
     pub fn cost(&self) -> usize {
         self.streams.iter().map(Stream::cost).sum()

@@ -4,7 +4,7 @@ use super::alerts::Ring;
 use super::connection::{Connection, Kind};
 use super::inspector::{Inspector, Outcome, Subject};
 use super::rules::{RuleSet, Sizes};
-use super::segment::{Origin, REASONS, Reason, Segment};
+use super::segment::{Mend, Origin, REASONS, Reason, Segment};
 use super::stream::{Fit, Policy, Stream};
 use super::table::{Flow, State, Table};
 use crate::flows::At;
@@ -29,9 +29,7 @@ pub struct Settings {
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    Pass,
-    /// It passes without its mark of urgent data.
-    PassPlain,
+    Pass(Mend),
     Drop(Reason),
 }
 
@@ -52,6 +50,24 @@ struct Part<'a> {
     now_ns: u64,
 }
 
+/// What follows for a packet that passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// It passes, maybe with a smaller window.
+    Passes(Option<u16>),
+    /// It begins another connection instead of its own.
+    Begins,
+}
+
+impl Next {
+    fn window(self) -> Option<u16> {
+        match self {
+            Self::Passes(window) => window,
+            Self::Begins => None,
+        }
+    }
+}
+
 impl Judge {
     pub fn new(table: Table, set: RuleSet, settings: Settings, alerts: usize) -> Self {
         Self {
@@ -65,12 +81,15 @@ impl Judge {
     /// Judges a packet from its IP header on.
     pub fn judge(&mut self, origin: Origin, network: &[u8], now_ns: u64) -> Verdict {
         let judged = Segment::of(network).and_then(|segment| {
-            let passed = self.segment(origin, &segment, now_ns);
-            passed.map(|()| segment.is_urgent)
+            let window = self.segment(origin, &segment, now_ns)?;
+            Ok(Mend {
+                clears_urgent: segment.is_urgent,
+                window,
+            })
         });
         match judged {
-            Ok(true) if self.inspector.blocks() => Verdict::PassPlain,
-            Ok(_) => Verdict::Pass,
+            Ok(mend) if self.inspector.blocks() => Verdict::Pass(mend),
+            Ok(_) => Verdict::Pass(Mend::default()),
             Err(reason) => self.refuse(reason),
         }
     }
@@ -80,16 +99,17 @@ impl Judge {
         self.drops[reason as usize] += 1;
         match self.inspector.blocks() {
             true => Verdict::Drop(reason),
-            false => Verdict::Pass,
+            false => Verdict::Pass(Mend::default()),
         }
     }
 
+    /// Judges a segment; returns a smaller window for it.
     fn segment(
         &mut self,
         origin: Origin,
         segment: &Segment<'_>,
         now_ns: u64,
-    ) -> Result<(), Reason> {
+    ) -> Result<Option<u16>, Reason> {
         let data = segment.payload.len();
         let needs_memory = segment.tcp.is_some() && data > 0;
         let has_memory = !needs_memory || self.table.has_memory(2 * data + SLACK, now_ns);
@@ -100,16 +120,18 @@ impl Judge {
             has_memory,
             now_ns,
         };
-        if !self.change(at, &part)? {
-            return Ok(());
-        }
+        let next = self.change(at, &part)?;
+        let Next::Begins = next else {
+            return Ok(next.window());
+        };
         // a connection instead of one that is over
         self.table.remove(at.slot());
         let at = self.flow(origin, segment, now_ns)?;
-        self.change(at, &Part { side: 0, ..part }).map(|_| ())
+        let next = self.change(at, &Part { side: 0, ..part })?;
+        Ok(next.window())
     }
 
-    fn change(&mut self, at: At, part: &Part<'_>) -> Result<bool, Reason> {
+    fn change(&mut self, at: At, part: &Part<'_>) -> Result<Next, Reason> {
         let (inspector, settings) = (&mut self.inspector, &self.settings);
         let change = |flow: &mut Flow| of_flow(flow, part, inspector, settings);
         self.table
@@ -183,19 +205,19 @@ impl Judge {
     }
 }
 
-/// Judges a packet of a flow; true if it begins another one in its place.
+/// Judges a packet of a flow.
 fn of_flow(
     flow: &mut Flow,
     part: &Part<'_>,
     inspector: &mut Inspector,
     settings: &Settings,
-) -> Result<bool, Reason> {
+) -> Result<Next, Reason> {
     let mut connection = flow.connection.take();
     let result = match (&mut connection, part.segment.tcp) {
         (Some(connection), Some(tcp)) => {
             of_connection(flow, connection, tcp, part, inspector, settings)
         }
-        _ => datagram(flow, part, inspector).map(|()| false),
+        _ => datagram(flow, part, inspector).map(|()| Next::Passes(None)),
     };
     flow.connection = connection;
     result
@@ -248,27 +270,28 @@ fn of_connection(
     part: &Part<'_>,
     inspector: &mut Inspector,
     settings: &Settings,
-) -> Result<bool, Reason> {
+) -> Result<Next, Reason> {
     if flow.state == State::Blocked {
         return Err(Reason::Blocked);
     }
     let kind = connection.judge(part.side, &tcp);
     if flow.state == State::Passed && kind != Ok(Kind::Begins) {
-        return Ok(false);
+        return Ok(Next::Passes(None));
     }
     let kind = kind?;
     if kind == Kind::Begins {
-        return Ok(true);
+        return Ok(Next::Begins);
     }
+    let passes = Next::Passes(connection.smaller_window(part.side, &tcp, settings.stream_bytes));
     flow.is_answered = connection.is_answered();
     let outcome = inspector.plain(&mut subject(flow, part));
     result(outcome, flow, inspector, true)?;
     if kind == Kind::Control || flow.state == State::Passed {
-        return Ok(false);
+        return Ok(passes);
     }
     acknowledge(connection, part.side, &tcp, inspector)?;
     if tcp.len == 0 || tcp.is_rst() {
-        return Ok(false);
+        return Ok(passes);
     }
     data(
         flow,
@@ -278,7 +301,7 @@ fn of_connection(
         inspector,
         settings,
     )?;
-    Ok(false)
+    Ok(passes)
 }
 
 /// What a side says that it has of the other's stream.

@@ -194,8 +194,23 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Makes urgent data of a TCP segment data like other: both ends, and the rules, read the same then.
-pub fn clear_urgent(packet: &mut Packet) {
+/// What is changed of a segment that passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mend {
+    /// Urgent data becomes data like other: both ends, and the rules, read the same then.
+    pub clears_urgent: bool,
+    /// A smaller window, so that no sender sends what there is no room for.
+    pub window: Option<u16>,
+}
+
+impl Mend {
+    pub fn is_needed(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// Changes a TCP segment.
+pub fn mend(packet: &mut Packet, mend: &Mend) {
     let Some(network) = packet.network_mut() else {
         return;
     };
@@ -211,12 +226,29 @@ pub fn clear_urgent(packet: &mut Packet) {
     else {
         return;
     };
-    let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
-    let (old, pointer, mut sum) = (word(12), word(18), word(16));
-    let new = old & !u16::from(URGENT);
-    sum = checksum::update(sum, old, new);
-    sum = checksum::update(sum, pointer, 0);
-    header[12..14].copy_from_slice(&new.to_be_bytes());
-    header[16..18].copy_from_slice(&sum.to_be_bytes());
-    header[18..20].copy_from_slice(&[0, 0]);
+    if mend.clears_urgent {
+        let flags = word(header, FLAGS_AT) & !u16::from(URGENT);
+        change(header, FLAGS_AT, flags);
+        change(header, URGENT_AT, 0);
+    }
+    if let Some(window) = mend.window {
+        change(header, WINDOW_AT, window);
+    }
+}
+
+/// Places in a TCP header.
+const FLAGS_AT: usize = 12;
+const WINDOW_AT: usize = 14;
+const CHECKSUM_AT: usize = 16;
+const URGENT_AT: usize = 18;
+
+fn word(header: &[u8; 20], at: usize) -> u16 {
+    u16::from_be_bytes([header[at], header[at + 1]])
+}
+
+/// Changes two bytes of a TCP header, and its checksum.
+fn change(header: &mut [u8; 20], at: usize, new: u16) {
+    let sum = checksum::update(word(header, CHECKSUM_AT), word(header, at), new);
+    header[at..at + 2].copy_from_slice(&new.to_be_bytes());
+    header[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
 }

@@ -176,8 +176,9 @@ impl Stream {
         let span = end.saturating_sub(self.acked) as usize;
         let is_ahead = at > self.next;
         let held = self.pieces.len();
-        // a hole may be filled whatever waits behind it
-        let has_place = !is_ahead || held < MOST_PIECES;
+        // a hole may be filled whatever waits behind it, and a piece may grow
+        let grows = || self.pieces.iter().any(|piece| piece.end() == at);
+        let has_place = !is_ahead || held < MOST_PIECES || grows();
         if has_place && span <= most {
             Fit::Fits
         } else {
@@ -264,7 +265,7 @@ impl Stream {
     /// Puts bytes between the pieces, where there are no bytes yet.
     fn insert(&mut self, mut at: u64, mut bytes: &[u8]) {
         let mut place = 0;
-        while !bytes.is_empty() && self.pieces.len() < MOST_PIECES {
+        while !bytes.is_empty() && self.pieces.len() <= MOST_PIECES {
             let Some(piece) = self.pieces.get(place) else {
                 self.put(place, at, bytes);
                 return;
@@ -272,8 +273,7 @@ impl Stream {
             let free = piece.at.saturating_sub(at).min(bytes.len() as u64) as usize;
             let end = piece.end();
             if free > 0 {
-                self.put(place, at, &bytes[..free]);
-                place += 1;
+                place += self.put(place, at, &bytes[..free]);
             }
             let behind = end.saturating_sub(at).min(bytes.len() as u64) as usize;
             bytes = &bytes[behind.max(free)..];
@@ -282,9 +282,17 @@ impl Stream {
         }
     }
 
-    fn put(&mut self, place: usize, at: u64, bytes: &[u8]) {
+    /// Puts bytes in front of a piece; returns how many pieces there are more.
+    fn put(&mut self, place: usize, at: u64, bytes: &[u8]) -> usize {
+        let before = place.checked_sub(1).map(|before| &mut self.pieces[before]);
+        // a row of segments behind a hole is one piece
+        if let Some(before) = before.filter(|before| before.end() == at) {
+            before.bytes.extend_from_slice(bytes);
+            return 0;
+        }
         let bytes = bytes.to_vec();
         self.pieces.insert(place, Piece { at, bytes });
+        1
     }
 
     /// Lets later bytes count in pieces.

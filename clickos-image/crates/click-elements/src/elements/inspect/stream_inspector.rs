@@ -14,7 +14,8 @@
 //! their packets do not pass. ALERTS lines are kept (default 256).
 //!
 //! Fragments wait until their packet is whole; those that overlap do not pass. Packets with a wrong checksum, beyond the
-//! window, or without connection do not change a stream, and do not pass. Marks of urgent data are removed.
+//! window, or without connection do not change a stream, and do not pass. Marks of urgent data are removed, and windows are
+//! made smaller to STREAM bytes.
 //! When the table or the memory is full, the flow that was silent longest is forgotten, but no open connection of less than 5 s.
 //! # Ports
 //! 2/2-3, push. The IP header must be marked. What comes by input 0 leaves by output 0, and 1 by 1. Output 2 gets what
@@ -36,7 +37,7 @@ use crate::inspect::fragments::{self, Fragments, Outcome};
 use crate::inspect::inspector::Mode;
 use crate::inspect::judge::{Judge, Settings, Verdict};
 use crate::inspect::rules::{Names, RuleSet, Sizes};
-use crate::inspect::segment::{Origin, REASONS, Reason, clear_urgent};
+use crate::inspect::segment::{Mend, Origin, REASONS, Reason, mend};
 use crate::inspect::stream::Policy;
 use crate::inspect::table::Table;
 use crate::outputs::Outputs;
@@ -279,8 +280,9 @@ impl StreamInspector {
         let verdict = match fragments::whole(&packets, &mut self.whole) {
             None => self.judge.refuse(Reason::Unreadable),
             Some(()) => match self.judge.judge(origin, &self.whole, now_ns) {
-                // its mark is in a fragment, and its checksum in the sum of all
-                Verdict::PassPlain => self.judge.refuse(Reason::Urgent),
+                // its mark is in a fragment, and in the checksum of all
+                Verdict::Pass(mend) if mend.clears_urgent => self.judge.refuse(Reason::Urgent),
+                Verdict::Pass(_) => Verdict::Pass(Mend::default()),
                 verdict => verdict,
             },
         };
@@ -304,9 +306,10 @@ impl StreamInspector {
 
 fn send(verdict: Verdict, input: usize, mut packet: Packet, out: &mut Outputs) {
     match verdict {
-        Verdict::Pass => out.put(input, packet),
-        Verdict::PassPlain => {
-            clear_urgent(&mut packet);
+        Verdict::Pass(change) => {
+            if change.is_needed() {
+                mend(&mut packet, &change);
+            }
             out.put(input, packet);
         }
         Verdict::Drop(_) => out.put(REFUSED, packet),

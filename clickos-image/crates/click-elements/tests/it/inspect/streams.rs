@@ -238,3 +238,43 @@ fn what_waits_in_a_stream_is_bounded() {
     bed.server_has(4000);
     assert!(bed.client_sends(4000, &part));
 }
+
+#[test]
+fn windows_offer_no_more_than_there_is_room_for() {
+    let sum = |packet: &[u8]| {
+        let sum = click_wire::checksum::add(0, &packet[12..20]) + 6 + packet[20..].len() as u64;
+        click_wire::checksum::finish(click_wire::checksum::add(sum, &packet[20..]))
+    };
+    for (arguments, want) in [
+        ("STREAM 4096", 4096),
+        ("", 0xf000),
+        ("STREAM 4096, ACTION alert", 0xf000),
+    ] {
+        let mut bed = Bed::new(&inspector(arguments));
+        bed.open();
+        let passed = bed.send(1, from_server(0, 0, b"").frame());
+        let packet = &passed[0][super::packets::LINK..];
+        assert_eq!(
+            u16::from_be_bytes([packet[34], packet[35]]),
+            want,
+            "{arguments}"
+        );
+        assert_eq!(sum(packet), 0, "{arguments}");
+    }
+}
+
+#[test]
+fn a_row_of_segments_behind_a_hole_is_one_piece() {
+    let mut bed = Bed::with_rules(SECRET);
+    bed.open();
+    let passed = (1..=200).filter(|n| bed.client_sends(*n, "x")).count();
+    assert_eq!(passed, 200);
+    assert!(bed.client_sends(300, "x"));
+    let spread = (1..200)
+        .filter(|n| bed.client_sends(300 + 2 * n, "x"))
+        .count();
+    assert_eq!(spread, 62, "pieces are bounded");
+    assert!(bed.client_sends(0, "x"));
+    bed.server_has(201);
+    assert_eq!(bed.drops("table full"), 137);
+}
