@@ -19,6 +19,9 @@ const UNIT: usize = 8;
 /// Bytes of the fragment header of IPv6, and its flag for further fragments.
 const HEADER6: usize = 8;
 const MORE6: u16 = 1;
+/// Numbers of extension headers whose lengths are of their own kind.
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
 /// For looks at fragments that are known.
 const NOWHERE: Origin = Origin { input: 0, zone: 0 };
 
@@ -112,8 +115,7 @@ fn part4(network: &[u8], origin: Origin) -> Option<Option<Part>> {
 }
 
 fn part6(network: &[u8], origin: Origin) -> Option<Option<Part>> {
-    let upper = ip6::Upper::of(network)?;
-    let Some(at) = upper.fragment_at else {
+    let Some(at) = fragment_header(network)? else {
         return Some(None);
     };
     let field = be16(network, at + 2)?;
@@ -144,6 +146,31 @@ fn part6(network: &[u8], origin: Origin) -> Option<Option<Part>> {
         total,
         field & MORE6 == 0,
     )?))
+}
+
+/// Where the fragment header of IPv6 is; outer none if there are two, of which hosts and elements could mean different ones.
+fn fragment_header(network: &[u8]) -> Option<Option<usize>> {
+    let (mut next, mut at) = (ip6::View::of(network)?.next_header(), ip6::HEADER);
+    let mut found = None;
+    while let Some([first, length]) = network.get(at..).and_then(<[u8]>::first_chunk) {
+        let units = usize::from(*length);
+        let bytes = match next {
+            FRAGMENT if found.is_some() => return None,
+            FRAGMENT => {
+                found = Some(at);
+                // what is behind it in a later fragment is no header
+                if be16(network, at + 2)? >> 3 != 0 {
+                    return Some(found);
+                }
+                HEADER6
+            }
+            AUTHENTICATION => (units + 2) * 4,
+            _ if ip6::EXTENSIONS.contains(&next) => (units + 1) * 8,
+            _ => break,
+        };
+        (next, at) = (*first, at + bytes);
+    }
+    Some(found)
 }
 
 impl Part {
@@ -330,14 +357,25 @@ pub fn whole(packets: &[Packet], bytes: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Addresses and protocol of a fragment.
+/// Addresses and protocol of a packet that may be broken behind them.
 pub fn ends(network: &[u8]) -> Option<Ends> {
-    let part = Part::in_packet(network, NOWHERE)??;
+    let (source, destination, protocol) = match network.first()? >> 4 {
+        6 => {
+            let view = ip6::View::of(network)?;
+            let [from, to] = [view.source(), view.destination()].map(|address| address.0.into());
+            (from, to, view.next_header())
+        }
+        _ => {
+            let header = network.first_chunk::<{ ipv4::HEADER }>()?;
+            let word = |at| u32::from_be_bytes(core::array::from_fn(|n| header[at + n]));
+            (mapped(word(12)), mapped(word(16)), header[9])
+        }
+    };
     Some(Ends {
-        source: part.key.source,
-        destination: part.key.destination,
+        source,
+        destination,
         sport: 0,
         dport: 0,
-        protocol: part.key.protocol,
+        protocol,
     })
 }

@@ -105,11 +105,23 @@ impl Inspector {
         self.mode != Mode::Alert
     }
 
+    /// Takes the rules of another one, and gives it those of this one.
+    pub fn swap_rules(&mut self, other: &mut Self) {
+        core::mem::swap(&mut self.set, &mut other.set);
+        self.make_ready();
+        other.make_ready();
+    }
+
     pub fn set_rules(&mut self, set: RuleSet) {
-        self.seen = Marks::of(set.rules.len());
+        self.set = set;
+        self.make_ready();
+    }
+
+    /// Forgets what depends on the rules before.
+    fn make_ready(&mut self) {
+        self.seen = Marks::of(self.set.rules.len());
         self.candidates = Vec::new();
         self.scratch.pcre.clear();
-        self.set = set;
     }
 
     /// Alerts about what is no rule's matter.

@@ -176,7 +176,7 @@ impl Judge {
             // there is no memory for it, so these rules begin without bits
             Err(_) => {
                 old.forget(0);
-                core::mem::swap(&mut old.inspector.set, &mut self.inspector.set);
+                old.inspector.swap_rules(&mut self.inspector);
             }
         }
         let capacity = (self.table.capacity, self.table.most_bytes);
@@ -358,6 +358,9 @@ fn data(
             }
         }
         _ => return Err(Reason::Full),
+    }
+    if !stream.reserve(at, payload.len()) {
+        return Err(Reason::Full);
     }
     let before = stream.next;
     stream.take(at, payload, settings.policy);

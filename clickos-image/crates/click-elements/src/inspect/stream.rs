@@ -3,6 +3,8 @@
 //!
 //! Bytes that the receiver has not acknowledged are kept: whatever is sent again has to be the same. So a segment that
 //! never arrived, by its time to live for one, cannot stand for another one.
+use click_core::memory::{RESERVE, has_room};
+
 use super::prefilter::Position;
 use super::verify::Credit;
 use crate::prelude::*;
@@ -13,6 +15,8 @@ pub const FIRST: u64 = 1 << 32;
 const MOST_PIECES: usize = 64;
 /// The part of the kept bytes that is forgotten at least.
 const LEAST_PART: usize = 4;
+/// Bytes that come out of the reserve.
+const SMALL: usize = 8 << 10;
 /// Bytes that a vector may have beyond what it needs.
 const SLACK: usize = 512;
 
@@ -206,6 +210,19 @@ impl Stream {
             .any(|piece| overlap(piece, at, bytes).is_some_and(|(a, b)| a != b))
     }
 
+    /// Makes room for a segment; false if there is no memory.
+    pub fn reserve(&mut self, at: u64, bytes: usize) -> bool {
+        if at <= self.next {
+            let waiting: usize = self.pieces.iter().map(|piece| piece.bytes.len()).sum();
+            return grow(&mut self.kept, bytes + waiting);
+        }
+        let mut pieces = self.pieces.iter_mut();
+        match pieces.find(|piece| piece.end() == at) {
+            Some(piece) => grow(&mut piece.bytes, bytes),
+            None => true,
+        }
+    }
+
     /// Takes a segment that fits, or differs and is taken by the policy; the new bytes, which are in order, are behind the
     /// former `next`.
     pub fn take(&mut self, at: u64, bytes: &[u8], policy: Policy) {
@@ -307,6 +324,17 @@ impl Stream {
             }
         }
     }
+}
+
+/// Makes room for more bytes; false if there is no memory. It grows by a quarter, and leaves the reserve.
+fn grow(bytes: &mut Vec<u8>, more: usize) -> bool {
+    let needed = bytes.len() + more;
+    if needed <= bytes.capacity() {
+        return true;
+    }
+    let wanted = needed + needed / 4;
+    let has_memory = wanted <= SMALL || has_room(wanted + RESERVE);
+    has_memory && bytes.try_reserve_exact(wanted - bytes.len()).is_ok()
 }
 
 /// The bytes of a piece and those of a segment in the same places.

@@ -12,6 +12,8 @@ use crate::prelude::*;
 const GUARANTEED_NS: u64 = 5_000_000_000;
 /// Flows that are forgotten for the memory of one packet.
 const MOST_FORGOTTEN: usize = 8;
+/// Bytes that count as an entry where the memory is looked at now and then.
+const ENTRY_BYTES: usize = 2048;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Flows that time out alike. For a new one the one that was silent longest is forgotten, of its own kind first, so that a
@@ -211,7 +213,7 @@ impl Table {
     pub fn has_memory(&mut self, bytes: usize, now_ns: u64) -> bool {
         for _ in 0..MOST_FORGOTTEN {
             if self.bytes + bytes <= self.most_bytes {
-                return self.growth.takes_entry();
+                return (0..=bytes / ENTRY_BYTES).all(|_| self.growth.takes_entry());
             }
             if !self.forget_one(&[Kind::Transitory, Kind::Open], now_ns) {
                 return false;

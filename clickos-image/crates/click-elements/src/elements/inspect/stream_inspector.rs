@@ -30,9 +30,10 @@
 //!   fragments that wait. `clear` (write): forgets all flows.
 //! # Example
 //! `i :: StreamInspector("drop tcp any any -> any 80 (msg:\"x\"; content:\"/etc/passwd\"; sid:1;)"); FromDevice(0) -> MarkIPHeader(14) -> i -> Queue -> ToDevice(1); FromDevice(1) -> MarkIPHeader(14) -> [1]i[1] -> Queue -> ToDevice(0);`
-use click_core::Surroundings;
 use click_core::text::unquote;
+use click_core::{Limits, Surroundings, listing};
 
+use crate::inspect::alerts::Alert;
 use crate::inspect::fragments::{self, Fragments, Outcome};
 use crate::inspect::inspector::Mode;
 use crate::inspect::judge::{Judge, Settings, Verdict};
@@ -71,8 +72,7 @@ pub static ELEMENT: Class = Class {
             set!(|me, Word(mode): Word<Mode>, _| me.judge.inspector.mode = mode),
         ),
         read("alerts", |me, view| {
-            let most = view.surroundings().environment.limits.handler_bytes;
-            Ok(me.alerts(most))
+            Ok(me.alerts(&view.surroundings().environment.limits))
         }),
         read("alert_count", |me, _| text(me.judge.inspector.ring.count)),
         read("alerts_lost", |me, _| text(me.judge.inspector.ring.lost())),
@@ -234,24 +234,17 @@ impl StreamInspector {
     }
 
     /// The newest alerts that fit.
-    fn alerts(&self, most: usize) -> String {
-        let mut left = most;
-        let newest = self
-            .judge
-            .inspector
-            .ring
-            .iter()
-            .rev()
-            .map(|alert| alert.to_string());
-        let mut lines: Vec<String> = newest
-            .take_while(|line| {
-                let fits = line.len() <= left;
-                left = left.saturating_sub(line.len());
-                fits
-            })
-            .collect();
-        lines.reverse();
-        lines.concat()
+    fn alerts(&self, limits: &Limits) -> String {
+        let (ring, mut left) = (&self.judge.inspector.ring, limits.handler_bytes);
+        let fits = |alert: &&Alert| {
+            let bytes = alert.to_string().len();
+            let fits = bytes < left;
+            left = left.saturating_sub(bytes);
+            fits
+        };
+        let count = ring.iter().rev().take_while(fits).count();
+        let lost = ring.iter().count() - count;
+        listing(limits, ring.iter().skip(lost))
     }
 
     fn take(&mut self, input: usize, packet: Packet, now_ns: u64, out: &mut Outputs) {
@@ -265,9 +258,7 @@ impl StreamInspector {
             Outcome::Held => {}
             Outcome::Complete(packets) => self.complete(origin, packets, now_ns, out),
             Outcome::Refused(packets, reason) => {
-                if reason == Reason::Fragments {
-                    self.tell_about(&packets, now_ns);
-                }
+                self.tell_about(&packets, reason, now_ns);
                 let verdict = self.judge.refuse(reason);
                 packets
                     .into_iter()
@@ -291,7 +282,7 @@ impl StreamInspector {
             .for_each(|packet| send(verdict, origin.input, packet, out));
     }
 
-    fn tell_about(&mut self, packets: &[Packet], now_ns: u64) {
+    fn tell_about(&mut self, packets: &[Packet], reason: Reason, now_ns: u64) {
         let network = packets
             .first()
             .and_then(Packet::network)
@@ -300,7 +291,7 @@ impl StreamInspector {
             return;
         };
         let inspector = &mut self.judge.inspector;
-        inspector.tell_about(&ends, Reason::Fragments, inspector.blocks(), now_ns);
+        inspector.tell_about(&ends, reason, inspector.blocks(), now_ns);
     }
 }
 

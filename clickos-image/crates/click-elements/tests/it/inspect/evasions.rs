@@ -232,6 +232,7 @@ fn in_version_6() -> Vec<(&'static str, Vec<Vec<u8>>)> {
     let routing = [6, 0, 0, 0, 0, 0, 0, 0];
     let both = [&options(43)[..], &routing].concat();
     let packet = whole().ip6(6, &[]);
+    let nested = whole().ip6(44, &[44, 0, 0, 0, 0, 0, 0, 9, 6, 0, 0, 0, 0, 0, 0, 8]);
     let parts = (0..packet.len() - 40)
         .step_by(16)
         .map(|at| link(&fragment6(&packet, at, at + 16)));
@@ -243,6 +244,7 @@ fn in_version_6() -> Vec<(&'static str, Vec<Vec<u8>>)> {
             vec![link(&whole().ip6(44, &[6, 0, 0, 0, 0, 0, 0, 9]))],
         ),
         ("fragments of IPv6", parts.collect()),
+        ("a fragment in a fragment", vec![link(&nested)]),
     ]
 }
 

@@ -264,6 +264,26 @@ fn windows_offer_no_more_than_there_is_room_for() {
 }
 
 #[test]
+fn the_newest_alerts_are_read_where_not_all_fit() {
+    let limits = click_core::Limits {
+        handler_bytes: 2000,
+        ..click_core::Limits::default()
+    };
+    let mut bed = Bed::within(&inspector(""), limits);
+    bed.write(
+        "ips.rules",
+        r#"alert udp any any -> any any (content:"x"; sid:1;)"#,
+    );
+    for port in 1..=100 {
+        bed.send(0, super::packets::link(&super::packets::udp(port, 9, b"x")));
+    }
+    let text = bed.read("ips.alerts");
+    let last = text.lines().last().unwrap();
+    assert!(text.len() <= 2000 && text.lines().count() > 3, "{text}");
+    assert!(last.contains("\"src_port\":100,"), "{last}");
+}
+
+#[test]
 fn a_row_of_segments_behind_a_hole_is_one_piece() {
     let mut bed = Bed::with_rules(SECRET);
     bed.open();
