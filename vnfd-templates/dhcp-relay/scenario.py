@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The DHCP relay with udhcpc as client and dnsmasq as server."""
+"""The DHCP relay with udhcpc as client, dnsmasq and a dead one as servers."""
 
-PROPERTIES = {'server': '10.9.2.9'}
+DEAD, SERVER = '10.9.2.29', '10.9.2.9'
+PROPERTIES = {'server': DEAD, 'more_servers': [SERVER],
+              'circuit_id': 'port 7', 'remote_id': 'host-a'}
 
 
 def _lease(vnf):
@@ -13,7 +15,10 @@ def _lease(vnf):
 def check(case, vnf):
     vnf.run('right', 'ip', 'route', 'add', f'{vnf.address("vif0")}/32', 'via',
             vnf.address('vif1'))
+    # the server has leases for the circuit alone
     vnf.serve('right', 67, 'dnsmasq', '--no-daemon', '--port=0', '--user=root',
+              '--dhcp-circuitid=set:seventh,port 7',
+              '--dhcp-ignore=tag:!seventh',
               '--dhcp-range=10.9.1.100,10.9.1.150,255.255.255.0,2m',
               '--no-ping', f'--dhcp-leasefile={vnf.folder}/leases',
               '--pid-file', udp=True)
@@ -23,3 +28,5 @@ def check(case, vnf):
               vnf.count('requests.count'), 'a request has no answer')
     vnf.swap()
     case.assertIn('obtained', _lease(vnf))
+    vnf.control.write('relay.circuit', 'port 8')
+    case.assertNotIn('obtained', _lease(vnf), 'another circuit')

@@ -16,6 +16,7 @@ mod arp_table;
 mod carried;
 mod classify;
 mod decimal;
+mod dhcp;
 mod dump;
 mod ethernet_place;
 mod fast_udp;

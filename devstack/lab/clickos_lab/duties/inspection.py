@@ -4,6 +4,7 @@
 from scapy import all as scapy
 
 from clickos_lab.duties import duty
+from clickos_lab.duties import forwarding
 from clickos_lab.duties import place as places
 
 
@@ -202,6 +203,98 @@ def bursts(_case, place):
                 f[scapy.BOOTP].xid, f[scapy.DHCP].options[0][1]), since)
         return len(set(found)) == 2 * _CLIENTS
     place.right.expect(wanted, 'the requests of all clients', since)
+
+
+def _asks(place, options=(), **fields):
+    """Send a request of a client."""
+    mac = bytes.fromhex('020000000977')
+    place.left.send(
+        scapy.Ether(src=mac, dst='ff:ff:ff:ff:ff:ff')
+        / scapy.IP(src=duty.NO_ADDRESS, dst='255.255.255.255')
+        / scapy.UDP(sport=68, dport=67)
+        / scapy.BOOTP(chaddr=mac, **fields)
+        / scapy.DHCP(options=[('message-type', 'discover'), *options, 'end']))
+
+
+def _relayed(xid):
+    return lambda f: scapy.DHCP in f and f[scapy.BOOTP].xid == xid and f
+
+
+def _option(frame):
+    """Return the option of relay agents in a message, None without one."""
+    found = [option[1] for option in frame[scapy.DHCP].options
+             if option[0] == 'relay_agent_information']
+    return found[0] if found else None
+
+
+@duty.duty('several servers get each request', 'RFC 1542, 4.1.1',
+           ('dhcp-relay',))
+def several_servers(_case, place):
+    second = place.right.ips[1]
+    first = place.vnf.values['server']
+    with _Written(place, 'relay.more', second):
+        since = place.right.mark()
+        _asks(place, xid=901)
+        for server in (first, second):
+            place.right.expect(
+                lambda f, server=server: _relayed(901)(f)
+                and f[scapy.IP].dst == server, f'request to {server}', since)
+
+
+@duty.duty('adds and removes the option of relay agents',
+           'RFC 3046, 2.1, 2.2', ('dhcp-relay',))
+def agent_option(case, place):
+    with _Written(place, 'relay.circuit', 'port 7'), \
+            _Written(place, 'relay.remote', 'host-a'):
+        since = place.right.mark()
+        _asks(place, xid=902)
+        asked = place.right.expect(_relayed(902), 'request', since)
+        case.assertEqual(b'\x01\x06port 7\x02\x06host-a',
+                         bytes(_option(asked)))
+        case.assertEqual(1, asked[scapy.BOOTP].hops)
+        since = place.left.mark()
+        message = asked[scapy.BOOTP].copy()
+        message.op = 2
+        place.right.send_ip(
+            scapy.IP(src=place.vnf.values['server'], dst=place.left_ip)
+            / scapy.UDP(sport=67, dport=67) / message, place.right_mac)
+        got = place.left.expect(_relayed(902), 'answer', since)
+    case.assertIsNone(_option(got))
+
+
+@duty.duty('drops forged options and strangers', 'RFC 3046, 2.1',
+           ('dhcp-relay',))
+def strangers(case, place):
+    since, back = place.right.mark(), place.left.mark()
+    _asks(place, [('relay_agent_information', b'\x01\x01x')], xid=903)
+    _asks(place, xid=904, giaddr='10.9.1.99')
+    _asks(place, xid=905, hops=16)
+    message = scapy.BOOTP(op=2, xid=906, giaddr=place.left_ip) \
+        / scapy.DHCP(options=[('message-type', 'offer'), 'end'])
+    place.right.send_ip(scapy.IP(src='10.9.2.99', dst=place.left_ip)
+                        / scapy.UDP(sport=67, dport=67) / message,
+                        place.right_mac)
+    _asks(place, xid=907)
+    place.right.expect(_relayed(907), 'request', since)
+    for xid in (903, 904, 905):
+        case.assertEqual([], place.right.found(_relayed(xid), since))
+    forwarding.ping(place, place.right, place.right_mac, place.right_ip)
+    case.assertEqual([], place.left.found(_relayed(906), back))
+
+
+class _Written:
+    """Another value of a handler for a while."""
+
+    def __init__(self, place, name, value):
+        self._control, self._name = place.vnf.control, name
+        self._value = value
+
+    def __enter__(self):
+        self._before = self._control.read(self._name)
+        self._control.write(self._name, self._value)
+
+    def __exit__(self, *_error):
+        self._control.write(self._name, self._before)
 
 
 @duty.duty('the switch can take the rules', 'ADR 0083',
