@@ -29,6 +29,9 @@ import selection
 
 ROOT = selection.ROOT
 TARGET = 'x86_64-unknown-linux-gnu'
+#: The folders that releases of cargo have for crates.io.
+_REGISTRIES = ('index.crates.io-1949cf8c6b5b557f',
+               'index.crates.io-6f17d22bba15001f')
 PROGRAMS = ('clickos', 'pkt-gen')
 BOUNDS = selection.ROOT / 'docs/bounds.toml'
 #: The bounds of each profile: KiB, element classes.
@@ -207,13 +210,20 @@ def features(program, elements):
 
 
 def rust_flags():
-    """Return flags for code at a fixed address that names no path."""
+    """Return flags for code at a fixed address that names no path.
+
+    Names of source files are in an image for its last words, so they are
+    short.
+    """
     cargo = os.environ.get('CARGO_HOME', pathlib.Path.home() / '.cargo')
     return ' '.join(['-C relocation-model=static',
                      # An eighth smaller than with 225, which opt-level 2 has.
                      '-C llvm-args=-inline-threshold=50',
                      f'--remap-path-prefix={ROOT}=clickos',
-                     f'--remap-path-prefix={cargo}=cargo'])
+                     f'--remap-path-prefix={ROOT}/clickos-image/crates=',
+                     f'--remap-path-prefix={cargo}=cargo',
+                     *(f'--remap-path-prefix={cargo}/registry/src/{name}='
+                       for name in _REGISTRIES)])
 
 
 def strip(linked, image):

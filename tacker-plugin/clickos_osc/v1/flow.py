@@ -42,9 +42,9 @@ class GiveFlow(guest.GuestCommand):
 class ShowFlowLog(guest.EachGuestCommand, command.Lister):
     """List the flows that a guest dropped, with the rule that did.
 
-    The newest come first. An element of the classes IPFilter and FlowGuard
-    keeps 128 flows, and looks at a hundred dropped packets a second. What the
-    switch drops for a guest is not in it.
+    The newest come first. An element of the classes IPFilter, FlowGuard
+    and IP6Balancer keeps 128 flows, and looks at a hundred dropped packets a
+    second. What the switch drops for a guest is not in it.
 
     Example: openstack clickos flow log --vnf edge-firewall
 
@@ -71,8 +71,9 @@ def _dropped(manager, target):
         raise exceptions.CommandError(f'The guest answers no log: {exc}')
     if found is None:
         raise exceptions.CommandError(
-            'The guest has no flow log: none of its elements is an IPFilter'
-            ' or FlowGuard that keeps one; on a Xen host its image needs the'
+            'The guest has no flow log: none of its elements is an IPFilter,'
+            ' FlowGuard or IP6Balancer that keeps one; on a Xen host its'
+            ' image needs the'
             ' group flows')
     return found
 

@@ -123,8 +123,9 @@ def own_pings(_case, place):
 @duty.duty('hop limit 1, from the right side', 'RFC 4443, 3.3', DUAL)
 def hop_limit(case, place):
     teach(place)
-    back = scapy.IPv6(src=RIGHT, dst=LEFT, hlim=1) / scapy.UDP() \
-        / scapy.Raw(b'late')
+    # a firewall knows it as the answer
+    back = scapy.IPv6(src=RIGHT, dst=LEFT, hlim=1) / scapy.UDP(
+        sport=place.target6()[1], dport=5) / scapy.Raw(b'late')
     for station, packet, own, mac in (
             (place.left, udp(place, b'late', hlim=1), _own(place)[0],
              place.left_mac),

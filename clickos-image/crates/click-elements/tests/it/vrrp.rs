@@ -583,6 +583,35 @@ fn a_balancer_knows_its_servers_at_once() {
 }
 
 #[test]
+fn a_balancer_of_ipv6_copies_its_flows() {
+    let mut world = World::new(
+        "pool :: ServerPool(203.0.113.1, 2001:db8::8, 2001:db8::9, SRC6 2001:db8::1); Idle -> pool;
+         b :: IP6Balancer(2001:db8:1::1, pool);
+         left -> Strip(14) -> CheckIP6Header -> b -> Discard;
+         right -> Strip(14) -> CheckIP6Header -> [1] b [1] -> Discard;
+         Idle -> to_left; Idle -> to_right;",
+    );
+    let mut packet = vec![0x60, 0, 0, 0, 0, 8, 17, 64];
+    for address in ["2001:db8:7::1", "2001:db8:1::1"] {
+        let address: std::net::Ipv6Addr = address.parse().unwrap();
+        packet.extend(address.octets());
+    }
+    packet.extend([0x13, 0x88, 0, 80, 0, 8, 1, 1]);
+    // the type of the frame does not matter to this function
+    let device = &world.members[0].devices[0];
+    device.borrow_mut().input.push_back(frame_to(0, &packet));
+    world.wait(1_000);
+    let flows = [0, 1].map(|n| {
+        let table = world.read(n, "b.table");
+        let words: Vec<_> = table.split_whitespace().map(String::from).collect();
+        let (age, server) = (words[6].parse::<u64>(), &words[7]);
+        assert!(age.is_ok() && server.starts_with("2001:db8::"), "{table}");
+        [&words[..6], &words[7..]].concat()
+    });
+    assert_eq!(flows[0], flows[1]);
+}
+
+#[test]
 fn a_server_that_fails_is_down_at_both() {
     let mut world = World::new(BALANCER);
     world.is_deaf = true;
