@@ -71,6 +71,17 @@ class ProjectWeigherTest(testtools.TestCase):
             self.assertEqual('roomy', best(hosts,
                                            request(f'p{number}', group)))
 
+    def test_a_pair_has_two_hosts_though_one_is_roomier(self):
+        for policy, wanted in (('soft-anti-affinity', 'other'),
+                               ('soft-affinity', 'roomy')):
+            for known in ({'hosts': ['roomy'], 'members': []},
+                          {'hosts': [], 'members': ['first']}):
+                group = objects.InstanceGroup(policy=policy, **known)
+                hosts = [host('roomy', free_ram_mb=4096),
+                         host('other', free_ram_mb=64)]
+                hosts[0].instances = {'first': None}
+                self.assertEqual(wanted, best(hosts, request('p', group)))
+
     def test_hosts_of_other_kinds_are_as_nova_weighs_them(self):
         for number in range(9):
             hosts = [host('kvm', 'QEMU', 4096), host('ours', free_ram_mb=1)]
