@@ -10,12 +10,15 @@ import re
 
 ACTIONS = ('alert', 'drop', 'pass')
 PROTOCOLS = ('tcp', 'udp', 'icmp', 'ip')
+#: Characters of a rule: a property has no longer lines.
+MAX_RULE = 8192
 MAX_OPTIONS, MAX_PARTS, MAX_LIST = 64, 16, 256
 MAX_CONTENT, MAX_PCRE, MAX_TEXT = 255, 512, 200
 MAX_PLACE, MAX_NUMBER, MAX_SECONDS = 65535, 2 ** 32 - 1, 86400
 _DEEPEST = 8
 _HEX = re.compile(r'\|([0-9a-fA-F\s]*)\|')
 _ESCAPE = re.compile(r'\\(["\\;:|])')
+_TEXT = re.compile(r'[\t -~]*\Z')
 _NAME = re.compile(r'[A-Za-z0-9._-]+\Z')
 _PORT = re.compile(r'(\d{0,5})(:?)(\d{0,5})\Z', re.ASCII)
 #: What no automaton with bounded work finds: back-references, look-around,
@@ -34,11 +37,16 @@ class Refused(Exception):
 
 
 def check(rule, names=()):
-    """Return the sid of a rule, and the names of the bits that it uses.
+    """Return the sid of a rule, the names of the bits that it uses, and how
+    many contents and expressions it has.
 
     :param names: variables that the rule may refer to
     :raises Refused: if a guest would not take it
     """
+    if len(rule) > MAX_RULE:
+        raise Refused(f'{len(rule)} characters, the limit is {MAX_RULE}')
+    if not _TEXT.match(rule):
+        raise Refused('expected printable ASCII')
     head, bracket, rest = rule.partition('(')
     if not bracket or not rest.endswith(')'):
         raise Refused('expected (options) at the end')
@@ -164,9 +172,10 @@ def _quoted(keyword, value):
 def _number(keyword, value, most):
     if not value.isascii() or not value.isdigit():
         raise Refused(f'{keyword}: {value[:64]}: expected a number')
-    if int(value[:32]) > most:
-        raise Refused(f'{keyword}: {value[:32]}, the limit is {most}')
-    return int(value)
+    digits = value.lstrip('0') or '0'
+    if len(digits) > len(str(most)) or int(digits) > most:
+        raise Refused(f'{keyword}: {digits[:32]}, the limit is {most}')
+    return int(digits)
 
 
 def content_length(text):
@@ -239,7 +248,7 @@ class _Rule:
             raise Refused(f'{keyword[:64]}: this keyword is not taken')
 
     def finish(self):
-        """Check the whole rule; return its sid and its bits."""
+        """Check the whole rule; return what check returns."""
         if not self.sid:
             raise Refused('sid: a number from 1 is needed')
         if self.parts and all(negated or kind == 'pcre' for
@@ -249,7 +258,9 @@ class _Rule:
         for part in self.parts:
             _check_part(part, before)
             before = part[0]
-        return self.sid, self.bits
+        kinds = [part[0] for part in self.parts]
+        return self.sid, self.bits, (kinds.count('content'),
+                                     kinds.count('pcre'))
 
     def _part(self, keyword, value):
         if len(self.parts) == MAX_PARTS:

@@ -107,8 +107,7 @@ def convert(text, variables):
     taken, rows = {}, []
     for number, rule in rules(text):
         try:
-            sid, bits = rule_language.check(rule, {*_USUAL, *variables})
-            limits.count(rule, sid, bits)
+            limits.count(*rule_language.check(rule, {*_USUAL, *variables}))
             taken[number] = rule
         except rule_language.Refused as refused:
             found = re.search(r'\bsid\s*:\s*(\d{1,10})', rule)
@@ -122,13 +121,13 @@ class _Limits:
     def __init__(self):
         self._sids, self._bits, self._plain, self._pcre = set(), set(), 0, 0
 
-    def count(self, rule, sid, bits):
-        """Count a rule.
+    def count(self, sid, bits, parts):
+        """Count a rule, of which check returned this.
 
         :raises rule_language.Refused: if it would be one too many
         """
-        plain = self._plain + ('content' not in rule)
-        pcre = self._pcre + len(re.findall(r'[;(]\s*pcre\s*:', rule))
+        plain = self._plain + (not parts[0])
+        pcre = self._pcre + parts[1]
         if sid in self._sids:
             raise rule_language.Refused(f'sid: {sid} is given twice')
         for count, limit, what in (

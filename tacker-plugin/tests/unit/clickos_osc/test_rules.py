@@ -27,8 +27,12 @@ class RuleLanguageTest(unittest.TestCase):
                  .splitlines() if not line.startswith('#')]
         self.assertEqual(11, len(lines))
         for line in lines:
-            sid, _bits = rule_language.check(line, NAMES)
+            sid, _bits, _parts = rule_language.check(line, NAMES)
             self.assertIn(f'sid:{sid};', line)
+
+    def test_zeros_in_front_of_a_number_do_not_count(self):
+        self.assertEqual(7, rule_language.check(
+            RULE.replace('%d', '0' * 5000 + '7') % 'a')[0])
 
     def test_what_it_refuses_is_refused_with_the_same_words(self):
         lines = (GOLDEN / 'refused.rules').read_text().splitlines()[2:]
@@ -54,7 +58,17 @@ class RuleLanguageTest(unittest.TestCase):
                 (RULE.replace('con', f'msg:"{"x" * 201}"; con') % ('a', 1),
                  '201 bytes, the limit is 200'),
                 (RULE.replace('sid', f'pcre:"/{"x" * 520}/"; sid') % (
-                    'a', 1), '522 bytes, the limit is 512')):
+                    'a', 1), '522 bytes, the limit is 512'),
+                (RULE % ('a', 1) + ' ' * 8192, 'the limit is 8192'),
+                (RULE.replace('any (', '[' + 'a' * 9_000_000 + ' (') % (
+                    'a', 1), 'characters, the limit is 8192'),
+                (RULE.replace('%d', '0' * 32 + '9' * 40) % 'a',
+                 'sid: 9{32}, the limit is 4294967295'),
+                (RULE.replace('%d', '1' * 5000) % 'a',
+                 'the limit is 4294967295'),
+                (RULE % ('\N{CONTROL SEQUENCE INTRODUCER}2J', 1),
+                 'printable ASCII'),
+                (RULE % ('a\0', 1), 'printable ASCII')):
             with self.assertRaisesRegex(rule_language.Refused, words):
                 rule_language.check(rule)
 
@@ -113,6 +127,8 @@ class ConvertTest(unittest.TestCase):
                           for n in range(1, 66))
         self.assertIn('65 rules without a content', self.convert(plain)[0][
             0][2])
+        named = plain.replace('(', '(msg:"content: none";')
+        self.assertEqual(1, len(self.convert(named)[0]))
 
     def test_the_program_has_the_last_word(self):
         text = '\n'.join(RULE % (word, sid + 1)
