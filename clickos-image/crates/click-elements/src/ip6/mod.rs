@@ -254,8 +254,10 @@ impl Upper {
         };
         let header = packet.get(self.at..self.at + bytes)?;
         if protocol == FRAGMENT {
-            self.fragment_at = Some(self.at);
-            self.is_absent = u16::from_be_bytes([header[2], header[3]]) >> 3 != 0;
+            // hosts do not agree on fragments of fragments
+            let is_second = self.fragment_at.is_some();
+            self.fragment_at.get_or_insert(self.at);
+            self.is_absent = is_second || u16::from_be_bytes([header[2], header[3]]) >> 3 != 0;
         }
         self.named_at = self.at;
         self.at += bytes;
