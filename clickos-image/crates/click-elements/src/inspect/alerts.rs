@@ -72,8 +72,12 @@ impl Display for Quoted<'_> {
         for c in self.0.chars() {
             match c {
                 '"' | '\\' => write!(f, "\\{c}")?,
-                c if c < ' ' || c == '\u{7f}' => write!(f, "\\u{:04x}", u32::from(c))?,
-                c => f.write_char(c)?,
+                ' '..='~' => f.write_char(c)?,
+                // a terminal obeys more than the controls of ASCII
+                c => c
+                    .encode_utf16(&mut [0; 2])
+                    .iter()
+                    .try_for_each(|unit| write!(f, "\\u{unit:04x}"))?,
             }
         }
         Ok(())
@@ -196,7 +200,7 @@ mod tests {
             is_blocked: false,
             meta: Rc::new(Meta {
                 sid,
-                message: "a\"b\\c\n".into(),
+                message: "a\"b\\c\n\u{9b}\u{202e}\u{1f600}".into(),
                 ..Meta::default()
             }),
         };
@@ -206,7 +210,10 @@ mod tests {
         let sids: Vec<u32> = ring.iter().map(|alert| alert.meta.sid).collect();
         assert_eq!(sids, [2, 3]);
         let line = alert(7).to_string();
-        assert!(line.contains(r#""signature":"a\"b\\c\u000a""#), "{line}");
+        assert!(
+            line.contains(r#""signature":"a\"b\\c\u000a\u009b\u202e\ud83d\ude00""#),
+            "{line}"
+        );
         assert!(
             line.contains(r#""src_ip":"10.0.0.1","src_port":1,"dest_ip":"::1""#),
             "{line}"
