@@ -10,8 +10,9 @@ use crate::prelude::*;
 const MOST: usize = 256;
 /// Lists in lists, and variables in variables.
 const DEEPEST: usize = 8;
-/// Words, lists and variables that are read for one end.
+/// Words, lists and variables that are read for one end; a long one counts for as many as it has parts of some bytes.
 const MOST_STEPS: usize = 4096;
+const STEP_BYTES: usize = 16;
 /// Variables of a set.
 const MOST_NAMES: usize = 256;
 
@@ -202,7 +203,7 @@ impl<T, F: Fn(&str) -> Option<T>> Reader<'_, T, F> {
     fn add(&mut self, word: &str, is_negated: bool, depth: usize) -> Result<(), String> {
         let keyword = self.keyword;
         let wrong = |reason: &str| Err(fault(keyword, word, reason));
-        self.steps += 1;
+        self.steps += 1 + word.len() / STEP_BYTES;
         if self.steps > MOST_STEPS {
             return Err(format!("{}: more than {MOST_STEPS} words", self.keyword));
         }
@@ -354,5 +355,12 @@ mod tests {
         assert!(Ports::of("$A", &names).is_err());
         let error = Ports::of("$E", &names).unwrap_err();
         assert!(error.contains("more than 4096 words"), "{error}");
+        // words that are few, but long
+        names
+            .set("F", &format!("[80{}]", " ".repeat(8000)))
+            .unwrap();
+        names.set("G", &many("$F")).unwrap();
+        assert!(Ports::of("$F", &names).is_ok());
+        assert!(Ports::of("$G", &names).is_err());
     }
 }
