@@ -27,6 +27,8 @@ pub enum Kind {
     Control,
     /// It begins another connection.
     Begins,
+    /// It is the answer with which another connection has begun in place of this one.
+    Begun,
 }
 
 impl Connection {
@@ -92,14 +94,15 @@ impl Connection {
         if tcp.is_syn() {
             return self.answer(side, tcp);
         }
-        if !self.is_answered && !tcp.is_rst() {
+        if tcp.is_rst() {
+            return self.reset(side, tcp);
+        }
+        // no receiver takes data that acknowledges nothing (RFC 9293, section 3.10.7.4)
+        if !self.is_answered || tcp.ack.is_none() {
             return Err(Reason::NoConnection);
         }
         if !self.windows.take(side, tcp) {
             return Err(Reason::BeyondWindow);
-        }
-        if !self.is_answered {
-            return Ok(Kind::Control);
         }
         if self.streams[side].first().is_none() {
             self.streams[side].begin(tcp.seq);
@@ -107,9 +110,28 @@ impl Connection {
         Ok(Kind::Data)
     }
 
+    /// A reset: it counts only with the number that its receiver waits for, since others can guess one within the window
+    /// (RFC 5961, section 3).
+    fn reset(&mut self, side: usize, tcp: &Tcp) -> Result<Kind, Reason> {
+        let refuses = |mut asked: Windows| side == 1 && asked.take(1, tcp);
+        if self.again.is_some_and(refuses) {
+            self.again = None;
+            return Ok(Kind::Control);
+        }
+        let mut windows = self.windows;
+        if !windows.take(side, tcp) {
+            return Err(Reason::BeyondWindow);
+        }
+        if !self.is_answered || self.streams[side].awaits(tcp.seq) {
+            self.windows = windows;
+        }
+        Ok(Kind::Control)
+    }
+
     /// A first packet: its data is not known to arrive, so it has none.
     fn ask(&mut self, side: usize, tcp: &Tcp) -> Result<Kind, Reason> {
-        if self.is_answered && self.windows.is_over() {
+        // a reset may be forged, so what it ended stays until the server answers
+        if self.is_answered && self.windows.is_over() && !self.windows.is_reset() {
             return Ok(Kind::Begins);
         }
         if side != 0 || tcp.len > 0 {
@@ -146,8 +168,9 @@ impl Connection {
         if fits {
             (self.windows, self.again) = (windows, None);
             self.streams = Default::default();
+            self.is_loose = false;
         }
-        self.begin(fits, ack, first)
+        self.begin(fits, ack, first).map(|_| Kind::Begun)
     }
 
     fn begin(&mut self, fits: bool, ack: u32, first: u32) -> Result<Kind, Reason> {
@@ -237,7 +260,7 @@ mod tests {
         // the server has started again, and answers
         assert_eq!(
             connection.judge(1, &tcp(SYN | ACK, 70, 9001, 0)),
-            Ok(Kind::Control)
+            Ok(Kind::Begun)
         );
         assert_eq!(connection.streams[0].first(), Some(9001));
     }

@@ -198,20 +198,22 @@ impl Inspector {
         stream: &mut Stream,
         before: u64,
     ) -> Outcome {
-        let start = stream.start();
         // under other rules than before, all that is kept is new
         let from = if stream.position.is_some() {
             before
         } else {
-            start
+            stream.start()
         };
+        // what waits to be acknowledged is no reason to look farther back
+        let lookback = self.set.lookback[subject.side] as u64;
+        let start = stream.start().max(from - lookback);
         let mut position = stream.position.or_else(|| self.set.prefilter.start());
         let mut pending = core::mem::take(&mut stream.pending);
         self.candidates.clear();
         self.candidates.append(&mut pending);
         let mut credit = stream.credit;
         let hay = Hay {
-            bytes: stream.kept(),
+            bytes: &stream.kept()[(start - stream.start()) as usize..],
             start,
         };
         self.search(&mut position, &hay.bytes[(from - start) as usize..], from);
@@ -219,7 +221,6 @@ impl Inspector {
             true => Ok(()),
             false => self.ask(subject, &hay, before, &mut credit, &mut pending),
         };
-        let lookback = self.set.lookback[subject.side] as u64;
         pending.retain(|candidate| stream.next < candidate.hit + lookback);
         (stream.pending, stream.position, stream.credit) = (pending, position, credit);
         outcome

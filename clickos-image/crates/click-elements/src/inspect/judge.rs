@@ -111,8 +111,11 @@ impl Judge {
         now_ns: u64,
     ) -> Result<Option<u16>, Reason> {
         let data = segment.payload.len();
-        let needs_memory = segment.tcp.is_some() && data > 0;
-        let has_memory = !needs_memory || self.table.has_memory(2 * data + SLACK, now_ns);
+        let known = self.table.find(&segment.ends, origin.zone, now_ns);
+        // no flow is forgotten for data without a connection
+        let is_read = known.is_some() || self.settings.takes_midstream;
+        let needs_memory = segment.tcp.is_some() && data > 0 && is_read;
+        let has_memory = !needs_memory || self.table.has_memory(2 * data + SLACK, known, now_ns);
         let at = self.flow(origin, segment, now_ns)?;
         let part = Part {
             segment,
@@ -275,18 +278,21 @@ fn of_connection(
         return Err(Reason::Blocked);
     }
     let kind = connection.judge(part.side, &tcp);
-    if flow.state == State::Passed && kind != Ok(Kind::Begins) {
+    let is_other = matches!(kind, Ok(Kind::Begins | Kind::Begun));
+    if flow.state == State::Passed && !is_other {
         return Ok(Next::Passes(None));
     }
     let kind = kind?;
-    if kind == Kind::Begins {
-        return Ok(Next::Begins);
+    match kind {
+        Kind::Begins => return Ok(Next::Begins),
+        Kind::Begun => flow.begin_again(),
+        Kind::Data | Kind::Control => {}
     }
     let passes = Next::Passes(connection.smaller_window(part.side, &tcp, settings.stream_bytes));
     flow.is_answered = connection.is_answered();
     let outcome = inspector.plain(&mut subject(flow, part));
     result(outcome, flow, inspector, true)?;
-    if kind == Kind::Control || flow.state == State::Passed {
+    if kind != Kind::Data || flow.state == State::Passed {
         return Ok(passes);
     }
     acknowledge(connection, part.side, &tcp, inspector)?;

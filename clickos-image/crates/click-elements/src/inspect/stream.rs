@@ -112,6 +112,13 @@ impl Stream {
         Some(self.next.saturating_add_signed(ahead))
     }
 
+    /// True if the receiver may wait for a number: it has what it acknowledged, and at most what was sent in order.
+    pub fn awaits(&self, seq: u32) -> bool {
+        // the end of a stream has a number, too
+        let known = self.acked..=self.next + 1;
+        self.place(seq).is_some_and(|place| known.contains(&place))
+    }
+
     /// Where the kept bytes begin.
     pub fn start(&self) -> u64 {
         self.next - self.kept.len() as u64

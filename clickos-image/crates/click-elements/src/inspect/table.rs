@@ -14,6 +14,8 @@ const GUARANTEED_NS: u64 = 5_000_000_000;
 const MOST_FORGOTTEN: usize = 8;
 /// Bytes that count as an entry where the memory is looked at now and then.
 const ENTRY_BYTES: usize = 2048;
+/// Flows that are compared to find a large one.
+const MOST_COMPARED: u32 = 64;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Flows that time out alike. For a new one the one that was silent longest is forgotten, of its own kind first, so that a
@@ -72,6 +74,12 @@ impl Flow {
         }
     }
 
+    /// Another connection has its place.
+    pub fn begin_again(&mut self) {
+        (self.bits, self.told) = (0, [0; 2]);
+        self.state = State::Inspected;
+    }
+
     fn kind(&self) -> Kind {
         match &self.connection {
             _ if self.state == State::Blocked => Kind::Transitory,
@@ -102,6 +110,8 @@ pub struct Table {
     pub bytes: usize,
     pub most_bytes: usize,
     growth: Growth,
+    /// Where the search for a large flow goes on.
+    compared: u32,
 }
 
 impl Table {
@@ -125,6 +135,7 @@ impl Table {
             bytes: 0,
             most_bytes,
             growth: Growth::default(),
+            compared: 0,
         }
     }
 
@@ -158,7 +169,8 @@ impl Table {
     /// Adds a flow that is not there; none if there is no place.
     pub fn add(&mut self, mut flow: Flow, now_ns: u64) -> Option<At> {
         let cost = flow.cost();
-        if !self.make_room(flow.kind(), now_ns) || cost > 0 && !self.has_memory(cost, now_ns) {
+        if !self.make_room(flow.kind(), now_ns) || cost > 0 && !self.has_memory(cost, None, now_ns)
+        {
             return None;
         }
         let slot = self.take_slot()?;
@@ -209,17 +221,40 @@ impl Table {
         Some(result)
     }
 
-    /// True if streams may take this many bytes more; the flows that were silent longest go for them.
-    pub fn has_memory(&mut self, bytes: usize, now_ns: u64) -> bool {
+    /// True if a flow, which may be new, may take this many bytes more; the flows that were silent longest go for them, then
+    /// one that takes more than twice as much as this one.
+    pub fn has_memory(&mut self, bytes: usize, flow: Option<At>, now_ns: u64) -> bool {
         for _ in 0..MOST_FORGOTTEN {
-            if self.bytes + bytes <= self.most_bytes {
-                return (0..=bytes / ENTRY_BYTES).all(|_| self.growth.takes_entry());
-            }
-            if !self.forget_one(&[Kind::Transitory, Kind::Open], now_ns) {
-                return false;
+            if self.fits(bytes) || !self.forget_one(&[Kind::Transitory, Kind::Open], now_ns) {
+                break;
             }
         }
-        false
+        if !self.fits(bytes) {
+            let held = flow.map_or(0, |at| self.cost(at.slot()));
+            self.forget_larger(2 * (held + bytes));
+        }
+        self.fits(bytes) && (0..=bytes / ENTRY_BYTES).all(|_| self.growth.takes_entry())
+    }
+
+    fn fits(&self, bytes: usize) -> bool {
+        self.bytes + bytes <= self.most_bytes
+    }
+
+    fn cost(&self, slot: u32) -> usize {
+        self.flows[slot].as_ref().map_or(0, Flow::cost)
+    }
+
+    /// Forgets the flow that takes most of the next few ones, if that is more than some bytes. So a host that fills the
+    /// memory loses it to those that take less.
+    fn forget_larger(&mut self, bytes: usize) {
+        let some = self.used.min(MOST_COMPARED);
+        let (first, used) = (self.compared, self.used);
+        let slots = (0..some).map(|n| (first + n) % used);
+        let largest = slots.max_by_key(|slot| self.cost(*slot));
+        self.compared = first.wrapping_add(some) % used.max(1);
+        if let Some(slot) = largest.filter(|slot| self.cost(*slot) > bytes) {
+            self.remove(slot);
+        }
     }
 
     fn make_room(&mut self, kind: Kind, now_ns: u64) -> bool {

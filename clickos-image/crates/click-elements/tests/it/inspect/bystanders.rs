@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who can guess a number within a window, or opens connections of its own, ends nobody else's.
+use super::bed::{Bed, CLIENT_SEQ, SERVER_SEQ, from_client, from_server, inspector, package};
+use super::packets::{ACK, FIN, LINK, RST, SYN, Segment, around};
+
+const SECRET: &str = r#"drop tcp any any -> any any (msg:"x"; content:"secret"; sid:1;)"#;
+
+#[test]
+fn data_that_acknowledges_nothing_is_no_data() {
+    let mut bed = Bed::with_rules(SECRET);
+    bed.open();
+    let forged = Segment {
+        flags: FIN,
+        ack: 0,
+        ..from_client(4, b"XXXX")
+    };
+    assert!(!bed.passes(&forged));
+    assert!(bed.client_sends(0, "honest text"));
+}
+
+#[test]
+fn a_forged_reset_ends_no_connection() {
+    let mut bed = Bed::with_rules(SECRET);
+    bed.open();
+    let reset = |at| Segment {
+        flags: RST,
+        ..from_client(at, b"")
+    };
+    let syn = Segment::new(true, SYN, CLIENT_SEQ.wrapping_add(9000), 0, b"");
+    for at in [5, 40_000, 0] {
+        assert!(bed.passes(&reset(at)) && bed.passes(&syn), "{at}");
+        assert!(bed.server_sends(0, "still here"), "{at}");
+    }
+    assert!(bed.client_sends(0, "sec") && !bed.client_sends(3, "ret"));
+}
+
+#[test]
+fn a_forged_reset_does_not_shorten_the_life_of_a_silent_connection() {
+    let mut bed = Bed::with_rules(SECRET);
+    bed.open();
+    assert!(bed.passes(&Segment {
+        flags: RST,
+        ..from_client(40_000, b"")
+    }));
+    bed.wait(1000);
+    assert!(bed.server_sends(0, "still here"));
+}
+
+#[test]
+fn a_connection_instead_of_one_that_was_reset_is_new() {
+    let rules = r#"alert tcp any any -> any any (content:"mark"; flowbits:set,a; sid:1;)
+drop tcp any any -> any any (content:"text"; flowbits:isset,a; sid:2;)
+pass tcp any any -> any any (content:"trusted"; sid:3;)"#;
+    for first in ["mark", "trusted"] {
+        let mut bed = Bed::with_rules(rules);
+        bed.open();
+        assert!(bed.client_sends(0, first));
+        let reset = Segment {
+            flags: RST,
+            ..from_client(first.len() as u32, b"")
+        };
+        assert!(bed.passes(&reset));
+        // the same ports, other numbers
+        let at = CLIENT_SEQ.wrapping_add(100_000);
+        let mine = |data: &[u8], place: u32| {
+            let seq = at.wrapping_add(1 + place);
+            Segment::new(true, ACK, seq, SERVER_SEQ + 50_001, data)
+        };
+        let answer = Segment::new(
+            false,
+            SYN | ACK,
+            SERVER_SEQ + 50_000,
+            at.wrapping_add(1),
+            b"",
+        );
+        for segment in [
+            Segment::new(true, SYN, at, 0, b""),
+            answer,
+            mine(b"", 0),
+            mine(b"text", 0),
+        ] {
+            assert!(bed.passes(&segment), "{first} {segment:?}");
+        }
+        assert!(!bed.passes(&mine(b"mark", 4)), "{first}");
+    }
+}
+
+#[test]
+fn a_server_that_has_started_again_may_refuse() {
+    let mut bed = Bed::with_rules(SECRET);
+    bed.open();
+    let at = CLIENT_SEQ.wrapping_add(100_000);
+    assert!(bed.passes(&Segment::new(true, SYN, at, 0, b"")));
+    let refusal = Segment::new(false, RST | ACK, 0, at.wrapping_add(1), b"");
+    assert!(bed.passes(&refusal));
+}
+
+#[test]
+fn no_host_takes_the_memory_of_all_streams() {
+    let mut bed = Bed::new(&inspector("MEMORY 1000000, STREAM 65535"));
+    bed.write("ips.rules", SECRET);
+    let of = |port: u16, segment: Segment| Segment {
+        ports: [port, 80],
+        ..segment
+    };
+    let open = |bed: &mut Bed, port: u16| {
+        let syn = Segment::new(true, SYN, CLIENT_SEQ, 0, b"");
+        let ack = CLIENT_SEQ.wrapping_add(1);
+        let answer = Segment::new(false, SYN | ACK, SERVER_SEQ, ack, b"");
+        bed.passes(&of(port, syn)) && bed.passes(&of(port, answer))
+    };
+    // bytes with a hole in front of them, which no receiver acknowledges
+    for port in 1..40 {
+        assert!(open(&mut bed, port));
+        for n in 1..40 {
+            bed.passes(&of(port, from_client(n * 1400, &[b'x'; 1400])));
+        }
+    }
+    for n in 0..40 {
+        assert!(open(&mut bed, 1000 + n));
+        assert!(bed.passes(&of(1000 + n, from_client(0, &[b'y'; 1400]))));
+        assert!(bed.passes(&of(1000 + n, from_server(0, 1400, b""))));
+    }
+    assert!(bed.count("ips.memory") <= 1_000_000);
+    // those that took little are still there
+    assert!(bed.passes(&of(1000, from_client(1400, b"more"))));
+}
+
+#[test]
+fn data_without_a_connection_ends_none() {
+    let mut bed = Bed::new(&inspector("MEMORY 20000"));
+    bed.write("ips.rules", SECRET);
+    bed.open();
+    let data = [b'x'; 1400];
+    let filled = (1..20).filter(|n| bed.passes(&from_client(n * 1400, &data)));
+    assert!(filled.count() < 19, "the memory is full");
+    bed.wait(6);
+    let stranger = Segment {
+        ports: [9, 80],
+        ..from_client(0, &data)
+    };
+    assert!(!bed.passes(&stranger));
+    assert_eq!(bed.count("ips.table_size"), 1);
+}
+
+#[test]
+fn bytes_on_their_way_are_no_work() {
+    let rules = (0..10).map(|n| {
+        format!(
+            "drop tcp any any -> any any (content:\"often\"; content:\"x{n}\"; distance:0; sid:{};)\n",
+            n + 1
+        )
+    });
+    let mut bed = Bed::with_rules(&rules.collect::<String>());
+    bed.open();
+    let data = format!("{:900}", "often");
+    for n in 0..60 {
+        assert!(bed.client_sends(n * 900, &data), "{n}");
+    }
+    assert!(bed.client_sends(54_000, "of"));
+    assert!(!bed.client_sends(54_002, "ten x7"));
+}
+
+#[test]
+fn a_fragment_within_a_fragment_does_not_pass() {
+    let mut bed = Bed::new(&package("ips", ""));
+    bed.write("ips.rules", "");
+    // the first part of a packet, and in it a fragment header that names no fragment
+    let datagram = [0, 7, 0, 9, 0, 8, 0, 0];
+    for (headers, passes) in [
+        (vec![17u8, 0, 0, 0, 0, 0, 0, 1], 1),
+        (
+            [[44u8, 0, 0, 1, 0, 0, 0, 1], [17, 0, 0, 0, 0, 0, 0, 2]].concat(),
+            0,
+        ),
+        (
+            [[44u8, 0, 0, 0, 0, 0, 0, 1], [17, 0, 0, 0, 0, 0, 0, 2]].concat(),
+            0,
+        ),
+    ] {
+        let mut packet = Segment::new(true, ACK, 0, 0, b"").ip6(44, &[]);
+        packet.truncate(40);
+        packet[4..6].copy_from_slice(&((headers.len() + 8) as u16).to_be_bytes());
+        packet.extend(&headers);
+        packet.extend(datagram);
+        let frame = around(&[0x86, 0xdd], &packet);
+        assert!(frame.len() > LINK);
+        assert_eq!(bed.send(0, frame).len(), passes, "{headers:?}");
+    }
+}
