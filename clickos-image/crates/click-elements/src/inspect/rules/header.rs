@@ -62,6 +62,11 @@ impl<T> Either<T> {
         but: Vec::new(),
     };
 
+    /// Networks or ranges of ports in it.
+    pub fn len(&self) -> usize {
+        self.those.len() + self.but.len()
+    }
+
     fn is(&self, of: impl Fn(&T) -> bool) -> bool {
         (self.those.is_empty() || self.those.iter().any(&of)) && !self.but.iter().any(&of)
     }

@@ -19,6 +19,9 @@ const MOST_BITS: usize = 64;
 const MOST_PCRE: usize = 256;
 /// Bytes that an expression takes at most while it is made.
 const PCRE_BYTES: usize = 128 << 10;
+/// Networks and ranges of ports in all different lists, and bytes that those of a rule take at most.
+const MOST_ITEMS: usize = 16_384;
+const LISTS_BYTES: usize = 32 << 10;
 /// Bytes that a rule takes besides its text, and those that each byte of a text takes at most.
 const RULE_BYTES: usize = 512;
 const BYTES_PER_BYTE: usize = 8;
@@ -114,9 +117,10 @@ impl RuleSet {
         }
         let mut reader = Reader::new(before.next(text));
         for (at, line) in text.lines().enumerate() {
-            let needs = sizes.limits.reserve_bytes != 0 && line.contains("pcre");
-            let read = match needs && !has_room(PCRE_BYTES + RESERVE) {
-                true => Err("pcre: no memory is left".into()),
+            let needed = needed_by(line);
+            let is_short = sizes.limits.reserve_bytes != 0 && needed > 0;
+            let read = match is_short && !has_room(needed + RESERVE) {
+                true => Err(format!("may take {needed} bytes, and no memory is left")),
                 false => reader.line(line, most),
             };
             if let Err(reason) = read {
@@ -133,12 +137,20 @@ impl RuleSet {
     }
 }
 
+/// Bytes that a line may take of which its length says nothing: its expressions, and what its variables stand for.
+fn needed_by(line: &str) -> usize {
+    let of = |word: &str, bytes| if line.contains(word) { bytes } else { 0 };
+    of("pcre", PCRE_BYTES) + of("$", LISTS_BYTES)
+}
+
 struct Reader {
     variables: Variables,
     rules: Vec<Rule>,
     nets: Vec<Nets>,
     ports: Vec<Ports>,
     names: Names,
+    /// In all lists.
+    items: usize,
     pcre: usize,
     plain: usize,
     faults: Vec<String>,
@@ -162,6 +174,7 @@ impl Reader {
             nets: vec![Nets::ALL],
             ports: vec![Ports::ALL],
             names,
+            items: 0,
             pcre: 0,
             plain: 0,
             faults: Vec::new(),
@@ -242,10 +255,21 @@ impl Reader {
     fn end(&mut self, nets: &str, ports: &str) -> Result<EndRef, String> {
         let nets = Nets::of(nets, &self.variables)?;
         let ports = Ports::of(ports, &self.variables)?;
-        Ok(EndRef {
+        let (known_nets, known_ports) = (self.nets.len(), self.ports.len());
+        let (items_of_nets, items_of_ports) = (nets.len(), ports.len());
+        let end = EndRef {
             nets: place(&mut self.nets, nets),
             ports: place(&mut self.ports, ports),
-        })
+        };
+        self.items += items_of_nets * (self.nets.len() - known_nets);
+        self.items += items_of_ports * (self.ports.len() - known_ports);
+        if self.items > MOST_ITEMS {
+            let items = self.items;
+            return Err(format!(
+                "{items} networks and ports in all lists, the limit is {MOST_ITEMS}"
+            ));
+        }
+        Ok(end)
     }
 
     fn finish(mut self, text: &str, sizes: &Sizes) -> Result<RuleSet, String> {

@@ -158,3 +158,29 @@ fn errors_name_line_keyword_value_and_limit() {
     assert!(format!("{error:?}").contains("line 65: flowbits: 65 names, the limit is 64"));
     assert_eq!(bed.count("ips.rule_count"), 0);
 }
+
+#[test]
+fn the_lists_of_all_rules_are_bounded() {
+    let nets: Vec<String> = (0..255).map(|n| format!("10.0.0.{n}")).collect();
+    let rule = |(n, net): (usize, &str)| {
+        format!(
+            "alert udp [$A,{net}] any -> any any (content:\"a\"; sid:{};)\n",
+            n + 1
+        )
+    };
+    let variable = format!("var A [{}]\n", nets.join(","));
+    let others: Vec<String> = (0..65).map(|n| format!("10.9.0.{n}")).collect();
+    let different = others.iter().map(String::as_str).enumerate().map(rule);
+    let different: String = different.collect();
+    let mut bed = Bed::new(&inspector(""));
+    let text = variable.clone() + &different;
+    let error = bed
+        .router
+        .write_handlers(&[("ips.rules", text.as_bytes())], 1)
+        .unwrap_err();
+    let want = "line 66: 16640 networks and ports in all lists, the limit is 16384";
+    assert!(format!("{error:?}").contains(want), "{error:?}");
+    // the same list is one
+    let same: String = (0..500).map(|n| rule((n, "10.9.0.1"))).collect();
+    bed.write("ips.rules", &(variable + &same));
+}
