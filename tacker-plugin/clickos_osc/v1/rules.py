@@ -157,6 +157,10 @@ def _of_click(variables, taken, program):
             return rows
         numbers = list(taken)
         for at, reason in found:
+            if at <= len(variables):
+                name = list(variables)[at - 1]
+                raise exceptions.CommandError(
+                    shown.line(f'--var {name}: {reason}'))
             rule = taken.pop(numbers[at - len(variables) - 1])
             sid = rule_language.check(rule, {*_USUAL, *variables})[0]
             rows.append((numbers[at - len(variables) - 1], str(sid), reason))

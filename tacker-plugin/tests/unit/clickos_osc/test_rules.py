@@ -146,6 +146,12 @@ class ConvertTest(unittest.TestCase):
         self.assertNotIn('sid:2', self.output.read_text())
         self.assertIn('content:\\"a\\"', configs[0])
 
+    def test_a_fault_of_a_variable_removes_no_rule(self):
+        with mock.patch.object(checker, 'faults', lambda *_args: [
+                'RULE: line 1: var: wrong']), self.assertRaisesRegex(
+                exceptions.CommandError, '--var X: var: wrong'):
+            self.convert(RULE % ('a', 1), '--click', '--var', 'X=any')
+
     def test_wrong_words_are_refused(self):
         for words in (('--var', 'X'), ('--var', '$X=1'),
                       ('--var', 'X=a\nb'), ('--output', '/nowhere/x')):
