@@ -102,6 +102,8 @@ class Guests(object):
         made = []
         try:
             for wish in wishes:
+                if made and pairs.placement(wish.vdu):
+                    servers.wait_placed(self._connection, made[-1].server)
                 made.append(self._start(wish))
             servers.wait_active(self._connection,
                                 [guest.server for guest in made])

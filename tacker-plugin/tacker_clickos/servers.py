@@ -30,6 +30,8 @@ _PASSING_FAULT = re.compile(
 _MAX_REASONS = 3
 #: Newest actions of a server that are asked for reasons: each is a request.
 _MAX_ACTIONS = 10
+#: Nova chooses a host in less, unless it is away.
+_PLACE_S = 10
 _POLL_S = 0.1
 
 
@@ -120,6 +122,19 @@ def wait_active(connection, servers):
             if time.monotonic() > end:
                 raise _failed(server, 'not ACTIVE after %d s' % limit_s)
             time.sleep(_POLL_S)
+
+
+def wait_placed(connection, server):
+    """Wait until a server has a host, so that the next one can avoid it.
+
+    Not for ever: the policy of a group may be a wish.
+    """
+    end = time.monotonic() + _PLACE_S
+    while time.monotonic() < end:
+        seen = now(connection, server)
+        if seen.host_id or seen.status != 'BUILD':
+            return
+        time.sleep(_POLL_S)
 
 
 def _is_active(connection, server):

@@ -14,6 +14,7 @@ from tacker_clickos import exception
 from tacker_clickos import links
 from tacker_clickos import pairs
 from tacker_clickos import ports
+from tacker_clickos import servers
 from tacker_clickos import state
 from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
@@ -117,6 +118,31 @@ class PairTest(test_infra_driver.DriverTestCase):
         for server in self.cloud.servers.values():
             self.assertEqual({'group': group.id},
                              server.wanted['scheduler_hints'])
+
+    def test_the_second_guest_is_asked_for_when_the_first_has_a_host(self):
+        create, get = (self.cloud.compute.create_server.side_effect,
+                       self.cloud.compute.get_server.side_effect)
+        looks = []
+
+        def create_server(**wanted):
+            server = create(**wanted)
+            self.assertTrue(all(each.host_id for each in
+                                self.cloud.servers.values()
+                                if each is not server))
+            vars(server).update(status='BUILD', host_id='')
+            return server
+
+        def get_server(server_id):
+            looks.append(server_id)
+            if looks.count(server_id) > 2:
+                vars(self.cloud.servers[server_id]).update(
+                    status='ACTIVE', host_id='host')
+            return get(server_id)
+        self.cloud.compute.create_server.side_effect = create_server
+        self.cloud.compute.get_server.side_effect = get_server
+        self.patch(servers.time, 'sleep')
+        self.instantiate()
+        self.assertEqual(2, len(self.cloud.servers))
 
     def heal(self):
         """Heal the whole VNF, as Tacker does."""
