@@ -127,7 +127,7 @@ def wait_active(connection, servers):
 def wait_placed(connection, server):
     """Wait until a server has a host, so that the next one can avoid it.
 
-    Not for ever: the policy of a group may be a wish.
+    Not for ever: a group may do without its policy.
     """
     end = time.monotonic() + _PLACE_S
     while time.monotonic() < end:

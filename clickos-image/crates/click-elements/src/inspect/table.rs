@@ -110,7 +110,7 @@ pub struct Table {
     pub bytes: usize,
     pub most_bytes: usize,
     growth: Growth,
-    /// Where the search for a large flow goes on.
+    /// Where the search for a large flow continues.
     compared: u32,
 }
 
