@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who can guess a number within a window, or opens connections of its own, ends no host else's.
+//! Who can guess a number within a window, or opens connections of its own, ends no connection of others.
 use super::bed::{Bed, CLIENT_SEQ, SERVER_SEQ, from_client, from_server, inspector, package};
 use super::packets::{ACK, FIN, LINK, RST, SYN, Segment, around};
 
