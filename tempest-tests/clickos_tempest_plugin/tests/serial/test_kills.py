@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Daemons of a compute host killed while a server starts or ends."""
 
+import datetime
 import time
 
 from tempest.lib.common.utils import data_utils
@@ -20,6 +21,8 @@ class KillsBase(base.OnHostTest):
 
     #: moments of a kill, after the request, in seconds
     moments_s = tuple(0.15 * number for number in range(10))
+    #: as Nova writes times
+    _killed_at = ''
 
     def create(self):
         """Ask for a server, when the hosts are back from the last kill."""
@@ -31,11 +34,22 @@ class KillsBase(base.OnHostTest):
             user_data=tenant.encoded(ALONE), networks=[{'port': port['id']}])
 
     def unusable_hosts(self):
-        """Return the hosts that get no servers."""
+        """Return the hosts that get no servers, or have not reported since.
+
+        A nova-compute that has just died counts as up for a while. A server
+        for it is in ERROR when it comes back.
+        """
         services = self.os_admin.services_client.list_services(
             binary='nova-compute')['services']
         return [each['host'] for each in services
-                if (each['state'], each['status']) != ('up', 'enabled')]
+                if (each['state'], each['status']) != ('up', 'enabled')
+                or (each['updated_at'] or '') < self._killed_at]
+
+    def restart(self, service):
+        """Kill a service of the host and start it again."""
+        self.host.restart(service)
+        self._killed_at = datetime.datetime.now(
+            datetime.timezone.utc).isoformat(timespec='microseconds')[:-6]
 
     def settled(self, server_id):
         """Wait until Nova says what became of a server."""
@@ -65,7 +79,7 @@ class KillsBase(base.OnHostTest):
         """A server in ERROR has no guest; one that is ACTIVE has one."""
         port_id, server_id = self.create()
         time.sleep(moment_s)
-        self.host.restart(service)
+        self.restart(service)
         status = self.settled(server_id)
         waiters.until(lambda: bool(self.host.leftovers(server_id)),
                       lambda seen: seen == (status == 'ACTIVE'),
@@ -82,7 +96,7 @@ class KillsBase(base.OnHostTest):
         self.assertEqual('ACTIVE', self.settled(server_id))
         self.tenant.servers.delete_server(server_id)
         time.sleep(moment_s)
-        self.host.restart(service)
+        self.restart(service)
         self.delete(server_id)
         self.assertNothing(server_id)
         self.assertUnbound(port_id)
