@@ -5,16 +5,17 @@
 
 // Frames that arrive. Output 0: IPv4 packets that a router may forward: their
 // headers are good, they came for this station alone, and their addresses are
-// possible (RFC 1812, sections 5.2.2, 5.3.4 and 5.3.7). One priority tag (IEEE
+// possible (RFC 1812, sections 5.2.2, 5.3.4 and 5.3.7). ALL are the function's
+// addresses at all vifs: nobody else sends from them. One priority tag (IEEE
 // 802.1Q, VLAN 0) is removed: no frame goes round. Output 1: ARP answers for
 // OWN to send. Output 2: ARP frames to learn from (RFC 826).
 elementclass FromVif {
-    $mac, $own |
+    $mac, $own, $all |
     input -> type :: Classifier(12/0800, 12/0806,
                                 12/8100 14/0000%0fff 16/0800,
                                 12/8100 14/0000%0fff 16/0806);
-    type[0] -> packets :: Strip(14) -> check :: CheckIPHeader(ROUTED true)
-        -> output;
+    type[0] -> packets :: Strip(14)
+        -> check :: CheckIPHeader(BADSRC $all, ROUTED true) -> output;
     type[1] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
     type[2] -> VLANDecap -> packets;

@@ -4,13 +4,13 @@
 // Frames that arrive, as FromVif of vif.click. Output 3: IPv6, for FromVif6.
 // One priority tag (IEEE 802.1Q, VLAN 0) is removed.
 elementclass FromDualVif {
-    $mac, $own |
+    $mac, $own, $all |
     input -> type :: Classifier(12/0800, 12/86dd, 12/0806,
                                 12/8100 14/0000%0fff 16/0800,
                                 12/8100 14/0000%0fff 16/86dd,
                                 12/8100 14/0000%0fff 16/0806);
-    type[0] -> packets :: Strip(14) -> check :: CheckIPHeader(ROUTED true)
-        -> output;
+    type[0] -> packets :: Strip(14)
+        -> check :: CheckIPHeader(BADSRC $all, ROUTED true) -> output;
     type[1] -> [3]output;
     type[2] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
@@ -20,15 +20,16 @@ elementclass FromDualVif {
 }
 
 // Output 0: IPv6 packets with good headers, for this station alone, from
-// possible addresses (RFC 4291, section 2.7). Output 1: advertisements to
-// send. Output 2: messages of neighbor discovery to learn from (RFC 4861).
+// possible addresses (RFC 4291, section 2.7) that are none of ALL. Output 1:
+// advertisements to send. Output 2: messages of neighbor discovery to learn
+// from (RFC 4861).
 elementclass FromVif6 {
-    $mac, $own |
+    $mac, $own, $all |
     input -> type :: Classifier(20/3a 54/87, 20/3a 54/88, -);
     type[0] -> asked :: Tee -> IP6NDAdvertiser($own/128 $mac) -> [1]output;
     asked[1] -> [2]output;
     type[1] -> [2]output;
-    type[2] -> Strip(14) -> check :: CheckIP6Header(ROUTED true)
+    type[2] -> Strip(14) -> check :: CheckIP6Header($all, ROUTED true)
         -> GetIP6Address(24) -> output;
 }
 

@@ -51,7 +51,8 @@ FromDevice(0) -> left_in :: Counter
 left_type[0] -> [0]server;
 left_type[1] -> [0]server;
 
-FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $SUBSCRIBERS);
+FromDevice(1) -> right_in :: Counter
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $SUBSCRIBERS, $LEFT_IP $RIGHT_IP);
 right[0] -> from_right;
 right[1] -> right_out;
 right[2] -> [1]right_arp;

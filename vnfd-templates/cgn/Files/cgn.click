@@ -80,13 +80,14 @@ errors -> side :: IPClassifier(dst net $SUBSCRIBERS, -);
 side[0] -> to_left;
 side[1] -> to_right;
 
-FromDevice(0) -> left_in :: Counter -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+FromDevice(0) -> left_in :: Counter
+    -> left :: FromVif($LEFT_MAC, $LEFT_IP, $LEFT_IP $RIGHT_IP);
 left[0] -> left_whole :: IPReassembler -> from_left;
 left[1] -> left_out;
 left[2] -> [1]left_arp;
 
 FromDevice(1) -> right_in :: Counter
-    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $PUBLIC);
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $PUBLIC, $LEFT_IP $RIGHT_IP);
 right[0] -> right_whole :: IPReassembler -> from_right;
 right[1] -> right_out;
 right[2] -> [1]right_arp;

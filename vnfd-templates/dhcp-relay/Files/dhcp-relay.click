@@ -27,7 +27,7 @@ left_type[1] -> Strip(14) -> CheckIPHeader
 rate[1] -> too_many :: Counter -> Discard;
 
 FromDevice(1) -> right_in :: Counter
-    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $LEFT_IP);
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP $LEFT_IP, $LEFT_IP $RIGHT_IP);
 right[1] -> right_out;
 right[2] -> [1]right_arp;
 right[0] -> kind :: IPClassifier(dst host $LEFT_IP and udp

@@ -19,20 +19,22 @@ right_nd :: IP6NDSolicitor($RIGHT_IP6, $RIGHT_MAC, ANNOUNCE true) -> right_out;
 
 // Arriving: answer and learn neighbors, take IP, drop the rest.
 FromDevice(0) -> left_in :: Counter
-    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP);
+    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP, $LEFT_IP $RIGHT_IP);
 left[0] -> received :: Counter;
 left[1] -> left_out;
 left[2] -> [1]left_arp;
-left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6) -> received;
+left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6, $LEFT_IP6 $RIGHT_IP6)
+    -> received;
 left6[1] -> left_out;
 left6[2] -> [1]left_nd;
 
 FromDevice(1) -> right_in :: Counter
-    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP);
+    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP, $LEFT_IP $RIGHT_IP);
 right[0] -> received;
 right[1] -> right_out;
 right[2] -> [1]right_arp;
-right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6) -> received;
+right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6, $LEFT_IP6 $RIGHT_IP6)
+    -> received;
 right6[1] -> right_out;
 right6[2] -> [1]right_nd;
 

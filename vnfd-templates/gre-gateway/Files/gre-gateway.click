@@ -44,12 +44,14 @@ inner_kind[1] -> other;
 right_ttl[1] -> size;
 left_fit[1] -> size;
 
-FromDevice(0) -> left_in :: Counter -> left :: FromVif($LEFT_MAC, $LEFT_IP);
+FromDevice(0) -> left_in :: Counter
+    -> left :: FromVif($LEFT_MAC, $LEFT_IP, $LEFT_IP $RIGHT_IP);
 left[0] -> from_left;
 left[1] -> left_out;
 left[2] -> [1]left_arp;
 
-FromDevice(1) -> right_in :: Counter -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+FromDevice(1) -> right_in :: Counter
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP, $LEFT_IP $RIGHT_IP);
 right[0] -> from_right;
 right[1] -> right_out;
 right[2] -> [1]right_arp;

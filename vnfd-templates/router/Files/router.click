@@ -72,21 +72,21 @@ right_size6[1] -> ICMP6Error($LEFT_IP6, 2, 0, MTU $RIGHT_MTU) -> error_limit6;
 
 // Arriving: answer and learn neighbors, take IPv4 and IPv6, drop the rest.
 FromDevice(0) -> left_in :: Counter
-    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP);
+    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP, $LEFT_IP $RIGHT_IP);
 left[0] -> Paint(1) -> routes;
 left[1] -> left_out;
 left[2] -> [1]left_arp;
-left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6);
+left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6, $LEFT_IP6 $RIGHT_IP6);
 left6[0] -> routes6;
 left6[1] -> left_out;
 left6[2] -> [1]left_nd;
 
 FromDevice(1) -> right_in :: Counter
-    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP);
+    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP, $LEFT_IP $RIGHT_IP);
 right[0] -> Paint(2) -> routes;
 right[1] -> right_out;
 right[2] -> [1]right_arp;
-right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6);
+right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6, $LEFT_IP6 $RIGHT_IP6);
 right6[0] -> routes6;
 right6[1] -> right_out;
 right6[2] -> [1]right_nd;

@@ -18,7 +18,7 @@ FromDevice(0) -> left_in :: Counter -> size :: CheckLength(1464)
 size[1] -> too_long :: Counter -> Discard;
 
 FromDevice(1) -> right_in :: Counter
-    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP);
+    -> right :: FromVif($RIGHT_MAC, $RIGHT_IP, $RIGHT_IP);
 right[1] -> right_out;
 right[2] -> [1]right_arp;
 right[0] -> kind :: IPClassifier(src host $PEER and dst host $RIGHT_IP and udp

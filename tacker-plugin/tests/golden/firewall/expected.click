@@ -27,16 +27,17 @@ define($LEFT_VIF 0,
 
 // Frames that arrive. Output 0: IPv4 packets that a router may forward: their
 // headers are good, they came for this station alone, and their addresses are
-// possible (RFC 1812, sections 5.2.2, 5.3.4 and 5.3.7). One priority tag (IEEE
+// possible (RFC 1812, sections 5.2.2, 5.3.4 and 5.3.7). ALL are the function's
+// addresses at all vifs: nobody else sends from them. One priority tag (IEEE
 // 802.1Q, VLAN 0) is removed: no frame goes round. Output 1: ARP answers for
 // OWN to send. Output 2: ARP frames to learn from (RFC 826).
 elementclass FromVif {
-    $mac, $own |
+    $mac, $own, $all |
     input -> type :: Classifier(12/0800, 12/0806,
                                 12/8100 14/0000%0fff 16/0800,
                                 12/8100 14/0000%0fff 16/0806);
-    type[0] -> packets :: Strip(14) -> check :: CheckIPHeader(ROUTED true)
-        -> output;
+    type[0] -> packets :: Strip(14)
+        -> check :: CheckIPHeader(BADSRC $all, ROUTED true) -> output;
     type[1] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
     type[2] -> VLANDecap -> packets;
@@ -82,13 +83,13 @@ elementclass Own {
 // Frames that arrive, as FromVif of vif.click. Output 3: IPv6, for FromVif6.
 // One priority tag (IEEE 802.1Q, VLAN 0) is removed.
 elementclass FromDualVif {
-    $mac, $own |
+    $mac, $own, $all |
     input -> type :: Classifier(12/0800, 12/86dd, 12/0806,
                                 12/8100 14/0000%0fff 16/0800,
                                 12/8100 14/0000%0fff 16/86dd,
                                 12/8100 14/0000%0fff 16/0806);
-    type[0] -> packets :: Strip(14) -> check :: CheckIPHeader(ROUTED true)
-        -> output;
+    type[0] -> packets :: Strip(14)
+        -> check :: CheckIPHeader(BADSRC $all, ROUTED true) -> output;
     type[1] -> [3]output;
     type[2] -> arp :: Tee -> ARPResponder($own $mac) -> [1]output;
     arp[1] -> [2]output;
@@ -98,15 +99,16 @@ elementclass FromDualVif {
 }
 
 // Output 0: IPv6 packets with good headers, for this station alone, from
-// possible addresses (RFC 4291, section 2.7). Output 1: advertisements to
-// send. Output 2: messages of neighbor discovery to learn from (RFC 4861).
+// possible addresses (RFC 4291, section 2.7) that are none of ALL. Output 1:
+// advertisements to send. Output 2: messages of neighbor discovery to learn
+// from (RFC 4861).
 elementclass FromVif6 {
-    $mac, $own |
+    $mac, $own, $all |
     input -> type :: Classifier(20/3a 54/87, 20/3a 54/88, -);
     type[0] -> asked :: Tee -> IP6NDAdvertiser($own/128 $mac) -> [1]output;
     asked[1] -> [2]output;
     type[1] -> [2]output;
-    type[2] -> Strip(14) -> check :: CheckIP6Header(ROUTED true)
+    type[2] -> Strip(14) -> check :: CheckIP6Header($all, ROUTED true)
         -> GetIP6Address(24) -> output;
 }
 
@@ -164,20 +166,22 @@ right_nd :: IP6NDSolicitor($RIGHT_IP6, $RIGHT_MAC, ANNOUNCE true) -> right_out;
 
 // Arriving: answer and learn neighbors, take IP, drop the rest.
 FromDevice(0) -> left_in :: Counter
-    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP);
+    -> left :: FromDualVif($LEFT_MAC, $LEFT_IP, $LEFT_IP $RIGHT_IP);
 left[0] -> received :: Counter;
 left[1] -> left_out;
 left[2] -> [1]left_arp;
-left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6) -> received;
+left[3] -> left6 :: FromVif6($LEFT_MAC, $LEFT_IP6, $LEFT_IP6 $RIGHT_IP6)
+    -> received;
 left6[1] -> left_out;
 left6[2] -> [1]left_nd;
 
 FromDevice(1) -> right_in :: Counter
-    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP);
+    -> right :: FromDualVif($RIGHT_MAC, $RIGHT_IP, $LEFT_IP $RIGHT_IP);
 right[0] -> received;
 right[1] -> right_out;
 right[2] -> [1]right_arp;
-right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6) -> received;
+right[3] -> right6 :: FromVif6($RIGHT_MAC, $RIGHT_IP6, $LEFT_IP6 $RIGHT_IP6)
+    -> received;
 right6[1] -> right_out;
 right6[2] -> [1]right_nd;
 

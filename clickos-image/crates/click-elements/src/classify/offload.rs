@@ -17,8 +17,9 @@ const TOS: Axis = Axis {
 };
 /// Where IPv4 begins in an Ethernet frame.
 const ETHERNET: &str = "14";
-/// A `CheckIPHeader` behind it that drops what no router forwards.
+/// The arguments of a `CheckIPHeader` behind it that only drops more: what no router forwards, and own sources.
 const ROUTED: &str = "ROUTED true";
+const BAD_SOURCES: &str = "BADSRC ";
 
 /// A list of rules for the switch: each with the number of the filter's rule that it is a part of.
 #[derive(Default)]
@@ -222,7 +223,7 @@ fn leads_here(ctx: &Context<'_>, from: usize) -> Result<bool, String> {
             "Counter" | "Null" if input == 0 => {}
             "Strip" if config == ETHERNET && !stripped && !marked => stripped = true,
             "CheckIPHeader" | "MarkIPHeader" if is_offset => marked = true,
-            "CheckIPHeader" if config == ROUTED && stripped => marked = true,
+            "CheckIPHeader" if stripped && only_drops(config) => marked = true,
             "IPReassembler" if marked => reassembled = true,
             "Classifier" if !stripped => match output_of_ipv4(config) {
                 Some(found) => output = found,
@@ -233,6 +234,13 @@ fn leads_here(ctx: &Context<'_>, from: usize) -> Result<bool, String> {
         at = next;
     }
     Err(ctx.name_of(at).into())
+}
+
+/// True if a `CheckIPHeader` has no arguments but those that drop packets.
+fn only_drops(config: &str) -> bool {
+    let args = split_args(config);
+    args.iter()
+        .all(|arg| arg == ROUTED || arg.starts_with(BAD_SOURCES))
 }
 
 /// The output of a Classifier that gets all IPv4 packets.

@@ -9,26 +9,26 @@ use click_core::{Device, Environment, MemoryDevice, Progress, Router};
 use click_wire::checksum;
 use proptest::prelude::*;
 
-const CONFIG: &str = "pool :: ServerPool(10.0.2.1, 2001:db8:2::8, 2001:db8:2::9, 10.0.2.8, SRC6 2001:db8:2::1);
+pub const CONFIG: &str = "pool :: ServerPool(10.0.2.1, 2001:db8:2::8, 2001:db8:2::9, 10.0.2.8, SRC6 2001:db8:2::1);
     FromDevice(0) -> CheckIP6Header -> b :: IP6Balancer(2001:db8:1::1, pool, CAPACITY 100) -> ToDevice(0);
     FromDevice(1) -> CheckIP6Header -> [1] b [1] -> ToDevice(1);
     b[2] -> ToDevice(2); Idle -> pool;";
 
-const OWN: &str = "2001:db8:1::1";
-const CLIENT: &str = "2001:db8:7::1";
-const SERVERS: [&str; 2] = ["2001:db8:2::8", "2001:db8:2::9"];
+pub const OWN: &str = "2001:db8:1::1";
+pub const CLIENT: &str = "2001:db8:7::1";
+pub const SERVERS: [&str; 2] = ["2001:db8:2::8", "2001:db8:2::9"];
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 58;
 
 /// A balancer and its devices.
-struct Place {
-    router: Router,
-    devices: Vec<Rc<RefCell<MemoryDevice>>>,
+pub struct Place {
+    pub router: Router,
+    pub devices: Vec<Rc<RefCell<MemoryDevice>>>,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let device = |n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])));
         let devices: Vec<_> = (0..3).map(device).collect();
         let dynamic = devices.iter().map(|d| d.clone() as Rc<RefCell<dyn Device>>);
@@ -42,8 +42,32 @@ impl Place {
         Self { router, devices }
     }
 
+    /// Begins again with another configuration.
+    pub fn build(&mut self, config: &str) {
+        let dynamic = self
+            .devices
+            .iter()
+            .map(|d| d.clone() as Rc<RefCell<dyn Device>>);
+        let environment = Environment {
+            devices: (0..).zip(dynamic).collect(),
+            ..Environment::new()
+        };
+        let registry = click_elements::registry();
+        self.router = Router::build("t", config, &registry, environment, 1).unwrap();
+    }
+
+    /// Goes on with another configuration.
+    pub fn swap(&mut self, config: &str, now_ns: u64) {
+        let registry = click_elements::registry();
+        self.router.hotswap("t", config, &registry, now_ns).unwrap();
+    }
+
+    pub fn run_at(&mut self, now_ns: u64) {
+        while self.router.run(now_ns) == Progress::Worked {}
+    }
+
     /// The packet that leaves by the output of an input's side, if one comes there.
-    fn passes(&mut self, input: usize, packet: Vec<u8>) -> Option<Vec<u8>> {
+    pub fn passes(&mut self, input: usize, packet: Vec<u8>) -> Option<Vec<u8>> {
         self.devices[input].borrow_mut().input.push_back(packet);
         while self.router.run(1) == Progress::Worked {}
         let refused: Vec<_> = self.devices[2].borrow_mut().output.drain(..).collect();
@@ -52,19 +76,19 @@ impl Place {
         passed.pop()
     }
 
-    fn read(&mut self, name: &str) -> String {
+    pub fn read(&mut self, name: &str) -> String {
         let value = self.router.read_handler(name, "", 1).unwrap();
         String::from_utf8(value).unwrap()
     }
 
-    fn write(&mut self, name: &str, value: &str) {
+    pub fn write(&mut self, name: &str, value: &str) {
         self.router
             .write_handlers(&[(name, value.as_bytes())], 1)
             .unwrap();
     }
 }
 
-fn address(text: &str) -> [u8; 16] {
+pub fn address(text: &str) -> [u8; 16] {
     text.parse::<Ipv6Addr>().unwrap().octets()
 }
 
@@ -77,13 +101,13 @@ fn sum_at(protocol: u8) -> usize {
     }
 }
 
-fn sum(packet: &[u8], protocol: u8, message: &[u8]) -> u16 {
+pub fn sum(packet: &[u8], protocol: u8, message: &[u8]) -> u16 {
     let pseudo = checksum::add(0, &packet[8..40]) + u64::from(protocol) + message.len() as u64;
     checksum::finish(checksum::add(pseudo, message))
 }
 
 /// A packet with a right checksum.
-fn packet(protocol: u8, ends: [&str; 2], message: &[u8]) -> Vec<u8> {
+pub fn packet(protocol: u8, ends: [&str; 2], message: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0, 0, message.len() as u8, protocol, 64];
     packet.extend(ends.map(address).concat());
     let mut message = message.to_vec();
@@ -93,12 +117,12 @@ fn packet(protocol: u8, ends: [&str; 2], message: &[u8]) -> Vec<u8> {
     packet
 }
 
-fn udp(ends: [&str; 2], ports: [u16; 2]) -> Vec<u8> {
+pub fn udp(ends: [&str; 2], ports: [u16; 2]) -> Vec<u8> {
     let ports = ports.map(u16::to_be_bytes).concat();
     packet(UDP, ends, &[&ports[..], &[0, 13, 0, 0], b"words"].concat())
 }
 
-fn tcp(ends: [&str; 2], ports: [u16; 2], flags: u8, numbers: [u32; 2]) -> Vec<u8> {
+pub fn tcp(ends: [&str; 2], ports: [u16; 2], flags: u8, numbers: [u32; 2]) -> Vec<u8> {
     let ports = ports.map(u16::to_be_bytes).concat();
     let numbers = numbers.map(u32::to_be_bytes).concat();
     let rest = [0x50, flags, 0x10, 0, 0, 0, 0, 0];
@@ -227,7 +251,7 @@ fn errors_have_the_addresses_of_their_receiver() {
 }
 
 /// A fragment of a datagram.
-fn fragment(ends: [&str; 2], offset: u16, more: bool, bytes: &[u8]) -> Vec<u8> {
+pub fn fragment(ends: [&str; 2], offset: u16, more: bool, bytes: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0, 0, bytes.len() as u8 + 8, 44, 64];
     packet.extend(ends.map(address).concat());
     packet.extend([UDP, 0]);

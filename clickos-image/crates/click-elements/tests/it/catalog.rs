@@ -38,7 +38,7 @@ fn text(path: &Path) -> String {
 }
 
 /// The configurations by name, each with the libraries that it requires.
-fn functions() -> Vec<(String, String)> {
+pub fn functions() -> Vec<(String, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(templates()).unwrap() {
         let folder = entry.unwrap().path();

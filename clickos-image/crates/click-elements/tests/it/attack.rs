@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a hostile client, server or package does to the balancer of IPv6.
+use super::balancer::{CLIENT, OWN, Place, address, sum, tcp, udp};
+use super::catalog::functions;
+
+#[test]
+fn checksums_behind_other_headers_are_right() {
+    const HOPS: u8 = 0;
+    for (kind, header) in [
+        (HOPS, [17u8, 0, 1, 4, 0, 0, 0, 0]),
+        (44, [17, 0, 0, 1, 0, 0, 0, 7]),
+    ] {
+        let mut place = Place::new();
+        let datagram = udp([CLIENT, OWN], [5000, 80]);
+        let mut whole = datagram[..40].to_vec();
+        whole[6] = kind;
+        whole[5] += 8;
+        whole.extend(header);
+        whole.extend(&datagram[40..]);
+        let got = place.passes(0, whole).expect("it passes");
+        assert_ne!(got[24..40], address(OWN));
+        let mut plain = got[..40].to_vec();
+        plain.extend(&got[48..]);
+        assert_eq!(sum(&plain, 17, &plain[40..]), 0, "{kind}");
+    }
+}
+
+/// A SYN of IPv4 to the balancer of the catalog, in a frame.
+fn syn4(source: [u8; 4]) -> Vec<u8> {
+    let mut packet = vec![
+        0x45, 0, 0, 40, 0, 1, 0x40, 0, 64, 6, 0, 0, source[0], source[1], source[2], source[3], 10,
+        9, 1, 1,
+    ];
+    let sum = click_wire::checksum::of(&packet).to_be_bytes();
+    packet[10..12].copy_from_slice(&sum);
+    packet.extend([
+        0xc0, 7, 0x1f, 0x90, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 2, 0x10, 0, 0, 0, 0, 0,
+    ]);
+    let sum = click_wire::checksum::pseudo(source.into(), [10, 9, 1, 1].into(), 6, 20);
+    let sum = click_wire::checksum::finish(click_wire::checksum::add(sum, &packet[20..]));
+    packet[36..38].copy_from_slice(&sum.to_be_bytes());
+    [&[2, 0, 0, 9, 1, 1, 2, 0, 0, 0, 0, 9, 8, 0][..], &packet].concat()
+}
+
+/// The same of IPv6.
+fn frame6(source: &str) -> Vec<u8> {
+    let question = tcp([source, "2001:db8:1::1"], [0xc007, 8080], 2, [1, 0]);
+    [
+        &[2, 0, 0, 9, 1, 1, 2, 0, 0, 0, 0, 9, 0x86, 0xdd][..],
+        &question,
+    ]
+    .concat()
+}
+
+#[test]
+fn no_client_has_the_address_of_the_probes() {
+    let all = functions();
+    let (_, config) = all.iter().find(|(n, _)| n == "load-balancer").unwrap();
+    for (is_spoofed, ip4, ip6) in [
+        (false, [10, 8, 0, 5], CLIENT),
+        (true, [10, 9, 2, 1], "2001:db8:2::1"),
+    ] {
+        let mut place = Place::new();
+        place.build(config);
+        place.write("pool.servers", "10.9.2.8, 2001:db8:2::8");
+        place.write("pool.merge", "servers 1\n10.9.2.8\n2001:db8:2::8");
+        for frame in [frame6(ip6), syn4(ip4)] {
+            place.devices[0].borrow_mut().input.push_back(frame);
+        }
+        place.run_at(2);
+        let flows = [place.read("flows6.table_size"), place.read("flows.size")];
+        let expected = if is_spoofed { "0" } else { "1" };
+        assert_eq!(flows, [expected; 2], "{ip6}");
+    }
+}
+
+#[test]
+fn no_function_of_the_catalog_takes_packets_from_its_own_addresses() {
+    const OWN4: [[u8; 4]; 2] = [[10, 9, 1, 1], [10, 9, 2, 1]];
+    let own6 = ["2001:db8:1::1", "2001:db8:2::1"];
+    let mut checks = 0;
+    for (name, config) in functions() {
+        for (device, side) in [(0, "left"), (1, "right")] {
+            let has = |element: &str| config.contains(&format!("{side}{element} :: From"));
+            if !has("") {
+                continue;
+            }
+            let mut place = Place::new();
+            place.build(&config);
+            // the left side of a tunnel has no address
+            let own4 = &OWN4[usize::from(name == "tunnel-gateway")..];
+            let mut frames: Vec<_> = own4.iter().map(|own| syn4(*own)).collect();
+            frames.push(syn4([10, 8, 0, 5]));
+            if has("6") {
+                frames.extend(own6.map(|own| frame6(own)));
+                frames.push(frame6(CLIENT));
+            }
+            place.devices[device].borrow_mut().input.extend(frames);
+            place.run_at(2);
+            let drops = place.read(&format!("{side}/check.drops"));
+            assert_eq!(drops, own4.len().to_string(), "{name} {side}");
+            if has("6") {
+                let drops = place.read(&format!("{side}6/check.drops"));
+                assert_eq!(drops, "2", "{name} {side}6");
+            }
+            checks += 1;
+        }
+    }
+    assert!(checks >= 20, "{checks}");
+}
