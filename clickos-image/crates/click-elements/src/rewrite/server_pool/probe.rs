@@ -222,6 +222,10 @@ impl Prober {
                 outcome: Some(Outcome::Refused),
                 ..Reply::default()
             }),
+            // an older connection of the port, which ends (RFC 9293, section 3.10.7.3)
+            flags if flags & ACK != 0 && flags & RST == 0 && !begins && probe.asked.is_none() => {
+                Some(Self::foreign(segment))
+            }
             ACK if cfg!(services) && probe.asked == Some(segment.sequence) => {
                 let outcome = self.http.judge(words)?;
                 Some(Reply {
@@ -231,6 +235,22 @@ impl Prober {
                 })
             }
             _ => None,
+        }
+    }
+
+    /// The reset of a segment that is not of the probe's connection.
+    fn foreign(segment: &tcp::Repr) -> Reply {
+        let reset = tcp::Repr {
+            source: segment.destination,
+            destination: segment.source,
+            sequence: segment.acknowledgement,
+            acknowledgement: 0,
+            flags: RST,
+            window: 0,
+        };
+        Reply {
+            segment: Some((reset, String::new())),
+            ..Reply::default()
         }
     }
 
@@ -326,10 +346,6 @@ mod tests {
                 ..ACCEPTED
             },
             tcp::Repr {
-                acknowledgement: 1,
-                ..ACCEPTED
-            },
-            tcp::Repr {
                 flags: ACK,
                 ..ACCEPTED
             },
@@ -387,5 +403,26 @@ mod tests {
         assert!(early.is_none(), "it was not asked");
         assert_eq!(prober.give_up(SERVER, &asked).unwrap().0.flags, RST);
         assert!(prober.give_up(SERVER, &PROBE).is_none());
+    }
+
+    #[test]
+    fn an_older_connection_of_the_port_ends() {
+        // RFC 9293, section 3.10.7.3: a SYN that meets an older connection gets an ACK, which gets a reset
+        let old = tcp::Repr {
+            flags: ACK,
+            acknowledgement: 77_777,
+            ..ACCEPTED
+        };
+        let half_open = tcp::Repr {
+            flags: SYN | ACK,
+            ..old
+        };
+        for old in [old, half_open] {
+            let reply = heard(&prober(""), PROBE, old, "").expect("a reset");
+            let (reset, _) = reply.segment.expect("a reset");
+            assert_eq!((reset.flags, reset.sequence), (RST, 77_777));
+            assert_eq!((reset.source, reset.destination), (u16::MAX, 80));
+            assert!(reply.outcome.is_none() && reply.asked.is_none());
+        }
     }
 }
