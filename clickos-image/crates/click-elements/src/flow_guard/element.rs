@@ -148,18 +148,13 @@ impl Guard {
     fn set_state(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let flows = self.table.parse(value, view.now_ns())?;
         on_write(self, move |me, ctx| {
-            for flow in me.table.numbered(flows) {
-                me.table.add(flow, ctx.now_ns());
-            }
+            me.table.set(flows, ctx.now_ns());
         })
     }
 
     fn merge(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let flows = self.table.parse(value, view.now_ns())?;
         on_write(self, move |me, ctx| {
-            let wanted = flows.len();
-            let flows = me.table.numbered(flows);
-            me.merge_lost += (wanted - flows.len()) as u64;
             me.merge_lost += me.table.merge(flows, ctx.now_ns());
         })
     }

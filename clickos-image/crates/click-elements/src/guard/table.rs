@@ -262,17 +262,30 @@ impl Table {
         true
     }
 
+    /// Adds flows of a state. Each is there before the next one gets a target, which may take the place of one without flows.
+    pub fn set(&mut self, flows: Vec<(Flow, u128)>, now_ns: u64) {
+        for (flow, target) in flows {
+            if let Some(flow) = self.numbered(flow, target) {
+                self.add(flow, now_ns);
+            }
+        }
+    }
+
     /// Adds flows of another guest; returns how many of all ended or did not come. The one heard of last stays.
-    pub fn merge(&mut self, flows: Vec<Flow>, now_ns: u64) -> u64 {
+    pub fn merge(&mut self, flows: Vec<(Flow, u128)>, now_ns: u64) -> u64 {
         self.set_copying(true);
         let mut lost = 0;
-        for mut flow in flows {
+        for (flow, target) in flows {
             let known = self.find(&flow.ends).map(At::slot);
             let wanted = self.len() + usize::from(known.is_none());
             let stays = |known: &Flow| !is_older(known.heard_ns, known.is_copy, flow.heard_ns);
             if known.is_some_and(|slot| self.flows[slot].as_ref().is_some_and(stays)) {
                 continue;
             }
+            let Some(mut flow) = self.numbered(flow, target) else {
+                lost += 1;
+                continue;
+            };
             if let Some(slot) = known {
                 self.remove(slot);
             }
@@ -409,22 +422,19 @@ impl Table {
 
     /// A flow of another table, with the number that its target has here.
     pub fn renumbered(&mut self, flow: &Flow, from: &Self) -> Option<Flow> {
-        let mut flow = flow.clone();
-        if let Some((address, _)) = from.address(flow.target) {
-            flow.target = self.number(address)?;
-        }
-        Some(flow)
+        let target = match from.targets {
+            None => 0,
+            Some(_) => from.address(flow.target)?.0,
+        };
+        self.numbered(flow.clone(), target)
     }
 
-    /// Gives flows the numbers of their targets.
-    pub fn numbered(&mut self, flows: Vec<(Flow, u128)>) -> Vec<Flow> {
-        let mut numbered = |(mut flow, target): (Flow, u128)| {
-            if self.targets.is_some() {
-                flow.target = self.number(target)?;
-            }
-            Some(flow)
-        };
-        flows.into_iter().filter_map(&mut numbered).collect()
+    /// Gives a flow the number of its target.
+    fn numbered(&mut self, mut flow: Flow, target: u128) -> Option<Flow> {
+        if self.targets.is_some() {
+            flow.target = self.number(target)?;
+        }
+        Some(flow)
     }
 
     /// All flows, in no order.

@@ -4,6 +4,35 @@ use super::balancer::{CLIENT, OWN, Place, address, sum, tcp, udp};
 use super::catalog::functions;
 
 #[test]
+fn a_state_with_many_servers_mixes_none() {
+    let mut place = Place::new();
+    place.build(
+        "pool :: ServerPool(10.0.2.1, SRC6 2001:db8:2::1);
+         FromDevice(0) -> CheckIP6Header -> b :: IP6Balancer(2001:db8:1::1, pool, CAPACITY 4000) -> ToDevice(0);
+         FromDevice(1) -> CheckIP6Header -> [1] b [1] -> ToDevice(1); b[2] -> ToDevice(2); Idle -> pool;",
+    );
+    let flows = (1..=1025).map(|n| format!("17 7::1 {n} {OWN} 80 out 0 8::{n:x}"));
+    let flows: Vec<_> = flows.collect();
+    place.write("b.state", &format!("balancer 1\n{}\n", flows.join("\n")));
+    let wrong: Vec<_> = place
+        .read("b.table")
+        .lines()
+        .filter(|line| {
+            let words: Vec<_> = line.split(' ').collect();
+            let port: u16 = words[2].parse().unwrap();
+            words.last() != Some(&format!("8::{port:x}").as_str())
+        })
+        .map(String::from)
+        .collect();
+    assert!(
+        wrong.is_empty(),
+        "{} flows, such as {:?}",
+        wrong.len(),
+        wrong.first()
+    );
+}
+
+#[test]
 fn checksums_behind_other_headers_are_right() {
     const HOPS: u8 = 0;
     for (kind, header) in [
