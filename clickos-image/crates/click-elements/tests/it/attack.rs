@@ -54,6 +54,31 @@ fn checksums_behind_other_headers_are_right() {
     }
 }
 
+#[test]
+fn a_pool_without_an_address_probes_no_server_of_ipv6() {
+    let mut place = Place::new();
+    place.build(
+        "pool :: ServerPool(10.0.2.1, 2001:db8:2::8, SRC6 2001:db8:2::1) -> ToDevice(0); Idle -> pool;",
+    );
+    place.run_at(2_000_000_000);
+    place.swap(
+        "pool :: ServerPool(10.0.2.1) -> ToDevice(0); Idle -> pool;",
+        2_000_000_000,
+    );
+    place.devices[0].borrow_mut().output.clear();
+    place.run_at(4_000_000_000);
+    let sent: Vec<_> = place.devices[0].borrow_mut().output.drain(..).collect();
+    let from_nobody = sent
+        .iter()
+        .filter(|p| p[0] >> 4 == 6 && p[8..24] == [0; 16]);
+    assert_eq!(
+        from_nobody.count(),
+        0,
+        "servers {}",
+        place.read("pool.servers")
+    );
+}
+
 /// A SYN of IPv4 to the balancer of the catalog, in a frame.
 fn syn4(source: [u8; 4]) -> Vec<u8> {
     let mut packet = vec![

@@ -231,8 +231,8 @@ impl Element for ServerPool {
         ctx.recycle(batch);
     }
 
-    /// Servers keep their states. Without a SERVER of its own, the element takes over all of the old one's; without a
-    /// PATH, what the old one asks.
+    /// Servers keep their states. Without a SERVER of its own, the element takes over those of the old one that it
+    /// reaches; without a PATH, what the old one asks.
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;
@@ -241,10 +241,11 @@ impl Element for ServerPool {
             core::mem::swap(&mut self.prober.http, &mut old.prober.http);
         }
         let (new, mut old) = (&mut *self.servers.borrow_mut(), old.servers.borrow_mut());
-        let wanted = match new.all.is_empty() {
+        let mut wanted = match new.all.is_empty() {
             true => old.addresses(),
             false => new.addresses(),
         };
+        wanted.0.retain(|server| self.prober.reaches(*server));
         new.draining = core::mem::take(&mut old.draining);
         new.all = core::mem::take(&mut old.all);
         for server in &mut new.all {
