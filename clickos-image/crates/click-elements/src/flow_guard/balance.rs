@@ -9,7 +9,7 @@ use crate::flows::Delta;
 use crate::guard::ends::{Ends, address};
 use crate::guard::seen::{Fragment, Seen, TCP, Tcp, UDP};
 use crate::guard::table::{Verdict, Way};
-use crate::guard::targets::{Target, Targets};
+use crate::guard::targets::Targets;
 use crate::headers::{Headers, NOWHERE, Start};
 use crate::ip6::{self, Address};
 use crate::prelude::*;
@@ -174,7 +174,9 @@ impl Guard {
         let fragment = Fragment::of(headers);
         if let Some(later) = fragment.filter(|fragment| !fragment.is_first) {
             return match self.fragments.find(&later, now_ns) {
-                Some((known, target)) if known == input => self.renamed(input, target, None),
+                Some((known, server)) if known == input => {
+                    self.renamed(input, (server, Delta::NONE), None)
+                }
                 _ => self.none(headers, NO_FLOW, now_ns),
             };
         }
@@ -185,7 +187,8 @@ impl Guard {
                     Some(ends) => self.judged(input, ends, tcp, now_ns),
                 };
                 let target = self.settle(verdict, headers, input, now_ns)?;
-                self.renamed(input, target, Sum::of(headers, ends.protocol, 0))
+                let sum = Sum::of(headers, ends.protocol, 0);
+                self.renamed(input, self.table.address(target)?, sum)
             }
             Some(Seen::Error { about, to }) => {
                 let change = self.error(input, headers, about, to, now_ns);
@@ -283,9 +286,13 @@ impl Guard {
         })
     }
 
-    /// The change of a packet with its flow's target.
-    fn renamed(&self, input: usize, target: Target, sum: Option<Sum>) -> Option<Change> {
-        let (server, delta) = self.table.address(target)?;
+    /// The change of a packet with its flow's server, and how checksums change with its address.
+    fn renamed(
+        &self,
+        input: usize,
+        (server, delta): (u128, Delta),
+        sum: Option<Sum>,
+    ) -> Option<Change> {
         let (at, new, delta) = match input {
             0 => (DESTINATION, server, delta),
             _ => (SOURCE, self.balance.as_ref()?.own, delta.inverse()),

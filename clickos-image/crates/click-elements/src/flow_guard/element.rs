@@ -93,8 +93,8 @@ pub struct Guard {
     pub(super) table: Table,
     /// What a balancer does to packets.
     pub(super) balance: Option<Balance>,
-    /// The outputs of packets whose first fragment passed, and their targets.
-    pub(super) fragments: Fragments<(usize, Target)>,
+    /// The outputs of packets whose first fragment passed, and their servers.
+    pub(super) fragments: Fragments<(usize, u128)>,
     drops: [u64; REASONS.len()],
     log: FlowLog,
     /// No flow opens before this time.
@@ -203,7 +203,8 @@ impl Guard {
         let reason = match verdict {
             Verdict::Passes(target) => {
                 if let Some(first) = Fragment::of(headers) {
-                    self.fragments.keep(first, (port, target), now_ns);
+                    let server = self.table.address(target).map_or(0, |(server, _)| server);
+                    self.fragments.keep(first, (port, server), now_ns);
                 }
                 return Some(target);
             }
@@ -266,12 +267,12 @@ impl Element for Guard {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
             (self.drops, self.merge_lost) = (old.drops, old.merge_lost);
             self.log = core::mem::take(&mut old.log);
-            self.fragments = core::mem::take(&mut old.fragments);
             if let (Some(new), Some(old)) = (&self.balance, &old.balance)
                 && !new.is_like(old)
             {
                 return;
             }
+            self.fragments = core::mem::take(&mut old.fragments);
             for flow in old.table.iter() {
                 if let Some(flow) = self.table.renumbered(flow, &old.table) {
                     self.table.add(flow, ctx.now_ns());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a hostile client, server or package does to the balancer of IPv6.
-use super::balancer::{CLIENT, OWN, Place, address, sum, tcp, udp};
+use super::balancer::{CLIENT, CONFIG, OWN, Place, SERVERS, address, fragment, sum, tcp, udp};
 use super::catalog::functions;
 
 #[test]
@@ -161,4 +161,32 @@ fn no_function_of_the_catalog_takes_packets_from_its_own_addresses() {
         }
     }
     assert!(checks >= 20, "{checks}");
+}
+
+#[test]
+fn later_fragments_go_to_their_server_after_a_hot_swap() {
+    const SECOND: u64 = 1_000_000_000;
+    let mut place = Place::new();
+    let sent = |place: &mut Place, packet: Vec<u8>, seconds: u64| {
+        place.devices[0].borrow_mut().input.push_back(packet);
+        place.run_at(seconds * SECOND);
+        let got = place.devices[0].borrow_mut().output.pop();
+        got.map(|packet| packet[24..40].to_vec())
+    };
+    let to = |n: usize| Some(address(SERVERS[n]).to_vec());
+    let first = [&[0x13, 0x89, 0, 80, 0, 24, 9, 9][..], &[7; 8]].concat();
+    let first = fragment([CLIENT, OWN], 0, true, &first);
+    // the flows of ports 5000 and 5002 have the first server, that of 5001 the second one
+    place.write("pool.draining", SERVERS[1]);
+    assert_eq!(sent(&mut place, udp([CLIENT, OWN], [5000, 80]), 1), to(0));
+    place.write("pool.draining", SERVERS[0]);
+    assert_eq!(sent(&mut place, first.clone(), 200), to(1));
+    place.write("pool.draining", SERVERS[1]);
+    assert_eq!(sent(&mut place, udp([CLIENT, OWN], [5002, 80]), 201), to(0));
+    assert_eq!(sent(&mut place, first, 290), to(1));
+    place.run_at(302 * SECOND);
+    assert_eq!(place.read("b.table_size"), "2", "that of 5000 is over");
+    place.swap(CONFIG, 303 * SECOND);
+    let later = fragment([CLIENT, OWN], 2, false, &[7; 8]);
+    assert_eq!(sent(&mut place, later, 304), to(1));
 }
