@@ -12,6 +12,10 @@ const MOST: usize = 255;
 /// Bytes of `HTTP/1.1 200`.
 const STATUS_LINE: usize = 12;
 
+/// The status codes of hints, and what ends each.
+const HINTS: core::ops::Range<u16> = 100..200;
+const END: &[u8] = b"\r\n\r\n";
+
 /// A request; none with an empty path.
 pub struct Http {
     pub path: Path,
@@ -97,28 +101,41 @@ impl Http {
 
     /// Judges the first bytes of an answer; `None` if they are too few.
     pub fn judge(&self, words: &[u8]) -> Option<Outcome> {
-        let line = words.get(..STATUS_LINE)?;
-        let status = match line {
-            [
-                b'H',
-                b'T',
-                b'T',
-                b'P',
-                b'/',
-                b'1',
-                b'.',
-                _,
-                b' ',
-                digits @ ..,
-            ] => core::str::from_utf8(digits).ok()?.parse().unwrap_or(0),
-            _ => 0,
-        };
         let Expected(first, last) = self.expected;
-        Some(match status {
+        Some(match final_status(words)? {
             good if (first..=last).contains(&good) => Outcome::Answered,
             other => Outcome::Status(other),
         })
     }
+}
+
+/// The status behind those of hints, which come first (RFC 9110, section 15.2).
+fn final_status(mut words: &[u8]) -> Option<u16> {
+    loop {
+        let status = status(words)?;
+        if !HINTS.contains(&status) {
+            return Some(status);
+        }
+        let end = words.windows(END.len()).position(|bytes| bytes == END)?;
+        words = &words[end + END.len()..];
+    }
+}
+
+/// The status of a first line; 0 if it is not of HTTP.
+fn status(words: &[u8]) -> Option<u16> {
+    let line = words.get(..STATUS_LINE)?;
+    let digits = match line.strip_prefix(b"HTTP/1.") {
+        Some([minor, b' ', digits @ ..]) if minor.is_ascii_digit() => digits,
+        _ => return Some(0),
+    };
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return Some(0);
+    }
+    let number = |sum, digit: &u8| sum * 10 + u16::from(digit - b'0');
+    Some(match words.get(STATUS_LINE)? {
+        b' ' | b'\r' | b'\n' => digits.iter().fold(0, number),
+        _ => 0,
+    })
 }
 
 #[cfg(test)]
@@ -130,6 +147,30 @@ mod tests {
         let request = Http::new("/").request(IpAddr::from([0u16, 0, 0, 0, 0, 0, 0, 1]), 8080);
         assert!(request.contains("\r\nHost: [::1]:8080\r\n"), "{request}");
         assert!(request.ends_with("\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_status_has_three_digits() {
+        let http = Http::new("/");
+        for line in [
+            &b"HTTP/1.1 2000 OK"[..],
+            b"HTTP/1.1 +20 OK\r\n",
+            b"HTTP/1.1 \xff\xff\xff\r\n",
+            b"HTTP/1.x 200 OK",
+        ] {
+            let judged = http.judge(line);
+            assert!(judged == Some(Outcome::Status(0)), "{judged:?}: {line:?}");
+        }
+    }
+
+    #[test]
+    fn an_early_hint_is_no_answer_yet() {
+        let http = Http::new("/");
+        let text = b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
+        let judged = http.judge(text);
+        assert!(judged == Some(Outcome::Answered), "{judged:?}");
+        let judged = http.judge(b"HTTP/1.1 100 Continue\r\n\r\n");
+        assert!(judged.is_none(), "{judged:?}: the answer comes");
     }
 
     #[test]
