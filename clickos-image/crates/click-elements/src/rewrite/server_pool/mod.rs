@@ -207,11 +207,11 @@ impl Element for ServerPool {
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
         let mut n = 0;
         while let Some((server, last, number)) = self.next_probe(ctx, n) {
-            let end = last.and_then(|last| self.prober.give_up(server, &last));
-            if let Some((reset, words)) = end
-                && let Some(packet) = self.prober.segment(ctx, server, reset, &words)
-            {
-                ctx.push_one(0, packet);
+            let ends = last.and_then(|last| self.prober.give_up(&last));
+            for reset in ends.into_iter().flatten() {
+                if let Some(packet) = self.prober.segment(ctx, server, reset, "") {
+                    ctx.push_one(0, packet);
+                }
             }
             if let Some(packet) = self.prober.probe(ctx, server, number) {
                 ctx.push_one(0, packet);

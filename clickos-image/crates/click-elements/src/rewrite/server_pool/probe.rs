@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use click_wire::{checksum, icmp, ipv4, tcp};
 
 use super::http::Http;
-use super::servers::{Outcome, Probe};
+use super::servers::{Asked, Outcome, Probe};
 use crate::ip_packet::{encapsulate, encapsulate_icmp, header};
 use crate::ip6;
 use crate::prelude::*;
@@ -48,8 +48,8 @@ pub struct Reply {
     pub outcome: Option<Outcome>,
     /// The segment that the server gets, and its text.
     pub segment: Option<(tcp::Repr, String)>,
-    /// The sequence number of the server's first byte.
-    pub asked: Option<u32>,
+    /// The request that waits for its answer.
+    pub asked: Option<Asked>,
 }
 
 /// A probe's own port.
@@ -105,18 +105,16 @@ impl Prober {
         }
     }
 
-    /// The segment that ends a connection after the request.
-    fn reset(&self, server: IpAddr, number: u32) -> (tcp::Repr, String) {
-        let sent = self.http.request(server, self.port).len() as u32;
-        let mut reset = self.to_server(RST, number, 0);
-        reset.sequence = reset.sequence.wrapping_add(sent);
-        (reset, String::new())
-    }
-
-    /// The segment that ends the connection of a probe that got no answer over it.
-    pub fn give_up(&self, server: IpAddr, probe: &Probe) -> Option<(tcp::Repr, String)> {
-        let open = cfg!(services) && probe.asked.is_some();
-        open.then(|| self.reset(server, probe.number))
+    /// The segments that end the connection of a probe that got no answer over it: a server takes only one of them, for
+    /// it knows the request or not (RFC 5961, section 3.2).
+    pub fn give_up(&self, probe: &Probe) -> Option<[tcp::Repr; 2]> {
+        let asked = probe.asked.filter(|_| cfg!(services))?;
+        let before = self.to_server(RST, probe.number, 0);
+        let behind = tcp::Repr {
+            sequence: asked.end,
+            ..before
+        };
+        Some([before, behind])
     }
 
     /// Makes a TCP segment.
@@ -226,16 +224,36 @@ impl Prober {
             flags if flags & ACK != 0 && flags & RST == 0 && !begins && probe.asked.is_none() => {
                 Some(Self::foreign(segment))
             }
-            ACK if cfg!(services) && probe.asked == Some(segment.sequence) => {
-                let outcome = self.http.judge(words)?;
-                Some(Reply {
-                    outcome: Some(outcome),
-                    segment: Some(self.reset(server, number)),
-                    asked: None,
-                })
-            }
+            flags if cfg!(services) => self.answered(probe, flags, segment, words),
             _ => None,
         }
+    }
+
+    /// A server answers the request, or resets its connection.
+    fn answered(
+        &self,
+        probe: &Probe,
+        flags: u8,
+        segment: &tcp::Repr,
+        words: &[u8],
+    ) -> Option<Reply> {
+        let asked = probe.asked.filter(|a| a.first == segment.sequence)?;
+        if flags & RST != 0 {
+            return Some(Reply {
+                outcome: Some(Outcome::Refused),
+                ..Reply::default()
+            });
+        }
+        if flags != ACK || segment.acknowledgement != asked.end {
+            return None;
+        }
+        let outcome = self.http.judge(words)?;
+        let [_, end] = self.give_up(probe)?;
+        Some(Reply {
+            outcome: Some(outcome),
+            segment: Some((end, String::new())),
+            asked: None,
+        })
     }
 
     /// The reset of a segment that is not of the probe's connection.
@@ -259,10 +277,12 @@ impl Prober {
         if cfg!(services) && self.http.is_used() {
             let first = segment.sequence.wrapping_add(1);
             let request = self.http.request(server, self.port);
+            let question = self.to_server(ACK | PSH, number, first);
+            let end = question.sequence.wrapping_add(request.len() as u32);
             return Reply {
                 outcome: None,
-                segment: Some((self.to_server(ACK | PSH, number, first), request)),
-                asked: Some(first),
+                segment: Some((question, request)),
+                asked: Some(Asked { first, end }),
             };
         }
         Reply {
@@ -369,7 +389,8 @@ mod tests {
         let prober = prober("/health");
         let reply = heard(&prober, PROBE, ACCEPTED, "").unwrap();
         let (request, words) = reply.segment.unwrap();
-        assert!(reply.outcome.is_none() && reply.asked == Some(6));
+        let end = words.len() as u32;
+        assert!(reply.outcome.is_none() && reply.asked == Some(Asked { first: 6, end }));
         assert!(words.starts_with("GET /health HTTP/1.1\r\nHost: 10.0.0.8\r\n"));
         assert_eq!((request.flags, request.acknowledgement), (ACK | PSH, 6));
         let asked = Probe {
@@ -379,6 +400,7 @@ mod tests {
         let answer = tcp::Repr {
             flags: ACK | PSH,
             sequence: 6,
+            acknowledgement: end,
             ..ACCEPTED
         };
         for (status, outcome) in [
@@ -388,7 +410,7 @@ mod tests {
             let reply = heard(&prober, asked, answer, &format!("HTTP/1.1 {status}\r\n")).unwrap();
             assert!(reply.outcome == Some(outcome), "{status}");
             let (reset, _) = reply.segment.unwrap();
-            assert_eq!((reset.flags, reset.sequence), (RST, words.len() as u32));
+            assert_eq!((reset.flags, reset.sequence), (RST, end));
         }
         let later = tcp::Repr {
             sequence: 7,
@@ -400,9 +422,51 @@ mod tests {
             "more comes"
         );
         let early = heard(&prober, PROBE, answer, "HTTP/1.1 200 OK");
+        let early = early.and_then(|reply| reply.outcome);
         assert!(early.is_none(), "it was not asked");
-        assert_eq!(prober.give_up(SERVER, &asked).unwrap().0.flags, RST);
-        assert!(prober.give_up(SERVER, &PROBE).is_none());
+        assert!(prober.give_up(&PROBE).is_none());
+    }
+
+    fn asked() -> (Prober, Probe, u32) {
+        let prober = prober("/health");
+        let reply = heard(&prober, PROBE, ACCEPTED, "").unwrap();
+        let length = reply.segment.unwrap().1.len() as u32;
+        let asked = Probe {
+            asked: reply.asked,
+            ..PROBE
+        };
+        (prober, asked, length)
+    }
+
+    #[test]
+    fn a_server_that_resets_what_asks_it_refuses() {
+        let (prober, asked, length) = asked();
+        for flags in [RST, RST | ACK] {
+            let reset = tcp::Repr {
+                flags,
+                sequence: 6,
+                acknowledgement: length,
+                ..ACCEPTED
+            };
+            let reply = heard(&prober, asked, reset, "");
+            let outcome = reply.and_then(|reply| reply.outcome);
+            assert!(outcome == Some(Outcome::Refused), "{flags} {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_confirms_the_request() {
+        let (prober, asked, length) = asked();
+        for acknowledgement in [0, 12_345, length + 1] {
+            let answer = tcp::Repr {
+                flags: ACK,
+                sequence: 6,
+                acknowledgement,
+                ..ACCEPTED
+            };
+            let reply = heard(&prober, asked, answer, "HTTP/1.1 200 OK\r\n");
+            assert!(reply.is_none(), "{acknowledgement} of {length}");
+        }
     }
 
     #[test]
@@ -424,5 +488,14 @@ mod tests {
             assert_eq!((reset.source, reset.destination), (u16::MAX, 80));
             assert!(reply.outcome.is_none() && reply.asked.is_none());
         }
+    }
+
+    #[test]
+    fn a_connection_whose_request_was_lost_ends() {
+        let (prober, asked, length) = asked();
+        // the server expects the first byte of the request; RFC 5961 makes it ignore a reset beyond
+        let resets = prober.give_up(&asked).unwrap();
+        let got = resets.map(|reset| (reset.flags, reset.sequence));
+        assert_eq!(got, [(RST, asked.number.wrapping_add(1)), (RST, length)]);
     }
 }

@@ -64,14 +64,23 @@ impl Addresses {
     }
 }
 
+/// The sequence numbers of a request on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// That of the server's first byte.
+    pub first: u32,
+    /// That behind the request.
+    pub end: u32,
+}
+
 /// A probe on its way.
 #[derive(Clone, Copy)]
 pub struct Probe {
     /// The number that the answer repeats.
     pub number: u32,
     pub sent_ns: u64,
-    /// The sequence number of the server's first byte, once its connection is open and it was asked by HTTP.
-    pub asked: Option<u32>,
+    /// Once its connection is open and it was asked by HTTP.
+    pub asked: Option<Asked>,
     /// Why it fails, if the server said so.
     pub failed: Option<Outcome>,
 }
