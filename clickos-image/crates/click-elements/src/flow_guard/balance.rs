@@ -2,7 +2,7 @@
 //! What a balancer of IPv6 does to packets: the address that clients use becomes that of a server, and back.
 use alloc::rc::Rc;
 use core::cell::RefCell;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 
 use super::element::{Guard, NO_FLOW, REFUSED, UNREADABLE};
 use crate::flows::Delta;
@@ -65,12 +65,22 @@ impl Balance {
         self.own == other.own
     }
 
-    /// The server for a new flow of a client.
-    fn choose(&self, client: u128) -> Option<u128> {
-        let mut servers = self.servers.as_ref()?.borrow_mut();
-        match servers.take(address(client))? {
-            IpAddr::V6(server) => Some(server.into()),
+    /// The server for a new flow of a client; none if its address stands for one of IPv4.
+    fn choose(&self, client: u128) -> Option<Ipv6Addr> {
+        let client = address(client);
+        if client.is_ipv4() {
+            return None;
+        }
+        match self.servers.as_ref()?.borrow().server(client)? {
+            IpAddr::V6(server) => Some(server),
             IpAddr::V4(_) => None,
+        }
+    }
+
+    /// A server got a flow.
+    fn count(&self, server: Ipv6Addr) {
+        if let Some(servers) = &self.servers {
+            servers.borrow_mut().count(server.into());
         }
     }
 }
@@ -227,14 +237,21 @@ impl Guard {
     }
 
     fn judged(&mut self, input: usize, ends: Ends, tcp: Option<Tcp>, now_ns: u64) -> Verdict {
-        let balance = self.balance.as_ref();
+        let (balance, mut chosen) = (self.balance.as_ref(), None);
         let way = Way {
             opens: input == 0 && now_ns >= self.held_ns,
             answers: false,
             outside: input > 0,
-            server: &mut || balance?.choose(ends.source),
+            server: &mut || {
+                chosen = balance?.choose(ends.source);
+                chosen.map(u128::from)
+            },
         };
-        self.table.judge(ends, tcp, way, now_ns)
+        let verdict = self.table.judge(ends, tcp, way, now_ns);
+        if let (Some(balance), Some(server), Verdict::Passes(_)) = (balance, chosen, verdict) {
+            balance.count(server);
+        }
+        verdict
     }
 
     /// The change of an error about a packet of a flow, so that its receiver knows the addresses. `None` if there is no

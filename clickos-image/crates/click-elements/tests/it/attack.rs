@@ -33,6 +33,44 @@ fn a_state_with_many_servers_mixes_none() {
 }
 
 #[test]
+fn a_full_table_counts_no_flows() {
+    let mut place = Place::new();
+    for port in 1000..1300 {
+        place.passes(0, tcp([CLIENT, OWN], [port, 80], 2, [1, 0]));
+    }
+    assert_eq!(place.read("b.table_size"), "100");
+    let status = place.read("pool.status");
+    let got = status.lines().map(|line| -> u64 {
+        let count = line.rsplit(' ').next().unwrap();
+        count.parse().unwrap()
+    });
+    assert_eq!(got.sum::<u64>(), 100, "{status}");
+}
+
+#[test]
+fn a_client_with_a_mapped_address_takes_no_flow_of_ipv4() {
+    let mut place = Place::new();
+    for port in 1000..1010 {
+        let question = udp(["::ffff:192.0.2.1", OWN], [port, 80]);
+        assert_eq!(place.passes(0, question), None);
+    }
+    let status = place.read("pool.status");
+    assert!(status.lines().all(|line| line.ends_with(" 0")), "{status}");
+}
+
+#[test]
+fn servers_are_hosts() {
+    let mut place = Place::new();
+    for bad in ["::", "ff02::1", "::ffff:10.0.0.1", "0.0.0.0", "224.0.0.1"] {
+        let write = [("pool.servers", bad.as_bytes())];
+        let error = place.router.write_handlers(&write, 1).unwrap_err();
+        let text = format!("{error:?}");
+        assert!(text.contains("expected the address of a host"), "{text}");
+    }
+    assert_eq!(place.read("pool.servers").split(", ").count(), 3);
+}
+
+#[test]
 fn checksums_behind_other_headers_are_right() {
     const HOPS: u8 = 0;
     for (kind, header) in [

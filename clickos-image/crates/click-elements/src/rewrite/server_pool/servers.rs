@@ -25,12 +25,15 @@ pub struct Addresses(pub Vec<IpAddr>);
 
 /// Reads an address of either version, as far as the pool has servers of it.
 pub fn address(text: &str, at: Surroundings<'_>) -> Result<IpAddr, String> {
-    if cfg!(services)
-        && let Ok(six) = text.parse()
-    {
-        return Ok(IpAddr::V6(six));
+    let address = match text.parse() {
+        Ok(six) if cfg!(services) => IpAddr::V6(six),
+        _ => Ipv4Addr::from_arg(text, at).map(IpAddr::V4)?,
+    };
+    let is_mapped = matches!(address, IpAddr::V6(six) if six.to_ipv4_mapped().is_some());
+    if is_mapped || address.is_unspecified() || address.is_multicast() {
+        return Err(format!("server {address}: expected the address of a host"));
     }
-    Ipv4Addr::from_arg(text, at).map(IpAddr::V4)
+    Ok(address)
 }
 
 impl FromArg for Addresses {
@@ -275,8 +278,19 @@ impl Servers {
         able.max_by_key(|(_, server)| hash(server)).map(|(n, _)| n)
     }
 
+    /// The server for a flow from a source address.
+    pub fn server(&self, source: IpAddr) -> Option<IpAddr> {
+        self.choose(source).map(|n| self.all[n].address)
+    }
+
+    /// A server got a flow.
+    pub fn count(&mut self, server: IpAddr) {
+        let known = self.all.iter_mut().find(|s| s.address == server);
+        known.into_iter().for_each(|server| server.flows += 1);
+    }
+
     /// The server for a new flow from a source address.
-    pub fn take(&mut self, source: IpAddr) -> Option<IpAddr> {
+    fn take(&mut self, source: IpAddr) -> Option<IpAddr> {
         let n = self.choose(source)?;
         let server = &mut self.all[n];
         server.flows += 1;
