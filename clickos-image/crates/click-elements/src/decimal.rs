@@ -19,10 +19,10 @@ pub fn parse(text: &str) -> Option<f64> {
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     let (digits, exponent) = match text.split_once(['e', 'E']) {
-        Some((digits, exponent)) => (digits, exponent.parse::<i32>().ok()?),
+        Some((digits, text)) => (digits, exponent(text)?),
         None => (text, 0),
     };
-    let (mut number, mut places, mut used) = (0u64, exponent.clamp(-FAR, FAR), 0);
+    let (mut number, mut places, mut used) = (0u64, exponent, 0);
     let (mut has_digits, mut is_fraction) = (false, false);
     for byte in digits.bytes() {
         match byte {
@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Option<f64> {
                 if used < DIGITS {
                     number = number * 10 + u64::from(byte - b'0');
                     used += u32::from(number > 0);
-                    places -= i32::from(is_fraction);
+                    places = places.saturating_sub(i32::from(is_fraction));
                 } else {
                     places = places.saturating_add(i32::from(!is_fraction));
                 }
@@ -40,8 +40,23 @@ pub fn parse(text: &str) -> Option<f64> {
             _ => return None,
         }
     }
-    let value = scaled(number as f64, places);
+    let value = scaled(number as f64, places.clamp(-FAR, FAR));
     has_digits.then_some(if is_negative { -value } else { value })
+}
+
+/// An exponent; the most or the least number for one beyond.
+fn exponent(text: &str) -> Option<i32> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    digits.bytes().try_fold(0i32, |sum, byte| {
+        let digit = sign * i32::from(byte.is_ascii_digit().then(|| byte - b'0')?);
+        Some(sum.saturating_mul(10).saturating_add(digit))
+    })
 }
 
 /// A number times a power of ten.
@@ -95,16 +110,34 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_refused() {
-        for bad in ["", ".", "-", "1.2.3", "1e", "e5", "1 ", "x", "1e5e5", "--1"] {
+        for bad in [
+            "", ".", "-", "1.2.3", "1e", "e5", "1 ", "x", "1e5e5", "--1", "1e+", "1e-", "1e1.0",
+            "1e--1",
+        ] {
             assert_eq!(parse(bad), None, "{bad}");
         }
         assert_eq!(parse("1e999999999"), Some(f64::INFINITY));
         assert_eq!(parse("1e-999999999"), Some(0.0));
-        assert_eq!(parse("1e99999999999"), None);
         assert_eq!(
             (parse(".5"), parse("5."), parse("+5")),
             (Some(0.5), Some(5.0), Some(5.0))
         );
+    }
+
+    #[test]
+    fn long_texts_and_exponents_are_as_the_library_parses_them() {
+        let zeros = "0".repeat(500);
+        for text in [
+            format!("0.{zeros}1e501"),
+            format!("1{zeros}e-500"),
+            format!("1{zeros}"),
+            "0e99999999999".to_string(),
+            "1e-99999999999".to_string(),
+            "1e99999999999".to_string(),
+        ] {
+            let short: String = text.chars().take(20).collect();
+            assert_eq!(parse(&text), text.parse().ok(), "{short}");
+        }
     }
 
     #[test]
