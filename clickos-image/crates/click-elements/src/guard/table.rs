@@ -262,7 +262,7 @@ impl Table {
         true
     }
 
-    /// Adds flows of a state. Each is there before the next one gets a target, which may take the place of one without flows.
+    /// Adds flows of a state. Each is there before the next one gets a target: that takes the place of one without flows.
     pub fn set(&mut self, flows: Vec<(Flow, u128)>, now_ns: u64) {
         for (flow, target) in flows {
             if let Some(flow) = self.numbered(flow, target) {

@@ -184,7 +184,7 @@ fn no_function_of_the_catalog_takes_packets_from_its_own_addresses() {
             let mut frames: Vec<_> = own4.iter().map(|own| syn4(*own)).collect();
             frames.push(syn4([10, 8, 0, 5]));
             if has("6") {
-                frames.extend(own6.map(|own| frame6(own)));
+                frames.extend(own6.map(frame6));
                 frames.push(frame6(CLIENT));
             }
             place.devices[device].borrow_mut().input.extend(frames);

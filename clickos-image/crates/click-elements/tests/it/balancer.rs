@@ -56,7 +56,7 @@ impl Place {
         self.router = Router::build("t", config, &registry, environment, 1).unwrap();
     }
 
-    /// Goes on with another configuration.
+    /// Replaces the configuration by a hot swap.
     pub fn swap(&mut self, config: &str, now_ns: u64) {
         let registry = click_elements::registry();
         self.router.hotswap("t", config, &registry, now_ns).unwrap();
