@@ -2,7 +2,7 @@
 """What of Suricata's rules a guest takes (docs/reference/inspection.md).
 
 A guest has the last word. The rules that both judge alike are in
-tests/golden/rules, which this module's tests and the guest's read.
+tests/rules, which this module's tests and the guest's read.
 """
 
 import ipaddress

@@ -50,9 +50,18 @@ class GuardianTest(unittest.TestCase):
         self.assertEqual(b'ready\n', program.stdout.readline())
         return program
 
+    def _wait_for_process(self):
+        """A process has no command line until it is loaded."""
+        end_s = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < end_s:
+            if len(guardian._pids(self.folder)) == 1:
+                return
+            time.sleep(0.01)
+        self.fail(f'{guardian._pids(self.folder)}, expected one process')
+
     def test_what_a_killed_program_left_ends(self):
         program = self._program('waits')
-        self.assertEqual(1, len(guardian._pids(self.folder)))
+        self._wait_for_process()
         program.kill()
         end_s = time.monotonic() + _PATIENCE_S
         while self.folder.exists() and time.monotonic() < end_s:
@@ -64,7 +73,7 @@ class GuardianTest(unittest.TestCase):
         program = self._program('ends')
         program.wait()
         self.assertTrue(self.folder.exists())
-        self.assertEqual(1, len(guardian._pids(self.folder)))
+        self._wait_for_process()
 
 
 if __name__ == '__main__':

@@ -15,7 +15,7 @@ from clickos_osc import checker
 from clickos_osc import rule_language
 from clickos_osc.v1 import rules
 
-GOLDEN = pathlib.Path(__file__).parents[2] / 'golden/rules'
+GOLDEN = pathlib.Path(__file__).parents[2] / 'rules'
 RULE = 'alert tcp any any -> any any (content:"%s"; sid:%d;)'
 NAMES = ('HOME_NET', 'EXTERNAL_NET', 'PORTS')
 

@@ -170,7 +170,7 @@ pub struct Devices {
 /// Finds these devices.
 ///
 /// # Errors
-/// There is none. The text names the element where the way from each device ends.
+/// It has no error of its own. The text names the element where the way from each device ends.
 pub fn devices(ctx: &Context<'_>) -> Result<Devices, String> {
     let (mut devices, mut ends) = (Devices::default(), Vec::new());
     let mut index = 0;

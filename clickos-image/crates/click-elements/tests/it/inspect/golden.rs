@@ -5,7 +5,7 @@ use std::path::Path;
 use super::bed::{Bed, inspector};
 
 fn golden(name: &str) -> String {
-    let folder = "../../../tacker-plugin/tests/golden/rules";
+    let folder = "../../../tacker-plugin/tests/rules";
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join(folder)
         .join(name);
