@@ -118,8 +118,7 @@ const RULES: [&str; 24] = [
 ];
 
 /// What the firewalls have in front of their rules.
-const REASSEMBLED: &str =
-    "CheckIPHeader(BADSRC 10.0.0.5 10.0.0.6, ROUTED true) -> IPReassembler";
+const REASSEMBLED: &str = "CheckIPHeader(BADSRC 10.0.0.5 10.0.0.6, ROUTED true) -> IPReassembler";
 
 /// The fragments of a frame's packet, of that many units of 8 bytes each, if its header is right.
 fn fragments(frame: &[u8], units: usize) -> Option<Vec<Vec<u8>>> {
