@@ -6,8 +6,8 @@
 // Frames that arrive. Output 0: IPv4 packets that a router may forward: their
 // headers are good, they came for this station alone, and their addresses are
 // possible (RFC 1812, sections 5.2.2, 5.3.4 and 5.3.7). ALL are the function's
-// addresses at all vifs: nobody else sends from them. One priority tag (IEEE
-// 802.1Q, VLAN 0) is removed: no frame goes round. Output 1: ARP answers for
+// addresses at all vifs: no other host sends from them. One priority tag
+// (IEEE 802.1Q, VLAN 0) is removed: no frame loops. Output 1: ARP answers for
 // OWN to send. Output 2: ARP frames to learn from (RFC 826).
 elementclass FromVif {
     $mac, $own, $all |

@@ -47,6 +47,5 @@ def _hierarchy(root):
         if 'cpu' not in (root / 'cgroup.subtree_control').read_text().split():
             (root / 'cgroup.subtree_control').write_text('+cpu')
         return root
-    first = root / 'cpu'
     return next((file.parent for file in sorted(root.glob('*/cpu.shares'))),
-                first if first.is_dir() else None)
+                None)

@@ -5,7 +5,6 @@ from clickos_lab import accounts
 from clickos_lab.config import hosts
 from clickos_lab import services
 from clickos_lab import settings
-from clickos_lab import shares
 from tests.unit import base
 
 _OF_XEN = {'nova-compute-xen', 'clickos-agent-xen', 'xen-nova', 'xen-agent'}
@@ -85,21 +84,3 @@ class CatalogTest(base.TestCase):
         found = self.services(hosts.PROCESS).values()
         self.assertEqual({'valed', 'cosmosd'},
                          {s.name for s in found if s.group})
-
-
-class SharesTest(base.TestCase):
-
-    def test_a_group_of_each_version_gets_the_greatest_weight(self):
-        for version, folder, file, weight in (
-                (2, '', 'cpu.weight', '10000'),
-                (1, 'cpu', 'cpu.shares', '262144')):
-            root = self.folder / str(version)
-            group = root / folder / 'switch'
-            group.mkdir(parents=True)
-            (group / file).write_text('')
-            if version == 2:
-                (root / 'cgroup.controllers').write_text('cpu')
-                (root / 'cgroup.subtree_control').write_text('')
-            shares.prefer('switch', 77, root)
-            self.assertEqual(weight, (group / file).read_text())
-            self.assertEqual('77', (group / 'cgroup.procs').read_text())

@@ -41,6 +41,8 @@ class SharesTest(unittest.TestCase):
         self.write(cpu__cpu_dot_shares='1024', cpu__g__cpu_dot_shares='1024')
         shares.prefer('g', 7, self.root)
         self.assertEqual('7', self.moved('cpu'))
+        self.assertEqual('262144', (
+            self.root / 'cpu/g/cpu.shares').read_text())
 
     def test_both_versions_with_cpu_in_the_first(self):
         self.write(cgroup_dot_controllers='memory\n',

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One automaton over a content of each rule: it says which rules may hold. Its state goes from segment to segment, so
-//! that each byte of a stream is looked at once.
+//! it reads each byte of a stream once.
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::dfa::{self, DFA};
 use aho_corasick::nfa::{contiguous, noncontiguous};
