@@ -11,12 +11,12 @@ import oslo_middleware
 from werkzeug import exceptions as http_exc
 from werkzeug.middleware import dispatcher
 
-from clickos_api import background
 from clickos_api.db import schema
 from clickos_api import errors
+from clickos_api.http import openapi
+from clickos_api.http import routes
 from clickos_api import metrics
-from clickos_api import openapi
-from clickos_api import routes
+from clickos_api.operations import background
 from clickos_api import service
 
 LOG = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import prometheus_client
 from prometheus_client import core
 
 from clickos_api import errors
-from clickos_api import history
+from clickos_api.state import history
 
 LOG = logging.getLogger(__name__)
 

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the service, put together."""
 
-from clickos_api import audit
-from clickos_api import authority
-from clickos_api import catalog
-from clickos_api import chains
-from clickos_api import changing
-from clickos_api import desired_state
 from clickos_api import errors
-from clickos_api import events
-from clickos_api import fusing
-from clickos_api import giving
-from clickos_api import ownership
-from clickos_api import policy
-from clickos_api import port_roles
-from clickos_api import reading
-from clickos_api import rpc
-from clickos_api import secrets
-from clickos_api import workers
+from clickos_api.operations import authority
+from clickos_api.operations import catalog
+from clickos_api.operations import chains
+from clickos_api.operations import changing
+from clickos_api.operations import events
+from clickos_api.operations import fusing
+from clickos_api.operations import giving
+from clickos_api.operations import policy
+from clickos_api.operations import port_roles
+from clickos_api.operations import reading
+from clickos_api.operations import workers
+from clickos_api.outside import audit
+from clickos_api.outside import ownership
+from clickos_api.outside import rpc
+from clickos_api.state import desired_state
+from clickos_api.state import secrets
 
 #: Threads that wait for agents, in addition to those of HTTP. More requests
 #: to guests at a time get 503. One project leaves an eighth of them to others.

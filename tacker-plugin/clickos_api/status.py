@@ -20,10 +20,10 @@ from oslo_utils import versionutils
 
 from clickos_api import conf as api_conf
 from clickos_api.db import schema
-from clickos_api import desired_state
 from clickos_api import errors
-from clickos_api import routes
-from clickos_api import secrets
+from clickos_api.http import routes
+from clickos_api.state import desired_state
+from clickos_api.state import secrets
 
 _AGENTS = '/v2.0/agents?agent_type=ClickOS%20agent'
 _IMAGES = '/v2/images?limit=1000'

@@ -10,9 +10,9 @@ from oslo_db.sqlalchemy import enginefacade
 
 from clickos_api import conf as api_conf
 from clickos_api.db import schema
-from clickos_api import desired_state
 from clickos_api import errors
-from clickos_api import secrets
+from clickos_api.state import desired_state
+from clickos_api.state import secrets
 
 
 def alembic_for(connection):

@@ -4,7 +4,7 @@
 import sqlalchemy as sa
 from sqlalchemy import orm
 
-from clickos_api import keys
+from clickos_api.state import keys
 
 _INNODB = {'mysql_engine': 'InnoDB', 'mysql_charset': 'utf8mb4'}
 
@@ -16,8 +16,8 @@ class Base(orm.DeclarativeBase):
 class DesiredState(Base):
     """The configuration and writes of a guest (docs/adr/0072).
 
-    The key is one of clickos_api.keys. It names a state to which user_data of
-    a project refers, or a server without such a reference.
+    The key is one of clickos_api.state.keys. It names a state to which
+    user_data of a project refers, or a server without such a reference.
     """
 
     __tablename__ = 'desired_state'

@@ -44,15 +44,17 @@ def _rule(what, package, names, modules):
 RULES = (
     _rule('tables of clickos-api', 'tacker-plugin/clickos_api',
           r'clickos_api\.db\.models\b',
-          'desired_state fusions history secrets db/migrations/env'),
+          'state/desired_state state/fusions state/history state/secrets'
+          ' db/migrations/env'),
     _rule('keys of states', 'tacker-plugin/clickos_api',
           r'keys\.(of_server|of_state)\b',
-          'authority desired_state ownership'),
+          'operations/authority state/desired_state outside/ownership'),
     _rule('getters of Nova, Tacker and Neutron', 'tacker-plugin/clickos_api',
           r'(\w+\.)*_?cloud\.(server|server_of_vnf|neutron)\b',
-          'authority background chains service'),
+          'operations/authority operations/background operations/chains'
+          ' service'),
     _rule('fusions by id', 'tacker-plugin/clickos_api',
-          r'(\w+\.)*fusions\.of_chain\b', 'authority'),
+          r'(\w+\.)*fusions\.of_chain\b', 'operations/authority'),
     _rule("Tacker's tables", 'tacker-plugin/tacker_clickos',
           r'tacker\.db\.(db_sqlalchemy|nfvo|vnfm)\b',
           'orphans owned package_change rows strays'),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requests of clickos-api, from its OpenAPI description."""
 
-from clickos_api import openapi
+from clickos_api.http import openapi
 from clickos_lab.site import verbs
 
 _METHODS = ('get', 'put', 'post', 'delete')

@@ -66,7 +66,7 @@ def commands():
 def operations():
     """Return METHOD PATH of each operation, with {} for what varies."""
     # Both need the virtual environment.
-    from clickos_api import openapi
+    from clickos_api.http import openapi
     from tacker_clickos import routes
     found = {f'{method.upper()} {_general(path)}'
              for path, methods in openapi.description()['paths'].items()

@@ -5,7 +5,7 @@ import configparser
 import pathlib
 import re
 
-import clickos_api.openapi
+import clickos_api.http.openapi
 from clickos_lab.checks import site
 from clickos_lab import paths
 from clickos_lab.site import elements
@@ -80,7 +80,7 @@ class ReferenceTest(base.TestCase):
 
     def test_each_request_of_the_api_has_a_section(self):
         text = openapi.markdown(paths.REPO)
-        for path in clickos_api.openapi.description()['paths']:
+        for path in clickos_api.http.openapi.description()['paths']:
             self.assertIn(f' {path}`\n', text)
         self.assertIn('### `POST /v1/servers/{id}/handlers`\n', text)
         self.assertIn('Give a state another configuration; it keeps its '

@@ -12,7 +12,7 @@ import itertools
 
 from clickos_client import secrets
 
-from clickos_api import openapi
+from clickos_api.http import openapi
 
 #: Kind of the object that an id names, by the first part of a path.
 PATHS = {'servers': 'server', 'vnfs': 'vnf', 'states': 'state',

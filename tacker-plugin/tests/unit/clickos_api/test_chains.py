@@ -5,7 +5,7 @@ import types
 from unittest import mock
 import uuid
 
-from clickos_api import chains
+from clickos_api.operations import chains
 from clickos_api import service
 
 from tests.unit.clickos_api import base

@@ -6,8 +6,8 @@ import uuid
 from clickos_client import document
 from clickos_client import limits
 
-from clickos_api import desired_state
-from clickos_api import states
+from clickos_api.state import desired_state
+from clickos_api.state import states
 from tests.unit.clickos_api import base
 
 BODY = {'config': 'Idle;', 'config_name': 'new.click'}

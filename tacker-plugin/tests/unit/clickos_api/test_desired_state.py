@@ -15,11 +15,11 @@ from alembic import command
 from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
-from clickos_api import desired_state
 from clickos_api import errors
-from clickos_api import history
-from clickos_api import keys
-from clickos_api import states
+from clickos_api.state import desired_state
+from clickos_api.state import history
+from clickos_api.state import keys
+from clickos_api.state import states
 from tests.unit.clickos_api import base
 
 NO = errors.BadRequest('no')

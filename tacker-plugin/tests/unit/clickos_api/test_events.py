@@ -4,7 +4,7 @@
 import types
 import uuid
 
-from clickos_api import events
+from clickos_api.operations import events
 from tests.unit.clickos_api import base
 
 

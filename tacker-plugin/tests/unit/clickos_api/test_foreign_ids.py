@@ -14,7 +14,7 @@ from clickos_client import document
 import sqlalchemy as sa
 
 from clickos_api.db import models
-from clickos_api import operation as operations
+from clickos_api.http import operation as operations
 
 from tests.unit.clickos_api import base
 from tests.unit.clickos_api import foreign

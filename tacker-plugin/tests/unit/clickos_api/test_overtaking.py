@@ -9,11 +9,11 @@ from clickos_agent import rpc as agent_rpc
 from clickos_client import outcomes
 from cosmos_client import CosmosError
 
-from clickos_api import background
 from clickos_api import errors
-from clickos_api import history
-from clickos_api import keys
-from clickos_api import rpc
+from clickos_api.operations import background
+from clickos_api.outside import rpc
+from clickos_api.state import history
+from clickos_api.state import keys
 from tests.unit.clickos_api import base
 
 ROUNDS = 60

@@ -6,7 +6,7 @@ import uuid
 
 import sqlalchemy
 
-from clickos_api import reading
+from clickos_api.operations import reading
 from tests.unit.clickos_api import base
 from tests.unit.clickos_api import fake_cloud
 

@@ -7,7 +7,7 @@ import sys
 from unittest import mock
 
 from clickos_api import conf
-from clickos_api import routes
+from clickos_api.http import routes
 from tests.unit.clickos_api import base
 
 

@@ -3,7 +3,7 @@
 
 import uuid
 
-from clickos_api import operation as operations
+from clickos_api.http import operation as operations
 
 from tests.unit.clickos_api import base
 

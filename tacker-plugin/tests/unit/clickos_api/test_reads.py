@@ -8,7 +8,7 @@ import uuid
 from clickos_client import limits
 
 from clickos_api import errors
-from clickos_api import values
+from clickos_api.state import values
 from tests.unit.clickos_api import base
 
 

@@ -5,8 +5,8 @@ import unittest
 from unittest import mock
 
 from clickos_api import errors
-from clickos_api import rpc
-from clickos_api import states
+from clickos_api.outside import rpc
+from clickos_api.state import states
 from oslo_config import cfg
 import oslo_messaging
 

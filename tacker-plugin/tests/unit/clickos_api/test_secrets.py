@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from clickos_api.db import manage
 from clickos_api.db import models
-from clickos_api.ownership import USER_DATA
+from clickos_api.outside.ownership import USER_DATA
 from tests.unit.clickos_api import base
 
 VALUE = 'allow udp, deny all'

@@ -15,8 +15,8 @@ import uuid
 import requests
 
 from clickos_api import errors
-from clickos_api import ownership
-from clickos_api import workers
+from clickos_api.operations import workers
+from clickos_api.outside import ownership
 from tests.unit.clickos_api import base
 from tests.unit.clickos_api import slow_wsgi
 

@@ -7,9 +7,9 @@ import uuid
 
 from clickos_client import document
 
-from clickos_api import desired_state
-from clickos_api import history
-from clickos_api import keys
+from clickos_api.state import desired_state
+from clickos_api.state import history
+from clickos_api.state import keys
 from tests.unit.clickos_api import base
 
 USER_DATA = 'OS-EXT-SRV-ATTR:user_data'

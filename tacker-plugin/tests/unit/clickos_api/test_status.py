@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from clickos_api.db import manage
 from clickos_api.db import models
 from clickos_api.db import schema
-from clickos_api import rpc
+from clickos_api.outside import rpc
 from clickos_api import status
 from tests.unit.clickos_api import base
 

@@ -3,7 +3,7 @@
 
 import unittest
 
-from clickos_api import policy as clickos_policy
+from clickos_api.operations import policy as clickos_policy
 from networking_sfc import policies as sfc_policies
 from neutron.conf.policies import base as neutron_base
 from tacker.policies import base as tacker_base

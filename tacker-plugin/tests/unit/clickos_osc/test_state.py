@@ -7,7 +7,7 @@ from clickos_client import outcomes
 from osc_lib import exceptions
 
 from clickos_api import errors
-from clickos_api import rpc
+from clickos_api.outside import rpc
 from clickos_osc.v1 import handler
 from clickos_osc.v1 import state
 from tests.unit.clickos_osc import base

@@ -6,9 +6,9 @@ from clickos_client import flows
 from oslo_log import log as logging
 
 from clickos_api import errors
-from clickos_api import fusions
-from clickos_api import history
-from clickos_api import states
+from clickos_api.state import fusions
+from clickos_api.state import history
+from clickos_api.state import states
 
 LOG = logging.getLogger(__name__)
 

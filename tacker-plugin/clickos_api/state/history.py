@@ -6,10 +6,10 @@ import datetime
 import sqlalchemy as sa
 
 from clickos_api.db import models
-from clickos_api import desired_state
 from clickos_api import errors
-from clickos_api import keys
-from clickos_api import states
+from clickos_api.state import desired_state
+from clickos_api.state import keys
+from clickos_api.state import states
 
 
 def change(store, key, number):

@@ -8,10 +8,10 @@ project is answered as an id of nothing: 404, before anything is changed.
 from oslo_log import log as logging
 
 from clickos_api import errors
-from clickos_api import fusions
-from clickos_api import keys
-from clickos_api import ownership
-from clickos_api import policy
+from clickos_api.operations import policy
+from clickos_api.outside import ownership
+from clickos_api.state import fusions
+from clickos_api.state import keys
 
 LOG = logging.getLogger(__name__)
 

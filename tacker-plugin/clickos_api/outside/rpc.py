@@ -15,7 +15,7 @@ from oslo_log import log as logging
 import oslo_messaging as messaging
 
 from clickos_api import errors
-from clickos_api import states
+from clickos_api.state import states
 
 LOG = logging.getLogger(__name__)
 

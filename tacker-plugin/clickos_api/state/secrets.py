@@ -15,9 +15,9 @@ from oslo_log import log as logging
 import sqlalchemy as sa
 
 from clickos_api.db import models
-from clickos_api import desired_state
 from clickos_api import errors
-from clickos_api import keys
+from clickos_api.state import desired_state
+from clickos_api.state import keys
 
 LOG = logging.getLogger(__name__)
 

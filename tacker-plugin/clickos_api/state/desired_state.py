@@ -18,9 +18,9 @@ import sqlalchemy as sa
 
 from clickos_api.db import models
 from clickos_api import errors
-from clickos_api import keys
-from clickos_api import states
-from clickos_api import turns
+from clickos_api.state import keys
+from clickos_api.state import states
+from clickos_api.state import turns
 
 LOG = logging.getLogger(__name__)
 

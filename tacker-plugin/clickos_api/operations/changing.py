@@ -10,9 +10,9 @@ from clickos_client import secrets
 from oslo_log import log as logging
 
 from clickos_api import errors
-from clickos_api import history
-from clickos_api import rpc
-from clickos_api import states
+from clickos_api.outside import rpc
+from clickos_api.state import history
+from clickos_api.state import states
 
 LOG = logging.getLogger(__name__)
 

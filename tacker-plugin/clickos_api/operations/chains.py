@@ -7,7 +7,7 @@ import time
 from urllib import parse
 
 from clickos_api import errors
-from clickos_api import workers
+from clickos_api.operations import workers
 
 HOST = 'binding:host_id'
 #: Ids that one request to Neutron names. A chain has 320 pairs at most.

@@ -10,8 +10,8 @@ from clickos_client import limits
 from clickos_client import outcomes
 from clickos_client import port_roles
 
-from clickos_api import pages
-from clickos_api import states
+from clickos_api.http import pages
+from clickos_api.state import states
 
 MAX_NUMBER = 2 ** 53
 #: Characters of a project's id.

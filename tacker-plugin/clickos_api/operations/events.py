@@ -6,7 +6,7 @@ of the cloud. Those of ``clickos_start`` are written for the tenant, so the
 service reads them with its own credentials and shows these only.
 """
 
-from clickos_api import workers
+from clickos_api.operations import workers
 
 EVENT = 'clickos_start'
 #: Actions of a server that are asked for, the newest.

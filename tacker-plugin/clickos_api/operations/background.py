@@ -12,12 +12,12 @@ import time
 from clickos_client import timing
 from oslo_log import log as logging
 
-from clickos_api import desired_state
 from clickos_api import errors
-from clickos_api import history
-from clickos_api import keys
 from clickos_api import metrics
-from clickos_api import ownership
+from clickos_api.outside import ownership
+from clickos_api.state import desired_state
+from clickos_api.state import history
+from clickos_api.state import keys
 
 LOG = logging.getLogger(__name__)
 

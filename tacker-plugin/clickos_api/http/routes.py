@@ -5,18 +5,18 @@ import flask
 from oslo_log import log as logging
 from oslo_policy import policy as oslo_policy
 
-from clickos_api import check
 from clickos_api import errors
-from clickos_api import history
-from clickos_api import keys
-from clickos_api import operation as operations
-from clickos_api.operation import GUESTS
-from clickos_api.operation import operation
-from clickos_api import pages
-from clickos_api import policy
-from clickos_api import rates
-from clickos_api import shapes
-from clickos_api import states
+from clickos_api.http import check
+from clickos_api.http import operation as operations
+from clickos_api.http.operation import GUESTS
+from clickos_api.http.operation import operation
+from clickos_api.http import pages
+from clickos_api.http import rates
+from clickos_api.http import shapes
+from clickos_api.operations import policy
+from clickos_api.state import history
+from clickos_api.state import keys
+from clickos_api.state import states
 
 LOG = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from clickos_api import errors
-from clickos_api import keys
+from clickos_api.state import keys
 
 LOG = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ import inspect
 import json
 import re
 
-from clickos_api import operation
-from clickos_api import routes  # noqa: F401  # it registers the operations
-from clickos_api import shapes
+from clickos_api.http import operation
+from clickos_api.http import routes  # noqa: F401  # registers operations
+from clickos_api.http import shapes
 
 VERSION = '1.11'
 #: Every operation may answer so; docs/interfaces.md has the causes.

@@ -4,7 +4,7 @@
 import time
 
 from clickos_api import errors
-from clickos_api import values
+from clickos_api.state import values
 
 
 class Reading:

@@ -13,7 +13,7 @@ from clickos_client import limits
 import fastjsonschema
 
 from clickos_api import errors
-from clickos_api import shapes
+from clickos_api.http import shapes
 
 _ID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 _CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f]')

@@ -12,10 +12,10 @@ import typing
 import flask
 from oslo_context import context as oslo_context
 
-from clickos_api import check
 from clickos_api import errors
-from clickos_api import ownership
-from clickos_api import policy
+from clickos_api.http import check
+from clickos_api.operations import policy
+from clickos_api.outside import ownership
 
 #: All operations, in the order of the documents.
 OPERATIONS = []
