@@ -14,7 +14,7 @@ use crate::policy::Policy;
 const DHCP_CLIENT: u16 = 68;
 const DHCP_SERVER: u16 = 67;
 const DHCPV6_CLIENT: u16 = 546;
-/// The messages that a host may send (vale/valed/src/role.rs).
+/// The messages that a host may send (vale/valed/src/policy/role.rs).
 const ICMP_TYPES: [u8; 12] = [0, 3, 8, 10, 11, 12, 13, 14, 15, 16, 42, 43];
 const IGMP_TYPES: [u8; 4] = [0x12, 0x16, 0x17, 0x22];
 const ICMPV6_TYPES: [u8; 14] = [1, 2, 3, 4, 128, 129, 131, 132, 133, 135, 136, 143, 160, 161];

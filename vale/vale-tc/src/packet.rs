@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads IPv4 and IPv6 packets as valed's guard does (vale/valed/src/packet.rs): `PROTOCOL`, `AT`,
+//! Reads IPv4 and IPv6 packets as valed's guard does (vale/valed/src/frame/packet.rs): `PROTOCOL`, `AT`,
 //! `slot::END` and `slot::PART` tell what comes behind all headers of IP.
 use crate::asm::{If, Label, R1, R2, R3, R4, R10, Size};
 use crate::emit::{

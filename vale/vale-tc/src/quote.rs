@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The packet that an ICMP error quotes, as valed's filter reads it (vale/valed/src/filter/quote.rs).
+//! The packet that an ICMP error quotes, as valed's filter reads it (vale/valed/src/frame/quote.rs).
 use vale_proto::Family;
 
 use crate::asm::{If, Label, R1, R2, R10, Size};

@@ -22,12 +22,12 @@ use vale_proto::{
     PortPeers, PortSet, PortTrace, Ports, Trace, Vxlan,
 };
 
+use crate::device::host_resources::HostResources;
 use crate::far_ends::Poke;
-use crate::filter::Filter;
 use crate::forwarder::{AddFailure, MAX_SWITCHES};
-use crate::guard::Guard;
-use crate::host_resources::HostResources;
 use crate::kept::Kept;
+use crate::policy::filter::Filter;
+use crate::policy::guard::Guard;
 use crate::port;
 use crate::switch::{AddError, MAX_PORTS};
 use crate::workers::Handle;

@@ -11,7 +11,7 @@ use vale_netdev::{interface_index, open_interface_events};
 use vale_proto::FarEnd;
 
 use crate::device::Reopening;
-use crate::host;
+use crate::device::host;
 use crate::switch::{FarEndFound, FarEndNow};
 use crate::workers::Handle;
 

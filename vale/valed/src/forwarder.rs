@@ -12,10 +12,10 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
 use vale_handover::Receiver as Incoming;
 
-use crate::blocked::Patience;
-use crate::handover::{Frame, Peers, WorkerWaker};
+use crate::clock::Nanoseconds;
+use crate::mesh::blocked::Patience;
+use crate::mesh::handover::{Frame, Peers, WorkerWaker};
 use crate::switch::{MAX_PORTS, Scratch, Switch};
-use crate::token_bucket::Nanoseconds;
 pub use changes::AddFailure;
 
 /// Most switches.

@@ -6,48 +6,24 @@
 //! the path of a frame.
 #![forbid(unsafe_code)]
 
-mod blocked;
-pub mod capture;
 mod chain;
+mod clock;
 pub mod control;
-mod device;
-pub mod drop_reason;
-mod drr;
-pub mod dscp;
+pub mod device;
 pub mod far_ends;
-pub mod filter;
 pub mod forwarder;
-pub mod guard;
-mod handover;
-pub mod headers;
-mod host;
-pub mod host_resources;
+pub mod frame;
 pub mod kept;
-mod lookup;
-mod mac_learning;
+pub mod mesh;
 pub mod metrics;
 mod mirror;
-mod nsh;
-mod offload;
-mod offload_rules;
-mod packet;
-mod path_port;
-mod pcap;
-mod pipe;
+pub mod policy;
 mod port;
 #[cfg(test)]
 mod ports;
-mod queues;
-pub mod region_registry;
-mod ring_port;
-mod role;
-mod rx_frame;
+pub mod stations;
 mod switch;
-mod token_bucket;
-mod tx_frame;
 #[cfg(test)]
 mod validator_props;
-pub mod vxlan;
 pub mod workers;
-mod xdp_port;
 pub mod xen;

@@ -11,14 +11,14 @@ use control_socket::{Roles, Server};
 use log::{LevelFilter, error, info};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::Deserialize;
-use valed::capture::CaptureDir;
 use valed::control::{Control, TOOLSTACK, keep};
+use valed::device::capture::CaptureDir;
+use valed::device::host_resources::HostResources;
+use valed::device::region_registry::RegionRegistry;
 use valed::far_ends;
 use valed::forwarder::Forwarder;
-use valed::host_resources::HostResources;
 use valed::kept::Kept;
 use valed::metrics::{self, Loopback};
-use valed::region_registry::RegionRegistry;
 use valed::workers::{self, Handle, MAX_WORKERS};
 use valed::xen::Xen;
 

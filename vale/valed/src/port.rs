@@ -11,22 +11,24 @@ use vale_proto::{
     Uplink,
 };
 
-use crate::blocked::BlockedFrames;
+use crate::clock::Nanoseconds;
+use crate::device::host::HostPort;
+use crate::device::host_resources::HostResources;
+use crate::device::pcap::PcapPort;
+use crate::device::ring_port::RingPort;
+use crate::device::xdp_port::by_xdp;
 use crate::device::{Absent, BURST, Buffers, Device};
-use crate::drop_reason::DropReason;
-use crate::dscp;
-use crate::filter::{Filter, FilterKey};
-use crate::guard::Guard;
-use crate::handover::GenIndex;
-use crate::headers::{ETHERNET, Ethernet};
-use crate::host::HostPort;
-use crate::host_resources::HostResources;
-use crate::offload_rules::{OffloadTables, OffloadVerdict, RedirectTarget};
-use crate::pcap::PcapPort;
-use crate::ring_port::RingPort;
-use crate::token_bucket::{Nanoseconds, PortLimits};
-use crate::tx_frame::TxFrame;
-use crate::xdp_port::by_xdp;
+use crate::frame::drop_reason::DropReason;
+use crate::frame::dscp;
+use crate::frame::headers::{ETHERNET, Ethernet};
+use crate::frame::key::FilterKey;
+use crate::frame::tx_frame::TxFrame;
+use crate::mesh::blocked::BlockedFrames;
+use crate::mesh::handover::GenIndex;
+use crate::policy::filter::Filter;
+use crate::policy::guard::Guard;
+use crate::policy::offload_rules::{OffloadTables, OffloadVerdict, RedirectTarget};
+use crate::policy::token_bucket::PortLimits;
 
 /// A packet that a hop of a chain sends.
 #[derive(Clone, Copy)]

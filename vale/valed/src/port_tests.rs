@@ -9,8 +9,8 @@ use vale_netdev::VNET_HEADER;
 use super::*;
 use crate::device::Burst;
 use crate::device::fake_nic::FakeNic;
-use crate::headers::Ethernet;
-use crate::offload::Offload;
+use crate::frame::gso::Offload;
+use crate::frame::headers::Ethernet;
 
 const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
 

@@ -3,6 +3,7 @@
 mod chains;
 mod circles;
 mod detour;
+mod drr;
 mod hold;
 mod limits;
 mod mirrors;
@@ -14,22 +15,24 @@ use std::sync::Arc;
 
 use vale_proto::{Counters, FarEnd, Mac, PortId, PortInfo, PortName, Side, SwitchName};
 
-use crate::blocked::Patience;
 use crate::chain::{Chains, Steering};
-use crate::device::{Buffers, Burst, Device, HEAD, Reopening};
-use crate::drr::{Taken, Turns};
-use crate::filter::{Filter, FilterKey};
-use crate::handover::GenIndex;
-use crate::headers::Ethernet;
-use crate::lookup::{Lookup, StaticTable};
-use crate::mac_learning::{MacLearning, SharedLearning};
+use crate::clock::Nanoseconds;
+use crate::device::{Buffers, Burst, Device, Reopening};
+use crate::frame::HEAD;
+use crate::frame::headers::Ethernet;
+use crate::frame::key::FilterKey;
+use crate::frame::nsh::Label;
+use crate::frame::packet;
+use crate::frame::tx_frame::TxFrame;
+use crate::mesh::blocked::Patience;
+use crate::mesh::handover::GenIndex;
 use crate::mirror::Mirrors;
-use crate::nsh::Label;
-use crate::packet;
+use crate::policy::filter::Filter;
 use crate::port::{Counter, Delivery, MALFORMED, Port};
-use crate::token_bucket::Nanoseconds;
-use crate::tx_frame::TxFrame;
+use crate::stations::lookup::{Lookup, StaticTable};
+use crate::stations::mac_learning::{MacLearning, SharedLearning};
 use circles::Lines;
+use drr::{Taken, Turns};
 use limits::SegmentLimits;
 
 /// Most ports of a switch.

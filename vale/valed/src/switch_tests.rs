@@ -8,11 +8,11 @@ use vale_proto::{ChainSet, Counters, PortAdd};
 use super::*;
 use crate::chain::SetError;
 use crate::device::fake_nic::FakeNic;
-use crate::host_resources::HostResources;
-use crate::offload::Offload;
+use crate::device::host_resources::HostResources;
+use crate::device::ring_port::RingPort;
+use crate::frame::gso::Offload;
+use crate::policy::token_bucket::PortLimits;
 use crate::port;
-use crate::ring_port::RingPort;
-use crate::token_bucket::PortLimits;
 
 #[path = "chain/tests.rs"]
 mod chains;
@@ -555,7 +555,7 @@ fn changes_after_the_check(len: usize) {
             }
         });
         let port = bench.switch.port_mut(&a.name).unwrap();
-        port.face.guard = crate::guard::Guard::new(&add(
+        port.face.guard = crate::policy::guard::Guard::new(&add(
             "a",
             json!({"mac": mac(1), "port_security": true, "allowed": [{"ip": "10.0.0.1/32"}]}),
         ));

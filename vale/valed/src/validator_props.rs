@@ -7,15 +7,15 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use vale_proto::{ChainSet, Mac, PortAdd, PortName, SwitchName};
 
-use crate::drop_reason::DropReason;
-use crate::guard::Guard;
-use crate::headers::Ethernet;
-use crate::offload::{Checksum, Offload, complete};
-use crate::packet::{self, FragmentPart};
-use crate::role;
-use crate::rx_frame::RxFrame;
-use crate::tx_frame::TxFrame;
-use crate::vxlan;
+use crate::device::vxlan;
+use crate::frame::drop_reason::DropReason;
+use crate::frame::gso::{Checksum, Offload, complete};
+use crate::frame::headers::Ethernet;
+use crate::frame::packet::{self, FragmentPart};
+use crate::frame::rx_frame::RxFrame;
+use crate::frame::tx_frame::TxFrame;
+use crate::policy::guard::Guard;
+use crate::policy::role;
 
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 

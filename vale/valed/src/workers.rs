@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{PortId, PortName, SwitchName};
 
-use crate::blocked::Patience;
 use crate::forwarder::{Command, Forwarder, WorkerConfig};
-pub use crate::handover::MAX_WORKERS;
-use crate::handover::{WorkerWaker, mesh};
+use crate::mesh::blocked::Patience;
+pub use crate::mesh::handover::MAX_WORKERS;
+use crate::mesh::handover::{WorkerWaker, mesh};
 pub use changes::TableRefusal;
 pub use moves::MoveFailure;
 

@@ -29,7 +29,7 @@ _PRODUCT = {
     'clickos-image/crates/clickos-process/src/confine/filter.rs',
     'cosmos/cosmosd/src/host/process.rs',
     'cosmos/cosmosd/src/spec.rs',
-    'vale/valed/src/mac_learning.rs'}
+    'vale/valed/src/stations/mac_learning.rs'}
 
 
 def _sources():

@@ -9,10 +9,11 @@ use vale_proto::{Direction, Mac};
 use vale_tc::counter::{self, DROPS, Drop};
 use vale_tc::policy::Policy;
 use vale_tc::program::Programs;
-use valed::drop_reason::DropReason;
-use valed::filter::{Filter, FilterKey, Why};
-use valed::guard::Guard;
-use valed::headers::Ethernet;
+use valed::frame::drop_reason::DropReason;
+use valed::frame::key::FilterKey;
+use valed::policy::filter::{Filter, Why};
+use valed::policy::guard::Guard;
+use valed::frame::headers::Ethernet;
 
 const FRAMES: usize = 60_000;
 

@@ -9,8 +9,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::flows::bucket_of;
-use crate::handover::MAX_WORKERS;
-use crate::token_bucket::{Budget, Nanoseconds};
+use crate::clock::Nanoseconds;
+use crate::mesh::handover::MAX_WORKERS;
+use crate::policy::token_bucket::Budget;
 
 /// Parts of the flows. All flows of a part count as one.
 const PARTS: usize = 32;

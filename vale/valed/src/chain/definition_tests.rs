@@ -221,7 +221,7 @@ fn a_definition_that_comes_back_waits_and_knows_what_lives() {
         ttl: 62,
         version,
     };
-    let late = [&crate::nsh::frame_headers(&label)[..], &there(2)].concat();
+    let late = [&crate::frame::nsh::frame_headers(&label)[..], &there(2)].concat();
     hosts.inject(HOSTS[1], &late);
     hosts.round();
     let info = hosts.nets[0].info();

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use rustc_hash::FxHasher;
 use vale_proto::{Classifier, IpNet};
 
-use crate::headers::{ETHERNET, Ethernet, IPV4, IPV6, be16, octets};
-use crate::packet::{self, FragmentPart};
+use crate::frame::headers::{ETHERNET, Ethernet, IPV4, IPV6, be16, octets};
+use crate::frame::packet::{self, FragmentPart};
 
 pub const TCP: u8 = 6;
 const UDP: u8 = 17;

@@ -22,10 +22,10 @@ use std::time::Instant;
 
 use vale_proto::{ChainInfo, ChainName, ChainSet, IpNet, MAX_CHAINS, Mac, PortName};
 
-use crate::headers::Ethernet;
-use crate::nsh::{Label, Link, State, TTL};
+use crate::clock::Nanoseconds;
+use crate::frame::headers::Ethernet;
+use crate::frame::nsh::{Label, Link, State, TTL};
 use crate::port::{Port, Relayed};
-use crate::token_bucket::Nanoseconds;
 use balance::{Balance, Leaving};
 use exit::{Exit, exits, retire, shares_pair};
 use flow::Flow;

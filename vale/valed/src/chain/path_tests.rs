@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use vale_proto::Kind;
 
 use super::*;
-use crate::path_port::Paths;
+use crate::device::path_port::Paths;
 use crate::ports::free_port;
 
 #[path = "definition_tests.rs"]
@@ -277,7 +277,7 @@ fn a_hostile_hop_elsewhere_sends_only_packets_of_its_chain() {
             version,
         };
         change(&mut label);
-        [&crate::nsh::frame_headers(&label)[..], frame].concat()
+        [&crate::frame::nsh::frame_headers(&label)[..], frame].concat()
     };
     let spoofed = packet((mac(1), mac(2)), (OTHER, B), (1000, 53), 1);
     let good = datagram(&there(1), |_| ());

@@ -10,7 +10,7 @@ use rustc_hash::FxHasher;
 use vale_proto::Mac;
 
 use super::flow::Flow;
-use crate::mac_learning::table_seed;
+use crate::stations::mac_learning::table_seed;
 
 /// Numbers that have one place in a table; a cache line.
 const WAYS: usize = 8;

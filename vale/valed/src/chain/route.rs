@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use vale_proto::{ChainSet, HostState, Path, PortName};
 
-use crate::nsh::{Link, State};
+use crate::frame::nsh::{Link, State};
 
 /// A host that says nothing for this long is gone.
 pub const SILENCE: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::paths::{Hosts, at};
 use super::*;
 use crate::chain::{Chains, Next};
-use crate::headers::Ethernet;
+use crate::frame::headers::Ethernet;
 
 const TCP: u8 = 6;
 const SYN: u8 = 2;

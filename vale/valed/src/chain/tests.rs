@@ -7,7 +7,7 @@ use vale_proto::{ChainCounters, ChainInfo};
 
 use super::*;
 use crate::chain::Definition;
-use crate::guard::Guard;
+use crate::policy::guard::Guard;
 
 #[path = "claim_tests.rs"]
 mod claims;

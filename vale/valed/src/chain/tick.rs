@@ -9,7 +9,7 @@ use vale_proto::{ChainName, ChainSet, PortName};
 use super::route::{Route, SILENCE};
 use super::version::Chain;
 use super::{Chains, Phase, Ports, ReceivedState};
-use crate::nsh::Link;
+use crate::frame::nsh::Link;
 
 /// Packets that are inside of guests when a chain ends may come back for this long.
 const GRACE: Duration = Duration::from_secs(1);

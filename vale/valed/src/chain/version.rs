@@ -13,8 +13,8 @@ use super::hop::{Entry, LiveHop};
 use super::recent::{Stations, Translated};
 use super::route::Route;
 use super::{Definition, Direction, Next, Ports, find};
-use crate::headers::Ethernet;
-use crate::nsh::{FIRST_INDEX, Label, State};
+use crate::frame::headers::Ethernet;
+use crate::frame::nsh::{FIRST_INDEX, Label, State};
 use crate::port::Port;
 
 /// The part that a definition plays.

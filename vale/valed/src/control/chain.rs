@@ -13,7 +13,7 @@ use vale_proto::{
 
 use super::{Control, add_error, stopped};
 use crate::chain::SetError;
-use crate::nsh::Link;
+use crate::frame::nsh::Link;
 use crate::port::Port;
 use crate::workers::Handle;
 

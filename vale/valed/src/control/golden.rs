@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use vale_proto::PortAdd;
 
 use super::{Control, Poke, TOOLSTACK};
-use crate::host_resources::HostResources;
+use crate::device::host_resources::HostResources;
 use crate::kept::Kept;
 use crate::workers::{self, Waits};
 

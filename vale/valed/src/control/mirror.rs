@@ -7,7 +7,7 @@ use log::info;
 use vale_proto::{MAX_MIRRORS, MirrorId, MirrorList, MirrorName, MirrorSet, Mirrors};
 
 use super::{Control, stopped};
-use crate::capture::CaptureDir;
+use crate::device::capture::CaptureDir;
 use crate::mirror::TooManyMirrors;
 
 impl Control {

@@ -7,7 +7,7 @@ use vale_proto::{
 };
 
 use super::{Control, no_such_port, stopped};
-use crate::offload_rules::OffloadTable;
+use crate::policy::offload_rules::OffloadTable;
 use crate::workers::TableRefusal;
 
 impl Control {

@@ -10,17 +10,17 @@ use vale_proto::{
     PortId, PortInfo, PortName, PortPeers, SegmentLimit, SwitchName,
 };
 
-use crate::capture::Capture;
 use crate::chain::{Definition, ReceivedState, SetError};
+use crate::device::capture::Capture;
 use crate::device::{Absent, Device};
-use crate::filter::Filter;
-use crate::guard::Guard;
 use crate::mirror::TooManyMirrors;
-use crate::offload_rules::OffloadTable;
+use crate::policy::filter::Filter;
+use crate::policy::guard::Guard;
+use crate::policy::offload_rules::OffloadTable;
+use crate::policy::token_bucket::{Budget, PortLimits};
 use crate::port::Port;
 use crate::switch::trace::{PartialTrace, Remote};
 use crate::switch::{AddError, FarEndFound, MAX_PORTS, Shared, Switch};
-use crate::token_bucket::{Budget, PortLimits};
 
 use super::{Forwarder, Load, MAX_SWITCHES};
 

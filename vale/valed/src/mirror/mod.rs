@@ -8,10 +8,10 @@ use vale_proto::{
     MAX_MIRRORS, MIRROR_RATE, MirrorCounters, MirrorInfo, MirrorName, MirrorSet, PortName, Side,
 };
 
-use crate::capture::Capture;
 use crate::chain::Ports;
-use crate::token_bucket::Budget;
-use crate::tx_frame::TxFrame;
+use crate::device::capture::Capture;
+use crate::frame::tx_frame::TxFrame;
+use crate::policy::token_bucket::Budget;
 
 /// The place of a frame when the mirrors look at it.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use pcap_file::pcap::PcapReader;
 use vale_proto::{MirrorCounters, MirrorSet};
 
 use super::*;
-use crate::capture::CaptureDir;
+use crate::device::capture::CaptureDir;
 
 fn mirror(bench: &mut Bench, extra: Value) {
     let mut args = json!({"switch": "vale0", "mirror": "m"});

@@ -7,12 +7,12 @@ use vale_proto::{ChainInfo, ChainName, ChainSet, PortName};
 
 use super::{Switch, Target};
 use crate::chain::{Definition, Next, ReceivedState, SetError, Steering};
+use crate::clock::Nanoseconds;
 use crate::device::Buffers;
-use crate::guard::Guard;
-use crate::headers::Ethernet;
+use crate::frame::headers::Ethernet;
+use crate::frame::tx_frame::TxFrame;
+use crate::policy::guard::Guard;
 use crate::port::{Counter, Port};
-use crate::token_bucket::Nanoseconds;
-use crate::tx_frame::TxFrame;
 
 impl Switch {
     /// Makes a chain, or replaces it. A new path has a link, whose port the switch has already.

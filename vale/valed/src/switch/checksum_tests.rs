@@ -3,7 +3,7 @@
 use rustix::io::{pread, pwrite};
 
 use super::*;
-use crate::offload::{Checksum, complete};
+use crate::frame::gso::{Checksum, complete};
 
 const SLOTS: u64 = 64;
 /// Places in a region of 64 slots (docs/rings.md).

@@ -7,10 +7,10 @@ use vale_proto::{Mac, PortName};
 
 use super::Switch;
 use crate::chain::{Next, Steering};
-use crate::headers::Ethernet;
+use crate::clock::Nanoseconds;
+use crate::frame::headers::Ethernet;
+use crate::frame::tx_frame::TxFrame;
 use crate::port::Counter;
-use crate::token_bucket::Nanoseconds;
-use crate::tx_frame::TxFrame;
 use control_socket::EventLimit;
 
 /// Log lines about circles of one switch in a minute.

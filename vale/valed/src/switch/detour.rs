@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use super::Switch;
+use crate::clock::Nanoseconds;
 use crate::device::Buffers;
-use crate::handover::{Envelope, Frame, GenIndex, HandoffTarget};
+use crate::frame::tx_frame::TxFrame;
+use crate::mesh::handover::{Envelope, Frame, GenIndex, HandoffTarget};
 use crate::port::Port;
-use crate::token_bucket::Nanoseconds;
-use crate::tx_frame::TxFrame;
 
 impl Port {
     /// Forgets the held frames for a port that is gone.

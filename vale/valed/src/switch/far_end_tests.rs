@@ -5,7 +5,7 @@ use std::fs::File;
 use pcap_file::pcap::{PcapReader, PcapWriter};
 
 use super::*;
-use crate::capture::CaptureDir;
+use crate::device::capture::CaptureDir;
 
 /// A port without a guest.
 fn attach(bench: &mut Bench, name: &str, extra: Value) {

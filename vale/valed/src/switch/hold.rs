@@ -2,7 +2,7 @@
 //! Frames that wait for a full receiver.
 use super::{Scratch, Switch};
 use crate::device::Buffers;
-use crate::tx_frame::TxFrame;
+use crate::frame::tx_frame::TxFrame;
 
 impl Switch {
     /// Delivers a frame to one port. With a full receiver the frame of a port that holds waits.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use vale_proto::{PortName, SegmentLimit};
 
 use super::{Switch, Target};
+use crate::frame::tx_frame::TxFrame;
+use crate::policy::token_bucket::PortLimits;
 use crate::port::Counter;
-use crate::token_bucket::PortLimits;
-use crate::tx_frame::TxFrame;
 
 /// The limits of the segments that have some. All workers share their tokens.
 #[derive(Default)]

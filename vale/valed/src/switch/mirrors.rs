@@ -5,12 +5,12 @@ use std::sync::Arc;
 use vale_proto::{MirrorInfo, MirrorName, MirrorSet, Side};
 
 use super::Switch;
-use crate::capture::Capture;
 use crate::device::Buffers;
-use crate::handover::HandoffTarget;
+use crate::device::capture::Capture;
+use crate::frame::tx_frame::TxFrame;
+use crate::mesh::handover::HandoffTarget;
 use crate::mirror::{Sighting, Target, TooManyMirrors};
-use crate::token_bucket::Budget;
-use crate::tx_frame::TxFrame;
+use crate::policy::token_bucket::Budget;
 
 impl Switch {
     /// Makes a mirror, or replaces it.

@@ -5,10 +5,10 @@ use vale_proto::{Mac, OffloadInfo, Owner, PortName};
 
 use super::{Switch, Verdict};
 use crate::device::Buffers;
-use crate::filter::FilterKey;
-use crate::offload_rules::{OffloadTable, OffloadTables, RedirectTarget};
+use crate::frame::key::FilterKey;
+use crate::frame::tx_frame::TxFrame;
+use crate::policy::offload_rules::{OffloadTable, OffloadTables, RedirectTarget};
 use crate::port::{Delivery, Port};
-use crate::tx_frame::TxFrame;
 
 impl Switch {
     /// Exchanges the table of an owner at a port for `new`, which gets the old one. False if there is no

@@ -5,7 +5,7 @@ use vale_proto::Owner;
 
 use super::*;
 use crate::chain::Definition;
-use crate::offload_rules::OffloadTable;
+use crate::policy::offload_rules::OffloadTable;
 
 fn table(rules: &[&str]) -> Option<OffloadTable> {
     let rules: Vec<_> = rules.iter().map(|r| r.parse().unwrap()).collect();

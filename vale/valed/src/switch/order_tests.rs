@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::device::{Buffers, Burst, Device};
-use crate::rx_frame::RxFrame;
+use crate::frame::rx_frame::RxFrame;
 
 /// An interface that sends one frame, and notes when the switch ends a round.
 struct Noted(FakeNic, Arc<Mutex<Vec<&'static str>>>);

@@ -93,7 +93,7 @@ fn a_guest_that_may_not_have_the_address_any_more_gets_nothing() {
     bench.round();
     let own = json!({"mac": mac(1), "port_security": true,
         "allowed": [{"ip": "10.0.0.1/32"}]});
-    let mut guard = crate::guard::Guard::new(&add("unused", own));
+    let mut guard = crate::policy::guard::Guard::new(&add("unused", own));
     assert!(bench.switch.set_guard(&router.name, &mut guard));
     client.send(&frame(VIRTUAL, mac(3), 60));
     bench.round();

@@ -6,8 +6,8 @@ use rustix::io::{pwrite, write};
 
 use super::*;
 use crate::device::Device;
-use crate::queues;
-use crate::ring_port::RingPort;
+use crate::device::queues;
+use crate::device::ring_port::RingPort;
 
 const SLOTS: u32 = 64;
 /// Where a region of 64 slots has the descriptors of tx (docs/rings.md).

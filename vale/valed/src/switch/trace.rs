@@ -6,10 +6,12 @@ use vale_proto::{Counters, Direction, PortName, Stage, StageKind, Trace};
 use super::Switch;
 use super::circles::LOOP;
 use crate::chain::{Next, Steering};
-use crate::filter::{FilterKey, Why};
-use crate::headers::Ethernet;
+use crate::clock::Nanoseconds;
+use crate::frame::headers::Ethernet;
+use crate::frame::key::FilterKey;
+use crate::policy::filter::Why;
+use crate::policy::token_bucket::PortLimits;
 use crate::port::{Counter, Port};
-use crate::token_bucket::{Nanoseconds, PortLimits};
 
 const CAME_BACK: &str = "the source address belongs to another port";
 const INSIDE: &str = "the address is that of a hop which the packet has passed";

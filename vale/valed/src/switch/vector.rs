@@ -10,12 +10,13 @@ use std::ops::Range;
 use vale_proto::{Direction, Mac};
 
 use super::{Scratch, Switch};
-use crate::device::{BURST, Buffers, Burst, Device, HEAD};
-use crate::filter::FilterKey;
-use crate::headers::Ethernet;
+use crate::clock::Nanoseconds;
+use crate::device::{BURST, Buffers, Burst, Device};
+use crate::frame::HEAD;
+use crate::frame::headers::Ethernet;
+use crate::frame::key::FilterKey;
+use crate::frame::tx_frame::TxFrame;
 use crate::port::{Counter, MALFORMED, Port};
-use crate::token_bucket::Nanoseconds;
-use crate::tx_frame::TxFrame;
 
 /// What becomes of a frame.
 #[derive(Clone, Copy)]

@@ -10,18 +10,18 @@ use vale_proto::{
 };
 
 use super::{Handle, Places};
-use crate::capture::Capture;
 use crate::chain::{Definition, SetError};
+use crate::device::capture::Capture;
 use crate::device::{Absent, Device};
-use crate::filter::Filter;
 use crate::forwarder::AddFailure;
-use crate::guard::Guard;
+use crate::frame::nsh::Link;
 use crate::mirror::{TooManyMirrors, budget};
-use crate::nsh::Link;
-use crate::offload_rules::OffloadTable;
+use crate::policy::filter::Filter;
+use crate::policy::guard::Guard;
+use crate::policy::offload_rules::OffloadTable;
+use crate::policy::token_bucket::PortLimits;
 use crate::port::Port;
 use crate::switch::{FarEndFound, Shared};
-use crate::token_bucket::PortLimits;
 
 /// Why a table of rules stays as it is.
 #[derive(Debug)]

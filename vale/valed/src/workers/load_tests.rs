@@ -3,7 +3,7 @@
 use vale_proto::Owner;
 
 use super::*;
-use crate::offload_rules::OffloadTable;
+use crate::policy::offload_rules::OffloadTable;
 
 const PORTS: usize = 256;
 

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use vale_proto::Owner;
 
 use super::*;
-use crate::offload_rules::OffloadTable;
+use crate::policy::offload_rules::OffloadTable;
 
 /// Lengths of frames, the smallest and the usual largest one.
 const LENGTHS: [usize; 2] = [64, 1500];

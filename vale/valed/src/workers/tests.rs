@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use vale_proto::{ChainSet, Counters, MirrorSet, PortAdd, PortInfo, PortLimit, SegmentLimit};
 
 use super::*;
-use crate::filter::Filter;
-use crate::host_resources::HostResources;
+use crate::device::host_resources::HostResources;
+use crate::policy::filter::Filter;
 use crate::port;
 
 #[path = "load_tests.rs"]

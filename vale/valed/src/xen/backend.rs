@@ -15,8 +15,8 @@ use super::keys::{self, FrontendRings, MOST_QUEUES};
 use super::phase::{Frontend, Phase, Step};
 use super::rings;
 use super::vif::{CHANGES, Vif, port_name};
+use crate::device::region_registry::RegionRegistry;
 use crate::device::{Absent, Device};
-use crate::region_registry::RegionRegistry;
 use crate::workers::Handle;
 use control_socket::EventLimit;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The keys by which a frontend names its rings (docs/rings.md). Those of several queues are Xen's
 //! (`xen/io/netif.h`).
-use crate::queues;
-use crate::region_registry::RegionRegistry;
+use crate::device::queues;
+use crate::device::region_registry::RegionRegistry;
 
 /// The key in the backend's directory that allows more than one queue.
 pub const MOST_QUEUES: &str = "multi-queue-max-queues";

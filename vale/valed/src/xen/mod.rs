@@ -18,7 +18,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{GuestVif, PortId, SilentVif};
 
-use crate::region_registry::RegionRegistry;
+use crate::device::region_registry::RegionRegistry;
 use crate::workers::Handle;
 use backend::{Backend, Command};
 

@@ -2,9 +2,9 @@
 //! Maps the rings that a guest has granted.
 use super::keys::{FrontendRings, Queue};
 use crate::device::Device;
-use crate::queues;
-use crate::region_registry::RegionRegistry;
-use crate::ring_port::RingPort;
+use crate::device::queues;
+use crate::device::region_registry::RegionRegistry;
+use crate::device::ring_port::RingPort;
 use ring::layout::{Layout, PAGE};
 use ring::{SwitchPort, directory};
 use std::io;

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Frames on their way to the port of another worker (docs/adr/0060-workers.md).
+//!
+//! A worker copies such a frame into the ring to that worker. The two memories differ, so the sender's
+//! slots are free before the receiver of the frame sees it.
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use ring::{BUFFER_SIZE, LONGEST};
+use vale_handover::{Bell, Receiver, Sender};
+
+use crate::clock::Nanoseconds;
+use crate::frame::gso::Offload;
+use crate::frame::key::FilterKey;
+use crate::frame::nsh::Label;
+use crate::frame::tx_frame::{TxFrame, append};
+
+/// Most workers.
+pub const MAX_WORKERS: usize = 16;
+/// Frames that wait between two workers.
+pub const SLOTS: usize = 1024;
+
+/// A port of a switch. The number tells it from later ports at the same place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GenIndex {
+    pub index: usize,
+    pub id: u64,
+}
+
+/// The destination of a frame at the other worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandoffTarget {
+    Port(GenIndex),
+    /// A copy of a mirror.
+    Copy(GenIndex),
+    /// All ports there that get a flooded frame, except for one.
+    Segment {
+        segment: u32,
+        group: bool,
+        except: Option<usize>,
+    },
+}
+
+/// The place of a frame in the switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    pub switch: GenIndex,
+    pub from: GenIndex,
+    pub to: HandoffTarget,
+}
+
+/// A judged frame in private memory.
+pub struct Frame {
+    envelope: Envelope,
+    bytes: Vec<u8>,
+    offload: Offload,
+    seen: FilterKey,
+    redirected: bool,
+    label: Option<(IpAddr, Label)>,
+    payload: usize,
+    longest: usize,
+}
+
+impl Default for Frame {
+    fn default() -> Self {
+        let (switch, from) = (GenIndex::default(), GenIndex::default());
+        let to = HandoffTarget::Port(GenIndex::default());
+        Self {
+            envelope: Envelope { switch, from, to },
+            bytes: Vec::with_capacity(BUFFER_SIZE),
+            offload: Offload::default(),
+            seen: FilterKey::default(),
+            redirected: false,
+            label: None,
+            payload: 0,
+            longest: 0,
+        }
+    }
+}
+
+impl Frame {
+    fn fill(&mut self, envelope: Envelope, out: &TxFrame<'_>) {
+        self.envelope = envelope;
+        // A slot keeps no memory of a frame to be segmented.
+        if self.bytes.capacity() > LONGEST && out.len() <= BUFFER_SIZE {
+            self.bytes = Vec::with_capacity(BUFFER_SIZE);
+        }
+        self.bytes.clear();
+        append(&mut self.bytes, out.head, out.rest);
+        (self.offload, self.seen) = (out.offload, *out.seen);
+        (self.payload, self.longest) = (out.payload, out.longest);
+        (self.redirected, self.label) = (out.redirected, out.label);
+    }
+
+    pub fn envelope(&self) -> Envelope {
+        self.envelope
+    }
+
+    pub fn outgoing(&mut self, now: Nanoseconds) -> TxFrame<'_> {
+        TxFrame {
+            head: &mut self.bytes,
+            rest: None,
+            offload: self.offload,
+            seen: &self.seen,
+            now,
+            from: self.envelope.from.index,
+            redirected: self.redirected,
+            label: self.label,
+            payload: self.payload,
+            longest: self.longest,
+        }
+    }
+}
+
+/// The sleep of a worker, as the others see it.
+#[derive(Clone)]
+pub struct WorkerWaker {
+    pub bell: Arc<Bell>,
+    pub wake: Arc<OwnedFd>,
+}
+
+impl WorkerWaker {
+    pub fn wake(&self) {
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+    }
+}
+
+/// The way to another worker.
+pub struct PeerQueue {
+    pub frames: Sender<Frame>,
+    pub sleeper: WorkerWaker,
+}
+
+/// The ways to the other workers, by their numbers.
+#[derive(Default)]
+pub struct Peers {
+    links: Vec<Option<PeerQueue>>,
+    /// Frames handed over, and frames that found a ring full.
+    pub handed: u64,
+    pub lost: u64,
+}
+
+impl Peers {
+    pub fn new(links: Vec<Option<PeerQueue>>) -> Self {
+        Self {
+            links,
+            ..Self::default()
+        }
+    }
+
+    pub fn has_room(&mut self, worker: usize) -> bool {
+        let link = self.links.get_mut(worker).and_then(Option::as_mut);
+        link.is_some_and(|link| link.frames.has_room())
+    }
+
+    /// Copies a frame into the ring to a worker. False if it is full.
+    pub fn hand_over(&mut self, worker: usize, envelope: Envelope, out: &TxFrame<'_>) -> bool {
+        let link = self.links.get_mut(worker).and_then(Option::as_mut);
+        let pushed = link.is_some_and(|link| link.frames.push(|frame| frame.fill(envelope, out)));
+        self.handed += u64::from(pushed);
+        self.lost += u64::from(!pushed);
+        pushed
+    }
+
+    /// Shows the other workers their frames, and wakes those that sleep.
+    pub fn publish(&mut self) {
+        for link in self.links.iter_mut().flatten() {
+            if link.frames.publish() && link.sleeper.bell.is_due() {
+                link.sleeper.wake();
+            }
+        }
+    }
+}
+
+/// The rings between all workers: the ways out and the ways in of each.
+pub fn mesh(sleepers: &[WorkerWaker]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
+    let count = sleepers.len();
+    let mut links: Vec<Vec<Option<PeerQueue>>> = (0..count).map(|_| Vec::new()).collect();
+    let mut incoming: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+    for (from, row) in links.iter_mut().enumerate() {
+        for (to, sleeper) in sleepers.iter().enumerate() {
+            row.push((from != to).then(|| {
+                let (frames, receiver) = vale_handover::ring(SLOTS);
+                incoming[to].push(receiver);
+                let sleeper = sleeper.clone();
+                PeerQueue { frames, sleeper }
+            }));
+        }
+    }
+    let peers = links.into_iter().map(Peers::new);
+    peers.zip(incoming).collect()
+}
