@@ -7,6 +7,7 @@
 
 mod chain;
 mod client;
+mod counters;
 mod device;
 mod filter;
 mod keep;
@@ -31,6 +32,7 @@ pub use chain::{
 };
 pub use client::{RingFds, ValeClient};
 pub use control_socket::ClientError;
+pub use counters::Counters;
 pub use device::{HostDevice, is_device_port};
 pub use filter::{Direction, Family, MAX_RULES, PortFilter, Rule, has_ports, numbers};
 pub use ipnet::IpNet;
@@ -51,8 +53,8 @@ pub use offload::{
 pub use path::{HostState, MAX_HOSTS, MAX_PATH, Path};
 pub use pcap::{MAX_PLAY_RATE, Pcap};
 pub use port::{
-    Allowed, Counters, FarEnd, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo,
-    PortList, PortSet, Ports, allowed,
+    Allowed, FarEnd, FilterInfo, GuestVif, Kind, PortAdd, PortGuard, PortId, PortInfo, PortList,
+    PortSet, Ports, allowed,
 };
 pub use silent::{SilentAdd, SilentRemove, SilentVif, SilentVifs};
 pub use trace::{PortTrace, Stage, StageKind, TRACE_RANGE, Trace};

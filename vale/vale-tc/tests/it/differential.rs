@@ -10,10 +10,10 @@ use vale_tc::counter::{self, DROPS, Drop};
 use vale_tc::policy::Policy;
 use vale_tc::program::Programs;
 use valed::frame::drop_reason::DropReason;
+use valed::frame::headers::Ethernet;
 use valed::frame::key::FilterKey;
 use valed::policy::filter::{Filter, Why};
 use valed::policy::guard::Guard;
-use valed::frame::headers::Ethernet;
 
 const FRAMES: usize = 60_000;
 

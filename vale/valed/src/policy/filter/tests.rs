@@ -2,8 +2,8 @@
 use std::net::Ipv4Addr;
 
 use super::connections::CONNECTIONS;
-use crate::frame::key::SCTP;
 use super::*;
+use crate::frame::key::SCTP;
 
 const GUEST: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
 const FRIEND: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
