@@ -3,6 +3,7 @@
 #![cfg(test)]
 mod common;
 mod control;
+mod daemon;
 mod differential;
 mod guests;
 mod hostile_rings;
