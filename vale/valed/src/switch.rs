@@ -29,7 +29,7 @@ use crate::mesh::handover::GenIndex;
 use crate::mirror::Mirrors;
 use crate::policy::filter::Filter;
 use crate::port::{Counter, Delivery, MALFORMED, Port};
-use crate::stations::lookup::{Lookup, StaticTable};
+use crate::stations::lookup::StaticTable;
 use crate::stations::mac_learning::{MacLearning, SharedLearning};
 use circles::Lines;
 use drr::{Taken, Turns};
@@ -129,7 +129,7 @@ pub struct Switch {
     /// The place of the switch at all workers.
     at: GenIndex,
     ports: Vec<Option<Box<Port>>>,
-    lookup: Box<dyn Lookup>,
+    lookup: StaticTable,
     /// The stations behind uplinks.
     learned: Arc<MacLearning>,
     /// Stations that no port has and no uplink leads to, such as those behind a guest with two ports.
@@ -152,7 +152,7 @@ impl Switch {
             name,
             at: GenIndex { index, id },
             ports: Vec::new(),
-            lookup: Box::new(StaticTable::default()),
+            lookup: StaticTable::default(),
             learned,
             heard,
             lines: Lines::default(),

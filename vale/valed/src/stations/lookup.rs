@@ -1,19 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The destination of a frame: a replaceable stage of the switch.
+//! The ports that the addresses of a segment belong to.
 use rustc_hash::FxHashMap;
 use vale_proto::Mac;
 
-/// Decides from segment and destination MAC. The switch keeps it in step with its ports.
-pub trait Lookup: Send {
-    /// The index of the port with this address.
-    fn find(&self, segment: u32, mac: Mac) -> Option<usize>;
-    /// Adds a port; false if another has its address.
-    fn insert(&mut self, segment: u32, mac: Mac, index: usize) -> bool;
-    /// Removes the address of a port.
-    fn remove(&mut self, segment: u32, mac: Mac);
-}
-
-/// The addresses that the toolstack gave; the switch learns none from frames.
+/// The addresses that the toolstack gave, kept in step with the ports of a switch, which learns none of them from frames.
 #[derive(Default)]
 pub struct StaticTable(FxHashMap<(u32, u64), usize>);
 
@@ -22,12 +12,14 @@ fn key(segment: u32, mac: Mac) -> (u32, u64) {
     (segment, u64::from_be_bytes([0, 0, a, b, c, d, e, f]))
 }
 
-impl Lookup for StaticTable {
-    fn find(&self, segment: u32, mac: Mac) -> Option<usize> {
+impl StaticTable {
+    /// The index of the port with this address.
+    pub fn find(&self, segment: u32, mac: Mac) -> Option<usize> {
         self.0.get(&key(segment, mac)).copied()
     }
 
-    fn insert(&mut self, segment: u32, mac: Mac, index: usize) -> bool {
+    /// Adds a port; false if another has its address.
+    pub fn insert(&mut self, segment: u32, mac: Mac, index: usize) -> bool {
         let free = !self.0.contains_key(&key(segment, mac));
         if free {
             self.0.insert(key(segment, mac), index);
@@ -35,7 +27,8 @@ impl Lookup for StaticTable {
         free
     }
 
-    fn remove(&mut self, segment: u32, mac: Mac) {
+    /// Removes the address of a port.
+    pub fn remove(&mut self, segment: u32, mac: Mac) {
         self.0.remove(&key(segment, mac));
     }
 }
