@@ -70,8 +70,19 @@ def problems(names, folder=None):
     folder = folder or paths.REPO
     wanted = number(folder)
     stated = [*_stated(folder), *_literals(names, folder)]
-    return [f'{place}: version {found}; {SOURCE} has {wanted}'
-            for place, found in stated if found != wanted]
+    wrong = [f'{place}: version {found}; {SOURCE} has {wanted}'
+             for place, found in stated if found != wanted]
+    if heading(folder)[0] is None and wanted in _released(folder):
+        wrong.append(f'{SOURCE}: version {wanted} has a dated section in '
+                     f'{CHANGELOG}; what comes after it needs a higher one')
+    return wrong
+
+
+def _released(folder):
+    """Return the versions with a section in the changelog."""
+    lines = (folder / CHANGELOG).read_text().splitlines()
+    found = [_HEADING.match(line) for line in lines]
+    return [each[1] for each in found if each and each[1]]
 
 
 def _stated(folder):

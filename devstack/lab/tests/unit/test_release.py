@@ -69,6 +69,15 @@ class OneVersionTest(_Copy):
             with self.assertRaisesRegex(errors.LabError, 'first section'):
                 version.problems([], self.folder)
 
+    def test_work_after_a_release_has_a_higher_version(self):
+        self.copy()
+        for first, count in (('Unreleased', 1),
+                             (f'{version.number()} (2026-01-01)', 0)):
+            (self.folder / 'CHANGELOG.md').write_text(
+                f'# Changes\n## {first}\n'
+                f'## {version.number()} (2026-01-01)\n')
+            self.assertEqual(count, len(version.problems([], self.folder)))
+
     def test_a_version_for_pbr_is_not_written_down(self):
         self.copy()
         name = 'PBR_' + 'VERSION'
