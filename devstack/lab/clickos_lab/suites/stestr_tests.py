@@ -5,8 +5,10 @@
 the program, a folder for its results, and the tests ``FOLDER/tests/KIND``.
 """
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -28,10 +30,7 @@ def follow(command, passes, **more):
     :param more: for subprocess.Popen
     :returns: 0 when all passed, if need be alone
     """
-    with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL, text=True, errors='replace',
-            **more) as process:
+    with ended_with_us(command, **more) as process:
         lines = [_shown(line) for line in process.stdout]
     if process.returncode == 0:
         return 0
@@ -42,6 +41,24 @@ def follow(command, passes, **more):
     is_explained = counts == [len(failed)]
     return 0 if is_explained and again.judge(failed, passes) \
         else process.returncode
+
+
+@contextlib.contextmanager
+def ended_with_us(command, **more):
+    """Run a program whose processes end when the wait for it is interrupted.
+
+    They have a session of their own, so that no worker of theirs is left.
+    """
+    with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, text=True, errors='replace',
+            start_new_session=True, **more) as process:
+        try:
+            yield process
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
 
 
 def _shown(line):

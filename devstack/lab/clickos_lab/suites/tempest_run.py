@@ -4,7 +4,6 @@
 import os
 import re
 import shutil
-import subprocess
 
 from clickos_lab.cloud import compute
 from clickos_lab.cloud import sessions
@@ -65,10 +64,7 @@ def of(name):
 
 def passes(command, where):
     """Run tests alone; they pass only if one ran: no match is no success."""
-    with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL, text=True, errors='replace',
-            **where) as process:
+    with stestr_tests.ended_with_us(command, **where) as process:
         passed = 0
         for line in process.stdout:
             print(line, end='', flush=True)

@@ -8,13 +8,16 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from clickos_lab.checks import flaky
 from clickos_lab import paths
+from clickos_lab import processes
 from clickos_lab.suites import again
 from clickos_lab.suites import cargo_tests
 from clickos_lab.suites import results
+from clickos_lab.suites import stestr_tests
 from clickos_lab.suites import tempest_run
 from clickos_lab.suites import unittests
 from tests.unit import base
@@ -149,6 +152,20 @@ class StestrTest(base.TestCase):
         status, text = self.stestr(False)
         self.assertNotEqual(0, status, text)
         self.assertNotIn(again.MARK, text)
+
+    def test_an_interrupt_ends_its_workers(self):
+        code = ('import subprocess, sys; worker = subprocess.Popen('
+                '[sys.executable, "-c", "import time; time.sleep(100)"]);'
+                'print(worker.pid, flush=True); worker.wait()')
+        with self.assertRaises(KeyboardInterrupt):
+            with stestr_tests.ended_with_us(
+                    [sys.executable, '-c', code]) as process:
+                worker = int(process.stdout.readline())
+                raise KeyboardInterrupt
+        end_s = time.monotonic() + 10
+        while processes.start_ticks(worker) and time.monotonic() < end_s:
+            time.sleep(0.01)
+        self.assertIsNone(processes.start_ticks(worker))
 
 
 class TempestTest(base.TestCase):
