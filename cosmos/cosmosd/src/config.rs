@@ -85,6 +85,9 @@ pub struct XenConfig {
     /// Guests to keep booted.
     #[serde(default)]
     pub pool: Vec<PoolEntry>,
+    /// Guests are kept booted for the images and sizes that were created lately, too.
+    #[serde(default = "yes")]
+    pub pool_on_demand: bool,
     /// dom0's weight at Xen's scheduler; a guest has 256.
     #[serde(default = "default_dom0_weight")]
     pub dom0_weight: u16,
@@ -97,6 +100,10 @@ pub enum XenType {
     Pv,
     #[default]
     Pvh,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn default_dom0_weight() -> u16 {
@@ -118,6 +125,9 @@ fn default_max_images() -> usize {
 fn default_max_image_mib() -> u64 {
     16
 }
+
+/// Part of the guests' memory that guests on demand may have.
+const DEMAND_PART: u32 = 16;
 
 /// Guests of one kind to keep: an entry of `[[xen.pool]]`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -187,11 +197,23 @@ impl Config {
 
     /// The guests to keep booted.
     pub fn pool_entries(&self) -> Vec<PoolEntry> {
-        let xen = self
-            .xen
-            .as_ref()
-            .filter(|_| self.host_kind == HostKind::Xen);
-        xen.map(|xen| xen.pool.clone()).unwrap_or_default()
+        self.chosen_xen()
+            .map(|xen| xen.pool.clone())
+            .unwrap_or_default()
+    }
+
+    /// Most memory of the guests that are kept booted on demand, in MiB.
+    pub fn pool_demand_mib(&self) -> u32 {
+        match self.chosen_xen() {
+            Some(xen) if xen.pool_on_demand => self.memory_mib / DEMAND_PART,
+            _ => 0,
+        }
+    }
+
+    /// The settings of a Xen host, on one.
+    fn chosen_xen(&self) -> Option<&XenConfig> {
+        let xen = self.xen.as_ref();
+        xen.filter(|_| self.host_kind == HostKind::Xen)
     }
 
     fn check_host(&self) -> Result<(), String> {

@@ -7,6 +7,7 @@ mod base;
 mod changes;
 mod config;
 mod control;
+mod demand;
 mod disk;
 mod guest;
 mod health;
@@ -142,7 +143,10 @@ fn build(config: &Config) -> base::error::Result<(Arc<Daemon>, Receiver<Death>)>
             relink::note_new_store(&site);
         }
     });
-    let maker = Maker::new(Arc::clone(&site), Pool::new(config.pool_entries()));
+    let maker = Maker::new(
+        Arc::clone(&site),
+        Pool::new(config.pool_entries(), config.pool_demand_mib()),
+    );
     let daemon = Daemon {
         site,
         maker,

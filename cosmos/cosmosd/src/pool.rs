@@ -5,6 +5,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::PoolEntry;
+use crate::demand::Demand;
+use crate::guest::Shape;
 
 /// Time without creations before cosmosd fills the pool, since filling slows creations down.
 const QUIET: Duration = Duration::from_secs(1);
@@ -15,6 +17,9 @@ pub const RETRY: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub struct Pool {
     pub entries: Vec<PoolEntry>,
+    /// Most memory of guests that only demand keeps, in MiB; 0 for none.
+    demand_mib: u32,
+    demand: Mutex<Demand>,
     creations: Mutex<Creations>,
     used: Condvar,
 }
@@ -38,15 +43,32 @@ impl Drop for Creating<'_> {
 }
 
 impl Pool {
-    pub fn new(entries: Vec<PoolEntry>) -> Self {
+    pub fn new(entries: Vec<PoolEntry>, demand_mib: u32) -> Self {
         Self {
             entries,
+            demand_mib,
             ..Self::default()
         }
     }
 
     pub fn is_wanted(&self) -> bool {
-        !self.entries.is_empty()
+        !self.entries.is_empty() || self.demand_mib > 0
+    }
+
+    /// Notes that a guest was made which one of this shape could have become.
+    pub fn note_shape(&self, shape: Shape) {
+        if self.demand_mib > 0 {
+            self.demand().note(shape, Instant::now());
+        }
+    }
+
+    /// The guests to keep for what was created lately, within their memory.
+    pub fn demanded(&self) -> Vec<(Shape, usize)> {
+        self.demand().wanted(self.demand_mib, Instant::now())
+    }
+
+    fn demand(&self) -> MutexGuard<'_, Demand> {
+        self.demand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Somebody creates a guest as long as the result lives.

@@ -140,6 +140,7 @@ pub struct World {
     pub daemon: Arc<Daemon>,
     deaths: Mutex<Option<Receiver<Death>>>,
     entries: Vec<PoolEntry>,
+    demand_mib: u32,
 }
 
 impl World {
@@ -148,12 +149,17 @@ impl World {
     }
 
     pub fn with_pool(entries: Vec<PoolEntry>) -> Self {
+        Self::with_demand(entries, 0)
+    }
+
+    /// A world whose cosmosd also keeps guests on demand, of so much memory.
+    pub fn with_demand(entries: Vec<PoolEntry>, demand_mib: u32) -> Self {
         let faults = Arc::new(FaultInjector::default());
         let store = Arc::new(SimStore::with(faults.clone()));
         let dir = tempfile::tempdir().unwrap();
         let host = Arc::new(SimHost::new(faults.clone(), store.clone(), dir.path()));
         let switch = Arc::new(SimSwitch::new(faults.clone()));
-        let (daemon, deaths) = daemon(&dir, &host, &store, &switch, &entries);
+        let (daemon, deaths) = daemon(&dir, &host, &store, &switch, (&entries, demand_mib));
         Self {
             dir,
             faults,
@@ -163,6 +169,7 @@ impl World {
             daemon,
             deaths: Mutex::new(Some(deaths)),
             entries,
+            demand_mib,
         }
     }
 
@@ -181,7 +188,7 @@ impl World {
             &self.host,
             &self.store,
             &self.switch,
-            &self.entries,
+            (&self.entries, self.demand_mib),
         );
         (self.daemon, self.deaths) = (daemon, Mutex::new(Some(deaths)));
         recover::recover(&self.site).unwrap();
@@ -253,7 +260,7 @@ fn daemon(
     host: &Arc<SimHost>,
     store: &Arc<SimStore>,
     switch: &Arc<SimSwitch>,
-    entries: &[PoolEntry],
+    (entries, demand_mib): (&[PoolEntry], u32),
 ) -> (Arc<Daemon>, Receiver<Death>) {
     let (sender, deaths) = channel();
     host.report_to(sender);
@@ -273,7 +280,7 @@ fn daemon(
         health: Health::new(Arc::default()),
         events: Arc::new(EventHub::default()),
     });
-    let maker = Maker::new(site.clone(), Pool::new(entries.to_vec()));
+    let maker = Maker::new(site.clone(), Pool::new(entries.to_vec(), demand_mib));
     let daemon = Daemon {
         site,
         maker,

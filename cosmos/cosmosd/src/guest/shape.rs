@@ -31,6 +31,33 @@ impl Shape {
         }
     }
 
+    /// The shape of a guest of the pool that lacks nothing of the requested one, or else no vif.
+    pub fn for_spec(spec: &Spec) -> Self {
+        let bare_silent = Silent::default();
+        let silent = Silent {
+            vifs: spec.vifs.len() as u32,
+            slots: spec.vifs.first().map_or(bare_silent.slots, |vif| vif.slots),
+            nics: spec.nics.len() as u32,
+        };
+        let bare = Self {
+            image_sha256: spec.image_sha256.clone(),
+            memory_mib: spec.memory_mib.get(),
+            silent: bare_silent,
+        };
+        let full = Self {
+            silent,
+            ..bare.clone()
+        };
+        let lacks_nothing = Some(Distance {
+            missing: 0,
+            surplus: 0,
+        });
+        match full.distance(spec) == lacks_nothing {
+            true => full,
+            false => bare,
+        }
+    }
+
     /// None if no guest of this shape can become the requested one.
     pub fn distance(&self, spec: &Spec) -> Option<Distance> {
         let is_like =
@@ -88,6 +115,26 @@ mod tests {
         let mut asked = spec(1);
         asked.vifs = devids.iter().map(|devid| vif(1, *devid)).collect();
         asked
+    }
+
+    #[test]
+    fn a_spec_has_a_shape_that_lacks_nothing_or_no_vif() {
+        let silent = |spec: &Spec| {
+            let Silent { vifs, nics, .. } = Shape::for_spec(spec).silent;
+            (vifs, nics)
+        };
+        assert_eq!(silent(&asked(&[])), (0, 0));
+        assert_eq!(silent(&asked(&[0, 1])), (2, 0));
+        assert_eq!(silent(&asked(&[1, 2])), (0, 0), "0 is missing");
+        let mut other = asked(&[0, 1]);
+        other.vifs[1].slots = 512;
+        assert_eq!(silent(&other), (0, 0));
+        other = asked(&[0]);
+        other.vifs[0].mtu = 9000;
+        assert_eq!(silent(&other), (0, 0));
+        other = asked(&[0]);
+        other.nics = vec![nic(1)];
+        assert_eq!(silent(&other), (1, 1));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::base::steps::Steps;
 use crate::base::text::escape;
 use crate::control::{self, RouterSpec};
 use crate::guest::record::Phase;
-use crate::guest::{CreatedParts, Guest, in_switch};
+use crate::guest::{CreatedParts, Guest, Shape, in_switch};
 use crate::host::{Domain, nics};
 use crate::site::Site;
 use crate::spec::{Spec, check_spec};
@@ -59,6 +59,7 @@ impl Maker {
         match result {
             Ok(()) => {
                 relink::publish(&self.site, guest);
+                self.pool.note_shape(Shape::for_spec(spec));
                 let (domid, ms) = (guest.domain.domid, steps.total_ms());
                 let kind = pooled.map_or("new", |_| "pooled");
                 info!(

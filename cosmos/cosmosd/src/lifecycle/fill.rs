@@ -13,7 +13,7 @@ use log::{info, warn};
 
 use super::{Maker, create, destroy};
 use crate::base::clock::now_s;
-use crate::base::error::Result;
+use crate::base::error::{Code, Error, Result};
 use crate::base::steps::Steps;
 use crate::config::PoolEntry;
 use crate::control;
@@ -48,11 +48,30 @@ impl Maker {
         }
         match self.site.table.missing(&wanted) {
             None => Ok(false),
-            Some(shape) => self.add_to_pool(&shape).map(|()| true),
+            Some(shape) => match self.add_to_pool(&shape) {
+                // Guests on demand need no room of a full host.
+                Err(e) if is_full(&e) && !self.is_configured(&shape) => Ok(false),
+                added => added.map(|()| true),
+            },
         }
     }
 
+    fn is_configured(&self, shape: &Shape) -> bool {
+        let configured = self.configured_shapes().unwrap_or_default();
+        configured.iter().any(|(known, _)| known == shape)
+    }
+
     fn wanted_shapes(&self) -> Result<Vec<(Shape, usize)>> {
+        let mut wanted = self.configured_shapes()?;
+        for (shape, guests) in self.pool.demanded() {
+            let kept = wanted.iter().filter(|(known, _)| *known == shape);
+            let kept = kept.map(|(_, guests)| guests).sum();
+            wanted.push((shape, guests.saturating_sub(kept)));
+        }
+        Ok(wanted)
+    }
+
+    fn configured_shapes(&self) -> Result<Vec<(Shape, usize)>> {
         let shape = |entry: &PoolEntry| -> Result<(Shape, usize)> {
             let image_sha256 = match &entry.image {
                 Some(sha256) => sha256.as_str().to_owned(),
@@ -98,6 +117,10 @@ impl Maker {
     }
 }
 
+fn is_full(error: &Error) -> bool {
+    matches!(error.code, Code::NoMemory | Code::TooMany)
+}
+
 /// Takes a guest of the pool over after a restart: it is as it was, or it is removed.
 pub fn recover_pooled(site: &Site, guest: &Arc<Guest>, is_paused: bool) -> Result<()> {
     if !is_paused {
@@ -134,7 +157,6 @@ pub fn evict_disconnected(site: &Site) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::error::Code;
     use crate::report;
     use crate::testing::{World, good, spec, uuid};
 
@@ -176,6 +198,45 @@ mod tests {
         // state and error for subscribers.
         let made = world.store.requests() - before;
         bounds::hold("max_pooled_guest_store_requests", made as f64);
+    }
+
+    #[test]
+    fn the_next_guest_of_a_size_is_made_ahead() {
+        let world = World::with_demand(Vec::new(), 16);
+        assert!(!world.maker.fill_pool_by_one().unwrap(), "nobody asked yet");
+        let first = world.create(&spec(1)).unwrap();
+        assert!(world.maker.fill_pool_by_one().unwrap());
+        let pooled = world.site.table.pooled();
+        assert_eq!(pooled.len(), 1);
+        assert_eq!(pooled[0].domain.silent.vifs as usize, spec(1).vifs.len());
+        drop(pooled);
+        let second = world.create(&spec(2)).unwrap();
+        assert!(first.domid != second.domid && second.domid == 2);
+        while world.maker.fill_pool_by_one().unwrap() {}
+        assert_eq!(world.site.table.pooled().len(), 2, "16 MiB");
+    }
+
+    #[test]
+    fn guests_on_demand_leave_with_the_demand_and_need_no_room() {
+        let world = World::with_demand(Vec::new(), 1024);
+        let mut large = spec(1);
+        large.memory_mib = good(40);
+        world.create(&large).unwrap();
+        assert!(!world.maker.fill_pool_by_one().unwrap(), "40 of 64 MiB");
+        world.destroy(&uuid(1)).unwrap();
+        assert!(world.maker.fill_pool_by_one().unwrap());
+        let world = world.restart();
+        assert!(world.maker.fill_pool_by_one().unwrap(), "it is removed");
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_guest_that_failed_is_no_demand() {
+        let world = World::with_demand(Vec::new(), 16);
+        world.faults.fail("host.start");
+        world.create(&spec(1)).err().unwrap();
+        world.faults.mend();
+        assert!(!world.maker.fill_pool_by_one().unwrap());
     }
 
     #[test]

@@ -9,8 +9,11 @@ from clickos_lab.xen import compute
 
 #: What there is of domains besides dom0, a line each: kind and number. A
 #: domain that was destroyed is in Xen's list until all its pages are free.
+#: Names have spaces, so the number is the fifth word from the end. cosmosd
+#: keeps domains called "pool UUID" for the next guests.
 _LOOK = """\
-xl list | awk 'NR > 1 && $2 > 0 { print "domain", $2 }'
+xl list | awk 'NR > 1 && $(NF - 4) > 0 { print "domain", $(NF - 4) }'
+xl list | awk 'NR > 1 && $1 == "pool" { print "pool", $(NF - 4) }'
 for path in /local/domain /local/domain/0/backend/vale; do
     xenstore-list $path 2>/dev/null | awk -v p="$path" '$1 > 0 { print p, $1 }'
 done
@@ -62,10 +65,11 @@ class Domains(listed.Listed):
         ports = {vif['port'] for guest in others.values()
                  for vif in guest['vifs']}
         found = [f'guest {server_id}'] if own else []
-        for line in self._xen.dom0.check(_LOOK).splitlines():
-            kind, domid = line.split()
-            if int(domid) not in domids:
-                found.append(f'{kind} {domid}')
+        lines = [line.split()
+                 for line in self._xen.dom0.check(_LOOK).splitlines()]
+        pooled = {int(domid) for kind, domid in lines if kind == 'pool'}
+        found += [f'{kind} {domid}' for kind, domid in lines
+                  if kind != 'pool' and int(domid) not in domids | pooled]
         return found + [f'switch port {port}' for port in self._guest_ports()
                         if port not in ports]
 

@@ -80,7 +80,8 @@ class XenCompute:
 
     def _start_cosmosd(self):
         """Images come from Glance, none is installed."""
-        toolstack.start(self._host, 'cosmosd', installed=False)
+        toolstack.start(self._host, 'cosmosd', installed=False,
+                        on_demand=True)
 
     def restart_cosmosd(self):
         """Kill the daemon and start it again."""

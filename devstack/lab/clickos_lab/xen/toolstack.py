@@ -54,6 +54,7 @@ type = "{kind}"
 {installed}
 vif_script = "/etc/xen/scripts/vif-lab"
 pool = [{pool}]
+pool_on_demand = {on_demand}
 [roles]
 nova = [{nova}]
 agent = [{agent}]
@@ -146,7 +147,7 @@ def _folder(state):
 
 def start(host, daemon, kind='pvh', installed=True, pool=0,
           memory_mib=1400, pooled_mib=8, max_guests=1024, silent=('',),
-          keeps=False):
+          keeps=False, on_demand=False):
     """Start a daemon and wait for its socket.
 
     :param kind: how domains are run, ``pv`` or ``pvh``
@@ -158,6 +159,8 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
     :param silent: for each entry there are ``pool`` guests with silent vifs,
         as ``vifs = 1``
     :param keeps: valed repeats an operator's requests after its next start
+    :param on_demand: guests are kept booted for sizes that are in use, the
+        default of cosmosd; tests that count domains have none
     """
     shelves = ', '.join(
         f'{{ memory_mib = {pooled_mib}, guests = {pool}'
@@ -169,7 +172,8 @@ def start(host, daemon, kind='pvh', installed=True, pool=0,
     host.dom0.put_text(_CONFIGS[daemon].format(
         folder=FOLDER, kind=kind, installed=line, pool=shelves,
         keeps=f'state_dir = "{VALED_STATE}"' if keeps else '',
-        memory_mib=memory_mib, max_guests=max_guests, **keys.USERS),
+        memory_mib=memory_mib, max_guests=max_guests,
+        on_demand=str(on_demand).lower(), **keys.USERS),
         f'{FOLDER}/{daemon}.toml')
     host.dom0.check(
         f'cd {FOLDER}; rm -f {daemon}.sock; mkdir -p -m 700 captures; '
