@@ -16,6 +16,7 @@ pub mod rated_splitter;
 pub mod rated_unqueue;
 pub mod red;
 pub mod shaper;
+pub mod share;
 pub mod spinlock;
 pub mod stride;
 pub mod time;

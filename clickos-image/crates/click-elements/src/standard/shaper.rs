@@ -2,6 +2,7 @@
 //! `Shaper` and `BandwidthShaper`: packets pass with equal gaps.
 use crate::prelude::*;
 use crate::standard::rated::Unit;
+use crate::standard::share;
 
 /// The classes but for their names, ports and `build`.
 pub const CLASS: Class = Class {
@@ -12,6 +13,11 @@ pub const CLASS: Class = Class {
             "rate",
             |me: &mut Shaper, _| me.unit.show(me.rate),
             Shaper::set_rate,
+        ),
+        read_command(
+            "share",
+            |me, _| share::show(me.rate, me.passed),
+            Shaper::set_share,
         ),
         command("reset", run!(|me, _| me.next_ps = None)),
     ],
@@ -24,6 +30,8 @@ pub fn build(args: &mut Args<'_>, unit: Unit) -> Built {
         unit,
         rate,
         next_ps: None,
+        passed: 0,
+        is_shared: false,
     }))
 }
 
@@ -34,6 +42,10 @@ struct Shaper {
     rate: u64,
     /// When the next packet may pass, in picoseconds; unknown until one is asked for.
     next_ps: Option<u128>,
+    /// Units that have passed.
+    passed: u64,
+    /// True if the rate is a share of a common one.
+    is_shared: bool,
 }
 
 impl Shaper {
@@ -45,8 +57,10 @@ impl Shaper {
         self.rate > 0 && next <= now
     }
 
-    fn passed(&mut self, packet: &Packet) {
-        let gap = SECOND_PS * u128::from(self.unit.cost(packet)) / u128::from(self.rate.max(1));
+    fn note(&mut self, packet: &Packet) {
+        let cost = self.unit.cost(packet);
+        self.passed = self.passed.saturating_add(cost);
+        let gap = SECOND_PS * u128::from(cost) / u128::from(self.rate.max(1));
         self.next_ps = self.next_ps.map(|next| next + gap);
     }
 
@@ -67,7 +81,7 @@ impl Shaper {
                 break;
             }
             let Some(packet) = ctx.pull_one(0) else { break };
-            self.passed(&packet);
+            self.note(&packet);
             batch.push_back(packet);
         }
         batch
@@ -81,6 +95,27 @@ impl Shaper {
             (me.rate, me.next_ps) = (rate, None);
         }))
     }
+
+    fn set_share(&self, _view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
+        let (rate, passed) = share::parse(value)?;
+        Ok(Change::of(move |me: &mut Self, ctx| {
+            me.take_share(ctx.now_ns(), rate);
+            me.passed = passed.unwrap_or(me.passed);
+        }))
+    }
+
+    /// Changes the rate. What the last packet still has to wait for is kept in units, and unused time is
+    /// lost, so that changes of the rate let no more pass than the rates do.
+    fn take_share(&mut self, now_ns: u64, rate: u64) {
+        let now = u128::from(now_ns) * 1000;
+        if rate != self.rate {
+            let rates = [self.rate, rate].map(|each| u128::from(each.max(1)));
+            self.next_ps = self
+                .next_ps
+                .map(|next| now + next.saturating_sub(now).saturating_mul(rates[0]) / rates[1]);
+        }
+        (self.rate, self.is_shared) = (rate, true);
+    }
 }
 
 impl Element for Shaper {
@@ -91,6 +126,15 @@ impl Element for Shaper {
             ctx.batch()
         } else {
             ctx.pull(0, max)
+        }
+    }
+
+    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+        if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
+            self.passed = old.passed;
+            if old.is_shared {
+                (self.rate, self.next_ps, self.is_shared) = (old.rate, old.next_ps, true);
+            }
         }
     }
 }

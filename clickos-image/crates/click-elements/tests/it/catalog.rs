@@ -299,6 +299,13 @@ fn attack(name: &str, config: &str, seed: u64) -> Result<(), String> {
     let registry = click_elements::registry().guest();
     let built = Router::build(name, config, &registry, environment, 1);
     let mut router = built.map_err(|errors| format!("{name}: {}", errors[0]))?;
+    // a guest without a share of a limit would let nothing pass
+    let handlers = router.handlers();
+    let names = handlers.iter().map(|handler| handler.name.as_str());
+    let shares = names.filter(|name| name.ends_with(".share"));
+    let writes: Vec<(&str, &[u8])> = shares.map(|name| (name, &b"1000000000"[..])).collect();
+    let given = router.write_handlers(&writes, 1);
+    given.map_err(|error| format!("{name}: {error:?}"))?;
     let (mut random, mut now_ns, mut sent) = (Random(seed), 1, 0);
     for n in 0..FRAMES {
         let frame = match n + SHORTEST {

@@ -9,8 +9,10 @@
 //! 1/1-2, pull. Output 1 gives packets at times when output 0 may not.
 //! # Handlers
 //! * `rate` (read, write): RATE. `reset` (write): forgets how late or early packets are.
+//! * `share` (read, write): reads `RATE USED`, in bytes, USED since the start. A write of a RATE is no desired state, and
+//!   lets no packet pass earlier: guests can have shares of one rate so. A hot swap keeps it.
 //! # Differences from Click
-//! Time is counted in nanoseconds.
+//! Time is counted in nanoseconds; Click has no `share`.
 //! # Example
 //! `FromDevice(0) -> Queue -> BandwidthShaper(10Mbps) -> ToDevice(1);`
 use crate::prelude::*;
