@@ -145,6 +145,23 @@ class Secrets:
     query = {}
 
 
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Limits that guests of the project share, by the id of their group."""
+
+    id: str
+
+    @property
+    def path(self):
+        """The path of the limits."""
+        return f'/v1/limits/{parse.quote(self.id, safe="")}'
+
+    @property
+    def query(self):
+        """The query of each request about the limits."""
+        return {}
+
+
 class Revision(int):
     """The number of a revision, and what the guest did only once.
 
@@ -237,6 +254,43 @@ class Client:
             return answer.json()['flows']
         except (ValueError, KeyError, TypeError):
             raise ks_exc.InvalidResponse(answer)
+
+    def set_limits(self, group, limits, server_ids):
+        """Let guests share limits, and no others any more; as limits().
+
+        :param group: a UUID, such as that of a VNF
+        :param limits: [{'name', 'kind': 'rate' or 'quota', 'handler',
+            'total'}]
+        """
+        return self._limits('PUT', group, {
+            'limits': list(limits), 'servers': list(server_ids)})
+
+    def limits(self, group):
+        """List limits that guests share: 'name', 'kind', 'handler', 'total',
+        'used', 'shared' and 'guests', with 'server', 'share', 'used' and
+        'is_silent'. The list is empty for an unknown group.
+        """
+        try:
+            return self._limits('GET', group)
+        except ClickOSError as exc:
+            if exc.code != 'no-such-limits':
+                raise
+            return []
+
+    def _limits(self, method, group, body=None):
+        answer = self._send(method, Limits(group), '', body)
+        try:
+            return answer.json()['limits']
+        except (ValueError, KeyError, TypeError):
+            raise ks_exc.InvalidResponse(answer)
+
+    def delete_limits(self, group):
+        """Forget limits; may be called twice."""
+        try:
+            self._send('DELETE', Limits(group), '')
+        except ClickOSError as exc:
+            if exc.status != 404:
+                raise
 
     def replace_config(self, guest, config, config_name):
         """Replace a guest's configuration; return the revision.

@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+import uuid
 
 from clickos_client import outcomes
 from clickos_client import plain_json
@@ -13,12 +14,19 @@ SERVER_KEY = 'clickos_vnf'
 SERVER_NAME_KEY = 'clickos_vnf_name'
 #: The property of an image that names the groups of elements in it.
 IMAGE_GROUPS = 'clickos_groups'
+#: The UUID version 5 of groups of guests that share limits.
+_LIMITS = 'limits of '
 _UNDER_WAY = ('STARTING', 'PROCESSING', 'ROLLING_BACK')
 _FAILED = ('FAILED_TEMP', 'FAILED')
 #: Characters of a request that is shown; one may have 2 MB.
 MAX_REQUEST = 64 * 1024
 #: Tacker 16 puts the text of an object where the reason belongs.
 _WRAPPED = ('ProblemDetails(', "detail='", "',status=")
+
+
+def limits_group(vnf_id, vdu):
+    """Return the id under which clickos-api has the limits of a VDU."""
+    return str(uuid.uuid5(uuid.UUID(vnf_id), _LIMITS + vdu))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +93,8 @@ class Vnf:
     verdict: dict
     #: {VDU: {output: handler}}
     outputs: dict
+    #: VDUs whose guests share limits
+    shared: tuple
     #: the aspects that scale: (name, level)
     scale: tuple
     operation: Operation | None
@@ -108,6 +118,7 @@ class Vnf:
             _document(metadata, 'clickosProperties'),
             _document(metadata, 'clickosUpdate'),
             _document(metadata, 'clickosOutputs'),
+            _names(metadata, 'clickosShared'),
             tuple((each.get('aspectId'), each.get('scaleLevel'))
                   for each in info.get('scaleStatus') or ()), operation)
 
@@ -214,6 +225,16 @@ def _guest(body, states, name):
     return Guest(body['id'], body.get('vduId') or '',
                  resource.get('resourceId') or '',
                  str(states.get(body['id'], 'ACTIVE')), name)
+
+
+def _names(metadata, name):
+    """Return a list of names that is kept as JSON text."""
+    try:
+        value = plain_json.loads(metadata.get(name) or '[]')
+    except (ValueError, TypeError, RecursionError):
+        return ()
+    return tuple(each for each in value if isinstance(each, str)) \
+        if isinstance(value, list) else ()
 
 
 def _document(metadata, name):

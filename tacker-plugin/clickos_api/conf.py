@@ -98,6 +98,10 @@ The longest value of one handler, in bytes of UTF-8.
                max=limits.WRITES, help="""
 Most handlers that one request may write.
 """),
+    cfg.FloatOpt('share_interval', default=1, min=0, max=3600, help="""
+Seconds between two rounds in which the service divides limits that guests
+share. 0: never, so that guests keep the shares they have.
+"""),
     cfg.IntOpt('max_handlers', default=limits.WRITES, min=1,
                max=limits.WRITES, help="""
 Most handlers that the desired state of a server may name.

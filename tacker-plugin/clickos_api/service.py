@@ -12,6 +12,7 @@ from clickos_api.operations import giving
 from clickos_api.operations import policy
 from clickos_api.operations import port_roles
 from clickos_api.operations import reading
+from clickos_api.operations import shared_limits
 from clickos_api.operations import workers
 from clickos_api.outside import audit
 from clickos_api.outside import ownership
@@ -47,6 +48,7 @@ class Service:
         self.catalog = catalog.Catalog(self.options.catalog_path)
         self.reading = reading.Reading(self)
         self.changing = changing.Changes(self)
+        self.limits = shared_limits.SharedLimits(self)
 
     def on_current_host(self, server, work):
         """Do work(server); do it again if the guest is elsewhere by now."""

@@ -105,6 +105,26 @@ class FusedHop(Base):
     project_id = sa.Column(sa.String(64), nullable=False)
 
 
+class SharedLimits(Base):
+    """Limits that guests share (docs/adr/0117); times are of the clock."""
+
+    __tablename__ = 'shared_limits'
+    __table_args__ = _INNODB
+
+    project_id = sa.Column(sa.String(64), primary_key=True)
+    #: the caller's choice, such as the id of a VNF
+    id = sa.Column(sa.String(36), primary_key=True)
+    #: sharing.Ledger as JSON text
+    ledger = sa.Column(sa.Text(length=2 ** 20), nullable=False)
+    #: of the newest round; a round stores nothing under another one
+    version = sa.Column(sa.BigInteger, nullable=False)
+    #: until then no other round begins
+    busy_until_ms = sa.Column(sa.BigInteger, nullable=False)
+    #: when the newest round looked at the guests, and when there were some
+    looked_ms = sa.Column(sa.BigInteger, nullable=False, index=True)
+    used_ms = sa.Column(sa.BigInteger, nullable=False)
+
+
 class Contraction(Base):
     """A migration that removed what releases before it need.
 

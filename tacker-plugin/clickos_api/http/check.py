@@ -219,6 +219,15 @@ def hops(body, _options):
     return {**body, 'hops': rows}
 
 
+def shared_limits(body, _options):
+    """Return a body whose limits and servers are each another one."""
+    for key in ('name', 'handler'):
+        if len({each[key] for each in body['limits']}) < len(body['limits']):
+            raise errors.BadRequest(f'limits: a {key} comes twice')
+    return {**body, 'servers': list(dict.fromkeys(
+        each.lower() for each in body['servers']))}
+
+
 _UUID = Shape(shapes.UUID)
 HANDLER = Shape(shapes.HANDLER)
 NUMBER = Shape(shapes.NUMBER)

@@ -22,7 +22,7 @@ OPERATIONS = []
 #: Words for the ids of a path, by kind.
 _WORDS = {'servers': 'server', 'vnfs': 'VNF instance', 'states': 'state',
           'secrets': 'secret', 'ports': 'port', 'chains': 'port chain',
-          'fusions': 'port chain'}
+          'fusions': 'port chain', 'limits': 'limits'}
 #: How Flask has the parameters of a path.
 _OF_FLASK = {'name': '<path:name>', 'number': '<int:number>'}
 #: The kind of operations that are for servers and for VNFs.

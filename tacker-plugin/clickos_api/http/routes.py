@@ -424,7 +424,8 @@ def fuse_chain(request):
 
     The hops are of one project. The server has their elements with the prefix
     ``name/`` (ADR 0081), and gets the values of all hops. 409 ``fused`` if a
-    hop is in a fused chain already; 503 ``busy`` if a hop changes meanwhile.
+    hop is in a fused chain already, 409 ``shares`` if it has shares of limits
+    (ADR 0117); 503 ``busy`` if a hop changes meanwhile.
     """
     hops = request.body['hops']
     servers = [request.find('servers', key, policy.CHAIN_FUSE) for key in (
@@ -438,6 +439,45 @@ def fuse_chain(request):
 def unfuse_chain(request):
     """Let the hops' own guests answer again."""
     request.service.fusing.unfuse(request.context, request.found)
+    return '', 204
+
+
+@operation('GET', '/limits/{id}', policy.LIMIT_SHOW, {200: shapes.SHARED},
+           'limits')
+def show_limits(request):
+    """Show limits that guests share, and their use.
+
+    ``shared`` is what the guests may have together, never more than the
+    total. Of a rate, ``used`` counts a second. 404 ``no-such-limits``.
+    """
+    return {'limits': request.service.limits.show(request.found)}
+
+
+@operation('PUT', '/limits/{id}', policy.LIMIT_SET, {200: shapes.SHARED},
+           'limits', shapes.LIMITS, parse=check.shared_limits)
+def set_limits(request):
+    """Let servers of the project share limits, and no others any more.
+
+    The id is the caller's choice, such as the id of a VNF. A limit is of the
+    kind ``rate`` or ``quota``; ``handler`` is a ``share`` of each guest
+    (ADR 0117). A server that is named no more gives its share back; one that
+    does not answer has it until Nova has deleted it.
+    """
+    servers = [request.find('servers', key, policy.LIMIT_SET)
+               for key in request.body['servers']]
+    found = request.service.limits.declare(
+        request.found, request.body['limits'],
+        [server.id for server in servers])
+    request.tell('limits.set', {'limits_id': request.target.id,
+                                'servers': request.body['servers']})
+    return {'limits': found}
+
+
+@operation('DELETE', '/limits/{id}', policy.LIMIT_SET, {204: None}, 'limits')
+def delete_limits(request):
+    """Forget limits; the guests keep their shares."""
+    request.service.limits.delete(request.found)
+    request.tell('limits.delete', {'limits_id': request.target.id})
     return '', 204
 
 

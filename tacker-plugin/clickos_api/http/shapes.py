@@ -11,6 +11,7 @@ from clickos_client import outcomes
 from clickos_client import port_roles
 
 from clickos_api.http import pages
+from clickos_api.state import sharing
 from clickos_api.state import states
 
 MAX_NUMBER = 2 ** 53
@@ -122,6 +123,16 @@ ROLES = body(roles=items(
 FUSE = body(server=UUID, hops=items(
     f'a list of 2 to {limits.CHAIN_HOPS}',
     body(name=_HOP, server=UUID, group=UUID), 2, limits.CHAIN_HOPS))
+_KIND = {'enum': list(sharing.KINDS),
+         'description': ' or '.join(sharing.KINDS)}
+_TOTAL = {'type': 'integer', 'minimum': 0, 'maximum': sharing.MAX_TOTAL,
+          'description': f'a number of 0 to {sharing.MAX_TOTAL}'}
+LIMITS = body(
+    limits=items(f'a list of 1 to {sharing.MAX_LIMITS} limits', body(
+        name=_HOP, kind=_KIND, handler=HANDLER, total=_TOTAL),
+        1, sharing.MAX_LIMITS),
+    servers=items(f'a list of at most {sharing.MAX_MEMBERS} servers', UUID,
+                  most=sharing.MAX_MEMBERS))
 
 _CHANGE = answer(
     'revision', 'error', number=NUMBER, created_at=_TEXT,
@@ -164,6 +175,10 @@ STATE_ID = answer(id=UUID)
 REBASED = answer(id=UUID, changed=_BOOLEAN)
 FUSION = answer(fusion=answer(server=UUID, hops={
     'type': 'array', 'items': answer(name=_HOP, group=UUID)}))
+SHARED = listed('limits', answer(
+    name=_TEXT, kind=_KIND, handler=_TEXT, total=NUMBER, used=NUMBER,
+    shared=NUMBER, guests={'type': 'array', 'items': answer(
+        server=UUID, share=NUMBER, used=NUMBER, is_silent=_BOOLEAN)}))
 CHAIN = answer(chain={'type': 'object'})
 PACKAGES = paged('packages', answer(name=_TEXT, product=_TEXT,
                                     provider=_TEXT, version=_TEXT,

@@ -42,7 +42,8 @@ class Authority:
             'servers': self._server, 'vnfs': self._server,
             'states': self._state, 'chains': self._chain,
             'fusions': self._fusion, 'ports': self._port,
-            'secrets': self._secret, 'projects': self._project}
+            'secrets': self._secret, 'limits': self._limits,
+            'projects': self._project}
 
     def find(self, context, project_id, target, rule):
         """Return what an id means to a caller, if the rule permits it.
@@ -52,7 +53,7 @@ class Authority:
         :param target: ownership.Target
         :returns: ownership.Server; states.State; a chain or a port as
             Neutron shows it; fusions.Fusion; a secret without its value;
-            or the id of the caller's project
+            the key of limits; or the id of the caller's project
         :raises errors.NotFound: if there is none, or the caller may not see it
         :raises errors.Forbidden: if it is the caller's, and the rule forbids
         """
@@ -164,6 +165,11 @@ class Authority:
     def _secret(self, context, _project_id, target, rule):
         self._policy.require(context, rule, context.project_id)
         return self._secrets.show(context.project_id, target.id)
+
+    def _limits(self, context, _project_id, target, rule):
+        """The project is part of the key, so no id is of another one."""
+        self._policy.require(context, rule, context.project_id)
+        return context.project_id, target.id
 
     def _project(self, context, _project_id, _target, rule):
         """Operations without an id are about the caller's project."""

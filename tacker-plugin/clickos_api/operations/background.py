@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the service does without a request: verdicts, and old states.
+"""What the service does without a request: verdicts, shares, old states.
 
 Every process of the WSGI server does it. Two that do it at once do no harm:
-verdicts and deletions may come twice.
+verdicts and deletions may come twice, and rounds of shares take turns.
 """
 
 import datetime
@@ -55,6 +55,7 @@ class Background:
         metrics.serve(self._service, options)
         for name, interval_s, work in (
                 ('settle', options.settle_interval, self.settle),
+                ('share', options.share_interval, self._service.limits.work),
                 ('prune', options.prune_interval, self.prune)):
             if interval_s:
                 threading.Thread(
@@ -109,6 +110,7 @@ class Background:
         for key in history.unused(self._service.store, _ORPHAN_GRACE_S):
             self._service.store.delete(key)
             LOG.info('State %s: no server started with it', keys.name(key))
+        self._service.limits.prune(_ORPHAN_GRACE_S)
 
     def _prune(self, key, server_id, gone_at):
         store = self._service.store

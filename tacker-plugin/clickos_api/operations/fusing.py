@@ -87,6 +87,7 @@ class Fusing:
             self.require_not_fused(each)
         _require_own_states(fused, servers)
         self.require_no_part(fused)
+        self._service.limits.require_none(project_id, servers)
         found = fusions.Fusion(chain_id, fused.id, project_id, tuple(
             fusions.Hop(server.state_key, name, group)
             for server, (name, _, group) in zip(servers, hops)))

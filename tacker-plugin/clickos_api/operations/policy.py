@@ -27,6 +27,8 @@ SECRET_LIST = 'clickos:secret:list'
 SECRET_SHOW = 'clickos:secret:show'
 SECRET_DELETE = 'clickos:secret:delete'
 SECRET_READ = 'clickos:secret:read'
+LIMIT_SHOW = 'clickos:limit:show'
+LIMIT_SET = 'clickos:limit:set'
 CATALOG_SHOW = 'clickos:catalog:show'
 
 OWNER_READER = 'role:reader and project_id:%(project_id)s'
@@ -63,6 +65,8 @@ RULES = [
           'Note that a guest starts with a state. nova-compute needs it.'),
     _rule(CHANGE_SHOW, OWNER_READER,
           'Show the verdicts about changes of a guest.'),
+    _rule(LIMIT_SHOW, OWNER_READER, 'Show limits that guests share.'),
+    _rule(LIMIT_SET, OWNER_MEMBER, 'Let guests share limits.'),
     _rule(CATALOG_SHOW, 'role:reader',
           'List the packages of the catalog and get one.'),
     _rule(SECRET_CREATE, OWNER_MEMBER, 'Make a secret.'),

@@ -44,7 +44,8 @@ def _rule(what, package, names, modules):
 RULES = (
     _rule('tables of clickos-api', 'tacker-plugin/clickos_api',
           r'clickos_api\.db\.models\b',
-          'state/desired_state state/fusions state/history state/secrets'
+          'operations/shared_limits state/desired_state state/fusions'
+          ' state/history state/secrets'
           ' db/migrations/env'),
     _rule('keys of states', 'tacker-plugin/clickos_api',
           r'keys\.(of_server|of_state)\b',
@@ -52,7 +53,7 @@ RULES = (
     _rule('getters of Nova, Tacker and Neutron', 'tacker-plugin/clickos_api',
           r'(\w+\.)*_?cloud\.(server|server_of_vnf|neutron)\b',
           'operations/authority operations/background operations/chains'
-          ' service'),
+          ' operations/shared_limits service'),
     _rule('fusions by id', 'tacker-plugin/clickos_api',
           r'(\w+\.)*fusions\.of_chain\b', 'operations/authority'),
     _rule("Tacker's tables", 'tacker-plugin/tacker_clickos',

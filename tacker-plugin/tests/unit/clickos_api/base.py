@@ -48,6 +48,7 @@ max_state_bytes = 1500
 ownership_ttl = 0
 catalog_path = {directory}/catalog
 settle_interval = 0
+share_interval = 0
 prune_interval = 0
 secret_key_files = {directory}/secret.key
 """
@@ -159,7 +160,10 @@ class FakeAgent:
             if value == 'bad':
                 return {'error': {'code': 'handler-error',
                                   'message': f'{name}: bad value'}}
-        self.guests[server_id].update(writes)
+        self.guests[server_id].update(
+            (name, f'{value} {self.guests[server_id][name].split()[1]}'
+             if name.endswith('.share') else value)
+            for name, value in writes)
         return {'applied': [change_id['number']],
                 'incarnation': self.incarnation,
                 **passing(change_id['number'], writes)}
@@ -170,7 +174,7 @@ def passing(number, writes):
     def places(handlers):
         return [place for place, (name, _value) in enumerate(writes)
                 if name.rpartition('.')[2] in handlers]
-    found = {'number': number, 'commands': places({'reset', 'stop'}),
+    found = {'number': number, 'commands': places({'reset', 'share', 'stop'}),
              'edits': places({'add', 'remove'})}
     return {'passing': [found]} if (
         found['commands'] or found['edits']) else {}

@@ -17,12 +17,14 @@ from clickos_api.http import openapi
 #: Kind of the object that an id names, by the first part of a path.
 PATHS = {'servers': 'server', 'vnfs': 'vnf', 'states': 'state',
          'secrets': 'secret', 'chains': 'chain', 'ports': 'port',
+         'limits': 'limits',
          'catalog': None}     # packages of the operator, for all projects
 #: The same by the name of a property or a parameter of a query. None names
 #: no object: a guest's incarnation is a number that it made, and a marker is
 #: compared with the entries of the list that the caller gets.
 NAMES = {'server': 'server', 'server_id': 'server', 'to': 'server',
-         'group': 'group', 'vnfc': 'vnfc', 'project_id': 'project',
+         'group': 'group', 'servers': 'server', 'vnfc': 'vnfc',
+         'project_id': 'project',
          'incarnation': None, 'secrets': None, 'max_age': None,
          'parameter': None, 'limit': None, 'marker': None}
 #: Kinds of further objects of the test.
@@ -30,6 +32,8 @@ KINDS = {'taker': 'server', 'hop': 'server', 'fused': 'server',
          'of_vnf': 'server', 'group2': 'group'}
 #: Properties whose texts may refer to secrets.
 _REFERRING = ('writes', 'value')
+#: The caller chooses the id, and its project is a part of the key.
+_CHOSEN = {('put', '/v1/limits/{id}')}
 #: Texts that nothing resolves: the value of a secret that is made.
 _OPAQUE = {('post', '/v1/secrets', 'value')}
 
@@ -79,7 +83,8 @@ class Operation:
 
     def places(self):
         """List the places of ids; those of user_data and VNFs, too."""
-        if '{id}' in self.path:
+        if '{id}' in self.path and (
+                self.method, self.path) not in _CHOSEN:
             yield Place('path', (), PATHS[self.kind])
         for name in self.queries():
             if NAMES[name]:

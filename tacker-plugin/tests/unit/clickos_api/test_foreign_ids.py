@@ -20,6 +20,7 @@ from tests.unit.clickos_api import base
 from tests.unit.clickos_api import foreign
 
 USER_DATA = 'OS-EXT-SRV-ATTR:user_data'
+LIMITS = [{'name': 'rate', 'kind': 'rate', 'handler': 'a.share', 'total': 9}]
 #: What belongs to the other project; no answer has it.
 MARK = 'of-another-project'
 REFUSED = (403, 404)
@@ -40,6 +41,7 @@ class ForeignIdsTest(base.TestCase):
         self.foreign = self.things(self.stranger_id, self.stranger, MARK)
         self.foreign['project'] = self.stranger_id
         self.fuse(self.foreign, self.stranger)
+        self.share(self.foreign, self.stranger)
         folder = pathlib.Path(self.conf.clickos_api.catalog_path)
         folder.mkdir()
         (folder / 'firewall.csar').write_bytes(b'')
@@ -51,6 +53,7 @@ class ForeignIdsTest(base.TestCase):
         self.cloud.servers[server_id]['metadata'] = metadata
         self.agent.guests[server_id] = {
             'fw.config': value, 'a.state': '', 'a.merge': '', 'a.hold': '',
+            'a.share': '0 0',
             **{f'{hop}/fw.config': value for hop in ('one', 'two')}}
         return server_id
 
@@ -70,7 +73,14 @@ class ForeignIdsTest(base.TestCase):
         found['secret'] = self.call(
             'POST', '/v1/secrets', token,
             json={'name': 'it', 'value': value})[1]['secret']['id']
+        found['limits'] = str(uuid.uuid4())
         return found
+
+    def share(self, found, token):
+        """Let a server of things share limits."""
+        self.assertEqual(200, self.call(
+            'PUT', f'/v1/limits/{found["limits"]}', token, json={
+                'limits': LIMITS, 'servers': [found['taker']]})[0])
 
     def fuse(self, found, token):
         """Fuse the chain of things, and change its hop."""
@@ -97,7 +107,8 @@ class ForeignIdsTest(base.TestCase):
             'server': own['fused'], 'hops': self.hops(own), 'revision': 0,
             'number': 0, 'incarnation': str(uuid.uuid4()),
             'server_id': own['server'], 'project_id': self.project_id,
-            'vnfc': own['vnfc'], 'roles': ['dhcp-server']}
+            'vnfc': own['vnfc'], 'roles': ['dhcp-server'],
+            'servers': [own['taker']], 'limits': LIMITS}
 
     def own(self, operation):
         """Make the caller's things, as an operation needs them."""
@@ -116,6 +127,8 @@ class ForeignIdsTest(base.TestCase):
                 examples['number'] = answer['changes'][0]['number']
         if operation.path.endswith('/fusion') and operation.method != 'put':
             self.fuse(own, self.token)
+        if operation.kind == 'limits':
+            self.share(own, self.token)
         if operation.path.endswith('/desired-state'):
             for kind, target in (('servers', 'server'), ('vnfs', 'vnf')):
                 self.call('PUT', f'/v1/{kind}/{own[target]}/handlers/'

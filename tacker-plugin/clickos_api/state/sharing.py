@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares of common limits: which guest may use how much (docs/adr/0117).
+
+No clock, no database and no guest is used here. The ledger is plain JSON:
+
+    limits   [{name, kind, handler, total, spent}]
+    members  {server id: {incarnation, is_leaving, is_doubtful, is_silent,
+              and for each limit: bounds, shares, used, rates}}
+
+A bound is the most that a guest may have, whatever became of the writes to
+it. What holds after each method: the bounds of a limit, and the ``spent`` of
+its former guests, are together at most the largest total since they were
+less. A bound grows in plan() only, before the guest can see the share. It
+falls when the guest, without a write in doubt, shows the lower share, when
+the guest starts again, or when its server is gone.
+"""
+
+RATE, QUOTA = 'rate', 'quota'
+KINDS = (RATE, QUOTA)
+MAX_LIMITS, MAX_MEMBERS = 8, 64
+#: No total and no number of a guest is larger.
+MAX_TOTAL = 2 ** 53
+#: A quota is given in parts of this fraction of it, at least of these bytes.
+_LEASES, LEAST_LEASE = 64, 16384
+#: A guest whose share this fraction is used of can use more.
+_HUNGRY = 7 / 8
+#: A guest that needs nothing has this fraction of an equal share.
+_IDLE = 4
+#: Shares are written if one is off by this fraction of the total.
+_STEP = 32
+
+
+def number(text):
+    """Return (share, used) of a handler's value; None for another text."""
+    words = text.split()
+    if len(words) != 2 or not all(
+            each.isascii() and each.isdecimal() and len(each) <= 20
+            for each in words):
+        return None
+    return tuple(min(int(each), MAX_TOTAL) for each in words)
+
+
+class Ledger:
+    """Who has which share.
+
+    :param content: a former Ledger's content, or None
+    """
+
+    def __init__(self, content=None):
+        content = content or {'limits': [], 'members': {}}
+        self.limits, self.members = content['limits'], content['members']
+
+    @property
+    def content(self):
+        """The ledger as JSON."""
+        return {'limits': self.limits, 'members': self.members}
+
+    def handlers(self):
+        """Return the handlers of a guest, in the order of the limits."""
+        return [limit['handler'] for limit in self.limits]
+
+    def declare(self, limits, server_ids):
+        """Set limits and guests; other guests have to give back.
+
+        :param limits: [{name, kind, handler, total}]; a limit with the name,
+            kind and handler of a former one continues it
+        """
+        former = {_key(limit): place
+                  for place, limit in enumerate(self.limits)}
+        places = [former.get(_key(limit)) for limit in limits]
+        self.limits = [
+            {**limit, 'spent': 0 if place is None
+             else self.limits[place]['spent']}
+            for limit, place in zip(limits, places)]
+        for member in self.members.values():
+            for name in ('bounds', 'shares', 'used', 'rates'):
+                member[name] = [0 if place is None else member[name][place]
+                                for place in places]
+        for server_id in server_ids:
+            self.members.setdefault(server_id, _member(len(limits)))
+        for server_id, member in self.members.items():
+            member['is_leaving'] = server_id not in server_ids
+
+    def observe(self, server_id, incarnation, values, seconds):
+        """Take over what a guest shows.
+
+        :param incarnation: of the guest that showed it; None if unknown
+        :param values: [(share, used)] in the order of the limits; None if
+            the guest was silent
+        :param seconds: since the last time
+        """
+        member = self.members[server_id]
+        known = member['incarnation']
+        if known and incarnation and incarnation != known:
+            self._restart(member)
+        member['incarnation'] = incarnation or known
+        member['is_silent'] = values is None
+        if values is None:
+            return
+        for place, (share, used) in enumerate(values):
+            self._show(member, place, share, used, seconds)
+        if member['is_leaving'] and not member['is_doubtful'] \
+                and not any(member['shares']):
+            self.drop(server_id)
+
+    def _show(self, member, place, share, used, seconds):
+        limit, bounds = self.limits[place], member['bounds']
+        is_quota = limit['kind'] == QUOTA
+        if used < member['used'][place]:
+            # The guest counts from the beginning, with a new configuration.
+            if is_quota:
+                self._spend(member, place)
+            member['used'][place] = 0
+        if is_quota:
+            used = min(used, bounds[place])
+        growth = used - member['used'][place]
+        member['rates'][place] = int(growth / max(seconds, 0.001))
+        member['used'][place], member['shares'][place] = used, share
+        if not member['is_doubtful']:
+            bounds[place] = max(min(bounds[place], share),
+                                used if is_quota else 0)
+
+    def _restart(self, member):
+        """A guest that starts again has no shares, and no write to it counts.
+        """
+        for place, limit in enumerate(self.limits):
+            if limit['kind'] == QUOTA:
+                self._spend(member, place)
+        count = len(self.limits)
+        member.update(_member(count), is_leaving=member['is_leaving'])
+
+    def _spend(self, member, place):
+        """Count all that a guest may have used as spent."""
+        self.limits[place]['spent'] += member['bounds'][place]
+        member['bounds'][place] = member['used'][place] = 0
+
+    def drop(self, server_id):
+        """Forget a guest that uses nothing any more."""
+        member = self.members[server_id]
+        for place, limit in enumerate(self.limits):
+            if limit['kind'] == QUOTA:
+                self._spend(member, place)
+        del self.members[server_id]
+
+    def plan(self):
+        """Return {server id: [share]} of the guests to be written.
+
+        Until accept() the guest may have the former share or the new one.
+        """
+        writes, active = {}, []
+        for server_id, member in self.members.items():
+            if member['is_silent']:
+                continue
+            if member['is_leaving'] or not member['incarnation']:
+                # An unknown incarnation is in the answer to a write.
+                writes[server_id] = [0] * len(self.limits)
+            else:
+                writes[server_id] = list(map(min, member['shares'],
+                                             member['bounds']))
+                active.append(server_id)
+        for place, limit in enumerate(self.limits):
+            share = _rates if limit['kind'] == RATE else _quotas
+            for server_id, new in share(limit, place, self.members,
+                                        active).items():
+                writes[server_id][place] = new
+        writes = {server_id: shares for server_id, shares in writes.items()
+                  if shares != self.members[server_id]['shares']
+                  or self.members[server_id]['is_doubtful']
+                  or not self.members[server_id]['incarnation']}
+        for server_id, shares in writes.items():
+            member = self.members[server_id]
+            member['is_doubtful'] = True
+            member['bounds'] = [max(pair) for pair in zip(member['bounds'],
+                                                          shares)]
+        return writes
+
+    def accept(self, server_id, shares):
+        """Note that a guest has taken the newest write, and no former one.
+        """
+        member = self.members[server_id]
+        member['is_doubtful'], member['shares'] = False, list(shares)
+
+    def shown(self):
+        """Return the limits as clients see them."""
+        return [_shown(limit, place, self.members)
+                for place, limit in enumerate(self.limits)]
+
+
+def _key(limit):
+    return limit['name'], limit['kind'], limit['handler']
+
+
+def _member(count):
+    return {'incarnation': None, 'is_leaving': False, 'is_doubtful': False,
+            'is_silent': True, **{name: [0] * count for name in (
+                'bounds', 'shares', 'used', 'rates')}}
+
+
+def _rates(limit, place, members, active):
+    """Return {server id: share} of a rate, max-min fair by use.
+
+    What no guest needs is divided equally, so that all of it is given.
+    """
+    bounds = {each: member['bounds'][place]
+              for each, member in members.items()}
+    held = sum(bound for each, bound in bounds.items() if each not in active)
+    total = max(0, limit['total'] - held)
+    if not active:
+        return {}
+    idle = total // (_IDLE * len(active))
+    wanted = {}
+    for each in active:
+        used = members[each]['rates'][place]
+        is_hungry = used >= _HUNGRY * bounds[each]
+        wanted[each] = total if is_hungry else min(total, used + used // 4
+                                                   + idle)
+    shares = _fair(total, wanted)
+    given = sum(bounds[each] for each in active)
+    if total - len(active) <= given <= total and all(
+            abs(shares[each] - bounds[each]) <= total // _STEP
+            for each in active):
+        shares = {each: bounds[each] for each in active}
+    free = limit['total'] - sum(bounds.values())
+    return _raised(shares, bounds, free)
+
+
+def _fair(total, wanted):
+    """Return max-min fair parts of a total; what is over is divided."""
+    left, parts = total, {}
+    for count, each in zip(range(len(wanted), 0, -1),
+                           sorted(wanted, key=wanted.get)):
+        parts[each] = min(wanted[each], left // count)
+        left -= parts[each]
+    return {each: part + left // len(wanted)
+            for each, part in parts.items()}
+
+
+def _raised(shares, bounds, free):
+    """Return shares that raise the bounds by no more than what is free."""
+    for each in sorted(shares, key=bounds.get):
+        more = max(0, shares[each] - bounds[each])
+        if more > max(0, free):
+            shares[each] = bounds[each] + max(0, free)
+            more = max(0, free)
+        free -= more
+    return shares
+
+
+def _quotas(limit, place, members, active):
+    """Return {server id: share} of a quota: a lease beyond what it used."""
+    bounds = {each: member['bounds'][place]
+              for each, member in members.items()}
+    used = {each: member['used'][place] for each, member in members.items()}
+    left = limit['total'] - limit['spent'] - sum(
+        used[each] if each in active else bound
+        for each, bound in bounds.items())
+    if not active:
+        return {}
+    count, left = len(active), max(0, left)
+    lease = min(left // count, max(LEAST_LEASE, min(
+        left // (2 * count), limit['total'] // _LEASES)))
+    shares = {}
+    for each in active:
+        rest = bounds[each] - used[each]
+        if rest < lease - lease // 2 or rest > lease + lease // 2:
+            shares[each] = used[each] + lease
+    free = limit['total'] - limit['spent'] - sum(bounds.values())
+    return _raised(shares, bounds, free)
+
+
+def _shown(limit, place, members):
+    is_quota = limit['kind'] == QUOTA
+    used = 'used' if is_quota else 'rates'
+    return {
+        'name': limit['name'], 'kind': limit['kind'],
+        'handler': limit['handler'], 'total': limit['total'],
+        'used': limit['spent'] + sum(
+            member[used][place] for member in members.values()),
+        'shared': limit['spent'] + sum(
+            member['bounds'][place] for member in members.values()),
+        'guests': [{
+            'server': server_id, 'share': member['bounds'][place],
+            'used': member[used][place], 'is_silent': member['is_silent']}
+            for server_id, member in members.items()]}
