@@ -23,6 +23,7 @@ _NO_VERDICT = (http.HTTPStatus.INTERNAL_SERVER_ERROR,
                http.HTTPStatus.SERVICE_UNAVAILABLE)
 #: Seconds in which a write without an answer is repeated, and between two.
 _PATIENCE_S = 120
+_LIMITS_S = 30
 _PAUSE_S = 1
 
 
@@ -49,20 +50,9 @@ class Client(object):
         :param patience_s: seconds in which it is repeated
         :raises: HandlerRefused, ApiUnavailable
         """
-        end_s = time.monotonic() + patience_s
-        while True:
-            try:
-                with _translated():
-                    return self._client.write_many(server_id, writes)
-            except (exception.ApiUnavailable, exception.ServiceAway,
-                    exception.HandlerRefused) as error:
-                if not _says_nothing(error):
-                    raise
-                if time.monotonic() >= end_s:
-                    raise _unknown(error)
-                LOG.info('A write of server %s is repeated: %s', server_id,
-                         error)
-            time.sleep(_PAUSE_S)
+        return _repeated(
+            lambda: self._client.write_many(server_id, writes), patience_s,
+            'A write of server %s' % server_id)
 
     def start_details(self, server_id):
         """Return why starts of a server's guest failed, by request id.
@@ -97,6 +87,28 @@ class Client(object):
         """
         with _translated():
             return self._client.desired_state(server_id)
+
+    def set_limits(self, group, limits, server_ids):
+        """Let guests share limits, and no others any more.
+
+        :param group: the id of the group
+        :param limits: [{'name', 'kind', 'handler', 'total'}]
+        :raises: HandlerRefused, ApiUnavailable
+        """
+        _repeated(
+            lambda: self._client.set_limits(group, limits, server_ids),
+            _LIMITS_S, 'The declaration of limits %s' % group)
+
+    def delete_limits(self, group):
+        """Forget limits of guests that are gone.
+
+        clickos-api does it after a day, so a failure is only logged.
+        """
+        try:
+            with _translated():
+                self._client.delete_limits(group)
+        except exception.ClickOSError as error:
+            LOG.info('Limits %s are not deleted: %s', group, error)
 
     def create_state(self, configuration):
         """Make a guest's state; return its id.
@@ -147,6 +159,26 @@ class Client(object):
                 self._client.delete_state(state_id)
         except exception.ClickOSError as error:
             LOG.info('State %s is not deleted: %s', state_id, error)
+
+
+def _repeated(call, patience_s, what):
+    """Call until there is a verdict; return the result.
+
+    :param patience_s: seconds in which it is repeated
+    """
+    end_s = time.monotonic() + patience_s
+    while True:
+        try:
+            with _translated():
+                return call()
+        except (exception.ApiUnavailable, exception.ServiceAway,
+                exception.HandlerRefused) as error:
+            if not _says_nothing(error):
+                raise
+            if time.monotonic() >= end_s:
+                raise _unknown(error)
+            LOG.info('%s is repeated: %s', what, error)
+        time.sleep(_PAUSE_S)
 
 
 def _unknown(error):

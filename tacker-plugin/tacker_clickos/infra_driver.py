@@ -16,6 +16,7 @@ from tacker.vnfm.infra_drivers import abstract_driver
 
 from tacker_clickos import automatic
 from tacker_clickos import chained
+from tacker_clickos import clickos_api
 from tacker_clickos import conf
 from tacker_clickos import connectivity
 from tacker_clickos import exception
@@ -25,6 +26,7 @@ from tacker_clickos import ports
 from tacker_clickos import replacement
 from tacker_clickos import resources
 from tacker_clickos import scaling
+from tacker_clickos import shared
 from tacker_clickos import state
 from tacker_clickos import update
 from tacker_clickos import vim
@@ -89,8 +91,9 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         resources.name_vnfcs(info)
         wishes = guests.wishes(vdus, info.vnfc_resource_info,
                                instantiate_vnf_req, values, keep)
+        connection = vim.connect(vim_connection_info.access_info)
         fleet = guests.Guests(
-            vim.connect(vim_connection_info.access_info), vnf_instance.id,
+            connection, vnf_instance.id,
             vnf_instance.vnf_instance_name,
             state.Record.of(info) if healing else None,
             state.state_ids(vnf_instance) if healing else {})
@@ -98,7 +101,9 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             self._record_found(info, vim_connection_info.id, fleet)
         with self._known_to_tacker(vnf_instance, healing):
             self._make_all(vnf_instance, vim_connection_info.id, fleet,
-                           wishes, healing)
+                           wishes, healing, lambda servers: shared.declare(
+                               clickos_api.Client(connection),
+                               vnf_instance.id, vdus, values, servers))
         if healing:
             fleet.keep_pairs(vdus)
         info = vnf_instance.instantiated_vnf_info    # save() replaced it
@@ -138,16 +143,22 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         update.check_size(vdus, values)
         return values
 
-    def _make_all(self, vnf_instance, vim_id, fleet, wishes, healing):
-        """Make the guests and record them; heal one after the other."""
+    def _make_all(self, vnf_instance, vim_id, fleet, wishes, healing, share):
+        """Make the guests and record them; heal one after the other.
+
+        :param share: called with {name: server} of all guests
+        """
         info = vnf_instance.instantiated_vnf_info
         made = (fleet.heal_each(wishes) if healing
-                else self._boot_all(fleet, wishes))
+                else self._boot_all(fleet, wishes, share))
         vnfcs = {state.name(vnfc): vnfc for vnfc in info.vnfc_resource_info}
         for guest in made:
             resources.record(info, vnfcs[guest.name], guest, vim_id)
             state.set_param(info, state.STATES, fleet.states)
             fleet.record.keep(info)
+        if healing:
+            share({name: state.server_id(vnfc)
+                   for name, vnfc in vnfcs.items()})
 
     @staticmethod
     def _record_found(info, vim_id, fleet):
@@ -158,12 +169,14 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             resources.record(info, vnfcs[name], guest, vim_id)
 
     @staticmethod
-    def _boot_all(fleet, wishes):
+    def _boot_all(fleet, wishes, share):
         names = [wish.name for wish in wishes]
         fleet.sweep()      # what an interrupted attempt may have left
         fleet.forget(names)
         try:
-            return fleet.boot(wishes)
+            made = fleet.boot(wishes)
+            share({guest.name: guest.server.id for guest in made})
+            return made
         except Exception:
             with excutils.save_and_reraise_exception():
                 fleet.sweep()
@@ -204,6 +217,9 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             port.id: name for name, port in ports.of_vnf(
                 connection, vnf_instance.id).items()})
         fleet.remove()
+        shared.forget(clickos_api.Client(connection), vnf_instance.id,
+                      state.params(vnf_instance.instantiated_vnf_info).get(
+                          state.SHARED) or ())
         state.set_metadata(vnf_instance, **{state.STATE: None})
         fleet.forget([
             state.name(vnfc) for vnfc in

@@ -152,7 +152,8 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
             context, vnf_instance.vim_connection_info)['access_info']
         change = update.Update(vdus, info, state.in_force(vnf_instance),
                                wanted)
-        return change.apply(clickos_api.Client(vim.connect(access_info)))
+        return change.apply(clickos_api.Client(vim.connect(access_info)),
+                            vnf_instance.id)
 
 
 def _verdict(vnf_instance):

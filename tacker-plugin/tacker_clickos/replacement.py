@@ -3,8 +3,10 @@
 
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_clickos import clickos_api
 from tacker_clickos import guests
 from tacker_clickos import resources
+from tacker_clickos import shared
 from tacker_clickos import state
 from tacker_clickos import vim
 from tacker_clickos.vnfd import loader
@@ -81,6 +83,11 @@ class Replacement:
 
     def _finish(self):
         info = self._vnf.instantiated_vnf_info
+        shared.declare(
+            clickos_api.Client(self._connection), self._vnf.id,
+            self._flavour.vdus, self._values(), {
+                state.name(vnfc): state.server_id(vnfc)
+                for vnfc in info.vnfc_resource_info})
         state.set_param(info, state.PROPERTIES, self._values())
         state.set_flavour(info, self._flavour, self._vnf.vnfd_id)
         state.show(self._vnf)

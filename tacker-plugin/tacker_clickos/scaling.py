@@ -26,6 +26,7 @@ from tacker_clickos import guests
 from tacker_clickos import outages
 from tacker_clickos import ports
 from tacker_clickos import resources
+from tacker_clickos import shared
 from tacker_clickos import state
 from tacker_clickos import vim
 from tacker_clickos.vnfd import loader
@@ -137,6 +138,10 @@ class Operation:
         self._leave_chains(connection, names)
         # Packets have changed flows until the guests were out of the chains.
         self._give_flows(connection, given)
+        if surplus:
+            shared.release(clickos_api.Client(connection), self._vnf.id,
+                           self._aspect_vdus(), self._values(),
+                           self._servers(gone=surplus))
         fleet.drop(self._flavour.vdus, names)
         self._vnf_info.setdefault(_GONE, set()).update(
             vnfc.id for vnfc in surplus)
@@ -178,13 +183,17 @@ class Operation:
         return [name for name in self._wanted() if name not in present]
 
     def _make(self, connection, fleet, names):
-        vdus = self._flavour.vdus
-        values = vnfd_values.merge(model.properties(vdus),
-                                   state.in_force(self._vnf), {})
+        vdus, values = self._flavour.vdus, self._values()
         made = [resources.vnfc(name, vdus[name.rpartition('-')[0]])
                 for name in names]
         started = fleet.boot(guests.wishes(vdus, made, self._request,
                                            values))
+        if started:
+            shared.declare(
+                clickos_api.Client(connection), self._vnf.id,
+                self._aspect_vdus(), values,
+                {**self._servers(), **{guest.name: guest.server.id
+                                       for guest in started}})
         self._join_chains(connection, made)
         vim_id = self._vnf.vim_connection_info[0].id
         for vnfc, guest in zip(made, started):
@@ -193,6 +202,18 @@ class Operation:
             self._vnf_info.setdefault(_MADE, []).append((vnfc, links))
         self._vnf_info.setdefault(_STATES, {}).update(
             {name: fleet.states[name] for name in names})
+
+    def _values(self):
+        return vnfd_values.merge(model.properties(self._flavour.vdus),
+                                 state.in_force(self._vnf), {})
+
+    def _aspect_vdus(self):
+        return {name: self._flavour.vdus[name] for name in self._aspect.steps}
+
+    def _servers(self, gone=()):
+        """Return {name: server} of the guests of the aspect that stay."""
+        return {state.name(vnfc): state.server_id(vnfc)
+                for vnfc in self.present() if vnfc not in gone}
 
     def _join_chains(self, connection, made):
         existing = ports.of_vnf(connection, self._vnf.id)

@@ -11,6 +11,8 @@ import uuid
 
 from oslo_utils import uuidutils
 
+from tacker_clickos.vnfd import model
+
 PROPERTIES = 'clickos_properties'
 UPDATE = 'clickos_update'
 STATE = 'clickos_state'
@@ -18,6 +20,7 @@ STATES = 'clickos_states'
 REQUEST = 'clickos_request'
 OUTPUTS = 'clickos_outputs'
 AUTOMATIC = 'clickos_automatic'
+SHARED = 'clickos_shared'
 VNFD = 'clickos_vnfd'
 RECORD = 'clickos_resources'
 
@@ -46,7 +49,7 @@ def drop_claims(info):
 
     Projects that share a VIM have their states and groups in one project.
     """
-    for name in (STATES, RECORD, OUTPUTS, AUTOMATIC, VNFD):
+    for name in (STATES, RECORD, OUTPUTS, AUTOMATIC, SHARED, VNFD):
         set_param(info, name, None)
 
 
@@ -118,6 +121,8 @@ def show(vnf_instance):
         STATE: text({vnfc.id: 'ACTIVE'
                      for vnfc in info.vnfc_resource_info or []}),
         OUTPUTS: text(params(info).get(OUTPUTS) or {}),
+        SHARED: text(params(info)[SHARED]) if SHARED in params(info)
+        else None,
     })
 
 
@@ -145,6 +150,8 @@ def set_flavour(info, flavour, vnfd_id):
     vdus = flavour.vdus
     own = dataclasses.asdict(flavour.automatic)
     set_param(info, AUTOMATIC, own if any(own.values()) else None)
+    set_param(info, SHARED, [
+        name for name, vdu in vdus.items() if model.shared(vdu)] or None)
     set_param(info, OUTPUTS, {
         name: {output.name: output.handler
                for output in vdu.configuration.outputs.values()}

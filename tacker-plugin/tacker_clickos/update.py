@@ -9,6 +9,7 @@ from oslo_log import log as logging
 from tacker_clickos.clickgen import document
 from tacker_clickos.clickgen import writes as click_writes
 from tacker_clickos import exception
+from tacker_clickos import shared
 from tacker_clickos import state
 from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import values as vnfd_values
@@ -61,12 +62,13 @@ class Update(object):
         self._in_force = in_force
         self._request = request
 
-    def apply(self, api):
+    def apply(self, api, vnf_id):
         """Write the handlers of every guest; return (values, revision).
 
         If a guest refuses, those already written get their old values back.
 
         :param api: clickos_api.Client
+        :param vnf_id: of the VNF, for limits that its guests share
         :raises: ClickOSError with what the tenant shall read
         """
         values = self.judge()
@@ -82,7 +84,19 @@ class Update(object):
             except exception.ClickOSError as refused:
                 self._put_back(api, done, state.name(vnfc), refused)
             done.append((vnfc, before))
+        try:
+            self._share(api, vnf_id, values)
+        except exception.ClickOSError as refused:
+            self._put_back(api, done, 'shared limits', refused)
         return values, revision
+
+    def _share(self, api, vnf_id, values):
+        """Set the limits that the request names."""
+        vdus = {name: vdu for name, vdu in self._vdus.items()
+                if model.shared(vdu).keys() & self._request.keys()}
+        shared.declare(api, vnf_id, vdus, values, {
+            state.name(vnfc): state.server_id(vnfc)
+            for vnfc in self._info.vnfc_resource_info})
 
     def judge(self):
         """Return the values after the request; nothing is written.
@@ -120,7 +134,7 @@ class Update(object):
                                    if of_guest is None else of_guest)}
         return [[prop.handler, click_writes.encode(prop, own[name])]
                 for name, prop in configuration.properties.items()
-                if prop.handler and name in named]
+                if prop.handler and not prop.shared and name in named]
 
     def _vnfc_properties(self, vnfc):
         """Return the properties that the guest alone had."""

@@ -31,10 +31,13 @@ def argument(prop, value):
 
 
 def render(configuration, values):
-    """Return [[handler, text]] of the properties that have a handler."""
+    """Return [[handler, text]] of the properties that have a handler.
+
+    clickos-api alone writes shares of limits.
+    """
     return [[prop.handler, encode(prop, values[name])]
             for name, prop in configuration.properties.items()
-            if prop.handler]
+            if prop.handler and not prop.shared]
 
 
 def _record(prop, value):

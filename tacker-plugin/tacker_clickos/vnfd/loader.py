@@ -246,13 +246,20 @@ def _check_node(place, node, types):
 
 
 def _check_shared(place, vdus):
-    """A property of several VDUs must mean the same in each."""
-    shared = model.properties(vdus)
+    """A property of several VDUs must mean the same in each.
+
+    One whose value the guests share belongs to one VDU.
+    """
+    common, seen = model.properties(vdus), set()
     for vdu in vdus.values():
         for name, prop in vdu.configuration.properties.items():
-            if prop != shared[name]:
+            if prop != common[name]:
                 raise _invalid('%s: %s' % (place, vdu.name),
                                'property %s differs in another VDU' % name)
+            if prop.shared and name in seen:
+                raise _invalid('%s: %s' % (place, vdu.name), 'property %s: '
+                               'shared, but another VDU has it, too' % name)
+            seen.add(name)
 
 
 def _invalid(place, reason):

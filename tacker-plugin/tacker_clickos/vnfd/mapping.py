@@ -16,6 +16,8 @@ from tacker_clickos.vnfd import values
 MAX_PROPERTIES = 64
 MAX_FIELDS = 16
 MAX_OUTPUTS = 64
+#: Limits that the guests of a VDU share, as clickos-api takes.
+MAX_SHARED = 8
 #: Items of a list whose strings have a pattern, so that a check stays short.
 MAX_PATTERNED = 512
 _MAX_FORMAT = 200
@@ -29,8 +31,8 @@ _TARGETS = frozenset(('handler', 'define'))
 _KEYS = frozenset(('type', 'default', 'description'))
 #: The keys that a type has beside these.
 _KEYS_OF = {
-    'integer': ('min', 'max'), 'port': ('min', 'max'),
-    'rate': ('min', 'max', 'unit'), 'enum': ('values',),
+    'integer': ('min', 'max', 'shared'), 'port': ('min', 'max'),
+    'rate': ('min', 'max', 'unit', 'shared'), 'enum': ('values',),
     'string': ('pattern', 'max_length'), 'port_range': ('split',),
     'ipv4_list': ('max_items',), 'filter_rules': ('max_items',),
     'inspection_rules': ('max_items',),
@@ -100,6 +102,8 @@ def _property(place, name, entry):
         raise _invalid(place, 'needs either handler or define')
     if entry['type'] in _NO_DEFINE and 'define' in entry:
         raise _invalid(place, '%s need a handler' % entry['type'])
+    if _flag(place, entry, 'shared') and 'define' in entry:
+        raise _invalid(place, 'shared: needs a handler, as quota.share')
     prop = dataclasses.replace(
         _typed(place, name, entry), handler=entry.get('handler'),
         define=entry.get('define'))
@@ -150,6 +154,7 @@ def _typed(place, name, entry):
                     or scalars.MAX_TEXT),
         values=_enum_values(place, entry), unit=_unit(place, entry),
         pattern=_pattern(place, entry), split=_flag(place, entry, 'split'),
+        shared=_flag(place, entry, 'shared'),
         unique=_flag(place, entry, 'unique'),
         separator=_SEPARATORS.get(kind, ', '))
     if kind == 'list':
@@ -194,8 +199,9 @@ def _part(place, name, entry, excluded, more=frozenset()):
                        % entry['type'])
     prop = dataclasses.replace(
         _typed(place, name, entry), optional=_flag(place, entry, 'optional'))
-    if prop.split:
-        raise _invalid(place, 'split: only a whole property is split')
+    if prop.split or prop.shared:
+        raise _invalid(place, '%s: only a whole property is' % (
+            'split' if prop.split else 'shared'))
     return _with_default(place, prop, entry.get('default'))
 
 
@@ -292,3 +298,7 @@ def _check_targets(place, found):
         if target in taken:
             raise _invalid(place, 'two properties go to %s' % target)
         taken.add(target)
+    count = sum(prop.shared for prop in found)
+    if count > MAX_SHARED:
+        raise _invalid(place, '%d shared properties, the limit is %d'
+                       % (count, MAX_SHARED))

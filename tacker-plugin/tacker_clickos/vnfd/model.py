@@ -40,6 +40,8 @@ class Property:
     unit: typing.Optional[str] = None
     #: of a port range: each guest of the VDU gets its part
     split: bool = False
+    #: of a rate or an integer: the guests of the VDU have shares of it
+    shared: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,6 +230,12 @@ class Flavour:
     vdus: dict
     scaling: Scaling
     automatic: Automatic = Automatic()
+
+
+def shared(vdu):
+    """Return {name: Property} of the limits that a VDU's guests share."""
+    return {name: prop for name, prop in vdu.configuration.properties.items()
+            if prop.shared}
 
 
 def properties(vdus):

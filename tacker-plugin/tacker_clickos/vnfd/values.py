@@ -211,6 +211,10 @@ def _guest(properties, in_force, request):
     if GUESTS in changed:
         raise exception.PropertyRefused(
             name=GUESTS, reason='a guest has no guests')
+    for name in changed:
+        if properties[name].shared:
+            raise exception.PropertyRefused(
+                name=name, reason='all guests share it')
     return {name: check(properties[name], value)
             for name, value in changed.items() if value is not None}
 

@@ -2,6 +2,8 @@
 // Transparent hierarchical traffic shaper. vif 0 is left, vif 1 is right.
 // Each direction has a rate in bytes a second. It is a tree of three levels:
 // the rate, classes by DSCP, and fair queues of address pairs in each class.
+// The rates and the quota are shares of limits of all guests: without a
+// share nothing passes.
 
 // Addresses choose one of eight queues. Queues that wait send equal bytes.
 // Input 1: IPv6.
@@ -29,7 +31,7 @@ elementclass Classes {
         12/86dd, -);
     first :: PrioSched -> output;
     type[8] -> urgent :: Queue(64) -> [0]first;
-    type[0] -> expedited :: Fair -> expedited_rate :: BandwidthShaper(125000)
+    type[0] -> expedited :: Fair -> expedited_rate :: BandwidthShaper(0)
         -> [1]first;
     weights :: StrideSched(8, 1) -> [2]first;
     type[3] -> standard :: Fair -> [0]weights;
@@ -41,9 +43,11 @@ elementclass Classes {
     type[7] -> [1]standard;
 }
 
+// The quota counts the bytes of both directions behind their rates.
+quota :: Quota(0);
 FromDevice(0) -> right_in :: Counter -> right_classes :: Classes
-    -> to_right :: BandwidthShaper(1250000)
+    -> to_right :: BandwidthShaper(0) -> [0] quota [0]
     -> right_tx :: Counter -> ToDevice(1);
 FromDevice(1) -> left_in :: Counter -> left_classes :: Classes
-    -> to_left :: BandwidthShaper(1250000)
+    -> to_left :: BandwidthShaper(0) -> [1] quota [1]
     -> left_tx :: Counter -> ToDevice(0);

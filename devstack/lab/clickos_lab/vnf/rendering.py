@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a template to a guest's configuration, as the Tacker driver does it."""
 
+import dataclasses
 import importlib.util
 import pathlib
 import tempfile
@@ -8,6 +9,7 @@ import tempfile
 from tacker_clickos.clickgen import document
 from tacker_clickos.clickgen import prelude
 from tacker_clickos.vnfd import loader
+from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import values
 
 from clickos_lab.vnf import csar
@@ -45,13 +47,18 @@ def interface(found, index, shared):
 
 
 def configuration(found, interfaces, wanted):
-    """Return the first guest's document.Configuration.
+    """Return the document.Configuration of the only guest.
+
+    It has all of the limits that guests share.
 
     :param wanted: values of properties
     """
     checked = values.merge(found.configuration.properties, {}, wanted)
     own = values.of_guest(found, checked, f'{found.name}-0')
-    return document.render(found.configuration, interfaces, own)
+    made = document.render(found.configuration, interfaces, own)
+    shares = [[prop.handler, str(own[name])]
+              for name, prop in model.shared(found).items()]
+    return dataclasses.replace(made, writes=(*made.writes, *shares))
 
 
 def wanted(found):

@@ -61,6 +61,8 @@ def build_csar():
 
 class TestCase(unittest.TestCase):
 
+    TEMPLATE = 'firewall'
+
     def setUp(self):
         super().setUp()
         objects.register_all()
@@ -69,7 +71,7 @@ class TestCase(unittest.TestCase):
         self.addCleanup(cfg.CONF.clear_override, 'allowed_urls', 'clickos')
         self.package = pathlib.Path(tempfile.mkdtemp(prefix='clickos-'))
         self.addCleanup(shutil.rmtree, self.package)
-        build_package(self.package)
+        build_package(self.package, self.TEMPLATE)
 
     def patch(self, target, name, **kwargs):
         patcher = mock.patch.object(target, name, autospec=True, **kwargs)
@@ -183,6 +185,8 @@ class Cloud:
     def __init__(self):
         self.servers, self.ports, self.desired = {}, {}, {}
         self.groups = []
+        #: {group: limits and servers}, and the names of the latter each time
+        self.limits, self.declared = {}, []
         self.networks, self.server_groups = {}, {}
         self.calls = []
         self.fault = None          # every new server ends in ERROR with it
@@ -396,6 +400,8 @@ class Cloud:
             return status, {'error': {'code': code, 'message': message}}
         if what == 'states':
             return self._answer_of_state(server_id, method, json)
+        if what == 'limits':
+            return self._answer_of_limits(server_id, method, json)
         if what == 'roles':
             self.ports[server_id].roles = json['roles']
             return 200, json
@@ -411,6 +417,16 @@ class Cloud:
             state['revision'] += 1
             return 200, {'revision': state['revision']}
         return 200, state
+
+    def _answer_of_limits(self, group, method, json):
+        if method == 'DELETE':
+            return (204, None) if self.limits.pop(group, None) else (
+                404, {'error': {'code': 'no-such-limits',
+                                'message': 'none'}})
+        self.limits[group] = json
+        self.declared.append(sorted(
+            self.servers[server].name[:6] for server in json['servers']))
+        return 200, {'limits': []}
 
     def _answer_of_state(self, state_id, method, json):
         if method == 'DELETE':
