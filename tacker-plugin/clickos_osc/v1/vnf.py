@@ -21,6 +21,7 @@ networks = lazy.module('clickos_osc.networks')
 packages = lazy.module('clickos_osc.packages')
 properties = lazy.module('clickos_osc.properties')
 tacker = lazy.module('clickos_osc.tacker')
+vnf = lazy.module('clickos_client.vnf')
 
 _COUNTERS = ('rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes')
 
@@ -166,6 +167,8 @@ def view(manager, source, vnf_id):
              for row in _ports(manager.clickos, found, each, connected)]
     outputs = [row for each in found.guests
                for row in _outputs(manager.clickos, found, each)]
+    limits = [row for vdu in found.shared
+              for row in _limits(manager.clickos, found, vdu)]
     operation = found.operation
     return zip(*(
         ('id', found.id),
@@ -182,6 +185,7 @@ def view(manager, source, vnf_id):
             connections.by_point(connected))),
         ('ports', format_columns.ListDictColumn(ports)),
         ('outputs', format_columns.ListDictColumn(outputs)),
+        ('limits', format_columns.ListDictColumn(limits)),
         ('properties', format_columns.DictColumn(
             {name: shown.text(value) for name, value
              in found.shown_properties.items()})),
@@ -276,6 +280,22 @@ def _outputs(clickos, found, each):
     return [{'vnfc': each.id, 'vdu': shown.line(each.vdu),
              'output': shown.line(name), **_output(values[handler])}
             for name, handler in outputs.items()]
+
+
+def _limits(clickos, found, vdu):
+    """Return a row for each limit that a VDU's guests share."""
+    try:
+        limits = clickos.limits(vnf.limits_group(found.id, vdu))
+    except api.ClickOSError as exc:
+        return [{'vdu': shown.line(vdu), 'error': shown.line(exc.message)}]
+    names = {each.server_id: each.name for each in found.guests}
+    return [{'vdu': shown.line(vdu), 'limit': shown.line(each['name']),
+             'total': each['total'], 'used': each['used'],
+             'shares': ', '.join(
+                 f'{shown.line(names.get(guest["server"], guest["server"]))}'
+                 f' {guest["share"]}{" silent" * guest["is_silent"]}'
+                 for guest in each['guests'])}
+            for each in limits]
 
 
 def _output(value):

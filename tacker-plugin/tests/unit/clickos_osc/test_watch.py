@@ -8,6 +8,7 @@ import types
 from unittest import mock
 
 from clickos_client import api
+from clickos_client import vnf as client_vnf
 from keystoneauth1 import exceptions as ks_exc
 from osc_lib import exceptions
 
@@ -103,6 +104,18 @@ class ShowVnfTest(WatchTest):
         self.assertEqual(('vnfc-1', 'passed', '42'), (
             first['vnfc'], first['output'], first['value']))
         self.assertIn('fw.nothing', second['error'])
+
+    def test_limits_that_guests_share(self):
+        self.body['metadata']['clickosShared'] = '["VDU1"]'
+        self.assertEqual([], self.show()['limits'])
+        self.agent.guests[self.server_id]['s.share'] = '0 0'
+        group = client_vnf.limits_group(self.vnf_id, 'VDU1')
+        self.assertEqual(200, self.call('PUT', f'/v1/limits/{group}', json={
+            'limits': [{'name': 'rate', 'kind': 'rate', 'handler': 's.share',
+                        'total': 1000}], 'servers': [self.server_id]})[0])
+        self.assertEqual([{'vdu': 'VDU1', 'limit': 'rate', 'total': 1000,
+                           'used': 0, 'shares': 'VDU1-0 1000'}],
+                         self.show()['limits'])
 
     def test_no_such_vnf(self):
         with self.assertRaisesRegex(exceptions.CommandError, 'No VNF'):
