@@ -105,6 +105,19 @@ class ClickOSClient(base.Client):
         """Forget the desired state."""
         self.call('DELETE', f'v1/{kind}/{guest_id}/desired-state', 204)
 
+    def limits(self, group):
+        """List the limits that a group of guests shares."""
+        return self.call('GET', f'v1/limits/{group}', 200)[1]['limits']
+
+    def set_limits(self, group, limits, servers):
+        """Let servers share limits; return as limits()."""
+        return self.call('PUT', f'v1/limits/{group}', 200, {
+            'limits': limits, 'servers': servers})[1]['limits']
+
+    def delete_limits(self, group):
+        """Forget limits."""
+        self.call('DELETE', f'v1/limits/{group}', 204)
+
     def show_chain(self, chain_id):
         """Return the counters of a port chain."""
         return self.call('GET', f'v1/chains/{chain_id}', 200)[1]['chain']
