@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
 
-use cosmos_proto::OfGuest;
+use cosmos_proto::{HandlerName, OfGuest};
 use log::{error, info, warn};
 use serde_json::json;
 
@@ -18,9 +19,17 @@ use crate::host::Death;
 use crate::site::Site;
 use crate::spec::Uuid;
 
+/// The handler by which a guest of a pair gives way.
+const RESIGN: &str = "vrrp.resign";
+/// The time that a guest has for it; takeover without it takes 0.6 s.
+const RESIGNATION: Duration = Duration::from_millis(200);
+/// In this time the switch takes from the rings what the guest said last.
+const DELIVERY: Duration = Duration::from_millis(10);
+
 /// Destroys a guest; one that does not exist is no error. One that is being created is given up.
 pub fn destroy(site: &Site, of: &OfGuest) -> Result<()> {
     while let Some(guest) = site.table.find(&of.uuid) {
+        resign(site, &guest);
         guest.signals.cancel();
         let _owner = guest.lock_lifecycle();
         // The previous owner may have removed it, or put another in its place.
@@ -29,6 +38,33 @@ pub fn destroy(site: &Site, of: &OfGuest) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Lets a guest of a pair tell the other one that it goes (RFC 9568, 6.4.3): that one becomes active at once. It is
+/// known by a virtual router's address; a guest that is not active sends nothing.
+fn resign(site: &Site, guest: &Guest) {
+    let is_of_a_pair = guest.vifs().iter().any(|vif| {
+        let macs = vif.allowed.iter().filter_map(|allowed| allowed.mac);
+        macs.map(|mac| mac.0).any(is_of_virtual_router)
+    });
+    let is_here =
+        || guest.check_not_migrating().is_ok() && guest.ledger.state().check_here().is_ok();
+    if !is_of_a_pair || guest.check_answers().is_err() || !is_here() {
+        return;
+    }
+    let Ok(name) = HandlerName::try_from(RESIGN.to_owned()) else {
+        return;
+    };
+    let router = site.router_of(guest, 0, Instant::now() + RESIGNATION);
+    match control::write(router, &[(name, "destroyed".to_owned())]) {
+        Ok(()) => std::thread::sleep(DELIVERY),
+        Err(e) => info!("guest {}: {RESIGN}: {e}", guest.domain.uuid),
+    }
+}
+
+/// True for the addresses of virtual routers of IPv4 and IPv6 (RFC 9568, 7.3).
+fn is_of_virtual_router(mac: [u8; 6]) -> bool {
+    matches!(mac, [0, 0, 0x5e, 0, 1 | 2, _])
 }
 
 fn destroy_owned(site: &Site, guest: &Guest) -> Result<()> {
@@ -191,6 +227,42 @@ mod tests {
         world.destroy(&uuid(1)).unwrap();
         assert_eq!(world.remains(), Vec::<String>::new());
         world.destroy(&uuid(1)).unwrap();
+    }
+
+    #[test]
+    fn a_guest_of_a_pair_resigns_before_it_is_destroyed() {
+        let world = World::new();
+        let mut pair = spec(1);
+        let router = vale_proto::Allowed {
+            mac: Some("00:00:5e:00:01:07".parse().unwrap()),
+            ip: "10.0.0.1/32".parse().unwrap(),
+        };
+        pair.vifs[0].allowed.push(router);
+        for spec in [&pair, &spec(2)] {
+            world.create(spec).unwrap();
+        }
+        for n in [1, 2] {
+            world.destroy(&uuid(n)).unwrap();
+        }
+        assert_eq!(world.store.rule(1).as_deref(), Some("destroyed"));
+        assert_eq!(world.store.rule(2).as_deref(), Some("deny all"));
+        assert_eq!(world.remains(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_silent_guest_of_a_pair_is_destroyed_soon() {
+        let world = World::new();
+        let mut pair = spec(1);
+        pair.vifs[0].allowed.push(vale_proto::Allowed {
+            mac: Some("00:00:5e:00:02:07".parse().unwrap()),
+            ip: "fe80::1/128".parse().unwrap(),
+        });
+        world.create(&pair).unwrap();
+        world.store.hold_answers(true);
+        let began = Instant::now();
+        world.destroy(&uuid(1)).unwrap();
+        assert!(began.elapsed() < Duration::from_secs(5));
+        assert_eq!(world.remains(), Vec::<String>::new());
     }
 
     #[test]
