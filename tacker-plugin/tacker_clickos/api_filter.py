@@ -7,7 +7,8 @@ reach beyond themselves (package/). It answers 404 to objects of others
 (owned.py). Tacker 16 stores only text as metadata
 and leaves a row locked after anything else, so metadata.py makes it text.
 Tacker answers 500 to a second VNF of one name; the filter makes it a 409. It
-changes the package of a VNF itself (package_change.py). It refuses operations
+changes the package of a VNF itself (package_change.py), and the ids of VNFDs
+into those that Tacker stores (vnfd_ids.py). It refuses operations
 that cannot succeed (early.py), and mends what Tacker says of failed ones
 (decided.py).
 Tacker leaves sessions open that hold a connection to the database until the
@@ -34,9 +35,13 @@ from tacker_clickos import owned
 from tacker_clickos.package import archive
 from tacker_clickos.package import bounded_review
 from tacker_clickos import package_change
+from tacker_clickos import policy
 from tacker_clickos import request_body
 from tacker_clickos import routes
 from tacker_clickos import rows
+from tacker_clickos import stock
+from tacker_clickos import vnfd_ids
+from tacker_clickos import vnfds
 
 _IN_MEMORY = 256 * 1024
 #: Seconds in which a body has to come. Tacker's server waits for a client
@@ -72,18 +77,22 @@ class ApiFilter(object):
             if request.is_body_readable:
                 _judge(self._api, request)
                 _take_package(self._api, request)
+            _take_query(self._api, request)
         except routes.NotServed as refused:
             return _problem(refused.status, str(refused), refused.headers)
         except exception.ClickOSError as refused:
             return _problem(refused.http_status, str(refused),
                             refused.http_headers)
         with _sessions(self._api, request):
-            if _creates_vnf(self._api, request):
-                return _created(self._application, request)
-            operation_id = _retried(self._api, request)
-            if operation_id:
-                return _begun(self._application, request, operation_id)
-            return decided.answer(self._application, self._api, request)
+            return vnfd_ids.give(self._answer(request))
+
+    def _answer(self, request):
+        if _creates_vnf(self._api, request):
+            return _created(self._application, request)
+        operation_id = _retried(self._api, request)
+        if operation_id:
+            return _begun(self._application, request, operation_id)
+        return decided.answer(self._application, self._api, request)
 
 
 @contextlib.contextmanager
@@ -113,6 +122,14 @@ def _take_package(api, request):
         vnf_id = request.path_info.rstrip('/').rpartition('/')[2]
         package_change.take(request.environ['tacker.context'], vnf_id, body)
         request.body = json.dumps(body).encode()
+
+
+def _take_query(api, request):
+    """Change the VNFD ids of a query into those that Tacker has."""
+    context = request.environ.get('tacker.context')
+    if context is not None and request.method == 'GET':
+        request.query_string = vnfd_ids.take_query(context,
+                                                   request.query_string)
 
 
 def _judge_ids(request):
@@ -183,13 +200,12 @@ def _judge_json(api, request):
         _take(request, taken, request_body.MAX_BODY)
         raw = taken.read()
     if raw:
-        body = request_body.parse(raw)
+        body = request_body.parse(raw, _may_bring_scripts(request))
         context = request.environ.get('tacker.context')
         if api == 'lifecycle' and context is not None:
             owned.require_vims(context, body)
-            if _creates_vnf(api, request) and 'vnfdId' in body:
-                owned.require_vnfd(context, body['vnfdId'])
             if request.method == 'POST':
+                vnfd_ids.take(context, body)
                 early.judge(context, request.path_info, body)
             if request.method == 'PATCH':
                 early.judge_update(context, request.path_info, body)
@@ -204,13 +220,24 @@ def _judge_package(request):
         taken = undo.enter_context(tempfile.TemporaryFile())
         with bounded_review.upload(_project(request)) as place:
             size = _take(request, taken, archive.MAX_PACKAGE)
-            vnfd_id = bounded_review.require(_project(request), taken,
-                                             place)
-        rows.release_vnfd(_project(request), vnfd_id)
+            vnfd_id = bounded_review.require(
+                _project(request), taken, place, _may_bring_scripts(request))
+        vnfds.release(_owner(request), vnfd_id)
         taken.seek(0)
         request.body_file = taken
         request.content_length = size
         undo.pop_all()    # Tacker reads and closes it
+
+
+def _owner(request):
+    """Return the project of the package that a request has the content of."""
+    return vnfds.owner(request.path_info.split('/')[2])
+
+
+def _may_bring_scripts(request):
+    context = request.environ.get('tacker.context')
+    return (context is not None and stock.is_allowed()
+            and policy.may_bring_scripts(context))
 
 
 def _project(request):

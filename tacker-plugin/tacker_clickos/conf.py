@@ -60,6 +60,14 @@ Address at which the conductor answers on metrics_port.
 Port on which the conductor answers Prometheus at /metrics, without a token:
 what the watcher tries again. Unset: none.
 """),
+    cfg.BoolOpt('stock_driver', default=False, help="""
+Let Tacker's own OpenStack driver have the VNFs of packages that name no type
+of ClickOS. It needs Heat in the catalog of the VIM. Packages with scripts, and
+requests that name one, are for users with the rule ``clickos:stock_scripts``
+of Tacker's policy file, by default administrators: tacker-conductor runs such
+scripts. Without the option these packages are refused; VNFs that the driver
+has can be terminated.
+"""),
     cfg.ListOpt('allowed_urls', default=[],
                 item_type=types.URI(schemes=['http', 'https']), help="""
 The only URLs of members that Tacker sends requests to. The list holds for

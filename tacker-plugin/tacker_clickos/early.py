@@ -25,7 +25,9 @@ from tacker_clickos import outages
 from tacker_clickos import ports
 from tacker_clickos import rows
 from tacker_clickos import state
+from tacker_clickos import stock
 from tacker_clickos import vim
+from tacker_clickos import vnfds
 
 LOG = logging.getLogger(__name__)
 
@@ -45,6 +47,10 @@ def judge_update(context, path, body):
     if not sent or {'vnfdId', 'vnfPkgId'} & set(body):
         return
     vnf_instance = _vnf(context, path.rstrip('/').rpartition('/')[2])
+    if vnf_instance is not None and not vnfds.is_ours(vnf_instance.id):
+        raise exception.RequestRefused(
+            reason='metadata %s: VNF %s has no guests of ClickOS'
+            % (state.PROPERTIES, vnf_instance.id))
     info = vnf_instance and vnf_instance.instantiated_vnf_info
     if info and vnf_instance.instantiation_state == _INSTANTIATED:
         _ask(context, vnf_instance, 'update', info.flavour_id, {
@@ -64,8 +70,12 @@ def judge(context, path, body):
     judged = found and _JUDGES.get(found[2])
     if judged:
         vnf_instance = _vnf(context, found[1])
-        if vnf_instance is not None:
+        if vnf_instance is None:
+            return
+        if vnfds.is_ours(vnf_instance.id):
             judged(context, vnf_instance, body)
+        else:
+            stock.judge(vnf_instance.id, found[2], body)
 
 
 def _vnf(context, vnf_id):

@@ -52,6 +52,12 @@ class GuestFailed(ClickOSError):
     message = "%(name)s (server %(server_id)s): %(reason)s"
 
 
+class StockFailed(ClickOSError):
+    """Tacker's stock driver has failed."""
+
+    message = "%(reason)s"
+
+
 class Outage(ClickOSError):
     """Another try may succeed without a change by anybody."""
 
@@ -155,17 +161,9 @@ class Busy(ClickOSError):
     http_headers = {'Retry-After': '5'}
 
 
-class VnfdTaken(ClickOSError):
-    """A package has the id that the caller cannot see, and may not learn of.
-    """
-
-    message = ("VNFD id %(vnfd_id)s: the id is taken; choose another "
-               "descriptor_id")
-    http_status = 409
-
-
-class VnfdInUse(VnfdTaken):
-    """A package of the caller's project has the id."""
+class VnfdInUse(ClickOSError):
+    """Another package of the project has the id."""
 
     message = ("VNFD id %(vnfd_id)s: package %(package_id)s has it; delete "
                "that package, or choose another descriptor_id")
+    http_status = 409

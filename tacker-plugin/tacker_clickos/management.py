@@ -22,6 +22,7 @@ from tacker_clickos import clickos_api
 from tacker_clickos import conf
 from tacker_clickos import database
 from tacker_clickos import exception
+from tacker_clickos import onboarding
 from tacker_clickos import rows
 from tacker_clickos import state
 from tacker_clickos import update
@@ -44,6 +45,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         super().__init__()
         conf.register(cfg.CONF)
         database.wait_for_it()
+        onboarding.install()
         watch.start()
 
     def get_type(self):

@@ -25,6 +25,7 @@ from tacker_clickos import rows
 from tacker_clickos import state
 from tacker_clickos import vim
 from tacker_clickos.vnfd import loader
+from tacker_clickos import vnfds
 
 LOG = logging.getLogger(__name__)
 
@@ -167,6 +168,10 @@ def _reason(operation):
     """Return what happened, and what Tacker lets a user do now."""
     if operation.operation == _MODIFY:
         return _REASON + 'let it fail, then ask for the change again'
+    if operation.operation == _OPERATIONS.INSTANTIATE \
+            and not vnfds.is_ours(operation.vnf_instance_id):
+        return _REASON + ('delete its stack in Heat, if there is one, then '
+                          'retry the operation or let it fail')
     if operation.operation in _MAKE_GUESTS:
         return _REASON + 'retry the operation, roll it back or let it fail'
     return _REASON + 'retry the operation or let it fail'
@@ -176,6 +181,8 @@ def _clean(context, operation, vnf_instance):
     """Remove the guests that Tacker does not know, and their ports."""
     if operation.operation not in _MAKE_GUESTS:
         return      # what is left is recorded; a retry goes on with it
+    if not vnfds.is_ours(vnf_instance.id):
+        return      # Heat has what is left
     if not vnf_instance.vim_connection_info:
         return      # Tacker stores it before it calls the driver
     access_info = vnflcm_utils.get_vim(

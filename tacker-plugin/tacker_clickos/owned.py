@@ -77,29 +77,3 @@ def require_vims(context, body):
                     waiting.append(value)
         elif isinstance(found, list):
             waiting.extend(found)
-
-
-def require_vnfd(context, vnfd_id):
-    """Let pass the VNFD of a package that the caller's project has.
-
-    :param context: as for require()
-    :raises: NoSuchObject
-    """
-    project_id = None if context.is_admin else context.project_id
-    if not (isinstance(vnfd_id, str) and _has_vnfd(
-            tacker_context.get_admin_context(), vnfd_id, project_id)):
-        raise exception.NoSuchObject(
-            kind='vnfdId: package of this project with the VNFD',
-            key=str(vnfd_id)[:64])
-
-
-@db_api.context_manager.reader
-def _has_vnfd(context, vnfd_id, project_id):
-    package = models.VnfPackage
-    query = context.session.query(models.VnfPackageVnfd.id).join(
-        package, package.id == models.VnfPackageVnfd.package_uuid).filter(
-            models.VnfPackageVnfd.vnfd_id == vnfd_id,
-            models.VnfPackageVnfd.deleted == 0)
-    if project_id is not None:
-        query = query.filter(package.tenant_id == project_id)
-    return query.first() is not None

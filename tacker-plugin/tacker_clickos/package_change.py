@@ -12,6 +12,7 @@ from tacker.db.vnfm import vnfm_db
 from tacker.policies import vnf_lcm
 
 from tacker_clickos import exception
+from tacker_clickos import vnfds
 
 _COPIED = ('vnfd_id', 'vnf_provider', 'vnf_product_name',
            'vnf_software_version', 'vnfd_version')
@@ -29,7 +30,12 @@ def take(context, vnf_id, body):
     vnfd_id = body.pop('vnfdId', None)
     if vnfd_id is None:
         return
-    if not _change(context, vnf_id, str(vnfd_id)):
+    stored = vnfds.find(context, vnfd_id)
+    if vnfds.has_ours(stored) != vnfds.is_ours(vnf_id):
+        raise exception.RequestRefused(
+            reason='vnfdId: the package is for another driver than that of '
+            'VNF %s' % vnf_id)
+    if not _change(context, vnf_id, stored):
         raise exception.NoSuchObject(
             kind='vnfdId: package of this project with the VNFD',
             key=str(vnfd_id)[:64])

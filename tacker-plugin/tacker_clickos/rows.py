@@ -10,7 +10,6 @@ import contextlib
 import datetime
 
 from oslo_utils import timeutils
-from oslo_utils import uuidutils
 import sqlalchemy as sa
 from tacker import context as tacker_context
 from tacker.db import api as db_api
@@ -20,10 +19,7 @@ from tacker.db.vnfm import vnfm_db
 from tacker.objects import fields
 from tacker.plugins.common import constants
 
-from tacker_clickos import exception
-
-#: Tacker's mark of a package that is not deleted.
-_IN_USE = '0'
+from tacker_clickos import vnfds
 
 
 @db_api.context_manager.writer
@@ -179,11 +175,12 @@ def _failed_operation(context, vnf_id):
 
 @db_api.context_manager.reader
 def instantiated(context):
-    """Return the ids of the VNFs that have guests."""
+    """Return the ids of the VNFs that have guests of ClickOS."""
     vnf = models.VnfInstance
-    return [row.id for row in context.session.query(vnf.id).filter_by(
-        instantiation_state=fields.VnfInstanceState.INSTANTIATED,
-        deleted=False)]
+    return [row.id for row in context.session.query(vnf.id).filter(
+        vnfds.ours()).filter_by(
+            instantiation_state=fields.VnfInstanceState.INSTANTIATED,
+            deleted=False)]
 
 
 @db_api.context_manager.reader
@@ -229,53 +226,3 @@ def _vnf_with_name(context, project_id, name):
         tenant_id=project_id, name=name,
         deleted_at=datetime.datetime.min).first()
     return row and row.id
-
-
-def release_vnfd(project_id, vnfd_id):
-    """Let a package have a VNFD id that a deleted package had.
-
-    :param project_id: whose packages an error may name
-    :raises: VnfdTaken, if a package has it
-    """
-    _release_vnfd(tacker_context.get_admin_context(), project_id, vnfd_id)
-
-
-@db_api.context_manager.writer
-def _release_vnfd(context, project_id, vnfd_id):
-    """Give what Tacker keeps under the id another one.
-
-    Tacker deletes a package and keeps a row of the table vnfd, to which rows
-    of deleted VNFs refer. The next on-boarding would fail at that row.
-    """
-    session = context.session
-    _refuse_taken(session, project_id, vnfd_id)
-    kept = session.query(vnfm_db.VNFD).filter_by(
-        id=vnfd_id).with_for_update().first()
-    if kept is None:
-        return
-    gone = uuidutils.generate_uuid()
-    session.add(vnfm_db.VNFD(
-        id=gone, tenant_id=kept.tenant_id, name=gone,
-        description=kept.description, mgmt_driver=kept.mgmt_driver,
-        deleted_at=timeutils.utcnow()))
-    session.flush()
-    for model in (vnfm_db.VNF, vnfm_db.VNFDAttribute, vnfm_db.ServiceType):
-        session.query(model).filter_by(vnfd_id=vnfd_id).update(
-            {'vnfd_id': gone}, synchronize_session=False)
-    session.query(vnfm_db.VNFD).filter_by(id=vnfd_id).delete(
-        synchronize_session=False)
-
-
-def _refuse_taken(session, project_id, vnfd_id):
-    holder = session.query(
-        models.VnfPackageVnfd.package_uuid, models.VnfPackage.tenant_id).join(
-            models.VnfPackage,
-            models.VnfPackage.id == models.VnfPackageVnfd.package_uuid).filter(
-                models.VnfPackageVnfd.vnfd_id == vnfd_id,
-                models.VnfPackageVnfd.deleted == _IN_USE).first()
-    if holder is None:
-        return
-    package_id, owner = holder
-    if owner is not None and owner == project_id:
-        raise exception.VnfdInUse(vnfd_id=vnfd_id, package_id=package_id)
-    raise exception.VnfdTaken(vnfd_id=vnfd_id)

@@ -19,6 +19,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 from tacker_clickos import guests
 from tacker_clickos import rows
 from tacker_clickos import vim
+from tacker_clickos import vnfds
 
 LOG = logging.getLogger(__name__)
 
@@ -83,7 +84,7 @@ def _failed(context, vnf_id=None):
                 operation.operation_state.in_(_FAILED),
                 operation.state_entered_time > timeutils.utcnow() - _MAX_AGE,
                 vnf.instantiation_state
-                == fields.VnfInstanceState.NOT_INSTANTIATED)
+                == fields.VnfInstanceState.NOT_INSTANTIATED, vnfds.ours())
     if vnf_id is not None:
         query = query.filter(vnf.id == vnf_id)
     return {(op_id, entered): found for op_id, entered, found in query.all()}

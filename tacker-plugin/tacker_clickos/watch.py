@@ -190,12 +190,14 @@ def _by_vim(context, found):
 
 
 def _readers(context):
-    """Return functions that return the instantiated VNFs, by id."""
+    """Return functions that return the VNFs with guests, by id."""
     try:
         instances = objects.VnfInstanceList.get_by_filters(
             context, {'model': 'VnfInstance', 'field': 'instantiation_state',
                       'value': 'INSTANTIATED', 'op': '=='})
-        return {each.id: lambda each=each: each for each in instances}
+        ours = set(rows.instantiated(context))
+        return {each.id: lambda each=each: each for each in instances
+                if each.id in ours}
     except Exception:
         return {vnf_id: functools.partial(objects.VnfInstance.get_by_id,
                                           context, vnf_id)

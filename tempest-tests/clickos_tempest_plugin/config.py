@@ -85,6 +85,11 @@ File to which each operation during an outage adds a line, a JSON object.
     cfg.StrOpt('combine_program', default='click-combine', help="""
 The program click-combine, which fuses chains.
 """),
+    cfg.BoolOpt('heat', default=False, help="""
+The cloud has Heat, ``[clickos] stock_driver`` is on, and a host that is not
+ClickOS' has room for a server of 64 GiB. Tests of VNFs of Tacker's stock
+driver are skipped without it.
+"""),
     cfg.IntOpt('lcm_timeout', default=90, min=1, help="""
 Seconds to wait for a life cycle operation of Tacker, or for a package.
 """),

@@ -50,7 +50,8 @@ ALL = {account.name: account for account in (
     Account('nova-compute-xen'), Account('clickos-agent-xen'),
     Account('xen-nova'), Account('xen-agent'),
     Account('nova-compute-xen2'), Account('clickos-agent-xen2'),
-    Account('xen2-nova'), Account('xen2-agent'))}
+    Account('xen2-nova'), Account('xen2-agent'),
+    Account('heat', _DATABASE), Account('nova-compute-fake'))}
 #: The two whose user ids are roles at cosmosd, on every host.
 ROLES = {'nova-compute': 'nova_uid', 'clickos-agent': 'agent_uid'}
 #: The services that are root: they make guests of other users.
@@ -143,7 +144,7 @@ _SOCKETS = {
     'xen-nova': 'nova-compute-xen', 'xen-agent': 'clickos-agent-xen',
     'xen2-nova': 'nova-compute-xen2', 'xen2-agent': 'clickos-agent-xen2',
     **dict.fromkeys(('keystone', 'glance', 'placement', 'neutron', 'nova',
-                     'tacker', 'clickos', 'horizon'), 'front')}
+                     'tacker', 'clickos', 'horizon', 'heat'), 'front')}
 
 
 def _own(folder, uid, gid, mode):

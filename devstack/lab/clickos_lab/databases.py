@@ -18,7 +18,8 @@ from clickos_lab import venv
 OWNERS = {
     'keystone': 'keystone', 'glance': 'glance', 'placement': 'placement',
     'neutron': 'neutron', 'nova': 'nova', 'nova_api': 'nova',
-    'nova_cell0': 'nova', 'tacker': 'tacker', 'clickos': 'clickos'}
+    'nova_cell0': 'nova', 'tacker': 'tacker', 'clickos': 'clickos',
+    'heat': 'heat'}
 
 
 def install(state, settings):
@@ -89,6 +90,14 @@ def rows(state, query):
     if done.returncode != 0:
         raise errors.LabError(f'mariadb: {done.stderr.decode().strip()}')
     return done.stdout.decode().splitlines()[1:]
+
+
+def execute(state, statements):
+    """Run statements.
+
+    :raises LabError: if one fails
+    """
+    rows(state, statements)
 
 
 def _sql(state, text):

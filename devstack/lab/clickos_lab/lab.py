@@ -14,6 +14,7 @@ from clickos_lab.config import hosts
 from clickos_lab import databases
 from clickos_lab import errors
 from clickos_lab import exhaustion
+from clickos_lab import heat
 from clickos_lab.host import endpoint
 from clickos_lab.host import guests
 from clickos_lab.host import power
@@ -37,10 +38,12 @@ class Lab:
     """One lab: its state folder, settings, services.
 
     :param others: compute hosts besides :data:`hosts.PROCESS`
+    :param has_heat: whether it has Heat and a host for its servers
     """
 
-    def __init__(self, state, others=()):
+    def __init__(self, state, others=(), has_heat=False):
         self.state = state
+        self._has_heat = has_heat
         self.processes = processes.Processes(state)
         self._hosts = (hosts.PROCESS, *others)
         self._underlay = underlay.Underlay(state)
@@ -72,7 +75,8 @@ class Lab:
 
     def _catalog(self):
         settings = _settings.Settings.load(self.state)
-        return services.Catalog(self.state, settings, self._hosts)
+        return services.Catalog(self.state, settings, self._hosts,
+                                self._has_heat)
 
     def _stamp(self):
         return self.state.run / 'up.stamp'
@@ -96,7 +100,7 @@ class Lab:
         accounts.open_programs(self.state)
         accounts.make_folders(self.state, settings)
         accounts.write_passwd(self.state, settings)
-        config.write(self.state, settings, self._hosts)
+        config.write(self.state, settings, self._hosts, self._has_heat)
         databases.install(self.state, settings)
         self._start_all(settings, self._catalog())
         self._stamp().write_text(self._fingerprint())
@@ -116,15 +120,19 @@ class Lab:
         with say.step('keystone'):
             self._start([catalog.keystone()])
             cloud.fill_catalog(self.state, settings)
+        if self._has_heat:
+            heat.prepare(self.state, settings)
         with say.step('message queue, first controllers'):
             first = catalog.first()
             self._launch(first)
             self._wait([*queue, *first])
         with say.step('OpenStack services'):
             self._start([*catalog.compute(), *catalog.network(),
-                         *catalog.controllers()])
+                         *catalog.controllers(), *catalog.heat()])
         with say.step('image, flavor, tenant, networks, VIM'):
             cloud.ensure(self.state, settings, self._hosts)
+        if self._has_heat:
+            heat.ensure(self.state, settings)
 
     def _start_xens(self, settings, catalog):
         for machine in self._xens:

@@ -10,11 +10,13 @@ import ssl
 
 from clickos_lab import accounts
 from clickos_lab.config import daemons
+from clickos_lab.config import heat as heat_config
 from clickos_lab.config import hosts
 from clickos_lab.config import neutron_agents
 from clickos_lab.config import rabbit
 from clickos_lab import databases
 from clickos_lab import entry_points
+from clickos_lab import heat
 from clickos_lab.host import underlay
 from clickos_lab import queues
 from clickos_lab import shell
@@ -43,18 +45,21 @@ class Catalog:
     """All services of one lab.
 
     :param compute_hosts: of :data:`hosts.ALL`
+    :param has_heat: whether it has Heat and a host for its servers
     """
 
-    def __init__(self, state, settings, compute_hosts=(hosts.PROCESS,)):
+    def __init__(self, state, settings, compute_hosts=(hosts.PROCESS,),
+                 has_heat=False):
         self._state = state
         self._settings = settings
         self._compute_hosts = compute_hosts
+        self._has_heat = has_heat
 
     def all(self):
         """Return every service."""
         return [*self.queue(), *self.base(), *self.host(), *self.tunnels(),
                 self.keystone(), *self.first(), *self.controllers(),
-                *self.compute(), *self.network()]
+                *self.compute(), *self.network(), *self.heat()]
 
     def queue(self):
         """The message queue, whose start takes longest."""
@@ -208,6 +213,23 @@ class Catalog:
         agent = self._daemon(name, 'neutron', f'neutron/{name}.conf')
         return dataclasses.replace(agent, command=neutron_agents.command(
             self._state, self._settings.ids['neutron'], agent.command))
+
+    def heat(self):
+        """Heat, and a compute host whose servers are names only."""
+        if not self._has_heat:
+            return []
+        packages = {'PYTHONPATH': str(heat.packages(self._state))}
+        engine = self._service(
+            'heat-engine', 'heat', heat.command(self._state, 'heat-engine'),
+            env=packages, ready=self._is_read('heat', 'heat', 'engine'))
+        api = self._service(
+            'heat', 'heat', [self._state.tool('uwsgi'), '--ini',
+                             self._state.etc / 'uwsgi/heat.ini'],
+            env=packages, ready=self._http('heat'))
+        name = heat_config.COMPUTE
+        return [engine, api, self._service(
+            name, name, [self._state.tool('nova-compute'), '--config-file',
+                         self._state.etc / f'nova/{name}.conf'])]
 
     def _on_host(self, host, program, folder):
         name = program + host.suffix

@@ -18,16 +18,18 @@ _PORTS = range(12000, 32000)
 
 PORT_NAMES = (
     'keystone', 'glance', 'placement', 'neutron', 'nova', 'tacker',
-    'clickos', 'horizon', 'rabbit', 'rabbit_dist', 'epmd')
+    'clickos', 'horizon', 'heat', 'rabbit', 'rabbit_dist', 'epmd')
 #: One user of the message queue for each account.
 RABBIT_USERS = ('nova', 'neutron', 'tacker', 'clickos', 'nova-compute',
                 'clickos-agent', 'nova-compute-2', 'clickos-agent-2',
                 'nova-compute-xen', 'clickos-agent-xen',
-                'nova-compute-xen2', 'clickos-agent-xen2')
+                'nova-compute-xen2', 'clickos-agent-xen2',
+                'heat', 'nova-compute-fake')
 PASSWORD_NAMES = (
     'admin', 'demo', 'horizon_secret', 'rabbit', 'glance', 'placement',
-    'neutron', 'nova', 'tacker', 'clickos', 'db_keystone', 'db_glance',
-    'db_placement', 'db_neutron', 'db_nova', 'db_tacker', 'db_clickos',
+    'neutron', 'nova', 'tacker', 'clickos', 'heat', 'db_keystone',
+    'db_glance', 'db_placement', 'db_neutron', 'db_nova', 'db_tacker',
+    'db_clickos', 'db_heat', 'heat_key',
     *(f'rabbit_{name}' for name in RABBIT_USERS))
 #: Above the ids of Debian's packages and systemd, below those that
 #: useradd(8) gives away as subordinate ids: a block for each lab.

@@ -24,6 +24,8 @@ from tacker_clickos.package import lines
 from tacker_clickos.vnfd import loader
 
 MAX_FAULTS = 20
+_FOR_STOCK = ("the package: names no type of ClickOS, and Tacker's stock "
+              'driver is off ([clickos] stock_driver of tacker.conf)')
 _MAX_TEXT = 400
 #: A fault of tosca-parser; the lines of its traceback have two tabs.
 _OF_PARSER = re.compile(r"^\t(\S.*)$", re.MULTILINE)
@@ -43,17 +45,35 @@ def judge(content):
     :returns: faults, VNFD id, [file name, text, {group: class} that the
         package names or None] of the first configurations
     """
+    return _judge(content, for_stock=False)
+
+
+def judge_any(content):
+    """Do so, and take packages for Tacker's stock driver, too."""
+    return _judge(content, for_stock=True)
+
+
+def judge_with_scripts(content):
+    """Do so, and take scripts in these."""
+    return _judge(content, for_stock=True, may_run=True)
+
+
+def _judge(content, for_stock, may_run=False):
     try:
-        package.check(io.BytesIO(content))
+        is_ours = package.check(io.BytesIO(content), may_run)
     except exception.PackageRefused as fault:
         return [str(fault)], None, []
     vnfd_id, texts = None, []
     with tempfile.TemporaryDirectory(prefix='clickos-') as folder:
         files = archive.extract(io.BytesIO(content), folder)
-        found = [str(fault) for fault in loader.review(folder)]
+        found = []
+        if is_ours or not for_stock:
+            found = [str(fault) for fault in loader.review(folder)]
+        if found and not is_ours:
+            found.append(_FOR_STOCK)
         if not found:
             found, vnfd_id = _of_tacker(content, folder)
-        if not found:
+        if not found and is_ours:
             texts = _configurations(folder)
     shown = [lines.located(text[:_MAX_TEXT], files)
              for text in found[:MAX_FAULTS]]

@@ -35,17 +35,22 @@ def bootstrap(state, settings):
 def fill(cloud, settings):
     """Make the projects, users, roles, services and endpoints."""
     identity = cloud.identity
-    service = _project(identity, 'service')
     demo = _project(identity, 'demo')
-    roles = [_role(identity, name) for name in ('admin', 'service')]
     for name, (kind, path) in SERVICES.items():
-        user = _user(identity, name, service, settings.passwords[name])
-        for role in roles:
-            identity.assign_project_role_to_user(service, user, role)
-        _endpoints(identity, name, kind, settings.url(name, path))
+        add(identity, settings, name, kind, path)
     user = _user(identity, 'demo', demo, settings.passwords['demo'])
     identity.assign_project_role_to_user(
         demo, user, _role(identity, 'member'))
+
+
+def add(identity, settings, name, kind, path):
+    """Make the user and the endpoints of a service."""
+    service = _project(identity, 'service')
+    user = _user(identity, name, service, settings.passwords[name])
+    for role in ('admin', 'service'):
+        identity.assign_project_role_to_user(service, user,
+                                             _role(identity, role))
+    _endpoints(identity, name, kind, settings.url(name, path))
 
 
 def _project(identity, name):

@@ -32,17 +32,17 @@ def ensure_host(state, admin, host, timeout_s=60):
         running.require(name)
         return _service_up(admin, host, running.started(name))
 
-    _wait(up, timeout_s, f'{name} reports up')
+    wait(up, timeout_s, f'{name} reports up')
     if not stamp.exists():
         shell.run([state.tool('nova-manage'), '--config-file',
                    state.etc / 'nova/nova.conf', 'cell_v2',
                    'discover_hosts'], state.log / 'databases.log',
                   env=shell.environment(state))
-    _wait(lambda: any(found.name == host.name
-                      for found in admin.compute.hypervisors()),
-          timeout_s, f'Nova lists the hypervisor {host.name}')
-    _wait(lambda: _has_inventory(admin, host), timeout_s,
-          f'Placement has the inventory of {host.name}')
+    wait(lambda: any(found.name == host.name
+                     for found in admin.compute.hypervisors()),
+         timeout_s, f'Nova lists the hypervisor {host.name}')
+    wait(lambda: _has_inventory(admin, host), timeout_s,
+         f'Placement has the inventory of {host.name}')
     stamp.touch()
     ensure_agent(state, admin, host, timeout_s)
 
@@ -62,7 +62,7 @@ def ensure_agent(state, admin, host, timeout_s):
                    for agent in admin.network.agents(
                        host=host.name, agent_type=_AGENT_TYPE))
 
-    _wait(alive, timeout_s, f'Neutron has a report of {name}')
+    wait(alive, timeout_s, f'Neutron has a report of {name}')
 
 
 def _has_inventory(admin, host):
@@ -80,7 +80,11 @@ def _service_up(admin, host, started):
                                                host=host.name))
 
 
-def _wait(done, timeout_s, what):
+def wait(done, timeout_s, what):
+    """Wait until a function returns true.
+
+    :raises LabError: after timeout_s, with what it waited for
+    """
     deadline_s = time.monotonic() + timeout_s
     while not done():
         if time.monotonic() > deadline_s:

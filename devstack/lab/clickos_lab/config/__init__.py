@@ -8,6 +8,7 @@ from clickos_lab.config import clickos_api
 from clickos_lab.config import daemons
 from clickos_lab.config import front
 from clickos_lab.config import glance
+from clickos_lab.config import heat
 from clickos_lab.config import horizon
 from clickos_lab.config import hosts
 from clickos_lab.config import keystone
@@ -21,15 +22,16 @@ from clickos_lab.config import tacker
 from clickos_lab.config import tls
 
 _MODULES = (tls, rabbit, keystone, glance, placement, neutron, neutron_agents,
-            nova, tacker,
+            nova, tacker, heat,
             clickos_api, horizon, daemons, front)
 
 
-def write(state, settings, compute_hosts=hosts.ALL):
+def write(state, settings, compute_hosts=hosts.ALL, has_heat=False):
     """Write all configurations; the same settings give the same files.
 
     :param compute_hosts: those that the lab has
+    :param has_heat: whether it has Heat and a host for its servers
     """
-    site = _site.Site(state, settings, compute_hosts)
+    site = _site.Site(state, settings, compute_hosts, has_heat)
     for module in _MODULES:
         module.write(site)

@@ -36,6 +36,7 @@ APIS = (
     Api('keystone', '256k'), Api('glance', '2g'), Api('placement', '1m'),
     Api('neutron', '1m'), Api('nova', '1m'), Api('clickos', '16m'),
     Api('tacker', '256m', http=True), Api('horizon', '5m', static=True))
+HEAT = Api('heat', '1m')
 
 _MAIN = """\
 daemon off;
@@ -125,7 +126,8 @@ _ERRORS = {
 def write(site):
     """Write nginx.conf."""
     run = accounts.socket_folder(site.state, 'front')
-    servers = ''.join(_server(site, api) for api in APIS)
+    apis = (*APIS, HEAT) if site.has_heat else APIS
+    servers = ''.join(_server(site, api) for api in apis)
     site.write('front/nginx.conf', _MAIN.format(
         run=run, files=2 * WORKER_CONNECTIONS,
         worker_connections=WORKER_CONNECTIONS, header_s=HEADER_S,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neutron: ML2 with the ``vale`` mechanism driver."""
 
+from clickos_lab.config import heat
 from clickos_lab.config import neutron_agents
 from clickos_lab.config import options
 from clickos_lab.config import rabbit
@@ -32,6 +33,6 @@ def write(site):
         'nova': site.auth('nova'),
         'oslo_concurrency': site.lock('neutron'),
         'oslo_messaging_rabbit': rabbit.options(site)},
-        options.of('network')), 'neutron')
+        options.of('network'), heat.neutron(site)), 'neutron')
     site.write_uwsgi('neutron', 'neutron', site.write(
         'neutron/wsgi.py', _API.read_text(), 'neutron'))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nova. Each nova-compute has a file of its own: it needs no database."""
 
+from clickos_lab.config import heat
 from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.config import rabbit
@@ -27,6 +28,7 @@ def write(site):
             'track_instance_changes': False}}), 'nova')
     for host in site.compute_hosts:
         _write_compute(site, common, host)
+    heat.write_compute(site, common)
     paste = site.state.venv / 'etc/nova/api-paste.ini'
     site.write('nova/api-paste.ini', paste.read_text(), 'nova')
     site.write_uwsgi('nova', 'nova', 'nova.wsgi.osapi_compute:application')

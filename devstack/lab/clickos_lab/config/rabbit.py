@@ -18,6 +18,8 @@ _OWN = {
     'neutron': {'neutron': 'neutron$|neutron-vale$|neutron-vale-plugin|'
                            'neutron-vo-|q-|dhcp_agent|l3_agent'},
     'tacker': {'tacker': 'tacker$|TACKER_'},
+    'heat': {'heat': '.'},
+    'nova-compute-fake': {'nova': 'nova$|compute'},
     'clickos': {'host': 'openstack$'},
     'clickos-agent': {'host': 'openstack$|clickos-agent',
                       'neutron': r'neutron-vale$|neutron-vale-agent'
@@ -26,6 +28,7 @@ _OWN = {
 _OTHERS = {
     ('nova', 'nova'): 'compute',
     ('nova-compute', 'nova'): 'conductor|scheduler_fanout$',
+    ('nova-compute-fake', 'nova'): 'conductor|scheduler_fanout$',
     ('neutron', 'neutron'): 'neutron-vale-agent',
     ('clickos', 'host'): 'clickos-agent',
     ('clickos-agent', 'neutron'): 'neutron-vale-plugin'}
@@ -92,7 +95,7 @@ def _users(site):
     names = _settings.RABBIT_USERS
     return {
         'vhosts': [{'name': name} for name in (
-            '/', 'neutron', 'tacker', *map(vhost, hosts.ALL))],
+            '/', 'neutron', 'tacker', 'heat', *map(vhost, hosts.ALL))],
         'users': [{'name': name, 'tags': [],
                    'hashing_algorithm': 'rabbit_password_hashing_sha256',
                    'password_hash': _hashed(

@@ -16,10 +16,11 @@ SERVICES = ('keystone', 'glance', 'placement', 'neutron', 'nova', 'tacker',
 class Site:
     """One lab: its folders, ports and passwords, as options need them."""
 
-    def __init__(self, state, settings, compute_hosts=()):
+    def __init__(self, state, settings, compute_hosts=(), has_heat=False):
         self.state = state
         self.settings = settings
         self.compute_hosts = compute_hosts
+        self.has_heat = has_heat
 
     def folder(self, account, *names):
         """Make and return a private folder for an account's data."""
@@ -60,15 +61,17 @@ class Site:
         parser.write(text)
         return self.write(name, text.getvalue(), account)
 
-    def write_uwsgi(self, name, account, application, threads=8):
+    def write_uwsgi(self, name, account, application, threads=8, more=()):
         """Write the uWSGI configuration of an API service.
 
         :param application: ``MODULE:NAME``, or the path of a file that has
             one
+        :param more: lines of its own
         """
         option = 'module' if isinstance(application, str) else 'wsgi-file'
         lines = ['[uwsgi]', f'socket = {self.api_socket(account)}',
-                 f'{option} = {application}', f'threads = {threads}', *_UWSGI]
+                 f'{option} = {application}', f'threads = {threads}', *more,
+                 *_UWSGI]
         return self.write(f'uwsgi/{name}.ini', '\n'.join(lines) + '\n',
                           account)
 

@@ -3,6 +3,7 @@
 
 import sys
 
+from clickos_lab.config import heat
 from clickos_lab.config import options
 from clickos_lab.config import rabbit
 from clickos_lab import paths
@@ -40,7 +41,8 @@ def write(site):
         'vnf_package': {
             'vnf_package_csar_path': site.folder('tacker', 'packages')},
         'vnf_lcm': {'endpoint_url': endpoint},
-        'v2_vnfm': {'endpoint': endpoint, 'vnfm_id': 'tacker'}}), 'tacker')
+        'v2_vnfm': {'endpoint': endpoint, 'vnfm_id': 'tacker'}},
+        heat.tacker(site)), 'tacker')
 
 
 def _write_paste(site):

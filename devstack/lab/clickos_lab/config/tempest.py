@@ -15,7 +15,8 @@ def write(site, folder, csars, references):
     :param csars: folder of the packages
     :param references: ids: ``image``, ``flavor``; path
         ``combine_program``; ``second_zone``, None without a second host;
-        ``has_xen``; ``second_xen_zone``, None without a second Xen host
+        ``has_xen``; ``second_xen_zone``, None without a second Xen host;
+        ``has_heat``
     """
     host_command = [
         'env', f'CLICKOS_STATE={site.state.root}',
@@ -34,6 +35,7 @@ def write(site, folder, csars, references):
             'bounds_path': bounds.path().resolve(),
             'faults_path': faults_path(site.state),
             'combine_program': references['combine_program'],
+            'heat': references['has_heat'],
             **_others(host_command, references)}})
 
 

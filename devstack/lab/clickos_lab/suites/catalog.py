@@ -14,7 +14,7 @@ _STESTR_SHOW = r' (FAILED|\.\.\. FAIL)|^ - (Passed|Failed):'
 #: folder with tests: what else has to be importable; the longest first, since
 #: two run at a time
 _PYTHON_TESTS = {
-    'tacker-plugin': ('interfaces', 'devstack/lab'),
+    'tacker-plugin': ('interfaces', 'devstack/lab', 'tempest-tests'),
     'nova-driver': ('cosmos/python', 'interfaces'),
     'devstack/lab': ('interfaces',),
     'cosmos/python': (),
@@ -72,7 +72,7 @@ def integration(state):
                        'devstack/lab', 'tacker-plugin', 'interfaces',
                        'cosmos/python'))
           for kind, more in (([], []), (['guest'], ['--guest']))),
-        _program('xen', timeout_s=7200), _cloud('--everything')]
+        _program('xen', timeout_s=7200), _stock(), _cloud('--everything')]
 
 
 #: The tiers of CONTRIBUTING.md that end with a table of suites, by name.
@@ -91,6 +91,13 @@ def _cloud(*arguments):
         show=r'^\[|\.\.\. (ok|FAIL|ERROR|SKIP)| - (Passed|Failed|Skipped)',
         proof=r' - Passed: [1-9]', fault=r' - Skipped: [1-9]',
         timeout_s=7200 if arguments else 3600)
+
+
+def _stock():
+    """Tacker's stock driver next to ours, with Heat."""
+    return dataclasses.replace(
+        _cloud(), name='stock', timeout_s=1800,
+        command=[sys.executable, '-m', 'clickos_lab.suites.stock'])
 
 
 def _program(module, *arguments, name=None, places=(), **more):

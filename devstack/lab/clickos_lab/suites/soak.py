@@ -193,7 +193,7 @@ _OTHERS = {
     'xen-hosts': _in_lab('xen_hosts'),
     'reads': _in_lab('reads'),
     'tempest': _in_lab('tempest', '--regex',
-                       r'^(?!.*\.Outages)clickos_tempest_plugin'),
+                       r'^(?!.*\.(Outages|BesideHeat))clickos_tempest_plugin'),
     'again-up': _in_lab('again_up'),
     'faults': _in_lab('faults')}
 

@@ -107,6 +107,7 @@ def configure(state, workspace, first, second):
          'combine_program': programs.path('click-combine'),
          'second_zone': second.zone if is_up(state, second) else None,
          'has_xen': is_up(state, hosts.XEN),
+         'has_heat': 'heat-engine' in processes.Processes(state).names(),
          'second_xen_zone': hosts.SECOND_XEN.zone
          if is_up(state, hosts.SECOND_XEN) else None})
 

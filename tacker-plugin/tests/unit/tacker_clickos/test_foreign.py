@@ -89,8 +89,9 @@ class ReviewTest(base.TestCase):
         self.assertIn('clickos_mgmt only', found[0])
 
     def test_a_package_of_osm(self):
-        (fault,) = faults(files('osm'))
+        fault, option = faults(files('osm'))
         self.assertIn('no file has a flavour_id', fault)
+        self.assertIn('[clickos] stock_driver', option)
 
 
 class DeployTest(test_infra_driver.DriverTestCase):

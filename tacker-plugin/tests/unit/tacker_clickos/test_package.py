@@ -8,7 +8,7 @@ import zipfile
 from tacker_clickos import exception
 from tacker_clickos.package import archive
 from tacker_clickos.package import review
-from tacker_clickos import rows
+from tacker_clickos import vnfds
 from tests.unit.tacker_clickos import test_api_filter
 from tests.unit.tacker_clickos import test_csar
 
@@ -38,7 +38,9 @@ class PackageTestCase(test_api_filter.FilterTestCase):
 
     def setUp(self):
         super().setUp()
-        self.release = self.patch(rows, 'release_vnfd')    # has no database
+        # They have no database.
+        self.release = self.patch(vnfds, 'release')
+        self.patch(vnfds, 'owner', return_value='t')
 
     def put(self, package, **options):
         return self.send(package, test_api_filter.PACKAGE, 'PUT', 'packages',
@@ -81,15 +83,15 @@ class ArchiveTest(PackageTestCase):
     def test_the_id_of_its_vnfd_is_released_first(self):
         package = csar(files())
         self.put(package)
-        _project, vnfd_id = self.release.call_args.args
+        project, vnfd_id = self.release.call_args.args
+        self.assertEqual('t', project)
         self.assertIn(vnfd_id.encode(), files()[VNFD])
-        self.release.side_effect = exception.VnfdTaken(vnfd_id=vnfd_id)
+        self.release.side_effect = exception.VnfdInUse(
+            vnfd_id=vnfd_id, package_id='p')
         refused = self.put(package)
         self.assertEqual(409, refused.status_int)
-        self.assertEqual(
-            'VNFD id %s: the id is taken; choose another descriptor_id'
-            % vnfd_id,
-            refused.json['detail'])
+        self.assertIn('VNFD id %s: package p has it' % vnfd_id,
+                      refused.json['detail'])
 
     def test_no_archive(self):
         for body in (b'no zip', csar(files())[:-30], b'PK\5\6',

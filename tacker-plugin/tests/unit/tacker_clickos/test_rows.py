@@ -15,8 +15,8 @@ import webob.dec
 
 from tacker_clickos import api_filter
 from tacker_clickos import exception
-from tacker_clickos import owned
 from tacker_clickos import rows
+from tacker_clickos import vnfds
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
 
@@ -96,15 +96,17 @@ class RowsTest(database.DatabaseTestCase):
     @staticmethod
     @db_api.context_manager.writer
     def _insert_name(context, **values):
-        context.session.add(vnfm_db.VNF(
-            vnfd_id='d', vim_id=base.VIM_ID, status='INACTIVE', **values))
+        context.session.add(vnfm_db.VNF(**{
+            'vnfd_id': 'd', 'vim_id': base.VIM_ID, 'status': 'INACTIVE',
+            **values}))
 
     def create_second(self, status, name='edge', project='t'):
         """Return the filter's answer to a POST that Tacker answers so.
 
         The project has the package; test_foreign_ids has projects that do not.
         """
-        with mock.patch.object(owned, 'require_vnfd', autospec=True):
+        with mock.patch.object(vnfds, 'find', autospec=True,
+                               return_value='d'):
             return self._create_second(status, name, project)
 
     def _create_second(self, status, name, project):
@@ -233,46 +235,27 @@ class RowsTest(database.DatabaseTestCase):
         RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
                               tenant_id='t', deleted_at=timeutils.utcnow())
         RowsTest._insert_package(self.context, 1, 't')
+        stored = vnfds.key('t', 'd1')
         for _again in range(3):
-            rows.release_vnfd('t', 'd')    # what no package ever had
-            RowsTest._onboard(self.context, 'd1')
-            self.assertRaises(exception.VnfdTaken, rows.release_vnfd, 't',
-                              'd1')
+            vnfds.release('t', 'd')    # what no package ever had
+            RowsTest._onboard(self.context, stored)
+            self.assertRaises(exception.VnfdInUse, vnfds.release, 't', 'd1')
             RowsTest._delete_packages(self.context)
-            rows.release_vnfd('t', 'd1')
-            self.assertNotIn('d1', RowsTest._kept(self.context)[0])
+            vnfds.release('t', 'd1')
+            self.assertNotIn(stored, RowsTest._kept(self.context)[0])
             RowsTest._restore_package(self.context)
         ids, _of_vnf, of_attributes = RowsTest._kept(self.context)
         self.assertEqual(ids, set(of_attributes))
 
-    def test_an_id_of_another_project_is_taken_and_no_more_is_said(self):
-        RowsTest._insert_package(self.context, 1, 't')
-        RowsTest._onboard(self.context, 'd1')
-        package_id = RowsTest._package_of(self.context, 'd1')
-        for project_id, told in (
-                ('t', 'VNFD id d1: package %s has it; delete that package, '
-                 'or choose another descriptor_id' % package_id),
-                ('other', 'VNFD id d1: the id is taken; choose another '
-                 'descriptor_id'),
-                (None, 'VNFD id d1: the id is taken; choose another '
-                 'descriptor_id')):
-            with self.assertRaises(exception.VnfdTaken) as refused:
-                rows.release_vnfd(project_id, 'd1')
-            self.assertEqual(told, str(refused.exception))
-
-    @staticmethod
-    @db_api.context_manager.reader
-    def _package_of(context, vnfd_id):
-        return context.session.query(models.VnfPackageVnfd).filter_by(
-            vnfd_id=vnfd_id).one().package_uuid
-
     def test_rows_of_deleted_vnfs_follow(self):
+        stored = vnfds.key('t', 'd')
         RowsTest._insert_name(self.context, id=base.VNF_ID, name='edge',
-                              tenant_id='t', deleted_at=timeutils.utcnow())
-        RowsTest._onboard(self.context, 'd')
-        rows.release_vnfd('t', 'd')
+                              tenant_id='t', deleted_at=timeutils.utcnow(),
+                              vnfd_id=stored)
+        RowsTest._onboard(self.context, stored)
+        vnfds.release('t', 'd')
         (gone,), of_vnf, of_attributes = RowsTest._kept(self.context)
-        self.assertNotEqual('d', gone)
+        self.assertNotEqual(stored, gone)
         self.assertEqual((gone, [gone]), (of_vnf, of_attributes))
 
     @staticmethod

@@ -91,6 +91,8 @@ class WatcherCase(base.TestCase):
         self.ids = [vnfc.id for vnfc in info.vnfc_resource_info]
         self.found = self.patch(objects.VnfInstanceList, 'get_by_filters',
                                 return_value=[self.vnf])
+        self.patch(rows, 'instantiated', side_effect=lambda _context: [
+            each.id for each in self.found.return_value])
         self.cleaners = [self.patch(cleaner, 'look') for cleaner in (
             watch.orphans.Orphans, watch.strays.Strays)]
         self.watcher = watch.Watcher()
