@@ -61,7 +61,7 @@ Port on which the conductor answers Prometheus at /metrics, without a token:
 what the watcher tries again. Unset: none.
 """),
     cfg.BoolOpt('stock_driver', default=False, help="""
-Let Tacker's own OpenStack driver have the VNFs of packages that name no type
+Let Tacker's own OpenStack driver have the VNFs of packages that use no type
 of ClickOS. It needs Heat in the catalog of the VIM. Packages with scripts, and
 requests that name one, are for users with the rule ``clickos:stock_scripts``
 of Tacker's policy file, by default administrators: tacker-conductor runs such

@@ -62,7 +62,7 @@ def judge(vnf_id, operation, body):
 def _require_allowed(vnf_id):
     if not is_allowed():
         raise exception.RequestRefused(
-            reason="VNF %s: its package names no type of ClickOS, and Tacker's"
+            reason="VNF %s: its package uses no type of ClickOS, and Tacker's"
             ' stock driver is off ([clickos] stock_driver)' % vnf_id)
 
 

@@ -10,18 +10,20 @@ _TYPE = re.compile(r'clickos\.\w+\.\w+\Z')
 
 
 def is_ours(files):
-    """Tell whether a package names a type of ClickOS.
+    """Tell whether a package uses a type of ClickOS.
 
-    All YAML files are read, whichever of them the entry imports. So a VNFD
+    A definition of such a type is no use of it. All YAML files are read, whichever of them the entry imports. So a VNFD
     with guests of ClickOS and others is one of ClickOS, which refuses it.
 
     :param files: what archive.read returned
     :raises: PackageRefused
     """
-    return any(_is_type(value) for name, content in files.items()
+    return any(_is_type(keys, value) for name, content in files.items()
                if name.lower().endswith(('.yaml', '.yml'))
-               for _keys, value in text.walk(text.load(name, content)))
+               for keys, value in text.walk(text.load(name, content)))
 
 
-def _is_type(value):
-    return isinstance(value, str) and bool(_TYPE.match(value))
+def _is_type(keys, value):
+    """Tell it of a value, not of a key, which walk() yields as well."""
+    return (isinstance(value, str) and bool(_TYPE.match(value))
+            and keys[-1:] != (None,))

@@ -24,7 +24,7 @@ from tacker_clickos.package import lines
 from tacker_clickos.vnfd import loader
 
 MAX_FAULTS = 20
-_FOR_STOCK = ("the package: names no type of ClickOS, and Tacker's stock "
+_FOR_STOCK = ("the package: uses no type of ClickOS, and Tacker's stock "
               'driver is off ([clickos] stock_driver of tacker.conf)')
 _MAX_TEXT = 400
 #: A fault of tosca-parser; the lines of its traceback have two tabs.

@@ -27,7 +27,7 @@ class ConfigTest(base.TestCase):
         paste.write_text(_PASTE)
         self.settings = settings.Settings.load(self.state)
         accounts.make_folders(self.state, self.settings)
-        config.write(self.state, self.settings)
+        config.write(self.state, self.settings, has_heat=True)
 
     def ini(self, name):
         parser = configparser.RawConfigParser()
@@ -67,7 +67,7 @@ class ConfigTest(base.TestCase):
         os.chown(old, 0, 0)
         os.chown(self.state.data / 'keystone', 0, 0)
         os.chmod(self.state.etc / 'nova/nova.conf', 0o644)
-        config.write(self.state, self.settings)
+        config.write(self.state, self.settings, has_heat=True)
         self.assertEqual(self.settings.ids['keystone'], old.stat().st_uid)
         self.test_root_owns_each_file_and_one_account_reads_it()
 
@@ -179,15 +179,15 @@ class ConfigTest(base.TestCase):
 
     def test_writing_again_changes_nothing(self):
         first = self.texts()
-        config.write(self.state, self.settings)
+        config.write(self.state, self.settings, has_heat=True)
         self.assertEqual(first, self.texts())
 
     def test_tls_encrypts_http_and_the_queue(self):
         plain = self.texts()
         wanted = settings.Settings.load(self.state, tls=True)
-        config.write(self.state, wanted)
+        config.write(self.state, wanted, has_heat=True)
         encrypted = self.texts()
-        config.write(self.state, wanted)
+        config.write(self.state, wanted, has_heat=True)
         self.assertEqual(encrypted, self.texts())
         certificate = self.state.etc / 'tls/server.pem'
         ca = str(self.state.authority)

@@ -46,6 +46,18 @@ class CatalogTest(base.TestCase):
         self.assertNotEqual(both['valed'].group, both['valed-2'].group)
         self.assertEqual('nsenter', both['valed-2'].command[0])
 
+    def test_heat_is_there_on_demand(self):
+        without = {s.name for s in self.services(hosts.PROCESS).values()}
+        catalog = services.Catalog(self.state, self.settings,
+                                   (hosts.PROCESS,), has_heat=True)
+        found = {s.name: s for s in catalog.all()}
+        self.assertEqual({'heat', 'heat-engine', 'nova-compute-fake'},
+                         set(found) - without)
+        for name in 'heat', 'heat-engine':
+            self.assertEqual('heat', found[name].account)
+            self.assertEqual(str(self.state.root / 'heat'),
+                             found[name].env['PYTHONPATH'])
+
     def test_each_compute_service_has_its_hosts_file_and_user(self):
         found = self.services(*hosts.ALL)
         self.assertEqual(64001, self.settings.ids['nova-compute'])

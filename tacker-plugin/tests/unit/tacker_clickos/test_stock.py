@@ -40,6 +40,7 @@ from tacker_clickos import strays
 from tacker_clickos import vnfds
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
+from tests.unit.tacker_clickos import test_foreign
 from tests.unit.tacker_clickos import test_package
 
 OURS, STOCK = base.VNF_ID, '22222222-52e4-4c1e-9d33-4cf1b7a10a55'
@@ -335,8 +336,9 @@ class PackageTest(test_package.PackageTestCase):
     def test_whose_a_package_is(self):
         self.assertTrue(kind.is_ours(archive.read(io.BytesIO(
             test_package.csar(test_package.files())))))
-        self.assertFalse(kind.is_ours(archive.read(io.BytesIO(
-            heat_csar.build()))))
+        for package in (heat_csar.build(), test_package.csar(
+                test_foreign.files('heat'))):
+            self.assertFalse(kind.is_ours(archive.read(io.BytesIO(package))))
 
     def test_the_option(self):
         faults, vnfd_id, _texts = review.judge(heat_csar.build())
