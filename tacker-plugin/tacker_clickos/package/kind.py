@@ -12,8 +12,9 @@ _TYPE = re.compile(r'clickos\.\w+\.\w+\Z')
 def is_ours(files):
     """Tell whether a package uses a type of ClickOS.
 
-    A definition of such a type is no use of it. All YAML files are read, whichever of them the entry imports. So a VNFD
-    with guests of ClickOS and others is one of ClickOS, which refuses it.
+    A definition of such a type is no use of it. All YAML files are read,
+    whichever of them the entry imports. So a VNFD with guests of ClickOS and
+    others is one of ClickOS, which refuses it.
 
     :param files: what archive.read returned
     :raises: PackageRefused

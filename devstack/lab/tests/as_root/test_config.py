@@ -202,5 +202,6 @@ class ConfigTest(base.TestCase):
             self.assertEqual(public, bool(mode & 0o004), path)
         shell.output(['openssl', 'verify', '-verify_ip', '127.0.0.1',
                       '-CAfile', ca, certificate])
-        config.write(self.state, settings.Settings.load(self.state, tls=False))
+        config.write(self.state, settings.Settings.load(
+            self.state, tls=False), has_heat=True)
         self.assertEqual(plain, self.texts())
