@@ -21,6 +21,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 import webob
 
 from tacker_clickos import api_filter
+from tacker_clickos import driver
 from tacker_clickos import exception
 from tacker_clickos import onboarding
 from tacker_clickos import vnfd_ids
@@ -116,6 +117,41 @@ class VnfdTestCase(database.DatabaseTestCase):
         vnf.create()
         return objects.VnfInstance.get_by_id(context, vnf.id)
 
+    def instantiate(self, project_id, vnf):
+        """Instantiate a VNF by the driver that Tacker loads."""
+        context, request = self.of(project_id), base.instantiate_request(
+            {'rules': ['allow icmp']})
+        info = base.vnf_instance().instantiated_vnf_info
+        info.vnf_instance_id = vnf.id
+        info.additional_params = request.additional_params
+        info.ext_virtual_link_info = []
+        vnf.instantiated_vnf_info = info
+        vnf.vim_connection_info = [base.vim_connection()]
+        vnf.save()
+        driver.InfraDriver().instantiate_vnf(
+            context=context, vnf_instance=vnf, vnfd_dict={},
+            vim_connection_info=base.vim_connection(),
+            instantiate_vnf_req=request, grant_response={}, plugin=None,
+            vnf_package_path=vnflcm_utils.get_vnf_package_path(
+                context, vnf.vnfd_id))
+        vnf.instantiation_state = 'INSTANTIATED'
+        vnf.save()
+
+    def terminate(self, project_id, vnf):
+        """Terminate and delete it."""
+        driver.InfraDriver().delete(
+            plugin=None, context=self.of(project_id), vnf_id='x',
+            auth_attr=dict(base.ACCESS), vnf_instance=vnf,
+            terminate_vnf_req=mock.sentinel.request)
+        vnf.instantiation_state = 'NOT_INSTANTIATED'
+        vnf.save()
+        vnf.destroy(self.of(project_id))
+
+    def guests(self):
+        """Return the VNFs of the servers that there are."""
+        return {server.metadata['clickos_vnf']
+                for server in self.cloud.servers.values()}
+
     def delete(self, project_id, package_id):
         """Delete a package by Tacker's own steps."""
         context = self.of(project_id)
@@ -139,7 +175,10 @@ class TwoProjectsTest(VnfdTestCase):
                     str(self.folder / packages[project]),
                     vnflcm_utils.get_vnf_package_path(context, vnf.vnfd_id))
             self.assertTrue(vnfds.is_ours(vnf.id))
-        vnfs[A].destroy(self.of(A))
+            self.instantiate(project, vnf)
+        self.assertEqual({vnfs[A].id, vnfs[B].id}, self.guests())
+        self.terminate(A, vnfs[A])
+        self.assertEqual({vnfs[B].id}, self.guests())
         self.delete(A, packages[A])
         # The other project's VNF is as before.
         vnf = vnfs[B]
@@ -149,6 +188,9 @@ class TwoProjectsTest(VnfdTestCase):
         self.assertEqual({vnf.vnfd_id}, _legacy_ids(self.context))
         self.assertRaises(exception.NoSuchObject, vnfds.find, self.of(A),
                           self.id)
+        self.terminate(B, vnf)
+        self.assertEqual(set(), self.guests())
+        self.delete(B, packages[B])
         self.onboard(A)
         self.make(A)
 
