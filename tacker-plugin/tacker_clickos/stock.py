@@ -11,6 +11,7 @@ import collections
 import contextlib
 import functools
 import json
+import os
 import re
 import threading
 
@@ -96,6 +97,8 @@ class Stock:
         if method == 'pre_instantiation_vnf' and vnf.instantiation_state \
                 != fields.VnfInstanceState.INSTANTIATED:
             _require_allowed(vnf.id)
+        if method == 'pre_instantiation_vnf':
+            _require_images(named)
         if method == 'instantiate_vnf':
             _write_plainly(named)
         request = named.get('terminate_vnf_req')
@@ -145,6 +148,19 @@ def _no_file(path, *_mode):
     raise exception.StockFailed(
         reason='get_file %.200s: the conductor reads no file for a template'
         % path)
+
+
+def _require_images(named):
+    """Refuse an image that is no file of the package.
+
+    The driver uploads it to a project of the tenant.
+    """
+    top = os.path.realpath(named['vnf_package_path']) + os.sep
+    for image in named['vnf_software_images'].values():
+        if not os.path.realpath(image.image_path).startswith(top):
+            raise exception.StockFailed(
+                reason='image %.200s: its file is not in the package'
+                % image.name)
 
 
 def _write_plainly(named):

@@ -56,8 +56,11 @@ def _check_text(name, keys, value, may_run):
 
 
 def _stays_inside(name, path):
-    """Tell whether a path, relative to its file, names a file inside."""
-    if path.startswith('/') or '\\' in path or '\0' in path:
+    """Tell whether a path, relative to its file, names a file inside.
+
+    Tacker takes what follows the last "../": "/etc" of "..//etc".
+    """
+    if path.startswith('/') or '//' in path or '\\' in path or '\0' in path:
         return False
     steps = path.split('/')
     while steps[:1] in (['.'], ['..']):

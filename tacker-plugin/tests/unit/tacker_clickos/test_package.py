@@ -17,7 +17,7 @@ VNFD = 'Definitions/firewall.yaml'
 URLS = ('http://127.0.0.1/x.yaml', 'https://evil.example.org/x.yaml',
         'ftp://10.0.0.1/x.yaml', 'file:///etc/passwd', 'FILE:/etc/passwd')
 PATHS = ('/etc/passwd', '../../../etc/passwd', 'a/../../../etc/passwd',
-         '..\\..\\x', '../../x', './../../x')
+         '..\\..\\x', '../../x', './../../x', '..//etc/passwd')
 
 
 def files():

@@ -192,8 +192,26 @@ class GuardTest(StockTestCase):
         self.assertRaises(exception.RequestRefused, stock.judge, STOCK,
                           'instantiate', {})
         allow(self)
-        self.call('pre_instantiation_vnf')
+        self.call('pre_instantiation_vnf', vnf_package_path='/p',
+                  vnf_software_images={})
         stock.judge(STOCK, 'instantiate', {})
+
+    def test_images_are_files_of_the_package(self):
+        allow(self)
+        (self.package / 'link').symlink_to('/etc/passwd')
+        for path, may in (
+                (self.package / 'Files/x.img', True), ('/etc/passwd', False),
+                (self.package / '../x', False),
+                ('http://10.0.0.1/x', False), (self.package / 'link', False)):
+            image = objects.VnfSoftwareImage(name='x', image_path=str(path))
+            named = {'vnf_package_path': str(self.package),
+                     'vnf_software_images': {'VDU1': image}}
+            if may:
+                self.call('pre_instantiation_vnf', **named)
+            else:
+                with self.assertRaisesRegex(exception.StockFailed,
+                                            'not in the package'):
+                    self.call('pre_instantiation_vnf', **named)
 
     def test_a_vim_that_the_operator_does_not_list(self):
         vim = base.vim_connection()
