@@ -282,8 +282,7 @@ class TranslationTest(StockTestCase):
         super().setUp()
         allow(self)
         self.stack = {}
-        self.patch(openstack, 'hc')
-        client = openstack.hc.HeatClient.return_value
+        client = self.patch(openstack, 'hc').HeatClient.return_value
         client.resource_attr_support.return_value = True
         client.find_stack.return_value = None
         client.create.side_effect = self.create
