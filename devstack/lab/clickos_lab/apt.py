@@ -27,8 +27,8 @@ NETWORK_PACKAGES = ('dnsmasq-base', 'dnsmasq-utils', 'iptables', 'conntrack',
 #: The programs that judge the catalogue's VNFs.
 VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
                 'iperf3', 'bind9-dnsutils', 'dnsmasq-base', 'socat',
-                'udhcpc', 'hping3', 'nfdump', 'wireguard-go',
-                'wireguard-tools')
+                'udhcpc', 'isc-dhcp-client', 'hping3', 'nfdump',
+                'wireguard-go', 'wireguard-tools')
 #: The other router of a pair of ours.
 PAIR_PACKAGES = ('iproute2', 'iputils-ping', 'keepalived', 'procps')
 #: The core packages of MariaDB hold the programs without the service.

@@ -13,10 +13,12 @@ extern crate std;
 
 mod announcements;
 mod arp_table;
+mod asked;
 mod carried;
 mod classify;
 mod decimal;
 mod dhcp;
+mod dhcp6;
 mod dump;
 mod ethernet_place;
 mod fast_udp;

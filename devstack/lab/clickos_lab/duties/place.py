@@ -27,6 +27,7 @@ LINK_MTU = 1900
 _PROPERTIES = {
     'firewall': {'rules': ['allow all']},
     'stateful-firewall': {'rules': ['allow all']},
+    'dhcp-relay': {'server': RIGHT_IP},
     'nat': {'public': PUBLIC, 'ports': '20000-20399'},
     'load-balancer': {'service_port': 8080, 'health_port': 0,
                       'servers': [RIGHT_IP, RIGHT_IP6]},

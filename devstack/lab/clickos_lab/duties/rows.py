@@ -6,11 +6,12 @@ from clickos_lab.duties import duty
 from clickos_lab.duties import forwarding
 from clickos_lab.duties import inspection
 from clickos_lab.duties import neighbors
+from clickos_lab.duties import relays
 from clickos_lab.duties import stateful
 from clickos_lab.duties import translation
 from clickos_lab.duties import version6
 
-_MODULES = (neighbors, forwarding, translation, inspection, stateful,
+_MODULES = (neighbors, forwarding, translation, inspection, relays, stateful,
             version6, balancing)
 DUTIES = sorted(duty.DUTIES, key=lambda row: [
     module.__name__ for module in _MODULES].index(row.check.__module__))
