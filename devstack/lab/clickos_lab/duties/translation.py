@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Duties of NAT and carrier-grade NAT."""
 
+import re
+
 from scapy import all as scapy
 
 from clickos_lab.duties import duty
@@ -147,6 +149,36 @@ def resets(case, place):
     case.assertGreaterEqual(established, _ESTABLISHED_S)
 
 
+@duty.duty('times of silence, which change for known flows',
+           'RFC 4787, REQ-5; RFC 5382, REQ-5; RFC 5508, REQ-2',
+           (*duty.TRANSLATORS, 'stateful-firewall'))
+def timeouts(case, place):
+    control, is_nat = place.vnf.control, place.name in duty.TRANSLATORS
+    for name, least_s in (
+            ('flows.udp_timeout', 120), ('flows.tcp_timeout', _ESTABLISHED_S),
+            ('flows.tcp_transitory_timeout', _TRANSITORY_S),
+            ('pings.timeout' if is_nat else 'flows.icmp_timeout', 60)):
+        case.assertGreaterEqual(int(control.read(name)), least_s, name)
+    table = 'flows.udp_table' if is_nat else 'flows.table'
+
+    def is_known():
+        return re.search(r'\b5146\b', control.read(table)) is not None
+    before = control.read('flows.udp_timeout')
+    place.through(place.packet(b'timed', sport=5146), b'timed')
+    case.assertTrue(is_known())
+    control.write('flows.udp_timeout', '1')
+    place.vnf.until(lambda: not is_known(), 'the flow is still known')
+    control.write('flows.udp_timeout', before)
+
+
+@duty.duty('an established connection need not carry text',
+           'RFC 5382, REQ-5', duty.TRANSLATORS)
+def silent(case, place):
+    connection = _Connection(place, 5147)
+    connection.shake_hands()
+    connection.until(lambda left: left >= _ESTABLISHED_S)
+
+
 class _Connection:
     """A connection of left; right repeats what it gets."""
 
@@ -165,6 +197,18 @@ class _Connection:
             and f[scapy.TCP].dport == self.service
             and bytes(f[scapy.TCP].payload)[:len(words)] == words and f,
             'segment', since)
+
+    def shake_hands(self):
+        """Open the connection without text."""
+        got = self.send(flags='S')
+        answer = scapy.IP(src=places.RIGHT_IP, dst=got[scapy.IP].src) \
+            / scapy.TCP(sport=self.service, dport=got[scapy.TCP].sport,
+                        flags='SA')
+        since = self.place.left.mark()
+        self.place.right.send_ip(answer, self.place.right_mac)
+        self.place.left.expect(_tcp(places.LEFT_IP, self.port, 'SA'),
+                               'SYN ACK', since)
+        self.send(flags='A')
 
     def open(self):
         got = self.send(flags='S')

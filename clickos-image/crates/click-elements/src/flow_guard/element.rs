@@ -5,7 +5,7 @@ use click_core::listing;
 
 use super::balance::Balance;
 use crate::flow_log::{self, FlowLog};
-use crate::flows;
+use crate::flows::{self, Seconds};
 use crate::guard::fragments::Fragments;
 use crate::guard::seen::{Fragment, Seen};
 use crate::guard::table::{Table, Verdict, Way};
@@ -23,8 +23,19 @@ pub const TIMEOUTS: [Arg; 4] = [
     keyword("ICMP_TIMEOUT"),
 ];
 
+/// A handler for the time-out of a kind of flows.
+macro_rules! timeout {
+    ($name:literal, $kind:literal) => {
+        read_write(
+            $name,
+            |me: &mut Guard, _| Seconds::text(me.table.timeout_ns($kind)),
+            set!(|me: &mut Guard, time: Seconds, _| me.set_timeout($kind, time.ns())),
+        )
+    };
+}
+
 /// Its handlers.
-pub const HANDLERS: &[Handler<Guard>; 14] = &[
+pub const HANDLERS: &[Handler<Guard>; 18] = &[
     read("table", |me: &mut Guard, view| {
         let (now_ns, limits) = (view.now_ns(), &view.surroundings().environment.limits);
         Ok(listing(
@@ -36,6 +47,10 @@ pub const HANDLERS: &[Handler<Guard>; 14] = &[
     read("capacity", |me, _| text(me.table.capacity())),
     read("mapping_failures", |me, _| text(me.drops[2])),
     read("drops", |me, _| Ok(me.drops_text())),
+    timeout!("tcp_timeout", 3),
+    timeout!("tcp_transitory_timeout", 0),
+    timeout!("udp_timeout", 2),
+    timeout!("icmp_timeout", 1),
     flow_log::log(),
     flow_log::log_lost(),
     flow_log::reset_log(),
@@ -101,6 +116,8 @@ pub struct Guard {
     pub(super) held_ns: u64,
     /// Flows that ended at a merge, or did not come.
     merge_lost: u64,
+    /// Time-outs that handlers have set, by kind of flow.
+    live_ns: [Option<u64>; TIMEOUTS.len()],
 }
 
 part!(Guard, log: FlowLog);
@@ -137,7 +154,13 @@ impl Guard {
             log: FlowLog::default(),
             held_ns: 0,
             merge_lost: 0,
+            live_ns: [None; TIMEOUTS.len()],
         })
+    }
+
+    fn set_timeout(&mut self, kind: usize, timeout_ns: u64) {
+        self.live_ns[kind] = Some(timeout_ns);
+        self.table.set_timeout(kind, timeout_ns);
     }
 
     fn drops_text(&self) -> String {
@@ -267,6 +290,11 @@ impl Element for Guard {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
             (self.drops, self.merge_lost) = (old.drops, old.merge_lost);
             self.log = core::mem::take(&mut old.log);
+            for (kind, set_ns) in old.live_ns.into_iter().enumerate() {
+                if let Some(timeout_ns) = set_ns {
+                    self.set_timeout(kind, timeout_ns);
+                }
+            }
             if let (Some(new), Some(old)) = (&self.balance, &old.balance)
                 && !new.is_like(old)
             {

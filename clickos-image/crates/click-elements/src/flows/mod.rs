@@ -25,6 +25,6 @@ pub use freed::Freed;
 pub use id::FlowId;
 pub use index::{At, Index};
 pub use keys::Keys;
-pub use order::{ListId, Order, Times};
+pub use order::{ListId, Order, Seconds, Times};
 pub use sequence::Shift;
 pub use table::{Flow, FlowTable, MAX_FLOWS};

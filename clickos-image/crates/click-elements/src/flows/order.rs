@@ -3,6 +3,32 @@
 use super::chunks::Chunks;
 use crate::prelude::*;
 
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A time-out in whole seconds, at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seconds(u32);
+
+impl FromArg for Seconds {
+    fn from_arg(text: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+        match u32::from_arg(text, at)? {
+            0 => Err("0 seconds, the least is 1".into()),
+            seconds => Ok(Self(seconds)),
+        }
+    }
+}
+
+impl Seconds {
+    pub fn ns(self) -> u64 {
+        u64::from(self.0) * SECOND_NS
+    }
+
+    /// A time-out as handlers show it.
+    pub fn text(ns: u64) -> Text {
+        text(ns / SECOND_NS)
+    }
+}
+
 /// No flow.
 pub const NOBODY: u32 = u32::MAX;
 
@@ -71,6 +97,13 @@ impl Order {
             timeout_ns,
         });
         Some(id)
+    }
+
+    /// Changes how long flows of a list are kept, those in it included.
+    pub fn set_timeout(&mut self, list: ListId, timeout_ns: u64) {
+        if let Some(list) = self.lists.get_mut(usize::from(list.0)) {
+            list.timeout_ns = timeout_ns;
+        }
     }
 
     /// How long flows of a list are kept.

@@ -140,6 +140,11 @@ impl FlowTable {
         self.order.add_list(timeout_ns, guaranteed)
     }
 
+    /// Changes the time-out of a list.
+    pub fn set_timeout(&mut self, list: ListId, timeout_ns: u64) {
+        self.order.set_timeout(list, timeout_ns);
+    }
+
     /// Consecutive maps, of which the first is returned; `None` if there are too many.
     pub fn add_maps(&mut self, count: u16) -> Option<u16> {
         let first = self.maps;

@@ -83,6 +83,16 @@ impl Table {
         }
     }
 
+    /// How long flows of a kind are kept, by its place in `KINDS`.
+    pub fn timeout_ns(&self, kind: usize) -> u64 {
+        self.order.timeout_ns(self.lists[kind])
+    }
+
+    /// Changes it, also for the flows that there are.
+    pub fn set_timeout(&mut self, kind: usize, timeout_ns: u64) {
+        self.order.set_timeout(self.lists[kind], timeout_ns);
+    }
+
     /// Takes the numbers that senders do not know.
     pub fn set_keys(&mut self, keys: [u64; 4]) {
         self.keys = keys;

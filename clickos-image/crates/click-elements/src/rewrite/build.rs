@@ -7,7 +7,7 @@ use click_core::Surroundings;
 use click_core::text::unquote;
 use click_core::value::{ByteAnno, number};
 
-use super::clocks::{AllTimeouts, Clocks, Timeouts};
+use super::clocks::{AllTimeouts, CLOCKS, Clocks, Timeouts};
 use super::kind::Kind;
 use super::rewriter::{Annos, Capacity, Input, Rewriter};
 use super::spec::Spec;
@@ -229,6 +229,7 @@ pub fn build(a: &mut Args<'_>, kind: Kind) -> Built {
         capacity,
         timeouts: timeouts?,
         clocks: Clocks::NONE,
+        live_ns: [None; CLOCKS],
         annos: Annos {
             destination: destination?,
             reply: reply?.map(|anno| anno.0),

@@ -14,11 +14,33 @@ pub struct Timeouts<const N: usize> {
     pub rest_ns: [u64; N],
 }
 
-/// All time-outs: TCP without text of both sides, with it, done; others, and those that stream.
+/// All time-outs: TCP without acknowledgments of both sides, with them, done; others, and those that stream.
 #[derive(Clone, Copy, Debug)]
 pub struct AllTimeouts {
     pub tcp: Timeouts<3>,
     pub other: Timeouts<2>,
+}
+
+/// Time-outs that handlers change: of established connections, of other connections, of other flows.
+#[derive(Clone, Copy)]
+pub enum Clock {
+    Established,
+    Transitory,
+    Other,
+}
+
+/// How many of them there are.
+pub const CLOCKS: usize = 3;
+
+impl AllTimeouts {
+    /// A time-out as the arguments say it.
+    pub fn get(&self, clock: Clock) -> u64 {
+        match clock {
+            Clock::Established => self.tcp.rest_ns[1],
+            Clock::Transitory => self.tcp.rest_ns[2],
+            Clock::Other => self.other.rest_ns[0],
+        }
+    }
 }
 
 /// The table's lists for these time-outs.
@@ -61,6 +83,18 @@ impl Clocks {
             tcp: timeouts.tcp.register(table)?,
             other: timeouts.other.register(table)?,
         })
+    }
+
+    /// Changes a time-out of the flows that there are, and of those to come.
+    pub fn set(&self, clock: Clock, timeout_ns: u64, table: &mut FlowTable) {
+        let lists = match clock {
+            Clock::Established => [self.tcp[1]; 2],
+            Clock::Transitory => [self.tcp[0], self.tcp[2]],
+            Clock::Other => self.other,
+        };
+        for times in lists {
+            table.set_timeout(times.rest, timeout_ns);
+        }
     }
 
     /// The lifetime of a flow, by the packets seen.

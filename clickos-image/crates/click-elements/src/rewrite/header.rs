@@ -5,7 +5,7 @@ use click_wire::{checksum, ipv4, tcp};
 use super::kind::{Kind, header_len, is_later_fragment};
 use crate::flows::{Delta, Flow, FlowId, Shift};
 
-/// Flags of TCP flows: the side that opened is done, its text was seen; for the other side shifted by one.
+/// Flags of TCP flows: the side that opened is done, its text or acknowledgment was seen; for the other side shifted by one.
 pub const DONE: u8 = 1;
 pub const DATA: u8 = 4;
 /// Flags of both sides.
@@ -20,6 +20,7 @@ const UDP_CHECKSUM: usize = 6;
 const FIN: u8 = 1;
 const SYN: u8 = 2;
 const RST: u8 = 4;
+const ACK: u8 = 16;
 
 fn get(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
@@ -127,7 +128,8 @@ fn tcp_flags(flags: u8, header: &[u8], rest: &[u8], reply: bool) -> u8 {
         _ if sent & SYN != 0 || has_text => flags & !(DONE << side),
         _ => flags,
     };
-    if has_text {
+    // both sides have acknowledged: the connection is established (RFC 5382, section 5)
+    if has_text || sent & ACK != 0 {
         flags | DATA << side
     } else {
         flags

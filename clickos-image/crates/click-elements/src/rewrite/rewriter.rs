@@ -5,13 +5,13 @@ use core::cell::RefCell;
 
 use click_wire::ipv4;
 
-use super::clocks::{AllTimeouts, Clocks};
+use super::clocks::{AllTimeouts, CLOCKS, Clock, Clocks};
 use super::header;
 use super::kind::{Key, Kind};
 use super::pattern::{Draw, Outputs};
 use super::pools::Pools;
 use super::spec::Spec;
-use crate::flows::{At, Delta, Flow, FlowId, FlowTable, Keys};
+use crate::flows::{At, Delta, Flow, FlowId, FlowTable, Keys, Seconds};
 use crate::prelude::*;
 
 /// Flows that are looked at in one go for those that have timed out.
@@ -68,6 +68,8 @@ pub struct Rewriter {
     pub(super) capacity: Capacity,
     pub(super) timeouts: AllTimeouts,
     pub(super) clocks: Clocks,
+    /// Time-outs that handlers have set.
+    pub(super) live_ns: [Option<u64>; CLOCKS],
     pub(super) annos: Annos,
     /// Mappings do not depend on the other side (RFC 4787, REQ-1).
     pub(super) endpoints: bool,
@@ -359,6 +361,47 @@ impl Rewriter {
         Self::write_capacity,
     );
     pub const CLEAR: Handler<Self> = command("clear", run!(|me, _| me.flows.borrow_mut().clear()));
+
+    pub const TCP_TIMEOUT: Handler<Self> = read_write(
+        "tcp_timeout",
+        |me, _| me.timeout(Clock::Established),
+        set!(|me: &mut Self, time: Seconds, _| me.set_timeout(Clock::Established, time.ns())),
+    );
+    pub const TCP_TRANSITORY_TIMEOUT: Handler<Self> = read_write(
+        "tcp_transitory_timeout",
+        |me, _| me.timeout(Clock::Transitory),
+        set!(|me: &mut Self, time: Seconds, _| me.set_timeout(Clock::Transitory, time.ns())),
+    );
+    pub const UDP_TIMEOUT: Handler<Self> = read_write(
+        "udp_timeout",
+        |me, _| me.timeout(Clock::Other),
+        set!(|me: &mut Self, time: Seconds, _| me.set_timeout(Clock::Other, time.ns())),
+    );
+    pub const TIMEOUT: Handler<Self> = read_write(
+        "timeout",
+        |me, _| me.timeout(Clock::Other),
+        set!(|me: &mut Self, time: Seconds, _| me.set_timeout(Clock::Other, time.ns())),
+    );
+
+    fn timeout(&self, clock: Clock) -> Text {
+        let set_ns = self.live_ns[clock as usize];
+        Seconds::text(set_ns.unwrap_or(self.timeouts.get(clock)))
+    }
+
+    fn set_timeout(&mut self, clock: Clock, timeout_ns: u64) {
+        self.live_ns[clock as usize] = Some(timeout_ns);
+        let mut table = self.flows.borrow_mut();
+        self.clocks.set(clock, timeout_ns, &mut table);
+    }
+
+    /// Keeps the time-outs that handlers have set in the configuration before.
+    pub(super) fn keep_timeouts(&mut self, old: &Self) {
+        for clock in [Clock::Established, Clock::Transitory, Clock::Other] {
+            if let Some(timeout_ns) = old.live_ns[clock as usize] {
+                self.set_timeout(clock, timeout_ns);
+            }
+        }
+    }
 
     fn flows_opened(&self) -> Text {
         text((0..self.inputs.len()).map(|n| self.count(n)).sum::<u32>())

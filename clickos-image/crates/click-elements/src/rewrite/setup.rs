@@ -91,6 +91,7 @@ impl Rewriter {
         if old.kind != self.kind {
             return;
         }
+        self.keep_timeouts(old);
         let before = old.flows.borrow();
         let mut order: Vec<(u64, u32)> = before
             .iter()

@@ -20,6 +20,8 @@
 //! * `table` (read): the flows, a line each: protocol, addresses and ports, `out` or `in` by who began, milliseconds of silence.
 //! * `table_size`, `capacity` (read): flows, and how many there may be. `mapping_failures` (read): packets for which no flow
 //!   could be opened. `drops` (read): packets that did not pass, by reason. `clear` (write): forgets all flows.
+//! * `tcp_timeout`, `tcp_transitory_timeout`, `udp_timeout`, `icmp_timeout` (read, write): the arguments of these names. What is written
+//!   counts for known flows, too.
 //! * `log` (read): flows of packets that did not pass, the newest first, at most 128: milliseconds since the last packet,
 //!   packets, protocol, addresses and ports, reason; `log_lost` (read): packets beyond a hundred a second, which are not in it.
 //!   `reset_log` (write): forgets it.

@@ -15,6 +15,7 @@
 //! * `table` (read): the flows as `FlowGuard` has them, each with its server at the end.
 //! * `table_size`, `capacity` (read): flows, and how many there may be. `mapping_failures` (read): packets for which the table had no place.
 //!   `drops` (read): packets that did not pass, by reason. `clear` (write): forgets all flows.
+//! * `tcp_timeout`, `tcp_transitory_timeout`, `udp_timeout`, `icmp_timeout` (read, write): as those of `FlowGuard`.
 //! * `log`, `log_lost` (read), `reset_log` (write): as those of `FlowGuard`.
 //! * `state`, `merge`, `hold` (write), `state`, `changes`, `merge_lost` (read): as those of `FlowGuard`, with the server of each flow.
 //! # Example

@@ -18,6 +18,7 @@
 //!   input and the seconds left.
 //! * `table_size`, `nmappings` (read): flows of this element. `size` (read), `capacity` (read, write): flows of all elements
 //!   that share the capacity, and their limit. `mapping_failures` (read): packets for which no flow could be opened.
+//! * `timeout` (read, write): TIMEOUT in whole seconds. What is written counts for known flows, too.
 //! * `patterns` (read): the INPUTSPECs, with the flows they opened in brackets. `pattern0`, `pattern1` ... (read, write): one of
 //!   them; its flows are forgotten when it is written. `clear` (write): forgets all flows that share the capacity.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
@@ -35,12 +36,12 @@
 use crate::prelude::*;
 use crate::rewrite::build::{CLASS, build, rewriter_args, rewriter_handlers};
 use crate::rewrite::kind::Kind;
-use crate::rewrite::rewriter::table;
+use crate::rewrite::rewriter::{Rewriter, table};
 
 pub static ELEMENT: Class = Class {
     name: "ICMPPingRewriter",
     args: rewriter_args!("DST_ANNO"),
-    handlers: rewriter_handlers!(table("table"), table("mappings")),
+    handlers: rewriter_handlers!(table("table"), table("mappings"), Rewriter::TIMEOUT),
     build: |a| build(a, Kind::Ping),
     ..CLASS
 };

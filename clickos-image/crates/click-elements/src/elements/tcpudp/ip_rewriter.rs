@@ -12,7 +12,7 @@
 //! element such as RoundRobinIPMapper, maybe with `FOUTPUT ROUTPUT` behind it; `bound FOUTPUT ROUTPUT [FILTERING]`: with ENDPOINTS, a flow to
 //! a public address and port goes to the inside ones that have it. FILTERING (RFC 4787) is `endpoint-independent`, the default, `address-dependent`,
 //! by which the inside ones need a flow with the packet's source address, or `address-and-port-dependent`, which drops packets of no known flow.
-//! TCP_TIMEOUT (24 hours; TIMEOUT is the same): of connections that carried text both ways; TCP_NODATA_TIMEOUT (5 minutes): of others;
+//! TCP_TIMEOUT (24 hours; TIMEOUT is the same): of connections that both sides have acknowledged; TCP_NODATA_TIMEOUT (5 minutes): of others;
 //! TCP_DONE_TIMEOUT (4 minutes): of those that ended; UDP_TIMEOUT (5 minutes), UDP_STREAMING_TIMEOUT (the same): of those with three
 //! packets, not all one way. TCP_GUARANTEE (GUARANTEE is the same), UDP_GUARANTEE (5 s): how long a flow is not thrown out for another.
 //! REAP_INTERVAL (default 15 minutes; REAP_TIME is the same): how often flows that timed out are removed. MAPPING_CAPACITY, or CAPACITY
@@ -30,6 +30,8 @@
 //!   the one taken marked with a star, the input and the seconds left. `tcp_lookup` (read with `SADDR SPORT DADDR DPORT`): what that becomes.
 //! * `table_size`, `nmappings` (read): flows of this element. `size` (read), `capacity` (read, write): flows of all elements
 //!   that share the capacity, and their limit. `mapping_failures` (read): packets for which no flow could be opened.
+//! * `tcp_timeout`, `udp_timeout` (read, write): TCP_TIMEOUT, UDP_TIMEOUT and UDP_STREAMING_TIMEOUT in whole seconds.
+//!   `tcp_transitory_timeout` (read, write): TCP_NODATA_TIMEOUT and TCP_DONE_TIMEOUT; read, it is the latter. What is written counts for known flows, too.
 //! * `patterns` (read): the INPUTSPECs, with the flows they opened in brackets. `pattern0`, `pattern1` ... (read, write): one of
 //!   them; its flows are forgotten when it is written. `clear` (write): forgets all flows that share the capacity.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
@@ -41,7 +43,7 @@
 //! # Differences from Click
 //! The default capacity is the router's limit. A rewriter tries at most 512 choices of a source
 //! range for one packet, and remembers those in use, so later packets reach all of a range of at
-//! most 1,048,576 choices. It orders flows by the time of their last packet, to within 1 us for
+//! most 1,048,576 choices. A connection need not carry text to have TCP_TIMEOUT (RFC 5382, REQ-5). It orders flows by the time of their last packet, to within 1 us for
 //! each flow in the table. A hot swap takes flows over. A mapper cannot be set by writing
 //! `pattern0`. Table handlers end with `...` at 1 MiB. Named patterns are copied, so two rewriters
 //! do not share a sequence. A flow's state includes the TCP flags of its packets from the first one
@@ -52,7 +54,7 @@
 use crate::prelude::*;
 use crate::rewrite::build::{CLASS, build, rewriter_args, rewriter_handlers};
 use crate::rewrite::kind::Kind;
-use crate::rewrite::rewriter::{lookup, tcp_table, udp_table};
+use crate::rewrite::rewriter::{Rewriter, lookup, tcp_table, udp_table};
 
 pub static ELEMENT: Class = Class {
     name: "IPRewriter",
@@ -72,7 +74,10 @@ pub static ELEMENT: Class = Class {
         udp_table("udp_table"),
         tcp_table("tcp_mappings"),
         udp_table("udp_mappings"),
-        lookup("tcp_lookup")
+        lookup("tcp_lookup"),
+        Rewriter::TCP_TIMEOUT,
+        Rewriter::TCP_TRANSITORY_TIMEOUT,
+        Rewriter::UDP_TIMEOUT
     ),
     build: |a| build(a, Kind::Ip),
     ..CLASS
