@@ -7,7 +7,9 @@ BLOCK = 16
 PUBLIC = '10.9.2.64'
 GREEDY = '10.9.1.77'
 PROPERTIES = {'subscribers': '10.9.1.0/24', 'public': f'{PUBLIC}/32',
-              'block': BLOCK}
+              'block': BLOCK, 'syslog': {'address': '10.9.2.9'}}
+_TIMES = ('flows.tcp_timeout', 'flows.tcp_transitory_timeout',
+          'flows.udp_timeout', 'pings.timeout')
 
 
 def _first_port(address):
@@ -16,6 +18,7 @@ def _first_port(address):
 
 def check(case, vnf):
     server = vnf.address('right')
+    messages = vnf.serve_syslog('right')
     vnf.add_address('left', f'{GREEDY}/24')
     vnf.serve_http('right', 80)
     for address in (vnf.address('left'), GREEDY):
@@ -27,6 +30,7 @@ def check(case, vnf):
     case.assertTrue(vnf.silent('right', vnf.address('left')))
     _check_limit(case, vnf, server)
     _check_swap(case, vnf, server)
+    _check_messages(vnf, messages)
 
 
 def _public_port(case, vnf, address, server):
@@ -54,6 +58,23 @@ def _check_limit(case, vnf, server):
     first = _first_port(GREEDY)
     case.assertEqual([PUBLIC, f'{first}-{first + BLOCK - 1}'], row[1:3])
     case.assertEqual(2 * BLOCK, int(row[4]), row)
+
+
+def _check_messages(vnf, messages):
+    """A subscriber's block is logged when it comes into use, and after."""
+    first = _first_port(GREEDY)
+    text = (f'"subscriber":"{GREEDY}","public":"{PUBLIC}",'
+            f'"first_port":{first},"last_port":{first + BLOCK - 1}}}')
+    own = vnf.address('vif1')
+
+    def has(event):
+        line = f'134 {own} cgn block {{"event":"{event}",{text}'
+        return [each.replace('block  {', 'block {') for each in
+                messages.read_text().splitlines()].count(line) == 1
+    vnf.until(lambda: has('allocated'), 'no message about a new block')
+    for name in _TIMES:
+        vnf.control.write(name, '1')
+    vnf.until(lambda: has('freed'), 'no message about the end of a block')
 
 
 def _block(vnf, subscriber):

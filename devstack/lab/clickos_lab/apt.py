@@ -28,7 +28,7 @@ NETWORK_PACKAGES = ('dnsmasq-base', 'dnsmasq-utils', 'iptables', 'conntrack',
 VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
                 'iperf3', 'bind9-dnsutils', 'dnsmasq-base', 'socat',
                 'udhcpc', 'isc-dhcp-client', 'hping3', 'nfdump',
-                'wireguard-go', 'wireguard-tools')
+                'wireguard-go', 'wireguard-tools', 'rsyslog')
 #: The other router of a pair of ours.
 PAIR_PACKAGES = ('iproute2', 'iputils-ping', 'keepalived', 'procps')
 #: The core packages of MariaDB hold the programs without the service.

@@ -16,7 +16,8 @@ right_arp -> right_out;
 // one public port, whatever it talks to, so BLOCK limits a subscriber's ports
 // of TCP and of UDP, and its pings. FILTERING says who reaches a port.
 blocks :: PortBlockMapper($SUBSCRIBERS, $PUBLIC, FIRST_PORT $PORTS_FIRST,
-                          LAST_PORT $PORTS_LAST, BLOCK $BLOCK);
+                          LAST_PORT $PORTS_LAST, BLOCK $BLOCK,
+                          LOG syslog);
 flows :: IPRewriter(blocks 0 1, bound 1 0 $FILTERING, blocks 2 1, bound 1 2,
                     MAPPING_CAPACITY $FLOWS, ENDPOINTS true,
                     REAP_INTERVAL 10);
@@ -37,6 +38,9 @@ to_left :: Fit($LEFT_MTU, $RIGHT_IP) -> GetIPAddress(16)
     -> left_arp;
 to_right[1] -> errors;
 to_left[1] -> errors;
+
+// Blocks that come into use and out of it (RFC 6888, REQ-12).
+syslog :: Syslog($RIGHT_IP, cgn, RATE 1000) -> to_right;
 
 // Fragments are put together first, since only the first has ports (RFC 4787,
 // REQ-14). An inside host reaches another one by its public port (REQ-9): the

@@ -36,6 +36,13 @@ _ANSWER_S = 20
 _SILENCE_S = 1
 _RECEIVED = re.compile(r' (\d+) received')
 _HTTP_SERVER = pathlib.Path(__file__).with_name('http_server.py')
+_RSYSLOG = '''
+module(load="imudp")
+input(type="imudp" port="514")
+template(name="fields" type="string"
+         string="%pri% %hostname% %app-name% %msgid% %msg%\\n")
+*.* action(type="omfile" file="{file}" template="fields")
+'''
 
 
 class Bench:
@@ -209,6 +216,18 @@ class Bench:
             if time.monotonic() > deadline_s:
                 raise errors.LabError(message)
             time.sleep(0.05)
+
+    def serve_syslog(self, host):
+        """Receive syslog by rsyslogd; return the file with the messages.
+
+        A line has priority, host, application, kind and text.
+        """
+        file, made = self.folder / 'syslog', self.folder / 'rsyslog.conf'
+        file.touch()
+        made.write_text(_RSYSLOG.format(file=file))
+        self.serve(host, 514, 'rsyslogd', '-n', '-f', made, '-i',
+                   self.folder / 'rsyslogd.pid', udp=True)
+        return file
 
     def stop(self, process):
         """Stop a program; return what it printed."""

@@ -5,10 +5,11 @@ use alloc::rc::Rc;
 use core::fmt::{self, Display, Write};
 
 use super::rules::Meta;
+use crate::calendar::Time;
 use crate::guard::ends::{Ends, address};
 use crate::prelude::*;
+use crate::syslog::{Severity, Shared};
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// Whose alert it is: rules, and the inspection itself.
 pub const OF_RULES: u8 = 1;
 pub const OF_ENGINE: u8 = 2;
@@ -29,6 +30,8 @@ pub struct Ring {
     alerts: VecDeque<Alert>,
     most: usize,
     pub count: u64,
+    /// Where they are written, too.
+    pub log: Option<Shared>,
 }
 
 impl Ring {
@@ -37,12 +40,17 @@ impl Ring {
             alerts: VecDeque::new(),
             most,
             count: 0,
+            log: None,
         }
     }
 
     /// Adds an alert; the first one goes for it.
     pub fn add(&mut self, alert: Alert) {
         self.count += 1;
+        if let Some(log) = &self.log {
+            let mut log = log.borrow_mut();
+            log.write(Some(alert.at_ns), Severity::Warning, "alert", &alert);
+        }
         if self.alerts.len() == self.most {
             self.alerts.pop_front();
         }
@@ -84,37 +92,6 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// A time as EVE has it, in UTC.
-struct Time(u64);
-
-impl Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, micros) = (self.0 / SECOND_NS, self.0 % SECOND_NS / 1000);
-        let (year, month, day) = date(seconds / 86_400);
-        let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}+0000"
-        )
-    }
-}
-
-/// The date of a day since 1970: a year begins in March, so that a leap day is its last one.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
-    (era * 400 + year + next, month, date)
-}
-
 fn protocol(number: u8) -> String {
     match number {
         1 => "ICMP".into(),
@@ -136,7 +113,7 @@ impl Display for Alert {
         };
         write!(
             f,
-            "{{\"timestamp\":\"{}\",\"flow_id\":{}",
+            "{{\"timestamp\":\"{}+0000\",\"flow_id\":{}",
             Time(self.at_ns),
             forward & EXACT
         )?;
@@ -175,15 +152,6 @@ impl Display for Alert {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_those_of_a_calendar() {
-        let text = |seconds: u64| Time(seconds * SECOND_NS + 123_456_789).to_string();
-        assert_eq!(text(0), "1970-01-01T00:00:00.123456+0000");
-        assert_eq!(text(951_782_400), "2000-02-29T00:00:00.123456+0000");
-        assert_eq!(text(1_709_251_199), "2024-02-29T23:59:59.123456+0000");
-        assert_eq!(text(4_107_542_400), "2100-03-01T00:00:00.123456+0000");
-    }
 
     #[test]
     fn the_newest_alerts_stay_and_texts_are_quoted() {

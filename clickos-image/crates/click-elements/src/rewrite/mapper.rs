@@ -6,9 +6,7 @@ use core::cell::RefCell;
 use super::pattern::{Draw, Outputs, Pattern};
 use super::port_blocks::PortBlockMapper;
 use super::server_pool::ServerPool;
-use crate::flows::FlowId;
-#[cfg(services)]
-use crate::flows::FlowTable;
+use crate::flows::{FlowId, FlowTable};
 use crate::prelude::*;
 
 /// Decides about new flows.
@@ -26,7 +24,6 @@ pub trait Map {
     fn took_over(&mut self, _id: FlowId, _new: FlowId, _map: u16) {}
 
     /// A rewriter with these flows asks from now on.
-    #[cfg(services)]
     fn serves(&mut self, _flows: &Rc<RefCell<FlowTable>>) {}
 
     /// The first output beyond a rewriter's outputs.

@@ -59,7 +59,6 @@ impl Rewriter {
         if let Some(port) = beyond.filter(|_| outputs.is_none()) {
             return Err(format!("input spec {input}: there is no output {port}"));
         }
-        #[cfg(services)]
         mapper.borrow_mut().serves(&self.flows);
         self.inputs[input].spec = Spec::Mapper(mapper, outputs);
         Ok(())

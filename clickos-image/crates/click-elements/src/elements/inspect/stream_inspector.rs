@@ -2,7 +2,7 @@
 //! Drops or reports packets by rules of an intrusion detection system, in the data that their receivers read.
 //!
 //! # Synopsis
-//! `StreamInspector([RULE, ..., ACTION, CAPACITY, MEMORY, STREAM, WINDOW, POLICY, OTHER_DATA, MIDSTREAM, ALERTS])`: each RULE is
+//! `StreamInspector([RULE, ..., ACTION, CAPACITY, MEMORY, STREAM, WINDOW, POLICY, OTHER_DATA, MIDSTREAM, ALERTS, LOG])`: each RULE is
 //! a rule of a subset of Suricata's language (docs/reference/inspection.md), in quotes; without one, a hot swap keeps the
 //! rules. ACTION `rule` (default) drops what
 //! `drop` rules match, `drop` also what `alert` rules match; `alert` drops nothing. At most CAPACITY flows (default 4096,
@@ -11,7 +11,7 @@
 //! rule may be WINDOW bytes apart (default 2048). POLICY `first` (default) or `last` says which bytes count where a sender
 //! sends others in the same place. OTHER_DATA `drop` (default) drops the segment that does so, `alert` only reports it.
 //! With MIDSTREAM (default false) connections that were there before are inspected from their next packet on, else
-//! their packets do not pass. ALERTS lines are kept (default 256).
+//! their packets do not pass. ALERTS lines are kept (default 256). Each is a message for LOG, a `Syslog`, too.
 //!
 //! Fragments wait until their packet is whole; those that overlap do not pass. Packets with a wrong checksum, beyond the
 //! window, or without connection do not change a stream, and do not pass. Marks of urgent data are removed, and windows are
@@ -43,6 +43,7 @@ use crate::inspect::stream::Policy;
 use crate::inspect::table::Table;
 use crate::outputs::Outputs;
 use crate::prelude::*;
+use crate::syslog::log_of;
 
 pub static ELEMENT: Class = Class {
     name: "StreamInspector",
@@ -59,6 +60,7 @@ pub static ELEMENT: Class = Class {
         keyword("OTHER_DATA"),
         keyword("MIDSTREAM"),
         keyword("ALERTS"),
+        keyword("LOG"),
     ],
     handlers: &[
         read_write(
@@ -185,6 +187,7 @@ fn build(a: &mut Args<'_>) -> Built {
     let other_data = a.or("OTHER_DATA", Word(true));
     let midstream = a.or("MIDSTREAM", false);
     let alerts = within(a, "ALERTS", 256, MAX_ALERTS);
+    let log = a.or("LOG", String::new());
     let text: Vec<String> = a.rest().iter().map(|rule| unquote(rule)).collect();
     let sizes = Sizes {
         window: window?,
@@ -210,6 +213,7 @@ fn build(a: &mut Args<'_>) -> Built {
         fragments: Fragments::new(limits.waiting_packets()),
         sizes,
         whole: Vec::new(),
+        log: log?,
     }))
 }
 
@@ -219,6 +223,8 @@ struct StreamInspector {
     sizes: Sizes,
     /// The packet that fragments make.
     whole: Vec<u8>,
+    /// The element that sends alerts, or nothing.
+    log: String,
 }
 
 impl StreamInspector {
@@ -311,6 +317,9 @@ impl Element for StreamInspector {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let keys = core::array::from_fn(|_| ctx.random());
         self.judge.table.set_keys(keys);
+        if !self.log.is_empty() {
+            self.judge.inspector.ring.log = Some(log_of(ctx, &self.log)?);
+        }
         ctx.set_timer(ctx.now_ns() + REAP_NS);
         Ok(())
     }
@@ -333,7 +342,9 @@ impl Element for StreamInspector {
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
             self.fragments = core::mem::take(&mut old.fragments);
+            let log = self.judge.inspector.ring.log.take();
             self.judge.take(&mut old.judge, &self.sizes);
+            self.judge.inspector.ring.log = log;
         }
     }
 }

@@ -2,10 +2,11 @@
 //! Gives each subscriber of a carrier-grade NAT its own block of ports of a public address (RFC 7422).
 //!
 //! # Synopsis
-//! `PortBlockMapper(SUBSCRIBERS, PUBLIC [, FIRST_PORT, LAST_PORT, BLOCK])`: SUBSCRIBERS and PUBLIC are prefixes, such as
+//! `PortBlockMapper(SUBSCRIBERS, PUBLIC [, FIRST_PORT, LAST_PORT, BLOCK, LOG])`: SUBSCRIBERS and PUBLIC are prefixes, such as
 //! `100.64.0.0/22` and `203.0.113.0/30`. Subscriber number N gets block number N, of BLOCK ports. Blocks begin at
 //! FIRST_PORT (default 1024) and end at LAST_PORT (default 65535) of each public address. BLOCK is by default as many as
-//! fit. So the place of a block needs no log.
+//! fit. So the place of a block needs no log. LOG, a `Syslog`, gets a message when a subscriber's first flow begins, and within 10 s
+//! after its last one has ended (RFC 6888, REQ-12).
 //! # Ports
 //! 0/0. A rewriter has the element's name as its INPUTSPEC; flows leave by the rewriter's output 0, answers by its
 //! output 1. A flow gets a random free port of its subscriber's block. A port serves one flow at a time, for TCP and
@@ -28,6 +29,7 @@ pub static ELEMENT: Class = Class {
         keyword("FIRST_PORT"),
         keyword("LAST_PORT"),
         keyword("BLOCK"),
+        keyword("LOG"),
     ],
     handlers: &[
         read("table", |me: &mut PortBlockMapper, view| {

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The ports of subscribers, and which flow has each.
+use alloc::rc::Rc;
+use core::cell::RefCell;
+use core::fmt::{self, Display};
+
 use click_core::memory::{RESERVE, has_room};
 use click_core::{Limits, listing};
 
 use super::layout::Layout;
-use crate::flows::FlowId;
+use crate::flows::{FlowId, FlowTable};
 use crate::prelude::*;
 use crate::rewrite::mapper::Map;
 use crate::rewrite::pattern::{Draw, Outputs};
+use crate::syslog::{Severity, Shared};
 
 /// Ports that are looked at for one flow, so that it takes bounded time where almost all are taken.
 const TRIES: u32 = 64;
@@ -72,6 +77,30 @@ impl Block {
 pub struct Blocks {
     pub layout: Layout,
     blocks: Vec<Block>,
+    /// Subscribers with flows, sorted; none without a log.
+    active: Vec<u32>,
+    /// The flows of the rewriters that ask.
+    tables: Vec<Rc<RefCell<FlowTable>>>,
+    pub log: Option<Shared>,
+}
+
+/// What a block of ports is about, as a message.
+struct Event {
+    word: &'static str,
+    subscriber: Ipv4Addr,
+    public: Ipv4Addr,
+    ports: (u16, u32),
+}
+
+impl Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, subscriber, public, (first, last)) =
+            (self.word, self.subscriber, self.public, self.ports);
+        write!(
+            f,
+            "{{\"event\":\"{word}\",\"subscriber\":\"{subscriber}\",\"public\":\"{public}\",\"first_port\":{first},\"last_port\":{last}}}"
+        )
+    }
 }
 
 impl Blocks {
@@ -79,6 +108,9 @@ impl Blocks {
         Self {
             layout,
             blocks: Vec::new(),
+            active: Vec::new(),
+            tables: Vec::new(),
+            log: None,
         }
     }
 
@@ -105,10 +137,62 @@ impl Blocks {
         self.blocks.get_mut(n)
     }
 
+    /// Notes that a subscriber has a flow; writes it down if it is the first one.
+    fn begin(&mut self, subscriber: u32) {
+        if self.log.is_none() {
+            return;
+        }
+        if let Err(at) = self.active.binary_search(&subscriber) {
+            self.active.insert(at, subscriber);
+            self.write("allocated", subscriber);
+        }
+    }
+
+    fn write(&self, word: &'static str, subscriber: u32) {
+        let Some(log) = &self.log else {
+            return;
+        };
+        let (public, first) = self.layout.place(subscriber);
+        let event = Event {
+            word,
+            subscriber: self.layout.subscriber_address(subscriber),
+            public,
+            ports: (first, u32::from(first) + self.layout.block - 1),
+        };
+        let mut log = log.borrow_mut();
+        log.write(None, Severity::Info, "block", &event);
+    }
+
+    /// Writes down the subscribers whose last flow has ended.
+    pub fn sweep(&mut self) {
+        let before = core::mem::take(&mut self.active);
+        if before.is_empty() {
+            return;
+        }
+        let mut has_flows = vec![false; before.len()];
+        for table in &self.tables {
+            let table = table.borrow();
+            for id in table.iter().flat_map(|(_, flow)| flow.ids) {
+                let subscriber = self.layout.subscriber(id.source);
+                let place = subscriber.and_then(|n| before.binary_search(&n).ok());
+                if let Some(place) = place {
+                    has_flows[place] = true;
+                }
+            }
+        }
+        for (subscriber, has_flows) in before.into_iter().zip(has_flows) {
+            match has_flows {
+                true => self.active.push(subscriber),
+                false => self.write("freed", subscriber),
+            }
+        }
+    }
+
     /// Takes the blocks over, unless they lie elsewhere.
     pub fn adopt(&mut self, old: &mut Self) {
         if self.layout == old.layout {
             self.blocks = core::mem::take(&mut old.blocks);
+            self.active = core::mem::take(&mut old.active);
         }
     }
 
@@ -146,6 +230,7 @@ impl Map for Blocks {
             destination: id.destination,
             dport: id.dport,
         };
+        self.begin(subscriber);
         let sport = first + n;
         Some((
             FlowId {
@@ -170,6 +255,12 @@ impl Map for Blocks {
                     dport: id.dport,
                 };
             }
+        }
+    }
+
+    fn serves(&mut self, flows: &Rc<RefCell<FlowTable>>) {
+        if !self.tables.iter().any(|known| Rc::ptr_eq(known, flows)) {
+            self.tables.push(Rc::clone(flows));
         }
     }
 

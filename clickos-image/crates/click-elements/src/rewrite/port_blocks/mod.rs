@@ -11,6 +11,7 @@ use click_core::text::split_words;
 
 use super::mapper::Shared;
 use crate::prelude::*;
+use crate::syslog::log_of;
 use blocks::Blocks;
 use layout::{Layout, count};
 
@@ -19,6 +20,7 @@ pub fn build(a: &mut Args<'_>) -> Built {
     let (subscribers, public) = (a.need("SUBSCRIBERS"), a.need("PUBLIC"));
     let (first_port, last_port) = (a.or("FIRST_PORT", 1024u16), a.or("LAST_PORT", u16::MAX));
     let block = a.opt::<u32>("BLOCK");
+    let log = a.or("LOG", String::new());
     let mut layout = Layout {
         subscribers: subscribers?,
         public: public?,
@@ -36,7 +38,7 @@ pub fn build(a: &mut Args<'_>) -> Built {
     }
     layout.block = wanted as u32;
     let blocks = Rc::new(RefCell::new(Blocks::new(layout)));
-    Some(Box::new(PortBlockMapper { blocks }))
+    Some(Box::new(PortBlockMapper { blocks, log: log? }))
 }
 
 /// Checks the arguments that no type checks; notes the first error.
@@ -63,7 +65,12 @@ fn check(a: &mut Args<'_>, layout: &Layout) -> Option<()> {
 /// The element.
 pub struct PortBlockMapper {
     blocks: Rc<RefCell<Blocks>>,
+    /// The element that sends what is logged, or nothing.
+    log: String,
 }
+
+/// Time between two looks for subscribers whose flows have ended.
+const SWEEP_NS: u64 = 10_000_000_000;
 
 impl PortBlockMapper {
     /// The decider for rewriters.
@@ -87,6 +94,19 @@ impl PortBlockMapper {
 }
 
 impl Element for PortBlockMapper {
+    fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        if !self.log.is_empty() {
+            self.blocks.borrow_mut().log = Some(log_of(ctx, &self.log)?);
+            ctx.set_timer(ctx.now_ns() + SWEEP_NS);
+        }
+        Ok(())
+    }
+
+    fn run_timer(&mut self, ctx: &mut Context<'_>) {
+        self.blocks.borrow_mut().sweep();
+        ctx.set_timer(ctx.now_ns() + SWEEP_NS);
+    }
+
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
             let mut blocks = self.blocks.borrow_mut();

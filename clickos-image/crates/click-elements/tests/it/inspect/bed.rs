@@ -19,6 +19,9 @@ pub struct Bed {
     now_ns: u64,
 }
 
+/// What packages define at their right side.
+const RIGHT: &str = "define($RIGHT_IP 10.0.0.9, $RIGHT_MAC 02:00:00:00:00:09, $RIGHT_NET 10.0.0.0/24, $RIGHT_GW 0.0.0.0);\n";
+
 /// The configuration of a package, with its libraries, behind some definitions.
 pub fn package(name: &str, definitions: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../vnfd-templates");
@@ -31,7 +34,7 @@ pub fn package(name: &str, definitions: &str) -> String {
     let lines = text
         .lines()
         .map(|line| library(line).unwrap_or_else(|| line.to_string()) + "\n");
-    definitions.to_string() + &lines.collect::<String>()
+    [RIGHT, definitions, &lines.collect::<String>()].concat()
 }
 
 /// Frames of two sides through an inspector with arguments.
