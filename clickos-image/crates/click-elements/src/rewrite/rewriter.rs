@@ -158,6 +158,11 @@ impl Rewriter {
         decided.ok_or(DROP)
     }
 
+    /// True if an input has opened half of the flows that there may be.
+    fn has_many(&self, table: &FlowTable, input: usize) -> bool {
+        table.count(self.owner(input)) as usize >= table.capacity().div_ceil(2)
+    }
+
     /// Remembers a new flow; or says which way its packet goes without.
     #[inline(never)]
     fn open(
@@ -170,10 +175,16 @@ impl Rewriter {
     ) -> Result<At, u16> {
         let id = self.kind.opening(key.id);
         let map = self.kind.map(self.first_map, key.protocol);
+        let is_bound = matches!(self.inputs[input].spec, Spec::Bound(..));
+        let has_many = is_bound && self.has_many(table, input);
         let opened = match self.decide(table, input, id, map, draw) {
             Err(DROP) => None,
             Err(way) => return Err(way),
             Ok(_) if now_ns < self.held_ns => None,
+            Ok(_) if has_many => {
+                self.inputs[input].failures += 1;
+                None
+            }
             Ok((new, outputs)) => self.kind.settle(new).and_then(|new| {
                 let mut flow = self.flow(map, id, new);
                 (flow.outputs, flow.owner, flow.protocol) =
@@ -181,7 +192,7 @@ impl Rewriter {
                 table.insert(flow, self.clocks.of(self.kind, &flow), now_ns)
             }),
         };
-        let drops = matches!(self.inputs[input].spec, Spec::Drop | Spec::Bound(..));
+        let drops = is_bound || matches!(self.inputs[input].spec, Spec::Drop);
         self.inputs[input].failures += u64::from(opened.is_none() && !drops);
         opened.ok_or(DROP)
     }

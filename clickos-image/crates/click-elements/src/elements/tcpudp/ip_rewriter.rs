@@ -11,7 +11,7 @@
 //! with a `#` behind they are taken in turn, with a `?` at random. 512 ports are tried; `pattern NAME FOUTPUT ROUTPUT`: one that IPRewriterPatterns defines; or the name of a mapper
 //! element such as RoundRobinIPMapper, maybe with `FOUTPUT ROUTPUT` behind it; `bound FOUTPUT ROUTPUT [FILTERING]`: with ENDPOINTS, a flow to
 //! a public address and port goes to the inside ones that have it. FILTERING (RFC 4787) is `endpoint-independent`, the default, `address-dependent`,
-//! by which the inside ones need a flow with the packet's source address, or `address-and-port-dependent`, which drops packets of no known flow.
+//! by which the inside ones need a flow with the packet's source address, or `address-and-port-dependent`, which drops packets of no known flow. Such an INPUTSPEC opens at most half of the flows that there may be.
 //! TCP_TIMEOUT (24 hours; TIMEOUT is the same): of connections that both sides have acknowledged; TCP_NODATA_TIMEOUT (5 minutes): of others;
 //! TCP_DONE_TIMEOUT (4 minutes): of those that ended; UDP_TIMEOUT (5 minutes), UDP_STREAMING_TIMEOUT (the same): of those with three
 //! packets, not all one way. TCP_GUARANTEE (GUARANTEE is the same), UDP_GUARANTEE (5 s): how long a flow is not thrown out for another.
