@@ -4,12 +4,13 @@
 //! None of them may overlap another one: hosts do not agree on which bytes count then (RFC 5722).
 use click_wire::{checksum, ipv4};
 
+use super::hosts::{Hosts, Place};
 use super::segment::{Origin, Reason};
 use crate::guard::ends::{Ends, mapped};
 use crate::ip6;
 use crate::prelude::*;
 
-/// Packets that wait for fragments; the one that waits longest goes for a new one.
+/// Packets that wait for fragments; for a new one the one that waits longest goes, of the host that holds most fragments.
 const MOST: usize = 64;
 /// Seconds that they wait (RFC 1122, section 3.3.2, asks for 60 to 120, and Linux waits 30).
 const WAIT_NS: u64 = 30_000_000_000;
@@ -60,6 +61,7 @@ pub enum Outcome {
 
 struct Waiting {
     key: Key,
+    host: Place,
     parts: Vec<(Part, Packet)>,
     end: Option<usize>,
     until_ns: u64,
@@ -72,6 +74,7 @@ pub struct Fragments {
     /// Packets that may wait, and those that do.
     most: usize,
     held: usize,
+    hosts: Hosts,
 }
 
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
@@ -214,6 +217,11 @@ impl Fragments {
         }
     }
 
+    /// Takes a number that senders do not know; before there are fragments.
+    pub fn set_key(&mut self, key: u64) {
+        self.hosts.set_key(key);
+    }
+
     /// Packets that wait.
     pub fn held(&self) -> usize {
         self.held
@@ -244,6 +252,7 @@ impl Fragments {
         };
         waiting.parts.push((part, packet));
         self.held += 1;
+        self.hosts.add(waiting.host, 1);
         if self.waiting[at].is_whole() {
             return Outcome::Complete(self.remove(at));
         }
@@ -257,10 +266,11 @@ impl Fragments {
             return at;
         }
         if self.waiting.len() == MOST {
-            self.remove(0);
+            self.remove_greedy();
         }
         self.waiting.push(Waiting {
             key: *key,
+            host: self.hosts.place(key.source, key.origin),
             parts: Vec::new(),
             end: None,
             until_ns: now_ns.saturating_add(WAIT_NS),
@@ -270,7 +280,15 @@ impl Fragments {
 
     fn make_room(&mut self) {
         while self.held > self.most && !self.waiting.is_empty() {
-            self.remove(0);
+            self.remove_greedy();
+        }
+    }
+
+    /// Gives up the first one of the host that holds most.
+    fn remove_greedy(&mut self) {
+        let held = |at: &usize| self.hosts.get(self.waiting[*at].host);
+        if let Some(at) = (0..self.waiting.len()).rev().max_by_key(held) {
+            self.remove(at);
         }
     }
 
@@ -288,6 +306,7 @@ impl Fragments {
     fn remove(&mut self, at: usize) -> Vec<Packet> {
         let mut waiting = self.waiting.remove(at);
         self.held -= waiting.parts.len();
+        self.hosts.remove(waiting.host, waiting.parts.len() as u32);
         waiting.parts.sort_by_key(|(part, _)| part.start);
         waiting
             .parts

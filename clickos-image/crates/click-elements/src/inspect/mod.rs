@@ -7,6 +7,7 @@
 pub mod alerts;
 pub mod connection;
 pub mod fragments;
+pub mod hosts;
 pub mod inspector;
 pub mod judge;
 pub mod pcre;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The flows that are inspected, within a number of flows and a number of bytes.
+use core::cmp::Reverse;
+
 use click_core::memory::Growth;
 
 use super::connection::Connection;
+use super::hosts::{Hosts, Place};
 use super::segment::Origin;
 use crate::flows::{At, Chunks, Index, ListId, Order};
 use crate::guard::ends::Ends;
@@ -16,6 +19,10 @@ const MOST_FORGOTTEN: usize = 8;
 const ENTRY_BYTES: usize = 2048;
 /// Flows that are compared to find a large one.
 const MOST_COMPARED: u32 = 64;
+/// Flows that are compared to find one of the host with most of them.
+const HOSTS_COMPARED: u32 = 16;
+/// The part of all flows from which on a host with most of them loses one of its own for a new one.
+const SHARE: usize = 8;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Flows that time out alike. For a new one the one that was silent longest is forgotten, of its own kind first, so that a
@@ -48,6 +55,8 @@ pub struct Flow {
     pub ends: Ends,
     list: ListId,
     heard_ns: u64,
+    /// The host that began it.
+    host: Place,
     /// Where its client's packets come from.
     pub origin: Origin,
     pub bits: u64,
@@ -65,6 +74,7 @@ impl Flow {
             ends,
             list: ListId::NONE,
             heard_ns: 0,
+            host: 0,
             origin,
             bits: 0,
             told: [0; 2],
@@ -112,6 +122,7 @@ pub struct Table {
     growth: Growth,
     /// Where the search for a large flow continues.
     compared: u32,
+    hosts: Hosts,
 }
 
 impl Table {
@@ -136,12 +147,14 @@ impl Table {
             most_bytes,
             growth: Growth::default(),
             compared: 0,
+            hosts: Hosts::default(),
         }
     }
 
     /// Takes the numbers that senders do not know; before there are flows.
     pub fn set_keys(&mut self, keys: [u64; 4]) {
         self.keys = keys;
+        self.hosts.set_key(keys[0] ^ keys[3]);
     }
 
     pub fn len(&self) -> usize {
@@ -169,7 +182,9 @@ impl Table {
     /// Adds a flow that is not there; none if there is no place.
     pub fn add(&mut self, mut flow: Flow, now_ns: u64) -> Option<At> {
         let cost = flow.cost();
-        if !self.make_room(flow.kind(), now_ns) || cost > 0 && !self.has_memory(cost, None, now_ns)
+        flow.host = self.hosts.place(flow.ends.source, flow.origin);
+        if !self.make_room(flow.kind(), flow.host, now_ns)
+            || cost > 0 && !self.has_memory(cost, None, now_ns)
         {
             return None;
         }
@@ -177,6 +192,7 @@ impl Table {
         flow.heard_ns = now_ns;
         flow.list = self.lists[flow.kind() as usize];
         self.order.append(flow.list, slot);
+        self.hosts.add(flow.host, 1);
         self.bytes += cost;
         let zone = flow.origin.zone;
         let hashes = [flow.ends, flow.ends.reverse()].map(|ends| hash(&ends, zone, &self.keys));
@@ -257,23 +273,73 @@ impl Table {
         }
     }
 
-    fn make_room(&mut self, kind: Kind, now_ns: u64) -> bool {
+    /// A flow of the host that has most of the next few ones, and its number of flows; one that is not open before others, the
+    /// one that was silent longest of these.
+    fn greediest(&mut self) -> Option<(u32, u32)> {
+        let some = self.used.min(HOSTS_COMPARED);
+        let (first, used) = (self.compared, self.used);
+        let weigh = |slot: u32| {
+            let flow = self.flows[slot].as_ref()?;
+            let count = self.hosts.get(flow.host);
+            let is_closed = flow.kind() != Kind::Open;
+            Some(((count, is_closed, Reverse(flow.heard_ns)), slot))
+        };
+        let slots = (0..some).map(|n| (first + n) % used);
+        let found = slots.filter_map(weigh).max_by_key(|(weight, _)| *weight);
+        self.compared = first.wrapping_add(some) % used.max(1);
+        found.map(|((count, ..), slot)| (slot, count))
+    }
+
+    /// Makes a place for a flow of a host. In a full table a host with a large part of it gives one up, or gets no more; else
+    /// the flow that was silent longest goes, or one of a host that has more than twice as many as this one.
+    fn make_room(&mut self, kind: Kind, host: Place, now_ns: u64) -> bool {
+        if self.len() < self.capacity {
+            return true;
+        }
         let order = match kind {
             Kind::Datagrams => [Kind::Datagrams, Kind::Transitory, Kind::Open],
             _ => [Kind::Transitory, Kind::Datagrams, Kind::Open],
         };
-        self.len() < self.capacity || self.forget_one(&order, now_ns)
+        let (own, share) = (self.hosts.get(host), (self.capacity / SHARE) as u32);
+        let oldest = self.oldest(&order, now_ns);
+        let of_greedy = oldest.filter(|slot| self.held_by_host(*slot) >= own.max(share));
+        let goes = of_greedy.or_else(|| match self.greediest() {
+            Some((slot, count)) if count > own && count >= share => Some(slot),
+            Some((slot, count)) if own >= share => {
+                (count == own && self.is_free(slot, now_ns)).then_some(slot)
+            }
+            Some((slot, count)) => oldest.or((count > 2 * (own + 1)).then_some(slot)),
+            None => oldest,
+        });
+        if let Some(slot) = goes {
+            self.remove(slot);
+        }
+        goes.is_some()
     }
 
-    /// Forgets the flow that was silent longest, of the first of these kinds that has one.
-    fn forget_one(&mut self, kinds: &[Kind], now_ns: u64) -> bool {
-        let oldest = |kind: &Kind| {
-            let slot = self.order.first(self.lists[*kind as usize])?;
-            let heard_ns = self.flows[slot].as_ref()?.heard_ns;
-            let is_free = *kind != Kind::Open || now_ns.saturating_sub(heard_ns) >= GUARANTEED_NS;
-            is_free.then_some(slot)
+    fn held_by_host(&self, slot: u32) -> u32 {
+        let flow = self.flows[slot].as_ref();
+        flow.map_or(0, |flow| self.hosts.get(flow.host))
+    }
+
+    /// True if a flow is no open connection, or one that was silent for a while.
+    fn is_free(&self, slot: u32, now_ns: u64) -> bool {
+        let is_free = |flow: &Flow| {
+            flow.kind() != Kind::Open || now_ns.saturating_sub(flow.heard_ns) >= GUARANTEED_NS
         };
-        let found = kinds.iter().find_map(oldest);
+        self.flows[slot].as_ref().is_some_and(is_free)
+    }
+
+    /// The flow that was silent longest, of the first of these kinds that has one that may go.
+    fn oldest(&self, kinds: &[Kind], now_ns: u64) -> Option<u32> {
+        let oldest = |kind: &Kind| self.order.first(self.lists[*kind as usize]);
+        let mut found = kinds.iter().filter_map(oldest);
+        found.find(|slot| self.is_free(*slot, now_ns))
+    }
+
+    /// Forgets it.
+    fn forget_one(&mut self, kinds: &[Kind], now_ns: u64) -> bool {
+        let found = self.oldest(kinds, now_ns);
         if let Some(slot) = found {
             self.remove(slot);
         }
@@ -304,6 +370,7 @@ impl Table {
             return;
         };
         self.bytes -= flow.cost();
+        self.hosts.remove(flow.host, 1);
         self.order.unlink(flow.list, slot);
         let zone = flow.origin.zone;
         let hashes = [flow.ends, flow.ends.reverse()].map(|ends| hash(&ends, zone, &self.keys));

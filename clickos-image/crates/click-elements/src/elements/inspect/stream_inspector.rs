@@ -16,7 +16,8 @@
 //! Fragments wait until their packet is whole; those that overlap do not pass. Packets with a wrong checksum, beyond the
 //! window, or without connection do not change a stream, and do not pass. Marks of urgent data are removed, and windows are
 //! made smaller to STREAM bytes.
-//! When the table or the memory is full, the flow that was silent longest is forgotten, but no open connection of less than 5 s.
+//! When the table is full, a host that began more than an eighth of the flows loses one; else, and when the memory is full, the flow that was silent longest is
+//! forgotten, but no open connection of less than 5 s, or one of a host with more than twice as many flows. The fragments of the host that holds most of them go first.
 //! # Ports
 //! 2/2-3, push. The IP header must be marked. What comes by input 0 leaves by output 0, and 1 by 1. Output 2 gets what
 //! does not pass, or it is dropped.
@@ -317,6 +318,7 @@ impl Element for StreamInspector {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
         let keys = core::array::from_fn(|_| ctx.random());
         self.judge.table.set_keys(keys);
+        self.fragments.set_key(ctx.random());
         if !self.log.is_empty() {
             self.judge.inspector.ring.log = Some(log_of(ctx, &self.log)?);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who can guess a number within a window, or opens connections of its own, ends no connection of others.
 use super::bed::{Bed, CLIENT_SEQ, SERVER_SEQ, from_client, from_server, inspector, package};
-use super::packets::{ACK, FIN, LINK, RST, SYN, Segment, around};
+use super::packets::{ACK, FIN, LINK, RST, SYN, Segment, around, fill_checksum, link, udp};
 
 const SECRET: &str = r#"drop tcp any any -> any any (msg:"x"; content:"secret"; sid:1;)"#;
 
@@ -124,6 +124,74 @@ fn no_host_takes_the_memory_of_all_streams() {
     assert!(bed.count("ips.memory") <= 1_000_000);
     // those that took little are still there
     assert!(bed.passes(&of(1000, from_client(1400, b"more"))));
+}
+
+/// Opens a connection of a host; true if it is open.
+fn open(bed: &mut Bed, host: u8, port: u16) -> bool {
+    let of = |segment: Segment| Segment {
+        client: [10, 0, 1, host],
+        ports: [port, 80],
+        ..segment
+    };
+    let ack = CLIENT_SEQ.wrapping_add(1);
+    let syn = Segment::new(true, SYN, CLIENT_SEQ, 0, b"");
+    let answer = Segment::new(false, SYN | ACK, SERVER_SEQ, ack, b"");
+    let last = Segment::new(true, ACK, ack, SERVER_SEQ + 1, b"");
+    [syn, answer, last]
+        .into_iter()
+        .all(|segment| bed.passes(&of(segment)))
+}
+
+#[test]
+fn a_host_with_all_flows_leaves_places_to_others() {
+    let mut bed = Bed::new(&inspector("CAPACITY 64"));
+    bed.write("ips.rules", SECRET);
+    let opened = (1..=200).filter(|port| open(&mut bed, 1, *port)).count();
+    assert_eq!(
+        opened, 64,
+        "its own connections are open, and none is broken for another"
+    );
+    for host in 2..10 {
+        assert!(open(&mut bed, host, 7), "{host}");
+    }
+    for host in 2..10 {
+        let data = Segment {
+            client: [10, 0, 1, host],
+            ports: [7, 80],
+            ..from_client(0, b"words")
+        };
+        assert!(bed.passes(&data), "{host}");
+    }
+    let again = (300..400).filter(|port| open(&mut bed, 1, *port)).count();
+    assert_eq!(again, 0, "it has no more than before");
+}
+
+#[test]
+fn fragments_of_a_host_leave_places_to_others() {
+    let mut bed = Bed::new(&inspector(""));
+    bed.write("ips.rules", SECRET);
+    // a datagram of 24 bytes as two fragments
+    let fragment = |host: u8, id: u16, is_last: bool| {
+        let mut packet = udp(7, 9, &[0; 16]);
+        let (offset, part) = match is_last {
+            false => (0x2000u16, packet[20..36].to_vec()),
+            true => (2, packet[36..44].to_vec()),
+        };
+        packet.truncate(20);
+        packet.extend(part);
+        let length = packet.len() as u16;
+        packet[2..4].copy_from_slice(&length.to_be_bytes());
+        packet[4..6].copy_from_slice(&id.to_be_bytes());
+        packet[6..8].copy_from_slice(&offset.to_be_bytes());
+        packet[12..16].copy_from_slice(&[10, 0, 1, host]);
+        fill_checksum(&mut packet);
+        link(&packet)
+    };
+    assert!(bed.send(0, fragment(2, 1, false)).is_empty());
+    for id in 0..500 {
+        bed.send(0, fragment(1, id, false));
+    }
+    assert_eq!(bed.send(0, fragment(2, 1, true)).len(), 2);
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub const LINK: usize = 14;
 #[derive(Clone, Debug)]
 pub struct Segment {
     pub from_client: bool,
+    pub client: [u8; 4],
     pub ports: [u16; 2],
     pub flags: u8,
     pub seq: u32,
@@ -30,6 +31,7 @@ impl Segment {
     pub fn new(from_client: bool, flags: u8, seq: u32, ack: u32, data: &[u8]) -> Self {
         Self {
             from_client,
+            client: CLIENT,
             ports: [1000, 80],
             flags,
             seq,
@@ -71,7 +73,7 @@ impl Segment {
 
     /// The packet of IPv4.
     pub fn ip(&self) -> Vec<u8> {
-        let addresses = self.addresses(CLIENT, SERVER);
+        let addresses = self.addresses(self.client, SERVER);
         let tcp = self.tcp(checksum::add(0, &addresses));
         ip4(&addresses, 6, self.ttl, &tcp)
     }
