@@ -118,6 +118,17 @@ def _nested(depth, xid):
     return message
 
 
+@duty.duty('DHCPv6: relays kinds of messages that it does not know',
+           'RFC 7283, 4', _RELAY)
+def unknown_kinds(_case, place):
+    client, since = _client(place, 8), place.right.mark()
+    message = b'\xc8\x00\x09\x0b'
+    _asks(client, scapy.Raw(message))
+    place.right.expect(
+        lambda f: scapy.DHCP6_RelayForward in f
+        and bytes(f).endswith(b'\0\x09\0\x04' + message), 'message', since)
+
+
 @duty.duty('DHCPv6: drops other relays, strangers and servers of left',
            'RFC 8415, 18, 19.1', _RELAY)
 def refuses(case, place):
