@@ -17,6 +17,7 @@ mod asked;
 mod calendar;
 mod carried;
 mod classify;
+mod datagram;
 mod decimal;
 mod dhcp;
 mod dhcp6;

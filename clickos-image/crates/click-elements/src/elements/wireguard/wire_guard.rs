@@ -21,9 +21,7 @@
 //! * `refused` (read): messages that are changed, repeated or no peer's. `no_peer` (read): packets for addresses that no peer has.
 //! # Example
 //! `left -> wg :: WireGuard($IP, 51820, "$KEY 192.0.2.9:51820 10.8.0.0/24"); wg[0] -> right; wg[1] -> CheckIPHeader -> ...`
-use click_wire::{ipv4, udp};
-
-use crate::ip_packet::encapsulate;
+use crate::datagram;
 use crate::prelude::*;
 use crate::wireguard::Endpoint;
 use crate::wireguard::network::inner;
@@ -177,7 +175,8 @@ impl WireGuard {
 
     /// Reads a packet of the network; true if it became one of a peer.
     fn open(&mut self, packet: &mut Packet, moment: &mut Moment<'_>) -> bool {
-        let Some((from, range)) = self.datagram(packet.data()) else {
+        let own = (self.source, self.port);
+        let Some((from, range)) = datagram::payload(packet.data(), own) else {
             self.tunnel.refused += 1;
             return false;
         };
@@ -197,45 +196,9 @@ impl WireGuard {
         true
     }
 
-    /// The sender of a datagram to this end, and where its payload lies.
-    fn datagram(&self, packet: &[u8]) -> Option<(Endpoint, core::ops::Range<usize>)> {
-        let ip = ipv4::View::new_checked(packet).ok()?;
-        let whole = ip.fragment() & (ipv4::OFFSET | ipv4::MORE_FRAGMENTS) == 0;
-        let (source, destination) = (ip.source(), ip.destination());
-        if !whole || ip.protocol() != ipv4::UDP || destination != self.source {
-            return None;
-        }
-        let header = udp::Repr::parse(ip.payload(), source, destination).ok()?;
-        let length = ip
-            .payload()
-            .get(4..6)
-            .map(|l| usize::from(u16::from_be_bytes([l[0], l[1]])))?;
-        let start = ip.header_len() + udp::HEADER;
-        let end = ip.header_len() + length;
-        (header.destination == self.port).then_some(((source, header.source), start..end))
-    }
-
     fn encapsulate(&mut self, packet: &mut Packet, to: Endpoint) -> bool {
-        if !packet.push(udp::HEADER) {
-            return false;
-        }
-        let header = udp::Repr {
-            source: self.port,
-            destination: to.1,
-        };
-        header.emit(packet.data_mut(), self.source, to.0);
         self.id = self.id.wrapping_add(1);
-        let header = ipv4::Repr {
-            tos: 0,
-            id: self.id,
-            fragment: 0,
-            ttl: TTL,
-            protocol: ipv4::UDP,
-            source: self.source,
-            destination: to.0,
-            payload_len: 0,
-        };
-        encapsulate(packet, header)
+        datagram::wrap(packet, (self.source, self.port), to, (self.id, TTL))
     }
 
     /// Sends what the tunnel has to say, and sets the timer.
