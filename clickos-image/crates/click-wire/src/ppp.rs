@@ -10,8 +10,12 @@ pub const HEADER: usize = 4;
 
 /// IPv4 packets.
 pub const IPV4: u16 = 0x0021;
+/// IPv6 packets.
+pub const IPV6: u16 = 0x0057;
 /// IP Control Protocol (RFC 1332).
 pub const IPCP: u16 = 0x8021;
+/// IPv6 Control Protocol (RFC 5072).
+pub const IPV6CP: u16 = 0x8057;
 /// Link Control Protocol.
 pub const LCP: u16 = 0xc021;
 /// Password Authentication Protocol (RFC 1334).

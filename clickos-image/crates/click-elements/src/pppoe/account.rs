@@ -14,6 +14,8 @@ pub struct Way {
     pub bytes: u64,
     /// Packets beyond the rate.
     pub drops: u64,
+    /// When the last one passed.
+    pub passed_ns: u64,
     bucket: Option<TokenBucket>,
 }
 
@@ -41,6 +43,7 @@ impl Way {
         }
         self.packets += 1;
         self.bytes += bytes;
+        self.passed_ns = now_ns;
         true
     }
 
@@ -75,6 +78,12 @@ impl Account {
         };
         me.set_rates(rates);
         me
+    }
+
+    /// When it last carried a packet, or began.
+    pub fn used_ns(&self) -> u64 {
+        let passed_ns = self.down.passed_ns.max(self.up.passed_ns);
+        passed_ns.max(self.since_ns)
     }
 
     /// Sets bytes a second to the subscriber and from it.

@@ -56,7 +56,7 @@ impl core::fmt::Display for User {
 }
 
 /// A name that lists and configurations can hold as it is.
-fn checked_name(name: &str) -> Result<String, String> {
+pub fn checked_name(name: &str) -> Result<String, String> {
     let plain = |byte: u8| byte.is_ascii_graphic() && !b",\"'\\<>;()[]{}$".contains(&byte);
     match name.len() {
         1..=TEXT if name.bytes().all(plain) => Ok(name.into()),

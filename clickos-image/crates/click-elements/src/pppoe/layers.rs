@@ -76,7 +76,7 @@ const OPTION_LOGIN: u8 = 3;
 const OPTION_MAGIC: u8 = 5;
 
 /// Adds an option.
-fn put(options: &mut Vec<u8>, kind: u8, value: &[u8]) {
+pub fn put(options: &mut Vec<u8>, kind: u8, value: &[u8]) {
     let length = u8::try_from(value.len() + 2).unwrap_or(u8::MAX);
     options.extend([kind, length]);
     options.extend(value);

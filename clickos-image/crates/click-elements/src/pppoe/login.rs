@@ -6,9 +6,11 @@ use alloc::vec::Vec;
 use click_wire::ppp::{self, Control};
 use md5::{Digest, Md5};
 
-use super::book::Book;
+use super::book::{Book, checked_name};
 use super::layers::Method;
 use super::{Moment, Outbox, REQUESTS, RESTART_NS};
+use crate::radius::client::{self, Question};
+use crate::radius::packet::PASSWORD;
 use crate::wireguard::crypto::same;
 
 const CHALLENGE: usize = 16;
@@ -35,6 +37,8 @@ pub enum Proof {
     User(String),
     /// Name or password are wrong.
     Wrong,
+    /// A RADIUS server decides.
+    Ask(Question),
 }
 
 /// A login under way, or done.
@@ -45,6 +49,8 @@ pub struct Login {
     challenges_left: u8,
     resend_at_ns: u64,
     is_done: bool,
+    /// The identifier of the request that waits for a decision.
+    waits: Option<u8>,
 }
 
 impl Login {
@@ -57,6 +63,7 @@ impl Login {
             challenges_left: REQUESTS,
             resend_at_ns: 0,
             is_done: false,
+            waits: None,
         };
         me.tick(name, moment, out);
         me
@@ -64,7 +71,7 @@ impl Login {
 
     /// Sends a new challenge if it is time for one; false after too many.
     pub fn tick(&mut self, name: &str, moment: &mut Moment<'_>, out: &mut Outbox) -> bool {
-        let waits = self.is_done || moment.now_ns < self.resend_at_ns;
+        let waits = self.is_done || self.waits.is_some() || moment.now_ns < self.resend_at_ns;
         if waits || self.method == Method::Pap {
             return true;
         }
@@ -81,60 +88,116 @@ impl Login {
         true
     }
 
-    /// Takes a packet of a login protocol.
+    /// Takes a packet of a login protocol. RADIUS servers decide about names that are no user's, if there are some.
     pub fn receive(
         &mut self,
         protocol: u16,
         control: &Control<'_>,
-        book: &Book,
+        (book, asks): (&Book, bool),
         out: &mut Outbox,
     ) -> Proof {
         match (self.method, protocol) {
             (Method::Pap, ppp::PAP) if control.code == pap::REQUEST => {
-                self.password(control, book, out)
+                self.password(control, (book, asks), out)
             }
             (Method::Chap, ppp::CHAP) if control.code == chap::RESPONSE => {
-                self.response(control, book, out)
+                self.response(control, (book, asks), out)
             }
             _ => Proof::None,
         }
     }
 
-    fn password(&mut self, control: &Control<'_>, book: &Book, out: &mut Outbox) -> Proof {
+    /// The question for a server about a name that it may know. A repeated request waits for the first one's answer.
+    fn question(&mut self, id: u8, name: &[u8], proof: client::Proof) -> Option<Proof> {
+        let name = core::str::from_utf8(name).ok()?;
+        let name = checked_name(name).ok()?;
+        match self.waits.replace(id) {
+            Some(_) => Some(Proof::None),
+            None => Some(Proof::Ask(Question { name, proof })),
+        }
+    }
+
+    /// Tells the subscriber a server's decision.
+    pub fn decide(&mut self, right: bool, out: &mut Outbox) {
+        if let Some(id) = self.waits.take() {
+            self.is_done = right;
+            self.answer(id, right, out);
+        }
+    }
+
+    /// True if a server decides.
+    pub fn is_waiting(&self) -> bool {
+        self.waits.is_some()
+    }
+
+    /// No server was asked: the subscriber's next request counts.
+    pub fn unasked(&mut self) {
+        self.waits = None;
+    }
+
+    fn answer(&self, id: u8, right: bool, out: &mut Outbox) {
+        match (self.method, right) {
+            (Method::Pap, true) => out.control(ppp::PAP, pap::ACK, id, &[0]),
+            (Method::Pap, false) => out.control(ppp::PAP, pap::NAK, id, b"\x0flogin incorrect"),
+            (Method::Chap, true) => out.control(ppp::CHAP, chap::SUCCESS, id, &[]),
+            (Method::Chap, false) => out.control(ppp::CHAP, chap::FAILURE, id, b"login incorrect"),
+        }
+    }
+
+    fn password(
+        &mut self,
+        control: &Control<'_>,
+        (book, asks): (&Book, bool),
+        out: &mut Outbox,
+    ) -> Proof {
         let Some((name, password)) = credentials(control.data) else {
             return Proof::None;
         };
         if self.is_done {
             // its Ack was lost
-            out.control(ppp::PAP, pap::ACK, control.id, &[0]);
+            self.answer(control.id, true, out);
             return Proof::None;
+        }
+        if asks && !is_user(book, name) && password.len() <= PASSWORD {
+            let proof = client::Proof::Password(password.to_vec());
+            if let Some(asked) = self.question(control.id, name, proof) {
+                return asked;
+            }
         }
         let (known, expected) = expected(book, name);
         let right = same(expected, password) && known;
-        match right {
-            true => out.control(ppp::PAP, pap::ACK, control.id, &[0]),
-            false => out.control(ppp::PAP, pap::NAK, control.id, b"\x0flogin incorrect"),
-        }
+        self.answer(control.id, right, out);
         self.proof(right, name)
     }
 
-    fn response(&mut self, control: &Control<'_>, book: &Book, out: &mut Outbox) -> Proof {
+    fn response(
+        &mut self,
+        control: &Control<'_>,
+        (book, asks): (&Book, bool),
+        out: &mut Outbox,
+    ) -> Proof {
         let parts = control.data.split_first_chunk::<{ 1 + CHALLENGE }>();
         let Some((value, name)) = parts.filter(|_| control.id == self.id) else {
             return Proof::None;
         };
         if self.is_done {
             // its Success was lost
-            out.control(ppp::CHAP, chap::SUCCESS, control.id, &[]);
+            self.answer(control.id, true, out);
             return Proof::None;
+        }
+        let is_long = usize::from(value[0]) == CHALLENGE;
+        if asks && !is_user(book, name) && is_long {
+            let mut said = *value;
+            said[0] = control.id;
+            let proof = client::Proof::Chap(said, self.challenge);
+            if let Some(asked) = self.question(control.id, name, proof) {
+                return asked;
+            }
         }
         let (known, expected) = expected(book, name);
         let sum = answer(control.id, expected, &self.challenge);
-        let right = usize::from(value[0]) == CHALLENGE && same(&sum, &value[1..]) && known;
-        match right {
-            true => out.control(ppp::CHAP, chap::SUCCESS, control.id, &[]),
-            false => out.control(ppp::CHAP, chap::FAILURE, control.id, b"login incorrect"),
-        }
+        let right = is_long && same(&sum, &value[1..]) && known;
+        self.answer(control.id, right, out);
         self.proof(right, name)
     }
 
@@ -145,6 +208,11 @@ impl Login {
             _ => Proof::Wrong,
         }
     }
+}
+
+/// True if a name is that of a user here.
+fn is_user(book: &Book, name: &[u8]) -> bool {
+    core::str::from_utf8(name).is_ok_and(|name| book.users.get(name).is_some())
 }
 
 /// True if a user of this name can log in, and its password. Strangers get one too, so that the work is the same.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An access concentrator: PPPoE (RFC 2516) with PPP's link, logins and IPv4 (RFC 1661, 1334, 1994, 1332).
+//! An access concentrator: PPPoE (RFC 2516) with PPP's link, logins, IPv4 and IPv6 (RFC 1661, 1334, 1994, 1332, 5072).
 //!
 //! [`server::Server`] is the protocol on frames; the element `PPPoEServer` connects it to packets.
 pub mod account;
@@ -8,36 +8,22 @@ pub mod discovery;
 pub mod layers;
 pub mod login;
 pub mod negotiation;
+pub mod records;
 pub mod server;
 pub mod session;
+pub mod six;
 pub mod table;
 
 use alloc::vec::Vec;
 
-/// Nanoseconds of a second.
-pub const SECOND_NS: u64 = 1_000_000_000;
+pub use crate::moment::{Moment, SECOND_NS};
+
 /// The longest packet of a session: Ethernet's 1,500 bytes less PPPoE's header and PPP's protocol.
 pub const MRU: u16 = 1492;
 /// Seconds until a request is repeated (RFC 1661, section 4.6).
 pub const RESTART_NS: u64 = 3 * SECOND_NS;
 /// Requests without an answer before the peer counts as gone.
 pub const REQUESTS: u8 = 10;
-
-/// Time and random bytes of a call.
-pub struct Moment<'d> {
-    /// Nanoseconds since 1970.
-    pub now_ns: u64,
-    /// Makes random bytes.
-    pub draw: &'d mut dyn FnMut() -> [u8; 32],
-}
-
-impl Moment<'_> {
-    /// A random number that is not 0.
-    pub fn magic(&mut self) -> u32 {
-        let [a, b, c, d, ..] = (self.draw)();
-        u32::from_be_bytes([a, b, c, d]).max(1)
-    }
-}
 
 /// PPP packets of a session that wait to be sent.
 #[derive(Default)]
@@ -77,6 +63,14 @@ pub enum End {
     Disagreed,
     /// A newer session needed its place.
     Evicted,
+    /// The subscriber begins again with its link.
+    Renegotiated,
+    /// It lasted as long as a RADIUS server permits.
+    Expired,
+    /// It carried no packet for as long as a RADIUS server permits.
+    Idle,
+    /// No RADIUS server answered.
+    Unanswered,
 }
 
 impl End {
@@ -92,6 +86,24 @@ impl End {
             Self::Login => "login",
             Self::Disagreed => "disagreed",
             Self::Evicted => "evicted",
+            Self::Renegotiated => "renegotiated",
+            Self::Expired => "session-timeout",
+            Self::Idle => "idle-timeout",
+            Self::Unanswered => "unanswered",
+        }
+    }
+
+    /// Its number in Acct-Terminate-Cause (RFC 2866, section 5.10).
+    pub fn cause(self) -> u32 {
+        match self {
+            Self::Terminated => 1,
+            Self::Dead => 2,
+            Self::Idle => 4,
+            Self::Expired => 5,
+            Self::Disconnected | Self::Removed => 6,
+            Self::Replaced | Self::Evicted => 13,
+            Self::Timeout | Self::Login | Self::Disagreed | Self::Unanswered => 17,
+            Self::Renegotiated => 21,
         }
     }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All sessions of a server: what a frame of a subscriber does, and which session a packet is for.
+//! All sessions of a server: what a frame of a subscriber does, and which session a packet is for. RADIUS servers decide
+//! about logins of names that are no user's, and get the accounts of all sessions.
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 use core::ops::Range;
 
 use click_wire::pppoe::{self, Repr, code};
@@ -14,13 +15,19 @@ use click_wire::{ether, ipv4, ppp};
 use super::account::Account;
 use super::book::{Book, Users};
 use super::discovery::{Asks, Discovery, no_room};
+use super::records::{Nas, Status, about, record};
 use super::session::{Event, Session, Terms};
 use super::table::Table;
-use super::{End, MRU, Moment, Outbox, SECOND_NS};
+use super::{End, MRU, Moment, Outbox, SECOND_NS, six};
+use crate::ip6::View;
+use crate::radius::client::{self, Client, Question, Verdict};
 
 /// Sessions that ended, as the last ones are listed.
 const ENDED: usize = 64;
-/// Bytes in front of an IPv4 packet of a session.
+/// The time between two advertisements of this router, and the least between two that a subscriber asks for.
+const ADVERTISE_NS: u64 = 300 * SECOND_NS;
+const ASKED_NS: u64 = 3 * SECOND_NS;
+/// Bytes in front of an IP packet of a session.
 pub const HEADERS: usize = ether::HEADER + pppoe::HEADER + ppp::PROTOCOL;
 
 /// Why packets were dropped, and how often.
@@ -38,6 +45,19 @@ pub struct Counts {
     pub no_session: u64,
     /// Packets that are longer than the subscriber takes.
     pub too_long: u64,
+    /// Accepted logins with an address that cannot be used.
+    pub unusable: u64,
+}
+
+/// What a configuration says itself, so that it is not taken from the one before.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    /// Users.
+    pub users: bool,
+    /// Passwords.
+    pub passwords: bool,
+    /// What is about RADIUS servers.
+    pub radius: client::Given,
 }
 
 /// The server.
@@ -50,6 +70,10 @@ pub struct Server {
     pub discovery: Discovery,
     /// Users and passwords.
     pub book: Book,
+    /// The client of RADIUS servers.
+    pub radius: Client,
+    /// Its address.
+    pub radius_address: Ipv4Addr,
     /// Sessions.
     pub table: Table,
     /// Lines about sessions that ended, the newest last.
@@ -63,7 +87,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Reads a frame of a subscriber; returns where the IPv4 packet in it lies that may pass.
+    /// Reads a frame of a subscriber; returns where the IP packet in it lies that may pass.
     pub fn receive(&mut self, frame: &[u8], moment: &mut Moment<'_>) -> Option<Range<usize>> {
         let Some((ethernet, header, payload)) = self.parse(frame) else {
             self.counts.refused += 1;
@@ -85,9 +109,10 @@ impl Server {
         session.hear(moment.now_ns);
         match u16::from_be_bytes(*protocol) {
             ppp::IPV4 => self.packet(id, packet, moment.now_ns),
+            ppp::IPV6 if session.is_open6() => self.packet6(id, packet, moment.now_ns),
             protocol => {
                 let mut out = Outbox::default();
-                let about = (&self.terms, &self.book);
+                let about = (&self.terms, &self.book, self.radius.is_on());
                 let event = session.receive((protocol, packet), about, moment, &mut out);
                 self.send(id, &out);
                 self.happened(id, &event, moment);
@@ -118,7 +143,7 @@ impl Server {
             Asks::Answer(code, tags) => self.answer(mac, code, 0, &tags),
             Asks::Session(tags, attempt) => self.begin(mac, tags, attempt, moment),
             Asks::End(id) => match self.table.get(id).is_some_and(|s| s.mac == mac) {
-                true => self.end(id, End::Terminated, moment.now_ns),
+                true => self.end(id, End::Terminated, moment),
                 false => self.counts.refused += 1,
             },
             Asks::Nothing => self.counts.refused += 1,
@@ -133,7 +158,7 @@ impl Server {
             return self.answer(mac, code::PADS, *id, &tags);
         }
         if let Some(oldest) = self.table.in_the_way(mac) {
-            self.end(oldest, End::Evicted, moment.now_ns);
+            self.end(oldest, End::Evicted, moment);
         }
         let Some(id) = self.table.number_for(mac) else {
             return self.answer(mac, code::PADS, 0, &no_room(tags));
@@ -203,63 +228,184 @@ impl Server {
     fn happened(&mut self, id: u16, event: &Event, moment: &mut Moment<'_>) {
         match event {
             Event::Goes => {}
-            Event::LoggedIn => self.replace(id, moment.now_ns),
-            Event::Open => self.open(id, moment.now_ns),
+            Event::Asks(question) => self.ask(id, question, moment),
+            Event::LoggedIn => self.replace(id, moment),
+            Event::Open => self.open(id, moment),
+            Event::Open6 => self.advertise(id, 0, moment.now_ns),
             Event::Down => {
-                self.close(id, "renegotiated", moment.now_ns);
+                self.radius.forget(id);
+                self.close(id, End::Renegotiated, moment);
                 self.table.get_mut(id).into_iter().for_each(Session::settle);
             }
             Event::Ends(end) => {
-                self.counts.rejected += u64::from(*end == End::Login);
-                self.end(id, *end, moment.now_ns);
+                self.counts.rejected += u64::from(matches!(end, End::Login | End::Unanswered));
+                self.end(id, *end, moment);
             }
+        }
+    }
+
+    /// Asks a RADIUS server about a login.
+    fn ask(&mut self, id: u16, question: &Question, moment: &mut Moment<'_>) {
+        let Some(session) = self.table.get_mut(id) else {
+            return;
+        };
+        let nas = Nas {
+            name: &self.terms.name,
+            address: self.radius_address,
+        };
+        let attributes = about(session, &question.name, nas);
+        if !self.radius.ask(id, question.clone(), attributes, moment) {
+            self.counts.limited += 1;
+            session.unasked();
+        }
+    }
+
+    /// Reads a datagram that came to the RADIUS client.
+    pub fn radius_answer(&mut self, from: (Ipv4Addr, u16), data: &[u8], moment: &mut Moment<'_>) {
+        if let Some((id, verdict)) = self.radius.receive(from, data, moment) {
+            self.decided(id, verdict, moment);
+        }
+    }
+
+    fn decided(&mut self, id: u16, verdict: Verdict, moment: &mut Moment<'_>) {
+        let verdict = match verdict {
+            Verdict::Accept(grant) if !self.may_have(id, grant.address, grant.prefix) => {
+                self.counts.unusable += 1;
+                Verdict::Reject
+            }
+            verdict => verdict,
+        };
+        let Some(session) = self.table.get_mut(id) else {
+            return;
+        };
+        let mut out = Outbox::default();
+        let event = session.decided(verdict, &self.terms, moment, &mut out);
+        self.send(id, &out);
+        self.happened(id, &event, moment);
+    }
+
+    /// True if a session may have what a RADIUS server says: addresses of the subscribers that no other user has.
+    fn may_have(&self, id: u16, address: Option<Ipv4Addr>, prefix: Option<u64>) -> bool {
+        let Some(name) = self.table.get(id).and_then(Session::asked_name) else {
+            return false;
+        };
+        let Some(address) = address.filter(|address| {
+            let own = [self.terms.address, self.radius_address].contains(address);
+            let is_host = !address.is_unspecified() && !address.is_loopback();
+            is_host && address.octets()[0] < 224 && !own && self.terms.network.contains(*address)
+        }) else {
+            return false;
+        };
+        let within = prefix.is_none_or(|prefix| {
+            let networks = self
+                .terms
+                .networks6
+                .filter(|networks| networks.length <= 64);
+            let first = u128::from(prefix) << 64;
+            networks.is_some_and(|n| first & crate::ip6::mask(n.length) == n.network)
+        });
+        let is_users = self.book.users.iter().any(|user| user.address == address);
+        let is_others = self.table.iter().any(|s| {
+            let holder = s.holder.as_ref().filter(|holder| holder.name != name);
+            holder.is_some_and(|h| h.address == address || prefix.is_some() && s.prefix == prefix)
+        });
+        within && !is_users && !is_others
+    }
+
+    /// Sends a record of a session to the RADIUS servers.
+    fn record(&mut self, id: u16, status: Status, moment: &mut Moment<'_>) {
+        let session = self.table.get_mut(id).filter(|s| s.account_id != 0);
+        let Some(session) = session.filter(|_| self.radius.is_on()) else {
+            return;
+        };
+        session.record_at_ns = next_record_ns(session, self.radius.interim_s, moment.now_ns);
+        let nas = Nas {
+            name: &self.terms.name,
+            address: self.radius_address,
+        };
+        if let Some(attributes) = record(session, status, nas, moment.now_ns) {
+            let interim = status == Status::Interim;
+            self.radius.record(attributes, interim, moment);
+        }
+        self.tick_at_ns.get_or_insert(moment.now_ns + SECOND_NS);
+    }
+
+    /// Sets the seconds between interim records; 0: as RADIUS servers say.
+    pub fn set_interim(&mut self, seconds: u32, now_ns: u64) {
+        self.radius.interim_s = seconds;
+        for id in self.table.numbers(|s| s.is_open() && s.account_id != 0) {
+            if let Some(session) = self.table.get_mut(id) {
+                session.record_at_ns = next_record_ns(session, seconds, now_ns);
+            }
+        }
+    }
+
+    /// Advertises this router to a subscriber, unless it did so within a time.
+    fn advertise(&mut self, id: u16, within_ns: u64, now_ns: u64) {
+        let Some(session) = self.table.get_mut(id).filter(|s| s.is_open6()) else {
+            return;
+        };
+        if now_ns < session.advertised_ns + within_ns {
+            return;
+        }
+        session.advertised_ns = now_ns;
+        if let (Some(ours), Some(prefix)) = (session.identifier(), session.prefix) {
+            let mtu = session.link().1;
+            self.send(id, &Outbox(vec![six::advertisement(ours, prefix, mtu)]));
         }
     }
 
     /// Ends the older sessions of a session's user.
-    fn replace(&mut self, id: u16, now_ns: u64) {
+    fn replace(&mut self, id: u16, moment: &mut Moment<'_>) {
         let Some(holder) = self.table.get(id).and_then(|s| s.holder.clone()) else {
             return;
         };
         for older in self.table.numbers(|s| s.id != id && s.is_of(&holder.name)) {
-            self.end(older, End::Replaced, now_ns);
+            self.end(older, End::Replaced, moment);
         }
     }
 
-    fn open(&mut self, id: u16, now_ns: u64) {
+    fn open(&mut self, id: u16, moment: &mut Moment<'_>) {
         let Some(session) = self.table.get_mut(id) else {
             return;
         };
         let Some(holder) = &session.holder else {
             return;
         };
-        let (rates, address) = (
-            self.book.users.get(&holder.name).map(|u| u.rates),
-            holder.address,
-        );
-        session.account = Account::begin(now_ns, rates.unwrap_or_default());
-        self.table.route(address, id);
+        let rates = match &session.grant {
+            Some(grant) => Some(grant.rates),
+            None => self.book.users.get(&holder.name).map(|u| u.rates),
+        };
+        session.account = Account::begin(moment.now_ns, rates.unwrap_or_default());
+        if self.radius.is_on() {
+            session.account_id = moment.number();
+        }
+        self.table.route(id);
+        self.record(id, Status::Start, moment);
+        self.advertise(id, 0, moment.now_ns);
     }
 
     /// Stops packets of a session, and lists what it used.
-    fn close(&mut self, id: u16, why: &str, now_ns: u64) {
+    fn close(&mut self, id: u16, end: End, moment: &mut Moment<'_>) {
         let Some(session) = self.table.get(id).filter(|s| s.account.since_ns > 0) else {
             return;
         };
-        let line = format!("{} {why}", line(session, now_ns));
+        let line = format!("{} {}", line(session, moment.now_ns), end.word());
+        self.record(id, Status::Stop(end), moment);
         if self.ended.len() == ENDED {
             self.ended.pop_front();
         }
         self.ended.push_back(line);
         self.table.unroute(id);
         if let Some(session) = self.table.get_mut(id) {
-            session.account = Account::default();
+            (session.account, session.record_at_ns) = (Account::default(), 0);
         }
     }
 
     /// Ends a session on both sides.
-    pub fn end(&mut self, id: u16, end: End, now_ns: u64) {
-        self.close(id, end.word(), now_ns);
+    pub fn end(&mut self, id: u16, end: End, moment: &mut Moment<'_>) {
+        self.close(id, end, moment);
+        self.radius.forget(id);
         let mut out = Outbox::default();
         let Some(session) = self.table.get_mut(id) else {
             return;
@@ -293,14 +439,39 @@ impl Server {
         passes.then_some(HEADERS..HEADERS + length)
     }
 
+    /// The same for an IPv6 packet. Those of the link itself end here.
+    fn packet6(&mut self, id: u16, packet: &[u8], now_ns: u64) -> Option<Range<usize>> {
+        let session = self.table.get_mut(id)?;
+        let whole = View::of(packet).filter(|header| {
+            header.version() == 6 && crate::ip6::HEADER + header.payload_len() <= packet.len()
+        });
+        let Some(header) = whole else {
+            self.counts.refused += 1;
+            return None;
+        };
+        if six::is_for_link(header) {
+            let ours = session.identifier()?;
+            match six::asks(packet, ours) {
+                six::Asks::Router => self.advertise(id, ASKED_NS, now_ns),
+                six::Asks::Neighbor(to) => self.send(id, &Outbox(vec![six::answer(ours, to)])),
+                six::Asks::Nothing => {}
+            }
+            return None;
+        }
+        if session.prefix != Some(six::prefix_of(header.source())) {
+            self.counts.spoofed += 1;
+            return None;
+        }
+        let length = crate::ip6::HEADER + header.payload_len();
+        let passes = session.account.up.admit(length, now_ns);
+        passes.then_some(HEADERS..HEADERS + length)
+    }
+
     /// The headers of a packet for an address, of this length, if it may pass.
-    pub fn headers_for(
-        &mut self,
-        to: Ipv4Addr,
-        length: usize,
-        now_ns: u64,
-    ) -> Option<[u8; HEADERS]> {
-        let Some(session) = self.table.of_address(to) else {
+    pub fn headers_for(&mut self, to: IpAddr, length: usize, now_ns: u64) -> Option<[u8; HEADERS]> {
+        let protocol = if to.is_ipv4() { ppp::IPV4 } else { ppp::IPV6 };
+        let session = self.table.of_address(to);
+        let Some(session) = session.filter(|s| to.is_ipv4() || s.is_open6()) else {
             self.counts.no_session += 1;
             return None;
         };
@@ -322,7 +493,7 @@ impl Server {
         let mut bytes = [0; HEADERS];
         self.headers(mac, pppoe::SESSION).emit(&mut bytes);
         header.emit(&mut bytes[ether::HEADER..]);
-        bytes[HEADERS - ppp::PROTOCOL..].copy_from_slice(&ppp::IPV4.to_be_bytes());
+        bytes[HEADERS - ppp::PROTOCOL..].copy_from_slice(&protocol.to_be_bytes());
         Some(bytes)
     }
 
@@ -330,6 +501,9 @@ impl Server {
     pub fn tick(&mut self, moment: &mut Moment<'_>) {
         if self.tick_at_ns.is_none_or(|at_ns| moment.now_ns < at_ns) {
             return;
+        }
+        for id in self.radius.tick(moment) {
+            self.decided(id, Verdict::Silence, moment);
         }
         for id in self.table.numbers(|_| true) {
             let Some(session) = self.table.get_mut(id) else {
@@ -339,15 +513,24 @@ impl Server {
             let event = session.tick(&self.terms, moment, &mut out);
             self.send(id, &out);
             self.happened(id, &event, moment);
+            let due_ns = self.table.get(id).map_or(0, |s| s.record_at_ns);
+            if due_ns > 0 && moment.now_ns >= due_ns {
+                self.record(id, Status::Interim, moment);
+            }
+            self.advertise(id, ADVERTISE_NS, moment.now_ns);
         }
-        let more = self.table.iter().next().is_some();
+        let more = self.table.iter().next().is_some() || self.radius.is_busy();
         self.tick_at_ns = more.then_some(moment.now_ns + SECOND_NS);
     }
 
-    /// Sets the users. Sessions go on whose user stays with its address; rates change at once.
-    pub fn set_users(&mut self, users: Users, now_ns: u64) {
+    /// Sets the users. Sessions go on whose user stays with its address, or logged in at a RADIUS server; rates change at
+    /// once.
+    pub fn set_users(&mut self, users: Users, moment: &mut Moment<'_>) {
         self.book.users = users;
-        for id in self.table.numbers(|s| s.holder.is_some()) {
+        for id in self
+            .table
+            .numbers(|s| s.holder.is_some() && s.grant.is_none())
+        {
             let Some(session) = self.table.get_mut(id) else {
                 continue;
             };
@@ -357,7 +540,7 @@ impl Server {
             });
             match user {
                 Some(user) => session.account.set_rates(user.rates),
-                None => self.end(id, End::Removed, now_ns),
+                None => self.end(id, End::Removed, moment),
             }
         }
     }
@@ -373,19 +556,20 @@ impl Server {
     }
 
     /// Ends the session of a user.
-    pub fn disconnect(&mut self, name: &str, now_ns: u64) {
+    pub fn disconnect(&mut self, name: &str, moment: &mut Moment<'_>) {
         for id in self.table.numbers(|s| s.is_of(name)) {
-            self.end(id, End::Disconnected, now_ns);
+            self.end(id, End::Disconnected, moment);
         }
     }
 
-    /// Takes over the sessions of the server before, whose addresses were the same. The first two are true if this
-    /// configuration says users or passwords itself.
-    pub fn take_from(&mut self, old: &mut Self, (users, passwords): (bool, bool), now_ns: u64) {
-        if !passwords {
+    /// Takes over the sessions of the server before, whose addresses were the same; `given` is what this configuration
+    /// says itself.
+    pub fn take_from(&mut self, old: &mut Self, given: Given, moment: &mut Moment<'_>) {
+        self.radius.take_from(&mut old.radius, given.radius, moment);
+        if !given.passwords {
             self.book.passwords = core::mem::take(&mut old.book.passwords);
         }
-        let users = if users {
+        let users = if given.users {
             &mut self.book.users
         } else {
             &mut old.book.users
@@ -396,10 +580,19 @@ impl Server {
         if self.mac == old.mac && self.terms.address == old.terms.address {
             self.table.take_from(&mut old.table);
         }
-        self.set_users(users, now_ns);
-        if self.table.iter().next().is_some() {
-            self.tick_at_ns = Some(now_ns + SECOND_NS);
+        self.set_users(users, moment);
+        if self.table.iter().next().is_some() || self.radius.is_busy() {
+            self.tick_at_ns = Some(moment.now_ns + SECOND_NS);
         }
+    }
+}
+
+/// When a session's next interim record is due; 0: never.
+pub fn next_record_ns(session: &Session, interim_s: u32, now_ns: u64) -> u64 {
+    let granted_s = session.grant.as_ref().map_or(0, |grant| grant.interim_s);
+    match if interim_s > 0 { interim_s } else { granted_s } {
+        0 => 0,
+        seconds => now_ns + u64::from(seconds) * SECOND_NS,
     }
 }
 

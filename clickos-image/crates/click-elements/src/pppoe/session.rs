@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One session: its link, its login, its IPv4.
+//! One session: its link, its login, its IPv4 and IPv6.
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
+use click_core::value::Prefix;
 use click_wire::ppp::{self, Control, code};
 
 use super::account::Account;
@@ -11,7 +12,11 @@ use super::book::Book;
 use super::layers::{Link, Method, Network};
 use super::login::{Login, Proof};
 use super::negotiation::{Negotiation, Outcome};
+use super::six::Network6;
 use super::{End, Moment, Outbox, SECOND_NS};
+use crate::ip6::Prefix6;
+use crate::radius::client::{Question, Verdict};
+use crate::radius::grant::Grant;
 
 /// The time from a session's begin to its login's end.
 const OPENING_NS: u64 = 30 * SECOND_NS;
@@ -24,6 +29,12 @@ pub struct Terms {
     pub name: String,
     /// Its address.
     pub address: Ipv4Addr,
+    /// Its interface identifier.
+    pub identifier: u64,
+    /// The addresses of subscribers that log in at a RADIUS server.
+    pub network: Prefix,
+    /// The networks of 64 bits for subscribers, if they have IPv6.
+    pub networks6: Option<Prefix6>,
     /// Name servers, at most two.
     pub dns: Vec<Ipv4Addr>,
     /// The login that it asks for.
@@ -34,11 +45,26 @@ pub struct Terms {
     pub echo_ns: u64,
 }
 
+impl Terms {
+    /// The network of a subscriber with an address, whose last bits number it.
+    pub fn prefix_for(&self, address: Ipv4Addr) -> Option<u64> {
+        let networks = self.networks6.filter(|networks| networks.length <= 64)?;
+        let bits = 64 - networks.length;
+        let most = 1u64.checked_shl(bits.into()).map_or(u64::MAX, |n| n - 1);
+        let first = (networks.network >> 64) as u64;
+        Some(first | u64::from(u32::from(address)) & most)
+    }
+}
+
 /// The effect of a packet or of time on the table of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Nothing.
     Goes,
+    /// A RADIUS server decides about the login.
+    Asks(Question),
+    /// IPv6 packets may pass.
+    Open6,
     /// The subscriber is this user.
     LoggedIn,
     /// IPv4 packets may pass.
@@ -70,13 +96,26 @@ pub struct Session {
     pub holder: Option<Holder>,
     /// Its use of the network.
     pub account: Account,
+    /// The account's number at RADIUS servers.
+    pub account_id: u64,
+    /// When its next interim record is due; 0: never.
+    pub record_at_ns: u64,
+    /// What a RADIUS server permitted, if one decided about the login.
+    pub grant: Option<Grant>,
+    /// The first 64 bits of the subscriber's IPv6 addresses.
+    pub prefix: Option<u64>,
+    /// When it got the last advertisement of this router.
+    pub advertised_ns: u64,
     began_ns: u64,
     heard_ns: u64,
     echoes: u8,
     last_id: u8,
     link: Negotiation<Link>,
     login: Option<Login>,
+    /// The name of a login that waits for a RADIUS server.
+    asks_for: String,
     network: Option<Negotiation<Network>>,
+    network6: Option<Negotiation<Network6>>,
 }
 
 impl Session {
@@ -94,13 +133,20 @@ impl Session {
             attempt,
             holder: None,
             account: Account::default(),
+            account_id: 0,
+            record_at_ns: 0,
+            grant: None,
+            prefix: None,
+            advertised_ns: 0,
             began_ns: moment.now_ns,
             heard_ns: moment.now_ns,
             echoes: 0,
             last_id: 0,
             link: Negotiation::begin(link, moment.now_ns, out),
             login: None,
+            asks_for: String::new(),
             network: None,
+            network6: None,
         }
     }
 
@@ -114,25 +160,50 @@ impl Session {
         let mut link = Link::new(magic, terms.method, terms.either);
         link.peer_mru = peer_mru;
         let network = Network::new(terms.address, holder.address, terms.dns.clone());
+        let prefix = terms.prefix_for(holder.address);
         Self {
             id,
             mac,
             attempt: Vec::new(),
             holder: Some(holder),
             account: Account::default(),
+            account_id: 0,
+            record_at_ns: 0,
+            grant: None,
+            prefix,
+            advertised_ns: 0,
             began_ns: now_ns,
             heard_ns: now_ns,
             echoes: 0,
             last_id: 0,
             link: Negotiation::opened(link),
             login: None,
+            asks_for: String::new(),
             network: Some(Negotiation::opened(network)),
+            network6: None,
         }
+    }
+
+    /// A session that opened on another host with IPv6.
+    pub fn carry6(&mut self, prefix: u64, terms: &Terms) {
+        self.prefix = Some(prefix);
+        self.network6 = Some(Negotiation::opened(Network6::new(terms.identifier)));
     }
 
     /// True if IPv4 packets may pass.
     pub fn is_open(&self) -> bool {
         self.network.as_ref().is_some_and(Negotiation::is_open)
+    }
+
+    /// True if IPv6 packets may pass, too.
+    pub fn is_open6(&self) -> bool {
+        let network = self.network6.as_ref();
+        self.is_open() && self.prefix.is_some() && network.is_some_and(Negotiation::is_open)
+    }
+
+    /// This end's interface identifier, if the subscriber speaks IPv6.
+    pub fn identifier(&self) -> Option<u64> {
+        self.network6.as_ref().map(|network| network.layer.ours)
     }
 
     /// True if this user logged in.
@@ -145,7 +216,7 @@ impl Session {
     /// Forgets the user of a link that begins anew.
     pub fn settle(&mut self) {
         if self.network.is_none() {
-            self.holder = None;
+            (self.holder, self.grant, self.prefix) = (None, None, None);
         }
     }
 
@@ -168,7 +239,7 @@ impl Session {
     pub fn receive(
         &mut self,
         (protocol, payload): (u16, &[u8]),
-        (terms, book): (&Terms, &Book),
+        (terms, book, asks): (&Terms, &Book, bool),
         moment: &mut Moment<'_>,
         out: &mut Outbox,
     ) -> Event {
@@ -176,9 +247,13 @@ impl Session {
         match (protocol, control) {
             (ppp::LCP, Ok(control)) => self.link_packet(&control, terms, moment, out),
             (ppp::PAP | ppp::CHAP, Ok(control)) => {
-                self.login_packet(protocol, &control, (terms, book), moment, out)
+                self.login_packet(protocol, &control, (terms, book, asks), moment, out)
             }
             (ppp::IPCP, Ok(control)) => self.network_packet(&control, moment, out),
+            (ppp::IPV6CP, Ok(control)) if self.prefix.is_some() => {
+                self.network6_packet(&control, terms, moment, out)
+            }
+            (ppp::IPV6 | ppp::IPV6CP, _) if self.prefix.is_some() => Event::Goes,
             (ppp::LCP | ppp::PAP | ppp::CHAP | ppp::IPCP | ppp::IPV4, _) => Event::Goes,
             _ => self.reject_protocol(protocol, payload, out),
         }
@@ -227,6 +302,10 @@ impl Session {
                 [0xc0, 0x21 | 0x23, ..] | [0xc2, 0x23, ..] | [0x80 | 0x00, 0x21, ..] => {
                     Event::Ends(End::Disagreed)
                 }
+                [0x80 | 0x00, 0x57, ..] => {
+                    self.network6 = None;
+                    Event::Goes
+                }
                 _ => Event::Goes,
             },
             _ => reject_code(ppp::LCP, control, self.next_id(), out),
@@ -262,7 +341,7 @@ impl Session {
                 Event::Goes
             }
             Outcome::Restarted => {
-                (self.login, self.network) = (None, None);
+                (self.login, self.network, self.network6) = (None, None, None);
                 if self.holder.is_some() {
                     self.began_ns = moment.now_ns;
                 }
@@ -275,26 +354,119 @@ impl Session {
         &mut self,
         protocol: u16,
         control: &Control<'_>,
-        (terms, book): (&Terms, &Book),
+        (terms, book, asks): (&Terms, &Book, bool),
         moment: &mut Moment<'_>,
         out: &mut Outbox,
     ) -> Event {
         let Some(login) = &mut self.login else {
             return Event::Goes;
         };
-        let name = match login.receive(protocol, control, book, out) {
+        let name = match login.receive(protocol, control, (book, asks), out) {
             Proof::None => return Event::Goes,
             Proof::Wrong => return Event::Ends(End::Login),
+            Proof::Ask(question) => {
+                self.asks_for = question.name.clone();
+                return Event::Asks(question);
+            }
             Proof::User(name) => name,
         };
         let Some(user) = book.users.get(&name) else {
             return Event::Ends(End::Login);
         };
-        let network = Network::new(terms.address, user.address, terms.dns.clone());
-        self.network = Some(Negotiation::begin(network, moment.now_ns, out));
         let address = user.address;
-        self.holder = Some(Holder { name, address });
+        self.logged_in(Holder { name, address }, terms, moment, out)
+    }
+
+    /// The name of the login that a RADIUS server decides, if one does.
+    pub fn asked_name(&self) -> Option<&str> {
+        let waits = self.login.as_ref().is_some_and(Login::is_waiting);
+        waits.then_some(self.asks_for.as_str())
+    }
+
+    /// Follows a RADIUS server's decision about the login.
+    pub fn decided(
+        &mut self,
+        verdict: Verdict,
+        terms: &Terms,
+        moment: &mut Moment<'_>,
+        out: &mut Outbox,
+    ) -> Event {
+        let Some(login) = self.login.as_mut().filter(|login| login.is_waiting()) else {
+            return Event::Goes;
+        };
+        let granted = match verdict {
+            Verdict::Accept(grant) => grant.address.map(|address| (grant, address)),
+            Verdict::Reject => None,
+            Verdict::Silence => {
+                login.decide(false, out);
+                return Event::Ends(End::Unanswered);
+            }
+        };
+        login.decide(granted.is_some(), out);
+        let Some((grant, address)) = granted else {
+            return Event::Ends(End::Login);
+        };
+        let name = core::mem::take(&mut self.asks_for);
+        let event = self.logged_in(Holder { name, address }, terms, moment, out);
+        self.prefix = grant.prefix.or(self.prefix);
+        self.grant = Some(grant);
+        event
+    }
+
+    /// No server was asked about the login.
+    pub fn unasked(&mut self) {
+        self.login.iter_mut().for_each(Login::unasked);
+    }
+
+    /// Begins with the protocols of the network.
+    fn logged_in(
+        &mut self,
+        holder: Holder,
+        terms: &Terms,
+        moment: &mut Moment<'_>,
+        out: &mut Outbox,
+    ) -> Event {
+        let network = Network::new(terms.address, holder.address, terms.dns.clone());
+        self.network = Some(Negotiation::begin(network, moment.now_ns, out));
+        (self.grant, self.prefix) = (None, terms.prefix_for(holder.address));
+        self.holder = Some(holder);
         Event::LoggedIn
+    }
+
+    /// Takes a packet of IPv6's control protocol, in which the subscriber begins.
+    fn network6_packet(
+        &mut self,
+        control: &Control<'_>,
+        terms: &Terms,
+        moment: &mut Moment<'_>,
+        out: &mut Outbox,
+    ) -> Event {
+        let begins = self.network6.is_some() || control.code == code::REQUEST;
+        if self.network.is_none() || !begins {
+            return Event::Goes;
+        }
+        match control.code {
+            code::REQUEST..=code::REJECT => {
+                let network = self.network6.get_or_insert_with(|| {
+                    Negotiation::begin(Network6::new(terms.identifier), moment.now_ns, out)
+                });
+                match network.receive(control, moment, out) {
+                    Outcome::Opened => Event::Open6,
+                    Outcome::Goes | Outcome::Restarted => Event::Goes,
+                    Outcome::Failed => {
+                        self.network6 = None;
+                        Event::Goes
+                    }
+                }
+            }
+            code::TERMINATE => {
+                out.control(ppp::IPV6CP, code::TERMINATE_ACK, control.id, &[]);
+                self.network6 = None;
+                Event::Goes
+            }
+            code::TERMINATE_ACK | code::CODE_REJECT => Event::Goes,
+            _ => reject_code(ppp::IPV6CP, control, self.next_id(), out),
+        }
     }
 
     fn network_packet(
@@ -338,10 +510,30 @@ impl Session {
         if let Some(network) = &mut self.network {
             goes &= network.tick(now_ns, out) != Outcome::Failed;
         }
+        if let Some(network) = &mut self.network6
+            && network.tick(now_ns, out) == Outcome::Failed
+        {
+            self.network6 = None;
+        }
+        if let Some(end) = self.term(now_ns) {
+            return Event::Ends(end);
+        }
         match goes {
             true => self.ask(terms, now_ns, out),
             false => Event::Ends(End::Disagreed),
         }
+    }
+
+    /// The end that a RADIUS server set, if it is time for it.
+    fn term(&self, now_ns: u64) -> Option<End> {
+        let grant = self.grant.as_ref().filter(|_| self.is_open())?;
+        let over = |seconds: u32, since_ns: u64| {
+            seconds > 0 && now_ns >= since_ns + u64::from(seconds) * SECOND_NS
+        };
+        if over(grant.session_s, self.account.since_ns) {
+            return Some(End::Expired);
+        }
+        over(grant.idle_s, self.account.used_ns()).then_some(End::Idle)
     }
 
     /// Sends an echo request to a silent peer.

@@ -3,14 +3,18 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 use click_core::memory::Growth;
 
 use super::session::Session;
+use super::six::prefix_of;
+use crate::ip6::Address;
 
 /// Sessions that did not log in yet; a newer one takes the place of the oldest.
 const OPENING: usize = 256;
+/// The number of the last IPv4 address.
+const LAST_ADDRESS: u64 = u32::MAX as u64;
 /// Sessions of one Ethernet address.
 const PER_HOST: usize = 4;
 
@@ -20,7 +24,8 @@ pub struct Table {
     /// Number 1 has place 0.
     places: Vec<Option<Box<Session>>>,
     free: VecDeque<u16>,
-    by_address: BTreeMap<Ipv4Addr, u16>,
+    /// By IPv4 address, and by the first 64 bits of IPv6 addresses, which are larger numbers.
+    by_address: BTreeMap<u64, u16>,
     limit: u16,
     growth: Growth,
 }
@@ -105,19 +110,34 @@ impl Table {
         Some(session)
     }
 
-    /// Sends packets for an address to a session.
-    pub fn route(&mut self, address: Ipv4Addr, id: u16) {
-        self.by_address.insert(address, id);
+    /// Sends packets for a session's addresses to it. If its IPv6 prefix is another one's, it has none.
+    pub fn route(&mut self, id: u16) {
+        let [_, prefix] = self.keys(id);
+        if prefix.is_some_and(|prefix| self.by_address.contains_key(&prefix)) {
+            self.get_mut(id).into_iter().for_each(|s| s.prefix = None);
+        }
+        for key in self.keys(id).into_iter().flatten() {
+            self.by_address.insert(key, id);
+        }
+    }
+
+    /// The numbers of a session's address and prefix.
+    fn keys(&self, id: u16) -> [Option<u64>; 2] {
+        let session = self.get(id);
+        let holder = session.and_then(|s| s.holder.as_ref());
+        let prefix = session.and_then(|s| s.prefix);
+        [
+            holder.map(|h| u32::from(h.address).into()),
+            prefix.filter(|prefix| *prefix > LAST_ADDRESS),
+        ]
     }
 
     /// Sends no packets to a session any more.
     pub fn unroute(&mut self, id: u16) {
-        let address = self
-            .get(id)
-            .and_then(|s| s.holder.as_ref())
-            .map(|h| h.address);
-        if let Some(address) = address.filter(|a| self.by_address.get(a) == Some(&id)) {
-            self.by_address.remove(&address);
+        for key in self.keys(id).into_iter().flatten() {
+            if self.by_address.get(&key) == Some(&id) {
+                self.by_address.remove(&key);
+            }
         }
     }
 
@@ -134,8 +154,14 @@ impl Table {
     }
 
     /// The session of an address.
-    pub fn of_address(&mut self, address: Ipv4Addr) -> Option<&mut Session> {
-        let id = *self.by_address.get(&address)?;
+    pub fn of_address(&mut self, address: IpAddr) -> Option<&mut Session> {
+        let key = match address {
+            IpAddr::V4(address) => u32::from(address).into(),
+            IpAddr::V6(address) => {
+                Some(prefix_of(Address(address))).filter(|p| *p > LAST_ADDRESS)?
+            }
+        };
+        let id = *self.by_address.get(&key)?;
         self.get_mut(id)
     }
 
@@ -156,7 +182,7 @@ impl Table {
 
     /// Sessions that may pass IPv4 packets.
     pub fn open(&self) -> usize {
-        self.by_address.len()
+        self.by_address.range(..=LAST_ADDRESS).count()
     }
 
     /// Takes over the sessions of a table that goes. Those beyond the limit are dropped.

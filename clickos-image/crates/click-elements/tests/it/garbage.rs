@@ -27,7 +27,7 @@ fn environment(limits: Limits) -> (Environment, Vec<Memory>) {
 
 /// Every element that reads packets, one behind the other and side by side.
 const EVERYTHING: &str = "
-    FromDevice(0) -> t :: Tee(11);
+    FromDevice(0) -> t :: Tee(12);
     FromDevice(1) -> Strip(14) -> t2 :: Tee(7);
     q :: Queue(8) -> Print(x, ACTIVE false) -> ToDevice(1);
     t[0] -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, 60000/00, -);
@@ -47,8 +47,10 @@ const EVERYTHING: &str = "
     wg :: WireGuard(0.0.0.0, 0, \"AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE= 10.0.0.9:1 0.0.0.0/0\",
         PRIVATE_KEY AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI=);
     t[7] -> Strip(14) -> [0] wg [0] -> q; t[8] -> Strip(14) -> [1] wg [1] -> q;
-    pppoe :: PPPoEServer(02:00:00:00:00:00, 10.0.0.1, \"a 10.0.0.2\", PASSWORDS \"a b\");
+    pppoe :: PPPoEServer(02:00:00:00:00:00, 10.0.0.1, \"a 10.0.0.2\", PASSWORDS \"a b\",
+        NETWORKS6 2001:db8::/48, SRC 10.0.0.1, RADIUS 10.0.0.9, SECRET key);
     t[9] -> [0] pppoe [0] -> q; t[10] -> Strip(14) -> [1] pppoe [1] -> q;
+    t[11] -> Strip(14) -> [2] pppoe [2] -> q; pppoe[3] -> q;
     t[6] -> MarkIPHeader -> IPCompress(0) -> StoreData(9, \\<6c>) -> IPDecompress(3000) -> q;
     t2[0] -> MarkIPHeader -> cl :: IPClassifier(ip[0:4] & 0xff 3, tcp[12:2] > 7, icmp type 8, transp[0] 1,
         ip frag ? src port > 5 : dst host 1.2.3.4, ether host vif0, -);

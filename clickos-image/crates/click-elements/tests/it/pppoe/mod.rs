@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A subscriber's end of PPPoE against the element: whole sessions, hostile hosts, swaps and moves.
+mod radius;
+mod six;
 mod subscriber;
 
 use proptest::prelude::*;
@@ -439,7 +441,9 @@ fn a_guest_takes_sessions_along() {
 /// A frame of a stranger that looks like one of the protocol.
 fn stranger() -> impl Strategy<Value = Vec<u8>> {
     let discovery = (any::<u8>(), prop::collection::vec(any::<u8>(), 0..40));
-    let protocols = prop::sample::select(vec![0xc021u16, 0xc023, 0xc223, 0x8021, 0x0021, 0x8057]);
+    let protocols = prop::sample::select(vec![
+        0xc021u16, 0xc023, 0xc223, 0x8021, 0x0021, 0x8057, 0x0057,
+    ]);
     let session = (
         1u16..4,
         protocols,

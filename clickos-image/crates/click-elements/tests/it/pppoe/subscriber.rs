@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A router with the element, and a subscriber that dials in.
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use click_core::{Device, Environment, MemoryDevice, Router};
@@ -14,26 +13,28 @@ pub const SECOND_NS: u64 = 1_000_000_000;
 pub fn config(arguments: &str) -> String {
     format!(
         "FromDevice(0) -> s :: PPPoEServer(02:00:00:00:00:01, 10.0.0.1, {arguments});
-         s[0] -> Queue(9000) -> ToDevice(0); FromDevice(1) -> [1] s; s[1] -> Queue(9000) -> ToDevice(1);"
+         s[0] -> Queue(9000) -> ToDevice(0); FromDevice(1) -> [1] s; s[1] -> Queue(9000) -> ToDevice(1);
+         FromDevice(2) -> [2] s; s[2] -> Queue(9000) -> ToDevice(2); s[3] -> Queue(9000) -> ToDevice(3);"
     )
 }
 
 pub const USERS: &str =
     "amy 10.0.0.2, bob 10.0.0.3 100kBps 100kBps, PASSWORDS \"amy one, bob two\", DNS 9.9.9.9";
 
-/// A router with two devices, and the time.
+/// A router with four devices: subscribers, IPv4, RADIUS servers, IPv6. And the time.
 pub struct Bench {
     pub router: Router,
-    pub devices: [Rc<RefCell<MemoryDevice>>; 2],
+    pub devices: [Rc<RefCell<MemoryDevice>>; 4],
     pub now_ns: u64,
 }
 
 impl Bench {
     pub fn new(arguments: &str) -> Self {
-        let devices = [0, 1].map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))));
+        let devices =
+            [0, 1, 2, 3].map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))));
         let dynamic = |d: &Rc<RefCell<MemoryDevice>>| -> Rc<RefCell<dyn Device>> { d.clone() };
         let environment = Environment {
-            devices: BTreeMap::from([(0, dynamic(&devices[0])), (1, dynamic(&devices[1]))]),
+            devices: (0..).zip(devices.iter().map(dynamic)).collect(),
             ..Environment::new()
         };
         let now_ns = 1_000 * SECOND_NS;
@@ -140,6 +141,11 @@ pub struct Client {
     /// The link's and IPv4's negotiation: the server accepts ours, we accept the server's.
     pub link: [bool; 2],
     pub network: [bool; 2],
+    /// It asks for IPv6, with this interface identifier; the same for that.
+    pub identifier: Option<[u8; 8]>,
+    pub network6: [bool; 2],
+    /// IPv6 packets of the server.
+    pub packets6: Vec<Vec<u8>>,
     pub is_over: bool,
     pub failed: bool,
 }
@@ -157,6 +163,9 @@ impl Client {
             dns: [0; 4],
             link: [false; 2],
             network: [false; 2],
+            identifier: None,
+            network6: [false; 2],
+            packets6: Vec::new(),
             is_over: false,
             failed: false,
         }
@@ -243,6 +252,10 @@ impl Client {
 
     pub fn ppp(&mut self, payload: &[u8]) -> Vec<Vec<u8>> {
         let protocol = u16::from_be_bytes([payload[0], payload[1]]);
+        if protocol == 0x0057 {
+            self.packets6.push(payload[2..].to_vec());
+            return Vec::new();
+        }
         let (code, id) = (payload[2], payload[3]);
         let length = usize::from(u16::from_be_bytes([payload[4], payload[5]]));
         let data = &payload[6..2 + length];
@@ -266,7 +279,22 @@ impl Client {
                 let answer = [&[16], &sum[..], self.name.as_bytes()].concat();
                 vec![self.control(0xc223, 2, id, &answer)]
             }
-            (0xc223, 3) | (0xc023, 2) => vec![self.ask()],
+            (0xc223, 3) | (0xc023, 2) => {
+                let ask6 = self.identifier.map(|_| self.ask6());
+                ask6.into_iter().chain([self.ask()]).collect()
+            }
+            (0x8057, 1) => {
+                self.network6[1] = true;
+                vec![self.control(0x8057, 2, id, data)]
+            }
+            (0x8057, 2) => {
+                self.network6[0] = true;
+                Vec::new()
+            }
+            (0x8057, 3) => {
+                self.identifier = data[2..10].try_into().ok();
+                vec![self.ask6()]
+            }
             (0xc223, 4) | (0xc023, 3) => {
                 self.failed = true;
                 Vec::new()
@@ -310,6 +338,15 @@ impl Client {
     pub fn ask(&self) -> Vec<u8> {
         let options = [&[3, 6], &self.address[..], &[129, 6], &self.dns].concat();
         self.control(0x8021, 1, 5, &options)
+    }
+
+    pub fn ask6(&self) -> Vec<u8> {
+        let option = [&[1, 10], &self.identifier.unwrap_or_default()[..]].concat();
+        self.control(0x8057, 1, 6, &option)
+    }
+
+    pub fn sends6(&self, packet: &[u8]) -> Vec<u8> {
+        self.packet(&[&[0, 0x57], packet].concat())
     }
 
     pub fn sends(&self, from: [u8; 4], length: u16) -> Vec<u8> {
