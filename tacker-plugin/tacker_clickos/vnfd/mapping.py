@@ -283,7 +283,10 @@ def _with_default(place, prop, default):
     if default is None:
         return prop
     if prop.type == 'secret':
-        raise _invalid(place, 'default: a package holds no secret')
+        if default != '':
+            raise _invalid(place, "default: a package holds no secret; '' "
+                                  'stands for none')
+        return dataclasses.replace(prop, default='')
     try:
         default = values.check(prop, default)
     except exception.PropertyRefused as refused:

@@ -181,6 +181,8 @@ def _string(prop, value):
 
 def _secret(prop, value):
     """The text of a secret never gets here; no message repeats a value."""
+    if prop.default == value == '':
+        return value
     if not isinstance(value, str) or not _SECRET.match(value):
         raise Wrong('expected a reference such as clickos-secret:UUID')
     return value

@@ -258,6 +258,12 @@ class LoaderTest(base.TestCase):
             self.rules.clear()
             self.rules.update(kept)
 
+    def test_a_secret_may_be_none_by_default(self):
+        self.rules.clear()
+        self.rules.update(type='secret', handler='a.key', default='')
+        found = self.load()['VDU1'].configuration.properties['rules']
+        self.assertEqual('', found.default)
+
     def test_a_reserved_name(self):
         self.settings['properties']['guests'] = dict(self.rules)
         self.assertRefused('property guests: the name is reserved')
