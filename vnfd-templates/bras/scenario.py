@@ -12,7 +12,8 @@ MBIT = 125000
 RATES = {'down': 8 * MBIT, 'up': 4 * MBIT}
 AMY, BOB = '10.9.2.100', '10.9.2.101'
 PROPERTIES = {
-    'subscribers': '10.9.2.96/27', 'login': 'ANY', 'dns': DNS,
+    'subscribers': '10.9.2.96/27', 'subscribers6': '2001:db8:9::/56',
+    'login': 'ANY', 'dns': DNS,
     'users': [{'name': 'amy', 'address': AMY},
               {'name': 'bob@example.net', 'address': BOB, **RATES}]}
 #: Two seconds of a rate, what may pass at once, and headers that iperf3

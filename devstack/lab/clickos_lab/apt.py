@@ -31,6 +31,8 @@ VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
                 'wireguard-go', 'wireguard-tools', 'rsyslog')
 #: The other router of a pair of ours.
 PAIR_PACKAGES = ('iproute2', 'iputils-ping', 'keepalived', 'procps')
+#: The RADIUS server of the BRAS.
+RADIUS_PACKAGES = ('iproute2', 'iputils-ping', 'ethtool', 'freeradius')
 #: The core packages of MariaDB hold the programs without the service.
 PACKAGES = (
     'rabbitmq-server', 'mariadb-server-core', 'mariadb-client-core',

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PPPoE subscriber in user space: scapy is the codec.
 
-``pppoe_peer.py DEVICE NAME PASSWORD [pap]`` opens a session on eth0 and makes
-a TUN device, with the address that the server gives, for its IPv4 packets.
-It asks for PAP with the last word. It prints one line for what happens, and
-ends with the session.
+``pppoe_peer.py DEVICE NAME PASSWORD [pap] [six]`` opens a session on eth0 and
+makes a TUN device, with the address that the server gives, for its packets.
+It asks for PAP with the word ``pap``, and for IPv6 with ``six``: then the
+kernel takes the server's router advertisements. It prints one line for what
+happens, and ends with the session.
 """
 
 import fcntl
 import hashlib
+import ipaddress
 import os
 import select
 import socket
@@ -27,7 +29,9 @@ _SERVICE_NAME, _HOST_UNIQ, _COOKIE = 0x0101, 0x0103, 0x0104
 _REQUEST, _ACK, _NAK, _ECHO, _ECHO_REPLY = 1, 2, 3, 9, 10
 _MAGIC = 0x01020304
 _ALL = 0x0003
-_IPV4 = b'\x00\x21'
+_IPV4, _IPV6 = b'\x00\x21', b'\x00\x57'
+_IPV6CP = b'\x80\x57'
+_IDENTIFIER = 1
 _PAP_PROTOCOL = 0xc023
 _PATIENCE_S = 30
 
@@ -35,8 +39,9 @@ _PATIENCE_S = 30
 class Subscriber:
     """One session, from discovery to its end."""
 
-    def __init__(self, device, name, password, pap):
+    def __init__(self, device, name, password, pap, six):
         self._device, self._name, self._pap = device, name, pap
+        self._six, self._identifier = six, os.urandom(8)
         self._password, self._mark = password.encode(), os.urandom(8)
         self._socket = _socket()
         self._mac = self._socket.getsockname()[4]
@@ -61,24 +66,30 @@ class Subscriber:
                     self._frame(each.recv(65535))
 
     def _frame(self, data):
-        """Take a frame; IPv4 packets pass without scapy, which is slow."""
+        """Take a frame; IP packets pass without scapy, which is slow."""
         kind, = struct.unpack_from('!H', data, 12)
         if data[:6] != self._mac or kind not in (_DISCOVERY, _SESSION):
             return
         session, length = struct.unpack_from('!HH', data, 16)
-        if kind == _SESSION and data[20:22] == _IPV4:
+        if kind == _SESSION and data[20:22] in (_IPV4, _IPV6):
             if self._tun and session == self._session:
                 os.write(self._tun, data[22:20 + length])
+        elif kind == _SESSION and data[20:22] == _IPV6CP:
+            if session == self._session:
+                self._network6(data[22:20 + length])
         elif kind == _DISCOVERY:
             self._discovered(l2.Ether(data)[ppp.PPPoED])
         elif session == self._session:
             self._received(l2.Ether(data)[ppp.PPPoE])
 
     def _carry(self, packet):
-        if packet[0] >> 4 == 4:
-            self._write(_SESSION, struct.pack(
-                '!BBHH', 0x11, 0, self._session, len(packet) + 2) +
-                _IPV4 + packet)
+        protocol = {4: _IPV4, 6: _IPV6}.get(packet[0] >> 4)
+        if protocol == _IPV4 or protocol and self._six:
+            self._send_raw(protocol + packet)
+
+    def _send_raw(self, packet):
+        self._write(_SESSION, struct.pack(
+            '!BBHH', 0x11, 0, self._session, len(packet)) + packet)
 
     def _discover(self, code, *tags):
         tags = [(_SERVICE_NAME, b''), (_HOST_UNIQ, self._mark),
@@ -153,7 +164,23 @@ class Subscriber:
         good = 2 if isinstance(packet, ppp.PPP_PAP_Response) else 3
         if packet.code != good:
             sys.exit('login incorrect')
+        if self._six:
+            self._ask6(1)
         self._ask(1)
+
+    def _ask6(self, number):
+        """Ask for this end's interface identifier (RFC 5072)."""
+        self._send_raw(_IPV6CP + struct.pack(
+            '!BBHBB', _REQUEST, number, 14, _IDENTIFIER, 10)
+            + self._identifier)
+
+    def _network6(self, packet):
+        code, number, length = struct.unpack_from('!BBH', packet)
+        if code == _REQUEST:
+            self._send_raw(_IPV6CP + bytes([_ACK]) + packet[1:length])
+        elif code == _NAK:
+            self._identifier = packet[6:14]
+            self._ask6(number + 1)
 
     def _ask(self, number):
         self._send(ppp.PPP() / ppp.PPP_IPCP(
@@ -170,7 +197,8 @@ class Subscriber:
             self._dns = given.get(129, self._dns)
             self._ask(packet.id + 1)
         elif packet.code == _ACK:
-            self._tun = _device(self._device, self._address)
+            self._tun = _device(self._device, self._address,
+                                self._six and self._identifier)
             print(f'up {self._address} dns {self._dns} '
                   f'session {self._session}', flush=True)
 
@@ -190,11 +218,15 @@ def _socket():
     return made
 
 
-def _device(name, address):
+def _device(name, address, identifier):
     tun = os.open('/dev/net/tun', os.O_RDWR)
     fcntl.ioctl(tun, _TUNSETIFF, struct.pack(
         '16sH22x', name.encode(), _IFF_TUN | _IFF_NO_PI))
+    link_local = [('address', 'add', str(ipaddress.IPv6Address(
+        b'\xfe\x80' + bytes(6) + identifier)) + '/64', 'dev', name, 'nodad')
+    ] if identifier else []
     for words in (('address', 'add', f'{address}/32', 'dev', name),
+                  ('link', 'set', name, 'addrgenmode', 'none'), *link_local,
                   ('link', 'set', name, 'up', 'mtu', '1492'),
                   ('route', 'replace', 'default', 'dev', name)):
         subprocess.run(['ip', *words], check=True)
@@ -202,4 +234,5 @@ def _device(name, address):
 
 
 if __name__ == '__main__':
-    Subscriber(*sys.argv[1:4], sys.argv[4:] == ['pap']).run()
+    Subscriber(*sys.argv[1:4], 'pap' in sys.argv[4:],
+               'six' in sys.argv[4:]).run()
