@@ -119,7 +119,7 @@ server default {{
     }}
 }}
 '''
-#: Version 3.2.1 signs its answers only if it is told to.
+#: Version 3.2.1 signs its answers only if its policy says so.
 _SIGNS = 'update reply { Message-Authenticator := 0x00 }'
 _ATTRIBUTE = re.compile(r'(?m)^\t([\w-]+) = "?([^"\n]*)')
 

@@ -21,7 +21,7 @@ const LOCAL: u32 = 2;
 pub enum Status {
     /// The session opens.
     Start,
-    /// It goes on.
+    /// It continues.
     Interim,
     /// It is over.
     Stop(End),

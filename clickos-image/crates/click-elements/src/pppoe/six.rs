@@ -93,7 +93,7 @@ pub fn prefix_of(address: Address) -> u64 {
     (u128::from(address.0) >> 64) as u64
 }
 
-/// The wish of a packet that is for the link alone.
+/// What a packet asks for that is for the link alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// An advertisement of the router.

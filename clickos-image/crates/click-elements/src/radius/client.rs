@@ -248,7 +248,7 @@ impl Client {
         self.drain(moment);
     }
 
-    /// Asks a server about a login; false if there is none, or too much under way.
+    /// Asks a server about a login; false without a server, or with too much under way.
     pub fn ask(
         &mut self,
         session: u16,
@@ -504,7 +504,7 @@ impl Client {
         text
     }
 
-    /// Goes on as the client before, but for what is `given` to this one.
+    /// Continues as the client before, except for what is `given` to this one.
     pub fn take_from(&mut self, old: &mut Self, given: Given, moment: &mut Moment<'_>) {
         let new = core::mem::replace(self, core::mem::take(old));
         self.signed = new.signed;

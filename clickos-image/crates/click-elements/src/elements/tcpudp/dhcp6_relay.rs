@@ -207,7 +207,7 @@ impl DHCP6Relay {
         ctx.push_one(out, packet);
     }
 
-    /// The remote ID; empty if there is none, or no text for it.
+    /// The remote ID; empty without a text for it.
     fn remote_id(&self, ctx: &mut Context<'_>) -> AgentText {
         if self.remote.is_empty() {
             return AgentText::default();

@@ -276,7 +276,7 @@ fn a_repeated_request_waits_and_silence_ends_the_login() {
     bench.exchange(2, &[asked.answer(2, &GRANT)]);
     let frames = bench.sent(0);
     assert_eq!(frames[0][20..24], [0xc0, 0x23, 2, 77]);
-    // nobody answers
+    // no server answers
     let mut bench = Bench::new(ARGUMENTS);
     let mut eve = Client::new(1, "eve", "three");
     ask(&mut bench, &mut eve);
