@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package of a VNF that is not ClickOS': one server, one port.
 
-Tacker's stock driver makes a Heat stack of it.
+Tacker's stock driver makes a Heat stack of it. It compares the image's
+checksum with Glance's, which has SHA-256 in a cloud with ClickOS.
 """
 
 import hashlib
@@ -188,7 +189,7 @@ topology_template:
         sw_image_data:
           name: {image}
           version: '1'
-          checksum: {{algorithm: sha-512, hash: {sha512}}}
+          checksum: {{algorithm: sha-256, hash: {sha256}}}
           container_format: bare
           disk_format: raw
           min_disk: 0 GB
@@ -223,7 +224,7 @@ def build(more=None):
             sha256=hashlib.sha256(_IMAGE).hexdigest()),
         'Definitions/plain.yaml': _VNFD.format(
             vnfd_id=vnfd_id, image=f'plain-{vnfd_id}', memory=MEMORY,
-            sha512=hashlib.sha512(_IMAGE).hexdigest()),
+            sha256=hashlib.sha256(_IMAGE).hexdigest()),
         'Definitions/plain_types.yaml': _TYPES, 'Files/plain.img': _IMAGE,
         **(more or {})}
     packed = io.BytesIO()

@@ -44,7 +44,7 @@ class BesideHeatTest(case.Rules, case.Scaling, base.OnHostTest):
         user = users.create_user(
             name=data_utils.rand_name('heat'), password=password,
             project_id=member.project_id,
-            domain_id=member.project_domain_id)['user']
+            domain_id=member.project_domain_id or 'default')['user']
         cls.addClassResourceCleanup(users.delete_user, user['id'])
         role = next(each for each in roles.list_roles()['roles']
                     if each['name'] == 'admin')
