@@ -14,9 +14,10 @@ _FILES = {
     'tacker-plugin/app/store.py': 'class Store:\n    def find(self):\n'
                                   '        pass\ndef plain():\n    pass\n',
     'tacker-plugin/app/__init__.py': '',
-    'vale/valed/src/policy/guard.rs': 'impl Guard {\n    pub fn judge() {}\n}\n'
-                               'pub fn free() {}\n'
-                               'const V: &str = "chain-set";\n'}
+    'vale/valed/src/policy/guard.rs':
+        'impl Guard {\n    pub fn judge() {}\n}\n'
+        'pub fn free() {}\n'
+        'const V: &str = "chain-set";\n'}
 _ROWS = ''.join(f'| {each} | `app.store.plain` |\n'
                 for each in decisions.QUESTIONS)
 
