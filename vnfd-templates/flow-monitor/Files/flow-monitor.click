@@ -39,7 +39,8 @@ ipfix[1] -> messages :: Counter
     -> UDPIPEncap($RIGHT_IP, 4739, $COLLECTOR, 4739)
     -> wanted :: IPClassifier(dst host 0.0.0.0, -);
 wanted[0] -> Discard;
-wanted[1] -> StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
+wanted[1] -> StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0)
+    -> IPFragmenter($RIGHT_MTU) -> right_arp;
 
 right_copy[1] -> ipfix;
 left_copy[1] -> ipfix;

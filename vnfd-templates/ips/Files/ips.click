@@ -21,7 +21,8 @@ log[1] -> Discard;
 // pass, and right_arp learns them.
 right_arp :: ARPQuerier($RIGHT_IP, $RIGHT_MAC) -> right_out;
 syslog :: Syslog($RIGHT_IP, ips)
-    -> StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
+    -> StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0)
+    -> IPFragmenter($RIGHT_MTU) -> right_arp;
 
 FromDevice(0) -> left_in :: Counter -> left_type :: Payload -> ips;
 left_type[1] -> ips;

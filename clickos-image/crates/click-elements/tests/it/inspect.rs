@@ -11,3 +11,4 @@ mod packets;
 mod receiver;
 mod rules;
 mod streams;
+mod syslog;

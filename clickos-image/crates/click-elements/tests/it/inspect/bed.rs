@@ -20,7 +20,7 @@ pub struct Bed {
 }
 
 /// What packages define at their right side.
-const RIGHT: &str = "define($RIGHT_IP 10.0.0.9, $RIGHT_MAC 02:00:00:00:00:09, $RIGHT_NET 10.0.0.0/24, $RIGHT_GW 0.0.0.0);\n";
+const RIGHT: &str = "define($RIGHT_IP 10.0.0.9, $RIGHT_MAC 02:00:00:00:00:09, $RIGHT_NET 10.0.0.0/24, $RIGHT_GW 0.0.0.0, $RIGHT_MTU 300);\n";
 
 /// The configuration of a package, with its libraries, behind some definitions.
 pub fn package(name: &str, definitions: &str) -> String {
