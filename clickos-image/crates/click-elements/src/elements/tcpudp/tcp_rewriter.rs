@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `TCPRewriter(INPUTSPEC, ... [, TCP_TIMEOUT, TCP_DONE_TIMEOUT, TCP_NODATA_TIMEOUT, TCP_GUARANTEE, REAP_INTERVAL, MAPPING_CAPACITY, DST_ANNO,
 //! REPLY_ANNO])`. The INPUTSPECs are IPRewriter's.
-//! TCP_TIMEOUT (24 hours; TIMEOUT is the same): of connections that carried text both ways; TCP_NODATA_TIMEOUT (5 minutes): of others;
+//! TCP_TIMEOUT (24 hours; TIMEOUT is the same): of connections that both sides have acknowledged; TCP_NODATA_TIMEOUT (5 minutes): of others;
 //! TCP_DONE_TIMEOUT (4 minutes): of those that ended. TCP_GUARANTEE (5 s; GUARANTEE is the same): how long a flow is not thrown out for another.
 //! REAP_INTERVAL (default 15 minutes; REAP_TIME is the same): how often flows that timed out are removed. MAPPING_CAPACITY, or CAPACITY
 //! (default: what the router allows): the most flows there may be, or the name of a rewriter whose capacity is shared.
