@@ -355,12 +355,16 @@ impl Server {
         }
     }
 
-    /// Ends the older sessions of a session's user.
+    /// Ends the older sessions of a session's user, and one that a RADIUS server gave the user's address.
     fn replace(&mut self, id: u16, moment: &mut Moment<'_>) {
         let Some(holder) = self.table.get(id).and_then(|s| s.holder.clone()) else {
             return;
         };
-        for older in self.table.numbers(|s| s.id != id && s.is_of(&holder.name)) {
+        let is_older = |s: &Session| {
+            let other = s.holder.as_ref().filter(|_| s.id != id);
+            other.is_some_and(|h| h.name == holder.name || h.address == holder.address)
+        };
+        for older in self.table.numbers(is_older) {
             self.end(older, End::Replaced, moment);
         }
     }

@@ -402,6 +402,11 @@ fn sessions_of_a_server_outlive_users_swaps_and_moves() {
         third.write("s.state", &state);
         assert_eq!(third.read("s.count"), "0");
     }
+    // a user here that has the address takes it
+    other.write("s.users", "amy 10.0.0.9");
+    super::subscriber::up(&mut other, 3, "amy", "one");
+    assert!(other.read("s.ended").ends_with(" replaced\n"));
+    assert_eq!(other.read("s.count"), "1");
     // a newer login of the same name replaces the session, with the same address
     let (_, records) = logged_in(&mut bench, 2, &GRANT);
     let kinds: Vec<u32> = records.iter().map(|record| record.number(40)).collect();
