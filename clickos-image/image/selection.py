@@ -14,7 +14,7 @@ ELEMENTS = ROOT / 'clickos-image/crates/click-elements/src/elements'
 OS, REGEX, INSPECT = 'os', 'regex', 'inspect'
 #: Groups that only the full image has; the others fill 2 MiB.
 _FULL_ONLY = ('bras', 'compress', 'flows', 'ha', 'ipsec', 'offload', REGEX,
-              'test', 'wireguard')
+              'summaries', 'test', 'wireguard')
 #: The profile of an image without a choice, the one with every group but that
 #: of inspection, and the one with core's groups and that.
 CORE, FULL, IDS = 'core', 'full', 'ids'
