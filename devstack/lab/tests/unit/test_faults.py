@@ -15,7 +15,7 @@ from clickos_lab import exhaustion
 from clickos_lab.suites import faults
 
 _ROW = {'fault': 'nova kill', 'operation': 'heal', 'outcome': 'completed',
-        'seconds': 12, 'reason': ''}
+        'seconds': 12, 'reason': '', 'away_s': 10}
 
 
 class TableTest(unittest.TestCase):
@@ -23,11 +23,19 @@ class TableTest(unittest.TestCase):
     def test_rows_and_their_sum(self):
         rows = [_ROW, {**_ROW, 'outcome': 'retried', 'reason': 'a |\nb'}]
         found = list(faults.lines(rows))
-        self.assertEqual('| nova kill | heal | completed | 12 |  |', found[2])
+        self.assertEqual('| nova kill | 10 | heal | completed | 12 |  |',
+                         found[2])
         self.assertIn('| a / b |', found[3])
         self.assertEqual(
-            'seen: 1 of 2 operations completed by themselves (50 %), 1 after '
-            'a retry, 0 not at all', found[-1])
+            'seen: 1 of 2 operations with a daemon away for 10 s completed '
+            'by themselves (50 %), 1 after a retry, 0 not at all', found[-1])
+
+    def test_outages_of_a_minute_have_a_sum_of_their_own(self):
+        found = list(faults.lines([_ROW, {**_ROW, 'away_s': 60}]))
+        self.assertIn('1 of 1 operations with a daemon away for 10 s',
+                      found[-2])
+        self.assertIn('1 of 1 operations with a daemon away for 60 s',
+                      found[-1])
 
     def test_a_lost_operation_counts(self):
         self.assertEqual(0, faults.share([{**_ROW, 'outcome': 'lost'}]))

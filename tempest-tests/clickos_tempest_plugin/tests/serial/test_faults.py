@@ -105,7 +105,7 @@ class FaultsBase(base.OnHostTest):
         """Ask for an operation, and take a service away meanwhile."""
         began_s = time.monotonic()
         row = {'fault': f'{service} {kind}', 'operation': start(),
-               'outcome': 'lost', 'reason': ''}
+               'outcome': 'lost', 'reason': '', 'away_s': self.away_s}
         try:
             with self.host.outage(service, kind, self.away_s):
                 pass
