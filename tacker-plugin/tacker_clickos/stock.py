@@ -36,6 +36,8 @@ _THREADS = 64
 #: What begins an operation, before it changes anything.
 _BEGIN = ('pre_instantiation_vnf', 'heal_vnf', 'scale', 'scale_in_reverse',
           'scale_out_initial', 'change_ext_conn_vnf')
+#: Characters of a reason.
+_MAX_REASON = 4000
 _ADDRESS = re.compile(r"\w+://[^\s'\")>]+|host='[^']*'|port=\d+"
                       r'|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?')
 
@@ -191,10 +193,13 @@ def _without_addresses():
     except exception.ClickOSError:
         raise
     except Exception as error:
-        LOG.warning('the stock driver failed: %s: %s', type(error).__name__,
-                    error)
-        reason = str(error) if isinstance(
+        # It may quote megabytes of a request, and the pattern takes a time
+        # that grows with the square of a word.
+        text = str(error)[:_MAX_REASON]
+        LOG.warning('the stock driver failed: %s: %r', type(error).__name__,
+                    text)
+        reason = text if isinstance(
             error, tacker_exceptions.TackerException) \
             else type(error).__name__
         raise exception.StockFailed(
-            reason=_ADDRESS.sub('...', reason)[:4000]) from error
+            reason=_ADDRESS.sub('...', reason)) from error

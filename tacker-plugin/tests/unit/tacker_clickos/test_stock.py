@@ -7,6 +7,7 @@ import io
 import json
 import pathlib
 import shutil
+import time
 import types
 from unittest import mock
 
@@ -236,6 +237,19 @@ class GuardTest(StockTestCase):
                 self.call('heal_vnf')
             self.assertIn(told, str(failed.exception))
             self.assertNotRegex(str(failed.exception), '10.0|internal|8004')
+
+    def test_a_long_reason_costs_little_work_and_log(self):
+        for word in ('a', "host='"):
+            self.heat.heal_vnf.side_effect = tacker_exceptions.VnfHealFailed(
+                id='x', error='\n' + word * (60000 // len(word)))
+            began_s = time.process_time()
+            with self.assertRaises(exception.StockFailed) as failed, \
+                    self.assertLogs(stock.LOG.logger) as logged:
+                self.call('heal_vnf')
+            self.assertLess(time.process_time() - began_s, 2)
+            self.assertLess(len(str(failed.exception)), 5000)
+            self.assertLess(len(logged.output[0]), 5000)
+            self.assertNotIn('\n', logged.output[0])
 
     def test_graceful_terminations_are_short(self):
         request = types.SimpleNamespace(graceful_termination_timeout=10 ** 9)
