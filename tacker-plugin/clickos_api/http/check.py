@@ -125,7 +125,8 @@ def _json(raw):
         raise errors.BadRequest(f'body: more than {MAX_TOKENS} strings and'
                                 ' signs of JSON')
     try:
-        return json.loads(raw, parse_constant=_no_constant)
+        return json.loads(raw, parse_constant=_no_constant,
+                          parse_float=_float)
     except json.JSONDecodeError as exc:
         raise errors.BadRequest(f'body: not JSON: line {exc.lineno} column'
                                 f' {exc.colno}: {exc.msg}')
@@ -138,6 +139,12 @@ def _json(raw):
 
 def _no_constant(name):
     raise ValueError(name)
+
+
+def _float(text):
+    """Return 1.0 and 1e3 as the whole numbers that they are to a schema."""
+    number = float(text)
+    return int(number) if number.is_integer() else number
 
 
 def shown(thing):

@@ -461,13 +461,14 @@ def set_limits(request):
     The id is the caller's choice, such as the id of a VNF. A limit is of the
     kind ``rate`` or ``quota``; ``handler`` is a ``share`` of each guest
     (ADR 0117). A server that is named no more gives its share back; one that
-    does not answer has it until Nova has deleted it.
+    does not answer has it until Nova has deleted it. 409 ``fused`` for a part
+    of a fused chain, 409 ``shares`` if other limits divide a handler of a
+    server; 413 ``over-quota`` if the project has too many limits.
     """
     servers = [request.find('servers', key, policy.LIMIT_SET)
                for key in request.body['servers']]
     found = request.service.limits.declare(
-        request.found, request.body['limits'],
-        [server.id for server in servers])
+        request.found, request.body['limits'], servers)
     request.tell('limits.set', {'limits_id': request.target.id,
                                 'servers': request.body['servers']})
     return {'limits': found}

@@ -9,6 +9,7 @@ the guests refuse writes whose numbers are below those that came later.
 from concurrent import futures
 import dataclasses
 import json
+import random
 import threading
 import time
 
@@ -36,10 +37,18 @@ _VERDICT_S = 3
 #: Rounds that a declaration makes itself: two take shares back and give
 #: them, and one lets guests leave whose first write was in doubt.
 _ROUNDS = 3
-#: Threads of a process, for guests and for ledgers.
-_GUESTS, _LEDGERS = 32, 8
-#: Ledgers that a process looks at in an interval.
-_LEDGERS_AT_ONCE = 256
+#: Threads of a process, for guests and for ledgers, and how many of them a
+#: project may have. Guests that hang leave half of these to its others.
+_GUESTS, _GUESTS_OF_PROJECT = 32, 8
+_LEDGERS, _LEDGERS_OF_PROJECT = 8, 2
+_CALLED_HUNG_S = 60
+#: Seconds between two looks for a free thread.
+_LOOK_S = 0.02
+#: Ledgers whose turn a process takes from the database at once, and those of
+#: a project.
+_LEDGERS_AT_ONCE, _MAX_GROUPS = 4096, 64
+#: Guests of a group with those that leave and do not answer.
+_MAX_WITH_LEAVING = 2 * sharing.MAX_MEMBERS
 
 
 class Lost(errors.Unavailable):
@@ -62,6 +71,24 @@ class Turn:
     seconds: float
 
 
+@dataclasses.dataclass(frozen=True)
+class _Late:
+    """A guest that did not answer in its round.
+
+    :param job: the request to it
+    :param until_s: how long it is called hung, if it does not answer
+    """
+
+    project_id: str
+    job: futures.Future
+    until_s: float
+
+    def counts(self):
+        """Tell whether it has not answered by now."""
+        return not self.job.done() or (
+            self.job.result() is None and time.monotonic() < self.until_s)
+
+
 class SharedLimits:
     """The limits of groups of guests, by project and id.
 
@@ -71,25 +98,68 @@ class SharedLimits:
     def __init__(self, service):
         self._service = service
         self._store = service.store
-        self._guests = futures.ThreadPoolExecutor(_GUESTS, 'share')
+        self._guests = workers.Workers(_GUESTS, _GUESTS_OF_PROJECT)
         self._ledgers = futures.ThreadPoolExecutor(_LEDGERS, 'ledger')
         self._lock = threading.Lock()
-        #: {server id: job} of guests that did not answer in their round
         self._late = {}
         self._under_way = set()
 
-    def declare(self, key, limits, server_ids):
+    def declare(self, key, limits, servers):
         """Set the limits of a group and its guests, and divide them.
 
         :param limits: [{name, kind, handler, total}]
+        :param servers: ownership.Server of each guest
         :returns: as show()
+        :raises errors.NotFound: for a server of another project
+        :raises errors.ApiError: (codes fused and shares) for a guest that
+            cannot have the shares
+        :raises errors.TooLarge: if the project has too many groups
         :raises errors.Unavailable: (code busy) if a round takes too long
         """
         place = workers.Place(key[1], key[0], 'limits')
+        for server in servers:
+            if server.project_id != key[0]:    # the policy may let one pass
+                raise errors.NotFound(
+                    f'server {server.id} could not be found')
+            self._service.fusing.require_no_part(server)
+        server_ids = [server.id for server in servers]
         with self._service.bulkhead.read(place):
+            self._require_room(key, limits, server_ids)
             self._make(key)
             self._rounds(key, limits, server_ids)
         return self.show(key)
+
+    def _require_room(self, key, limits, server_ids):
+        """Refuse one group too many, and a handler that another one writes.
+        """
+        others = self._of_project(key[0])
+        found = others.pop(key[1], None)
+        if found is None and len(others) >= _MAX_GROUPS:
+            raise errors.TooLarge(
+                f'limits: the project has {len(others)} already, the limit'
+                f' is {_MAX_GROUPS}', code='over-quota')
+        staying = set(found.members if found else ()) | set(server_ids)
+        if len(staying) > _MAX_WITH_LEAVING:
+            raise errors.TooLarge(
+                f'limits {key[1]}: {len(staying)} servers with those that did'
+                ' not give their shares back, the limit is'
+                f' {_MAX_WITH_LEAVING}')
+        handlers = {each['handler'] for each in limits}
+        for other, ledger in others.items():
+            both = handlers.intersection(ledger.handlers())
+            server_id = next(filter(ledger.members.get, server_ids), None)
+            if both and server_id:
+                raise errors.ApiError(
+                    f'server {server_id}: limits {other} divide {min(both)},'
+                    ' too', code='shares', status=409)
+
+    def _of_project(self, project_id):
+        """Return {id: Ledger} of a project."""
+        with self._store.reader() as session:
+            return {each: sharing.Ledger(json.loads(text))
+                    for each, text in session.execute(sa.select(
+                        _ROW.id, _ROW.ledger).where(
+                            _ROW.project_id == project_id))}
 
     def show(self, key):
         """Return the limits, with what each guest has and has used.
@@ -107,11 +177,9 @@ class SharedLimits:
 
         :raises errors.ApiError: (code shares)
         """
-        with self._store.reader() as session:
-            texts = session.scalars(sa.select(_ROW.ledger).where(
-                _ROW.project_id == project_id)).all()
-        members = {server_id for text in texts
-                   for server_id in json.loads(text)['members']}
+        members = {server_id
+                   for ledger in self._of_project(project_id).values()
+                   for server_id in ledger.members}
         for server in servers:
             if server.id in members:
                 raise errors.ApiError(
@@ -129,10 +197,12 @@ class SharedLimits:
                 raise _missing(key)
 
     def _make(self, key):
+        """Make a row, with a version that no deleted row of the id had."""
         with self._store.writer() as session:
             if session.get(_ROW, key) is None:
                 session.add(_ROW(
-                    project_id=key[0], id=key[1], version=0, busy_until_ms=0,
+                    project_id=key[0], id=key[1],
+                    version=time.time_ns() // 1000, busy_until_ms=0,
                     looked_ms=_now_ms(), used_ms=_now_ms(),
                     ledger=json.dumps(sharing.Ledger().content)))
 
@@ -170,11 +240,17 @@ class SharedLimits:
                        _ROW.busy_until_ms < _now_ms())
                 .order_by(_ROW.looked_ms).limit(_LEDGERS_AT_ONCE))]
         for key in due:
-            with self._lock:
-                if key in self._under_way:
-                    continue
-                self._under_way.add(key)
-            self._ledgers.submit(self._work, key)
+            if self._is_free(key):
+                self._ledgers.submit(self._work, key)
+
+    def _is_free(self, key):
+        """Note a ledger as under way; False if it is, or too many are."""
+        with self._lock:
+            own = [each for each in self._under_way if each[0] == key[0]]
+            if key in own or len(own) >= _LEDGERS_OF_PROJECT:
+                return False
+            self._under_way.add(key)
+            return True
 
     def _work(self, key):
         try:
@@ -238,23 +314,41 @@ class SharedLimits:
         """
         ledger = turn.ledger
         servers = self._servers(turn)
-        found = self._look(ledger, servers)
+        found = self._look(turn.key[0], ledger, servers)
         for server_id in list(ledger.members):
             ledger.observe(server_id, *found.get(server_id, (None, None)),
                            turn.seconds)
+        doubtful = {server_id for server_id, member in ledger.members.items()
+                    if member['is_doubtful']}
         writes = ledger.plan()
         used = {'used_ms': _now_ms()} if ledger.members else {}
         self._keep(turn, looked_ms=_now_ms(), **used)
-        jobs = {server_id: self._guests.submit(
-            self._write, turn, servers[server_id], shares)
-            for server_id, shares in writes.items()}
-        futures.wait(jobs.values(), _VERDICT_S)
+        jobs = self._ask_all(turn.key[0], {
+            server_id: (self._write, turn, servers[server_id], shares)
+            for server_id, shares in writes.items()}, _VERDICT_S)
         for server_id, job in jobs.items():
-            if self._is_accepted(server_id, job):
+            if self._is_accepted(server_id, job, server_id not in doubtful):
                 ledger.accept(server_id, writes[server_id])
         if writes:
             self._keep(turn)
         return not writes
+
+    def _ask_all(self, project_id, calls, wait_s):
+        """Make the calls, as many at a time as the project may.
+
+        :param calls: {server id: (function, argument, ...)}
+        :param wait_s: after which no call begins or is waited for
+        :returns: {server id: job} of those that began
+        """
+        deadline_s, jobs = time.monotonic() + wait_s, {}
+        for server_id, call in calls.items():
+            while server_id not in jobs and time.monotonic() < deadline_s:
+                try:
+                    jobs[server_id] = self._guests.submit(project_id, *call)
+                except errors.Unavailable:
+                    time.sleep(_LOOK_S)
+        futures.wait(jobs.values(), max(0, deadline_s - time.monotonic()))
+        return jobs
 
     def _servers(self, turn):
         """Return {server id: Server} of the guests that can be asked.
@@ -262,7 +356,7 @@ class SharedLimits:
         The ledger forgets those whose servers are gone.
         """
         found = {}
-        for server_id in list(turn.ledger.members):
+        for server_id, member in list(turn.ledger.members.items()):
             try:
                 server = self._service.cloud.server(server_id)
             except ownership.Gone:
@@ -270,24 +364,28 @@ class SharedLimits:
                          server_id)
                 turn.ledger.drop(server_id)
             except errors.ApiError as exc:
-                LOG.info('Limits %s: %s', turn.key[1], exc.message)
+                _tell(not member['is_silent'], 'Limits %s: %s', turn.key[1],
+                      exc.message)
             else:
                 if server.project_id == turn.key[0] and server.host:
                     found[server_id] = server
         return found
 
-    def _look(self, ledger, servers):
+    def _look(self, project_id, ledger, servers):
         """Return {server id: (incarnation, [(share, used)] or None)}."""
         before = self._incarnations(servers)
         reads = [states.Read(name) for name in ledger.handlers()]
-        jobs = {}
-        for server_id, server in servers.items():
-            with self._lock:
-                late = self._late.get(server_id)
-                if late is None or late.done():
-                    self._late[server_id] = jobs[server_id] = \
-                        self._guests.submit(self._read, server, reads)
-        futures.wait(jobs.values(), _ANSWER_S)
+        jobs = self._ask_all(project_id, {
+            server_id: (self._read, servers[server_id], reads)
+            for server_id in self._askable(project_id, servers)},
+            _ANSWER_S)
+        until_s = time.monotonic() + _CALLED_HUNG_S
+        with self._lock:
+            for server_id, job in jobs.items():
+                if job.done():
+                    self._late.pop(server_id, None)
+                else:
+                    self._late[server_id] = _Late(project_id, job, until_s)
         after = self._incarnations(servers)
         found = {}
         for server_id in servers:
@@ -296,11 +394,24 @@ class SharedLimits:
                 and before[server_id] == after[server_id]
             found[server_id] = (after[server_id],
                                 job.result() if is_good else None)
-        with self._lock:
-            for server_id in [each for each, job in self._late.items()
-                              if job.done()]:
-                del self._late[server_id]
         return found
+
+    def _askable(self, project_id, servers):
+        """Return the servers to be asked, those that hung last.
+
+        Few of them are asked at a time. Others are asked in each round.
+        """
+        with self._lock:
+            self._late = {server_id: late for server_id, late
+                          in self._late.items() if late.counts()}
+            late = dict(self._late)
+        waiting = [each for each in late.values() if not each.job.done()]
+        room = _GUESTS_OF_PROJECT // 2 - sum(
+            each.project_id == project_id for each in waiting)
+        hung = [each for each in servers
+                if each in late and late[each].job.done()]
+        return [each for each in servers if each not in late] \
+            + random.sample(hung, max(0, min(room, len(hung))))
 
     def _incarnations(self, servers):
         """Return {server id: incarnation or None}, as starts note them."""
@@ -372,12 +483,12 @@ class SharedLimits:
             raise Lost('another round has begun', code='stale')
 
     @staticmethod
-    def _is_accepted(server_id, job):
+    def _is_accepted(server_id, job, is_news):
         try:
             return job.result(0)
         except (errors.ApiError, futures.TimeoutError) as exc:
-            LOG.info('Server %s: a share is in doubt: %s', server_id,
-                     getattr(exc, 'message', 'no answer'))
+            _tell(is_news, 'Server %s: a share is in doubt: %s', server_id,
+                  getattr(exc, 'message', 'no answer'))
         except Exception:
             LOG.exception('Server %s: a share is in doubt', server_id)
         return False
@@ -392,6 +503,11 @@ class SharedLimits:
 
 def _is(key):
     return sa.and_(_ROW.project_id == key[0], _ROW.id == key[1])
+
+
+def _tell(is_news, *what):
+    """Log what is so in each round only when it begins."""
+    LOG.log(logging.INFO if is_news else logging.DEBUG, *what)
 
 
 def _now_ms():

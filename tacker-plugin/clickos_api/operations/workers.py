@@ -265,11 +265,12 @@ class Workers:
     requests under way.
 
     :param limit: requests at a time
+    :param of_project: how many of them a project may have, if fewer
     """
 
-    def __init__(self, limit):
+    def __init__(self, limit, of_project=None):
         self._limit = limit
-        self._of_project = max(1, limit - max(1, limit // 8))
+        self._of_project = of_project or max(1, limit - max(1, limit // 8))
         self._pool = None
         self._lock = threading.Lock()
         self._busy = collections.Counter()

@@ -2,6 +2,7 @@
 """Limits that guests share: the service, its database and agents."""
 
 from concurrent import futures
+import threading
 import time
 from unittest import mock
 import uuid
@@ -10,7 +11,11 @@ from clickos_client import document
 import sqlalchemy as sa
 
 from clickos_api.db import models
+from clickos_api import errors
 from clickos_api.operations import shared_limits
+from clickos_api.operations import workers
+from clickos_api.state import fusions
+from clickos_api.state import sharing
 from tests.unit.clickos_api import base
 
 TOTAL = 1250000
@@ -29,8 +34,7 @@ class SharedLimitsTest(base.TestCase):
         self.service = self.app.extensions['clickos']._service
         self.limits = self.service.limits
         # SQLite has one writer at a time.
-        self.limits._guests = futures.ThreadPoolExecutor(1)
-        self.addCleanup(self.limits._guests.shutdown)
+        self.limits._guests = workers.Workers(1, 1)
         self.servers = [self.guest() for _ in range(2)]
 
     def guest(self):
@@ -210,6 +214,135 @@ class SharedLimitsTest(base.TestCase):
                 self.assertError(400, 'bad-request', words,
                                  self.set(servers, limits))
         self.assertEqual(404, self.set([str(uuid.uuid4())])[0])
+
+    def test_a_whole_number_with_a_point_is_one(self):
+        status, body = self.call('PUT', f'/v1/limits/{self.id}', data=(
+            '{"limits": [{"name": "rate", "kind": "rate", "handler":'
+            ' "s.share", "total": 1.25e6}], "servers": ["%s"]}'
+            % self.servers[0]).encode())
+        self.assertEqual(200, status, body)
+        self.assertEqual('1250000', str(body['limits'][0]['total']))
+        self.assertEqual(TOTAL, self.share(self.servers[0]))
+
+    def test_a_fused_guest_or_a_hop_gets_no_shares(self):
+        server = self.service.cloud.server(self.servers[0])
+        fused = str(uuid.uuid4())
+        self.cloud.add_server(fused, self.project_id)
+        self.service.fusing.fusions.add(fusions.Fusion(
+            str(uuid.uuid4()), fused, self.project_id,
+            (fusions.Hop(server.state_key, 'hop', str(uuid.uuid4())),)))
+        for server_id in (self.servers[0], fused):
+            self.assertError(409, 'fused', server_id, self.set([server_id]))
+        self.assertEqual(404, self.call('GET', f'/v1/limits/{self.id}')[0])
+
+    def test_servers_of_other_projects_share_nothing(self):
+        server_id = str(uuid.uuid4())
+        self.cloud.add_server(server_id, uuid.uuid4().hex)
+        # The operator may have changed the rules of the policy.
+        self.assertRaises(
+            errors.NotFound, self.limits.declare, (self.project_id, self.id),
+            [RATE], [self.service.cloud.server(server_id)])
+        self.assertEqual(404, self.call('GET', f'/v1/limits/{self.id}')[0])
+
+    def test_two_groups_do_not_divide_one_handler_of_a_guest(self):
+        self.set()
+        self.id = str(uuid.uuid4())
+        self.assertError(409, 'shares', self.servers[1],
+                         self.set(self.servers[1:], [QUOTA]))
+        self.assertEqual(200, self.set(
+            self.servers, [{**RATE, 'handler': 'other.share'}])[0])
+
+    def test_a_project_has_so_many_groups(self):
+        with mock.patch.object(shared_limits, '_MAX_GROUPS', 2):
+            for _ in range(2):
+                self.id = str(uuid.uuid4())
+                self.assertEqual(200, self.set([])[0])
+            self.assertEqual(200, self.set([])[0])
+            self.id = str(uuid.uuid4())
+            self.assertError(413, 'over-quota', 'the limit is 2',
+                             self.set([]))
+
+    def test_guests_that_do_not_leave_are_counted(self):
+        self.set()
+        self.agent.guests.clear()
+        with mock.patch.object(shared_limits, '_MAX_WITH_LEAVING', 2):
+            self.assertError(413, 'too-large', 'the limit is 2',
+                             self.set([self.guest()]))
+
+    def test_a_round_of_deleted_limits_is_none_of_new_ones(self):
+        self.set()
+        key = self.project_id, self.id
+        old = self.limits._begin(key)
+        self.call('DELETE', f'/v1/limits/{self.id}')
+        self.limits._make(key)
+        for _ in range(2):
+            new = self.limits._begin(key)
+            self.assertRaises(shared_limits.Lost, self.limits._keep, old)
+            self.assertRaises(shared_limits.Lost, self.limits._require, old)
+            self.limits._end(new)
+
+    def test_guests_that_hang_leave_threads_to_others(self):
+        released = threading.Event()
+        self.addCleanup(released.set)
+        self.limits._guests = workers.Workers(4, 2)
+        hung = {each: mock.Mock(id=each, project_id='p', state_key=each)
+                for each in '01234567'}
+        ledger = sharing.Ledger()
+        ledger.declare([RATE], list(hung))
+        self.patch_read(lambda server, _reads: (
+            released.wait(30) and None if server.project_id == 'p'
+            else [(0, 0)]))
+        with mock.patch.object(shared_limits, '_ANSWER_S', 0.1), \
+                mock.patch.object(shared_limits, '_GUESTS_OF_PROJECT', 2):
+            for _ in range(3):
+                self.limits._look('p', ledger, hung)
+            self.assertEqual(2, self.limits._guests.busy)
+            server = self.service.cloud.server(self.servers[0])
+            other = sharing.Ledger()
+            other.declare([RATE], [server.id])
+            found = self.limits._look(self.project_id, other,
+                                      {server.id: server})
+        self.assertEqual([(0, 0)], found[server.id][1])
+
+    def test_hung_guests_leave_threads_to_others_of_their_project(self):
+        self.limits._guests = workers.Workers(4, 2)
+        job = futures.Future()
+        job.set_result(None)
+        for count in range(4):
+            self.limits._late[str(count)] = shared_limits._Late(
+                'p', job, time.monotonic() + 60)
+        with mock.patch.object(shared_limits, '_GUESTS_OF_PROJECT', 4):
+            found = self.limits._askable(
+                'p', {str(count): None for count in range(6)})
+            self.assertEqual((['4', '5'], 4), (found[:2], len(found)))
+            for count in range(2):
+                self.limits._late[str(count)] = shared_limits._Late(
+                    'p', futures.Future(), 0)
+            self.assertEqual(['4', '5'], self.limits._askable(
+                'p', {str(count): None for count in range(6)}))
+
+    def patch_read(self, read):
+        """Let guests answer so."""
+        patch = mock.patch.object(self.limits, '_read', read)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def test_a_project_has_few_ledgers_under_way(self):
+        found = [self.limits._is_free((project, str(number)))
+                 for project in ('a', 'b') for number in range(3)]
+        self.assertEqual([True, True, False] * 2, found)
+        self.assertFalse(self.limits._is_free(('a', '0')))
+
+    def test_a_guest_that_refuses_shares_fills_no_log(self):
+        self.set()
+        self.has_used(self.servers[0], 's', TOTAL)
+        refusal = {'error': {'code': 'handler-error', 'message': 'no'}}
+        with mock.patch.object(self.agent, 'handler_write',
+                               return_value=refusal), \
+                self.assertLogs(shared_limits.LOG.logger, 'INFO') as logged:
+            for _ in range(4):
+                self.round()
+        self.assertLessEqual(len(logged.output), len(self.servers))
 
     def test_every_role(self):
         self.set()
