@@ -51,6 +51,10 @@ _LEDGERS_AT_ONCE, _MAX_GROUPS = 4096, 64
 _MAX_WITH_LEAVING = 2 * sharing.MAX_MEMBERS
 
 
+#: How the JSON of a ledger without guests ends.
+_NO_MEMBERS = json.dumps(sharing.Ledger().content).rpartition(', ')[2]
+
+
 class Lost(errors.Unavailable):
     """Another process has the ledger now."""
 
@@ -102,7 +106,9 @@ class SharedLimits:
         self._ledgers = futures.ThreadPoolExecutor(_LEDGERS, 'ledger')
         self._lock = threading.Lock()
         self._late = {}
-        self._under_way = set()
+        #: (project id, id) of ledgers that have a thread or wait for one,
+        #: and by project those that are due, the first one last
+        self._under_way, self._due = set(), {}
 
     def declare(self, key, limits, servers):
         """Set the limits of a group and its guests, and divide them.
@@ -239,18 +245,25 @@ class SharedLimits:
                 .where(_ROW.looked_ms <= due_ms,
                        _ROW.busy_until_ms < _now_ms())
                 .order_by(_ROW.looked_ms).limit(_LEDGERS_AT_ONCE))]
-        for key in due:
-            if self._is_free(key):
-                self._ledgers.submit(self._work, key)
-
-    def _is_free(self, key):
-        """Note a ledger as under way; False if it is, or too many are."""
         with self._lock:
-            own = [each for each in self._under_way if each[0] == key[0]]
-            if key in own or len(own) >= _LEDGERS_OF_PROJECT:
-                return False
+            self._due = {}
+            for key in due:
+                if key not in self._under_way:
+                    self._due.setdefault(key[0], []).insert(0, key)
+            projects = list(self._due)
+        for project_id in projects * _LEDGERS_OF_PROJECT:
+            self._go_on(project_id)
+
+    def _go_on(self, project_id):
+        """Let a project's next ledger wait for a thread, behind others'."""
+        with self._lock:
+            due = self._due.get(project_id)
+            own = sum(key[0] == project_id for key in self._under_way)
+            if not due or own >= _LEDGERS_OF_PROJECT:
+                return
+            key = due.pop()
             self._under_way.add(key)
-            return True
+        self._ledgers.submit(self._work, key)
 
     def _work(self, key):
         try:
@@ -267,6 +280,7 @@ class SharedLimits:
         finally:
             with self._lock:
                 self._under_way.discard(key)
+            self._go_on(key[0])
 
     def _begin(self, key):
         """Take the next version of a ledger; None while another round is on.
@@ -498,7 +512,9 @@ class SharedLimits:
         before_ms = _now_ms() - 1000 * older_s
         with self._store.writer() as session:
             session.execute(sa.delete(_ROW).where(
-                _ROW.used_ms < before_ms, _ROW.busy_until_ms < _now_ms()))
+                _ROW.used_ms < before_ms, _ROW.busy_until_ms < _now_ms(),
+                # Without rounds no time is noted.
+                _ROW.ledger.endswith(_NO_MEMBERS)))
 
 
 def _is(key):

@@ -197,6 +197,10 @@ class SharedLimitsTest(base.TestCase):
         self.set([])
         self.limits.prune(3600)
         self.assertEqual(200, self.call('GET', f'/v1/limits/{self.id}')[0])
+        self.set()
+        self.limits.prune(-1)
+        self.assertEqual(200, self.call('GET', f'/v1/limits/{self.id}')[0])
+        self.set([])
         self.limits.prune(-1)
         self.assertError(404, 'no-such-limits', self.id,
                          self.call('GET', f'/v1/limits/{self.id}'))
@@ -275,7 +279,7 @@ class SharedLimitsTest(base.TestCase):
         old = self.limits._begin(key)
         self.call('DELETE', f'/v1/limits/{self.id}')
         self.limits._make(key)
-        for _ in range(2):
+        for _ in range(6):
             new = self.limits._begin(key)
             self.assertRaises(shared_limits.Lost, self.limits._keep, old)
             self.assertRaises(shared_limits.Lost, self.limits._require, old)
@@ -327,11 +331,31 @@ class SharedLimitsTest(base.TestCase):
         patch.start()
         self.addCleanup(patch.stop)
 
-    def test_a_project_has_few_ledgers_under_way(self):
-        found = [self.limits._is_free((project, str(number)))
-                 for project in ('a', 'b') for number in range(3)]
-        self.assertEqual([True, True, False] * 2, found)
-        self.assertFalse(self.limits._is_free(('a', '0')))
+    def test_a_project_has_few_ledgers_under_way_and_all_come(self):
+        keys = [(project, str(number)) for project in ('a', 'b')
+                for number in range(5)]
+        with self.service.store.writer() as session:
+            for key in keys:
+                session.add(models.SharedLimits(
+                    project_id=key[0], id=key[1], version=0, busy_until_ms=0,
+                    looked_ms=0, used_ms=0, ledger='{}'))
+        self.limits._ledgers = futures.ThreadPoolExecutor(8)
+        most, done = [], []
+
+        def begin(key):
+            most.append(sum(each[0] == key[0]
+                            for each in self.limits._under_way))
+            time.sleep(0.02)
+            done.append(key)
+        with mock.patch.object(self.limits, '_begin', begin):
+            self.limits.work()
+            deadline_s = time.monotonic() + 5
+            while len(done) < len(keys):
+                self.assertLess(time.monotonic(), deadline_s)
+                time.sleep(0.01)
+            self.limits._ledgers.shutdown()
+        self.assertEqual(keys, sorted(done))
+        self.assertEqual(shared_limits._LEDGERS_OF_PROJECT, max(most))
 
     def test_a_guest_that_refuses_shares_fills_no_log(self):
         self.set()
