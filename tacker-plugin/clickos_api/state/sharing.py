@@ -114,7 +114,8 @@ class Ledger:
         if is_quota:
             used = min(used, bounds[place])
         growth = used - member['used'][place]
-        member['rates'][place] = int(growth / max(seconds, 0.001))
+        member['rates'][place] = min(MAX_TOTAL,
+                                     int(growth / max(seconds, 0.001)))
         member['used'][place], member['shares'][place] = used, share
         if not member['is_doubtful']:
             bounds[place] = max(min(bounds[place], share),
@@ -274,8 +275,8 @@ def _shown(limit, place, members):
     return {
         'name': limit['name'], 'kind': limit['kind'],
         'handler': limit['handler'], 'total': limit['total'],
-        'used': limit['spent'] + sum(
-            member[used][place] for member in members.values()),
+        'used': min(MAX_TOTAL, limit['spent'] + sum(
+            member[used][place] for member in members.values())),
         'shared': limit['spent'] + sum(
             member['bounds'][place] for member in members.values()),
         'guests': [{

@@ -246,6 +246,16 @@ class ShareTest(unittest.TestCase):
         self.rounds(2)
         self.assertLessEqual(self.world.rate(), TOTAL // 4)
 
+    def test_no_shown_number_is_larger_than_an_answer_may_have(self):
+        self.rounds(3, 1, 1)
+        ledger = self.world.ledger()
+        for name, guest in self.guests.items():
+            ledger.observe(name, str(guest.incarnation),
+                           [(sharing.MAX_TOTAL, sharing.MAX_TOTAL)] * 2, 0)
+        for limit in ledger.shown():
+            for each in (limit, *limit['guests']):
+                self.assertLessEqual(each['used'], sharing.MAX_TOTAL)
+
     def test_a_liar_gets_no_share_of_others(self):
         self.rounds(3, 1, 1)
         ledger = self.world.ledger()
