@@ -93,6 +93,8 @@ class Fusing:
             for server, (name, _, group) in zip(servers, hops)))
         self.fusions.add(found)
         try:
+            # Limits that came meanwhile have seen no fusion.
+            self._service.limits.require_none(project_id, servers)
             for server, hop in zip(servers, found.hops):
                 self._bring(server, fused, hop)
         except Exception:

@@ -127,13 +127,16 @@ class SharedLimits:
             if server.project_id != key[0]:    # the policy may let one pass
                 raise errors.NotFound(
                     f'server {server.id} could not be found')
-            self._service.fusing.require_no_part(server)
-        server_ids = [server.id for server in servers]
+        self._require_no_part(servers)
         with self._service.bulkhead.read(place):
-            self._require_room(key, limits, server_ids)
+            self._require_room(key, limits, [each.id for each in servers])
             self._make(key)
-            self._rounds(key, limits, server_ids)
+            self._rounds(key, limits, servers)
         return self.show(key)
+
+    def _require_no_part(self, servers):
+        for server in servers:
+            self._service.fusing.require_no_part(server)
 
     def _require_room(self, key, limits, server_ids):
         """Refuse one group too many, and a handler that another one writes.
@@ -212,19 +215,34 @@ class SharedLimits:
                     looked_ms=_now_ms(), used_ms=_now_ms(),
                     ledger=json.dumps(sharing.Ledger().content)))
 
-    def _rounds(self, key, limits, server_ids):
+    def _rounds(self, key, limits, servers):
         """Declare limits; do rounds until each guest has what it shall have.
         """
         for count in range(_ROUNDS):
             turn = self._wait_for_turn(key)
-            if count == 0:
-                turn.ledger.declare(limits, server_ids)
             try:
+                if count == 0:
+                    self._take(turn, limits, servers)
                 is_settled = self._round(turn)
             finally:
                 self._end(turn)
             if is_settled:
                 return
+
+    def _take(self, turn, limits, servers):
+        """Take limits and guests over; a fusion at the same time sees them.
+
+        :raises errors.ApiError: (code fused) if one was faster
+        """
+        before = json.dumps(turn.ledger.content)
+        turn.ledger.declare(limits, [server.id for server in servers])
+        self._keep(turn)
+        try:
+            self._require_no_part(servers)
+        except errors.ApiError:
+            self._keep(dataclasses.replace(
+                turn, ledger=sharing.Ledger(json.loads(before))))
+            raise
 
     def _wait_for_turn(self, key):
         deadline_s = time.monotonic() + self._service.options.verdict_wait + 2

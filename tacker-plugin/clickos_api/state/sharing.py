@@ -32,7 +32,7 @@ _STEP = 32
 
 def number(text):
     """Return (share, used) of a handler's value; None for another text."""
-    words = text.split()
+    words = text.split(None, 2)    # no work for a long list of a guest
     if len(words) != 2 or not all(
             each.isascii() and each.isdecimal() and len(each) <= 20
             for each in words):

@@ -3,10 +3,12 @@
 
 import base64
 import json
+from unittest import mock
 import uuid
 
 from clickos_client import document
 
+from clickos_api import errors
 from tests.unit.clickos_api import base
 
 HEAD = 'ip-rewriter 1\n'
@@ -177,6 +179,15 @@ class FusionTest(base.TestCase):
         other = str(uuid.uuid4())
         self.cloud.add_server(other, self.project_id)
         self.assertError(409, 'fused', 'already', self.fuse(server=other))
+
+    def test_limits_at_the_same_time(self):
+        limits = self.app.extensions['clickos']._service.limits
+        refused = errors.ApiError('has shares', code='shares', status=409)
+        for outcomes in ([refused], [None, refused]):
+            with mock.patch.object(limits, 'require_none',
+                                   side_effect=outcomes):
+                self.assertError(409, 'shares', 'has shares', self.fuse())
+        self.assertEqual(200, self.fuse()[0])
 
     def test_a_hop_of_a_fused_chain_fuses_no_other(self):
         """Its own guest handles no packets, so no hop is to be written there.

@@ -239,6 +239,18 @@ class SharedLimitsTest(base.TestCase):
             self.assertError(409, 'fused', server_id, self.set([server_id]))
         self.assertEqual(404, self.call('GET', f'/v1/limits/{self.id}')[0])
 
+    def test_a_fusion_at_the_same_time(self):
+        self.set(self.servers[1:])
+        before = self.shown()
+        refused = errors.ApiError('is a hop', code='fused', status=409)
+        with mock.patch.object(
+                self.service.fusing, 'require_no_part',
+                side_effect=[None, None, refused]):
+            self.assertError(409, 'fused', 'is a hop', self.set())
+        self.assertEqual(before, self.shown())
+        self.assertEqual(0, self.share(self.servers[0]))
+        self.assertEqual(200, self.set()[0])
+
     def test_servers_of_other_projects_share_nothing(self):
         server_id = str(uuid.uuid4())
         self.cloud.add_server(server_id, uuid.uuid4().hex)
