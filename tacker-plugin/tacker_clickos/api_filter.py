@@ -84,7 +84,8 @@ class ApiFilter(object):
             return _problem(refused.http_status, str(refused),
                             refused.http_headers)
         with _sessions(self._api, request):
-            return vnfd_ids.give(self._answer(request))
+            return vnfd_ids.give(request.environ.get('tacker.context'),
+                                 self._answer(request))
 
     def _answer(self, request):
         if _creates_vnf(self._api, request):

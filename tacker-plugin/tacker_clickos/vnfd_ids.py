@@ -64,15 +64,15 @@ def _require_few(ids):
             reason='vnfdIds: %d ids, the limit is %d' % (len(ids), MOST))
 
 
-def give(response):
+def give(context, response):
     """Put the descriptors' ids into an answer of Tacker; return it."""
-    if response.content_type != 'application/json' \
+    if context is None or response.content_type != 'application/json' \
             or b'"vnfdId' not in response.body:
         return response
     places = _IN_ANSWER.findall(response.body)
     stored = {each.decode().lower() for place in places
               for each in _STORED.findall(place)}
-    shown = vnfds.descriptor_ids(stored) if stored else {}
+    shown = vnfds.descriptor_ids(context, stored) if stored else {}
     if shown:
         response.body = _IN_ANSWER.sub(
             lambda place: _STORED.sub(

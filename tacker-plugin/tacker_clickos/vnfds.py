@@ -88,15 +88,24 @@ def _found(context, project_id, descriptor_id, of_all):
     return [(stored, owner) for stored, owner in query]
 
 
-def descriptor_ids(stored):
-    """Return {stored id: descriptor's id} of those that differ."""
+def descriptor_ids(context, stored):
+    """Return {stored id: descriptor's id} of those that differ.
+
+    Any text of a tenant may have the id under which another project's VNFD
+    would be stored. It must not tell whether there is one.
+
+    :param context: Tacker's, of the request; an admin sees all projects'
+    """
     wanted = sorted(stored)
     found = {}
     for at in range(0, len(wanted), _IDS):
         found.update(_notes(tacker_context.get_admin_context(),
                             wanted[at:at + _IDS]))
-    return {each: text.partition(' ')[2] for each, text in found.items()
-            if text and text.startswith((_OURS, _STOCK))}
+    shown = {each: text.partition(' ')[2] for each, text in found.items()
+             if text and text.startswith((_OURS, _STOCK))}
+    return {each: descriptor_id for each, descriptor_id in shown.items()
+            if context.is_admin
+            or key(context.project_id, descriptor_id) == each}
 
 
 @db_api.context_manager.reader

@@ -235,7 +235,7 @@ class TwoProjectsTest(VnfdTestCase):
         self.assertEqual(
             [package, other],
             [self.make(project).vnf_pkg_id for project in (A, B)])
-        self.assertEqual({}, vnfds.descriptor_ids([self.id]))
+        self.assertEqual({}, vnfds.descriptor_ids(self.of(A), [self.id]))
 
 
 class NamesTest(VnfdTestCase):
@@ -273,10 +273,10 @@ class NamesTest(VnfdTestCase):
         self.send(B, 'GET', path, api='packages')
         self.assertIn(self.id, self.reached.query_string)
 
-    def answer(self, body):
+    def answer(self, body, project_id=A, is_admin=False):
         response = webob.Response(content_type='application/json')
         response.body = body
-        return vnfd_ids.give(response).body
+        return vnfd_ids.give(self.of(project_id, is_admin), response).body
 
     def test_answers(self):
         self.onboard(A)
@@ -293,11 +293,19 @@ class NamesTest(VnfdTestCase):
             self.assertEqual((wanted or given).encode(),
                              self.answer(given.encode()))
 
+    def test_answers_do_not_tell_of_vnfds_of_others(self):
+        self.onboard(A)
+        guess = b'{"userDefinedData": {"vnfdId": "%s"}}' % vnfds.key(
+            A, self.id).encode()
+        self.assertEqual(guess, self.answer(guess, B))
+        for whose in ((A,), (B, True)):
+            self.assertIn(self.id.encode(), self.answer(guess, *whose))
+
     def test_bytes_of_a_package_stay(self):
         self.onboard(A)
         body = b'"vnfdId": "%s"' % vnfds.key(A, self.id).encode()
         response = webob.Response(body, content_type='application/zip')
-        self.assertEqual(body, vnfd_ids.give(response).body)
+        self.assertEqual(body, vnfd_ids.give(self.of(A), response).body)
 
 
 @db_api.context_manager.writer
