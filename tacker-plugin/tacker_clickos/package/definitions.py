@@ -43,8 +43,8 @@ def _check_text(name, keys, value, may_run):
     place = '%s: %s' % (name, '.'.join(
         str(key) for key in keys if key is not None)[-urls.MAX_SHOWN:])
     shown = repr(value[:urls.MAX_SHOWN])
-    if keys[-1:] == ('description',):
-        return
+    if keys[-1:] == ('description',) and _PATHS.isdisjoint(keys[-2:-1]):
+        return      # not an artifact of this name
     if urls.looks_like_one(value) or (keys[-1:], value) == _REPOSITORIES:
         raise archive.refused(place, '%s: Tacker fetches nothing for a '
                               'package; put the file into it' % shown)

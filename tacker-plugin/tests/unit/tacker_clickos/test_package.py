@@ -259,9 +259,10 @@ class DefinitionsTest(PackageTestCase):
             self.assertPackageRefused(
                 self.changed(VNFD, 'file: ../Files/firewall.click',
                              "file: '%s'" % path), VNFD, '')
-            self.assertPackageRefused(
-                self.added("x: {artifacts: {image: '%s'}}" % path),
-                'more.yaml', '')
+            for name in 'image', 'description':
+                self.assertPackageRefused(
+                    self.added("x: {artifacts: {%s: '%s'}}" % (name, path)),
+                    'more.yaml', '')
 
     def test_a_missing_artifact(self):
         self.assertPackageRefused(
@@ -291,8 +292,9 @@ class DefinitionsTest(PackageTestCase):
             'more.yaml', 'operations are implemented by')
 
     def test_text_may_name_a_url(self):
-        self.assertEqual(200, self.put(self.added(
-            'description: http://example.org/')).status_int)
+        for text in ('description: http://example.org/',
+                     'x: {artifacts: {a: {description: "http://e.org/"}}}'):
+            self.assertEqual(200, self.put(self.added(text)).status_int)
 
 
 class YamlTest(PackageTestCase):
