@@ -71,13 +71,19 @@ pub struct Account {
 
 impl Account {
     /// Begins now.
-    pub fn begin(now_ns: u64, rates: [u64; 2]) -> Self {
-        let mut me = Self {
-            since_ns: now_ns,
-            ..Self::default()
-        };
-        me.set_rates(rates);
-        me
+    pub fn begin(&mut self, now_ns: u64, rates: [u64; 2]) {
+        self.end();
+        self.since_ns = now_ns;
+        self.set_rates(rates);
+    }
+
+    /// The session is not open any more. What it used of its rates counts on when it opens again.
+    pub fn end(&mut self) {
+        self.since_ns = 0;
+        for way in [&mut self.down, &mut self.up] {
+            way.resume([0; 3]);
+            way.passed_ns = 0;
+        }
     }
 
     /// When it last carried a packet, or began.

@@ -107,14 +107,19 @@ impl Login {
         }
     }
 
-    /// The question for a server about a name that it may know. A repeated request waits for the first one's answer.
+    /// True if a server decides already: the answer is for this request, and the first one's name counts.
+    fn waits_with(&mut self, id: u8) -> bool {
+        let waits = self.waits.is_some();
+        self.waits = self.waits.map(|_| id);
+        waits
+    }
+
+    /// The question for a server about a name that it may know.
     fn question(&mut self, id: u8, name: &[u8], proof: client::Proof) -> Option<Proof> {
         let name = core::str::from_utf8(name).ok()?;
         let name = checked_name(name).ok()?;
-        match self.waits.replace(id) {
-            Some(_) => Some(Proof::None),
-            None => Some(Proof::Ask(Question { name, proof })),
-        }
+        self.waits = Some(id);
+        Some(Proof::Ask(Question { name, proof }))
     }
 
     /// Tells the subscriber a server's decision.
@@ -158,6 +163,9 @@ impl Login {
             self.answer(control.id, true, out);
             return Proof::None;
         }
+        if self.waits_with(control.id) {
+            return Proof::None;
+        }
         if asks && !is_user(book, name) && password.len() <= PASSWORD {
             let proof = client::Proof::Password(password.to_vec());
             if let Some(asked) = self.question(control.id, name, proof) {
@@ -183,6 +191,9 @@ impl Login {
         if self.is_done {
             // its Success was lost
             self.answer(control.id, true, out);
+            return Proof::None;
+        }
+        if self.waits_with(control.id) {
             return Proof::None;
         }
         let is_long = usize::from(value[0]) == CHALLENGE;

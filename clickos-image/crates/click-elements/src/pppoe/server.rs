@@ -12,7 +12,6 @@ use core::ops::Range;
 use click_wire::pppoe::{self, Repr, code};
 use click_wire::{ether, ipv4, ppp};
 
-use super::account::Account;
 use super::book::{Book, Users};
 use super::discovery::{Asks, Discovery, no_room};
 use super::records::{Nas, Status, about, record};
@@ -232,16 +231,23 @@ impl Server {
             Event::LoggedIn => self.replace(id, moment),
             Event::Open => self.open(id, moment),
             Event::Open6 => self.advertise(id, 0, moment.now_ns),
-            Event::Down => {
-                self.radius.forget(id);
-                self.close(id, End::Renegotiated, moment);
-                self.table.get_mut(id).into_iter().for_each(Session::settle);
-            }
+            Event::Down => self.down(id, moment),
             Event::Ends(end) => {
                 self.counts.rejected += u64::from(matches!(end, End::Login | End::Unanswered));
                 self.end(id, *end, moment);
             }
         }
+    }
+
+    /// A session begins again, unless its time is over.
+    fn down(&mut self, id: u16, moment: &mut Moment<'_>) {
+        self.radius.forget(id);
+        let session = self.table.get_mut(id);
+        if session.is_some_and(|session| session.spend(moment.now_ns)) {
+            return self.end(id, End::Expired, moment);
+        }
+        self.close(id, End::Renegotiated, moment);
+        self.table.get_mut(id).into_iter().for_each(Session::settle);
     }
 
     /// Asks a RADIUS server about a login.
@@ -380,7 +386,9 @@ impl Server {
             Some(grant) => Some(grant.rates),
             None => self.book.users.get(&holder.name).map(|u| u.rates),
         };
-        session.account = Account::begin(moment.now_ns, rates.unwrap_or_default());
+        session
+            .account
+            .begin(moment.now_ns, rates.unwrap_or_default());
         if self.radius.is_on() {
             session.account_id = moment.number();
         }
@@ -402,7 +410,8 @@ impl Server {
         self.ended.push_back(line);
         self.table.unroute(id);
         if let Some(session) = self.table.get_mut(id) {
-            (session.account, session.record_at_ns) = (Account::default(), 0);
+            session.account.end();
+            session.record_at_ns = 0;
         }
     }
 

@@ -22,6 +22,9 @@ use crate::radius::grant::Grant;
 const OPENING_NS: u64 = 30 * SECOND_NS;
 /// Echo requests without any packet from the peer before it counts as dead.
 const ECHOES: u8 = 3;
+/// Times that a peer may begin again with its link or IPv4 within a time; each one costs servers requests.
+const BEGINS: u8 = 8;
+const BEGINS_NS: u64 = 60 * SECOND_NS;
 
 /// The offer of this end to all sessions.
 pub struct Terms {
@@ -109,6 +112,8 @@ pub struct Session {
     began_ns: u64,
     heard_ns: u64,
     echoes: u8,
+    /// How often the peer began again since a time.
+    begins: (u8, u64),
     last_id: u8,
     link: Negotiation<Link>,
     login: Option<Login>,
@@ -141,6 +146,7 @@ impl Session {
             began_ns: moment.now_ns,
             heard_ns: moment.now_ns,
             echoes: 0,
+            begins: (0, 0),
             last_id: 0,
             link: Negotiation::begin(link, moment.now_ns, out),
             login: None,
@@ -175,6 +181,7 @@ impl Session {
             began_ns: now_ns,
             heard_ns: now_ns,
             echoes: 0,
+            begins: (0, 0),
             last_id: 0,
             link: Negotiation::opened(link),
             login: None,
@@ -264,6 +271,19 @@ impl Session {
         self.last_id
     }
 
+    /// The peer begins again with its link or with IPv4.
+    fn begins_again(&mut self, now_ns: u64) -> Event {
+        let (count, since_ns) = self.begins;
+        self.begins = match now_ns.saturating_sub(since_ns) < BEGINS_NS {
+            true => (count.saturating_add(1), since_ns),
+            false => (1, now_ns),
+        };
+        match self.begins.0 > BEGINS {
+            true => Event::Ends(End::Renegotiated),
+            false => Event::Down,
+        }
+    }
+
     /// Says that this end does not know a protocol; before the login it says nothing.
     fn reject_protocol(&mut self, protocol: u16, payload: &[u8], out: &mut Outbox) -> Event {
         if self.holder.is_some() && self.link.is_open() {
@@ -345,7 +365,7 @@ impl Session {
                 if self.holder.is_some() {
                     self.began_ns = moment.now_ns;
                 }
-                Event::Down
+                self.begins_again(moment.now_ns)
             }
         }
     }
@@ -485,7 +505,7 @@ impl Session {
                 Outcome::Opened => Event::Open,
                 Outcome::Restarted => {
                     self.began_ns = moment.now_ns;
-                    Event::Down
+                    self.begins_again(moment.now_ns)
                 }
             },
             code::TERMINATE => {
@@ -522,6 +542,19 @@ impl Session {
             true => self.ask(terms, now_ns, out),
             false => Event::Ends(End::Disagreed),
         }
+    }
+
+    /// Takes the time that the session was open off that which a RADIUS server permits; true if none is left.
+    pub fn spend(&mut self, now_ns: u64) -> bool {
+        let since_ns = self.account.since_ns;
+        let grant = self.grant.as_mut().filter(|_| since_ns > 0);
+        let Some(grant) = grant.filter(|grant| grant.session_s > 0) else {
+            return false;
+        };
+        let used = now_ns.saturating_sub(since_ns).div_ceil(SECOND_NS);
+        let used = u32::try_from(used).unwrap_or(u32::MAX);
+        grant.session_s = grant.session_s.saturating_sub(used);
+        grant.session_s == 0
     }
 
     /// The end that a RADIUS server set, if it is time for it.

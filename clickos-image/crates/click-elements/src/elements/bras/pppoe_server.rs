@@ -27,7 +27,8 @@
 //! takes (at most 1,492 bytes), and packets beyond a rate. A tenth of a second's worth, or 16,384 bytes, may pass at once.
 //! A host gets a session only with a cookie, which a flood with false addresses never sees. All hosts together get 256
 //! offers and 128 sessions a second. At most 256 sessions wait for their login, for 30 s. At most four sessions belong to one
-//! Ethernet address. A newer session takes the place of the oldest one that waits. A server gets a request three times in
+//! Ethernet address. A newer session takes the place of the oldest one that waits. A session ends that begins again with
+//! its link or IPv4 more than eight times in a minute; rates and Session-Timeout count on over such negotiations. A server gets a request three times in
 //! six seconds; then the other one gets it, and comes first for a minute. Up to 512 accounts wait, interim ones up to 256.
 //! # Handlers
 //! * `users` (read, write): all USERs, with commas; sessions of users that stay go on. `passwords` (write): all PASSWORDS.
@@ -54,7 +55,6 @@ use click_wire::ipv4;
 use crate::carried;
 use crate::datagram;
 use crate::ip6;
-use crate::pppoe::account::Account;
 use crate::pppoe::book::{Book, Name, Passwords, User, Users};
 use crate::pppoe::discovery::Discovery;
 use crate::pppoe::layers::Method;
@@ -586,7 +586,8 @@ impl Carried {
         }
         let who = (self.id, self.mac, self.holder);
         let mut session = Session::carried(who, self.link, &server.terms, now_ns);
-        session.account = Account::begin(carried::at_ns(now_ns, self.age_ms), rates);
+        let since_ns = carried::at_ns(now_ns, self.age_ms);
+        session.account.begin(since_ns, rates);
         session.account.up.resume(self.counts[0]);
         session.account.down.resume(self.counts[1]);
         session.account.up.passed_ns = now_ns;

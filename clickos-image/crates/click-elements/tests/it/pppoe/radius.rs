@@ -8,14 +8,14 @@ use super::subscriber::{Bench, Client, SECOND_NS, ip_packet};
 const ONE: [u8; 4] = [10, 9, 2, 5];
 const OWN: [u8; 4] = [10, 9, 2, 1];
 const SECRET: &[u8] = b"xyzzy5461";
-const ARGUMENTS: &str = "amy 10.0.0.2, PASSWORDS \"amy one\", AUTH ANY, DNS 9.9.9.9, SRC 10.9.2.1, NETWORK 10.0.0.0/24, \
+pub const ARGUMENTS: &str = "amy 10.0.0.2, PASSWORDS \"amy one\", AUTH ANY, DNS 9.9.9.9, SRC 10.9.2.1, NETWORK 10.0.0.0/24, \
      NETWORKS6 2001:db8:9::/56, RADIUS 10.9.2.5, SECRET xyzzy5461";
 /// The address 10.0.0.9, and the class `gold`.
-const GRANT: [u8; 12] = [8, 6, 10, 0, 0, 9, 25, 6, b'g', b'o', b'l', b'd'];
+pub const GRANT: [u8; 12] = [8, 6, 10, 0, 0, 9, 25, 6, b'g', b'o', b'l', b'd'];
 
 /// A request of the element to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Request {
+pub struct Request {
     to: [u8; 4],
     ports: [u16; 2],
     data: Vec<u8>,
@@ -58,7 +58,7 @@ impl Request {
     }
 
     /// A server's signed answer, as an IPv4 packet.
-    fn answer(&self, code: u8, more: &[u8]) -> Vec<u8> {
+    pub fn answer(&self, code: u8, more: &[u8]) -> Vec<u8> {
         let length = u16::try_from(38 + more.len()).unwrap().to_be_bytes();
         let head = [code, self.data[1], length[0], length[1]];
         let request = &self.data[4..20];
@@ -82,7 +82,7 @@ impl Request {
     }
 }
 
-fn requests(bench: &mut Bench) -> Vec<Request> {
+pub fn requests(bench: &mut Bench) -> Vec<Request> {
     bench
         .exchange(2, &[])
         .iter()
@@ -91,7 +91,7 @@ fn requests(bench: &mut Bench) -> Vec<Request> {
 }
 
 /// Dials until the server has a question, and returns it.
-fn ask(bench: &mut Bench, client: &mut Client) -> Request {
+pub fn ask(bench: &mut Bench, client: &mut Client) -> Request {
     client.dial(bench);
     let asked = requests(bench);
     let [request] = &asked[..] else {
@@ -101,7 +101,7 @@ fn ask(bench: &mut Bench, client: &mut Client) -> Request {
 }
 
 /// Gives the element a server's packet, and works until both ends have nothing to say.
-fn decide(bench: &mut Bench, client: &mut Client, packet: Vec<u8>) -> Vec<Request> {
+pub fn decide(bench: &mut Bench, client: &mut Client, packet: Vec<u8>) -> Vec<Request> {
     let mut sent = bench.exchange(2, &[packet]);
     let mut frames = bench.sent(0);
     while !frames.is_empty() {
@@ -115,7 +115,7 @@ fn decide(bench: &mut Bench, client: &mut Client, packet: Vec<u8>) -> Vec<Reques
     sent.iter().map(|packet| Request::of(packet)).collect()
 }
 
-fn logged_in(bench: &mut Bench, n: u8, grant: &[u8]) -> (Client, Vec<Request>) {
+pub fn logged_in(bench: &mut Bench, n: u8, grant: &[u8]) -> (Client, Vec<Request>) {
     let mut client = Client::new(n, "eve", "three");
     let request = ask(bench, &mut client);
     let records = decide(bench, &mut client, request.answer(2, grant));
