@@ -36,13 +36,13 @@ impl Way {
         if let Some(bucket) = &mut self.bucket {
             bucket.refill(now_ns);
             if bucket.tokens() < bytes {
-                self.drops += 1;
+                self.drops = self.drops.saturating_add(1);
                 return false;
             }
             bucket.remove(bytes);
         }
-        self.packets += 1;
-        self.bytes += bytes;
+        self.packets = self.packets.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(bytes);
         self.passed_ns = now_ns;
         true
     }

@@ -9,7 +9,7 @@ use super::negotiation::{Layer, Verdict};
 use super::{MRU, Moment};
 
 /// The least MRU that a peer may ask for; IPv4 demands 68 (RFC 791).
-const LEAST_MRU: u16 = 128;
+pub const LEAST_MRU: u16 = 128;
 
 /// How a subscriber proves its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

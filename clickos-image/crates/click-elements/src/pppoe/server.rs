@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 use core::ops::Range;
 
+use click_core::memory::{RESERVE, has_room};
 use click_wire::pppoe::{self, Repr, code};
 use click_wire::{ether, ipv4, ppp};
 
@@ -26,6 +27,8 @@ const ENDED: usize = 64;
 /// The time between two advertisements of this router, and the least between two that a subscriber asks for.
 const ADVERTISE_NS: u64 = 300 * SECOND_NS;
 const ASKED_NS: u64 = 3 * SECOND_NS;
+/// Advertisements by themselves in a second; those of many sessions of one age are spread so.
+const ADVERTISED: usize = 64;
 /// Bytes in front of an IP packet of a session.
 pub const HEADERS: usize = ether::HEADER + pppoe::HEADER + ppp::PROTOCOL;
 
@@ -230,7 +233,9 @@ impl Server {
             Event::Asks(question) => self.ask(id, question, moment),
             Event::LoggedIn => self.replace(id, moment),
             Event::Open => self.open(id, moment),
-            Event::Open6 => self.advertise(id, 0, moment.now_ns),
+            Event::Open6 => {
+                self.advertise(id, 0, moment.now_ns);
+            }
             Event::Down => self.down(id, moment),
             Event::Ends(end) => {
                 self.counts.rejected += u64::from(matches!(end, End::Login | End::Unanswered));
@@ -279,6 +284,10 @@ impl Server {
                 self.counts.unusable += 1;
                 Verdict::Reject
             }
+            Verdict::Accept(_) if !has_room(RESERVE) => {
+                self.counts.limited += 1;
+                Verdict::Reject
+            }
             verdict => verdict,
         };
         let Some(session) = self.table.get_mut(id) else {
@@ -302,15 +311,11 @@ impl Server {
         }) else {
             return false;
         };
-        let within = prefix.is_none_or(|prefix| {
-            let networks = self
-                .terms
-                .networks6
-                .filter(|networks| networks.length <= 64);
-            let first = u128::from(prefix) << 64;
-            networks.is_some_and(|n| first & crate::ip6::mask(n.length) == n.network)
+        let within = prefix.is_none_or(|prefix| self.terms.has_network(prefix));
+        let is_users = self.book.users.iter().any(|user| {
+            let network = prefix.and_then(|_| self.terms.prefix_for(user.address));
+            user.address == address || network.is_some() && network == prefix
         });
-        let is_users = self.book.users.iter().any(|user| user.address == address);
         let is_others = self.table.iter().any(|s| {
             let holder = s.holder.as_ref().filter(|holder| holder.name != name);
             holder.is_some_and(|h| h.address == address || prefix.is_some() && s.prefix == prefix)
@@ -346,19 +351,19 @@ impl Server {
         }
     }
 
-    /// Advertises this router to a subscriber, unless it did so within a time.
-    fn advertise(&mut self, id: u16, within_ns: u64, now_ns: u64) {
-        let Some(session) = self.table.get_mut(id).filter(|s| s.is_open6()) else {
-            return;
+    /// Advertises this router to a subscriber, unless it did so within a time; true if it did now.
+    fn advertise(&mut self, id: u16, within_ns: u64, now_ns: u64) -> bool {
+        let session = self.table.get_mut(id).filter(|s| s.is_open6());
+        let is_due = |s: &&mut Session| now_ns >= s.advertised_ns + within_ns;
+        let Some(session) = session.filter(is_due) else {
+            return false;
         };
-        if now_ns < session.advertised_ns + within_ns {
-            return;
-        }
         session.advertised_ns = now_ns;
         if let (Some(ours), Some(prefix)) = (session.identifier(), session.prefix) {
             let mtu = session.link().1;
             self.send(id, &Outbox(vec![six::advertisement(ours, prefix, mtu)]));
         }
+        true
     }
 
     /// Ends the older sessions of a session's user, and one that a RADIUS server gave the user's address.
@@ -465,7 +470,9 @@ impl Server {
         if six::is_for_link(header) {
             let ours = session.identifier()?;
             match six::asks(packet, ours) {
-                six::Asks::Router => self.advertise(id, ASKED_NS, now_ns),
+                six::Asks::Router => {
+                    self.advertise(id, ASKED_NS, now_ns);
+                }
                 six::Asks::Neighbor(to) => self.send(id, &Outbox(vec![six::answer(ours, to)])),
                 six::Asks::Nothing => {}
             }
@@ -518,6 +525,7 @@ impl Server {
         for id in self.radius.tick(moment) {
             self.decided(id, Verdict::Silence, moment);
         }
+        let mut advertised = 0;
         for id in self.table.numbers(|_| true) {
             let Some(session) = self.table.get_mut(id) else {
                 continue;
@@ -530,7 +538,10 @@ impl Server {
             if due_ns > 0 && moment.now_ns >= due_ns {
                 self.record(id, Status::Interim, moment);
             }
-            self.advertise(id, ADVERTISE_NS, moment.now_ns);
+            let may_advertise = advertised < ADVERTISED;
+            if may_advertise && self.advertise(id, ADVERTISE_NS, moment.now_ns) {
+                advertised += 1;
+            }
         }
         let more = self.table.iter().next().is_some() || self.radius.is_busy();
         self.tick_at_ns = more.then_some(moment.now_ns + SECOND_NS);

@@ -57,6 +57,13 @@ impl Terms {
         let first = (networks.network >> 64) as u64;
         Some(first | u64::from(u32::from(address)) & most)
     }
+
+    /// True for a network that a subscriber may have.
+    pub fn has_network(&self, prefix: u64) -> bool {
+        let networks = self.networks6.filter(|networks| networks.length <= 64);
+        let first = u128::from(prefix) << 64;
+        networks.is_some_and(|n| first & crate::ip6::mask(n.length) == n.network)
+    }
 }
 
 /// The effect of a packet or of time on the table of sessions.

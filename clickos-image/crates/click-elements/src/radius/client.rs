@@ -6,6 +6,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
+use click_core::memory::{RESERVE, has_room};
+
 use super::grant::Grant;
 use super::packet::{Answer, Attributes, SUM, access_request, accounting_request, attribute};
 use super::packet::{code, hidden};
@@ -23,6 +25,8 @@ const ROUNDS: [u8; 2] = [1, 20];
 /// Records under way, and records that wait; interim ones fill half of the places only.
 const UNDER_WAY: usize = 32;
 const QUEUE: usize = 512;
+/// Bytes of records that wait: a server's classes make them long.
+const QUEUE_BYTES: usize = 128 << 10;
 
 /// What a configuration says about a client itself, so that it is not taken from the one before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -266,7 +270,7 @@ impl Client {
             proof: question.proof,
         };
         self.forget(session);
-        self.is_on() && self.begin(LOGINS, body, moment)
+        self.is_on() && has_room(RESERVE) && self.begin(LOGINS, body, moment)
     }
 
     /// A session is over: its login needs no answer.
@@ -277,15 +281,20 @@ impl Client {
     }
 
     /// Sends a record, now or later. An `interim` one is dropped first when too many wait.
-    pub fn record(&mut self, attributes: Attributes, interim: bool, moment: &mut Moment<'_>) {
+    pub fn record(&mut self, mut attributes: Attributes, interim: bool, moment: &mut Moment<'_>) {
         if !self.is_on() {
             return;
         }
-        let most = if interim { QUEUE / 2 } else { QUEUE };
-        if self.queue.len() >= most {
+        let part = if interim { 2 } else { 1 };
+        let waiting: usize = self.queue.iter().map(|record| record.0.len()).sum();
+        let is_full = self.queue.len() >= QUEUE / part
+            || waiting + attributes.0.len() > QUEUE_BYTES / part
+            || !has_room(RESERVE);
+        if is_full {
             self.dropped += 1;
             return;
         }
+        attributes.0.shrink_to_fit();
         self.queue.push_back(attributes);
         self.drain(moment);
     }

@@ -29,7 +29,8 @@
 //! offers and 128 sessions a second. At most 256 sessions wait for their login, for 30 s. At most four sessions belong to one
 //! Ethernet address. A newer session takes the place of the oldest one that waits. A session ends that begins again with
 //! its link or IPv4 more than eight times in a minute; rates and Session-Timeout count on over such negotiations. A server gets a request three times in
-//! six seconds; then the other one gets it, and comes first for a minute. Up to 512 accounts wait, interim ones up to 256.
+//! six seconds; then the other one gets it, and comes first for a minute. Up to 512 accounts wait, of
+//! 128 KiB; interim ones take half of that.
 //! # Handlers
 //! * `users` (read, write): all USERs, with commas; sessions of users that stay go on. `passwords` (write): all PASSWORDS.
 //! * `add_user` (write): a USER, instead of that of its name. `remove_user`, `disconnect` (write): the user's name.
@@ -55,13 +56,13 @@ use click_wire::ipv4;
 use crate::carried;
 use crate::datagram;
 use crate::ip6;
-use crate::pppoe::book::{Book, Name, Passwords, User, Users};
+use crate::pppoe::book::{Book, Name, Passwords, User, Users, checked_name};
 use crate::pppoe::discovery::Discovery;
-use crate::pppoe::layers::Method;
+use crate::pppoe::layers::{LEAST_MRU, Method};
 use crate::pppoe::server::{Counts, Given, Server, line, next_record_ns};
 use crate::pppoe::session::{Holder, Session, Terms};
 use crate::pppoe::table::Table;
-use crate::pppoe::{Moment, SECOND_NS, six};
+use crate::pppoe::{MRU, Moment, SECOND_NS, six};
 use crate::prelude::*;
 use crate::radius::client::{self, Client};
 use crate::radius::grant::Grant;
@@ -558,10 +559,13 @@ impl Carried {
             id: carried::number(id)?,
             mac: carried::mac(mac)?,
             holder: Holder {
-                name: name.to_string(),
+                name: checked_name(name).ok()?,
                 address: address.parse().ok()?,
             },
-            link: (carried::number(magic)?, carried::number(mru)?),
+            link: (
+                carried::number(magic)?,
+                carried::number(mru).filter(|mru| (LEAST_MRU..=MRU).contains(mru))?,
+            ),
             age_ms: carried::number(age_ms)?,
             counts: [[a, b, c], [d, e, f]],
         })
@@ -595,7 +599,8 @@ impl Carried {
         if session.account_id != 0 {
             session.record_at_ns = next_record_ns(&session, server.radius.interim_s, now_ns);
         }
-        if let Some(prefix) = self.prefix {
+        let is_known = |prefix: &u64| server.terms.has_network(*prefix);
+        if let Some(prefix) = self.prefix.filter(is_known) {
             session.carry6(prefix, &server.terms);
         }
         server.table.insert(session);

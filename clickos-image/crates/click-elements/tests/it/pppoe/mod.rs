@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A subscriber's end of PPPoE against the element: whole sessions, hostile hosts, swaps and moves.
 mod begins_again;
+mod bounds;
 mod radius;
 mod six;
 mod subscriber;
