@@ -301,7 +301,7 @@ impl Element for Guard {
                 return;
             }
             self.fragments = core::mem::take(&mut old.fragments);
-            for flow in old.table.iter() {
+            for flow in old.table.by_silence() {
                 if let Some(flow) = self.table.renumbered(flow, &old.table) {
                     self.table.add(flow, ctx.now_ns());
                 }

@@ -121,6 +121,12 @@ impl Order {
         Some(self.lists[usize::from(list.0)].first).filter(|slot| *slot != NOBODY)
     }
 
+    /// The flows of a list, the one that was silent longest first.
+    pub fn members(&self, list: ListId) -> impl Iterator<Item = u32> {
+        let after = |slot: &u32| Some(self.links[*slot].after).filter(|next| *next != NOBODY);
+        core::iter::successors(self.first(list), after)
+    }
+
     /// True if a flow was heard of last.
     pub fn is_last(&self, list: ListId, slot: u32) -> bool {
         self.lists[usize::from(list.0)].last == slot

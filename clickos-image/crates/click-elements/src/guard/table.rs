@@ -447,6 +447,13 @@ impl Table {
         Some(flow)
     }
 
+    /// All flows by kind, those silent longest first.
+    pub fn by_silence(&self) -> impl Iterator<Item = &Flow> {
+        let slots = self.lists.iter();
+        let slots = slots.flat_map(|list| self.order.members(*list));
+        slots.filter_map(|slot| self.flows[slot].as_ref())
+    }
+
     /// All flows, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Flow> {
         (0..self.used).filter_map(|slot| self.flows[slot].as_ref())
