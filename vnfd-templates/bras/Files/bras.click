@@ -80,7 +80,9 @@ hops6[1] -> to_right6;
 
 FromDevice(0) -> left_in :: Counter
     -> left_type :: Classifier(12/8863, 12/8864);
-left_type[0] -> [0]server;
+// A host that dials again and again leaves room for the others.
+left_type[0] -> dials :: EtherRatedSplitter(2, 32) -> [0]server;
+dials[1] -> too_many :: Counter -> Discard;
 left_type[1] -> [0]server;
 
 FromDevice(1) -> right_in :: Counter

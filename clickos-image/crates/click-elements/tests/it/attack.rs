@@ -183,8 +183,10 @@ fn no_function_of_the_catalog_takes_packets_from_its_own_addresses() {
             let own4 = &OWN4[usize::from(name == "tunnel-gateway")..];
             let mut frames: Vec<_> = own4.iter().map(|own| syn4(*own)).collect();
             frames.push(syn4([10, 8, 0, 5]));
+            // subscribers of the BRAS have no router of IPv6 but on their links
+            let own6 = &own6[usize::from(name == "bras")..];
             if has("6") {
-                frames.extend(own6.map(frame6));
+                frames.extend(own6.iter().map(|own| frame6(own)));
                 frames.push(frame6(CLIENT));
             }
             place.devices[device].borrow_mut().input.extend(frames);
@@ -193,7 +195,7 @@ fn no_function_of_the_catalog_takes_packets_from_its_own_addresses() {
             assert_eq!(drops, own4.len().to_string(), "{name} {side}");
             if has("6") {
                 let drops = place.read(&format!("{side}6/check.drops"));
-                assert_eq!(drops, "2", "{name} {side}6");
+                assert_eq!(drops, own6.len().to_string(), "{name} {side}6");
             }
             checks += 1;
         }

@@ -104,3 +104,18 @@ fn records_that_wait_are_bounded_in_bytes() {
     let most = waiting.into_iter().max().unwrap();
     assert!((100..=160).contains(&most), "{most}");
 }
+
+/// A host that asks for offers leaves those of others alone, in the catalog's function.
+#[test]
+fn no_host_takes_the_offers_of_others() {
+    let all = crate::catalog::functions();
+    let (_, config) = all.iter().find(|(n, _)| n == "bras").unwrap();
+    let mut bench = Bench::of(config);
+    let one = Client::new(1, "amy", "one");
+    let two = Client::new(2, "bob", "two");
+    let mut frames = vec![one.padi(); 400];
+    frames.push(two.padi());
+    let offers = bench.exchange(0, &frames);
+    let to = |client: &Client| offers.iter().filter(|f| f[..6] == client.mac).count();
+    assert_eq!((to(&one), to(&two)), (32, 1));
+}

@@ -30,6 +30,10 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(arguments: &str) -> Self {
+        Self::of(&config(arguments))
+    }
+
+    pub fn of(config: &str) -> Self {
         let devices =
             [0, 1, 2, 3].map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))));
         let dynamic = |d: &Rc<RefCell<MemoryDevice>>| -> Rc<RefCell<dyn Device>> { d.clone() };
@@ -39,8 +43,7 @@ impl Bench {
         };
         let now_ns = 1_000 * SECOND_NS;
         let registry = click_elements::registry();
-        let router =
-            Router::build("t", &config(arguments), &registry, environment, now_ns).unwrap();
+        let router = Router::build("t", config, &registry, environment, now_ns).unwrap();
         Self {
             router,
             devices,
