@@ -79,7 +79,7 @@ fn a_session_begins_again_some_times_only() {
         (rounds, records) = (rounds + 1, records + sent.len());
     }
     assert!(eve.is_over && records < 30, "{rounds} {records}");
-    // one that does so now and then goes on
+    // one that does so now and then continues
     let mut bench = Bench::new(ARGUMENTS);
     let mut amy = up(&mut bench, 1, "amy", "one");
     let echo = amy.control(0xc021, 9, 1, &[9, 9, 9, 9]);

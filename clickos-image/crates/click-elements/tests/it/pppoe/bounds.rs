@@ -28,7 +28,7 @@ fn a_state_brings_no_session_that_no_login_could_make() {
             .write_handlers(&[("s.state", wrong.as_bytes())], bench.now_ns);
         assert!(written.is_err() || bench.read("s.count") == "0", "{wrong}");
     }
-    // a network that is none of the subscribers'
+    // a network that no subscriber may have
     let mut bench = Bench::new(ARGUMENTS);
     bench.write("s.state", &entry(9, "eve", 1492, good, " 77 64 0,0,0,0,0"));
     let state = bench.read("s.state");
