@@ -255,7 +255,7 @@ fn packets_that_are_no_servers_change_nothing() {
     decide(&mut bench, &mut eve, right.clone());
     assert!(eve.is_up());
     // again, and after the session's end
-    bench.exchange(2, &[right.clone()]);
+    bench.exchange(2, std::slice::from_ref(&right));
     bench.write("s.disconnect", "eve");
     bench.exchange(0, &[]);
     bench.exchange(2, &[right]);
