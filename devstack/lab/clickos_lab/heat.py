@@ -103,4 +103,5 @@ def forget(state, settings):
 
 
 def _forget_agent():
-    return f"delete from neutron.agents where host = '{config.HOST}';"
+    return ' '.join(('delete from neutron.agents',
+                     f"where host = '{config.HOST}';"))

@@ -14,7 +14,6 @@ from unittest import mock
 from clickos_tempest_plugin.common import heat_csar
 from oslo_config import cfg
 from tacker.common import exceptions as tacker_exceptions
-from tacker.conductor import conductor_server
 from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import models
@@ -40,6 +39,7 @@ from tacker_clickos import stock
 from tacker_clickos import strays
 from tacker_clickos import vnfds
 from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos.conductor import conductor_server
 from tests.unit.tacker_clickos import database
 from tests.unit.tacker_clickos import test_foreign
 from tests.unit.tacker_clickos import test_package
@@ -176,7 +176,7 @@ class GuardTest(StockTestCase):
         self.heat = mock.Mock(spec_set=openstack.OpenStack)
         self.patch(stock, '_driver', return_value=self.heat)
 
-    def call(self, method, **named):
+    def ask(self, method, **named):
         return self.stock.call(method, {
             'vnf_instance': self.vnf(STOCK),
             'vim_connection_info': base.vim_connection(), **named})
@@ -186,15 +186,15 @@ class GuardTest(StockTestCase):
                     instantiation_state='NOT_INSTANTIATED')
         with self.assertRaisesRegex(exception.RequestRefused,
                                     'stock driver is off'):
-            self.call('pre_instantiation_vnf')
+            self.ask('pre_instantiation_vnf')
         self.assertFalse(self.heat.pre_instantiation_vnf.called)
-        self.call('delete', terminate_vnf_req=None)
+        self.ask('delete', terminate_vnf_req=None)
         self.assertTrue(self.heat.delete.called)
         self.assertRaises(exception.RequestRefused, stock.judge, STOCK,
                           'instantiate', {})
         allow(self)
-        self.call('pre_instantiation_vnf', vnf_package_path='/p',
-                  vnf_software_images={})
+        self.ask('pre_instantiation_vnf', vnf_package_path='/p',
+                 vnf_software_images={})
         stock.judge(STOCK, 'instantiate', {})
 
     def test_images_are_files_of_the_package(self):
@@ -208,18 +208,18 @@ class GuardTest(StockTestCase):
             named = {'vnf_package_path': str(self.package),
                      'vnf_software_images': {'VDU1': image}}
             if may:
-                self.call('pre_instantiation_vnf', **named)
+                self.ask('pre_instantiation_vnf', **named)
             else:
                 with self.assertRaisesRegex(exception.StockFailed,
                                             'not in the package'):
-                    self.call('pre_instantiation_vnf', **named)
+                    self.ask('pre_instantiation_vnf', **named)
 
     def test_a_vim_that_the_operator_does_not_list(self):
         vim = base.vim_connection()
         vim.access_info = {**base.ACCESS, 'auth_url': 'http://10.0.0.1/v3'}
         for named in ({'vim_connection_info': vim}, {
                 'vim_connection_info': None, 'auth_attr': vim.access_info}):
-            self.assertRaises(exception.UrlRefused, self.call, 'delete_wait',
+            self.assertRaises(exception.UrlRefused, self.ask, 'delete_wait',
                               **named)
         self.assertFalse(self.heat.delete_wait.called)
 
@@ -234,7 +234,7 @@ class GuardTest(StockTestCase):
                 (ConnectionError('http://10.0.0.7'), 'ConnectionError')):
             self.heat.heal_vnf.side_effect = error
             with self.assertRaises(exception.StockFailed) as failed:
-                self.call('heal_vnf')
+                self.ask('heal_vnf')
             self.assertIn(told, str(failed.exception))
             self.assertNotRegex(str(failed.exception), '10.0|internal|8004')
 
@@ -245,7 +245,7 @@ class GuardTest(StockTestCase):
             began_s = time.process_time()
             with self.assertRaises(exception.StockFailed) as failed, \
                     self.assertLogs(stock.LOG.logger) as logged:
-                self.call('heal_vnf')
+                self.ask('heal_vnf')
             self.assertLess(time.process_time() - began_s, 2)
             self.assertLess(len(str(failed.exception)), 5000)
             self.assertLess(len(logged.output[0]), 5000)
@@ -253,7 +253,7 @@ class GuardTest(StockTestCase):
 
     def test_graceful_terminations_are_short(self):
         request = types.SimpleNamespace(graceful_termination_timeout=10 ** 9)
-        self.call('delete', terminate_vnf_req=request)
+        self.ask('delete', terminate_vnf_req=request)
         self.assertEqual(stock.MAX_GRACE_S,
                          request.graceful_termination_timeout)
         for grace_s in (61, 1e300):
@@ -276,16 +276,16 @@ class GuardTest(StockTestCase):
                 if left:
                     return fill(left - 1)
                 with self.assertRaises(exception.Busy):
-                    self.call('heal_vnf', context=own)
-                self.call('delete', context=own, terminate_vnf_req=None)
+                    self.ask('heal_vnf', context=own)
+                self.ask('delete', context=own, terminate_vnf_req=None)
                 self.heat.heal_vnf.side_effect = None
-                self.call('heal_vnf', context=other)
+                self.ask('heal_vnf', context=other)
                 return None
             self.heat.heal_vnf.side_effect = heal
-            self.call('heal_vnf', context=own)
+            self.ask('heal_vnf', context=own)
         fill(of_project - 1)
         self.heat.heal_vnf.side_effect = None
-        self.call('heal_vnf', context=own)
+        self.ask('heal_vnf', context=own)
         self.assertEqual(0, self.stock._busy.total())
 
 
@@ -407,6 +407,7 @@ class RuleTest(base.TestCase):
 
     def setUp(self):
         cfg.CONF([], default_config_files=[])
+        self.addCleanup(cfg.CONF.reset)
         super().setUp()
         tacker_policy.reset()
         self.addCleanup(tacker_policy.reset)

@@ -11,7 +11,6 @@ from unittest import mock
 from oslo_config import cfg
 from oslo_utils import uuidutils
 from tacker.common import csar_utils
-from tacker.conductor import conductor_server
 from tacker import context as tacker_context
 from tacker.db import api as db_api
 from tacker.db.db_sqlalchemy import models
@@ -27,6 +26,7 @@ from tacker_clickos import onboarding
 from tacker_clickos import vnfd_ids
 from tacker_clickos import vnfds
 from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos.conductor import conductor_server
 from tests.unit.tacker_clickos import database
 from tests.unit.tacker_clickos import test_package
 

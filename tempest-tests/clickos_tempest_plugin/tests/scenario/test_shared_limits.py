@@ -132,9 +132,6 @@ class SharedLimitsTest(test_chains.ScaledHopCase):
         chain = self.make(
             'port_chain', port_pair_groups=[self.make_hop()],
             flow_classifiers=[flow], chain_parameters={'symmetric': True})
-        self.assertHops(chain, 1)
-        for _ in range(GUESTS - 1):
-            self.scale('SCALE_OUT')
         own, peer = ports
         self.receiver = self.tenant.boot(
             data_utils.rand_name('receiver'), [peer], RECEIVER.format(
@@ -144,6 +141,10 @@ class SharedLimitsTest(test_chains.ScaledHopCase):
                 ip=own['fixed_ips'][0]['ip_address'], mac=own['mac_address'],
                 peer_ip=peer['fixed_ips'][0]['ip_address'],
                 peer_mac=peer['mac_address']), self.addCleanup)
+        # A chain is in force where its sender is.
+        self.assertHops(chain, 1)
+        for _ in range(GUESTS - 1):
+            self.scale('SCALE_OUT')
 
     def limit(self, name):
         """Return what clickos-api shows of a limit."""
