@@ -232,7 +232,10 @@ fn build(a: &mut Args<'_>) -> Built {
     };
     let (auth, echo) = (a.or("AUTH", chap), a.or("ECHO", 20u16));
     let passwords = a.opt::<Passwords>("PASSWORDS");
-    let (networks6, network) = (a.opt::<ip6::Prefix6>("NETWORKS6"), a.opt::<Prefix>("NETWORK"));
+    let (networks6, network) = (
+        a.opt::<ip6::Prefix6>("NETWORKS6"),
+        a.opt::<Prefix>("NETWORK"),
+    );
     let (places, secret) = (a.opt::<Places>("RADIUS"), a.opt::<Secret>("SECRET"));
     let (source, signed) = (a.opt::<Ipv4Addr>("SRC"), a.or("SIGNED", true));
     let interim = a.opt::<Interim>("INTERIM");
