@@ -44,7 +44,7 @@ _LEDGERS, _LEDGERS_OF_PROJECT = 8, 2
 _CALLED_HUNG_S = 60
 #: Seconds between two looks for a free thread.
 _LOOK_S = 0.02
-#: Ledgers whose turn a process takes from the database at once, and those of
+#: Ledgers whose turn a process takes from the database together, and those of
 #: a project.
 _LEDGERS_AT_ONCE, _MAX_GROUPS = 4096, 64
 #: Guests of a group with those that leave and do not answer.

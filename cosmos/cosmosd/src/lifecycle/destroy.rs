@@ -40,7 +40,7 @@ pub fn destroy(site: &Site, of: &OfGuest) -> Result<()> {
     Ok(())
 }
 
-/// Lets a guest of a pair tell the other one that it goes (RFC 9568, 6.4.3): that one becomes active at once. It is
+/// Lets a guest of a pair resign before its end (RFC 9568, 6.4.3): the other one becomes active immediately. It is
 /// known by a virtual router's address; a guest that is not active sends nothing.
 fn resign(site: &Site, guest: &Guest) {
     let is_of_a_pair = guest.vifs().iter().any(|vif| {

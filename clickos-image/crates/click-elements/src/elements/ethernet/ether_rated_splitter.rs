@@ -2,7 +2,7 @@
 //! Sends packets of each Ethernet sender up to a rate to output 0, the others to output 1.
 //!
 //! # Synopsis
-//! `EtherRatedSplitter(RATE, BURST)`: each sender may send RATE packets a second, and BURST at once after a pause; both are 1 to
+//! `EtherRatedSplitter(RATE, BURST)`: each sender may send RATE packets a second, and BURST in a row after a pause; both are 1 to
 //! 65535. A keyed hash assigns senders to 256 counts, so few share one, and no sender can choose whose.
 //! # Ports
 //! 1/1-2, push. Without output 1 the element drops its packets. The MAC header of packets must be marked; those without share a count.
