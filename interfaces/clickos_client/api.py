@@ -41,20 +41,27 @@ class ClickOSError(Exception):
 
 
 @dataclasses.dataclass(frozen=True)
-class Server:
-    """A guest by its Nova server's UUID."""
+class _Resource:
+    """What has an id, in a folder of the API."""
 
     id: str
 
     @property
     def path(self):
-        """The path of the guest's resources."""
-        return f'/v1/servers/{parse.quote(self.id, safe="")}'
+        """The path of the resource."""
+        return f'/v1/{self.folder}/{parse.quote(self.id, safe="")}'
 
     @property
     def query(self):
-        """The query of each request about the guest."""
+        """The query of each request about the resource."""
         return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Server(_Resource):
+    """A guest by its Nova server's UUID."""
+
+    folder = 'servers'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,54 +86,24 @@ class Vnf:
 
 
 @dataclasses.dataclass(frozen=True)
-class Chain:
+class Chain(_Resource):
     """A port chain of networking-sfc by its UUID."""
 
-    id: str
-
-    @property
-    def path(self):
-        """The path of the chain."""
-        return f'/v1/chains/{parse.quote(self.id, safe="")}'
-
-    @property
-    def query(self):
-        """The query of each request about the chain."""
-        return {}
+    folder = 'chains'
 
 
 @dataclasses.dataclass(frozen=True)
-class Port:
+class Port(_Resource):
     """A port of Neutron by its UUID."""
 
-    id: str
-
-    @property
-    def path(self):
-        """The path of the port."""
-        return f'/v1/ports/{parse.quote(self.id, safe="")}'
-
-    @property
-    def query(self):
-        """The query of each request about the port."""
-        return {}
+    folder = 'ports'
 
 
 @dataclasses.dataclass(frozen=True)
-class State:
+class State(_Resource):
     """A state that user_data refers to, by its UUID."""
 
-    id: str
-
-    @property
-    def path(self):
-        """The path of the state."""
-        return f'/v1/states/{parse.quote(self.id, safe="")}'
-
-    @property
-    def query(self):
-        """The query of each request about the state."""
-        return {}
+    folder = 'states'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,20 +123,10 @@ class Secrets:
 
 
 @dataclasses.dataclass(frozen=True)
-class Limits:
+class Limits(_Resource):
     """Limits that guests of the project share, by the id of their group."""
 
-    id: str
-
-    @property
-    def path(self):
-        """The path of the limits."""
-        return f'/v1/limits/{parse.quote(self.id, safe="")}'
-
-    @property
-    def query(self):
-        """The query of each request about the limits."""
-        return {}
+    folder = 'limits'
 
 
 class Revision(int):
