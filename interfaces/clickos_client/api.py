@@ -4,6 +4,7 @@
 import base64
 import dataclasses
 import time
+import typing
 from urllib import parse
 
 from keystoneauth1 import adapter
@@ -43,6 +44,8 @@ class ClickOSError(Exception):
 @dataclasses.dataclass(frozen=True)
 class _Resource:
     """What has an id, in a folder of the API."""
+
+    folder: typing.ClassVar[str]
 
     id: str
 
