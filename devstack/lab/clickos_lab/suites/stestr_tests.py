@@ -18,6 +18,8 @@ from clickos_lab.suites import again
 _FAILED = re.compile(
     r'^\{\d+\} (?:setUpClass \((\S+)\)|(\S+)) \[[^]]*\] \.\.\. FAILED$')
 _COUNT = re.compile(r'^ - Failed: (\d+)$')
+#: The worker of a test died, and its later tests did not run.
+_CRASHED = re.compile(r'\[[^]]*\] \.\.\. inprogress$')
 #: Tests of a class share names of the machine, so they have one worker.
 _CLASS = r'([^.]*\.)*'
 
@@ -38,7 +40,8 @@ def follow(command, passes, **more):
               if (found := _FAILED.match(line))]
     counts = [int(found[1]) for line in lines if (found := _COUNT.match(line))]
     # A module that cannot be imported is counted and has a name, too.
-    is_explained = counts == [len(failed)]
+    is_explained = counts == [len(failed)] and not any(
+        _CRASHED.search(line) for line in lines)
     return 0 if is_explained and again.judge(failed, passes) \
         else process.returncode
 

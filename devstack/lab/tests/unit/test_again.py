@@ -48,7 +48,7 @@ class ATest(unittest.TestCase):
         mark.touch()
         self.assertTrue(seen and {steady})
     def test_c(self):
-        pass
+        {other}
 '''
 
 
@@ -127,14 +127,14 @@ class CargoTest(base.TestCase):
 
 class StestrTest(base.TestCase):
 
-    def stestr(self, steady):
+    def stestr(self, steady, other='pass'):
         with tempfile.TemporaryDirectory() as folder:
             tests = pathlib.Path(folder, 'tests/unit')
             tests.mkdir(parents=True)
             for place in tests, tests.parent:
                 (place / '__init__.py').touch()
             (tests / 'test_a.py').write_text(_MODULE.format(
-                mark=f'{folder}/mark', steady=steady))
+                mark=f'{folder}/mark', steady=steady, other=other))
             done = subprocess.run(
                 [sys.executable, '-m', 'clickos_lab.suites.stestr_tests',
                  pathlib.Path(sys.executable).with_name('stestr'),
@@ -152,6 +152,12 @@ class StestrTest(base.TestCase):
         status, text = self.stestr(False)
         self.assertNotEqual(0, status, text)
         self.assertNotIn(again.MARK, text)
+
+    def test_a_worker_that_dies_hides_no_tests(self):
+        for crash in ('__import__("os")._exit(0)',
+                      'self.id = "hides the method"'):
+            status, text = self.stestr(True, crash)
+            self.assertNotEqual(0, status, text)
 
     def test_an_interrupt_ends_its_workers(self):
         code = ('import subprocess, sys; worker = subprocess.Popen('

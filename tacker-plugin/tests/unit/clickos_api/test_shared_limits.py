@@ -30,7 +30,7 @@ class SharedLimitsTest(base.TestCase):
 
     def setUp(self):
         super().setUp()
-        self.id = str(uuid.uuid4())
+        self.group = str(uuid.uuid4())
         self.service = self.app.extensions['clickos']._service
         self.limits = self.service.limits
         # SQLite has one writer at a time.
@@ -56,13 +56,13 @@ class SharedLimitsTest(base.TestCase):
 
     def set(self, servers=None, limits=(RATE, QUOTA), token=None):
         """Set limits; return status and body."""
-        return self.call('PUT', f'/v1/limits/{self.id}', token, json={
+        return self.call('PUT', f'/v1/limits/{self.group}', token, json={
             'limits': list(limits),
             'servers': self.servers if servers is None else servers})
 
     def shown(self, name='rate'):
         """Return what the service shows of a limit."""
-        status, body = self.call('GET', f'/v1/limits/{self.id}')
+        status, body = self.call('GET', f'/v1/limits/{self.group}')
         self.assertEqual(200, status)
         return next(each for each in body['limits'] if each['name'] == name)
 
@@ -77,7 +77,7 @@ class SharedLimitsTest(base.TestCase):
 
     def round(self):
         """Do a round, as the service does each second."""
-        key = self.project_id, self.id
+        key = self.project_id, self.group
         with self.limits._lock:
             self.limits._under_way.add(key)
         self.limits._work(key)
@@ -157,7 +157,7 @@ class SharedLimitsTest(base.TestCase):
 
     def test_an_overtaken_round_writes_nothing(self):
         self.set()
-        key = self.project_id, self.id
+        key = self.project_id, self.group
         old = self.limits._begin(key)
         self.assertIsNone(self.limits._begin(key))
         with mock.patch.object(shared_limits, '_now_ms', return_value=(
@@ -196,14 +196,14 @@ class SharedLimitsTest(base.TestCase):
     def test_old_limits_without_guests_are_deleted(self):
         self.set([])
         self.limits.prune(3600)
-        self.assertEqual(200, self.call('GET', f'/v1/limits/{self.id}')[0])
+        self.assertEqual(200, self.call('GET', f'/v1/limits/{self.group}')[0])
         self.set()
         self.limits.prune(-1)
-        self.assertEqual(200, self.call('GET', f'/v1/limits/{self.id}')[0])
+        self.assertEqual(200, self.call('GET', f'/v1/limits/{self.group}')[0])
         self.set([])
         self.limits.prune(-1)
-        self.assertError(404, 'no-such-limits', self.id,
-                         self.call('GET', f'/v1/limits/{self.id}'))
+        self.assertError(404, 'no-such-limits', self.group,
+                         self.call('GET', f'/v1/limits/{self.group}'))
 
     def test_what_is_no_limit(self):
         for limits, servers, words in (
@@ -220,7 +220,7 @@ class SharedLimitsTest(base.TestCase):
         self.assertEqual(404, self.set([str(uuid.uuid4())])[0])
 
     def test_a_whole_number_with_a_point_is_one(self):
-        status, body = self.call('PUT', f'/v1/limits/{self.id}', data=(
+        status, body = self.call('PUT', f'/v1/limits/{self.group}', data=(
             '{"limits": [{"name": "rate", "kind": "rate", "handler":'
             ' "s.share", "total": 1.25e6}], "servers": ["%s"]}'
             % self.servers[0]).encode())
@@ -237,7 +237,7 @@ class SharedLimitsTest(base.TestCase):
             (fusions.Hop(server.state_key, 'hop', str(uuid.uuid4())),)))
         for server_id in (self.servers[0], fused):
             self.assertError(409, 'fused', server_id, self.set([server_id]))
-        self.assertEqual(404, self.call('GET', f'/v1/limits/{self.id}')[0])
+        self.assertEqual(404, self.call('GET', f'/v1/limits/{self.group}')[0])
 
     def test_a_fusion_at_the_same_time(self):
         self.set(self.servers[1:])
@@ -256,13 +256,14 @@ class SharedLimitsTest(base.TestCase):
         self.cloud.add_server(server_id, uuid.uuid4().hex)
         # The operator may have changed the rules of the policy.
         self.assertRaises(
-            errors.NotFound, self.limits.declare, (self.project_id, self.id),
-            [RATE], [self.service.cloud.server(server_id)])
-        self.assertEqual(404, self.call('GET', f'/v1/limits/{self.id}')[0])
+            errors.NotFound, self.limits.declare,
+            (self.project_id, self.group), [RATE],
+            [self.service.cloud.server(server_id)])
+        self.assertEqual(404, self.call('GET', f'/v1/limits/{self.group}')[0])
 
     def test_two_groups_do_not_divide_one_handler_of_a_guest(self):
         self.set()
-        self.id = str(uuid.uuid4())
+        self.group = str(uuid.uuid4())
         self.assertError(409, 'shares', self.servers[1],
                          self.set(self.servers[1:], [QUOTA]))
         self.assertEqual(200, self.set(
@@ -271,10 +272,10 @@ class SharedLimitsTest(base.TestCase):
     def test_a_project_has_so_many_groups(self):
         with mock.patch.object(shared_limits, '_MAX_GROUPS', 2):
             for _ in range(2):
-                self.id = str(uuid.uuid4())
+                self.group = str(uuid.uuid4())
                 self.assertEqual(200, self.set([])[0])
             self.assertEqual(200, self.set([])[0])
-            self.id = str(uuid.uuid4())
+            self.group = str(uuid.uuid4())
             self.assertError(413, 'over-quota', 'the limit is 2',
                              self.set([]))
 
@@ -287,9 +288,9 @@ class SharedLimitsTest(base.TestCase):
 
     def test_a_round_of_deleted_limits_is_none_of_new_ones(self):
         self.set()
-        key = self.project_id, self.id
+        key = self.project_id, self.group
         old = self.limits._begin(key)
-        self.call('DELETE', f'/v1/limits/{self.id}')
+        self.call('DELETE', f'/v1/limits/{self.group}')
         self.limits._make(key)
         for _ in range(6):
             new = self.limits._begin(key)
@@ -382,7 +383,7 @@ class SharedLimitsTest(base.TestCase):
 
     def test_every_role(self):
         self.set()
-        path = f'/v1/limits/{self.id}'
+        path = f'/v1/limits/{self.group}'
         reader = self.caller(self.project_id, 'reader')
         self.assertEqual(403, self.set(token=reader)[0])
         self.assertEqual(200, self.call('GET', path, reader)[0])

@@ -49,7 +49,7 @@ class VnfdTestCase(database.DatabaseTestCase):
                         csar_utils.load_csar_data)
         onboarding.install()
         self.csar = test_package.csar(test_package.files())
-        (self.id,) = self.ids_in(self.csar)
+        (self.vnfd,) = self.ids_in(self.csar)
 
     @staticmethod
     def ids_in(csar):
@@ -90,7 +90,7 @@ class VnfdTestCase(database.DatabaseTestCase):
         _insert_package(self.context, package_id, project_id)
         path = self.folder / f'{package_id}.zip'
         path.write_bytes(csar or self.csar)
-        vnfds.release(project_id, self.id)
+        vnfds.release(project_id, self.vnfd)
         read = csar_utils.load_csar_data(context.elevated(), package_id,
                                          str(path))
         conductor = conductor_server.Conductor.__new__(
@@ -102,7 +102,7 @@ class VnfdTestCase(database.DatabaseTestCase):
 
     def make(self, project_id):
         """Make a VNF as Tacker's API does, of the package of a project."""
-        body = {'vnfdId': self.id, 'vnfInstanceName': 'fw'}
+        body = {'vnfdId': self.vnfd, 'vnfInstanceName': 'fw'}
         context = self.of(project_id)
         vnfd_ids.take(context, body)
         vnfd = objects.VnfPackageVnfd.get_by_id(context, body['vnfdId'])
@@ -187,7 +187,7 @@ class TwoProjectsTest(VnfdTestCase):
             vnflcm_utils.get_vnf_package_path(self.of(B), vnf.vnfd_id))
         self.assertEqual({vnf.vnfd_id}, _legacy_ids(self.context))
         self.assertRaises(exception.NoSuchObject, vnfds.find, self.of(A),
-                          self.id)
+                          self.vnfd)
         self.terminate(B, vnf)
         self.assertEqual(set(), self.guests())
         self.delete(B, packages[B])
@@ -197,66 +197,67 @@ class TwoProjectsTest(VnfdTestCase):
     def test_an_id_names_one_package_of_a_project(self):
         package = self.onboard(A)
         with self.assertRaises(exception.VnfdInUse) as refused:
-            vnfds.release(A, self.id)
+            vnfds.release(A, self.vnfd)
         self.assertIn(package, str(refused.exception))
-        vnfds.release(B, self.id)
+        vnfds.release(B, self.vnfd)
 
     def test_no_project_reserves_ids(self):
         """Whatever a project on-boards, another one can do so as well."""
         self.onboard(B)
-        taken = vnfds.key(A, self.id)
-        self.assertNotEqual(taken, vnfds.key(B, self.id))
+        taken = vnfds.key(A, self.vnfd)
+        self.assertNotEqual(taken, vnfds.key(B, self.vnfd))
         # An id that is the other's key leads to a key of its own.
         self.assertNotEqual(taken, vnfds.key(B, taken))
         self.onboard(A)
-        self.assertEqual(taken, vnfds.find(self.of(A), self.id))
+        self.assertEqual(taken, vnfds.find(self.of(A), self.vnfd))
 
     def test_a_foreign_vnfd(self):
         self.onboard(A)
-        stored = vnfds.find(self.of(A), self.id)
-        for wrong in (self.id, stored, 'x', 7, None, [self.id], 'x' * 70000):
+        stored = vnfds.find(self.of(A), self.vnfd)
+        for wrong in (self.vnfd, stored, 'x', 7, None, [self.vnfd],
+                      'x' * 70000):
             with self.assertRaises(exception.NoSuchObject):
                 vnfds.find(self.of(B), wrong)
-        self.assertEqual(stored, vnfds.find(self.of(B, True), self.id))
+        self.assertEqual(stored, vnfds.find(self.of(B, True), self.vnfd))
         self.onboard('c' * 32)
         with self.assertRaisesRegex(exception.RequestRefused, 'several'):
-            vnfds.find(self.of(B, True), self.id)
+            vnfds.find(self.of(B, True), self.vnfd)
         self.onboard(B)
-        self.assertEqual(vnfds.key(B, self.id),
-                         vnfds.find(self.of(B, True), self.id))
+        self.assertEqual(vnfds.key(B, self.vnfd),
+                         vnfds.find(self.of(B, True), self.vnfd))
 
     def test_a_package_of_an_earlier_release(self):
         csar_utils.load_csar_data = onboarding._read
         package = self.onboard(A)
-        self.assertEqual(self.id, vnfds.find(self.of(A), self.id))
-        self.assertRaises(exception.VnfdInUse, vnfds.release, A, self.id)
+        self.assertEqual(self.vnfd, vnfds.find(self.of(A), self.vnfd))
+        self.assertRaises(exception.VnfdInUse, vnfds.release, A, self.vnfd)
         csar_utils.load_csar_data = onboarding._load
         other = self.onboard(B)
         self.assertEqual(
             [package, other],
             [self.make(project).vnf_pkg_id for project in (A, B)])
-        self.assertEqual({}, vnfds.descriptor_ids(self.of(A), [self.id]))
+        self.assertEqual({}, vnfds.descriptor_ids(self.of(A), [self.vnfd]))
 
 
 class NamesTest(VnfdTestCase):
 
     def test_a_new_vnf(self):
         self.onboard(A)
-        answer = self.send(A, 'POST', '/vnf_instances', {'vnfdId': self.id})
+        answer = self.send(A, 'POST', '/vnf_instances', {'vnfdId': self.vnfd})
         self.assertEqual(200, answer.status_int, answer.body)
-        self.assertEqual({'vnfdId': vnfds.key(A, self.id)},
+        self.assertEqual({'vnfdId': vnfds.key(A, self.vnfd)},
                          json.loads(self.reached.body))
-        answer = self.send(B, 'POST', '/vnf_instances', {'vnfdId': self.id})
+        answer = self.send(B, 'POST', '/vnf_instances', {'vnfdId': self.vnfd})
         self.assertEqual(404, answer.status_int)
         self.assertIsNone(self.reached)
 
     def test_subscriptions(self):
         self.onboard(A)
         body = {'filter': {'vnfInstanceSubscriptionFilter': {
-            'vnfdIds': [self.id]}}, 'callbackUri': base.ACCESS['auth_url']}
+            'vnfdIds': [self.vnfd]}}, 'callbackUri': base.ACCESS['auth_url']}
         self.send(A, 'POST', '/subscriptions', body)
         got = json.loads(self.reached.body)['filter']
-        self.assertEqual([vnfds.key(A, self.id)],
+        self.assertEqual([vnfds.key(A, self.vnfd)],
                          got['vnfInstanceSubscriptionFilter']['vnfdIds'])
         answer = self.send(B, 'POST', '/subscriptions', body)
         self.assertEqual(404, answer.status_int)
@@ -267,11 +268,11 @@ class NamesTest(VnfdTestCase):
 
     def test_queries(self):
         self.onboard(A)
-        path = '/vnf_packages?filter=(eq,vnfdId,%s)' % self.id
+        path = '/vnf_packages?filter=(eq,vnfdId,%s)' % self.vnfd
         self.send(A, 'GET', path, api='packages')
-        self.assertIn(vnfds.key(A, self.id), self.reached.query_string)
+        self.assertIn(vnfds.key(A, self.vnfd), self.reached.query_string)
         self.send(B, 'GET', path, api='packages')
-        self.assertIn(self.id, self.reached.query_string)
+        self.assertIn(self.vnfd, self.reached.query_string)
 
     def answer(self, body, project_id=A, is_admin=False):
         response = webob.Response(content_type='application/json')
@@ -280,14 +281,14 @@ class NamesTest(VnfdTestCase):
 
     def test_answers(self):
         self.onboard(A)
-        stored, other = vnfds.key(A, self.id), uuidutils.generate_uuid()
+        stored, other = vnfds.key(A, self.vnfd), uuidutils.generate_uuid()
         text = json.dumps('"vnfdId": "%s"' % stored)
         for given, wanted in (
-                ('{"vnfdId": "%s"}' % stored, '{"vnfdId": "%s"}' % self.id),
+                ('{"vnfdId": "%s"}' % stored, '{"vnfdId": "%s"}' % self.vnfd),
                 ('{"vnfdId":"%s"}' % stored.upper(),
-                 '{"vnfdId":"%s"}' % self.id),
+                 '{"vnfdId":"%s"}' % self.vnfd),
                 ('{"vnfdIds": ["%s", "%s"]}' % (other, stored),
-                 '{"vnfdIds": ["%s", "%s"]}' % (other, self.id)),
+                 '{"vnfdIds": ["%s", "%s"]}' % (other, self.vnfd)),
                 ('{"vnfdId": "%s"}' % other, None), (text, None),
                 ('{"vnfdId": 7, "vnfdIds": []}', None), ('{}', None)):
             self.assertEqual((wanted or given).encode(),
@@ -296,14 +297,14 @@ class NamesTest(VnfdTestCase):
     def test_answers_do_not_tell_of_vnfds_of_others(self):
         self.onboard(A)
         guess = b'{"userDefinedData": {"vnfdId": "%s"}}' % vnfds.key(
-            A, self.id).encode()
+            A, self.vnfd).encode()
         self.assertEqual(guess, self.answer(guess, B))
         for whose in ((A,), (B, True)):
-            self.assertIn(self.id.encode(), self.answer(guess, *whose))
+            self.assertIn(self.vnfd.encode(), self.answer(guess, *whose))
 
     def test_bytes_of_a_package_stay(self):
         self.onboard(A)
-        body = b'"vnfdId": "%s"' % vnfds.key(A, self.id).encode()
+        body = b'"vnfdId": "%s"' % vnfds.key(A, self.vnfd).encode()
         response = webob.Response(body, content_type='application/zip')
         self.assertEqual(body, vnfd_ids.give(self.of(A), response).body)
 
