@@ -43,14 +43,18 @@ def run(arguments, log, env=None, cwd=None, timeout_s=600, quiet=False):
                 stderr=subprocess.STDOUT, env=env, cwd=cwd)
         except OSError as e:
             raise errors.LabError(f'{arguments[0]}: {e.strerror}')
-        status = _wait(process, timeout_s, quiet)
+        status = wait(process, timeout_s, quiet)
     if status != 0:
         raise errors.LabError(
             f'{" ".join(arguments[:4])} failed ({status}); see {log}:\n'
             + tail(log))
 
 
-def _wait(process, timeout_s, quiet):
+def wait(process, timeout_s, quiet=False):
+    """Wait for a program, and tell the terminal that it is still running.
+
+    :returns: its status, or a text if it took longer and was ended
+    """
     began_s = time.time()
     try:
         while time.time() - began_s < timeout_s:

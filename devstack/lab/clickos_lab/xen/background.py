@@ -17,10 +17,14 @@ from clickos_lab import errors
 from clickos_lab import paths
 from clickos_lab import prereq
 from clickos_lab import say
+from clickos_lab import shell
 from clickos_lab.xen import packages
 from clickos_lab.xen import patched
 from clickos_lab.xen import places as _places
 from clickos_lab.xen import variants
+
+#: The build has limits of its own for each program.
+_LIMIT_S = 3600
 
 
 @contextlib.contextmanager
@@ -37,14 +41,16 @@ def started(state, wanted):
     say.say("Xen's tools with our patches: built in the background")
     with open(state.log / 'xen-background.log', 'wb') as log:
         process = subprocess.Popen(
-            ['nice', sys.executable, '-m', 'clickos_lab.xen.background'],
+            [sys.executable, '-m', 'clickos_lab.xen.background'],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         yield
-    except BaseException:
-        process.terminate()
-        raise
+        if process.poll() is None:
+            with say.step("the rest of Xen's tools"):
+                shell.wait(process, _LIMIT_S)
     finally:
+        if process.poll() is None:
+            process.terminate()
         process.wait()
 
 
@@ -91,6 +97,7 @@ def _build(state, places):
 
 def main():
     """Build all that the patched Xen needs."""
+    os.nice(10)
     # So that the program that builds is ended, too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     state = paths.State()

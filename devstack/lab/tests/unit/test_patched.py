@@ -4,6 +4,7 @@
 import contextlib
 import io
 import re
+import subprocess
 from unittest import mock
 
 from clickos_lab import __main__ as main
@@ -104,6 +105,18 @@ class BackgroundTest(PatchedCase):
             with background.started(self.state, wanted):
                 pass
             self.assertEqual(count, installed.call_count, wanted)
+
+    def test_who_waits_for_the_rest_is_told(self):
+        self.replace(background, '_can_be_installed').return_value = True
+        self.replace(patched, 'is_built').return_value = False
+        with subprocess.Popen(['sleep', '0.2']) as process, \
+                mock.patch.object(subprocess, 'Popen', autospec=True,
+                                  return_value=process), \
+                contextlib.redirect_stdout(io.StringIO()) as told:
+            with background.started(self.state, variants.PATCHED):
+                pass
+        self.assertIn("the rest of Xen's tools: done", told.getvalue())
+        self.assertEqual(0, process.returncode)
 
 
 class HostsTest(PatchedCase):
