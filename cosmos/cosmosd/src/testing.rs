@@ -4,9 +4,10 @@
 mod golden;
 
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use control_socket::EventHub;
 use cosmos_proto::{OfGuest, Read, answer};
@@ -255,6 +256,18 @@ impl Deref for World {
     }
 }
 
+/// Opens the state of a daemon that has ended. A process that another test makes at this moment
+/// has a copy of the former lock until it runs its program.
+fn open(dir: &Path) -> Disk {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        match Disk::open(dir, Vec::new()) {
+            Err(_) if Instant::now() < end => std::thread::yield_now(),
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
 fn daemon(
     dir: &TempDir,
     host: &Arc<SimHost>,
@@ -274,7 +287,7 @@ fn daemon(
         host: Box::new(host.clone()),
         store: store.clone() as Arc<dyn Store>,
         switch: Box::new(switch.clone()),
-        disk: Disk::open(dir.path(), Vec::new()).unwrap(),
+        disk: open(dir.path()),
         table: Table::new(capacity, 1, host.domids().1),
         watchers,
         health: Health::new(Arc::default()),
@@ -287,4 +300,21 @@ fn daemon(
         started: Instant::now(),
     };
     (Arc::new(daemon), deaths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_restart_next_to_processes_of_other_tests() {
+        std::thread::scope(|scope| {
+            let forks = scope.spawn(|| (0..20).for_each(|_| drop(Command::new("true").status())));
+            let mut world = World::new();
+            while !forks.is_finished() {
+                world = world.restart();
+            }
+        });
+    }
 }
