@@ -163,8 +163,8 @@ pub trait Host: Send + Sync {
         Err(unsupported("a pool of guests"))
     }
 
-    /// The changes to the store by which a domain of the pool gets this guest's name.
-    fn names(&self, _domain: &Domain) -> Vec<Change> {
+    /// The changes to the store by which a domain gets a name in the lists of its host.
+    fn names(&self, _domain: &Domain, _name: &str) -> Vec<Change> {
         Vec::new()
     }
 

@@ -152,9 +152,9 @@ impl Host for Arc<SimHost> {
         self.faults.call("host.claim")
     }
 
-    fn names(&self, domain: &Domain) -> Vec<Change> {
-        let name = format!("/local/domain/{}/name", domain.domid);
-        vec![Change::write(name, domain.uuid.as_str())]
+    fn names(&self, domain: &Domain, name: &str) -> Vec<Change> {
+        let path = format!("/local/domain/{}/name", domain.domid);
+        vec![Change::write(path, name)]
     }
 
     fn vif_script(&self) -> &'static str {

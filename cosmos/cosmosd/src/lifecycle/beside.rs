@@ -83,8 +83,8 @@ pub fn strangers(site: &Site) -> Result<answer::Strangers> {
     Ok(answer::Strangers { strangers })
 }
 
-/// The UUID of the guest that a domain looks like. cosmosd names domains by their guests' UUIDs.
-/// A name of this form is therefore that of a guest.
+/// The UUID of the guest that a domain looks like. cosmosd names domains by their guests' UUIDs,
+/// those of the pool "pool UUID". A name of this form is therefore that of a guest.
 fn guest_of(site: &Site, stranger: &Stranger) -> Option<Uuid> {
     let guests = site.table.all();
     if guests.iter().any(|g| is_its_own(&g.domain, stranger)) {
@@ -92,7 +92,8 @@ fn guest_of(site: &Site, stranger: &Stranger) -> Option<Uuid> {
     }
     let alike = guests.iter().find(|g| looks_like(&g.domain, stranger));
     let known = alike.map(|guest| guest.domain.uuid.clone());
-    known.or_else(|| Uuid::try_from(stranger.name.clone()).ok())
+    let name = stranger.name.trim_start_matches("pool ");
+    known.or_else(|| Uuid::try_from(name.to_owned()).ok())
 }
 
 /// Refuses to make a domain while another one carries its UUID or its name: both would answer to

@@ -169,7 +169,8 @@ fn claim(
     add_ports(site, domain, made)?;
     silent::remove_surplus(site, domain)?;
     steps.end("switch port");
-    let (mut told, names) = (silent::addresses(domain), site.host.names(domain));
+    let names = site.host.names(domain, domain.uuid.as_str());
+    let mut told = silent::addresses(domain);
     match domain.nics.is_empty() {
         true => told.extend(names),
         // Hotplug scripts look for policies by the name.

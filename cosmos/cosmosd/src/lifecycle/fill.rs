@@ -109,6 +109,9 @@ impl Maker {
         self.site.host.check(domain)?;
         let (signals, deadline) = (&guest.signals, Instant::now() + BOOT);
         self.spawn(guest, made, deadline, &mut steps)?;
+        // Who looks at the host's list sees that no guest is missing in cosmosd's.
+        let names = self.site.host.names(domain, &domain.name);
+        self.site.store.apply(&names)?;
         let seen = signals.seen();
         self.site.host.start(domain.domid)?;
         control::wait_boot(&*self.site.store, signals, seen, domain.domid, deadline)?;
@@ -173,6 +176,10 @@ mod tests {
         let world = filled();
         world.faults.take();
         assert!(report::guests(&world.site).guests.is_empty());
+        for domid in [1, 2] {
+            let name = world.store.value(&format!("/local/domain/{domid}/name"));
+            assert!(name.unwrap().starts_with("pool "));
+        }
         let created = world.create(&spec(1)).unwrap();
         assert!(created.domid <= 2);
         let calls = world.faults.take();
@@ -180,7 +187,7 @@ mod tests {
         assert!(!calls.contains(&"host.spawn".to_owned()), "{calls:?}");
         assert_eq!(world.store.rule(created.domid).unwrap(), "deny all");
         let name = format!("/local/domain/{}/name", created.domid);
-        assert!(world.store.keys().contains(&name));
+        assert_eq!(world.store.value(&name).unwrap(), uuid(1).as_str());
         assert_eq!(world.site.table.pooled().len(), 1);
         assert!(world.maker.fill_pool_by_one().unwrap());
         world.destroy(&uuid(1)).unwrap();

@@ -208,13 +208,13 @@ impl XenHost {
 
 /// The two places where a domain's name stands; libxl's own way to rename compares the name with
 /// those of all domains, one by one.
-fn names(domain: &Domain) -> [Change; 2] {
+fn names(domain: &Domain, name: &str) -> [Change; 2] {
     let (domid, vm) = (domain.domid, &domain.handle);
     [
         format!("/local/domain/{domid}/name"),
         format!("/vm/{vm}/name"),
     ]
-    .map(|path| Change::write(path, domain.uuid.as_str()))
+    .map(|path| Change::write(path, name))
 }
 
 /// The number of a domain that this daemon attends to.
@@ -299,8 +299,8 @@ impl Host for XenHost {
         Ok(())
     }
 
-    fn names(&self, domain: &Domain) -> Vec<Change> {
-        names(domain).into()
+    fn names(&self, domain: &Domain, name: &str) -> Vec<Change> {
+        names(domain, name).into()
     }
 
     fn vif_script(&self) -> &str {
