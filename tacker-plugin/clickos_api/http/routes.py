@@ -510,7 +510,8 @@ def _verdict(request, event, verdict, **details):
             key: list(names) for key, names in (
                 ('commands', verdict.commands), ('edits', verdict.edits))
             if names}}
-    location = f'/v1/servers/{verdict.server_id}/changes/{verdict.number}'
+    location = (f'{flask.request.script_root}/v1/servers/'
+                f'{verdict.server_id}/changes/{verdict.number}')
     return ({'change': {'number': verdict.number, 'status': states.PENDING}},
             202, {'Location': location, 'Retry-After': '1'})
 

@@ -111,6 +111,17 @@ class HandlersTest(base.TestCase):
         # Nova tells a tenant no names of hosts.
         self.assertNotIn('host2', str(answer))
 
+    def test_the_address_of_a_change_below_a_folder_of_the_site(self):
+        self.cloud.add_server(self.server_id, self.project_id, 'host2')
+        answer = self.client.put(
+            self.handlers('/fw.config'), json={'value': 'allow'},
+            headers={'X-Auth-Token': self.token},
+            environ_overrides={'SCRIPT_NAME': '/nfv'})
+        number = answer.get_json()['change']['number']
+        self.assertEqual(
+            f'http://localhost/nfv/v1/servers/{self.server_id}/changes/'
+            f'{number}', answer.headers['Location'])
+
     def test_server_without_a_host(self):
         self.cloud.add_server(self.server_id, self.project_id, None)
         self.assertError(409, 'dead-guest', 'no host', self.put('allow'))
