@@ -130,7 +130,8 @@ class ClickOSClient(base.Client):
         headers, answer = self.call(method, path, [200, 202], body)
         if headers.status == 200:
             return answer['revision']
-        place = headers['location'].lstrip('/')
+        # A server in front may have made it absolute.
+        place = 'v1/' + headers['location'].partition('/v1/')[2]
         change = waiters.until(
             lambda: self.call('GET', place, 200)[1]['change'],
             lambda seen: seen['status'] != 'pending', f'{place} has a verdict')

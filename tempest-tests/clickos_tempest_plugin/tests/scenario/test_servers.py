@@ -149,6 +149,7 @@ class ServersTest(pair.PairCase):
 
     @decorators.idempotent_id('7c0b1f4e-6f0b-45a1-b8a5-2d1c9d7c3e52')
     def test_a_port_that_the_server_has_not_is_named(self):
+        self.use('2.37')
         server_id = self.create(user_data=tenant.encoded(ADDRESSED))
         self.assertIn('$PORT0_', self.fault(server_id))
 
