@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports to Neutron which ports the switch forwards for (docs/adr/0061)."""
+"""Reports to Neutron which ports the switch forwards for (docs/adr/0021)."""
 
 from oslo_log import log as logging
 

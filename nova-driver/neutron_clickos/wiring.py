@@ -2,7 +2,7 @@
 """The status of ports: active while the switch of their host forwards.
 
 The agent of the host says which ports those are. ML2's own answers to
-agents complete the provisioning of a port (docs/adr/0061). Nova and the DHCP
+agents complete the provisioning of a port (docs/adr/0021). Nova and the DHCP
 agents hear it as they do from other agents.
 """
 

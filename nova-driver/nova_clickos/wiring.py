@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waits until Neutron calls a guest's ports active (docs/adr/0061)."""
+"""Waits until Neutron calls a guest's ports active (docs/adr/0021)."""
 
 import contextlib
 
