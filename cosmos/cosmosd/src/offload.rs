@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Guests' requests that the switch decides packets, and the switch's hits (docs/adr/0083-decided-packets.md).
+//! Guests' requests that the switch decides packets, and the switch's hits (docs/adr/0083-offloaded-rules.md).
 //!
 //! The guest's node is the request, and the switch has the tables. This daemon compares both, so that a
 //! restart of either side, and of this daemon, needs no other code.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The silent vifs of a guest of the pool (docs/adr/0098-silent-ports.md).
+//! The silent vifs of a guest of the pool (docs/adr/0098-guest-pool.md).
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rules by which the switch decides packets for a guest (docs/adr/0083-decided-packets.md).
+//! Rules by which the switch decides packets for a guest (docs/adr/0083-offloaded-rules.md).
 //!
 //! Guest and switch share the text, the parser and the matcher of a rule, so both judge a packet alike.
 #![no_std]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Silent vifs: those of Xen guests that are connected before they have a port
-//! (docs/adr/0098-silent-ports.md).
+//! (docs/adr/0098-guest-pool.md).
 use serde::{Deserialize, Serialize};
 
 use crate::port::{check_domain, check_slots, default_slots};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wishes of elements that the switch decides packets of a device (docs/adr/0083-decided-packets.md).
+//! Wishes of elements that the switch decides packets of a device (docs/adr/0083-offloaded-rules.md).
 //!
 //! Elements claim devices on the [`Board`]; the control thread brings the claims to the toolstack, and the
 //! switch's hits back.

@@ -108,7 +108,7 @@ impl Progress {
 
 /// Finds devices as the toolstack makes them; what is wrong with one is said on the console once. A
 /// number belongs to one device: the first one takes it. A silent device is found again when it
-/// changes: it may have got its address (docs/adr/0098-silent-ports.md).
+/// changes: it may have got its address (docs/adr/0098-guest-pool.md).
 pub(crate) struct Search<P, S> {
     pub link: Link<S>,
     pub platform: Rc<P>,

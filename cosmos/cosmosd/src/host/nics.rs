@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Vifs of stock netback that are silent in the pool (docs/adr/0098-silent-ports.md).
+//! Vifs of stock netback that are silent in the pool (docs/adr/0098-guest-pool.md).
 //!
 //! Netback and guest have connected. The interface in dom0 is down and on no bridge.
 

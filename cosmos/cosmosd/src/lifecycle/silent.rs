@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Vifs that guests of the pool have from the start, connected and silent until they get an address
-//! (docs/adr/0098-silent-ports.md).
+//! (docs/adr/0098-guest-pool.md).
 
 use crate::base::error::Result;
 use crate::host::{Domain, nics};

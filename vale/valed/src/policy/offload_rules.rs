@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rules that decide packets in the place of a port's guest (docs/adr/0083-decided-packets.md).
+//! Rules that the switch applies on behalf of a port's guest (docs/adr/0083-offloaded-rules.md).
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clickos_offload::{Action, Rule, Targets, View, first};

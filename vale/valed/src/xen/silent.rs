@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Vifs that are connected before they have a port (docs/adr/0098-silent-ports.md).
+//! Vifs that are connected before they have a port (docs/adr/0098-guest-pool.md).
 use log::info;
 use vale_proto::{GuestVif, PortId, SilentVif};
 use xenstore::Error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The part of an IPFilter's decisions that the switch can take (docs/adr/0083-decided-packets.md).
+//! The part of an IPFilter's decisions that the switch can take (docs/adr/0083-offloaded-rules.md).
 use clickos_offload::{Action, IpPattern, MAX_RULES, MAX_TEXT, Range, Rule};
 
 use super::region::{Cover, Region};
