@@ -26,7 +26,7 @@ int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
     return COSMOS_OK;
 }
 
-/* The start of every call about one domain; dom0 is none of ours. */
+/* The start of every call about one domain; dom0 is not one of ours. */
 static int begin(struct cosmos_ctx *ctx, uint32_t domid,
                  struct cosmos_error *err)
 {

@@ -20,7 +20,7 @@
 #include "helper.h"
 #include "message.h"
 
-/* Jobs at a time beside builds: they mostly wait. */
+/* Jobs at a time besides builds: they mostly wait. */
 #define OTHERS 8
 /* Helpers that are kept for the next job. */
 #define IDLE 4
@@ -158,7 +158,7 @@ static int hand_out(struct cosmos_helpers *helpers, const struct job *job,
         return cosmos_fail(err, COSMOS_HOST, "domain %u: the helper process "
                            "ended before its work was done", job->domid);
     }
-    if (report.rc) {                     /* the next one opens the host anew */
+    if (report.rc) {                     /* the next one opens the host again */
         close(helper);
         if (err)
             *err = report.err;

@@ -518,7 +518,7 @@ def _handler(name):
 
 
 def _error(answer):
-    """Return the ClickOSError, or keystoneauth's error if it is none."""
+    """Return the ClickOSError, or keystoneauth's error if it is another."""
     try:
         error = answer.json()['error']
         return ClickOSError(answer.status_code, str(error['code']),

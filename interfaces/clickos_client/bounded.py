@@ -170,7 +170,7 @@ def _limit(kind, value):
 
 
 def _unchangeable(file):
-    """Open a file again, to read: the caller goes on with what was judged.
+    """Open a file again, to read: the caller continues with what was judged.
 
     :param file: at its begin
     """

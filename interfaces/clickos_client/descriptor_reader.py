@@ -194,7 +194,7 @@ def _binding(node):
 
 
 def _is_internal(node):
-    """Tell whether a link of the VNF connects the point."""
+    """Return whether a link of the VNF connects the point."""
     return bool(_target(node, 'virtual_link'))
 
 
@@ -262,7 +262,7 @@ def _plain(value):
 
 
 def _dig(node, *keys, default=None):
-    """Return what lies behind keys, or the default."""
+    """Return what lies at a path of keys, or the default."""
     for key in keys:
         node = node.get(key) if isinstance(node, dict) else None
     return default if node is None else node

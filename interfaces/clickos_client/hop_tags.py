@@ -43,5 +43,5 @@ def copies(tags):
 
 
 def is_ours(tag):
-    """Tell whether a tag is one of these."""
+    """Return whether a tag is one of these."""
     return tag in (TRANSPARENT, ROUTED) or tag.startswith(COPIES)

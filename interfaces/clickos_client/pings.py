@@ -143,7 +143,7 @@ class Running:
     def result(self, patience_s=PATIENCE_S):
         """End the ping; return the Result of what it had sent by now.
 
-        It goes on until all of these have an answer.
+        It continues until all of these have an answer.
 
         :raises ValueError: if ping does not tell how many it sent
         """

@@ -81,12 +81,12 @@ def nodes(data):
 
 
 def is_map(node):
-    """Tell whether a node has pairs of nodes as its value."""
+    """Return whether a node has pairs of nodes as its value."""
     return isinstance(node, yaml.MappingNode)
 
 
 def is_list(node):
-    """Tell whether a node has nodes as its value."""
+    """Return whether a node has nodes as its value."""
     return isinstance(node, yaml.SequenceNode)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one of Click's programs beside a command."""
+"""Runs one of Click's programs next to a command."""
 
 import subprocess
 

@@ -54,12 +54,12 @@ class Operation:
 
     @property
     def under_way(self):
-        """Tell whether it is not over."""
+        """Return whether it is not over."""
         return self.state in _UNDER_WAY
 
     @property
     def failed(self):
-        """Tell whether it failed."""
+        """Return whether it failed."""
         return self.state in _FAILED
 
 

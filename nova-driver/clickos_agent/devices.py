@@ -73,7 +73,7 @@ class Devices:
         wanted = (number, device['segment'], device['mac'])
         if number is None:
             return False
-        # An interface that was made anew has another number.
+        # An interface that was created again has another number.
         if place not in present or self._attached.get(place) != wanted:
             if self._try(ifname, 'device-set', switch=place[0], port=place[1],
                          segment=device['segment'], mac=device['mac'],

@@ -65,7 +65,7 @@ class PortStates:
 
     @_for_a_host
     def get_port_states(self, context, host, ports=None):
-        """Tell whether a host's ports are still bound there.
+        """Return whether a host's ports are still bound there.
 
         :param host: the agent's host.
         :param ports: list of pairs [port id, server id].

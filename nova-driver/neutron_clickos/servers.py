@@ -41,7 +41,7 @@ class Gone:
         self._told = None
 
     def __contains__(self, server_id):
-        """Tell whether an earlier look() found that a server is gone."""
+        """Return whether an earlier look() found that a server is gone."""
         with self._lock:
             return server_id in self._known
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows in Nova what happens to guests beside it.
+"""Shows in Nova what happens to guests outside of it.
 
 Nova's lifecycle events know no guest that is out of reach. For a server whose
 guest somebody paused they leave the state ACTIVE, which Nova does not unpause.

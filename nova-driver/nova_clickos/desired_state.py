@@ -107,7 +107,7 @@ def _kind(answer):
 
 
 def _may_pass(status):
-    """Tell whether the same request may succeed later.
+    """Return whether the same request may succeed later.
 
     All hosts ask as one project. So a site that boots may ask more often than
     a project may (429).

@@ -290,7 +290,7 @@ class ClickOSDriver(driver.ComputeDriver):
     def reboot(self, context, instance, network_info, reboot_type,
                block_device_info=None, bad_volumes_callback=None,
                accel_info=None, share_info=None):
-        """Start the guest anew, soft and hard alike.
+        """Start the guest again, soft and hard alike.
 
         While desired state, user_data or ports cannot be had, the running
         guest is left alone. Nova then keeps the server ACTIVE, and calls the
@@ -330,7 +330,7 @@ class ClickOSDriver(driver.ComputeDriver):
                share_info=None):
         """Let a suspended guest go on.
 
-        A guest that ended meanwhile starts anew, as power_on() starts it.
+        A guest that ended meanwhile starts again, as power_on() starts it.
 
         :raises: InstanceFaultRollback: the server stays suspended
         """
@@ -566,7 +566,7 @@ def _shown(fault):
 
 
 def _keeps_ports(instance):
-    """Tell whether a rebuild starts a guest on the host where it ran.
+    """Return whether a rebuild starts a guest on the host where it ran.
 
     Its ports send no event if they stay active, and Nova gives a copy of
     their status that may be old.

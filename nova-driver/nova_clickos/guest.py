@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 MAX_CONSOLE_BYTES = 100 * 1024
 #: cosmosd's limit on the name of a guest.
 _NAME_BYTES = 255
-#: The driver looks so often for rules of a new guest's ports, 4 s at least.
+#: The driver polls this often for rules of a new guest's ports, 4 s at least.
 OPEN_LOOKS = 80
 OPEN_PAUSE_S = 0.05
 CRASHED = 'crashed'
@@ -330,7 +330,7 @@ def _name(instance):
 def _power_state(state, instance):
     """cosmosd knows no suspended guest; Nova does know that it suspended.
 
-    A guest that a person paused or saved beside Nova is not suspended: Nova
+    A guest that a person paused or saved without Nova is not suspended: Nova
     would stop it.
     """
     if state in (PAUSED, SAVED) and (

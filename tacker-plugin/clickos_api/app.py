@@ -89,7 +89,7 @@ def _http_error(error):
 
 
 def _headers(error):
-    """Keep what HTTP wants beside a status, such as Allow beside 405."""
+    """Keep what HTTP wants next to a status, such as Allow next to 405."""
     return [(name, value) for name, value in error.get_headers()
             if name.lower() not in ('content-type', 'content-length')]
 

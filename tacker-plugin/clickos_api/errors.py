@@ -6,7 +6,7 @@ class ApiError(Exception):
     """An answer other than success.
 
     :param message: what is wrong, where, and what helps; for the caller
-    :param code: the machine readable word beside the message
+    :param code: the machine readable word next to the message
     :param status: the HTTP status
     """
 

@@ -188,7 +188,7 @@ class Checks(upgradecheck.UpgradeCommands):
 
 
 def _fits(found, own):
-    """Tell whether two releases may work together.
+    """Return whether two releases may work together.
 
     One that is unknown fits nothing but another unknown one, in a tree that
     is not installed.

@@ -37,7 +37,7 @@ class Search(object):
 
     @property
     def is_on(self):
-        """Tell whether anything is looked for."""
+        """Return whether anything is looked for."""
         return bool(self.text or self.state)
 
     @property
@@ -71,7 +71,7 @@ class Search(object):
         return sorted(found.items(), key=lambda each: each[1])
 
     def _has(self, row, words):
-        """Tell whether a row shows each of the words somewhere."""
+        """Return whether a row shows each of the words somewhere."""
         if not words:
             return True
         shown = '\n'.join((

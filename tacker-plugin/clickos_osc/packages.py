@@ -164,7 +164,7 @@ def _of_file(known, path):
 
 
 def _is_same(body, content):
-    """Tell whether Tacker has these bytes under a package."""
+    """Return whether Tacker has these bytes under a package."""
     checksum = body.get('checksum') or {}
     kind = str(checksum.get('algorithm')).lower().replace('-', '')
     return kind in ('sha512', 'sha256') and checksum.get(

@@ -42,7 +42,7 @@ def add_options(parser):
 
 
 class Interrupted(exceptions.CommandError):
-    """Ctrl-C while a command waited; the text says what goes on."""
+    """Ctrl-C while a command waited; the text says what continues."""
 
 
 class Waiter:

@@ -52,7 +52,7 @@ class Tacker:
             user_agent='tacker-clickos')
 
     def heal(self, vnf_id, vnfc_ids, cause, asked):
-        """Heal guests; tell whether Tacker took the request.
+        """Heal guests; return whether Tacker took the request.
 
         :param asked: {server id: request} of reboots
         """
@@ -62,7 +62,7 @@ class Tacker:
         return self._post(vnf_id, 'heal', body)
 
     def scale(self, vnf_id, aspect, direction):
-        """Scale by a step; tell whether Tacker took the request."""
+        """Scale by a step; return whether Tacker took the request."""
         return self._post(vnf_id, 'scale', {
             'type': direction, 'aspectId': aspect, 'numberOfSteps': 1,
             'additionalParams': {'is_auto': 'True'}})

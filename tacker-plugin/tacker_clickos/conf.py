@@ -18,7 +18,7 @@ Seconds to wait until Nova no longer knows a deleted server.
 Seconds to wait for one answer of Nova, Neutron, Glance or clickos-api.
 """),
     cfg.IntOpt('outage_timeout', default=30, min=0, max=3600, help="""
-Seconds in which an operation goes on by itself though Nova, Neutron, Glance,
+Seconds in which an operation continues by itself though Nova, Neutron, Glance,
 Keystone, clickos-api or the database is away. Requests that may be repeated
 are repeated as long, and so is a step with a server that Nova gave up. A
 request that no host can fulfill fails that much later. 0: nothing is

@@ -52,7 +52,7 @@ class Change:
     def carry_out(self):
         """Make new ports, then replace the guests.
 
-        :raises: ClickOSError; another try goes on with the new ports
+        :raises: ClickOSError; another try continues with the new ports
         """
         self._check()
         existing = ports.of_vnf(self._connection, self._vnf.id)
@@ -157,7 +157,7 @@ class Change:
 
 
 def _fits(port, link):
-    """Tell whether a port is as wanted already."""
+    """Return whether a port is as wanted already."""
     if port is None or port.network_id != link.network_id:
         return False
     if link.mac and port.mac_address != link.mac.lower():

@@ -166,7 +166,7 @@ class Budget:
         self._count, self._bytes = MAX_CONFIGURATIONS, MAX_BYTES
 
     def takes(self, text):
-        """Tell whether a configuration is one of them."""
+        """Return whether a configuration is one of them."""
         self._count -= 1
         self._bytes -= len(json.dumps(text))
         return min(self._count, self._bytes) >= 0

@@ -57,7 +57,7 @@ def _hand_over(api, server_id, other_id):
 
 
 def _is_copied(own, other):
-    """Tell whether the other guest has all flows.
+    """Return whether the other guest has all flows.
 
     One that began again just now has other numbers than this one knows.
     """

@@ -41,7 +41,7 @@ def choose(connection, family, needed):
 
 
 def suits(connection, family, needed, image_id):
-    """Tell whether a server keeps its image when it is made again.
+    """Return whether a server keeps its image when it is made again.
 
     If the groups are not known now, each image of the family may be the one
     that was chosen when they were.

@@ -35,7 +35,7 @@ _POLL_S = 0.1
 
 
 def is_possible(connection, server, vdu):
-    """Tell whether a reboot makes the guest that a VDU describes."""
+    """Return whether a reboot makes the guest that a VDU describes."""
     if server.status not in _STATES or not server.host_id:
         return False
     if not servers.is_as_wanted(connection, server, vdu):
@@ -53,7 +53,7 @@ def ask(connection, server_id):
 
 
 def is_done(connection, server, request):
-    """Tell whether a reboot has made the guest, as soon as it is over.
+    """Return whether a reboot has made the guest, as soon as it is over.
 
     :param request: what ask() returned, perhaps long ago
     """

@@ -46,7 +46,7 @@ def _load(context, package_uuid, zip_path):
 
 
 def _is_ours(path):
-    """Tell whether a package is ClickOS'.
+    """Return whether a package is ClickOS'.
 
     The filter refuses packages that cannot be read; there may be older ones.
     """

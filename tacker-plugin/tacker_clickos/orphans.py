@@ -99,7 +99,7 @@ def _stale(context):
 
 
 def is_stale(operation):
-    """Tell whether an operation without a lock must be dead."""
+    """Return whether an operation without a lock must be dead."""
     waits = (operation.operation_state == _STATES.STARTING
              or operation.operation == _MODIFY)
     entered = timeutils.normalize_time(operation.state_entered_time)
@@ -129,7 +129,7 @@ def _end(context, operation_id):
     """
     operation = objects.VnfLcmOpOcc.get_by_id(context, operation_id)
     if operation.operation_state not in _OPEN or not is_stale(operation):
-        return      # another has ended it, or goes on with it
+        return      # another has ended it, or continues with it
     vnf_instance = objects.VnfInstance.get_by_id(
         context, operation.vnf_instance_id)
     _clean(context, operation, vnf_instance)
@@ -180,7 +180,7 @@ def _reason(operation):
 def _clean(context, operation, vnf_instance):
     """Remove the guests that Tacker does not know, and their ports."""
     if operation.operation not in _MAKE_GUESTS:
-        return      # what is left is recorded; a retry goes on with it
+        return      # what is left is recorded; a retry continues with it
     if not vnfds.is_ours(vnf_instance.id):
         return      # Heat has what is left
     if not vnf_instance.vim_connection_info:

@@ -143,7 +143,7 @@ def _answer(failure, kind, url, options):
 
 
 def _has_code(response):
-    """Tell whether clickos-api has answered itself: its codes are words.
+    """Return whether clickos-api has answered itself: its codes are words.
 
     A server in front of it answers with a number, or with a page.
     """

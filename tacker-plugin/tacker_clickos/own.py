@@ -32,7 +32,7 @@ def ports(connection, mark):
 
 
 def has_mac(connection, network_id, mac):
-    """Tell whether a port of a network, of any project, has an address."""
+    """Return whether a port of a network, of any project, has an address."""
     return any(connection.network.ports(network_id=network_id,
                                         mac_address=mac))
 

@@ -43,7 +43,7 @@ def take(context, vnf_id, body):
 
 @db_api.context_manager.writer
 def _change(context, vnf_id, vnfd_id):
-    """Change the rows; tell whether the project has the VNFD.
+    """Change the rows; return whether the project has the VNFD.
 
     Tacker answers for a VNF that the project does not have.
     """

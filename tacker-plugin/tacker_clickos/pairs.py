@@ -64,7 +64,7 @@ def virtual_name(vdu, cp):
 
 
 def is_virtual(name):
-    """Tell whether a port's name is that of a virtual address."""
+    """Return whether a port's name is that of a virtual address."""
     return name.startswith(_VIRTUAL)
 
 

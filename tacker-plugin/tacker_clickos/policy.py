@@ -26,7 +26,7 @@ def list_rules():
 
 
 def may_bring_scripts(context):
-    """Tell whether a request may make Tacker's conductor run a script."""
+    """Return whether a request may make Tacker's conductor run a script."""
     policy.init()
     enforcer = policy._ENFORCER
     for rule in RULES:

@@ -127,7 +127,7 @@ def link_local(mac):
 
 
 def is_of_ipv4(port):
-    """Tell whether one of a port's addresses is of IPv4."""
+    """Return whether one of a port's addresses is of IPv4."""
     return any(':' not in fixed['ip_address']
                for fixed in port.fixed_ips or [])
 

@@ -108,7 +108,7 @@ class Operation:
     def carry_out(self, access_info):
         """Make the guests that lack and remove those in excess.
 
-        Chains share their flows among the guests that there are.
+        Chains share their flows among the existing guests.
 
         :raises: ClickOSError; the new guests are gone, and another try
             starts where this one stopped

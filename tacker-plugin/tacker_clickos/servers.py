@@ -97,7 +97,7 @@ def act(connection, server_id, action):
 
 
 def is_as_wanted(connection, server, vdu):
-    """Tell whether a server has a VDU's image and flavor, as they are now.
+    """Return whether a server has a VDU's image and flavor, as they are now.
 
     A server has a copy of its flavor, without the flavor's id.
     """
@@ -233,7 +233,7 @@ def delete(connection, servers):
 
 
 def _is_known(connection, server):
-    """Tell whether a server that is being deleted is there yet.
+    """Return whether a server that is being deleted is there yet.
 
     Nova calls it DELETED before its last steps, which fail without placement:
     then it is in ERROR, for ever.
@@ -290,7 +290,7 @@ def _flavor(connection, vdu):
 
 
 def _has_specs(flavor, specs):
-    """Tell whether a flavor has the extra specs, with these values."""
+    """Return whether a flavor has the extra specs, with these values."""
     if not specs:
         return True
     found = getattr(flavor, 'extra_specs', None) or {}

@@ -60,7 +60,7 @@ def in_force(vnf_instance):
 
 @dataclasses.dataclass
 class Record:
-    """Ids of what a VNF has beside its guests and their ports.
+    """Ids of what a VNF has besides its guests and their ports.
 
     :param group: of the security group of its ports
     :param networks: {internal link: id of its network}

@@ -43,7 +43,7 @@ _ADDRESS = re.compile(r"\w+://[^\s'\")>]+|host='[^']*'|port=\d+"
 
 
 def is_allowed():
-    """Tell whether the operator lets the stock driver have VNFs."""
+    """Return whether the operator lets the stock driver have VNFs."""
     return cfg.CONF.clickos.stock_driver
 
 

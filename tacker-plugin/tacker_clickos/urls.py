@@ -25,12 +25,12 @@ _SCHEME = re.compile(
 
 
 def looks_like_one(text):
-    """Tell whether a library may take a text for a URL."""
+    """Return whether a library may take a text for a URL."""
     return bool(_SCHEME.match(text))
 
 
 def is_allowed(url):
-    """Tell whether Tacker may send a request to this URL of a member."""
+    """Return whether Tacker may send a request to this URL of a member."""
     conf.register()
     wanted = _parts(url)
     return wanted is not None and any(

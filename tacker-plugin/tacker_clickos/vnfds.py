@@ -131,14 +131,14 @@ def _is_stock(vnfd_id):
 
 
 def is_ours(vnf_id):
-    """Tell whether ClickOS has a VNF, and not Tacker's stock driver."""
+    """Return whether ClickOS has a VNF, and not Tacker's stock driver."""
     return not _is_true(tacker_context.get_admin_context(),
                         sa.exists().where(models.VnfInstance.id == vnf_id,
                                           ~ours()))
 
 
 def has_ours(stored):
-    """Tell whether ClickOS has the VNFs of a VNFD.
+    """Return whether ClickOS has the VNFs of a VNFD.
 
     :param stored: what find() returned
     """

@@ -51,7 +51,7 @@ def _check_plain(case, vnf):
 
 
 def _check_broken(case, vnf):
-    """A stream that is none ends here, and is counted."""
+    """What is not a stream ends here, and is counted."""
     vnf.run('right', 'sh', '-c', 'echo this is no stream | socat -u - '
             f'IP4-SENDTO:{vnf.address("left")}:108,bind={REMOTE},'
             'so-bindtodevice=eth0')

@@ -112,7 +112,7 @@ def check(case, vnf):
 
 
 def _check_draining(case, vnf, first, clients, count):
-    """A connection to a draining server goes on; new ones go elsewhere."""
+    """A connection to a draining server continues; new ones go elsewhere."""
     drained, flows = first[0], vnf.count(count)
     slow = vnf.start('left', *_question(vnf, clients[0], after_s=2))
     vnf.until(lambda: vnf.count(count) > flows, 'no flow opens')

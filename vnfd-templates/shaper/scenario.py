@@ -36,7 +36,7 @@ def check(case, vnf):
 
 
 def _check_weights(case, vnf):
-    """Lower effort leaves most of the rate to what comes beside it."""
+    """Lower effort leaves most of the rate to other traffic."""
     lower = vnf.start('left', 'iperf3', *_words(
         vnf, '-S', LOWER_EFFORT, port=5202, seconds=60))
     vnf.until(lambda: _waiting(vnf), 'nothing of lower effort waits')

@@ -12,7 +12,7 @@ use xen_net::Options;
 /// Kind, place or length, value.
 const STEP: usize = 7;
 
-/// The guest goes on, and keeps no grant and no page once its backend has closed.
+/// The guest continues, and keeps no grant and no page once its backend has closed.
 pub fn netif(data: &[u8]) {
     let Some((switches, steps)) = data.split_first() else {
         return;

@@ -33,7 +33,7 @@ fn environment() -> Environment {
     }
 }
 
-/// The bytes behind a number that chooses one of `count`.
+/// The bytes after a number that chooses one of `count`.
 pub fn choose(data: &[u8], count: usize) -> Option<(usize, &[u8])> {
     let (number, rest) = data.split_first_chunk::<2>()?;
     Some((

@@ -5,7 +5,7 @@ use xenstore::{Decoder, Message};
 
 use crate::router::choose;
 
-/// Requests and answers in pieces: what was understood is understood again when it is written anew.
+/// Requests and answers in pieces: what was understood is understood again when it is written again.
 pub fn protocol(data: &[u8]) {
     if let Ok(command) = Command::parse(data) {
         assert_eq!(Command::parse(&command.encode()), Ok(command.clone()));

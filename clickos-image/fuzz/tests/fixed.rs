@@ -3,7 +3,7 @@
 mod inputs;
 use inputs::{Random, input, runs};
 
-/// Frames for devices: each is behind a number that says how long it is, and for which device.
+/// Frames for devices: each follows a number that says how long it is, and for which device.
 fn frames(random: &mut Random) -> Vec<u8> {
     let mut bytes = random.next().to_le_bytes()[..2].to_vec();
     for _ in 0..random.below(6) {

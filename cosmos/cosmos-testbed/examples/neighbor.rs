@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Round trips through one guest beside guests that spin: docs/adr/0027-shares.md.
+//! Round trips through one guest next to guests that spin: docs/adr/0027-shares.md.
 //!
 //! `cargo build --release -p valed -p cosmosd -p clickos-process` and then
 //! `cargo run --release -p cosmos-testbed --example neighbor`, as root with NOXEN_PREFIX.

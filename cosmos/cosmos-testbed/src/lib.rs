@@ -263,7 +263,7 @@ pub fn eventually<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A built binary beside the running test.
+/// A built binary next to the running test.
 pub fn binary(name: &str) -> PathBuf {
     let test = std::env::current_exe().expect("the test knows its path");
     let folder = test

@@ -20,7 +20,7 @@ use crate::output::{as_json, fields, printable, table, text};
 use crate::progress::Progress;
 use crate::{Cpu, Format, Write, doctor};
 
-/// Time for the daemon itself, beside that of the guest: a busy host builds or undoes a domain in
+/// Time for the daemon itself, besides that of the guest: a busy host builds or undoes a domain in
 /// tens of seconds.
 const MARGIN: Duration = Duration::from_secs(120);
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often the seconds are drawn anew.
+/// How often the seconds are drawn again.
 const REDRAW: Duration = Duration::from_millis(500);
 /// Begin of a line, and nothing in it.
 const CLEAR: &str = "\r\x1b[K";

@@ -231,7 +231,7 @@ impl Journey<'_> {
         installed.map(drop)
     }
 
-    /// Undoes a move whose target has not run: the source goes on.
+    /// Undoes a move whose target has not run: the source continues.
     fn go_back(&mut self, why: Failure) -> Failure {
         self.progress.step("undoing it");
         let now = self.go_on();

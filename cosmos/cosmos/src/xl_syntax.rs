@@ -127,7 +127,7 @@ impl Reader<'_> {
         Ok(key.to_owned())
     }
 
-    /// Tells whether it appends.
+    /// Returns whether it appends.
     fn operator(&mut self) -> Result<bool, String> {
         self.blanks();
         let appends = self.peek() == Some('+');

@@ -12,7 +12,7 @@ use crate::spec::{MAX_VIFS, Sha256Text};
 /// The last domain id a toolstack may give: Xen reserves those from 0x7ff0 on
 /// (DOMID_FIRST_RESERVED in xen/xen.h).
 pub const MAX_DOMID: u16 = 0x7fef;
-/// Roles beside `operator`.
+/// Roles besides `operator`.
 pub const ROLES: &[&str] = &["nova", "agent"];
 
 /// The file of `cosmosd --config FILE`.
@@ -70,7 +70,7 @@ pub struct ProcessConfig {
     expect(dead_code, reason = "only the xen kind reads them")
 )]
 pub struct XenConfig {
-    /// An image that guests may run beside those of the cache.
+    /// An image that guests may run besides those of the cache.
     pub image: Option<PathBuf>,
     /// How its domains are run.
     #[serde(default, rename = "type")]
@@ -143,7 +143,7 @@ pub struct PoolEntry {
     /// Slots of their rings.
     #[serde(default = "default_slots")]
     pub slots: u32,
-    /// Vifs of stock netback that each has from the start, with the devids behind those.
+    /// Vifs of stock netback that each has from the start, with the devids after those.
     #[serde(default)]
     pub nics: u32,
 }

@@ -47,7 +47,7 @@ impl Health {
         self.publish(&faults);
     }
 
-    /// Tells subscribers to look at the host anew: a part was away for a moment.
+    /// Notifies subscribers to poll the host again: a part was unavailable for a moment.
     pub fn announce(&self) {
         self.publish(&self.faults.lock().unwrap_or_else(PoisonError::into_inner));
     }

@@ -100,7 +100,7 @@ impl Site {
             .insert(guest.domain.domid, Arc::clone(&guest.signals));
     }
 
-    /// Tells subscribers how a guest is now.
+    /// Notifies subscribers how a guest is now.
     pub fn tell(&self, guest: &Guest) {
         if let Some(now) = guest.describe(None) {
             let event = json!({
@@ -110,7 +110,7 @@ impl Site {
         }
     }
 
-    /// Tells subscribers the states of routers of a domain, one bit each.
+    /// Notifies subscribers the states of routers of a domain, one bit each.
     pub fn announce(&self, domid: u16, routers: u64) {
         let guest = self.table.by_domid(domid);
         let Some(guest) = guest.filter(|g| g.state() != State::Partial) else {

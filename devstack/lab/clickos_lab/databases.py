@@ -41,7 +41,7 @@ def install(state, settings):
 
 
 def ready(state):
-    """Tell whether MariaDB takes statements."""
+    """Return whether MariaDB takes statements."""
     return _sql(state, 'select 1;').returncode == 0
 
 

@@ -28,7 +28,7 @@ _OURS = ('etc/apt/apt.conf.d', 'etc/apt/sources.list.d/debian.sources',
 class DebianRoot:
     """A root folder and the machine that boots from it.
 
-    :param folder: is removed and made anew; its parent keeps a plain root
+    :param folder: is removed and created again; its parent keeps a plain root
     """
 
     def __init__(self, state, folder):

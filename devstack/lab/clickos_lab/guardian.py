@@ -76,7 +76,7 @@ def _pids(folder):
 
 
 def _uses(entry, folder):
-    """Tell whether a process in proc(5) uses a folder."""
+    """Return whether a process in proc(5) uses a folder."""
     try:
         return folder in (entry / 'cmdline').read_bytes() \
             or folder in (entry / 'maps').read_bytes()

@@ -31,7 +31,7 @@ class State:
         default = REPO / '.state'
         chosen = root or os.environ.get('CLICKOS_STATE') or default
         self.root = pathlib.Path(chosen).expanduser().resolve()
-        #: the wish for a lab with TLS, which the next start follows
+        #: the request for a lab with TLS, which the next start follows
         self.wants_tls = os.environ.get('CLICKOS_TLS', '') not in ('', '0')
         self._is_default = self.root == default.resolve()
         self._check_length()

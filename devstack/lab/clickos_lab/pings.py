@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ping that runs beside other work; clickos_client.pings judges it."""
+"""A ping that runs during other work; clickos_client.pings judges it."""
 
 import subprocess
 

@@ -85,7 +85,7 @@ def packages(state):
 
 
 def xen_package(state):
-    """Build what the package of Xen's tools holds; tell whether it can be.
+    """Build what the package of Xen's tools holds; return whether it can be.
 
     Where the sources of Xen are not to be had, a message says so.
     """

@@ -27,7 +27,7 @@ class Running:
     start_ticks: int
 
     def alive(self):
-        """Tell whether this very process still runs."""
+        """Return whether this very process still runs."""
         return start_ticks(self.pid) == self.start_ticks
 
 
@@ -204,7 +204,7 @@ def _session(entry):
 
 
 def _runs(entry, program):
-    """Tell whether a process runs a program, also one since replaced."""
+    """Return whether a process runs a program, also one since replaced."""
     try:
         target = os.readlink(entry / 'exe')
     except OSError:

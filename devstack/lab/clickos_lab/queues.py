@@ -7,7 +7,7 @@ from clickos_lab import errors
 
 
 def is_read(settings, user, vhost, queue):
-    """Tell whether a server reads a queue, so that calls get an answer."""
+    """Return whether a server reads a queue, so that calls get an answer."""
     try:
         import amqp    # in the virtual environment
     except ImportError as e:

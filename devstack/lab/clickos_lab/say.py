@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-#: A later stage is another process; the clock goes on from the first.
+#: A later stage is another process; the clock continues from the first.
 _START_VARIABLE = 'CLICKOS_LAB_START'
 _start_s = float(os.environ.setdefault(_START_VARIABLE, str(time.time())))
 

@@ -19,7 +19,7 @@ def digest(files, *more):
 
 
 def fresh(stamp, value):
-    """Tell whether the stamp file holds this value."""
+    """Return whether the stamp file holds this value."""
     return stamp.exists() and stamp.read_text() == value
 
 

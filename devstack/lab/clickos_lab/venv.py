@@ -43,7 +43,7 @@ def ensure(state):
 
 
 def _runs(python):
-    """Tell whether an interpreter is there and the one we want."""
+    """Return whether an interpreter is there and the one we want."""
     if not python.exists():
         return False
     done = subprocess.run(
@@ -95,7 +95,7 @@ def install_ours(state):
 
 
 def compile_modules(state):
-    """Compile all modules but tests: no service may write beside them."""
+    """Compile all modules but tests: no service may write next to them."""
     wanted = stamps.digest(state.venv / name for name in
                            ('requirements.stamp', 'ours.stamp'))
     stamp = state.venv / 'compiled.stamp'

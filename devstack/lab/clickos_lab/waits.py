@@ -33,7 +33,7 @@ def until(driver, condition, what, patience_s, pause_s=0.1):
 
 
 def is_replaced(exc):
-    """Tell whether an error says that an element or a page was replaced."""
+    """Return whether an error says that an element or a page was replaced."""
     if isinstance(exc, (exceptions.NoSuchElementException,
                         exceptions.StaleElementReferenceException)):
         return True

@@ -23,7 +23,7 @@ fn packet(next_header: u8, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// 12 bytes behind the headers, with the checksum of `protocol` at a place.
+/// 12 bytes after the headers, with the checksum of `protocol` at a place.
 fn with_checksum(protocol: u8, at: usize) -> Vec<u8> {
     let mut frame = packet(protocol, &[3, 232, 0, 53, 0, 12, 0, 0, 1, 2, 3, 4]);
     frame[54 + at..56 + at].fill(0);

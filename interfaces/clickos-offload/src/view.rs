@@ -19,7 +19,7 @@ pub struct View {
     pub ether_destination: [u8; 6],
     pub ether_source: [u8; 6],
     pub ether_type: u16,
-    /// The packet behind an untagged Ethernet header, if it is a valid IPv4 packet.
+    /// The packet after an untagged Ethernet header, if it is a valid IPv4 packet.
     pub ip: Option<Ip>,
     /// The same for IPv6.
     pub ip6: Option<Ip6>,
@@ -30,10 +30,10 @@ pub struct View {
 pub struct Header<A> {
     pub source: A,
     pub destination: A,
-    /// The one behind the extension headers, if it is IPv6.
+    /// The one after the extension headers, if it is IPv6.
     pub protocol: u8,
     pub tos: u8,
-    /// The first 4 bytes behind the headers; none in later fragments.
+    /// The first 4 bytes after the headers; none in later fragments.
     pub source_port: Option<u16>,
     pub destination_port: Option<u16>,
     /// It is a part of a packet.
@@ -152,7 +152,7 @@ impl Ip6 {
     }
 }
 
-/// The protocol behind the extension headers.
+/// The protocol after the extension headers.
 struct Upper {
     protocol: u8,
     at: usize,
@@ -183,7 +183,7 @@ impl Upper {
         matches!(self.protocol, 0 | 43 | 44 | 51 | 60 | 135 | 139 | 140)
     }
 
-    /// Goes on behind an extension header.
+    /// Continues after an extension header.
     fn skip(&mut self, packet: &[u8]) -> Option<()> {
         let units = usize::from(*packet.get(self.at + 1)?);
         let bytes = match self.protocol {

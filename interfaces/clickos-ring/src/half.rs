@@ -167,7 +167,7 @@ impl Line {
         }
     }
 
-    /// Goes on where an earlier program on this side ended: at the index that it published last.
+    /// Continues where an earlier program on this side ended: at the index that it published last.
     /// The peer may have changed the words, and then its own frames are lost or come twice.
     fn resume(&mut self, memory: &impl Memory, consumer: bool) -> Result<(), RingError> {
         let index = |at: usize, bias: u32| {

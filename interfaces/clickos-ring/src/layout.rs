@@ -40,7 +40,7 @@ pub(crate) const AT_ACCEPTED: usize = 0x1c;
 
 /// The feature of version 1 by which both sides may leave checksums to the other.
 pub const CHECKSUMS: u32 = 1;
-/// The feature of version 1, beside [`CHECKSUMS`], by which both sides may leave segmentation to
+/// The feature of version 1, besides [`CHECKSUMS`], by which both sides may leave segmentation to
 /// the other. The slots' buffers are their own then, also in rx.
 pub const SEGMENTS: u32 = 2;
 /// The feature of version 1 by which frames of up to [`LONGEST`] bytes take several slots. The slots'

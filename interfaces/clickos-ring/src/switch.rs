@@ -43,7 +43,7 @@ impl<M: Memory> SwitchPort<M> {
         Self::new(memory, layout)
     }
 
-    /// Goes on with a region whose switch has ended, at the indices that it published last.
+    /// Continues with a region whose switch has ended, at the indices that it published last.
     pub fn resume(memory: M, slots: u32) -> Result<Self, RingError> {
         let new = Self::attach(memory, slots)?;
         Ok(Self {

@@ -92,7 +92,7 @@ impl<S: Store> Mux<S> {
         &mut self.store
     }
 
-    /// Goes on with a new connection after a resume.
+    /// Continues with a new connection after a resume.
     pub fn reconnect(&mut self, store: S) {
         self.store = store;
         self.broken = None;

@@ -38,7 +38,7 @@ pub trait Page {
     fn read_response(&self, offset: usize, out: &mut [u8]);
 }
 
-/// Tells the store that the ring changed (an event channel, or a byte in a FIFO).
+/// Notifies the store that the ring changed (an event channel, or a byte in a FIFO).
 pub trait Notify {
     /// Sends the event; it may be merged with earlier ones the store has not seen yet.
     fn notify(&mut self);

@@ -30,7 +30,7 @@ const EVENTS_MAX: usize = 8192;
 ///
 /// Events that come before an awaited answer are kept for [`Client::wait_event`]. A program that
 /// waits for events in one thread and sends requests in another opens two connections.
-/// After an error with [`Error::is_fatal`] the connection has to be opened anew.
+/// After an error with [`Error::is_fatal`] the connection has to be opened again.
 pub struct Client {
     stream: Stream,
     decoder: Decoder,

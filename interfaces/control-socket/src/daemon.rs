@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the daemons share beside the socket: configuration, logs, termination.
+//! What the daemons share besides the socket: configuration, logs, termination.
 use std::io;
 use std::path::Path;
 

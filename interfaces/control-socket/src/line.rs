@@ -49,7 +49,7 @@ pub(crate) struct LineReader {
 
 impl LineReader {
     /// The next line, of at most `limit` bytes; after [`LineError::TooLong`] a call with a larger
-    /// limit goes on. Waits at most `idle` for its first byte and at most `line` from then on
+    /// limit continues. Waits at most `idle` for its first byte and at most `line` from then on
     /// for its end.
     pub fn read(
         &mut self,

@@ -121,7 +121,7 @@ pub struct MoveTarget {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct History {
-    /// Goes on on the other host.
+    /// Continues on the other host.
     pub incarnation: Uuid,
     /// The guest takes no change with this number or a lower one any more.
     pub newest: u64,

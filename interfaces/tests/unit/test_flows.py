@@ -25,7 +25,7 @@ class Guest:
                                for handler in ('state', 'merge', 'hold'))]
 
     def read(self, element, part):
-        """Return a part; behind the last one there is nothing."""
+        """Return a part; after the last one there is nothing."""
         parts = self._tables[element]
         return parts[part] if part < len(parts) else ''
 

@@ -186,7 +186,7 @@ impl SendBatch {
         true
     }
 
-    /// As [`Self::push`], with a tag of `vlan` behind the addresses.
+    /// As [`Self::push`], with a tag of `vlan` after the addresses.
     #[must_use]
     pub fn push_to_vlan(&mut self, header: &[u8; VNET_HEADER], frame: &[u8], vlan: u16) -> bool {
         let begin = self.buffer.len();

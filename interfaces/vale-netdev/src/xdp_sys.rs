@@ -211,7 +211,7 @@ impl Memory {
     pub fn chunk_mut(&mut self, at: u64, len: u32) -> &mut [u8] {
         match self.place(at, len) {
             // SAFETY: the place lies in the mapping. The kernel does not read it before it is in the
-            // transmit ring, and no other slice into the memory lives beside this one.
+            // transmit ring, and no other slice into the memory lives next to this one.
             Some(place) => unsafe { std::slice::from_raw_parts_mut(place, len as usize) },
             None => &mut [],
         }
@@ -364,7 +364,7 @@ impl<T: Copy> Ring<T> {
             .store(self.next, Ordering::Release);
     }
 
-    /// True if the kernel goes on only after a system call.
+    /// True if the kernel continues only after a system call.
     pub fn needs_wake(&self) -> bool {
         let flags = self.word(self.offsets.flags).load(Ordering::Relaxed);
         flags & libc::XDP_RING_NEED_WAKEUP != 0

@@ -159,7 +159,7 @@ pub struct ChainSet {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Path>,
     /// The chain was in force before valed started again. Until the other hosts of its path know it,
-    /// its packets are dropped; those of a new chain go on beside it.
+    /// its packets are dropped; those of a new chain bypass it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restored: bool,
 }

@@ -54,7 +54,7 @@ impl ValeClient {
         }
     }
 
-    /// Adds a process port whose valed has ended. It goes on with the rings of its owner.
+    /// Adds a process port whose valed has ended. It continues with the rings of its owner.
     pub fn port_resume(&mut self, port: &PortAdd, rings: &RingFds) -> Result<(), ClientError> {
         let RingFds { memfd, kick, wake } = rings;
         let fds = [memfd.as_fd(), kick.as_fd(), wake.as_fd()];

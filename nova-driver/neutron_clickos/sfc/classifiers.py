@@ -19,7 +19,7 @@ class FlowClassifierPlugin(plugin.FlowClassifierPlugin):
     @classmethod
     def flowclassifier_conflict(cls, first_flowclassifier,
                                 second_flowclassifier):
-        """Tell whether another project's classifier is in the way.
+        """Return whether another project's classifier is in the way.
 
         :param first_flowclassifier: the new one
         :param second_flowclassifier: one that exists

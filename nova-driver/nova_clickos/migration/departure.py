@@ -20,7 +20,7 @@ _PATIENCE_S = 30
 
 
 class Stayed(Exception):
-    """The guest did not move, and goes on here."""
+    """The guest did not move, and continues here."""
 
 
 class Lost(Exception):

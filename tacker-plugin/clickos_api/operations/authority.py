@@ -177,7 +177,7 @@ class Authority:
         return context.project_id
 
     def has_other_guest(self, context, target, rule, error):
-        """Tell if a read failed since a VNF has another guest by now."""
+        """Return whether a read failed since a VNF has another guest now."""
         return (target.kind == 'vnfs' and rule in _READS
                 and error.code in _GONE
                 and self._cloud.forget_vnf(context, target))

@@ -21,7 +21,7 @@ from clickos_api.state import keys
 
 LOG = logging.getLogger(__name__)
 
-#: Seconds that a change may take beside its RPC; then the agent is late.
+#: Seconds that a change may take besides its RPC; then the agent is late.
 _MARGIN_S = 1
 #: A guest that does not exist takes no change of this age. Its next start has
 #: a higher number.

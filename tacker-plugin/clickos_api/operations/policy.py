@@ -98,7 +98,7 @@ class Policy:
         self._enforcer.register_defaults(RULES)
 
     def allows_any(self, context, rule):
-        """Tell whether the caller may do this whosever the server is."""
+        """Return whether the caller may do this whosever the server is."""
         return self._enforcer.authorize(rule, {}, context)
 
     def require(self, context, rule, project_id, **more):

@@ -88,7 +88,7 @@ class _Late:
     until_s: float
 
     def counts(self):
-        """Tell whether it has not answered by now."""
+        """Return whether it has not answered by now."""
         return not self.job.done() or (
             self.job.result() is None and time.monotonic() < self.until_s)
 
@@ -273,7 +273,7 @@ class SharedLimits:
             self._go_on(project_id)
 
     def _go_on(self, project_id):
-        """Let a project's next ledger wait for a thread, behind others'."""
+        """Let a project's next ledger wait for a thread, after others'."""
         with self._lock:
             due = self._due.get(project_id)
             own = sum(key[0] == project_id for key in self._under_way)

@@ -151,7 +151,7 @@ class Bulkhead:
         return self._has_seat(seat)
 
     def _has_slow_seat(self, seat):
-        """Tell if a seat of slow guests is free.
+        """Return whether a seat of slow guests is free.
 
         Guests that have become slow may have more seats than their project
         may have; that takes none from others.
@@ -171,7 +171,7 @@ class Bulkhead:
             seat.project_id) < max(1, most * 3 // 4)
 
     def _has_seat(self, seat):
-        """Tell if a seat is free; the longest queue may lose its last."""
+        """Return if a seat is free; the longest queue may lose its last."""
         own = [each for each in self._seats
                if each.project_id == seat.project_id]
         limit = self._limit + _OF_SLOW

@@ -2,7 +2,7 @@
 """Notifications of what callers changed, for an audit.
 
 ``[oslo_messaging_notifications] driver`` and ``topics`` lead them; without a
-driver there are none. Values of handlers are no part of them.
+driver nothing is sent. They do not contain values of handlers.
 """
 
 import threading

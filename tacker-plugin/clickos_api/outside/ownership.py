@@ -76,7 +76,7 @@ class Server:
 
     @property
     def has_reference(self):
-        """Tell whether user_data refers to a state."""
+        """Return whether user_data refers to a state."""
         return keys.is_reference(self.state_key)
 
     def require_host(self):
@@ -132,19 +132,19 @@ class Cloud:
                 self._known.popitem(last=False)
 
     def forget(self, server_id):
-        """Ask Nova at the next time; tell if the server was remembered."""
+        """Forget a server; return whether it was remembered."""
         with self._knowing:
             until_s, _found = self._known.pop(server_id, (0, None))
             return time.monotonic() < until_s
 
     def has_moved(self, server, error):
-        """Tell if a guest may be elsewhere, and forget where it was."""
+        """Return whether a guest may be elsewhere, and forget where it was."""
         was_remembered = (error.code in {*MOVED, 'timeout'}
                           and self.forget(server.id))
         return was_remembered and error.code in MOVED
 
     def is_gone(self, server_id):
-        """Tell if Nova has no such server in any project."""
+        """Return whether Nova has no such server in any project."""
         try:
             self.server(server_id, is_fresh=True)
         except Gone:
@@ -178,7 +178,7 @@ class Cloud:
                 self._claims.popitem(last=False)
 
     def forget_vnf(self, context, target):
-        """Ask Tacker at the next time; tell if the VNF was remembered."""
+        """Forget a VNF; return whether it was remembered."""
         with self._knowing:
             until_s, _ = self._claims.pop(_claim_key(context, target),
                                           (0, None))

@@ -38,7 +38,7 @@ _COUNTERS = ('packets', 'bytes', 'dropped', 'looped')
 
 
 def is_refusal(error):
-    """Tell whether a failed change surely has no effect, now or later."""
+    """Return whether a failed change surely has no effect, now or later."""
     return isinstance(error, errors.ApiError) \
         and error.code not in _UNCERTAIN
 
@@ -213,7 +213,7 @@ def transport_url(conf, host):
 
 
 def _is_unsupported(error):
-    """Tell whether an agent has no such version."""
+    """Return whether an agent has no such version."""
     return isinstance(error, messaging.UnsupportedVersion) \
         or getattr(error, 'exc_type', None) == 'UnsupportedVersion'
 

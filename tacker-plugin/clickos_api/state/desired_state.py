@@ -26,11 +26,11 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds between two looks for the end of a change of another process.
 _LOOK_S = 0.1
-#: Seconds a change may take beside its RPC, before others go on without it.
+#: Seconds a change may take besides its RPC, before others go on without it.
 _MARGIN_S = 2
 #: Changes of a state that may wait for a verdict.
 _PENDING = 8
-#: Bytes of a project's quota for each state that it made, beside its texts.
+#: Bytes of a project's quota for each state that it made, besides its texts.
 _STATE_BYTES = 1024
 #: Revisions of a state that can be restored, the newest.
 MAX_REVISIONS = 8
@@ -92,7 +92,7 @@ class Store:
                 row.project_id, key) if row else states.State(key=key)
 
     def knows(self, key):
-        """Tell whether there is a state of a key, without its texts."""
+        """Return whether there is a state of a key, without its texts."""
         found = models.DesiredState.state_key
         with self.reader() as session:
             return session.scalar(

@@ -25,7 +25,7 @@ def of_state(project_id, state_id):
 
 
 def is_reference(key):
-    """Tell whether user_data refers to the state."""
+    """Return whether user_data refers to the state."""
     return key.startswith(REFERENCES)
 
 

@@ -6,7 +6,7 @@ import typing
 
 from clickos_client import rpc
 
-#: Words for the status of a change, beside those of outcomes.
+#: Words for the status of a change, besides those of outcomes.
 PENDING, APPLIED = 'pending', 'applied'
 
 

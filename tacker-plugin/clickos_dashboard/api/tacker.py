@@ -154,7 +154,7 @@ def retry_operation(request, operation_id):
 
 
 def _path(collection, object_id):
-    """Return an object's path; an id with other characters is none."""
+    """Return an object's path; an id with other characters is refused."""
     text = str(object_id)
     if not text.replace('-', '').isalnum() or not text.isascii():
         raise exceptions.NotFound(404, 'no such object')

@@ -52,7 +52,7 @@ class _ChainMixin(object):
 
     @functools.cached_property
     def chain(self):
-        """The chain of the address; one of another project is none."""
+        """The chain of the address; one of another project is not found."""
         try:
             return self.read(self.request, self.kwargs['chain_id'])
         except Exception:

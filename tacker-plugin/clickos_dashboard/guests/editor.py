@@ -47,7 +47,7 @@ class EditorView(views.HorizonTemplateView):
 
     @functools.cached_property
     def server(self):
-        """The server of the address; one of another project is none."""
+        """The server of the address; one of another project is not found."""
         try:
             return api.nova.server_get(self.request, self.server_id)
         except Exception:

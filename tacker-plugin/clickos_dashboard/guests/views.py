@@ -54,7 +54,7 @@ class DetailView(tabs.TabbedTableView):
 
     @functools.cached_property
     def server(self):
-        """The server of the address; one of another project is none."""
+        """The server of the address; one of another project is not found."""
         try:
             return api.nova.server_get(self.request,
                                        str(self.kwargs['server_id']))

@@ -27,7 +27,7 @@ class Host:
 
 
 def allowed(request):
-    """Tell whether the user may see hosts."""
+    """Return whether the user may see hosts."""
     return policy.check(_RULES, request)
 
 

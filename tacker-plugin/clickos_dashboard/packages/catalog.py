@@ -8,7 +8,7 @@ from clickos_dashboard import exceptions
 
 
 def configured():
-    """Tell whether there is a catalog."""
+    """Return whether there is a catalog."""
     return bool(_folder())
 
 

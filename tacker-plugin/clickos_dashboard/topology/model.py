@@ -67,7 +67,7 @@ class Node:
 
     @property
     def is_vnf(self):
-        """Tell whether it is a VNF."""
+        """Return whether it is a VNF."""
         return bool(self.status)
 
     @property

@@ -223,7 +223,7 @@ class Delete(actions.Delete):
 
 
 class UpdatingRow(rows.Row):
-    """A row that asks for its VNF again while an operation goes on."""
+    """A row that asks for its VNF again while an operation continues."""
 
     ajax = True
 

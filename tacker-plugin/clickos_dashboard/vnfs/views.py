@@ -89,7 +89,7 @@ class _VnfMixin(object):
 
     @functools.cached_property
     def vnf(self):
-        """The VNF of the address; one of another project is none."""
+        """The VNF of the address; one of another project is not found."""
         try:
             return tacker.vnf(self.request, self.kwargs['vnf_id'])
         except Exception:

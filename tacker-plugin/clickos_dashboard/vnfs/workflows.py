@@ -189,7 +189,7 @@ class Launch(workflows.Workflow):
         return message % self.context.get('name', '')
 
     def handle(self, request, context):
-        """Ask Tacker; it goes on after the answer."""
+        """Ask Tacker; it continues after the answer."""
         vnf_id, made = None, []
         try:
             self._make_networks(request, context, made)

@@ -93,7 +93,7 @@ class DeployVnf(lifecycle.Progress, command.ShowOne):
         try:
             operation = self.waiter(source, args).wait([begun])[begun]
         except BaseException:
-            undo.pop_all()      # Tacker goes on, and the text says so.
+            undo.pop_all()      # Tacker continues, and the text says so.
             raise
         if operation.state != 'COMPLETED':
             reason = shown.text(operation.reason) or 'Tacker gives no reason'

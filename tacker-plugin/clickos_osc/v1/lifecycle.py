@@ -30,7 +30,7 @@ class Progress(command.Command):
         return waiting.Waiter(source, args.timeout, self.log_line)
 
     def run(self, parsed_args):
-        """Run; Ctrl-C while it waits says what goes on."""
+        """Run; Ctrl-C while it waits says what continues."""
         try:
             return super().run(parsed_args)
         except waiting.Interrupted as exc:

@@ -22,7 +22,7 @@ class NewVnf(command.Command):
     """Make the files of a VNF of your own, and its package.
 
     The folder has a descriptor, a Click configuration, a request that starts
-    the VNF, and a README with the next steps. The package beside it passes
+    the VNF, and a README with the next steps. The package next to it passes
     package check and can be uploaded. The command asks no service.
 
     Example: openstack clickos vnf new my-shaper --dir vnfs

@@ -113,6 +113,6 @@ def _addresses(name, needed, version, ip, net, gateway):
 
 
 def _has(text, variable):
-    """Tell whether a configuration refers to a variable."""
+    """Return whether a configuration refers to a variable."""
     return re.search(r'\$(?:%s\b|\{%s\})' % (variable, variable),
                      text) is not None

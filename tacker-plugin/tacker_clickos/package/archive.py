@@ -89,7 +89,7 @@ def _is_parsed(member):
 
 
 def is_name(name):
-    """Tell whether this can be the name of a file in a package."""
+    """Return whether this can be the name of a file in a package."""
     return (isinstance(name, str) and len(name) <= MAX_NAME
             and bool(_NAME.match(name))
             and posixpath.normpath(name) == name.rstrip('/'))

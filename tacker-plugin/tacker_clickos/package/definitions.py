@@ -56,7 +56,7 @@ def _check_text(name, keys, value, may_run):
 
 
 def _stays_inside(name, path):
-    """Tell whether a path, relative to its file, names a file inside.
+    """Return whether a path, relative to its file, names a file inside.
 
     Tacker takes what follows the last "../": "/etc" of "..//etc".
     """
@@ -71,7 +71,7 @@ def _stays_inside(name, path):
 
 
 def _is_operation(keys):
-    """Tell whether a value says what runs when an operation is called."""
+    """Return whether a value says what runs when an operation is called."""
     if 'implementation' in keys:
         return True
     return ('interfaces' in keys and keys[-1] not in _NO_OPERATIONS
@@ -80,7 +80,7 @@ def _is_operation(keys):
 
 
 def _imports(name, document, files):
-    """Return the files a file imports, all of them beside it.
+    """Return the files a file imports, all of them next to it.
 
     toscaparser looks for a path in its working folder first. So the folder
     is the file's own or, for a descriptor at the root (SOL004 option 2),

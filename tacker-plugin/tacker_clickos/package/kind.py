@@ -10,7 +10,7 @@ _TYPE = re.compile(r'clickos\.\w+\.\w+\Z')
 
 
 def is_ours(files):
-    """Tell whether a package uses a type of ClickOS.
+    """Return whether a package uses a type of ClickOS.
 
     A definition of such a type is no use of it. All YAML files are read,
     whichever of them the entry imports. So a VNFD with guests of ClickOS and

@@ -12,7 +12,7 @@ _LEADS = ('property ', 'connection point ')
 
 
 def located(text, files):
-    """Return a fault's text with the line behind the file's name.
+    """Return a fault's text with the line after the file's name.
 
     :param text: the fault; it may name no file
     :param files: {name: bytes} of the package's YAML files

@@ -43,7 +43,7 @@ _SECTIONS = ('outputs', 'relationship_templates', 'workflows')
 
 
 class _Policies(typing.NamedTuple):
-    """Policies beside the configurations, by name.
+    """Policies besides the configurations, by name.
 
     scaling holds policies, the others hold (kind, policy).
     """
@@ -223,7 +223,7 @@ def _kind(policy, types, kinds):
 
 @contextlib.contextmanager
 def _noted(place, faults):
-    """Add a fault to the list, and go on behind the block."""
+    """Add a fault to the list, and go on after the block."""
     try:
         yield
     except exception.ClickOSError as fault:
@@ -430,7 +430,7 @@ def _reach(place, settings):
 
 
 def _pair(place, settings):
-    """Tell whether a policy asks for a pair of guests."""
+    """Return whether a policy asks for a pair of guests."""
     found = settings.get('ha')
     if found not in (None, 'pair'):
         raise _invalid(place, 'ha: expected pair, got %r' % str(found)[:32])
@@ -472,7 +472,7 @@ def _check_variables(place, configuration, cps):
 
 
 def _read(place, name, package_dir, path):
-    """Return name and text of an artifact, which stands beside the VNFD."""
+    """Return name and text of an artifact, which stands next to the VNFD."""
     root = os.path.realpath(package_dir)
     target = os.path.realpath(os.path.join(os.path.dirname(path), str(name)))
     if os.path.commonpath((root, target)) != root:

@@ -29,7 +29,7 @@ _FORMAT = re.compile(r'[ -~]*\Z')
 _SEPARATOR = re.compile(r'[ ,;|]{1,3}\Z')
 _TARGETS = frozenset(('handler', 'define'))
 _KEYS = frozenset(('type', 'default', 'description'))
-#: The keys that a type has beside these.
+#: The keys that a type has besides these.
 _KEYS_OF = {
     'integer': ('min', 'max', 'shared'), 'port': ('min', 'max'),
     'rate': ('min', 'max', 'unit', 'shared'), 'enum': ('values',),

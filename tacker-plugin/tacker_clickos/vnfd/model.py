@@ -89,7 +89,7 @@ class Point:
 
     @property
     def is_dual(self):
-        """Tell whether it works without an address of one version."""
+        """Return whether it works without an address of one version."""
         return len(self.versions) > 1
 
 

@@ -87,7 +87,7 @@ def _pattern(states):
 
 
 def matches(pattern, text):
-    """Tell whether the whole text matches.
+    """Return whether the whole text matches.
 
     A character takes a few operations on numbers, whatever the pattern is.
     """

@@ -20,7 +20,7 @@ _NUMBER = 'number_of_instances'
 
 
 def is_known(kind):
-    """Tell whether a policy's type says how a VNF scales.
+    """Return whether a policy's type says how a VNF scales.
 
     Tacker reads these types only, not what derives from them.
     """

@@ -26,7 +26,7 @@ def refused(place, reason):
 
 
 def dig(node, *keys):
-    """Return the map behind keys, or an empty one."""
+    """Return the map at a path of keys, or an empty one."""
     for key in keys:
         node = node.get(key) if isinstance(node, dict) else None
     return node if isinstance(node, dict) else {}
@@ -46,7 +46,7 @@ class Types:
                 self._types.update(dig(document, section))
 
     def is_a(self, name, base):
-        """Tell whether a type is another or derives from it."""
+        """Return whether a type is another or derives from it."""
         return base in self._line(name)
 
     def definition(self, name):

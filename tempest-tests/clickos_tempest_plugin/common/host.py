@@ -22,7 +22,7 @@ class Host:
         self.option = option
 
     def available(self):
-        """Tell whether the operator has given the command."""
+        """Return whether the operator has given the command."""
         return bool(CONF.clickos[self.option])
 
     def command(self, *arguments):

@@ -140,18 +140,18 @@ class Machine:
             _HOST.run('endpoint-counters', self.name).stdout)
 
     def can_ping(self, other):
-        """Tell whether an echo request is answered."""
+        """Return whether an echo request is answered."""
         return self.can_ping_address(other.ip)
 
     def can_ping_address(self, address):
-        """Tell whether one of two echo requests to an address is answered.
+        """Return whether one of two echo requests to an address is answered.
 
         It takes no longer than the answer of the second one.
         """
         return self._ping(address, PATIENCE_S)
 
     def is_cut_off(self, other):
-        """Tell whether echo requests get no answer within a second."""
+        """Return whether echo requests get no answer within a second."""
         return not self._ping(other.ip, 1)
 
     def _ping(self, address, patience_s):

@@ -2,7 +2,7 @@
 //! The name of a port in `nm_open`: `vale0:p1,segment=101,mac=02:00:00:00:00:01,slots=512`.
 use vale_proto::{Kind, PortAdd, PortId, SHORT_MTU};
 
-/// Slots of each ring without a wish.
+/// Slots of each ring unless a number is requested.
 const SLOTS: u32 = 1024;
 /// Longest name, in bytes.
 const LONGEST: usize = 128;

@@ -98,7 +98,7 @@ pub enum Command {
     Segments { switch: Option<SwitchName> },
     /// Replaces the rules of a port, which also permit the answers.
     Filter(FilterArguments),
-    /// Decides packets in the place of a port's guest.
+    /// Applies rules on behalf of a port's guest.
     Offload {
         #[command(subcommand)]
         command: OffloadCommand,

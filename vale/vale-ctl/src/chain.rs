@@ -55,7 +55,7 @@ pub struct SetArguments {
     #[arg(long, requires = "path", value_delimiter = ',')]
     pub hosts: Vec<IpAddr>,
     /// The chain was in force before valed started again: drop its packets until the other hosts of
-    /// its path know it. Those of a new chain go on beside it.
+    /// its path know it. Those of a new chain bypass it.
     #[arg(long, requires = "path")]
     pub restored: bool,
 }

@@ -55,7 +55,7 @@ fn wait(store: &mut Client) -> Result<(), Error> {
     }
 }
 
-/// A wish of domain 0.
+/// A request of domain 0.
 enum Wish {
     Port(Box<PortAdd>),
     /// A description that is wrong; the text says why.
@@ -64,7 +64,7 @@ enum Wish {
     End,
 }
 
-/// Ports that the loop has added, and refusals. The ports of an earlier process are made anew: their
+/// Ports that the loop has added, and refusals. The ports of an earlier process are made again: their
 /// descriptions are not known.
 #[derive(Default)]
 struct Ports {

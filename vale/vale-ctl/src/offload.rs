@@ -51,7 +51,7 @@ pub struct AddArguments {
     pub port: PortId,
     /// The rule, as of `register --rule`.
     pub rule: OffloadRule,
-    /// The number that `show` gives the rule; behind the last one by default.
+    /// The number that `show` gives the rule; after the last one by default.
     #[arg(long, value_name = "NUMBER")]
     pub at: Option<usize>,
 }

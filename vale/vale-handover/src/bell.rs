@@ -24,7 +24,7 @@ impl Flag for AtomicBool {
     }
 }
 
-/// Tells senders whether the receiver sleeps. One of them has to wake it.
+/// Notifies senders whether the receiver sleeps. One of them has to wake it.
 #[derive(Debug, Default)]
 pub struct Bell<F: Flag = AtomicBool>(F);
 

@@ -79,7 +79,7 @@ impl Folders {
         }
     }
 
-    /// Writes the state beside its file, where a full disk shows before anything has changed.
+    /// Writes the state next to its file, where a full disk shows before anything has changed.
     fn prepare(&self, interface: &str, now: &InForce) -> Result<PathBuf, String> {
         let new = self.state_of(interface).with_extension("new");
         let text = serde_json::json!(now).to_string();

@@ -22,7 +22,7 @@ pub mod slot {
     pub const END: i16 = -64;
     /// The place among fragments: WHOLE, FIRST or LATER.
     pub const PART: i16 = -72;
-    /// The first bytes behind all headers of IP.
+    /// The first bytes after all headers of IP.
     pub const BODY: i16 = -80;
     /// Other bytes of the frame.
     pub const SCRATCH: i16 = -144;
@@ -60,7 +60,7 @@ mod context {
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: i32 = 14;
-/// The frame goes on to the next filter of the interface.
+/// The frame continues to the next filter of the interface.
 const GO_ON: i32 = -1;
 const SHOT: i32 = 2;
 

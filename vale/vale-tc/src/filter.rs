@@ -36,7 +36,7 @@ impl<'a> Filter<'a> {
         }
     }
 
-    /// Judges a packet that has been read, and goes on with the one that it admits.
+    /// Judges a packet that has been read, and continues with the one that it admits.
     pub fn packet(&self, e: &mut Emitter, family: Family) {
         let (admitted, is_later, known) = (e.asm.label(), e.asm.label(), e.asm.label());
         let (matched, once) = (e.asm.label(), e.asm.label());

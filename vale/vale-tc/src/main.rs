@@ -38,7 +38,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Gives an interface a policy, in the place of its policy before.
+    /// Gives an interface a policy, which replaces the one before.
     Set {
         interface: String,
         #[command(flatten)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads IPv4 and IPv6 packets as valed's guard does (vale/valed/src/frame/packet.rs): `PROTOCOL`, `AT`,
-//! `slot::END` and `slot::PART` tell what comes behind all headers of IP.
+//! `slot::END` and `slot::PART` tell what comes after all headers of IP.
 use crate::asm::{If, Label, R1, R2, R3, R4, R10, Size};
 use crate::emit::{
     AT, AUTHENTICATION, ETHERNET, Emitter, FIRST, FRAGMENT, LATER, LOCAL, PROTOCOL, WHOLE, slot,
@@ -34,7 +34,7 @@ const IPV6_FIXED: i32 = 40;
 /// Options of one byte are the most that a header of IPv4 can have.
 const MAX_OPTIONS: usize = 40;
 
-/// Where the program goes on with a packet that is not sound.
+/// Where the program continues with a packet that is not sound.
 #[derive(Clone, Copy)]
 pub struct Unsound {
     pub malformed: Label,
@@ -74,7 +74,7 @@ pub fn ipv4(e: &mut Emitter, to: Unsound) {
     behind(e, Extensions::V4, to);
 }
 
-/// Checks version and lengths; sets `AT` behind the header, and the end.
+/// Checks version and lengths; sets `AT` after the header, and the end.
 fn ipv4_lengths(e: &mut Emitter, malformed: Label) {
     e.load(Size::Byte, AT, slot::HEADER);
     e.asm.copy(R1, AT);
@@ -120,7 +120,7 @@ fn options(e: &mut Emitter, to: Unsound) {
     e.asm.place(done);
 }
 
-/// Goes behind an option, whose type is in the scratch.
+/// Skips an option, whose type is in the scratch.
 fn option_length(e: &mut Emitter, to: Unsound) {
     e.asm.copy(R1, LOCAL);
     e.asm.add(R1, 1);
@@ -187,7 +187,7 @@ fn jump_unless_extension(e: &mut Emitter, headers: Extensions, done: Label) {
     e.asm.place(is_extension);
 }
 
-/// Goes behind an extension header.
+/// Skips an extension header.
 fn extension(e: &mut Emitter, headers: Extensions, to: Unsound) {
     e.read_body(0, slot::SCRATCH, 8, to.hidden);
     e.load(Size::Byte, R2, slot::SCRATCH + 1);

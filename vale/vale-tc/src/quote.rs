@@ -108,7 +108,7 @@ fn key(e: &mut Emitter, form: &Form, is_egress: bool, none: Label) {
     ports(e, source.1, destination.1, none);
 }
 
-/// Goes behind the quoted header. A later fragment names no connection.
+/// Skips the quoted header. A later fragment names no connection.
 fn behind(e: &mut Emitter, form: &Form, none: Label) {
     if form.version == 6 {
         return e.asm.add(AT, form.header);

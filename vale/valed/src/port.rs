@@ -460,7 +460,7 @@ pub fn open(add: &PortAdd, links: &HostResources) -> io::Result<(Port, Vec<Owned
     Ok((Port::new(add, device(add, links)?), Vec::new()))
 }
 
-/// Makes a process port that goes on with the rings of an earlier one.
+/// Makes a process port that continues with the rings of an earlier one.
 pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &HostResources) -> io::Result<Port> {
     let expected = |fds: Vec<_>| format!("expected 3 descriptors, not {}", fds.len());
     let fds = fds

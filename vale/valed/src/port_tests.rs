@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Offloads beside the guard: no frame that leaves may differ from a judged one in what counts.
+//! Offloads and the guard: no frame that leaves may differ from a judged one in what counts.
 use proptest::prelude::*;
 use proptest::sample::select;
 use ring::GuestPort;
@@ -189,7 +189,7 @@ proptest! {
         }
     }
 
-    /// The switch judges a long frame by its head. The bytes behind those on which a verdict rests
+    /// The switch judges a long frame by its head. The bytes after those on which a verdict rests
     /// cannot change it.
     #[test]
     fn bytes_behind_the_judged_ones_change_no_verdict(

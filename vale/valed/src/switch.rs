@@ -253,7 +253,7 @@ impl Switch {
         self.filters = filters;
     }
 
-    /// Finds the ports of all chains and mirrors anew.
+    /// Finds the ports of all chains and mirrors again.
     pub fn resolve(&mut self) {
         self.chains.resolve(&self.ports);
         self.mirrors.resolve(&self.ports);
@@ -646,7 +646,7 @@ impl Switch {
         busy
     }
 
-    /// Tells all guests that no kick is needed now.
+    /// Notifies all guests that no kick is needed now.
     pub fn wake_done(&mut self) {
         for port in self.ports.iter_mut().flatten() {
             port.device.wake_done();

@@ -237,7 +237,7 @@ static void vale_sleep(struct vale_line *own, u32 cur)
 {
 	WRITE_ONCE(own->cur, cpu_to_le32(cur));
 	WRITE_ONCE(own->need_kick, cpu_to_le32(1));
-	smp_mb();	/* the wish before the last look */
+	smp_mb();	/* the request before the last look */
 }
 
 static u32 vale_tx_free(struct vale_queue *queue)
@@ -1109,7 +1109,7 @@ static void vale_remove(struct xenbus_device *xdev)
 	free_netdev(vale->net);
 }
 
-/* After a restore nothing is granted: the rings are made anew. */
+/* After a restore nothing is granted: the rings are made again. */
 static int vale_resume(struct xenbus_device *xdev)
 {
 	vale_disconnect(dev_get_drvdata(&xdev->dev));

@@ -16,7 +16,7 @@ pub type Hits = Rc<Cell<u64>>;
 #[derive(Clone, Default)]
 pub struct Rules(pub Vec<(String, Hits)>);
 
-/// The toolstack's verdict on the wish for a device.
+/// The toolstack's verdict on the request for a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// It has not answered yet.
@@ -42,7 +42,7 @@ struct Version {
 struct Slot {
     /// The last claim counts.
     claims: Vec<(u64, Rules)>,
-    /// The last versions: the one in force, and the wish after it.
+    /// The last versions: the one in force, and the request after it.
     versions: Vec<Version>,
     /// A claim changed after the last question.
     changed: bool,

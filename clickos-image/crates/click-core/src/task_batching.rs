@@ -7,7 +7,7 @@ use crate::engine::context::Context;
 
 /// Skip batching when fewer task runs than this remain in the slice.
 const FEW: usize = 4;
-/// Skip batching beside more tasks than this: few runs of each fit in a slice.
+/// Do not batch when more tasks than this are queued: few runs of each fit in a slice.
 const MANY: usize = 16;
 /// Most task runs between two tries, after tries that failed.
 const LONGEST_REST: u8 = 15;
@@ -147,7 +147,7 @@ impl Engine {
     }
 
     /// True if a task can take its runs before those of another task in between. The other task
-    /// goes on unchanged for the rest of the slice and wakes no unscheduled task.
+    /// continues unchanged for the rest of the slice and wakes no unscheduled task.
     fn may_pass(&mut self, me: usize, other: usize) -> bool {
         self.tasks.alternates_with(me, other)
             && self.never_meets(me, other)

@@ -90,7 +90,7 @@ fn or_unlimited(n: usize) -> usize {
 pub struct Table {
     by_ip: BTreeMap<Ipv4Addr, Entry>,
     by_age: BTreeSet<(u64, i64, Ipv4Addr)>,
-    /// Ranks given out behind others, and in front of others.
+    /// Ranks given out after others, and in front of others.
     last_rank: i64,
     first_rank: i64,
     waiting: usize,

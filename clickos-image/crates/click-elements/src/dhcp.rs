@@ -200,7 +200,7 @@ pub fn request(
     let fits = options.end + option.len() < most;
     let mut made = message.to_vec();
     if fits && !option.is_empty() {
-        // the last option; what was behind the end was filling
+        // the last option; what was after the end was filling
         made.truncate(options.end);
         made.extend(option);
         made.push(END);

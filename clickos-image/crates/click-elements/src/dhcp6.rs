@@ -116,7 +116,7 @@ fn opened(message: &[u8]) -> Result<(&[u8], Option<&[u8]>), Fault> {
     Ok((inner, interface))
 }
 
-/// The message of a client or a server behind at most `MOST_HOPS` messages of relays, all of one direction.
+/// The message of a client or a server inside at most `MOST_HOPS` messages of relays, all of one direction.
 fn innermost(mut message: &[u8]) -> Result<&[u8], Fault> {
     let outer = message.first().copied();
     for _ in 0..=MOST_HOPS {

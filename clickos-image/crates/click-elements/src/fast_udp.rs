@@ -42,7 +42,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub enum Ports {
     /// These; both are counted up after as many packets, unless that is 0.
     Fixed(udp::Repr, u64),
-    /// Those of one of some flows, drawn anew for each packet. Packets after which a flow gets new
+    /// Those of one of some flows, drawn again for each packet. Packets after which a flow gets new
     /// ports.
     Drawn(Vec<Flow>, u32),
 }

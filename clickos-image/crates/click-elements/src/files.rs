@@ -139,7 +139,7 @@ impl Source {
     }
 }
 
-/// A file that is written anew.
+/// A file that is overwritten.
 pub struct Sink {
     file: Box<dyn WriteFile>,
     buffer: Vec<u8>,

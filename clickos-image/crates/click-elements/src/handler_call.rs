@@ -29,7 +29,7 @@ impl HandlerCall {
         });
     }
 
-    /// The call with `value` in the place of the variable `$name` or `${name}`.
+    /// The call with `value` instead of the variable `$name` or `${name}`.
     pub fn with(&self, name: &str, value: &str) -> Self {
         let all = self.value.replace(&format!("${{{name}}}"), value);
         let bare = format!("${name}");

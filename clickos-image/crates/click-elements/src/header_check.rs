@@ -51,7 +51,7 @@ impl Drops {
         self.counts.iter().zip(self.reasons).map(line).collect()
     }
 
-    /// Goes on counting where `old` stopped.
+    /// Continues counting where `old` stopped.
     pub fn take_from(&mut self, old: &Self) {
         self.counts.clone_from(&old.counts);
     }

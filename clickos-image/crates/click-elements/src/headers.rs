@@ -102,7 +102,7 @@ impl<'a> Headers<'a> {
         Self::of_ip4(network, behind, Some(packet))
     }
 
-    /// The headers of IPv4, of which the transport header is behind that many bytes.
+    /// The headers of IPv4, of which the transport header is after that many bytes.
     #[inline]
     pub fn of_ip4(network: &'a [u8], behind: u32, packet: Option<&'a Packet>) -> Self {
         Self {

@@ -32,7 +32,7 @@ fn payload(packet: &Packet) -> Option<core::ops::Range<usize>> {
     sound.then_some(from..to)
 }
 
-/// Makes the packet end `length` bytes behind its network header, and its header say so.
+/// Makes the packet end `length` bytes after its network header, and its header say so.
 fn settle(packet: &mut Packet, length: usize, protocol: u8) -> bool {
     let (Some(there), Ok(total)) = (packet.network().map(<[u8]>::len), u16::try_from(length))
     else {

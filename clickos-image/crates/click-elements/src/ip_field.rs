@@ -16,7 +16,7 @@ pub enum Header {
     Ip,
     /// The transport header of this protocol; `TCP_OR_UDP` and `ANY_TRANSPORT` among them.
     Transport(u32),
-    /// The data behind a TCP or UDP header.
+    /// The data after a TCP or UDP header.
     Payload,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Cursor<'a> {
         Some(Header::Ip)
     }
 
-    /// `OFFSET`, `OFFSET:LENGTH` or `FIRST-LAST` of a field, in units of so many bits.
+    /// `OFFSET`, `OFFSET:LENGTH` or `FIRST-LAST` of a field, in units of that many bits.
     fn part(&mut self, of: IpField, unit: u32, end: char) -> Option<IpField> {
         let first = self.number()?;
         let count = if self.eat(':') {

@@ -142,7 +142,7 @@ type Four = [u32; 4];
 pub struct Checker {
     offset: usize,
     checksum: bool,
-    /// Wrong source addresses; the last ones come more than once if there are not so many.
+    /// Wrong source addresses; the last ones come more than once if there are fewer.
     bad: Vec<Four>,
     good_destinations: Vec<Ipv4Addr>,
     /// Only packets that a router may forward are right.

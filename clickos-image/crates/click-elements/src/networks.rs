@@ -12,7 +12,7 @@ pub const NETWORK_BYTES: usize = size_of::<Network>() + size_of::<usize>();
 /// A network, or in the end a host: what it sends and gets.
 #[derive(Clone, Default)]
 struct Network {
-    /// In which it differs from those beside it.
+    /// In which it differs from those next to it.
     byte: u8,
     rates: [Average; 2],
     /// Until then it is not divided.

@@ -4,7 +4,7 @@ use crate::prelude::*;
 
 /// Bytes of a number.
 pub const SIZE: usize = 8;
-/// The usual place: behind headers of IP and TCP.
+/// The usual place: after headers of IP and TCP.
 const OFFSET: u16 = 40;
 
 /// The place and the form of a number.

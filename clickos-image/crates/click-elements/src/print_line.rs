@@ -53,7 +53,7 @@ pub fn hex(line: &mut String, bytes: &[u8], group: usize) {
     }
 }
 
-/// Appends bytes as text, a dot for what is none, a blank before every eighth but the first.
+/// Appends bytes as text, a dot for what is not text, a blank before every eighth but the first.
 pub fn ascii(line: &mut String, bytes: &[u8]) {
     for (index, byte) in bytes.iter().enumerate() {
         if index > 0 && index % 8 == 0 {

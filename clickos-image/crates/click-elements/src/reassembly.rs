@@ -204,7 +204,7 @@ impl Partial {
     }
 }
 
-/// A packet with this payload behind the header of a fragment; `None` if it would be too long.
+/// A packet with this payload after the header of a fragment; `None` if it would be too long.
 fn finished(
     mut packet: Packet,
     payload: &[u8],

@@ -38,7 +38,7 @@ impl<'a> Subject<'a> {
         })
     }
 
-    /// Bytes behind the header, by its total length.
+    /// Bytes after the header, by its total length.
     pub fn payload_len(&self) -> usize {
         self.header
             .total_len()

@@ -12,7 +12,7 @@ pub const UNTAGGED: usize = HEADER - 4;
 pub const HEADER: usize = 18;
 const ID: u16 = 0xfff;
 
-/// Marks the frame, and its network header behind `header` bytes if it is long enough and not marked there.
+/// Marks the frame, and its network header after `header` bytes if it is long enough and not marked there.
 pub fn mark_frame(packet: &mut Packet, header: usize) {
     packet.set_mac_offset(0);
     let marked = packet.network_offset() == isize::try_from(header).ok();

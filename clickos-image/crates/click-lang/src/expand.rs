@@ -158,7 +158,7 @@ impl Scope {
                 b'/' if !in_string && text::at_comment(b, i) => i = text::skip_comment(b, i) - 1,
                 b'$' if nesting <= MAX_NESTING => {
                     if let Some((reference, end)) = Reference::at(config, i, room)? {
-                        // The value is made beside what is here already.
+                        // The value is made next to what is here already.
                         let bytes = room.bytes;
                         room.bytes = bytes.saturating_sub(out.len());
                         let value = self.value(&reference, room, nesting)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tokens to a syntax tree. After an error it goes on with the next statement.
+//! Tokens to a syntax tree. After an error it continues with the next statement.
 mod compound;
 mod term;
 
@@ -57,7 +57,7 @@ pub(crate) struct Parser<'a> {
     limits: Limits,
 }
 
-/// An error was reported; the caller goes on behind the statement.
+/// An error was reported; the caller continues after the statement.
 struct Reported;
 
 type Parsed<T> = Result<T, Reported>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Sorting that takes little of a guest's image.
 //!
-//! The sorts of `core` are compiled anew for each type and key, 2 to 10 KiB each time. Here numbers of
+//! The sorts of `core` are compiled again for each type and key, 2 to 10 KiB each time. Here numbers of
 //! items are sorted, by one copy of that code for all; only comparing and moving is made for a type.
 use alloc::vec::Vec;
 use core::cmp::Ordering;

@@ -138,7 +138,7 @@ impl Sources {
         Ok(self.files.len() - 1)
     }
 
-    /// Behind the last text; places of further ones begin there.
+    /// After the last text; places of further ones begin there.
     fn end(&self) -> u32 {
         self.files.iter().fold(0u32, |end, f| {
             let len = u32::try_from(f.text.len()).unwrap_or(u32::MAX);

@@ -54,7 +54,7 @@ pub(crate) fn line_end(s: &[u8], at: usize) -> usize {
     end.map_or(s.len(), |n| at + n)
 }
 
-/// The index of the line behind the one that `at` is in.
+/// The index of the line after the one that `at` is in.
 pub(crate) fn skip_line(s: &[u8], at: usize) -> usize {
     let end = line_end(s, at);
     let newline = if s[end..].starts_with(b"\r\n") { 2 } else { 1 };

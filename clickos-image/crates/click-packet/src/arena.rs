@@ -18,7 +18,7 @@ use crate::shares::leave;
 
 /// Bytes of the buffers that are kept; most packets fit the first.
 pub const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
-/// Blocks begin their buffers at so many different lines, or packets would lie in the same sets of the cache.
+/// Blocks begin their buffers at that many different lines, or packets would lie in the same sets of the cache.
 const COLORS: usize = 9;
 /// There are half as many new blocks as there are, but no more than fill a large page.
 const MOST_BLOCKS: usize = (2 << 20) / BLOCK;
@@ -73,7 +73,7 @@ pub struct Memory {
 }
 
 /// Where a buffer belongs: the address of its arena and, in the lowest bits of it, which are 0, the class. Two are
-/// compared as one number, always: whether packets lie in the same block besides is a decision nobody can foresee.
+/// compared as one number, always: whether packets lie in the same block besides is a decision that no processor can predict.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Kind(NonNull<Arena>);
 const _: () = assert!(align_of::<Arena>() > SINGLE);
@@ -203,7 +203,7 @@ impl Arena {
         shelf.blocks += count;
         shelf.free.reserve(shelf.blocks * per_block(class));
         for n in (0..count).rev() {
-            // SAFETY: the n-th block of the memory, which is zeroed and nobody else's.
+            // SAFETY: the n-th block of the memory, which is zeroed and that no other code uses.
             unsafe {
                 let block = memory.add(n * BLOCK);
                 buffer::begin_block(block, Kind::new(arena, class), SIZES[class]);
@@ -266,7 +266,7 @@ impl Arena {
     /// Takes the buffers of packets back: of the first one, and of those behind it that are like it. Returns how many.
     ///
     /// # Safety
-    /// The packets are used by nobody any more, and no reference to their arenas exists.
+    /// The packets are not used any more, and no reference to their arenas exists.
     #[inline]
     pub unsafe fn put_back(packets: &[Packet]) -> usize {
         let Some(first) = packets.first() else {
@@ -341,10 +341,10 @@ impl Arena {
     /// Neither the pool nor a packet nor a reference to the arena is left.
     #[cold]
     unsafe fn end(arena: NonNull<Self>) {
-        // SAFETY: `open` leaked this box, and nobody else points to it.
+        // SAFETY: `open` leaked this box, and no other pointer to it exists.
         let me = unsafe { Box::from_raw(arena.as_ptr()) };
         for (memory, layout) in &me.memory {
-            // SAFETY: allocated with this layout in `make`; its buffers are in use by nobody.
+            // SAFETY: allocated with this layout in `make`; none of its buffers is in use.
             unsafe { dealloc(memory.as_ptr(), *layout) };
         }
     }
@@ -354,7 +354,7 @@ impl Shelf {
     /// Cuts a block's memory from `at` on into buffers, the first of which is taken first.
     ///
     /// # Safety
-    /// There is room for `per_block` buffers within the block, zeroed and used by nobody.
+    /// There is room for `per_block` buffers within the block, zeroed and unused.
     unsafe fn cut(&mut self, at: NonNull<u8>, class: usize) {
         for n in (0..per_block(class)).rev() {
             // SAFETY: the n-th piece of what the caller gives away.
@@ -366,7 +366,7 @@ impl Shelf {
     /// Takes the buffers of the first packets back that are not shared. Returns how many those are.
     ///
     /// # Safety
-    /// The first one's is of this shelf, and they are used by nobody any more.
+    /// The first one's is of this shelf, and they are not used any more.
     #[inline]
     unsafe fn put_back(&mut self, packets: &[Packet]) -> usize {
         let (kind, before) = (packets[0].kind(), self.free.len());
@@ -382,7 +382,7 @@ impl Shelf {
     /// Takes the buffer of one packet back, unless others have it too.
     ///
     /// # Safety
-    /// It is of this shelf, and the packet is used by nobody any more.
+    /// It is of this shelf, and the packet is not used any more.
     #[inline]
     unsafe fn put_back_one(&mut self, packet: &Packet) {
         // SAFETY: the buffer is alive, and one of its packets is gone.

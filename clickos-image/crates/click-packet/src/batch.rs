@@ -116,7 +116,7 @@ impl Batch {
         self.s().capacity
     }
 
-    /// Makes `front` and `back` free slots before and behind the packets.
+    /// Makes `front` and `back` free slots before and after the packets.
     #[cold]
     pub(crate) fn make_room(&mut self, front: usize, back: usize) {
         let (old, len) = (self.slots, self.len());
@@ -263,7 +263,7 @@ impl Batch {
         if packets.is_empty() {
             return;
         }
-        // SAFETY: so many slots behind our tail are free, and what they hold then are packets of their own.
+        // SAFETY: that many slots after our tail are free, and what they hold then are packets of their own.
         unsafe {
             copy_packets(packets.as_ptr(), self.slot(tail), packets.len());
             self.set_range(head, tail + packets.len());
@@ -281,7 +281,7 @@ impl Batch {
         if n == 0 {
             return;
         }
-        // SAFETY: so many slots behind our tail are free, and hold packets of their own then; there is memory.
+        // SAFETY: that many slots after our tail are free, and hold packets of their own then; there is memory.
         unsafe {
             ptr::copy_nonoverlapping(packet, self.slot(tail), 1);
             for at in tail + 1..tail + n {

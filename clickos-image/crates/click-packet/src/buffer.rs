@@ -21,7 +21,7 @@ pub struct Block {
     pub kind: Kind,
     /// Bytes of each of its buffers.
     pub capacity: u32,
-    /// How many packets beside one have the buffer that begins in a piece. They lie close together: whoever copies
+    /// How many packets besides one have the buffer that begins in a piece. They lie close together: a thread that copies
     /// or drops stored packets touches no line of the packets themselves.
     sharers: [u32; PIECES],
 }
@@ -69,7 +69,7 @@ pub fn capacity(buffer: NonNull<Header>) -> u32 {
     unsafe { (*block_of(buffer).as_ptr()).capacity }
 }
 
-/// The number of packets that have a buffer, beside one.
+/// The number of packets that have a buffer, besides one.
 #[inline]
 pub fn sharers(buffer: NonNull<Header>) -> *mut u32 {
     let piece = buffer.addr().get() / PIECE % PIECES;
@@ -87,7 +87,7 @@ struct Line {
 /// lengths have to be told from others.
 ///
 /// # Safety
-/// `from <= to`; both buffers are alive, as large, and have room for `to` bytes; nobody uses the other one.
+/// `from <= to`; both buffers are alive, as large, and have room for `to` bytes; the other one is not in use.
 #[inline]
 pub unsafe fn copy_lines(buffer: NonNull<Header>, other: NonNull<Header>, from: u32, to: u32) {
     let (first, end) = (from as usize / LINE, (to as usize).div_ceil(LINE));
@@ -107,7 +107,7 @@ pub unsafe fn copy_lines(buffer: NonNull<Header>, other: NonNull<Header>, from: 
 /// Makes the beginning of a block.
 ///
 /// # Safety
-/// `FIRST` bytes at `at` are allocated, aligned for a block, and used by nobody else.
+/// `FIRST` bytes at `at` are allocated, aligned for a block, and not used otherwise.
 pub unsafe fn begin_block(at: NonNull<u8>, kind: Kind, capacity: usize) {
     let block = Block {
         kind,

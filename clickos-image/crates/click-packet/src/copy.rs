@@ -11,7 +11,7 @@ const _: () = assert!(size_of::<Packet>() == 2 * size_of::<Half>());
 /// Copies `n` packets, of which one alone is not worth a call.
 ///
 /// # Safety
-/// So many can be read and written, at places that do not overlap; from then on one copy of each is used.
+/// That many can be read and written, at places that do not overlap; from then on one copy of each is used.
 #[inline]
 pub unsafe fn copy_packets(from: *const Packet, to: *mut Packet, n: usize) {
     // SAFETY: as the caller says.

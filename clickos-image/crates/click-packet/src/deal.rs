@@ -4,7 +4,7 @@ use crate::batch::Batch;
 
 impl Batch {
     /// Moves each packet, oldest first, to the end of the batch with the number that `to` has for it; it is dropped
-    /// where there is none. `begins` is told each batch that was empty. Packets that `to` has no number for stay.
+    /// if that batch does not exist. `begins` is called with each batch that was empty. Packets that `to` has no number for stay.
     #[inline]
     pub fn deal(&mut self, to: &[usize], others: &mut [Self], mut begins: impl FnMut(usize)) {
         let (head, tail) = self.range();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of a packet beside its bytes: headers, annotations, the time it came in.
+//! What is known of a packet besides its bytes: headers, annotations, the time it came in.
 use crate::anno::{self, PacketType};
 use crate::buffer::Header;
 use crate::packet::Packet;
@@ -88,7 +88,7 @@ impl Packet {
         &mut self.begin_annotations().annotations
     }
 
-    /// The header, where annotations are told from now on.
+    /// The header, where annotations are kept from now on.
     #[inline]
     fn begin_annotations(&mut self) -> &mut Header {
         let known = self.place.has(ANNOTATIONS);

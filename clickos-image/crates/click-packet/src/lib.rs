@@ -2,9 +2,9 @@
 //! Packets, batches of them, and the pool they come from.
 //!
 //! This is an unsafe island: a packet is a pointer to a buffer, which holds its
-//! bytes and what is rarely known of it; beside the pointer lies what most
+//! bytes and what is rarely known of it; next to the pointer lies what most
 //! elements ask for. The safe interface upholds these rules:
-//! * several [`Packet`]s may point to one buffer; then a number beside the
+//! * several [`Packet`]s may point to one buffer; then a number next to the
 //!   buffers says how many, and who is to change it gets one of its own before;
 //! * dropping the last of them puts the buffer back into the pool it came from;
 //! * a pool's memory lives until the pool and all its packets are dropped;

@@ -35,7 +35,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// A packet of `len` bytes behind `headroom` bytes.
+    /// A packet of `len` bytes after `headroom` bytes.
     ///
     /// # Safety
     /// `header` was just taken from its arena, and `headroom + len` is at most its capacity.
@@ -180,7 +180,7 @@ impl Packet {
     /// Sets the data's first bytes.
     ///
     /// # Safety
-    /// There are so many, and no other packet has the buffer.
+    /// That many exist, and no other packet has the buffer.
     #[inline]
     unsafe fn write_front<const N: usize>(&mut self, header: &[u8; N]) {
         // SAFETY: as the caller says.
@@ -197,7 +197,7 @@ impl Packet {
             return false;
         }
         let end = self.place.end();
-        // SAFETY: there are n bytes behind the data.
+        // SAFETY: there are n bytes after the data.
         unsafe { self.bytes_mut(end, end + offset(n)) }.fill(0);
         self.place.put(offset(n));
         true
@@ -250,18 +250,18 @@ impl Packet {
     /// Copies data, what was stripped before it, and what is known to another buffer, `by` bytes further back.
     ///
     /// # Safety
-    /// Nobody uses that buffer, and everything fits there.
+    /// That buffer is not in use, and everything fits there.
     #[inline]
     pub(crate) unsafe fn copy_to(&self, header: NonNull<Header>, by: u32) {
         let (first, end) = (self.place.first(), self.place.end());
-        // SAFETY: first <= end <= capacity; the caller says that it fits there, where nobody else looks.
+        // SAFETY: first <= end <= capacity; the caller guarantees that it fits there and that no other packet uses the place.
         unsafe {
             let at = header.cast::<u8>().add(BYTES_AT + (first + by) as usize);
             let to = slice::from_raw_parts_mut(at.as_ptr(), (end - first) as usize);
             copy(to, self.bytes(first, end));
         }
         if self.place.has(ANNOTATIONS) || self.place.has_far_mac() {
-            // SAFETY: the caller says that it is nobody else's.
+            // SAFETY: the caller guarantees that no other packet uses it.
             let (to, from) = (unsafe { &mut *header.as_ptr() }, self.h());
             to.annotations = from.annotations;
             to.packet_type = from.packet_type;
@@ -298,11 +298,11 @@ impl Packet {
     /// Counts `more` packets that are to have the same buffer.
     #[inline]
     pub(crate) fn begin_share(&mut self, more: usize) {
-        // not written in vain: a packet that is copied right after would wait for that
+        // not written without need: a packet that is copied right after would wait for that
         if !self.is_shared() {
             self.place.set(SHARED);
         }
-        // SAFETY: the buffer is alive, and nobody else looks at its number now.
+        // SAFETY: the buffer is alive, and no other code reads its number now.
         unsafe { *sharers(self.header) += more as u32 };
     }
 
@@ -353,10 +353,10 @@ impl Packet {
     /// Copies the packet to another buffer, which it alone has from now on.
     ///
     /// # Safety
-    /// That one is nobody's and as large; the one it had is others' now.
+    /// That one is unused and as large; the one it had belongs to the other packets now.
     #[inline]
     pub(crate) unsafe fn move_to(&mut self, buffer: NonNull<Header>) {
-        // SAFETY: first <= end <= capacity of both, says the caller, and the new one is nobody's.
+        // SAFETY: first <= end <= capacity of both, as the caller guarantees, and the new one is unused.
         unsafe {
             copy_lines(self.header, buffer, self.place.first(), self.place.end());
             if self.place.has(ANNOTATIONS) || self.place.has_far_mac() {
@@ -383,7 +383,7 @@ impl Packet {
     /// Drops packets, those that came from the same pool together.
     ///
     /// # Safety
-    /// Nobody uses them any more, nor drops them again.
+    /// They are not used any more, nor dropped again.
     #[inline]
     pub(crate) unsafe fn drop_all(mut packets: &[Self]) {
         if let [packet] = packets {

@@ -14,7 +14,7 @@ pub const NETWORK: u64 = 1 << 50;
 pub const ANNOTATIONS: u64 = 1 << 51;
 /// Other packets may have the same buffer.
 pub const SHARED: u64 = 1 << 52;
-/// Where the link header is told, in the other bits: 0 is unknown,
+/// Where the link header is kept, in the other bits: 0 is unknown,
 const MAC: u32 = 53;
 /// this one far away, so that the header of the buffer tells it, and any other one more than its offset.
 const FAR: u32 = u32::MAX >> (MAC - 32);
@@ -90,7 +90,7 @@ impl Place {
         self.set_start(self.start() + n, MOST_STRIPPED);
     }
 
-    /// The data begins `n` bytes earlier; there are so many.
+    /// The data begins `n` bytes earlier; that many exist.
     #[inline]
     pub fn push(&mut self, n: u32) {
         if n <= self.stripped() {
@@ -101,13 +101,13 @@ impl Place {
         self.set_start(self.start() - n, 0);
     }
 
-    /// The data ends `n` bytes earlier; there are so many.
+    /// The data ends `n` bytes earlier; that many exist.
     #[inline]
     pub fn take(&mut self, n: u32) {
         self.0 -= u64::from(n) << LEN;
     }
 
-    /// The data ends `n` bytes later; there are so many.
+    /// The data ends `n` bytes later; that many exist.
     #[inline]
     pub fn put(&mut self, n: u32) {
         self.0 += u64::from(n) << LEN;

@@ -44,7 +44,7 @@ impl Region {
     pub const ROOM: usize = 2048;
 
     /// The buffers in `blocks` blocks from `first` on. In the chunk of block `n`, the first begins `color(n)` bytes
-    /// behind the start.
+    /// after the start.
     ///
     /// # Safety
     /// `first` is a multiple of [`Region::BLOCK`]. All blocks from there are initialized, and may be read and written

@@ -34,7 +34,7 @@ impl Ring {
         self.len == 0
     }
 
-    /// The slot of the n-th packet, or behind the last one; `n` is at most the number of slots.
+    /// The slot of the n-th packet, or after the last one; `n` is at most the number of slots.
     #[inline]
     fn slot(&self, n: usize) -> usize {
         let at = self.head + n;

@@ -38,7 +38,7 @@ impl Shelf {
     /// those are.
     ///
     /// # Safety
-    /// The first one's buffer is of this shelf, and they are used by nobody any more.
+    /// The first one's buffer is of this shelf, and they are not used any more.
     #[inline]
     pub unsafe fn drop_shares(&mut self, packets: &[Packet]) -> usize {
         let (kind, mut done, mut freed) = (packets[0].kind(), 0, 0);
@@ -50,7 +50,7 @@ impl Shelf {
             let others = packets[done + 1..].iter();
             let same = others.take_while(|packet| packet.header == first.header);
             let count = 1 + same.count();
-            // SAFETY: the buffer is alive, and so many of its packets are gone.
+            // SAFETY: the buffer is alive, and that many of its packets are gone.
             if unsafe { !leave(first.header, count) } {
                 freed += 1;
                 self.free.push(first.header);
@@ -65,7 +65,7 @@ impl Shelf {
 /// Lets `count` packets leave their buffer; returns whether others still have it.
 ///
 /// # Safety
-/// The buffer is alive, and so many have it.
+/// The buffer is alive, and that many packets have it.
 #[inline]
 pub unsafe fn leave(buffer: NonNull<Header>, count: usize) -> bool {
     // SAFETY: the buffer is alive; this is the only reference.

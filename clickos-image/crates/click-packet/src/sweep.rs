@@ -68,7 +68,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Puts a packet back, behind those that were kept before.
+    /// Puts a packet back, after those that were kept before.
     ///
     /// # Panics
     /// More packets are kept than were taken out.
@@ -92,7 +92,7 @@ impl Sweep<'_> {
         let count = self.kept();
         to.reserve(count);
         let (head, tail) = to.range();
-        // SAFETY: slots from `head` to `kept` hold packets and those behind the other's tail do not;
+        // SAFETY: slots from `head` to `kept` hold packets and those after the other's tail do not;
         // then the other way round.
         unsafe {
             if count > 0 {

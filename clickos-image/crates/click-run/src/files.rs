@@ -57,7 +57,7 @@ pub fn open(path: &str) -> Result<Box<dyn ReadFile>, String> {
     }))
 }
 
-/// Makes a file anew, opens one to append to it, or takes standard output.
+/// Creates or overwrites a file, opens one to append to it, or takes standard output.
 ///
 /// # Errors
 /// Why it cannot be written.

@@ -118,7 +118,7 @@ impl Reader {
     }
 }
 
-/// The members of an archive beside the configuration.
+/// The members of an archive besides the configuration.
 fn others(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
     let archive = Archive::of(bytes)?;
     let files = archive.iter().flat_map(Archive::files);

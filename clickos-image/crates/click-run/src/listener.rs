@@ -58,7 +58,7 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Listens, or goes on listening, on a socket; returns port or path.
+    /// Listens, or continues listening, on a socket; returns port or path.
     ///
     /// # Errors
     /// Why that is not possible.

@@ -57,7 +57,7 @@ impl WriteFile for Output {
     }
 }
 
-/// Writes a file anew, or to standard output.
+/// Overwrites a file, or writes to standard output.
 ///
 /// # Errors
 /// Why it cannot be written.

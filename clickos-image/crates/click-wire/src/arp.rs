@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 use crate::field::{array_at, put, u16_at};
 use crate::{Error, at_least, ether};
 
-/// Bytes of a packet behind the Ethernet header.
+/// Bytes of a packet after the Ethernet header.
 pub const LENGTH: usize = 28;
 /// Operation: who has this address?
 pub const REQUEST: u16 = 1;
@@ -28,7 +28,7 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// Reads the bytes behind an Ethernet header.
+    /// Reads the bytes after an Ethernet header.
     ///
     /// # Errors
     /// Too short, or not IPv4 over Ethernet.

@@ -71,7 +71,7 @@ pub fn is_right(bytes: &[u8]) -> bool {
 
 /// Like [`is_right`] for an IPv4 header without options. The order of a word's bytes does not matter for that (RFC
 /// 1071, section 2), and neither does the length of a word, as 2^16 and its powers leave 1 when divided by 65,535: so
-/// the sum has to be a multiple of that, and a header of zeros, whose sum is 0, is none.
+/// the sum has to be a multiple of that, and a header of zeros, whose sum is 0, is not.
 #[inline]
 pub fn is_right_header(header: &[u8; 20]) -> bool {
     let word = |at: usize| u64::from_ne_bytes(array_at(header, at));
@@ -130,7 +130,7 @@ pub fn update_u32(checksum: u16, old: u32, new: u32) -> u16 {
     update(update(checksum, old_high, new_high), old_low, new_low)
 }
 
-/// An updated checksum of a message that may have nothing but zeros beside it, as ICMP's may: their checksum is
+/// An updated checksum of a message that may have nothing but zeros next to it, as ICMP's may: their checksum is
 /// 0xffff, which an update cannot tell from 0. The checksum's own place is `at`.
 #[inline]
 pub fn settle_zero(checksum: u16, message: &[u8], at: usize) -> u16 {

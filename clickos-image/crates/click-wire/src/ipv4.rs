@@ -206,7 +206,7 @@ impl<T: AsRef<[u8]> + AsMut<[u8]>> View<T> {
         put(self.bytes.as_mut(), 10, &value.to_be_bytes());
     }
 
-    /// Computes the checksum field anew.
+    /// Computes the checksum field again.
     #[inline]
     pub fn fill_checksum(&mut self) {
         self.set_checksum(0);

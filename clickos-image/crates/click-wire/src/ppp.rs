@@ -45,7 +45,7 @@ pub struct Control<'a> {
     pub code: u8,
     /// Matches answers to requests.
     pub id: u8,
-    /// The bytes behind the header.
+    /// The bytes after the header.
     pub data: &'a [u8],
 }
 
@@ -74,7 +74,7 @@ impl<'a> Control<'a> {
 pub struct Opt<'a> {
     /// Its kind.
     pub kind: u8,
-    /// The bytes behind its header.
+    /// The bytes after its header.
     pub value: &'a [u8],
     /// The option with its header.
     pub whole: &'a [u8],

@@ -55,7 +55,7 @@ pub struct Repr {
     pub code: u8,
     /// The session's number.
     pub session: u16,
-    /// Bytes behind the header.
+    /// Bytes after the header.
     pub payload_len: u16,
 }
 

@@ -25,9 +25,9 @@ const COMPLAINT_NS: u64 = 1_000_000_000;
 /// Why a guest has to announce itself again.
 #[derive(Clone, Copy)]
 pub(crate) enum Resumed {
-    /// It goes on in a new domain, maybe on another host.
+    /// It continues in a new domain, maybe on another host.
     Elsewhere,
-    /// The store began anew, and its toolstack looks for lost answers.
+    /// The store began again, and its toolstack looks for lost answers.
     #[cfg(feature = "relink")]
     NewStore,
 }
@@ -116,7 +116,7 @@ impl<S: Store> Control<S> {
         }
     }
 
-    /// Logs a refusal of the store and goes on; a broken connection ends the task.
+    /// Logs a refusal of the store and continues; a broken connection ends the task.
     fn tolerate(&mut self, result: Result<(), Error>) -> Result<(), Error> {
         match result {
             Err(error) if !error.is_fatal() => self.complain(&error),

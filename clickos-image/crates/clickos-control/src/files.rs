@@ -68,7 +68,7 @@ impl File {
         Ok(())
     }
 
-    /// The piece from a place on; nothing behind the end.
+    /// The piece from a place on; nothing after the end.
     fn piece(&self, at: usize) -> Vec<u8> {
         let bytes = self.bytes.borrow();
         let rest = bytes.get(at..).unwrap_or_default();

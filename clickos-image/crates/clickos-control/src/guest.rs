@@ -85,7 +85,7 @@ impl<S: Store + 'static> Guest<S> {
         self.resumed.set(Some(Resumed::Elsewhere));
     }
 
-    /// As [`Guest::resume`], after the store began anew: it tells the answers again that are left.
+    /// As [`Guest::resume`], after the store began again: it writes the remaining answers again.
     #[cfg(feature = "relink")]
     pub fn relink(&mut self) {
         self.resumed.set(Some(Resumed::NewStore));

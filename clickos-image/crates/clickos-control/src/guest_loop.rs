@@ -5,7 +5,7 @@ use alloc::format;
 use click_core::Progress;
 use xenstore::Store;
 
-/// How long an idle guest goes on polling: waking a sleeper costs the switch about 12 us.
+/// How long an idle guest continues polling: waking a sleeper costs the switch about 12 us.
 const LINGER_NS: u64 = 50_000;
 
 /// The part below the loop: a process and its vifs, or a domain of Xen.
@@ -16,7 +16,7 @@ pub trait Platform {
     fn publish(&mut self);
     /// Asks for a wake-up by the devices; true if one of them got something since the last time.
     fn sleep_prepare(&mut self) -> bool;
-    /// Sleeps until a device or the store has something, or for so long.
+    /// Sleeps until a device or the store has something, or for that long.
     fn wait(&mut self, timeout_ns: Option<u64>);
     /// Ends what [`Platform::sleep_prepare`] began.
     fn wake_done(&mut self);

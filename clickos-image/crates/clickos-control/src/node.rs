@@ -36,7 +36,7 @@ pub(crate) enum Node {
     /// An answer as a whole: removed by the requester.
     Response(u8, u32),
     Element(u8, Handler),
-    /// The toolstack's answer to the wish for a device.
+    /// The toolstack's answer to the request for a device.
     Offloaded(u32),
     ReadRequest(u8, Handler),
 }
@@ -105,7 +105,7 @@ pub(crate) fn version() -> String {
     format!("{ROOT}/version")
 }
 
-/// The wish for a device.
+/// The request for a device.
 pub(crate) fn offload(device: u32) -> String {
     format!("{ROOT}/offload/{device}")
 }

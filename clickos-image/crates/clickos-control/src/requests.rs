@@ -23,7 +23,7 @@ const RETOLD: usize =
     (clickos_protocol::WRITES_MAX * "1023 command\n".len()).div_ceil(GUEST_PIECE) + 1;
 /// Bytes of an answer that come out of the reserve.
 const SMALL: usize = 16 << 10;
-/// Bytes of a request beside the handlers' values.
+/// Bytes of a request besides the handlers' values.
 const OVERHEAD_MAX: usize = 64 << 10;
 
 /// Requests under way.

@@ -241,7 +241,7 @@ impl<S: Store> Control<S> {
     }
 
     /// The word for a refused spec. A person's `status` counts for the router that is there, even
-    /// beside a text that does not start.
+    /// next to a text that does not start.
     fn after_refusal(&mut self, rid: u8, spec: &RouterSpec, new: bool) -> &'static str {
         let mut routers = self.routers.borrow_mut();
         match spec.halted() {

@@ -15,7 +15,7 @@ use xenstore::{Mux, Store as _};
 
 /// The longest wait for the store before a suspend.
 const QUIESCE_MS: u32 = 1000;
-/// A guest without a sleep for so long never sleeps.
+/// A guest that did not sleep for this long never sleeps.
 const NEVER_SLEEPS_NS: u64 = 1_000_000_000;
 
 /// A domain of Xen.
@@ -55,7 +55,7 @@ impl Domain {
         }
     }
 
-    /// Goes on with looking for devices. True if all that the toolstack has made are there, or
+    /// Continues with looking for devices. True if all that the toolstack has made are there, or
     /// were given up.
     pub fn poll_vifs(&mut self) -> bool {
         self.link.pump();
@@ -75,7 +75,7 @@ impl Domain {
     }
 
     /// Obeys `control/shutdown`, and reports requests that the guest ignores. True if the guest was
-    /// saved and goes on in a new domain.
+    /// saved and continues in a new domain.
     pub fn obey(&mut self) -> bool {
         self.say_notices();
         match self.power.poll() {

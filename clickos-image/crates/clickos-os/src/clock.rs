@@ -7,7 +7,7 @@ use xen_sys::clock::{boot_ns, system_ns};
 /// A clock that is ahead of the host's loses a 1024th of the time that passes.
 const SLEW_SHIFT: u32 = 10;
 
-/// The guest's clock: the host's wall clock. When the host's goes back, the guest's goes on, a
+/// The guest's clock: the host's wall clock. When the host's goes back, the guest's continues, a
 /// little slower, until the host's has caught up.
 #[derive(Debug, Default)]
 pub struct Clock {

@@ -25,7 +25,7 @@ pub(crate) fn say(text: &str) {
     tell_store(text);
 }
 
-/// Writes the key `panic`. The connection is made anew: the one in use may be half-way through
+/// Writes the key `panic`. The connection is made again: the one in use may be half-way through
 /// something, and its owner will not go on.
 fn tell_store(text: &str) {
     let text: String = text.chars().take(STORED).collect();

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// The descriptor of the argument line.
 const ARGUMENT: i32 = 3;
 
-/// The descriptors behind the argument line's numbers.
+/// The descriptors after the argument line's numbers.
 pub(crate) struct Resources {
     pub store: Store,
     pub vifs: Vec<VifResources>,

@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use xenstore::Mux;
 
-/// A busy guest looks so often for vifs that come or go; a sleeping one is woken.
+/// A busy guest looks for vifs that come or go this often; a sleeping one is woken.
 const PLUG_PERIOD_NS: u64 = 20_000_000;
 
 type Devices = BTreeMap<u32, Rc<RefCell<dyn Device>>>;
@@ -124,7 +124,7 @@ impl Process {
 }
 
 impl Process {
-    /// Goes on with the link to a new store, if one came.
+    /// Continues with the link to a new store, if one came.
     fn relinked(&mut self) -> bool {
         let Some(plug) = &mut self.plug else {
             return false;

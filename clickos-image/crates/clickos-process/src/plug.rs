@@ -34,7 +34,7 @@ enum Message {
     Unplug {
         devid: u32,
     },
-    /// A link to a store that began anew; the guest's version in that store is the answer.
+    /// A link to a store that began again; the guest's version in that store is the answer.
     Store {},
 }
 

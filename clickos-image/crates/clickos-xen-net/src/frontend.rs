@@ -141,7 +141,7 @@ impl<P: Platform, S: Store> Handshake<P, S> {
 
     /// Serves until the connection to the store breaks; gives what broke it.
     pub async fn run(mut self) -> Error {
-        // The node is made anew when the toolstack attaches the device again.
+        // The node is made again when the toolstack attaches the device again.
         let mut result = self.link.watch(&self.path("backend")).await;
         loop {
             match result {
@@ -276,7 +276,7 @@ impl<P: Platform, S: Store> Handshake<P, S> {
         Ok(())
     }
 
-    /// Closes the device for good: until its backend starts anew.
+    /// Closes the device for good: until its backend starts again.
     async fn fail(&mut self, why: &str) -> Result<(), Error> {
         self.tell(why);
         self.signals.settled.set(true);

@@ -6,7 +6,7 @@ use alloc::rc::Rc;
 use click_packet::Region;
 use core::cell::Cell;
 
-/// The costs of a device beside its frames.
+/// The costs of a device besides its frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// Events sent to the backend.

@@ -11,7 +11,7 @@ pub struct Options {
     /// before sleeping. Off: each burst takes an event.
     pub poll: bool,
     /// `netfront.keep_grants`: grant the buffers once for the life of the vif. Off: for each
-    /// frame anew.
+    /// frame again.
     pub keep_grants: bool,
     /// `netfront.fast_refill`: give a receive buffer back as soon as it was read. Off: when half
     /// of them were.

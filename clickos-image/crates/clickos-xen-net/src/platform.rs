@@ -49,7 +49,7 @@ pub trait Platform {
     ) -> Option<GrantRef>;
 
     /// Ends a grant. False if the other domain still has the page mapped or copies from it: the
-    /// grant goes on, and this may be tried again later.
+    /// grant continues, and this may be tried again later.
     fn end_grant(&self, gref: GrantRef) -> bool;
 
     /// An event channel that `remote` can bind to; its events never interrupt, they are waited

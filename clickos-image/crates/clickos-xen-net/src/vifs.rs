@@ -96,7 +96,7 @@ impl<P: Platform + 'static, S: Store + 'static> Vifs<P, S> {
         }
     }
 
-    /// Goes on with the search and the handshakes; to be called once a round of the guest's
+    /// Continues with the search and the handshakes; to be called once a round of the guest's
     /// loop, after the store's connection was pumped. True if the devices the toolstack has made
     /// are found, and up or given up: a configuration that names one can be installed.
     pub fn poll(&mut self, now_ns: u64) -> bool {

@@ -27,7 +27,7 @@ pub fn open(remote: u16) -> Result<u32, Refused> {
         remote,
         port: 0,
     };
-    // SAFETY: the structure is the one of this operation; a new channel concerns nobody.
+    // SAFETY: the structure is the one of this operation; a new channel is not in use yet.
     unsafe { operate(abi::EVENT_CHANNEL_OP, abi::ALLOC_UNBOUND, &mut argument) }?;
     Ok(argument.port)
 }

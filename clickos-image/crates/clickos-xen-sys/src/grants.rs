@@ -125,7 +125,7 @@ fn limit() -> Result<u32, Refused> {
     Ok(argument.max_frames)
 }
 
-/// Puts page `index` of the table in the place of a page of the heap.
+/// Puts page `index` of the table where a page of the heap was.
 fn map(page: &Pages, index: u32) -> Result<(), Refused> {
     let address = page.address(0);
     match kind() {

@@ -7,7 +7,7 @@ use talc::locking::AssumeUnlockable;
 use talc::{ErrOnOom, Talc, Talck};
 
 /// A guest has one processor and takes no interrupts; an exception that allocates while it is
-/// reported ends the guest in any case. So the lock is none.
+/// reported ends the guest in any case. So no lock is needed.
 #[cfg_attr(feature = "boot", global_allocator)]
 static HEAP: Talck<AssumeUnlockable, ErrOnOom> = Talc::new(ErrOnOom).lock();
 
@@ -40,7 +40,7 @@ pub fn usage() -> Usage {
 /// Gives memory to the heap.
 ///
 /// # Safety
-/// The range must be mapped, belong to nobody, and stay the heap's for ever.
+/// The range must be mapped, be unused, and stay the heap's for ever.
 pub(crate) unsafe fn add(start: usize, end: usize) {
     if end.saturating_sub(start) > crate::PAGE_SIZE {
         let span = talc::Span::new(start as *mut u8, end as *mut u8);

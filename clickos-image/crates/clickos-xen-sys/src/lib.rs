@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Xen from inside a guest: boot, hypercalls, memory, grants, event channels, clock (unsafe island 2).
 //!
-//! Everything that touches a shared page, a page table or the hypervisor is in here; whoever uses
+//! Everything that touches a shared page, a page table or the hypervisor is in here; a crate that uses
 //! it needs no `unsafe`. A guest has one processor and never takes an interrupt: it polls its
 //! event channels ([`events::wait`]), so nothing here needs a lock, and code that was compiled with
 //! a red zone is safe. Exceptions end the guest, with a message.

@@ -23,7 +23,7 @@ pub struct Pages {
     area: Rc<Area>,
 }
 
-/// Memory of the heap. While a page is granted, nobody else may use it: then the drop loses the memory.
+/// Memory of the heap. While a page is granted, no other code may use it: then the drop loses the memory.
 #[derive(Debug)]
 struct Area {
     base: NonNull<u8>,

@@ -44,7 +44,7 @@ impl fmt::Display for SuspendError {
 }
 
 /// Sleeps until the guest was saved and restored, maybe on another host. Event channels and grants
-/// are gone afterwards; their users make them anew. Gives false if the toolstack cancelled
+/// are gone afterwards; their users make them again. Gives false if the toolstack cancelled
 /// the suspend: the domain is the same, and its event channels and grants are as before.
 ///
 /// # Errors

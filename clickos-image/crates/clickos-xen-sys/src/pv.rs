@@ -23,7 +23,7 @@ pub(crate) unsafe fn map_page(address: usize, entry: u64) -> Result<(), Refused>
     unsafe { call(abi::UPDATE_VA_MAPPING, arguments) }.map(drop)
 }
 
-/// Puts page `index` of the grant table in the place of the page at `address`.
+/// Puts page `index` of the grant table where the page at `address` was.
 ///
 /// # Safety
 /// As for [`map_page`].
@@ -137,7 +137,7 @@ pub(crate) fn page_of(machine_frame: u64) -> usize {
     own as usize * crate::PAGE_SIZE
 }
 
-/// Maps a page of Xen's in the place of one of the guest's.
+/// Maps a page of Xen's where one of the guest's was.
 ///
 /// # Safety
 /// As for [`map_page`].

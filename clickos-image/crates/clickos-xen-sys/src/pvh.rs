@@ -6,7 +6,7 @@ use crate::state::STATE;
 use crate::{PAGE_SIZE, events};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Puts a page of Xen's in the place of the guest's page at `address`.
+/// Puts a page of Xen's where the guest's page at `address` was.
 ///
 /// # Safety
 /// The page at `address` must belong to the caller, who reaches it through `Shared` only from now

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use xenstore::page::SharedPage;
 use xenstore::{Index, Notify, Page, RingClient};
 
-/// Tells the store that the ring changed.
+/// Notifies the store that the ring changed.
 #[derive(Debug)]
 pub struct Notifier(());
 

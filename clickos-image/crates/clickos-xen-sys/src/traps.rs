@@ -99,7 +99,7 @@ struct Tables {
 }
 
 struct Once(UnsafeCell<Tables>);
-// SAFETY: written by `install_pvh` only, once, before the processor is told of it.
+// SAFETY: written by `install_pvh` only, once, before the processor gets its address.
 unsafe impl Sync for Once {}
 
 static TABLES: Once = Once(UnsafeCell::new(Tables {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes and destroys guests beside the loop that takes frames.
+//! Makes and destroys guests next to the loop that takes frames.
 
 use std::cell::Cell;
 use std::net::Ipv4Addr;

@@ -22,7 +22,7 @@ impl Steps {
         }
     }
 
-    /// Ends a step; one of the same name goes on.
+    /// Ends a step; one of the same name continues.
     pub fn end(&mut self, name: &'static str) {
         let now = Instant::now();
         let took_ms = (now - self.last).as_secs_f64() * 1000.0;

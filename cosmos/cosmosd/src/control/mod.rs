@@ -72,7 +72,7 @@ impl Requests {
         self.open.load(Ordering::Relaxed) & (1 << rid) != 0
     }
 
-    /// The store began anew: no router has that node.
+    /// The store began again: no router has that node.
     pub fn forget_folders(&self) {
         self.open.store(0, Ordering::Relaxed);
     }

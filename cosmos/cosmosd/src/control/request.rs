@@ -379,7 +379,7 @@ mod tests {
         let later = router(Instant::now() + PATIENCE);
         let first = enter_some(&later, WINDOW).unwrap();
         let second = enter_some(&later, WINDOW - 1).unwrap();
-        // One place is left, so a batch goes on with one request at a time.
+        // One place is left, so a batch continues with one request at a time.
         let third = enter_some(&later, WINDOW).unwrap();
         assert_eq!([first.len(), second.len(), third.len()], [8, 7, 1]);
         drop((first, second, third));

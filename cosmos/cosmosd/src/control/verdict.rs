@@ -66,7 +66,7 @@ fn never() -> Error {
     Error::new(Code::Timeout, "the change did not reach the guest")
 }
 
-/// True if the guest can still find a requested router. A store that began anew has none.
+/// True if the guest can still find a requested router. A store that began again has none.
 fn is_wished(store: &dyn Store, domid: u16, rid: u8, generation: u64) -> Result<bool> {
     let wished = store.read(&format!("{}/{rid}/generation", root(domid)))?;
     let wished = wished.and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok());

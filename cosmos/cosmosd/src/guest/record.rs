@@ -29,7 +29,7 @@ pub enum Phase {
     Complete,
     /// Booted and paused in the pool.
     Pooled,
-    /// Its memory is being written to a file; found at a start, it goes on without that.
+    /// Its memory is being written to a file; found at a start, it continues without that.
     Saving,
     /// Its memory lies in a file; found at a start, everything else is undone.
     Saved,
@@ -109,7 +109,7 @@ impl Records {
     }
 
     /// All records. A file that cannot be understood is an error that names
-    /// it: going on without it would leave its guest running unseen.
+    /// it: continuing without it would leave its guest running unseen.
     pub fn load_all(&self) -> Result<Vec<Record>> {
         let stems = self.files.sweep()?;
         stems.iter().map(|stem| load(&self.files, stem)).collect()

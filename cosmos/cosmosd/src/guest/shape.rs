@@ -71,7 +71,7 @@ impl Shape {
         let (used, used_nics) = (used.count(), used_nics.count());
         let missing = spec.vifs.len() + spec.nics.len() - used - used_nics;
         let surplus = silent.vifs as usize - used;
-        // A guest keeps its vifs of netback. It may lack the memory for rings to spare beside new
+        // A guest keeps its vifs of netback. It may lack the memory for rings to spare next to new
         // ones.
         let is_possible = used_nics == silent.nics as usize && (missing == 0 || surplus == 0);
         is_possible.then_some(Distance { missing, surplus })

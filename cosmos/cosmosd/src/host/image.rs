@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The checksum of the installed engine, computed anew only when the file has changed.
+//! The checksum of the installed engine, computed again only when the file has changed.
 
 use std::fs::File;
 use std::io::{self, Read};

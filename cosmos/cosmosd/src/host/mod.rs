@@ -199,7 +199,7 @@ pub trait Host: Send + Sync {
         Ok(())
     }
 
-    /// Makes the domain anew, held, from what `save` wrote.
+    /// Makes the domain again, held, from what `save` wrote.
     fn restore(&self, _domain: &Domain, _from: &File) -> Result<Instance> {
         Err(unsupported("restoring a guest"))
     }
@@ -218,7 +218,7 @@ pub trait Host: Send + Sync {
         Ok(None)
     }
 
-    /// Makes the domain known to a store that began anew, and gives it a link there. Does not wait
+    /// Makes the domain known to a store that began again, and gives it a link there. Does not wait
     /// for the guest, which then announces itself.
     fn relink(&self, _domain: &Domain) -> Result<()> {
         let message = "guests of this host kind end with their Xen store; restart the host";

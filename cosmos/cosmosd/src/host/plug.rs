@@ -54,7 +54,7 @@ pub fn unplug(socket: &OwnedFd, devid: u32) -> Result<()> {
     ask(socket, &json!({"unplug": {"devid": devid}}), &[]).map(drop)
 }
 
-/// Gives the guest a link to a store that began anew. It answers there.
+/// Gives the guest a link to a store that began again. It answers there.
 pub fn relink(socket: &OwnedFd, link: &LinkFds) -> Result<()> {
     let fds = [&link.ring, &link.to_store, &link.from_store];
     send(socket, &json!({"store": {}}), &fds).map_err(|e| {

@@ -6,7 +6,7 @@ use crate::base::error::{Code, Error, Result};
 use crate::config::MAX_DOMID;
 use crate::spec::Vif;
 
-/// Memory of Xen and libxl for a domain beside its own: tables, shadow, grant frames.
+/// Memory of Xen and libxl for a domain besides its own: tables, shadow, grant frames.
 const OVERHEAD_KIB: u64 = 2048;
 const PAGE_BYTES: u64 = 4096;
 /// Bytes of a slot in a ring of the switch: its buffer and its descriptor (docs/rings.md).

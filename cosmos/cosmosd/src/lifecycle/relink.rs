@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const SOON: Duration = Duration::from_millis(500);
 /// The least time between two looks: a guest may announce itself all the time.
 const REST: Duration = Duration::from_millis(20);
-/// A guest that does not announce itself for so long gets another link.
+/// A guest that does not announce itself for this long gets another link.
 const AGAIN: Duration = Duration::from_secs(5);
 /// Any node: the question is whether the store answers.
 const PROBE: &str = "/tool";

@@ -206,7 +206,7 @@ impl StateFiles {
     }
 }
 
-/// Puts a file in the place of another, whose blocks become those of the spare.
+/// Puts a file where another is, whose blocks become those of the spare.
 fn put(next: &Path, path: &Path) -> io::Result<()> {
     match renameat_with(CWD, next, CWD, path, RenameFlags::EXCHANGE) {
         // A first save, or a file system that cannot exchange names: the next save makes a spare.

@@ -41,7 +41,7 @@ pub struct Seen {
 #[derive(Default)]
 struct State {
     changes: u64,
-    /// Times that the guest's link to the store was made anew, or lost for good.
+    /// Times that the guest's link to the store was made again, or lost for good.
     links: u64,
     dead: Option<String>,
     cancelled: bool,
@@ -163,7 +163,7 @@ impl DomainQueue {
         self.changed.notify_all();
     }
 
-    /// Takes the domains so far; waits for one, for so long.
+    /// Takes the domains so far; waits for one, that long.
     pub fn take(&self, wait: Duration) -> BTreeSet<u16> {
         let domids = self.domids.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self

@@ -46,7 +46,7 @@ impl SimStore {
         self.put(&version, "clickos 0 protocol 1");
     }
 
-    /// The store begins anew, with nothing in it.
+    /// The store begins again, with nothing in it.
     pub fn clear(&self) {
         self.nodes.lock().unwrap().clear();
         self.introduced.lock().unwrap().clear();

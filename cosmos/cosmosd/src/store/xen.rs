@@ -18,10 +18,10 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// The one node watched: every domain is below it.
 const DOMAINS: &str = "/local/domain";
 
-/// A node of this daemon's. A store without it began anew, and has lost all guests.
+/// A node of this daemon's. A store without it began again, and has lost all guests.
 const MARK: &str = "/tool/clickos/cosmosd";
 
-/// Called before the first request to a store that began anew.
+/// Called before the first request to a store that began again.
 type OnNew = Box<dyn Fn() + Send + Sync>;
 
 /// One connection for requests, opened when first used and again after it broke.
@@ -40,7 +40,7 @@ impl XenStore {
         }
     }
 
-    /// Lets `told` know of each store that begins anew, before any request reaches it. It makes no
+    /// Lets `told` know of each store that begins again, before any request reaches it. It makes no
     /// requests itself. Only the first call counts.
     pub fn on_new(&self, told: impl Fn() + Send + Sync + 'static) {
         let _ = self.on_new.set(Box::new(told));
@@ -58,7 +58,7 @@ impl XenStore {
         Ok(client)
     }
 
-    /// Runs `body` with the connection; one that broke while idle is opened anew once.
+    /// Runs `body` with the connection; one that broke while idle is opened again once.
     fn with<T>(&self, body: impl Fn(&mut Client) -> std::result::Result<T, XsError>) -> Result<T> {
         let mut slot = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         let reused = slot.is_some();

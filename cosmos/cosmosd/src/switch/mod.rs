@@ -45,7 +45,7 @@ pub trait Switch: Send + Sync {
     /// guest grants its own. After an error of code `switch` the port may be there all the same.
     fn add(&self, domid: u16, vif: &Vif) -> Result<Option<PortFds>>;
 
-    /// As [`Self::add`], for a guest that outlived the switch. The port goes on with `rings` of a
+    /// As [`Self::add`], for a guest that outlived the switch. The port continues with `rings` of a
     /// process guest; a Xen guest makes new ones.
     fn rejoin(&self, domid: u16, vif: &Vif, rings: Option<&PortFds>) -> Result<()>;
 
@@ -109,7 +109,7 @@ impl Valed {
     }
 
     /// Calls `report` with `None` each time valed answers a new connection, and with the reason when
-    /// it stops to answer. Tells `loops` now and then what the switch cut.
+    /// it stops to answer. Reports to `loops` now and then what the switch cut.
     pub fn follow(&self, report: impl Fn(Option<String>), mut loops: Loops) -> ! {
         loop {
             if let Err(e) = self.follow_once(&report, &mut loops) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A Xen store that is killed and begins anew below running guests. Needs root and NOXEN_PREFIX.
+//! A Xen store that is killed and begins again below running guests. Needs root and NOXEN_PREFIX.
 
 use cosmos_testbed::{GuestSpec, Testbed, eventually, kill, uuid};
 use rustix::process::Signal;

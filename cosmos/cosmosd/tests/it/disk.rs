@@ -81,7 +81,7 @@ fn mount(bed: &Testbed, script: &str) {
     assert!(command.status().unwrap().success(), "{script}");
 }
 
-/// The counter of frames, to be started in the place of the one that runs.
+/// The counter of frames, to be started instead of the one that runs.
 fn again(bed: &Testbed) -> Value {
     let config = "FromDevice(0) -> c :: Counter -> Discard;";
     let spec = GuestSpec::new(2, &bed.engine_sha256(), config);

@@ -177,7 +177,7 @@ fn other_ports_are_untouched_and_the_operator_may_forbid() {
         (hits(&bed, 1, "o.hits") == 2 * BURST).then_some(())
     });
     assert_eq!(hits(&bed, 1, "o.switch_hits"), BURST);
-    // A wish that a person writes beside the guest is refused with a reason, and soon replaced.
+    // A request that a person writes next to the guest is refused with a reason, and soon replaced.
     let node = format!("/local/domain/{}/data/clickos/offload/0", 1);
     let mut store = bed.store();
     store

@@ -10,7 +10,7 @@ use xenstore::Tx;
 
 /// Changes of state that each flood makes.
 const CHANGES: usize = 2000;
-/// Fewer calls or log lines than these: a guest that waits is looked at now and then.
+/// Fewer calls or log lines than these: a guest that waits is polled now and then.
 const FEW: usize = CHANGES / 10;
 
 struct Vif<'a> {

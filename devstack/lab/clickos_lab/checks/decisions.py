@@ -34,7 +34,7 @@ class Code:
                          for part in pathlib.PurePath(name).parts}
 
     def has(self, text, module):
-        """Tell whether a name exists; return it and its module.
+        """Return whether a name exists; return it and its module.
 
         :param module: the last module that the cell named, or None
         """

@@ -37,7 +37,7 @@ def by_part(names):
 
 
 def is_python(name):
-    """Tell whether a file is Python, by its name or first line."""
+    """Return whether a file is Python, by its name or first line."""
     if name.endswith('.py'):
         return True
     with open(paths.REPO / name, 'rb') as f:

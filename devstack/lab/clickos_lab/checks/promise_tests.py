@@ -58,7 +58,7 @@ class Tests:
         return self._files.get(test, [])
 
     def reads(self, file, key):
-        """Tell if a test's file, or one next to it, has the key of a bound.
+        """Return whether a test's file, or one next to it, has a bound's key.
 
         The other file is in the same folder, and the test's file imports it.
         """
@@ -69,7 +69,7 @@ class Tests:
                    for name in near if name in self._files)
 
     def runs(self, command, test, file):
-        """Tell if a command runs a test that a file defines."""
+        """Return whether a command runs a test that a file defines."""
         words = shlex.split(command)
         if words[:1] == ['cd'] and words[2] == '&&':
             folder, words = f'{words[1]}/', words[3:]

@@ -37,7 +37,7 @@ class ComputeHost:
 
     @property
     def is_xen(self):
-        """Tell whether its guests are domains of Xen."""
+        """Return whether its guests are domains of Xen."""
         return self.place is None
 
     def tunnel(self, user):

@@ -28,7 +28,7 @@ _HELPER = paths.REPO / 'devstack/lab/clickos_lab/root_helper.py'
 
 
 def wanted(compute_hosts):
-    """Tell whether a lab with these hosts has the agents."""
+    """Return whether a lab with these hosts has the agents."""
     return hosts.SECOND in compute_hosts
 
 

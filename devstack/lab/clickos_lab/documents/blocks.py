@@ -66,7 +66,7 @@ def of_usage(printed):
 
 
 def statements(text):
-    """Split a script into statements of bash; comments alone are none."""
+    """Split a script into statements of bash; comments alone do not count."""
     found, lines = [], []
     for line in text.splitlines():
         if not lines and (not line.strip() or line.lstrip().startswith('#')):
@@ -82,7 +82,7 @@ def statements(text):
 
 
 def _is_whole(text):
-    """Tell whether bash would run a text now, not wait for a next line."""
+    """Return whether bash would run a text now, not wait for a next line."""
     if text.endswith('\\'):
         return False
     done = subprocess.run(['bash', '-n'], input=text, text=True,

@@ -123,7 +123,7 @@ class Endpoint:
             _ip('netns', 'delete', self.name)
 
     def exists(self):
-        """Tell whether the namespace is there."""
+        """Return whether the namespace is there."""
         return os.path.exists(f'/run/netns/{self.name}')
 
     def counters(self):

@@ -42,7 +42,7 @@ class Underlay:
         return 'eth0' if host.place else self._outer
 
     def exists(self):
-        """Tell whether the lab has a second process host."""
+        """Return whether the lab has a second process host."""
         return os.path.exists(f'/sys/class/net/{self._outer}')
 
     def make(self):

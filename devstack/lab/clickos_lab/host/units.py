@@ -14,7 +14,7 @@ _AWAIT_S = 30
 
 
 def known(state):
-    """Tell whether systemd runs the host's services."""
+    """Return whether systemd runs the host's services."""
     return _file(state).exists()
 
 

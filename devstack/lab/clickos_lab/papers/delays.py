@@ -8,7 +8,7 @@ from clickos_lab.papers import rig as _rig
 
 _NEIGHBORS = (0, 1, 3, 5, 7, 9, 11)
 _ECHO = 'FromDevice(0) -> EtherMirror -> ToDevice(0);'
-#: What the guests beside the measured one do.
+#: What the guests next to the measured one do.
 _LOADS = {
     'idle': 'Idle -> Discard;',
     'busy with the processor':
@@ -27,7 +27,7 @@ _KEEPS = 's :: InfiniteSource(ACTIVE false) -> Discard;'
 
 
 def round_trips(state):
-    """Round trips to a guest, beside others that are idle or busy."""
+    """Round trips to a guest, next to others that are idle or busy."""
     made = figure.Figure(
         'fig06-round-trips', 'a guest answers beside others',
         'NSDI 2014, Figure 6', 'guests beside it', 'round trip, µs')

@@ -24,7 +24,7 @@ _SPAN = 50
 
 
 def draw(path):
-    """Draw one figure beside its file."""
+    """Draw one figure next to its file."""
     made = json.loads(path.read_text())
     with matplotlib.rc_context(_SETTINGS):
         canvas, axes = pyplot.subplots(figsize=(6.4, 3.8))

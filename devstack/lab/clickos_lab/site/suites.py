@@ -7,13 +7,13 @@ from clickos_lab import paths
 from clickos_lab.suites import results
 
 _HEAD = ('| suite | passed | commit | minutes |', '|---|---|---|---|')
-_LOADED = ('## `make test` beside load', '',
+_LOADED = ('## `make test` under load', '',
            '| date | commit | minutes | failed | passed only alone |',
            '|---|---|---|---|---|')
 
 
 def markdown(repository):
-    """Return a row for each suite, by name, and one for each run beside load.
+    """Return a row for each suite, by name, and one for each run under load.
     """
     known, loaded = (
         json.loads((repository / file.relative_to(paths.REPO)).read_text())

@@ -49,13 +49,13 @@ class Run:
 
     @property
     def is_explained(self):
-        """Tell whether the names of failed tests are all that failed."""
+        """Return whether the names of failed tests are all that failed."""
         return (self._targets == self._failed_results
                 and self._count == len(self.failed) > 0)
 
     @property
     def passed(self):
-        """Tell whether a test ran, and none failed."""
+        """Return whether a test ran, and none failed."""
         return self._passed > 0 and self._count == 0
 
 

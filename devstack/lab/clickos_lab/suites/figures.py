@@ -8,7 +8,7 @@ virtualization: the ratios of one run tell, the values do not. With
 ``--counted`` the host's clock counts instructions, each as two nanoseconds, so
 the machine's other work changes nothing. The parts ``rings``, ``offload``,
 ``density`` and ``linux`` need it. Measure ``linux`` alone: dom0 has no room
-for it beside cosmosd.
+for it next to cosmosd.
 """
 
 import argparse
@@ -133,7 +133,7 @@ def _add_images(state, contents):
 def _add_linux(state, places, contents):
     """Add a Linux guest, and what the vifs of valed need."""
     linux.build(state, places)
-    # Beside the stock netback it works as the stock one.
+    # With the stock netback it works as the stock one.
     linux.add(places, contents, netback.build_front(state, places))
     netback.build(state, places)
     netback.add(places, contents)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The proof of ``make test``: it passes beside load, and each bound holds.
+"""The proof of ``make test``: it passes under load, and each bound holds.
 
 ``python -m clickos_lab.suites.gate`` runs the suites of ``make test`` while
 stress-ng keeps four processors busy, as often as ``RUNS`` says (once). It

@@ -119,7 +119,7 @@ def _print(rows, what):
 
 
 def _is_slow(name, median_s):
-    """Tell if the bound of a page is broken, and print it."""
+    """Return whether the bound of a page is broken, and print it."""
     try:
         bounds.hold('max_page_seconds', median_s)
     except AssertionError as error:

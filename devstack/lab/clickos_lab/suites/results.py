@@ -11,7 +11,7 @@ import json
 from clickos_lab import paths
 
 FILE = paths.REPO / 'docs/reference/suites.json'
-#: runs of `make test` beside load, by ``make soak PARTS=gate``: a list
+#: runs of `make test` under load, by ``make soak PARTS=gate``: a list
 LOADED = paths.REPO / 'docs/reference/gate.json'
 
 

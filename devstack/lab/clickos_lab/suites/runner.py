@@ -29,7 +29,7 @@ _FAILED_TEST = re.compile(
     r'^test .* \.\.\. FAILED$|^error: \S+: hangs$|'
     r'\.\.\. (FAIL|ERROR)$|^(FAIL|ERROR): |'
     r' \[[\d.]+s\] \.\.\. FAILED$')
-#: lines that say why: an exception's, a panic's, which goes on in the next
+#: lines that say why: an exception's, a panic's, which continues in the next
 _REASON = re.compile(r"^ *([\w.]+\.)?\w*(Error|Exception|Failure|Timeout)\b|"
                      r"^thread '.*' .*panicked at ")
 _FAILED_TESTS_SHOWN = 10
@@ -47,10 +47,10 @@ class Suite:
     #: with which a passing run must have printed a line, so that a suite
     #: that found no test does not pass
     proof: str | None = None
-    #: with which no line may be printed: a skipped test is none that passed
+    #: with which no line may be printed: a skipped test did not pass
     fault: str | None = None
     timeout_s: int = 1800
-    #: whether it runs beside the next ones that do, too
+    #: whether it runs in parallel with the next ones that do
     has_company: bool = False
 
 

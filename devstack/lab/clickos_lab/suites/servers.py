@@ -130,7 +130,7 @@ class Servers:
         return [(float(taken_s), step) for _, taken_s, step in found]
 
     def write(self, count):
-        """Write a handler of the server that there is, again and again."""
+        """Write a handler of the existing server, again and again."""
         server = next(self._demo.compute.servers(name=_NAME))
         for _ in range(count):
             began_s = time.monotonic()

@@ -61,7 +61,7 @@ class SlowClients:
         self.held = sum(client is not None for client in self._sockets)
 
     def _go_on(self, client):
-        """Send a byte, or begin anew if the server has hung up."""
+        """Send a byte, or begin again if the server has hung up."""
         try:
             if client is None and self._new == 0:
                 return None

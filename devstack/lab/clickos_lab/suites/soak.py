@@ -169,7 +169,7 @@ def _cargo_test(*arguments, **env):
 
 
 def _gate(_names):
-    """Run what `make test` runs beside load, then try each bound."""
+    """Run what `make test` runs under load, then try each bound."""
     state = paths.State()
     prepare.everything(state)
     return subprocess.run(

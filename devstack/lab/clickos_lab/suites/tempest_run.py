@@ -113,5 +113,5 @@ def configure(state, workspace, first, second):
 
 
 def is_up(state, host):
-    """Tell whether a lab that is up has a compute host."""
+    """Return whether a lab that is up has a compute host."""
     return f'nova-compute{host.suffix}' in processes.Processes(state).names()

@@ -23,7 +23,7 @@ from clickos_lab.xen import image
 from clickos_lab.xen import places
 
 _TOP = paths.REPO / 'devstack/lab'
-#: What the tests import beside the lab.
+#: What the tests import besides the lab.
 _PACKAGES = ('tacker-plugin', 'interfaces', 'cosmos/python',
              'devstack/lab/limits')
 #: One boot of stock Xen, the control protocol, and a guest on a bridge that is

@@ -8,7 +8,7 @@
 Every box is a network namespace. The vifs have the names 0, 1 and so on, so
 the VNF's configuration runs unchanged.
 
-The module :mod:`xen_bench` has a guest of Xen in the place of the program,
+The module :mod:`xen_bench` has a guest of Xen instead of the program,
 and :mod:`cloud_bench` one that Tacker has deployed.
 """
 

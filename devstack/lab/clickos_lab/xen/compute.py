@@ -45,7 +45,7 @@ class XenCompute:
         self.dom0 = self._host.dom0
 
     def running(self):
-        """Tell whether the machine runs."""
+        """Return whether the machine runs."""
         return self._host.running()
 
     def taps(self):

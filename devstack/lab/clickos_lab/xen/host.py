@@ -35,7 +35,7 @@ class Host:
         self.dom0 = remote.Remote(self.places)
 
     def running(self):
-        """Tell whether the machine runs."""
+        """Return whether the machine runs."""
         return self._processes.find(_QEMU) is not None
 
     def boot(self, machine, memory):

@@ -104,14 +104,14 @@ def prepare(state, places):
 
 
 def is_built(places):
-    """Tell whether the tools were built of the patches as they are."""
+    """Return whether the tools were built of the patches as they are."""
     return stamps.fresh(_stamp(places), _wanted())
 
 
 def source(state, places, name='source'):
     """Fetch Debian's source package afresh, apply the patches.
 
-    :param name: of the folder that is made anew for it
+    :param name: of the folder that is made again for it
     :returns: the folder of the tree
     :raises SourcesMissing: if it is not to be had
     :raises LabError: if a patch does not apply without fuzz

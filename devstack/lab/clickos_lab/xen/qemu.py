@@ -25,11 +25,11 @@ class Machine:
 
     memory_mib: int = 2048
     dom0_memory_mib: int = 512
-    #: network cards beside that of SSH, ``eth1`` and so on in dom0
+    #: network cards besides that of SSH, ``eth1`` and so on in dom0
     uplinks: int = 5
     #: the daemon that keeps the Xen store: oxenstored or xenstored (adr/0018)
     store: str = 'oxenstored'
-    #: the archive of dom0's root, if not that of :mod:`root`; it lies beside
+    #: the archive of dom0's root, if not that of :mod:`root`; it lies next to
     root: str | None = None
     #: Its clock counts instructions: what a step takes does not depend on
     #: what else this machine does.

@@ -40,7 +40,7 @@ class Remote:
         return self.command('-M', '-N')
 
     def connected(self):
-        """Tell whether the connection is up."""
+        """Return whether the connection is up."""
         return (self._host.root / _SOCKET).exists()
 
     def command(self, *options):

@@ -240,7 +240,7 @@ class PhasesTest(Root):
 
 
 class StackedTest(unittest.TestCase):
-    """After the phases of stack, once, beside the lab's files."""
+    """After the phases of stack, once, next to the lab's files."""
 
     @classmethod
     def setUpClass(cls):

@@ -128,7 +128,7 @@ function stop_process {
     rm -f "$ROOT/running/$1"
 }
 
-# A wheel has nova/virt/clickos, beside a Nova that is installed from its checkout.
+# A wheel has nova/virt/clickos, next to a Nova that is installed from its checkout.
 function setup_install {
     note setup_install "$@"
     mkdir -p "$ROOT"/venv/lib/python3.11/site-packages/nova/virt/clickos

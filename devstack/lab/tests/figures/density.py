@@ -28,7 +28,7 @@ def measure(host, table):
 def _crowd(host, table, what, mib, alone):
     """Measure guests of one kind.
 
-    :param alone: what dom0 uses beside no guest
+    :param alone: what dom0 uses without a guest
     """
     before = _free_kib(host)
     domids = [_create(host, number, what, mib) for number in range(_GUESTS)]

@@ -190,7 +190,7 @@ class Browser:
         return found if found and found.is_displayed() else None
 
     def _is_shown(self, selector):
-        """Tell whether an element is shown, once the page can say so."""
+        """Return whether an element is shown, once the page can say so."""
         return self.until(lambda: [bool(self._shown(selector))],
                           f'{selector} cannot be looked for')[0]
 

@@ -163,7 +163,7 @@ class AccountsTest(unittest.TestCase):
                              (name, kind))
 
     def test_services_start_in_an_empty_folder(self):
-        # MariaDB goes on to its data by itself.
+        # MariaDB continues to its data by itself.
         names = set(self.processes.names()) - _ROOT - {'mariadb'}
         self.assertGreater(len(names), 10)
         for name in names:

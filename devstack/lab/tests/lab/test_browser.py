@@ -195,7 +195,7 @@ class MainJobTest(unittest.TestCase):
         window.picture('counters')
 
     def busy(self):
-        """Tell whether the overview counts packets."""
+        """Return whether the overview counts packets."""
         rate = self.browser.text('#clickos-rates [data-rate=received]')
         return rate.isdigit() and int(rate) > 0
 

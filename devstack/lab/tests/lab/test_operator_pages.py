@@ -51,7 +51,7 @@ class OperatorPagesTest(unittest.TestCase):
         self.assertEqual([], window.faults)
 
     def onboarded(self):
-        """Tell whether Tacker has read the package; a busy one takes long."""
+        """Return whether Tacker has read the package, which may take long."""
         self.browser.open('/clickos/packages/')
         return 'ONBOARDED' in self.browser.text(_PACKAGE)
 
@@ -64,7 +64,7 @@ class OperatorPagesTest(unittest.TestCase):
         self.assertEqual([], window.faults)
 
     def measured(self):
-        """Tell whether all hosts are up and have reported twice."""
+        """Return whether all hosts are up and have reported twice."""
         self.browser.open('/clickos/')
         self.browser.see(_HOST)
         rows = self.browser.driver.execute_script(_RATES)

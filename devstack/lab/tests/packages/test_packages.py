@@ -183,7 +183,7 @@ class PackagesTest(unittest.TestCase):
         self.assert_installed(self.newer)
 
     def restart_the_switch(self, pings):
-        """The new valed goes on with the rings of the old one."""
+        """The new valed continues with the rings of the old one."""
         self.assertTrue(self.program('valed').endswith('(deleted)'))
         guest, last = self.run_there('pidof clickos-process'), max(
             pings.answered())

@@ -35,7 +35,7 @@ for _ in $(seq {count}); do
     cmp /run/back /run/sent
 done
 """
-#: A stream that is on its way when a test goes on.
+#: A stream that is on its way when a test continues.
 _BACKGROUND = """
 rm -f /run/ended
 cat >/run/stream <<'END'
@@ -71,7 +71,7 @@ class _LinuxGuest(test_net.ValePorts):
 
     @classmethod
     def add_files(cls, contents):
-        # Only these: dom0 has little space beside the kernel.
+        # Only these: dom0 has little space besides the kernel.
         toolstack.build(cls.state, cls.places)
         toolstack.add(cls.state, contents, toolstack.SWITCH)
         linux.build(cls.state, cls.places)

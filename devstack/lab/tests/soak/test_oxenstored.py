@@ -44,7 +44,7 @@ done
 xenstore-rm /stress
 xenstore-rm /beside
 """
-#: What oxenstored may need of a processor beside a guest that it ignores.
+#: What oxenstored may need of a processor besides a guest that it ignores.
 _IDLE_SHARE = 0.3
 
 

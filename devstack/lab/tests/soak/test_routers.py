@@ -11,7 +11,7 @@ _ROUNDS = 157           # times _ROUTERS: more than ten thousand
 _CONFIG = 'Idle -> c :: Counter -> q :: Queue(100) -> Unqueue -> Discard;'
 #: Where the script below puts what the guest's memory has left.
 _FREE = '/run/free'
-#: In each round a wish for all routers at once, twice: to run, to be removed.
+#: In each round a request for all routers, twice: to run, to be removed.
 _SOAK = r"""
 set -e
 wish() {{

@@ -79,7 +79,7 @@ class StagingTest(_Staging):
 
 
 class StockNetbackTest(_Staging):
-    """netback has no such pages: the frontend goes on as before."""
+    """netback has no such pages: the frontend continues as before."""
 
 
 _BACK, _FRONT = ('/local/domain/0/backend/vif/0/9',

@@ -250,7 +250,7 @@ class HostileTest(AloneCase):
             self.is_served(one)
 
     def test_answers_that_nobody_takes(self):
-        """It asks and takes nothing, then it goes on."""
+        """It asks and takes nothing, then it continues."""
         path = f'{_folder(50)}/long'
         self.liar.write(path, 'x' * 1500)
         self.liar.ask_without_taking(daemon.READ, path, 30)
@@ -337,7 +337,7 @@ class ListTest(AloneCase):
 
 
 class GrowthTest(AloneCase):
-    """The cost of a request beside many guests: two daemons take turns."""
+    """The cost of a request next to many guests: two daemons take turns."""
 
     def setUp(self):
         self.hosts = []

@@ -3,7 +3,7 @@
 
 They come from a small pool. cosmosd fills it again while no request waits,
 so that as many guests run as were made before. The machine's clock counts
-instructions, so that the ratios do not depend on what else runs beside it.
+instructions, so that the ratios do not depend on what else runs next to it.
 """
 
 import json
@@ -20,7 +20,7 @@ _COSMOS = toolstack.command('cosmos')
 _POOL = 10
 #: Memory of each, in MiB: the least, and a size of which the pool has none.
 _POOLED, _NEW_MIB = 4, 5
-#: What runs for a creation, beside Xen and cosmosd's client.
+#: What runs for a creation, besides Xen and cosmosd's client.
 _DAEMONS = ('oxenstored', 'xenconsoled', 'cosmosd')
 #: Prints the nanoseconds for which each has run. It starts no program
 #: before the first two are read: cosmosd fills its pool meanwhile.

@@ -9,7 +9,7 @@ import venv
 from clickos_lab import paths
 from tests.unit import base
 
-#: The command's preparation tells who runs it, and where it then goes on.
+#: The command's preparation tells who runs it, and where it then continues.
 _SCRIPT = '''
 import os, sys
 from clickos_lab import __main__ as main, paths, prepare

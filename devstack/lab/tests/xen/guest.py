@@ -83,7 +83,7 @@ class Guest:
         self._dom0.check(f'xl destroy {self.name}')
 
     def crashed(self):
-        """Give it an exception that it did not cause; tell if it crashed."""
+        """Inject an exception that it did not cause; return if it crashed."""
         self._dom0.run(crash(self.domid))
         return self._dom0.run(_CRASHED.format(name=self.name)).status == 0
 

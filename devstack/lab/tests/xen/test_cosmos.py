@@ -34,7 +34,7 @@ _LOOP_VIFS = '--vif port=a,segment=1,mac=02:00:00:00:0e:01 ' \
     '--vif port=b,segment=1,mac=02:00:00:00:0e:02'
 _VIFS = '--vif port=a,segment=1 --vif port=b,segment=2'
 #: Runs requests and prints after each how many processes cosmosd has made
-#: since the start; a thread is none (CLONE_THREAD, linux/sched.h).
+#: since the start; a thread does not count (CLONE_THREAD, linux/sched.h).
 _COUNT_PROCESSES = f"""
 mount -t tracefs tracefs /sys/kernel/tracing
 cd /sys/kernel/tracing

@@ -65,7 +65,7 @@ class FilesTest(base.XenTest):
 
 
 def _passes(number):
-    """Tell whether a frame is of a kind that the firewall allows."""
+    """Return whether a frame is of a kind that the firewall allows."""
     return number % 4 < 2
 
 

@@ -327,7 +327,7 @@ class ValeTest(ValeGuests):
 
 @base.slow
 class HostileRingsTest(ValeGuests):
-    """Guests that lie in their rings, beside honest ones."""
+    """Guests that lie in their rings, next to honest ones."""
 
     @classmethod
     def add_files(cls, contents):

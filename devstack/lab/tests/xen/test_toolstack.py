@@ -136,7 +136,7 @@ class ToolstackTest(OnEitherStore, ToolstackCase):
         self.assertEqual('0', self._cosmos('read one c.count').strip())
 
     def _crashed(self, name, domid):
-        """Give a guest an exception; tell whether it crashed."""
+        """Give a guest an exception; return whether it crashed."""
         self.dom0.run(guest.crash(domid))
         for _ in range(50):
             if self._info(name)['state'] == 'crashed':

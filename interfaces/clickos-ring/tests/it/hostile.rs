@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A peer that writes anything anywhere: no panic, no endless loop, no frame out of bounds.
-//! An honest flow goes on once the peer behaves.
+//! An honest flow continues once the peer behaves.
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;

@@ -274,7 +274,7 @@ fn a_frame_needs_the_room_that_is_offered() {
     assert_eq!(guest.malformed(), 1);
 }
 
-/// A switch that took over in the middle of the traffic goes on in either version.
+/// A switch that took over in the middle of the traffic continues in either version.
 #[test]
 fn the_next_switch_goes_on_with_rings_of_version_2() {
     let layout = Layout::of(2, 64).unwrap();

@@ -31,7 +31,7 @@ class LinkTest(testtools.TestCase):
         self.path = [str(self.local), str(self.system)]
 
     def is_found(self):
-        """Tell whether a Python finds what Nova would load."""
+        """Return whether a Python finds what Nova would load."""
         done = subprocess.run(
             [sys.executable, '-S', '-c',
              'from importlib.util import find_spec\n'

@@ -2,7 +2,7 @@
 """Keystone, Nova and Tacker as far as clickos-api asks them, over HTTP."""
 
 # Not "import http.server": eventlet, which Tacker's tests in the same process
-# load, puts its own module in the place of that name.
+# load, puts its own module under that name.
 from http.server import BaseHTTPRequestHandler
 from http.server import ThreadingHTTPServer
 import json

@@ -35,7 +35,7 @@ class Cosmosd:
         self.start({}, 0)
 
     def start(self, values, number):
-        """Start the guest anew."""
+        """Start the guest again."""
         self.is_there, self.is_killed = True, False
         self.guest, self.refused = dict(values), []
         self.newest, self.applied = number, []

@@ -32,7 +32,7 @@ class Guest:
         self.shares, self.used, self.late = [0, 0], [0, 0], []
 
     def write(self, number, incarnation, shares):
-        """Take a write; tell if it was accepted, as cosmosd does."""
+        """Take a write; return whether it was accepted, as cosmosd does."""
         if incarnation != self.incarnation or number <= self.number:
             return False
         self.number, self.shares = number, shares

@@ -35,7 +35,7 @@ _HANG_S = 240
 
 
 class SlowGuestsTest(base.TestCase):
-    """Clients of slow guests beside a client of a good one."""
+    """Clients of slow guests next to a client of a good one."""
 
     limit_s = 300
 

@@ -223,7 +223,7 @@ class LookTest(WatcherCase):
 
 
 class HostileRowTest(database.DatabaseTestCase):
-    """A VNF whose row Tacker's objects cannot read, beside a good one."""
+    """A VNF whose row Tacker's objects cannot read, next to a good one."""
 
     @staticmethod
     @db_api.context_manager.writer

@@ -22,7 +22,7 @@ CONF = config.CONF
 
 SUBSCRIPTIONS = 'vnflcm/v1/subscriptions'
 #: A property outside its constraint.
-#: Each word is one of a rule, and only the guest finds that it is none.
+#: Each word is one of a rule, and only the guest finds that it is not valid.
 BAD_RULES = ['allow src']
 RULES = ['allow icmp', 'deny all']
 

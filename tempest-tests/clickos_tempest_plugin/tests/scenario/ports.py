@@ -15,7 +15,7 @@ source :: RatedSource(DATA "hello", RATE 50)
   -> EtherEncap(0x0800, {mac}, {peer_mac}) -> Queue -> ToDevice(0);
 FromDevice(0) -> heard :: Counter -> Discard;
 '''
-#: Without a packet for so long a guest is cut off.
+#: Without a packet for this long a guest is cut off.
 SILENCE_S = 1
 
 

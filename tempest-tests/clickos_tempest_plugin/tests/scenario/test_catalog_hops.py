@@ -138,7 +138,7 @@ class OneHopCase(test_chains.ScaledHopCase):
         waiters.until(self.answers, bool, 'the tag lets packets pass')
 
     def answers(self):
-        """Send a request; tell if an answer has arrived."""
+        """Send a request; return whether an answer has arrived."""
         self.send()
         return self.passed(self.sender, 'heard')
 

@@ -72,7 +72,7 @@ class AutomaticTest(case.FirewallCase):
                 for vnfc in info['vnfcResourceInfo']]
 
     def task(self):
-        """Return the name of an operation that goes on, or None."""
+        """Return the name of an operation that continues, or None."""
         return next((
             each['operation'] for each in
             self.tenant.tacker.list_operations(self.vnf_id)

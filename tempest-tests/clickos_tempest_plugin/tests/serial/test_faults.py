@@ -2,7 +2,7 @@
 """Outages in the middle of operations.
 
 Each operation succeeds or fails by name, it leaves nothing behind, and all
-goes on without a person. Only `make soak PARTS=faults` has time for them.
+continues without a person. Only `make soak PARTS=faults` has time for them.
 """
 
 import json

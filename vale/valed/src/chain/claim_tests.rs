@@ -222,7 +222,7 @@ fn a_hop_that_may_no_longer_use_an_address_neither_sends_nor_gets_by_it() {
     assert!(net.hops[0][1].received().is_empty());
 }
 
-/// Another port comes in the place of one that translated.
+/// Another port replaces one that translated.
 #[test]
 fn a_new_port_of_a_hop_inherits_no_right_to_an_address() {
     let mut net = Net::new(2);

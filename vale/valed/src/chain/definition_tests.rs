@@ -110,7 +110,7 @@ fn flows_keep_their_instances_whenever_the_hosts_get_new_definitions() {
     }
 }
 
-/// Its packets neither go beside it nor to another instance.
+/// Its packets neither bypass it nor go to another instance.
 #[test]
 fn a_restored_chain_drops_packets_until_the_other_hosts_know_it() {
     let mut hosts = Hosts::new(2);
@@ -126,7 +126,7 @@ fn a_restored_chain_drops_packets_until_the_other_hosts_know_it() {
     hosts.tick(2);
     assert_eq!(hosts.flow(), before);
     assert_eq!(hosts.nets[0].b.received().len(), 40);
-    // The other host is gone, so the rest goes on without it.
+    // The other host is gone, so the rest continues without it.
     hosts.forget_chain(0);
     hosts.forget_chain(1);
     hosts.set(0, pairs, &json!({"restored": true}));

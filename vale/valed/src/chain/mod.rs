@@ -361,7 +361,7 @@ impl Chains {
         })
     }
 
-    /// Finds all ports anew, after a port, its link or another host changed.
+    /// Finds all ports again, after a port, its link or another host changed.
     pub fn resolve(&mut self, ports: &Ports) {
         self.roles = vec![Vec::new(); ports.len()];
         let is_path = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.is_path());

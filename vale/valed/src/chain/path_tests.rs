@@ -205,7 +205,7 @@ fn a_routed_hop_elsewhere_gets_its_own_address_and_its_packets_leave_there() {
     assert_eq!(hosts.relay(0, true), 1);
     let at_hop = packet((mac(1), mac(12)), (A, B), (1000, 53), 1);
     assert_eq!(hosts.nets[1].hops[0][0].received(), [at_hop]);
-    // Its address is at the second host: the packet goes on from there, as any other of that host.
+    // Its address is at the second host: the packet continues from there, as any other of that host.
     let routed = packet((mac(13), mac(2)), (A, B), (1000, 53), 1);
     hosts.nets[1].hops[0][1].send(&routed);
     hosts.round();

@@ -202,7 +202,7 @@ fn both_directions_of_translated_connections_have_one_instance_whatever_comes_an
     }
 }
 
-/// Makes a packet one of a TCP connection that begins, or goes on, and its answer the answer to it.
+/// Makes a packet one of a TCP connection that begins, or continues, and its answer the answer to it.
 fn flagged(begin: u8) -> impl Fn(Vec<u8>, bool) -> Vec<u8> {
     move |mut frame, forward| {
         let answers = u8::from(!forward || begin == 0) * ACK;

@@ -90,7 +90,7 @@ impl Way {
 /// The packet's place among the hops.
 #[derive(Clone, Copy)]
 pub struct ChainPosition {
-    /// The hops before this one lie behind the packet; for answers, those from this one on.
+    /// The hops before this one are behind the packet; for answers, those from this one on.
     pub at: usize,
     /// The hop that sent the packet.
     pub sender: Option<usize>,

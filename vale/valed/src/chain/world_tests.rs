@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random chains of random functions, beside two transparent guests and a station behind a flat
+//! Random chains of random functions, next to two transparent guests and a station behind a flat
 //! uplink. Packets give a bounded number of frames.
 //!
 //! `VALE_WORLDS` and `VALE_SEED` make a longer or another run.

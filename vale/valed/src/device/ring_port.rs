@@ -277,7 +277,7 @@ impl Device for RingPort {
         self.ring.malformed() - self.malformed_before
     }
 
-    /// A guest that goes on sending meanwhile keeps the thread no longer than a full ring does.
+    /// A guest that continues sending meanwhile keeps the thread no longer than a full ring does.
     fn discard(&mut self) {
         let mut slots = [Slot::EMPTY; BURST];
         for _ in 0..MOST_SLOTS / BURST {

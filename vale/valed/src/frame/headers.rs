@@ -19,7 +19,7 @@ const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 pub struct Ethernet {
     pub destination: Mac,
     pub source: Mac,
-    /// Type behind the tags.
+    /// Type after the tags.
     pub kind: u16,
     /// Offset of the payload.
     pub payload: usize,

@@ -37,7 +37,7 @@ pub struct Packet<'a> {
     pub protocol: u8,
     /// Bytes before the body.
     pub headers: usize,
-    /// Behind all headers of IP, to the packet's own end.
+    /// After all headers of IP, to the packet's own end.
     pub body: &'a [u8],
     pub part: FragmentPart,
 }
@@ -54,7 +54,7 @@ fn is_extension_v6(protocol: u8) -> bool {
     ) || EXPERIMENTS.contains(&protocol)
 }
 
-/// Parses an IPv4 packet. Bytes behind its total length are padding.
+/// Parses an IPv4 packet. Bytes after its total length are padding.
 #[inline]
 pub fn ipv4(bytes: &[u8]) -> Result<Packet<'_>, DropReason> {
     let fixed: &[u8; 20] = bytes.first_chunk().ok_or(DropReason::Malformed)?;

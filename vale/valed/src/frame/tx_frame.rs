@@ -38,7 +38,7 @@ pub struct TxFrame<'a> {
     pub from: usize,
     /// A rule of a port redirected the frame, so no other rule does.
     pub redirected: bool,
-    /// The host that goes on with the frame's chain, and the place in the chain.
+    /// The host that continues with the frame's chain, and the place in the chain.
     pub label: Option<(IpAddr, Label)>,
     /// Offset of the IP packet.
     pub payload: usize,

@@ -86,7 +86,7 @@ pub struct NextFile {
 }
 
 impl NextFile {
-    /// Puts the file in the place of the last one.
+    /// Replaces the last file.
     pub fn commit(self) -> Result<(), String> {
         let done = fs::rename(&self.new, &self.path).and_then(|()| {
             let folder = self.path.parent();

@@ -96,7 +96,7 @@ impl Mirrors {
         self.0.retain(|m| m.set.mirror != *name);
     }
 
-    /// Finds all ports anew, after a port came or went.
+    /// Finds all ports again, after a port came or went.
     pub fn resolve(&mut self, ports: &Ports) {
         self.0.iter_mut().for_each(|m| m.resolve(ports));
     }

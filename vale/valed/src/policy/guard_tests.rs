@@ -388,7 +388,7 @@ fn lengths_that_lie_are_malformed() {
         odd[at] = value;
         assert_eq!(judge(&frame(OWN, IPV6, &odd)), Err(DropReason::Malformed));
     }
-    // Linux reads on behind a length of 0 with hop-by-hop options; then the length is an option's.
+    // Linux reads on after a length of 0 with hop-by-hop options; then the length is an option's.
     let mut jumbo = ipv6(
         "2001:db8::5",
         0,

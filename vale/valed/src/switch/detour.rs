@@ -175,7 +175,7 @@ impl Switch {
         place.replace(proxy)
     }
 
-    /// Takes a port in the place of its proxy, which it returns. Frames of the port that wait here for
+    /// Takes a port instead of its proxy, which it returns. Frames of the port that wait here for
     /// receivers are older than those that come with it.
     pub fn take(&mut self, index: usize, mut port: Box<Port>) -> Option<Box<Port>> {
         let mut proxy = self.ports.get_mut(index)?.take()?;

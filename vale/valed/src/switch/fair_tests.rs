@@ -41,7 +41,7 @@ fn a_sender_alone_has_its_turn_in_each_round() {
 }
 
 /// Eight ports of one owner that flood, next to a neighbor that sends now and then: the neighbor's frame
-/// leaves in the round that it comes in, behind what one port might send: a quantum, and one saved.
+/// leaves in the round that it comes in, after what one port might send: a quantum, and one saved.
 #[test]
 fn eight_flooding_ports_of_an_owner_cost_a_neighbor_one_burst() {
     let mut bench = Bench::new();

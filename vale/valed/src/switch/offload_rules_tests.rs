@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rules decide packets in the place of guests, and guests get all others.
+//! Rules decide packets on behalf of guests, and guests get all others.
 use clickos_offload::View;
 use vale_proto::Owner;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Figures of the switch: rates beside one core of traffic, of several workers, and the latency.
+//! Figures of the switch: rates next to one core of traffic, of several workers, and the latency.
 //!
 //! `cargo test --release -p valed --lib -- --ignored --nocapture --test-threads 1 figure`
 use std::sync::Barrier;
@@ -185,7 +185,7 @@ impl Mover {
     }
 }
 
-/// One worker beside a core that only moves indices. Medians of short windows: the frames per
+/// One worker next to a core that only moves indices. Medians of short windows: the frames per
 /// microsecond, and the nanoseconds of processor time for each.
 fn rate(ports: u8, slots: u32, len: usize, stages: Stages) -> (f64, f64) {
     let bench = Bench::pinned(1);

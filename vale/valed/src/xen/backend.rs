@@ -172,7 +172,7 @@ impl Backend {
         Ok(())
     }
 
-    /// Begins anew with a vif whose wait has ended.
+    /// Begins again with a vif whose wait has ended.
     fn resume(&mut self, index: usize) -> Result<(), Error> {
         let vif = &mut self.vifs[index];
         if vif.phase == Phase::Waiting && Instant::now() >= vif.changes.end() {

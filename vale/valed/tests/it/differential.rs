@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The guard beside a second judge. `differential/frames.py` makes a hostile guest's frames with
+//! The guard next to a second judge. `differential/frames.py` makes a hostile guest's frames with
 //! scapy, and `differential/judge.py` judges them. The real valed must pass the same frames.
 //! Afterwards a Linux host of the segment believes what it believed before.
 //!

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Guests that lie in their rings, by design or at random, beside honest ones.
+//! Guests that lie in their rings, by design or at random, next to honest ones.
 //!
 //! The honest ones lose no frame and get none altered. `HOSTILE_SECONDS` says for how long (`make soak
 //! PARTS=rings`).

@@ -251,7 +251,7 @@ fn an_af_xdp_socket_takes_one_vlan_and_leaves_the_others() {
     }
 }
 
-/// The switch shows why the kernel refused, and goes on with a packet socket.
+/// The switch shows why the kernel refused, and continues with a packet socket.
 #[test]
 fn a_packet_socket_takes_over_where_af_xdp_is_refused() {
     let valed = Valed::start();

@@ -238,7 +238,7 @@ fn on_a_full_disk_a_request_changes_nothing() {
     let valed = Valed::start();
     let state = valed.dir.path().join("state");
     let disk = state.to_str().unwrap();
-    // valed's mount namespace is this one: `ip netns exec` makes /sys anew, and mounts propagate to it.
+    // valed's mount namespace is this one: `ip netns exec` makes /sys again, and mounts propagate to it.
     let _a = machine(&valed, "a", 1);
     keep_port(&valed, "a", json!({})).unwrap();
     let before = fs::read(state_file(&valed)).unwrap();

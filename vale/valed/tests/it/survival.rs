@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rings outlive the valed that made them: the next one goes on with them (docs/adr/0050).
+//! Rings outlive the valed that made them: the next one continues with them (docs/adr/0050).
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

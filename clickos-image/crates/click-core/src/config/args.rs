@@ -22,7 +22,7 @@ pub struct Surroundings<'a> {
     pub element: &'a str,
 }
 
-/// The arguments of an element that is being built or configured anew.
+/// The arguments of an element that is being built or configured again.
 pub struct Args<'a> {
     spec: &'static [Arg],
     values: Vec<Option<String>>,
@@ -34,7 +34,7 @@ pub struct Args<'a> {
     notices: Vec<String>,
 }
 
-/// Results of reading an element's arguments, beside the element.
+/// Results of reading an element's arguments, besides the element.
 pub(crate) struct Noted {
     pub errors: Vec<String>,
     pub notices: Vec<String>,

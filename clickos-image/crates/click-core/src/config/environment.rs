@@ -131,7 +131,7 @@ pub trait Host {
     /// # Errors
     /// Why that is not possible, with its path.
     fn open_file(&self, path: &str) -> Result<Box<dyn ReadFile>, String>;
-    /// Makes a file anew, or opens it to append to it; `-` is standard output.
+    /// Creates or overwrites a file, or opens it to append to it; `-` is standard output.
     ///
     /// # Errors
     /// Why that is not possible, with its path.
@@ -150,7 +150,7 @@ pub trait Host {
             }
         }
     }
-    /// Writes a whole file anew, or appends to it.
+    /// Overwrites a whole file, or appends to it.
     ///
     /// # Errors
     /// Why it cannot be written.

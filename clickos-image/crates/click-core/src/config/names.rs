@@ -73,7 +73,7 @@ impl Named {
     }
 }
 
-/// The part behind the colon of a name.
+/// The part after the colon of a name.
 fn suffix(text: &str) -> &str {
     text.split_once(':').map_or("", |(_, suffix)| suffix)
 }
@@ -157,7 +157,7 @@ impl Names {
         self.table.entry(scope + name).or_default()
     }
 
-    /// Looks a name up from `element` outwards; what is behind a colon (`name:ip`, `name:bcast`) does not count.
+    /// Looks a name up from `element` outwards; what is after a colon (`name:ip`, `name:bcast`) does not count.
     pub fn find(&self, element: &str, name: &str) -> Option<&Named> {
         let name = name.split(':').next().unwrap_or(name);
         let mut around = element;

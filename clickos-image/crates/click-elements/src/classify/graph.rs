@@ -14,7 +14,7 @@ use super::values::Values;
 use crate::headers::{Axis, Headers, Place};
 use crate::steps::Forest;
 
-/// Boxes that all nodes are made of at most: so many and so many for each box there is, but not more than this.
+/// Boxes that all nodes are made of at most: a number, and a number for each box, but not more than this.
 const LEAST_WORK: usize = 1 << 12;
 const WORK_PER_BOX: usize = 32;
 const MOST_WORK: usize = 1 << 20;
@@ -35,7 +35,7 @@ const TABLE: Target = 3 << 28;
 /// No rule matches.
 const NOTHING: Target = 4 << 28;
 
-/// Values of a field from `first` on, as many as `span` and one, are told from the others.
+/// Values of a field from `first` on, as many as `span` and one, are distinguished from the others.
 #[derive(Clone, Copy)]
 struct Node {
     field: Place,
@@ -47,7 +47,7 @@ struct Node {
 }
 
 impl Node {
-    /// Goes on to `target`, whatever the field's value.
+    /// Continues to `target`, whatever the field's value.
     fn all(axis: Axis, target: Target) -> Self {
         Self {
             field: Place::of(axis),

@@ -75,7 +75,7 @@ impl Offloaded {
         self.full |= self.rules.len() + rules.len() > MAX_RULES || self.bytes + bytes > MAX_TEXT;
         if !self.full {
             self.bytes += bytes;
-            // Nothing comes behind a rule that leaves all packets to the guest.
+            // Nothing comes after a rule that leaves all packets to the guest.
             let ends = |rule: &Rule| rule.action == Action::Pass && rule.ip == Some(IpPattern::ANY);
             self.full = rules.iter().any(ends);
             self.rules.extend(rules.into_iter().map(|rule| (rule, of)));

@@ -207,7 +207,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `src tcp port` and the like, up to what is none of it.
+    /// `src tcp port` and the like, up to what does not belong to it.
     fn qualifiers(&mut self, primitive: &mut Primitive) -> Result<(Option<Layer>, bool), String> {
         let (mut layer, mut negated) = (None, false);
         while let Some(word) = self.word() {
@@ -362,7 +362,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The subject that a word names behind a header's name and a protocol.
+/// The subject that a word names after a header's name and a protocol.
 #[inline(never)]
 fn found_subject(
     word: &str,

@@ -35,7 +35,7 @@ enum Sets {
     Steps(Steps),
 }
 
-/// Values from `first` on, as many as `span` and one, are told from the others.
+/// Values from `first` on, as many as `span` and one, are distinguished from the others.
 struct Range {
     first: u32,
     span: u32,

@@ -77,7 +77,7 @@ impl Pcap {
         }
     }
 
-    /// Goes on at a place of the file; nothing happens if it is behind that.
+    /// Continues at a place of the file; nothing happens if it is past that.
     pub fn skip_to(&mut self, at: u64) {
         self.source.skip(at.saturating_sub(self.source.at()));
     }
@@ -103,7 +103,7 @@ impl Pcap {
         self.source.skip(record.stored as u64);
     }
 
-    /// Fills `packet`, which has the length that is stored, with what is behind a record's header;
+    /// Fills `packet`, which has the length that is stored, with what is after a record's header;
     /// nothing where the file ends. What the packet lost when it was stored is in its extra length
     /// annotation; what the file has beyond the packet's length is left out.
     pub fn packet(&mut self, record: &Record, mut packet: Packet) -> Option<Packet> {

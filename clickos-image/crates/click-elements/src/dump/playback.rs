@@ -125,7 +125,7 @@ pub trait Player: Element + Sized {
         batch
     }
 
-    /// Goes on, or begins.
+    /// Continues, or begins.
     fn wake(&mut self, ctx: &mut Context<'_>) {
         if ctx.output_is_push(0) {
             ctx.schedule();

@@ -21,9 +21,9 @@ pub const ARGS: [Arg; 6] = [
 enum Bound {
     /// Nanoseconds since the epoch.
     At(u64),
-    /// Behind the first packet of the file.
+    /// After the first packet of the file.
     AfterFirst(u64),
-    /// Behind the start of the window.
+    /// After the start of the window.
     AfterStart(u64),
 }
 

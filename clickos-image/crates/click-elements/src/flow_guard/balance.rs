@@ -101,7 +101,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// That of TCP or UDP behind the headers, which begin at a place of the packet.
+    /// That of TCP or UDP after the headers, which begin at a place of the packet.
     fn of(headers: &Headers<'_>, protocol: u8, begin: usize) -> Option<Self> {
         let upper = headers.starts[Start::Transport as usize];
         let at = match protocol {

@@ -30,7 +30,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// No counts; at most so many pages. `key` should be random.
+    /// No counts; at most that many pages. `key` should be random.
     pub fn new(most: usize, key: u64) -> Self {
         Self {
             directory: vec![(0, 0); 16],

@@ -41,7 +41,7 @@ struct Segment {
     used: usize,
 }
 
-/// Tells the hash of a flow that is there. Its code is not made again for each table.
+/// Returns the hash of a flow in the table. A trait object, so that its code is not compiled for each table.
 pub type HashOf<'a> = &'a dyn Fn(At) -> u64;
 
 /// Where flows are.
@@ -97,7 +97,7 @@ impl Index {
         }
     }
 
-    /// Adds a flow. `hash_of` tells the hashes of those that are there.
+    /// Adds a flow. `hash_of` returns the hashes of those in the table.
     pub fn insert(&mut self, hash: u64, at: At, hash_of: HashOf<'_>) {
         let segment = &mut self.segments[(hash >> 56) as usize];
         if 2 * (segment.used + 1) > segment.entries.len() {

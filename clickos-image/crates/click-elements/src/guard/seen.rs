@@ -46,7 +46,7 @@ impl Tcp {
         self.flags & 0x17 == 2
     }
 
-    /// Behind its last number.
+    /// After its last number.
     pub fn end(&self) -> u32 {
         let more = u32::from(self.is_syn()) + u32::from(self.is_fin());
         self.seq.wrapping_add(self.len).wrapping_add(more)

@@ -7,9 +7,9 @@ use super::seen::Tcp;
 pub struct Side {
     /// It was heard of.
     pub known: bool,
-    /// Behind the last number that it sent.
+    /// After the last number that it sent.
     pub end: u32,
-    /// Behind the last number that the other end has let it send.
+    /// After the last number that the other end has let it send.
     pub edge: u32,
     /// The largest window that it offered.
     pub window: u32,

@@ -14,7 +14,7 @@ use crate::prelude::*;
 const MOST: usize = 64;
 /// Seconds that they wait (RFC 1122, section 3.3.2, asks for 60 to 120, and Linux waits 30).
 const WAIT_NS: u64 = 30_000_000_000;
-/// Bytes behind the headers.
+/// Bytes after the headers.
 const LONGEST: usize = 65_535;
 const UNIT: usize = 8;
 /// Bytes of the fragment header of IPv6, and its flag for further fragments.

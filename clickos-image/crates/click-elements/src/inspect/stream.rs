@@ -309,7 +309,7 @@ impl Stream {
     /// Puts bytes in front of a piece; returns how many pieces there are more.
     fn put(&mut self, place: usize, at: u64, bytes: &[u8]) -> usize {
         let before = place.checked_sub(1).map(|before| &mut self.pieces[before]);
-        // a row of segments behind a hole is one piece
+        // a row of segments after a hole is one piece
         if let Some(before) = before.filter(|before| before.end() == at) {
             before.bytes.extend_from_slice(bytes);
             return 0;

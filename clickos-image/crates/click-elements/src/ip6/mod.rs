@@ -196,7 +196,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What is behind the extension headers of a packet (RFC 8200, section 4).
+/// What is after the extension headers of a packet (RFC 8200, section 4).
 pub struct Upper {
     /// Where its protocol's number is.
     pub named_at: usize,
@@ -242,7 +242,7 @@ impl Upper {
         !self.is_absent
     }
 
-    /// Continues behind an extension header, if the next header is one and is there.
+    /// Continues after an extension header, if the next header is one and is there.
     fn skip(&mut self, packet: &[u8]) -> Option<()> {
         let protocol = packet[self.named_at];
         EXTENSIONS.contains(&protocol).then_some(())?;
@@ -323,7 +323,7 @@ pub fn transport_checksum(bytes: &[u8]) -> u16 {
     checksum::finish(checksum::add(addresses + rest, payload))
 }
 
-/// Sets the checksum of the message behind the header in `bytes`; it is at byte `at` of the message.
+/// Sets the checksum of the message after the header in `bytes`; it is at byte `at` of the message.
 pub fn fill_checksum(bytes: &mut [u8], at: usize) {
     bytes[HEADER + at..HEADER + at + 2].fill(0);
     let sum = match transport_checksum(bytes) {

@@ -152,7 +152,7 @@ pub fn rename(bytes: &mut [u8], end: End, names: &mut impl Names) -> bool {
     true
 }
 
-/// An error is for whoever sent the packet it quotes, which went the other way.
+/// An error is for the sender of the packet it quotes, which went the other way.
 fn rename_error(bytes: &mut [u8], end: End, names: &mut impl Names) -> bool {
     let quoted = bytes.get(QUOTED_AT..).unwrap_or_default();
     let Some((flow, place)) = Place::of(quoted, end.other()) else {

@@ -38,7 +38,7 @@ const MESSAGE: usize = FIXED + 8;
 pub const FRAME: usize = ether::HEADER + HEADER + MESSAGE;
 
 impl Neighbor {
-    /// The message in a frame; `None` if it is none, was routed, or its checksum is wrong.
+    /// The message in a frame; `None` if it is another packet, was routed, or its checksum is wrong.
     pub fn parse(frame: &[u8]) -> Option<Self> {
         let header = ether::Repr::parse(frame).ok()?;
         let packet = frame

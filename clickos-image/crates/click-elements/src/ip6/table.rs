@@ -211,7 +211,7 @@ impl Ways {
         let mut way = self.parts[(first >> self.shift) as usize];
         way = self.forest.get(way, first);
         let mut level = 1;
-        // each function lies at the level behind that of the one before, and the last one has no further ones
+        // each function lies at the level after that of the one before, and the last one has no further ones
         while way & NEXT != 0 && level < 4 {
             let word = word(address, level);
             way = self.further[(way & !NEXT) as usize].way(word);
@@ -386,7 +386,7 @@ mod tests {
             }
             check(&table, &routes);
             for (other, port, chosen) in changes {
-                // every other change is of a route that there is
+                // every other change is of an existing route
                 let known = port % 2 == 0 && !routes.is_empty();
                 let prefix = if known { chosen.get(&routes).0 } else { other };
                 routes.retain(|(p, _)| *p != prefix);

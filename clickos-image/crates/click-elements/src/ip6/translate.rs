@@ -96,7 +96,7 @@ impl Common {
         })
     }
 
-    /// Writes a header of version `to` in front of so many bytes; returns how long it is.
+    /// Writes a header of version `to` in front of that many bytes; returns how long it is.
     fn emit(&self, to: Version, payload_len: u16, bytes: &mut [u8]) -> usize {
         match to {
             Version::Four => self.emit_ip4(payload_len, bytes),
@@ -263,7 +263,7 @@ fn message_to_four(m: &icmp::Repr) -> Option<icmp::Repr> {
     }
 }
 
-/// Computes the checksum behind a new header; false if there is no room for it.
+/// Computes the checksum after a new header; false if there is no room for it.
 fn fill_transport_checksum(bytes: &mut [u8], version: Version) -> bool {
     let protocol = match version {
         Version::Four => bytes[9],

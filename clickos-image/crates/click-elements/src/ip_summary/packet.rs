@@ -130,7 +130,7 @@ impl<'a> Parts<'a> {
         be16(self.ip?, 6)
     }
 
-    /// Behind the IP header, up to the end of the IP packet; nothing in later fragments.
+    /// After the IP header, up to the end of the IP packet; nothing in later fragments.
     fn transport(&self) -> Option<&'a [u8]> {
         let first = self.fragment()? & 0x1fff == 0;
         self.data().filter(|_| first)
@@ -141,7 +141,7 @@ impl<'a> Parts<'a> {
         ip.get(self.header_len..self.total_len.min(ip.len()))
     }
 
-    /// The stored bytes behind all headers; `None` if the packet has a payload and none of its
+    /// The stored bytes after all headers; `None` if the packet has a payload and none of its
     /// bytes are stored. Without an IP header it is the whole packet.
     fn payload(&self) -> Option<&'a [u8]> {
         let Some(ip) = self.ip else {

@@ -68,7 +68,7 @@ impl Association {
         }
     }
 
-    /// Goes on where another one of the same terms was.
+    /// Continues where another one of the same terms was.
     pub fn go_on(&mut self, before: &Self) {
         if self.terms == before.terms {
             (self.next, self.window) = (before.next, before.window);

@@ -49,7 +49,7 @@ impl Window {
         if number == 0 {
             return Err(Replay::Zero);
         }
-        // the sender began anew
+        // the sender began again
         if number == self.start && self.last != self.start {
             (self.last, self.seen) = (number, 0);
             return Ok(());

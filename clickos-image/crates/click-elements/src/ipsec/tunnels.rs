@@ -58,7 +58,7 @@ impl Tunnels {
         });
     }
 
-    /// Makes the associations those of the terms; one whose terms are as before goes on counting.
+    /// Makes the associations those of the terms; one whose terms are as before continues counting.
     pub fn associate(&mut self, shared: &mut Associations) {
         for Tunnel { terms, number } in &mut self.0 {
             if let Some(before) = *number {

@@ -52,7 +52,7 @@ impl Way {
         [self.packets, self.bytes, self.drops]
     }
 
-    /// Goes on from these counts.
+    /// Continues from these counts.
     pub fn resume(&mut self, [packets, bytes, drops]: [u64; 3]) {
         (self.packets, self.bytes, self.drops) = (packets, bytes, drops);
     }

@@ -21,7 +21,7 @@ const COOKIE_NS: u64 = 60 * SECOND_NS;
 /// The most bytes of tags (RFC 2516, section 5.1: an initiation leaves room for a relay's tag).
 const TAGS: usize = 1484;
 
-/// The wish of a discovery packet.
+/// The request of a discovery packet.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Asks {
     /// An answer with this code and these tags.

@@ -241,7 +241,7 @@ fn credentials(data: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((name, password))
 }
 
-/// Bytes behind their length.
+/// Bytes after their length.
 fn prefixed(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = data.split_first()?;
     rest.split_at_checked(usize::from(*length))

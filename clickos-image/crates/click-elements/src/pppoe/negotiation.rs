@@ -65,7 +65,7 @@ pub enum Outcome {
     Goes,
     /// The layer opened.
     Opened,
-    /// The layer was open, and the peer begins anew.
+    /// The layer was open, and the peer begins again.
     Restarted,
     /// Both do not agree, or the peer does not answer.
     Failed,

@@ -227,7 +227,7 @@ impl Session {
             .is_some_and(|holder| holder.name == name)
     }
 
-    /// Forgets the user of a link that begins anew.
+    /// Forgets the user of a link that begins again.
     pub fn settle(&mut self) {
         if self.network.is_none() {
             (self.holder, self.grant, self.prefix) = (None, None, None);

@@ -67,7 +67,7 @@ struct Run {
     next: u32,
 }
 
-/// A way as a `Run` has it; no element has so many outputs.
+/// A way as a `Run` has it; no element has that many outputs.
 #[inline]
 fn short(way: usize) -> u32 {
     way as u32

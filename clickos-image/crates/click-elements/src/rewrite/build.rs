@@ -46,7 +46,7 @@ macro_rules! rewriter_args {
 }
 pub(crate) use rewriter_args;
 
-/// The handlers that all rewriters have, behind `own` ones.
+/// The handlers that all rewriters have, after `own` ones.
 macro_rules! rewriter_handlers {
     ($($own:expr),*) => {
         match cfg!(pairs) {

@@ -85,7 +85,7 @@ impl Clocks {
         })
     }
 
-    /// Changes a time-out of the flows that there are, and of those to come.
+    /// Changes a time-out of existing flows and of those to come.
     pub fn set(&self, clock: Clock, timeout_ns: u64, table: &mut FlowTable) {
         let lists = match clock {
             Clock::Established => [self.tcp[1]; 2],

@@ -65,7 +65,7 @@ impl Choices {
         self.full[word] &= !bit;
     }
 
-    /// The first choice from `n` on that is not known to be taken; behind the last one the search continues at the first.
+    /// The first choice from `n` on that is not known to be taken; after the last one the search continues at the first.
     pub fn next(&self, n: u32) -> Option<u32> {
         self.behind(n).or_else(|| self.behind(0))
     }

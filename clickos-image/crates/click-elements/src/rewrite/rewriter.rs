@@ -21,7 +21,7 @@ const REAP_PAUSE_NS: u64 = 1_000_000;
 /// A table with this number of flows is beyond the cache.
 const FAR: usize = 4096;
 
-/// The output port of a packet that is dropped: no rewriter has so many.
+/// The output port of a packet that is dropped: no rewriter has that many.
 const DROP: u16 = u16::MAX;
 
 /// An input.

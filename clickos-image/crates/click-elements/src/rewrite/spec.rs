@@ -26,7 +26,7 @@ pub enum Spec {
 }
 
 impl Spec {
-    /// Parses the specification of an input of an element with so many outputs.
+    /// Parses the specification of an input of an element with that many outputs.
     ///
     /// # Errors The fault.
     pub fn parse(text: &str, ports: usize, at: Surroundings<'_>) -> Result<Self, String> {

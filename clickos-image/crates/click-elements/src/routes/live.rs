@@ -5,7 +5,7 @@ use super::route::{Hop, Route};
 use super::table::{Command, Table, Trial};
 use crate::prelude::*;
 
-/// A list of more commands makes everything anew at its end.
+/// A list of more commands rebuilds everything at its end.
 const FEW_COMMANDS: usize = 64;
 
 /// Routes, and what packets are looked up in.

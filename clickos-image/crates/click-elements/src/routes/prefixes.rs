@@ -29,7 +29,7 @@ pub struct Entry<A> {
 }
 
 impl<A: Ord + Copy> Entry<A> {
-    /// By what routes are in order: a network lies behind those that it is in.
+    /// By what routes are in order: a network lies after those that it is in.
     pub fn rank(&self) -> (A, u8) {
         (self.network, self.length)
     }

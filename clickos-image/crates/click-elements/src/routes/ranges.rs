@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The structure that packets are looked up in: the address space in equal parts, and for each part how the hop
 //! depends on the address. Most parts have at most two networks in them, which takes one look. A change of a network
-//! makes the parts that it reaches into anew. A thousand routes are some 150 KB, a million some 40 MB.
+//! rebuilds the parts that it reaches into. A thousand routes are some 150 KB, a million some 40 MB.
 use core::ops::RangeInclusive;
 
 use super::prefixes::Entry;
@@ -82,7 +82,7 @@ impl Part {
         (0..steps.len()).find_map(|n| {
             let (first, root) = steps[n];
             let end = steps.get(n + 1).map(|(start, _)| *start);
-            // what is left if nobody asks what the function is there
+            // what is left if no caller asks what the function is there
             let mut rest = steps.to_vec();
             rest.remove(n);
             let before = n.checked_sub(1).map_or(below, |n| steps[n].1);
@@ -143,7 +143,7 @@ pub struct Ranges {
     forest: Forest,
     /// The root of all addresses, if it is known to be the same.
     only: Option<u32>,
-    /// Bytes it took when everything was made anew.
+    /// Bytes that it took after the last rebuild of everything.
     bytes: usize,
 }
 
@@ -204,7 +204,7 @@ impl Ranges {
         .unwrap_or_else(|| Part::plain(self.forest.plant(below, steps)))
     }
 
-    /// Makes some parts anew.
+    /// Rebuilds some parts.
     fn fill(&mut self, table: &Table, parts: RangeInclusive<u32>) {
         let shift = self.shift;
         let bounds = |part: u32| (part << shift, part << shift | ((1 << shift) - 1));

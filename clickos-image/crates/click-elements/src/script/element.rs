@@ -8,7 +8,7 @@ use super::{HANDLERS, Kind, Script, State};
 use crate::prelude::*;
 
 impl Script {
-    /// Goes on with a script that runs by itself, and deals with its end.
+    /// Continues with a script that runs by itself, and deals with its end.
     pub(super) fn go_on(&mut self, ctx: &mut Context<'_>) {
         let outcome = self.advance(ctx);
         if let Outcome::Failed(message) = &outcome {

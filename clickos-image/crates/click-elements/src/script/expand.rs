@@ -9,7 +9,7 @@ const MAX_NESTING: usize = 32;
 pub trait Values {
     /// The value of a variable; a name without one stays as it is.
     fn variable(&self, name: &str) -> Option<String>;
-    /// The value of a handler, called with a parameter; a call that fails is told, and stays as it is.
+    /// The value of a handler, called with a parameter; a call that fails is reported, and is kept as it is.
     fn handler(&mut self, name: &str, param: &str) -> Option<String>;
     /// Bytes a result may have.
     fn limit(&self) -> usize;

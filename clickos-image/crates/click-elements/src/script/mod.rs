@@ -59,7 +59,7 @@ pub struct Script {
 enum State {
     /// It was not started, or has ended.
     Resting,
-    /// It goes on at the next timer.
+    /// It continues at the next timer.
     Ready,
     /// It waits for this many steps.
     Paused(u64),

@@ -16,7 +16,7 @@ const SMALL: usize = 64;
 /// Jumps a script may make without blocking.
 const MAX_JUMPS: usize = 1000;
 
-/// Steps of work of an instruction, beside the bytes that it expands.
+/// Steps of work of an instruction, besides the bytes that it expands.
 const INSTRUCTION: usize = 16;
 
 /// How a run came to its end, or to a pause.

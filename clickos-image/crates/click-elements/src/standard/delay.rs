@@ -5,7 +5,7 @@ use crate::prelude::*;
 /// Packets that are let go at once at most.
 pub const BURST: usize = 32;
 
-/// A timestamp below this is none: packets of dumps that count from 0 come in when they come in.
+/// A timestamp below this does not count: packets of dumps that count from 0 come in when they come in.
 const LEAST_NS: u64 = 1_000_000_000;
 
 /// Moves a packet's timestamp to when it may go; one without a timestamp came in now.

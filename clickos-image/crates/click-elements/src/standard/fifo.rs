@@ -7,9 +7,9 @@ use click_core::{Ring, Storage};
 /// The packet that a full queue drops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// The one that came; who pushes is told that there is no room, and may rest.
+    /// The one that came; the pusher is notified that there is no room, and may rest.
     TellAndDropNew,
-    /// The same; and who pulls is told at once when the last packet goes.
+    /// The same; and the puller is notified immediately when the last packet leaves.
     QuickAndDropNew,
     /// The one that came.
     DropNew,
@@ -123,7 +123,7 @@ impl Queue {
         ctx.set_writable(room || !self.full.is_told());
     }
 
-    /// Tells neighbors what there is after a pull, which may have been without result.
+    /// Notifies neighbors what there is after a pull, which may have been without result.
     #[inline]
     fn pulled(&mut self, ctx: &mut Context<'_>, in_vain: bool) {
         self.most = usize::MAX;
@@ -237,7 +237,7 @@ impl Element for Queue {
         ctx.push(1, rest);
     }
 
-    /// As in Click, only a pull in vain tells that there is nothing, unless the queue is a quick one: who pulls soon
+    /// As in Click, only a pull without result reports that there is nothing, unless the queue is a quick one: who pulls soon
     /// again is not put to sleep.
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
         let mut batch = ctx.batch();

@@ -30,7 +30,7 @@ pub const BYTE_ARGS: &[Arg] = &[
 
 /// Bytes that must be there before a packet goes, as in Click: more than any packet has.
 const BYTE_THRESHOLD: u64 = 131_072;
-/// The burst unless it is said: so many nanoseconds of the rate.
+/// The burst unless it is said: that many nanoseconds of the rate.
 const BURST: Span = Span { ns: 20_000_000 };
 
 impl Unit {

@@ -104,7 +104,7 @@ impl Stride {
         }
     }
 
-    /// Counts the turn of the first port and moves it behind those with lower passes.
+    /// Counts the turn of the first port and moves it after those with lower passes.
     fn requeue_first(&mut self) {
         let Some((first, others)) = self.order.split_first_mut() else {
             return;

@@ -66,7 +66,7 @@ impl Element for TimedUnqueue {
         if !worked && !ctx.readable(0) {
             return false;
         }
-        // once late, the rhythm begins anew
+        // once late, the rhythm begins again
         let due = self.next_ns.saturating_add(self.interval_ns);
         let anew = now.saturating_add(self.interval_ns);
         self.next_ns = if due > now { due } else { anew };

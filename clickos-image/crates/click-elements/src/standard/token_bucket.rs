@@ -87,7 +87,7 @@ impl TokenBucket {
         self.level = self.level.saturating_sub(tokens.saturating_mul(self.scale));
     }
 
-    /// When, in nanoseconds, there will be so many; `None` if that never happens.
+    /// When, in nanoseconds, there will be that many; `None` if that never happens.
     pub fn time_of(&self, tokens: u64) -> Option<u64> {
         let wanted = tokens.saturating_mul(self.scale);
         let possible = self.per_tick > 0 && wanted <= self.full;

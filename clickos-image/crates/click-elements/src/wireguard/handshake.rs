@@ -199,7 +199,7 @@ pub struct Initiated {
     ephemeral: StaticSecret,
 }
 
-/// Makes an initiation without its keyed hashes; `None` if the peer's key is none.
+/// Makes an initiation without its keyed hashes; `None` if the peer's key is invalid.
 pub fn initiate(
     own: &Own,
     remote: &Remote,

@@ -21,7 +21,7 @@ const REJECT_AFTER_NS: u64 = 180 * SECOND_NS;
 const REKEY_TIMEOUT_NS: u64 = 5 * SECOND_NS;
 const REKEY_ATTEMPTS_NS: u64 = 90 * SECOND_NS;
 const KEEPALIVE_NS: u64 = 10 * SECOND_NS;
-/// A cookie is good for so long.
+/// A cookie is valid for this long.
 const COOKIE_NS: u64 = 120 * SECOND_NS;
 /// Packets that wait for a handshake.
 const WAITING: usize = 32;
@@ -296,7 +296,7 @@ impl Peer {
         core::mem::take(&mut self.waiting)
     }
 
-    /// True if a session has to be made, or made anew before it ends.
+    /// True if a session has to be made, or made again before it ends.
     pub fn is_due(&self, now_ns: u64, received: bool) -> bool {
         let Some(session) = &self.current else {
             return true;

@@ -328,7 +328,7 @@ impl Tunnel {
         each.min()
     }
 
-    /// Goes on where the tunnel of a router before was, if its key is ours. A configuration without key or peers gets
+    /// Continues where the tunnel of a router before was, if its key is ours. A configuration without key or peers gets
     /// those that handlers set there.
     pub fn take_from(&mut self, old: &mut Self) {
         if self.own.is_none() {

@@ -20,7 +20,7 @@ struct Packet {
     fragment: Option<(u16, bool)>,
     upper: u8,
     body: Vec<u8>,
-    /// Bytes that are cut off behind its fixed header.
+    /// Bytes that are cut off after its fixed header.
     left: usize,
 }
 
@@ -64,7 +64,7 @@ impl Packet {
         bytes
     }
 
-    /// Bytes that are there of what begins behind that many headers.
+    /// Bytes that are there of what begins after that many headers.
     fn left_behind(&self, headers: usize) -> usize {
         let kinds = self.kinds();
         let len = |kind: &u8| if *kind == FRAGMENT { 8 } else { 16 };
@@ -252,7 +252,7 @@ fn packet() -> impl Strategy<Value = Packet> {
 }
 
 impl Packet {
-    /// What would be left of all bytes behind that many headers.
+    /// What would be left of all bytes after that many headers.
     fn left_behind_all(&self, headers: usize) -> usize {
         let whole = Self {
             left: usize::MAX,

@@ -124,7 +124,7 @@ fn datagram(source: [u8; 4], sport: u16, destination: [u8; 4], dport: u16) -> Ve
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20, ..ProptestConfig::default() })]
 
-    /// Each flow goes on at the NAT that stays, and merging once more changes nothing.
+    /// Each flow continues at the NAT that stays, and merging once more changes nothing.
     #[test]
     fn all_flows_go_on(
         goes in prop::collection::btree_set(1u16..=u16::MAX, 0..40),
@@ -188,7 +188,7 @@ fn of_two_flows_the_one_heard_of_last_stays() {
     assert!(heir.answers(&known, 5));
 }
 
-/// A flow that went on at the other guest keeps what that knows about it.
+/// A flow that continued at the other guest keeps what that knows about it.
 #[test]
 fn an_older_copy_changes_nothing() {
     let (mut leaver, mut heir) = (Nat::new("1024-2047", 100), Nat::new("2048-4095", 100));

@@ -61,7 +61,7 @@ fn bytes(text: &str) -> Vec<u8> {
     pairs.map(byte).collect()
 }
 
-/// The files of a case, in memory; what is written is not kept, and nobody connects.
+/// The files of a case, in memory; what is written is not kept, and no program connects.
 struct Files(BTreeMap<String, Vec<u8>>);
 
 struct Reader(std::io::Cursor<Vec<u8>>);

@@ -123,7 +123,7 @@ fn a_peer_that_writes_anything_reaches_no_more() {
     let mut packets: Vec<Packet> = (0..4).map_while(|_| region.take()).collect();
     for packet in &mut packets {
         packet.anno_mut().set_packet_type(PacketType::Multicast);
-        packet.set_mac_offset(2000); // beyond what lies beside the pointer
+        packet.set_mac_offset(2000); // beyond what lies next to the pointer
     }
     for block in 0..BLOCKS {
         // SAFETY: the chunk of a block of the region; no reference to it exists now.

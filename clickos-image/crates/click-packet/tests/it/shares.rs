@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Copies share their bytes, and nobody can tell: packets against plain vectors.
+//! Copies share their bytes, and no caller can see it: packets against plain vectors.
 use click_packet::{Batch, Packet, PacketPool};
 use proptest::prelude::*;
 

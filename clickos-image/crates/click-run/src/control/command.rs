@@ -12,7 +12,7 @@ pub const MAX_DATA: usize = 1 << 20;
 pub struct Command {
     /// The command and its arguments.
     pub line: String,
-    /// The data behind the line.
+    /// The data after the line.
     pub data: Option<Vec<u8>>,
 }
 
@@ -27,7 +27,7 @@ pub enum Taken {
     TooLong(u16, &'static str),
 }
 
-/// The data behind a command's line.
+/// The data after a command's line.
 enum Data<'a> {
     None,
     Bytes(usize),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Click's low-level calls that some programs use beside handlers: numbers in, numbers out, in
+//! Click's low-level calls that some programs use besides handlers: numbers in, numbers out, in
 //! this machine's byte order. Each stands for a handler.
 use super::{Service, code};
 

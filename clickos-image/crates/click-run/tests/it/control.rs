@@ -272,7 +272,7 @@ fn peers_of_a_chatter_socket_are_told_what_is_printed() {
     told.get_mut().write_all(b"nobody listens\n").unwrap();
     assert!(ask(&mut peer, "WRITE i.active true\n").starts_with("200"));
     assert_eq!(line(&mut told), "told:   69");
-    // the same socket goes on after a hot swap
+    // the same socket continues after a hot swap
     assert!(ask(&mut peer, &chatter_config(&path, "")).starts_with("200"));
     assert!(ask(&mut peer, "WRITE i.active true\n").starts_with("200"));
     assert_eq!(line(&mut told), "told:   69");

@@ -12,7 +12,7 @@ pub struct Connection {
     store: Simulator,
     domid: u16,
     replies: VecDeque<Result<Vec<u8>, Error>>,
-    /// How many pumps an answer takes, beside the one that sends the request.
+    /// How many pumps an answer takes, besides the one that sends the request.
     pub delay: u32,
     due: u32,
 }

@@ -166,7 +166,7 @@ impl Bed {
         self.run();
     }
 
-    /// The store begins anew, and the guest gets a link to it.
+    /// The store begins again, and the guest gets a link to it.
     pub fn relink(&mut self) {
         self.store
             .remove(&format!("/local/domain/{DOMID}/data/clickos"));

@@ -20,7 +20,7 @@ clickos_os::entry!(main);
 const SIZE: u32 = RING_SIZE as u32;
 /// Room for an answer, which is longer.
 const ROOM: u32 = 4;
-/// Types of requests, and some that are none.
+/// Types of requests, and some that do not exist.
 const KINDS: u32 = 32;
 /// Bytes of a request of [`scribble_forever`], less than half of the ring.
 const PAYLOAD: u32 = 64;

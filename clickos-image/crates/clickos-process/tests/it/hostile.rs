@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Configurations that ask for more work or memory than a guest has: the guest refuses them, and the
-//! router that runs goes on. Each case names what its error has to say, in a guest and in
+//! router that runs continues. Each case names what its error has to say, in a guest and in
 //! `click --check --guest`.
 
 use crate::common::Host;
@@ -15,7 +15,7 @@ const WIRE: &str = "FromDevice(0) -> c :: Counter -> Queue(200) -> ToDevice(1);\
 /// The limits of `click --check --guest`: a guest from 64 MiB up.
 const CHECKED: u64 = 64 << 20;
 
-/// Installs a case beside a router that forwards; gives what is wrong.
+/// Installs a case next to a router that forwards; gives what is wrong.
 fn install(host: &mut Host, guest: &mut Guest, case: &Case) -> Option<String> {
     let (word, error) = guest.install(host, 0, &case.text);
     if word == "Error" {

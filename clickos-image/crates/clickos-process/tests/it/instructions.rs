@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use xenstore::Tx;
 
 const DOMID: u16 = 5;
-/// A process that stops no more for so long sleeps.
+/// A process that does not stop for this long sleeps.
 const ASLEEP: Duration = Duration::from_millis(100);
 const FIREWALL: &str = "
 InfiniteSource(LIMIT 0) -> CheckIPHeader(OFFSET 0, VERBOSE false)

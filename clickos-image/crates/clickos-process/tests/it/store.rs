@@ -118,7 +118,7 @@ fn quota_of_nodes_values_and_watches() {
             .is_err()
     });
     assert!((127..=130).contains(&refused.unwrap()), "{refused:?}");
-    // dom0 goes on, and another domain has its own quota.
+    // dom0 continues, and another domain has its own quota.
     host.client
         .write(Tx::NONE, "/tool/x", &[b'x'; 3000])
         .unwrap();

@@ -66,7 +66,7 @@ fn a_received_frame_leaves_by_another_port_from_where_it_lies() {
     }
 }
 
-/// Packets that wait in a queue take no more than the spare buffers, and the port goes on.
+/// Packets that wait in a queue take no more than the spare buffers, and the port continues.
 #[test]
 fn frames_pass_while_many_wait_in_a_queue() {
     let mut host = Host::new();

@@ -9,7 +9,7 @@ pub(super) const RX_SLOT: usize = 8;
 
 /// `NETRXF_csum_blank`: TCP or UDP checksum left to do.
 pub(super) const CHECKSUM_BLANK: u16 = 1 << 1;
-/// `NETRXF_more_data`: the frame goes on in the next slot.
+/// `NETRXF_more_data`: the frame continues in the next slot.
 pub(super) const MORE_DATA: u16 = 1 << 2;
 /// `NETRXF_extra_info`: the next slot is no frame but tells of this one.
 pub(super) const EXTRA_INFO: u16 = 1 << 3;

@@ -345,7 +345,7 @@ fn a_broken_ring_closes_the_vif() {
         assert_eq!(guest.device().borrow().counters().faults, 1);
         assert!(guest.xen.grants.borrow().is_empty() && guest.xen.channels.borrow().is_empty());
         assert_eq!(guest.xen.live_pages.get(), 0);
-        // A backend that starts anew is taken again.
+        // A backend that starts again is taken again.
         guest.set_backend("vif", 0, "6");
         guest.turn();
         Netback::connect(&mut guest, true);
@@ -487,7 +487,7 @@ proptest! {
         prop_assert_eq!(guest.xen.live_pages.get(), 0);
     }
 
-    /// Whatever stands in the store, the guest goes on; what is no description is said once.
+    /// Whatever stands in the store, the guest continues; what is no description is said once.
     #[test]
     fn garbage_in_the_store(
         writes in proptest::collection::vec((0..9usize, "[0-9a-f:/é-]{0,20}", 0..7u8), 1..40),

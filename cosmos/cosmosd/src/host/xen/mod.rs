@@ -396,7 +396,7 @@ impl Host for XenHost {
         let found = match info.state {
             xen::State::Running => Found::Running,
             xen::State::Paused => Found::Paused,
-            // xl saves it: it goes on, or it will be gone.
+            // xl saves it: it continues, or it will be gone.
             xen::State::ShutDown if info.reason == xen::Reason::Suspend => Found::Running,
             xen::State::ShutDown | xen::State::Dying => return Ok(Found::Gone),
         };
@@ -468,7 +468,7 @@ impl Host for XenHost {
         Ok(known.collect())
     }
 
-    /// Those that are about to be gone are none.
+    /// Those that are about to be gone do not count.
     fn strangers(&self) -> Result<Vec<Stranger>> {
         let infos = self.host.peek_all().map_err(failed("domains"))?;
         let mut unknown = infos;

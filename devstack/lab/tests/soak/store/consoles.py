@@ -94,7 +94,7 @@ class Console:
         return got
 
     def is_closed(self):
-        """Tell whether xenconsoled has closed the terminal."""
+        """Return whether xenconsoled has closed the terminal."""
         try:
             return not os.read(self._terminal, 1)
         except BlockingIOError:
@@ -109,7 +109,7 @@ class Console:
 
 
 class Daemon:
-    """A running xenconsoled, beside a running oxenstored."""
+    """A running xenconsoled, next to a running oxenstored."""
 
     def __init__(self, program, library, packages, folder):
         self.folder = folder

@@ -193,7 +193,7 @@ class Guest(_Stream):
         return data
 
     def reconnect(self):
-        """Begin anew, as a kernel does after another one."""
+        """Begin again, as a kernel does after another one."""
         self._data, self.events = b'', []
         self.set_index(_CONNECTION, 1)
         self.notify()

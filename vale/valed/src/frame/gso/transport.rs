@@ -18,7 +18,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// None for other frames. Senders complete the checksum behind IPv6 extension headers themselves.
+    /// None for other frames. Senders complete the checksum after IPv6 extension headers themselves.
     pub fn parse(frame: &[u8]) -> Option<Self> {
         let Ethernet { kind, payload, .. } = Ethernet::parse(frame)?;
         let l3 = payload;

@@ -137,7 +137,7 @@ impl Namespace {
         assert_eq!(lost, count, "{address}: of {count} requests");
     }
 
-    /// How many of the first `count` echo requests have no answer. Goes on until it has `count`
+    /// How many of the first `count` echo requests have no answer. Continues until it has `count`
     /// answers: without a deadline ping takes a last answer for lost that is late by two round trips.
     fn ping_loss(&self, address: &str, count: u32, patience: Duration) -> u32 {
         let deadline_s = patience.as_secs();
@@ -248,7 +248,7 @@ impl Valed {
         self.child.wait().unwrap();
     }
 
-    /// Starts another valed in the place of a killed one.
+    /// Starts another valed instead of a killed one.
     pub fn restart(&mut self) {
         let log = File::options()
             .append(true)

@@ -208,7 +208,7 @@ class Maker:
         return self.pick(*scapy.fragment(packet, self.pick(8, 16, 24, 64)))
 
     def ah4(self):
-        """Return an IPv4 packet behind AH."""
+        """Return an IPv4 packet after AH."""
         inner = self.claim4()
         header = self.auth({'ICMP': 1, 'IGMP': 2, 'UDP': 17, 'TCP': 6}.get(
             inner.name, 2))
@@ -268,7 +268,7 @@ class Maker:
             scapy.ICMPv6MRD_Advertisement())
 
     def extensions(self):
-        """Return an IPv6 packet behind extension headers."""
+        """Return an IPv6 packet after extension headers."""
         count = self.pick(1, 1, 2, 3, 8, 9)
         of_options = [scapy.IPv6ExtHdrDestOpt() for _ in range(count)]
         mixed = [self.extension() for _ in range(count)]
@@ -293,7 +293,7 @@ class Maker:
         return self.ether() / self.ip6() / header / self.claim6()
 
     def ah6(self):
-        """Return an IPv6 packet behind AH, mobility or an experiment."""
+        """Return an IPv6 packet after AH, mobility or an experiment."""
         kind = self.often(51, 135, 139, 140, 253, 254)
         inner = self.claim6()
         number = 17 if inner.name == 'UDP' else 58
@@ -302,7 +302,7 @@ class Maker:
         return self.ether() / self.ip6(nh=kind) / header / bytes(inner)
 
     def tags(self):
-        """Return a packet behind VLAN tags."""
+        """Return a packet after VLAN tags."""
         whole = self.pick(self.arp, self.icmp, self.discovery, self.dhcp,
                           self.fragments6, self.lower)()
         packet = scapy.Ether(dst=whole.dst, src=whole.src)
@@ -314,7 +314,7 @@ class Maker:
         return packet / whole.payload
 
     def snap(self):
-        """Return a packet behind LLC and SNAP."""
+        """Return a packet after LLC and SNAP."""
         whole = self.pick(self.arp, self.icmp, self.discovery)()
         return scapy.Dot3(dst=whole.dst, src=whole.src) \
             / scapy.LLC(dsap=0xaa, ssap=0xaa, ctrl=3) \
@@ -322,7 +322,7 @@ class Maker:
             / whole.payload
 
     def wrapped(self):
-        """Return a packet behind MPLS or PPPoE, or RARP."""
+        """Return a packet after MPLS or PPPoE, or RARP."""
         inner = self.pick(self.ip4() / self.claim4(),
                           self.ip6() / self.claim6())
         protocol = 0x21 if inner.name == 'IP' else 0x57
@@ -398,7 +398,7 @@ class Mutator:
         data[at:at + 2] = self.chance.choice(self._TYPES)
 
     def _swap(self, data):
-        """Put one address in the place of another."""
+        """Replace one address by another."""
         old, new = self.chance.sample(self.chance.choice(self._swaps), 2)
         at = data.find(old, 6)
         if at >= 0:

@@ -43,7 +43,7 @@ class Port:
     others: frozenset = frozenset()
 
     def has(self, mac, packed):
-        """Tell whether an address belongs to a MAC address."""
+        """Return whether an address belongs to a MAC address."""
         address = ipaddress.ip_address(packed)
         return any(own == mac and address in network
                    for own, network in self._all())
@@ -59,7 +59,7 @@ class Port:
 
 
 def judge(frame, port):
-    """Tell whether a port may send a frame."""
+    """Return whether a port may send a frame."""
     try:
         _frame(frame, port)
     except (Drop, struct.error, IndexError):
@@ -133,7 +133,7 @@ def _options4(options):
 
 
 def _is_first(offset, more, body):
-    """Judge the place of a fragment; tell whether it begins the packet."""
+    """Judge the place of a fragment; return whether it begins the packet."""
     _need(offset + len(body) <= _LARGEST)
     _need(not 0 < offset < _TRANSPORT)
     _need(offset or not more or len(body) >= _TRANSPORT)

@@ -2,7 +2,7 @@
 //! What the outcome of one test says about another.
 use super::Test;
 
-/// The outcome of a test that was made, in a packet known to have so many bytes then.
+/// The outcome of a test that was made, in a packet known to have that many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fact {
     pub test: Test,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! IPFilter's list has steps that ask for one of many values beside each other.
+//! IPFilter's list has steps that ask for one of many values next to each other.
 use alloc::vec;
 use alloc::vec::Vec;
 

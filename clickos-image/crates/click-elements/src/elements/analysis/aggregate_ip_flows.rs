@@ -415,7 +415,7 @@ impl Element for AggregateIPFlows {
                 self.ways = ways;
                 break;
             }
-            // what came before the packet that waits goes on; what came behind it is looked at anew
+            // what came before the waiting packet continues; what came after it is judged again
             let mut before = ctx.batch();
             before.extend(batch.drain_front(ways.len() - 1));
             ctx.push_runs(before, &ways[..ways.len() - 1]);

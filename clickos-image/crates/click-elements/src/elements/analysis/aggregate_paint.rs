@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `AggregatePaint([BITS, INCREMENTAL])`: the aggregate becomes the lowest BITS bits (default 8, 1 to 8) of the paint. With
-//! INCREMENTAL (default false) they are put behind the bits of the aggregate there was.
+//! INCREMENTAL (default false) they are put after the bits of the aggregate there was.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers

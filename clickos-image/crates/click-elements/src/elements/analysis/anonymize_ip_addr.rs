@@ -73,7 +73,7 @@ struct AnonymizeIPAddr {
 
 /// Types of errors, which quote the packet they are about.
 const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
-/// Octets behind the quoted header that are there at least.
+/// Octets after the quoted header that are there at least.
 const QUOTED: usize = 8;
 
 impl AnonymizeIPAddr {

@@ -2,7 +2,7 @@
 //! Overwrites the payload of IP packets with zeros.
 //!
 //! # Synopsis
-//! `EraseIPPayload()`: what is behind the TCP or UDP header, and the checksum there. ICMP packets stay as they are.
+//! `EraseIPPayload()`: what is after the TCP or UDP header, and the checksum there. ICMP packets stay as they are.
 //! # Ports
 //! 1/1, agnostic. The header annotation must be set; packets without it, and those of other
 //! protocols, are dropped. It overwrites a whole fragment that does not begin with the header.

@@ -2,7 +2,7 @@
 //! Writes the timestamp annotation of packets into their data.
 //!
 //! # Synopsis
-//! `StoreTimestamp(OFFSET)` or `StoreTimestamp(TAIL true)`: at OFFSET, or behind the data. The packet grows as
+//! `StoreTimestamp(OFFSET)` or `StoreTimestamp(TAIL true)`: at OFFSET, or after the data. The packet grows as
 //! needed. Eight bytes: nanoseconds since the epoch, little-endian.
 //! # Ports
 //! 1/1, agnostic. Packets that would become too long are dropped.
@@ -28,7 +28,7 @@ pub static ELEMENT: Class = Class {
 };
 
 struct StoreTimestamp {
-    /// Behind the data if there is none.
+    /// Without one, after the data.
     offset: Option<usize>,
 }
 

@@ -2,7 +2,7 @@
 //! Writes a number and times into UDP packets, so that their delay can be seen at the other end.
 //!
 //! # Synopsis
-//! `StoreUDPTimeSeqRecord(OFFSET [, DELTA])`: the IPv4 or IPv6 header is OFFSET bytes behind the start. Behind the UDP
+//! `StoreUDPTimeSeqRecord(OFFSET [, DELTA])`: the IPv4 or IPv6 header is OFFSET bytes after the start. Behind the UDP
 //! header five numbers of 32 bits are stored: the packet's number, the time in seconds and nanoseconds, and twice 0. With
 //! DELTA (default false) the last two become the time since the one that is stored, and the rest stays.
 //! # Ports

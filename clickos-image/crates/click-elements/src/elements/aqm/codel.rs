@@ -135,7 +135,7 @@ impl CoDel {
         Some(head)
     }
 
-    /// Drops the first packet, if packets were dropped lately or it is high time. Lately means that it goes on nearly
+    /// Drops the first packet, if packets were dropped lately or it is high time. Lately means that it continues nearly
     /// where that ended.
     fn begin(&mut self, ctx: &mut Context<'_>, head: Head) -> Option<Head> {
         let now_ns = ctx.now_ns();

@@ -2,7 +2,7 @@
 //! Prints ARP packets as tcpdump does, a line each.
 //!
 //! # Synopsis
-//! `ARPPrint([LABEL, TIMESTAMP, ETHER, ACTIVE])`: behind LABEL and, unless TIMESTAMP is false, the time. ETHER (default
+//! `ARPPrint([LABEL, TIMESTAMP, ETHER, ACTIVE])`: after LABEL and, unless TIMESTAMP is false, the time. ETHER (default
 //! false) adds the addresses of the Ethernet header. Nothing is printed unless ACTIVE (default true).
 //! # Ports
 //! 1/1, agnostic. The network header must be marked (`MarkIPHeader`, `CheckARPHeader`); packets without it are not

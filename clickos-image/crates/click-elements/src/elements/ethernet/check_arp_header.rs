@@ -2,7 +2,7 @@
 //! Checks ARP headers.
 //!
 //! # Synopsis
-//! `CheckARPHeader([OFFSET, VERBOSE, DETAILS])`: the ARP packet is OFFSET bytes (default 0) behind the start. The packet must
+//! `CheckARPHeader([OFFSET, VERBOSE, DETAILS])`: the ARP packet is OFFSET bytes (default 0) after the start. The packet must
 //! be as long as its address lengths say, and these must be those of Ethernet, IPv4 and IPv6. The network header is
 //! marked. VERBOSE (default false) prints a message for every wrong packet, not for the first one only; DETAILS is
 //! accepted, the counts by reason always exist.

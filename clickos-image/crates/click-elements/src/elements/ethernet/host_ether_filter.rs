@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `HostEtherFilter(ETHER [, DROP_OWN, DROP_OTHER, OFFSET])`: ETHER is the host's address. Frames to others are filtered out
 //! unless DROP_OTHER is false (default true), frames from ETHER if DROP_OWN (default false). Frames to groups and everyone
-//! are kept. The packet type annotation is set. The header is OFFSET bytes (default 0) behind the start.
+//! are kept. The packet type annotation is set. The header is OFFSET bytes (default 0) after the start.
 //! # Ports
 //! 1/1-2, agnostic. Output 1 (push) gets what is filtered out, and what has no header; it is dropped if that is not
 //! connected.

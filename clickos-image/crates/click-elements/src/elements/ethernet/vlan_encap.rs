@@ -2,7 +2,7 @@
 //! Puts VLAN tags into Ethernet frames.
 //!
 //! # Synopsis
-//! `VLANEncap([VLAN_TCI, VLAN_PCP, VLAN_ID, NATIVE_VLAN, ETHERTYPE])`: the tag goes behind the frame's addresses.
+//! `VLANEncap([VLAN_TCI, VLAN_PCP, VLAN_ID, NATIVE_VLAN, ETHERTYPE])`: the tag goes after the frame's addresses.
 //! VLAN_TCI (all 16 bits) is `ANNO`, the VLAN annotation, or a number; else it is made of VLAN_ID (default 0) and
 //! VLAN_PCP, the priority (default 0, at most 7). Frames of NATIVE_VLAN (default 0, -1: none) get no tag. ETHERTYPE is the
 //! tag's (default 0x8100).

@@ -37,7 +37,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// Packets that there is room for, unless the configuration says it.
+/// Packets that have room, unless the configuration says it.
 const N: usize = 65_536;
 
 fn build(a: &mut Args<'_>) -> Built {

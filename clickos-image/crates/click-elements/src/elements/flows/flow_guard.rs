@@ -26,7 +26,7 @@
 //!   packets, protocol, addresses and ports, reason; `log_lost` (read): packets beyond a hundred a second, which are not in it.
 //!   `reset_log` (write): forgets it.
 //! * `state` (read, write): the flows, the newest that fit; a guest that moves to another host takes it along.
-//!   Read with a number, it has the flows of this part of the table, 0 the first; behind the last part it is empty.
+//!   Read with a number, it has the flows of this part of the table, 0 the first; after the last part it is empty.
 //! * `changes` (read): with a number of bytes, new and changed flows since the last reading; with `all`, all count as changed. `VRRP` reads it.
 //!   A TCP connection counts as changed every 4 MiB of a side.
 //! * `merge` (write): adds the flows of another guest's `state`. The one heard of last stays, if two have the same addresses and ports.

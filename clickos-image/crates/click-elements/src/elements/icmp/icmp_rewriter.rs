@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `ICMPRewriter(MAPS [, DST_ANNO, REPLY_ANNO])`: MAPS are names of rewriters, whose flows are looked through in this order for the packet
-//! that an error quotes. Behind a name there may be `:PORT`: errors about flows of this rewriter then leave by output PORT plus
+//! that an error quotes. After a name there may be `:PORT`: errors about flows of this rewriter then leave by output PORT plus
 //! the output of the flow's answers instead of output 0. DST_ANNO (default true): the destination annotation becomes the new
 //! destination. An error that the destination of the quoted packet sent itself gets its new address as source. REPLY_ANNO: errors get this one-byte annotation of the flow's first packet.
 //! # Ports

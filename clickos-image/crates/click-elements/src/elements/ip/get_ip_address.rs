@@ -2,7 +2,7 @@
 //! Sets an address annotation of packets from their data.
 //!
 //! # Synopsis
-//! `GetIPAddress([OFFSET, ANNO, IP])`: the address is OFFSET bytes behind the start (usually 16, the destination of an
+//! `GetIPAddress([OFFSET, ANNO, IP])`: the address is OFFSET bytes after the start (usually 16, the destination of an
 //! IP header), or with IP `src` or `dst` that one of the marked IP header; one of the two is needed. It goes into ANNO,
 //! four bytes (default DST_IP).
 //! # Ports

@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `IPClassifier(PATTERN, ...)`: output n gets the packets whose first matching PATTERN is the n-th, counted from 0;
 //! a packet that matches none is dropped. PATTERN combines tests with `and`, `or`, `not` (`&&`, `||`, `!`),
-//! `a ? b : c` and parentheses; tests beside each other mean `and`. `-`, `any` and `all` match everything. Tests:
+//! `a ? b : c` and parentheses; tests next to each other mean `and`. `-`, `any` and `all` match everything. Tests:
 //! * `ip proto NAME`, `[src|dst|src or dst|src and dst] host ADDRESS`, `... net ADDRESS/PREFIX`,
 //!   `... [tcp|udp] port PORT`, `icmp type TYPE`, `tcp opt FLAG`, `tcp win N`, `... ether host ADDRESS`;
 //! * `ip vers|hl|len|id|tos|dscp|ttl N`, `ip ect`, `ip ce`, `ip frag`, `ip unfrag`, `true`, `false`;
@@ -15,7 +15,7 @@
 //!   not say the protocol.
 //!
 //! Tests of protocols, ports, flags and fragments are true of both versions. In IPv6, the protocol and its header are
-//! behind the extension headers.
+//! after the extension headers.
 //!
 //! Before a value `==`, `!=`, `<`, `>`, `<=`, `>=` may stand, and `& MASK` before those. Optional
 //! words: `tcp`, `www`, `syn`, `10.0.0.0/8`, `src port 80 or 81`. Tests of transport headers are

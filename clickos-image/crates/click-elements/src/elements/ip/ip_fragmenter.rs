@@ -13,7 +13,7 @@
 //! # Handlers
 //! * `fragments` (read): fragments made. `drops` (read): packets that could not be sent.
 //! # Differences from Click
-//! Cuts off padding behind a packet that fits. A packet shorter than its header says leaves by
+//! Cuts off padding after a packet that fits. A packet shorter than its header says leaves by
 //! output 1.
 //! # Example
 //! `fr :: IPFragmenter(1500) -> arp; fr[1] -> ICMPError(10.0.0.1, unreachable, needfrag, PMTU 1500) -> ...`

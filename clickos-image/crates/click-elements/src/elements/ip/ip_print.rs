@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `IPPrint([LABEL, CONTENTS, PAYLOAD, MAXLENGTH, ID, TTL, TOS, LENGTH, TIMESTAMP, AGGREGATE, PAINT, SWAP, ACTIVE])`:
-//! behind LABEL and, unless TIMESTAMP is false, the time. ID, TTL, TOS, LENGTH, AGGREGATE and PAINT (default false) add
+//! after LABEL and, unless TIMESTAMP is false, the time. ID, TTL, TOS, LENGTH, AGGREGATE and PAINT (default false) add
 //! what they say. At most MAXLENGTH bytes (default 1500, negative: all) of the packet are added as CONTENTS, or of its
 //! payload as PAYLOAD: NONE (default), HEX or ASCII. SWAP (default true) shows identifiers and sequence numbers of
 //! pings with their bytes swapped. Nothing is printed unless ACTIVE (default true).

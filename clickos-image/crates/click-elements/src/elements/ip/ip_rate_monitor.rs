@@ -124,7 +124,7 @@ impl Kind {
 /// Below this memory cannot be limited: all networks of the first level find room in it.
 const LEAST_KIB: usize = 100;
 
-/// Networks that there is room for in so much memory, if that is limited.
+/// Networks that fit into that much memory, if that is limited.
 fn capacity(memory_kib: usize, most: usize) -> usize {
     match memory_kib {
         0 => most,

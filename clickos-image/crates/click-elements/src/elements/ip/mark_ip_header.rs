@@ -2,7 +2,7 @@
 //! Marks packets as IP packets without checking them.
 //!
 //! # Synopsis
-//! `MarkIPHeader([OFFSET])`: the header begins OFFSET bytes (default 0) behind the start.
+//! `MarkIPHeader([OFFSET])`: the header begins OFFSET bytes (default 0) after the start.
 //! # Ports
 //! 1/1, agnostic. A packet too short for a header at OFFSET passes without the mark.
 //! # Handlers

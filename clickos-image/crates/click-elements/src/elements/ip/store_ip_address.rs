@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `StoreIPAddress([ADDR,] OFFSET)`: writes ADDR, or the destination annotation if only one argument is given, OFFSET bytes
-//! behind the packet's start. If OFFSET is `src` or `dst`, it is the sender or the receiver of the marked IP header; the
+//! after the packet's start. If OFFSET is `src` or `dst`, it is the sender or the receiver of the marked IP header; the
 //! checksums of IP, TCP and UDP follow.
 //! # Ports
 //! 1/1-2, agnostic. Output 1 (push) gets packets that are too short, that have no marked header (`src`, `dst`), or no

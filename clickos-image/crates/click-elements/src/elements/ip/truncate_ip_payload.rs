@@ -60,7 +60,7 @@ fn transport_len(packet: &Packet, protocol: u8) -> usize {
 }
 
 impl TruncateIPPayload {
-    /// How many bytes are to be kept behind the network header, and how many there are.
+    /// How many bytes are to be kept after the network header, and how many there are.
     fn kept(&self, packet: &Packet) -> (usize, usize) {
         let Some(network) = packet.network() else {
             return (self.length, packet.len());

@@ -59,7 +59,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-/// The arguments behind the first one.
+/// The arguments after the first one.
 struct List<'a, 'b, 'c> {
     args: &'a mut Args<'b>,
     texts: core::slice::Iter<'c, String>,

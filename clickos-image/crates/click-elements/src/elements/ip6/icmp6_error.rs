@@ -78,7 +78,7 @@ fn deserves_answer(packet: &Packet, bytes: &[u8], header: Header<'_>) -> bool {
 }
 
 impl ICMP6Error {
-    /// The four bytes behind the checksum.
+    /// The four bytes after the checksum.
     fn rest(&self, packet: &Packet) -> u32 {
         match self.kind {
             TOO_BIG => self.mtu,

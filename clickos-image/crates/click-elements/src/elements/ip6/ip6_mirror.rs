@@ -2,7 +2,7 @@
 //! Swaps sender and receiver of IPv6 packets.
 //!
 //! # Synopsis
-//! `IP6Mirror()`: swaps the addresses and, for TCP and UDP behind a header without extensions, the ports.
+//! `IP6Mirror()`: swaps the addresses and, for TCP and UDP after a header without extensions, the ports.
 //! # Ports
 //! 1/1, agnostic. The header annotation must be set; packets without it are dropped.
 //! # Handlers

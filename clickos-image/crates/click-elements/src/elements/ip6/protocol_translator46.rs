@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `ProtocolTranslator46()`: address 1.2.3.4 becomes `::ffff:1.2.3.4`. ICMP messages become ICMPv6 messages, with the
-//! header of a packet they quote. Time to live and type of service go on; checksums are computed anew; IP options go.
+//! header of a packet they quote. Time to live and type of service are kept; checksums are computed again; IP options go.
 //! # Ports
 //! 1/1, agnostic. Takes packets that begin with their header. Dropped: fragments, wrong headers, ICMP messages that have no
 //! counterpart. The header annotation is set.

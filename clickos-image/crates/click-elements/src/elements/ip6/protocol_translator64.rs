@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `ProtocolTranslator64()`: addresses must be `::ffff:1.2.3.4` or `::1.2.3.4`, not 0. ICMPv6 messages become ICMP
-//! messages, with the header of a packet they quote. Hop limit and traffic class go on; checksums are computed anew.
+//! messages, with the header of a packet they quote. Hop limit and traffic class are kept; checksums are computed again.
 //! # Ports
 //! 1/1, agnostic. Takes packets that begin with their header. Dropped: other addresses, headers with extensions, wrong
 //! headers, ICMPv6 messages that have no counterpart. The header annotation is set.

@@ -2,7 +2,7 @@
 //! Encrypts or decrypts ESP packets with AES-128.
 //!
 //! # Synopsis
-//! `IPsecAES(ENCRYPT)`: with 1 the data behind the ESP header is encrypted, with 0 decrypted, except for the 12 bytes of
+//! `IPsecAES(ENCRYPT)`: with 1 the data after the ESP header is encrypted, with 0 decrypted, except for the 12 bytes of
 //! the digest at its end; of these the first 8 are included where the data is no multiple of 16 bytes. The key is that
 //! of the packet's association, which `RadixIPsecLookup` chose. As in Click, 8 bytes of each block are chained to the next:
 //! it understands Click's packets, and not those of RFC 3602.

@@ -2,7 +2,7 @@
 //! Encrypts or decrypts ESP packets with DES-CBC, which is not safe any more.
 //!
 //! # Synopsis
-//! `IPsecDES(ENCRYPT)`: with 1 the data behind the ESP header is encrypted, with 0 decrypted, except for the 12 bytes of
+//! `IPsecDES(ENCRYPT)`: with 1 the data after the ESP header is encrypted, with 0 decrypted, except for the 12 bytes of
 //! the digest at its end (RFC 2405). The key is the first 8 bytes of that of the packet's association, which
 //! `RadixIPsecLookup` chose.
 //! # Ports

@@ -7,7 +7,7 @@
 //! sends an IP packet from the device's address to another station. The fields are `src`, `dst` (address, CIDR or
 //! range), `proto`, `tos`, `sport`, `dport` (`N` or `N-M`), `ip`, `ip6`, `ether-src`, `ether-dst` and `ether-type`. A
 //! rule with `ip6` or an IPv6 address is for IPv6, others with such fields are for IPv4. With IPv6 `proto` is the
-//! protocol behind the extension headers, and `tos` is the traffic class. At most 64 rules and 1,900 bytes. With ACTIVE
+//! protocol after the extension headers, and `tos` is the traffic class. At most 64 rules and 1,900 bytes. With ACTIVE
 //! (default true) the toolstack gives the rules to the device's switch port. The element decides the frames that
 //! arrive in any case. The last element that names a device counts.
 //! # Ports

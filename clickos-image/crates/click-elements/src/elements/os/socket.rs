@@ -8,7 +8,7 @@
 //! to the address, or waits there for one connection at a time; default: it connects if it has no output, or an address of this side), SNAPLEN
 //! (octets of a packet at most, default 2048), TIMESTAMP (default true: packets are stamped), NODELAY (default true: TCP
 //! sends at once), SNDBUF and RCVBUF (octets of the socket's buffers), ALLOW and DENY (tables of routes; a server takes
-//! packets only of machines that ALLOW has, or that DENY has not), VERBOSE (default false: connections are told of),
+//! packets only of machines that ALLOW has, or that DENY has not), VERBOSE (default false: reports connections),
 //! HEADROOM (octets in front of packets; all packets have 128 at least), PROPER (only false).
 //! # Ports
 //! 0-1/0-1, input agnostic, output push. Packets at the input are sent: by a client of

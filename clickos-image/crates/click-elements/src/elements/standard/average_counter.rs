@@ -2,14 +2,14 @@
 //! Counts packets and bytes and their rate between the first packet and the last.
 //!
 //! # Synopsis
-//! `AverageCounter([IGNORE])`: what comes in the first IGNORE seconds (default 0) behind the first packet does
+//! `AverageCounter([IGNORE])`: what comes in the first IGNORE seconds (default 0) after the first packet does
 //! not count. AverageCounterMP and AverageCounterIMP are other names for it.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers
 //! * `count`, `byte_count` (read): packets and bytes.
 //! * `rate`, `byte_rate` (read): a second, over the time from the first packet to the last.
-//! * `reset` (write): begins anew with the next packet.
+//! * `reset` (write): begins again with the next packet.
 //! # Example
 //! `FromDevice(0) -> c :: AverageCounter -> Discard;`
 use crate::prelude::*;

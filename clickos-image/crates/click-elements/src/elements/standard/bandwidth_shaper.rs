@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `BandwidthShaper(RATE)`: RATE bytes a second, or with a unit such as `384kbps`;
-//! mandatory. The gap behind a packet is as long as it takes. A puller that came too late may catch
+//! mandatory. The gap after a packet is as long as it takes. A puller that came too late may catch
 //! up with one second's worth.
 //! # Ports
 //! 1/1-2, pull. Output 1 gives packets at times when output 0 may not.

@@ -40,7 +40,7 @@ struct Bypass {
 }
 
 impl Bypass {
-    /// Where packets at `port` go on, of so many ports.
+    /// Where packets at `port` continue, of that many ports.
     fn output_port(&self, port: usize, ports: usize) -> usize {
         usize::from(self.active && port == 0 && ports > 1)
     }

@@ -5,7 +5,7 @@
 //! `Classifier(PATTERN, ...)`: output n gets the packets whose first matching PATTERN is the n-th, counted from 0; a
 //! packet that matches none is dropped. PATTERN is a list of clauses that must all hold: `OFFSET/VALUE` or
 //! `OFFSET/VALUE%MASK`, VALUE and MASK in hexadecimal digits (an even number; `?` in VALUE is any), with `!` in front
-//! it must not hold; `-` matches everything. A clause behind the end of a packet does not hold.
+//! it must not hold; `-` matches everything. A clause after the end of a packet does not hold.
 //! # Ports
 //! 1/any, push; as many outputs as patterns.
 //! # Handlers

@@ -8,7 +8,7 @@
 //! 1/1, agnostic.
 //! # Handlers
 //! * `count`, `byte_count` (read, write): packets and bytes since the last reset; a guest that moves to another host
-//!   goes on counting where it was.
+//!   continues counting where it was.
 //! * `count_call`, `byte_count_call` (read, write): the arguments, of which the count is read; the call is made when the
 //!   count gets there again.
 //! * `rate`, `byte_rate`, `bit_rate` (read): a second, averaged over about two seconds.
@@ -137,7 +137,7 @@ impl Counter {
         }
     }
 
-    /// As `push`: a call comes behind the packets before its own one, and in front of that.
+    /// As `push`: a call comes after the packets before its own one, and in front of that.
     fn push_with_calls(&mut self, ctx: &mut Context<'_>, port: usize, mut batch: Batch) {
         let mut first = ctx.batch();
         let count = self.free(&batch).max(1);

@@ -96,7 +96,7 @@ impl DRRSched {
 
     /// Appends the next packets; false if there is not one.
     fn pull_next(&mut self, ctx: &mut Context<'_>, batch: &mut Batch, max: usize) -> bool {
-        // behind the skipped rounds one is enough, but for the input whose quantum came late
+        // after the skipped rounds one is enough, but for the input whose quantum came late
         for _ in 0..3 {
             if self.round(ctx, batch, max) {
                 return true;

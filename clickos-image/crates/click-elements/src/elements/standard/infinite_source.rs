@@ -166,7 +166,7 @@ impl InfiniteSource {
         usize::try_from(limit.saturating_sub(self.count)).unwrap_or(usize::MAX)
     }
 
-    /// Goes on if there are packets to make.
+    /// Continues if there are packets to make.
     fn wake(&mut self, ctx: &mut Context<'_>) {
         if !self.active || self.is_exhausted() {
             return;
@@ -213,7 +213,7 @@ impl InfiniteSource {
 }
 
 impl InfiniteSource {
-    /// Goes on after a handler's change, with other packets or more of them.
+    /// Continues after a handler's change, with other packets or more of them.
     fn go_on(&mut self, ctx: &mut Context<'_>) {
         self.fill();
         self.wake(ctx);

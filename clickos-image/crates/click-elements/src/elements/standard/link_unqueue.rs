@@ -134,7 +134,7 @@ impl LinkUnqueue {
         } else {
             first
         };
-        // with room and packets the task goes on, but not before time has passed
+        // with room and packets the task continues, but not before time has passed
         ctx.set_timer(next.max(ctx.now_ns() + 1));
     }
 

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `Print([LABEL, MAXLENGTH, CONTENTS, TIMESTAMP, PRINTANNO, HEADROOM, ACTIVE])`: at most MAXLENGTH bytes
-//! (default 24, negative: all) as CONTENTS HEX (default), ASCII or NONE, behind LABEL.
+//! (default 24, negative: all) as CONTENTS HEX (default), ASCII or NONE, after LABEL.
 //! TIMESTAMP, PRINTANNO and HEADROOM (default false) add what they say. Nothing is printed unless
 //! ACTIVE (default true). Lines beyond the console's rate are counted instead.
 //! # Ports

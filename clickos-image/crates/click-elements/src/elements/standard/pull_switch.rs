@@ -29,7 +29,7 @@ pub static ELEMENT: Class = Class {
 struct PullSwitch(InputChoice);
 
 impl PullSwitch {
-    /// Tells whether the chosen input may have packets.
+    /// Returns whether the chosen input may have packets.
     fn tell(&mut self, ctx: &mut Context<'_>) {
         let readable = self.0.0.is_some_and(|input| ctx.readable(input));
         ctx.set_readable(readable);

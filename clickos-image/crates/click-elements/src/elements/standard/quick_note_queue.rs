@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stores packets first in, first out; those that pull are told at once when the last one goes.
+//! Stores packets first in, first out; those that pull are notified immediately when the last one leaves.
 //!
 //! # Synopsis
-//! `QuickNoteQueue([CAPACITY])`: as `Queue`, default 1000 packets; but a `Queue` lets those that pull try once in vain
+//! `QuickNoteQueue([CAPACITY])`: as `Queue`, default 1000 packets; but a `Queue` lets those that pull try once without result
 //! before it tells them to rest.
 //! # Ports
 //! 1/1-2, push to pull. Output 1 (push) gets what does not fit; it is dropped if it is not connected.

@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `RandomSource(LENGTH [, LIMIT, BURST, ACTIVE, TIMESTAMP, STOP, END_CALL])`: LENGTH bytes, at most 65,535, mandatory; at
 //! most LIMIT packets (default -1: no limit), BURST (default 1) each time, only while ACTIVE (default true).
-//! TIMESTAMP (default true) sets the timestamp annotation. With STOP the router stops behind the last one;
+//! TIMESTAMP (default true) sets the timestamp annotation. With STOP the router stops after the last one;
 //! END_CALL (`HANDLER VALUE`) is written then.
 //! # Ports
 //! 0/1, agnostic. It rests while a queue it pushes to is full.
@@ -170,7 +170,7 @@ impl Element for RandomSource {
         if most == 0 || !ctx.output_is_push(0) || !ctx.writable(0) {
             return false;
         }
-        // the last packet alone: before it goes, the end is told to who can count the others
+        // the last packet alone: before it leaves, the end is reported to who can count the others
         let turns = ctx.batch_runs(most, |_| left - 1);
         let batch = self.make(ctx, most.saturating_mul(turns));
         let worked = !batch.is_empty();

@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `RatedSource([DATA, RATE, LIMIT, ACTIVE, LENGTH, STOP])`: RATE packets a second (default 10) with content
 //! DATA (default 69 bytes) cut or filled with zeros to LENGTH; at most LIMIT (default -1: no limit),
-//! only while ACTIVE (default true). With STOP the router stops behind the last one.
+//! only while ACTIVE (default true). With STOP the router stops after the last one.
 //! # Ports
 //! 0/1, agnostic. It tells those that pull when the next packet is due.
 //! # Handlers

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `Resize([HEAD, TAIL])`: bytes added in front and behind, both 0 unless given;
-//! negative numbers remove bytes. Added bytes are zero behind the data; in front they are the bytes
+//! negative numbers remove bytes. Added bytes are zero after the data; in front they are the bytes
 //! stripped there before, if any.
 //! # Ports
 //! 1/1, agnostic. Packets that would become too long are dropped.

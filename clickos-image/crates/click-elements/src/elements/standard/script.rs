@@ -18,7 +18,7 @@
 //! Any number, agnostic, for TYPE PACKET.
 //! # Handlers
 //! * `run` (read, write): runs the script; a read gives what it returns. `step` (write): leaves that many
-//!   blocking instructions (default 1) behind. `goto` (write): goes on at a label.
+//!   blocking instructions (default 1) behind. `goto` (write): continues at a label.
 //! * `set` (write), `get` (read), `vars` (read): variables. `status` (read): whether the last write worked.
 //! * Functions (read, with parameters): `add` `sub` `mul` `div` `idiv` `min` `max` `mod` `rem` `neg` `abs`;
 //!   `eq` `ne` `lt` `gt` `le` `ge`; `not` `and` `or` `nand` `nor` `if` `in`; `first` `length` `unquote` `sprintf`

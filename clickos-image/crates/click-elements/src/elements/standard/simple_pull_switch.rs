@@ -2,8 +2,8 @@
 //! Pulls from one input, which a handler chooses, without telling whether that input has packets.
 //!
 //! # Synopsis
-//! `SimplePullSwitch([INPUT])`: default 0; negative: there is nothing to pull. Whoever pulls is told of packets at
-//! inputs that are not chosen as well, and tries in vain; `PullSwitch` does better.
+//! `SimplePullSwitch([INPUT])`: default 0; negative: there is nothing to pull. A puller is notified of packets at
+//! inputs that are not chosen as well, and tries without result; `PullSwitch` does better.
 //! # Ports
 //! any/1, pull.
 //! # Handlers

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `SimpleQueue([CAPACITY])`: default 1000 packets. It tells those that pull when it has packets; a source that
-//! pushes goes on when there is no room, unlike at a `Queue`. `NotifierQueue` is the same class.
+//! pushes continues when there is no room, unlike at a `Queue`. `NotifierQueue` is the same class.
 //! # Ports
 //! 1/1-2, push to pull. Output 1 (push) gets what does not fit; it is dropped if it is not connected.
 //! # Handlers

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `StoreData(OFFSET, DATA)`: DATA, such as `\<0800>`, is written OFFSET bytes into the packet; both
-//! mandatory. The packet's length does not change: what lies behind its end is not written.
+//! mandatory. The packet's length does not change: what lies after its end is not written.
 //! # Ports
 //! 1/1, agnostic.
 //! # Handlers

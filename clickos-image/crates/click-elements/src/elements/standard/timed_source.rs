@@ -121,7 +121,7 @@ impl TimedSource {
         ctx.set_timer(at_ns);
     }
 
-    /// Goes on now, unless it goes on anyway.
+    /// Continues now, unless it does so anyway.
     fn wake(&mut self, ctx: &mut Context<'_>) {
         if self.active && self.timer_ns.is_none() {
             self.set_timer(ctx, ctx.now_ns());

@@ -129,7 +129,7 @@ fn replace(packet: &mut Packet, command: &Command, new: &[u8]) -> bool {
     let Some(length) = packet.network().map(<[u8]>::len) else {
         return false;
     };
-    // no padding behind the text
+    // no padding after the text
     packet.take(length - command.end);
     let (old, tail) = (old_end - start, command.end - old_end);
     if new.len() > old && !packet.put(new.len() - old) {

@@ -35,7 +35,7 @@
 //! * `patterns` (read): the INPUTSPECs, with the flows they opened in brackets. `pattern0`, `pattern1` ... (read, write): one of
 //!   them; its flows are forgotten when it is written. `clear` (write): forgets all flows that share the capacity.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
-//!   Read with a number, it has the flows of this part of the table, 0 the first; behind the last part it is empty.
+//!   Read with a number, it has the flows of this part of the table, 0 the first; after the last part it is empty.
 //! * `changes` (read): with a number of bytes, new and changed flows since the last reading; with `all`, all count as changed. `VRRP` reads it.
 //! * `merge` (write): adds the flows of another guest's `state`. The one heard of last stays, if two have the same addresses and ports.
 //! * `merge_lost` (read): flows that ended at a merge, or were not added.

@@ -3,11 +3,11 @@
 //!
 //! # Synopsis
 //! `RFC2507Comp`: the element sends only the changed header fields of a known connection, some 5 to 10 octets instead
-//! of 40. The first packet of a connection, and one that changed too much, leaves whole behind its connection's number.
+//! of 40. The first packet of a connection, and one that changed too much, leaves whole after its connection's number.
 //! The element remembers 14 connections. A new one replaces one chosen at random.
 //! # Ports
 //! 1/1, agnostic. Packets begin with the IP header. Other packets than plain TCP with an
-//! acknowledgment leave unchanged behind an octet that marks them.
+//! acknowledgment leave unchanged after an octet that marks them.
 //! # Handlers
 //! None of its own.
 //! # Differences from Click

@@ -29,7 +29,7 @@ struct StripTCPHeader;
 /// The byte of a TCP header whose upper half is the header's length in words.
 const TCP_LENGTH: usize = 12;
 
-/// Where the data behind the transport header begin, with IP and transport header at these offsets.
+/// Where the data after the transport header begin, with IP and transport header at these offsets.
 fn data_begin(data: &[u8], network: usize, transport: usize) -> Option<usize> {
     let ip = ipv4::View::new_checked(data.get(network..)?).ok()?;
     let rest = data.get(transport..)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Passes packets unchanged, and shows what it is told about packets or room.
+//! Passes packets unchanged, and shows what it is notified of: packets or room.
 //!
 //! # Synopsis
 //! `NotifierDebug`

@@ -3,7 +3,7 @@
 //!
 //! # Synopsis
 //! `ToDump(FILENAME [, SNAPLEN, ENCAP, USE_ENCAP_FROM, EXTRA_LENGTH, UNBUFFERED, NANO])`: at most SNAPLEN bytes of a packet
-//! (default 2000; 0: all) are written to FILENAME (`-`: standard output), which is made anew. ENCAP says what packets begin
+//! (default 2000; 0: all) are written to FILENAME (`-`: standard output), which is overwritten. ENCAP says what packets begin
 //! with: ETHER (default), IP, PPP, SLL, 802_11 and the like, or `#` and a number of the format; with USE_ENCAP_FROM the
 //! handlers `encap` of the elements named there say it, and have to agree. The length of a packet includes its extra length
 //! annotation unless EXTRA_LENGTH is false. UNBUFFERED (default false) writes each packet at once; NANO (default false)
@@ -113,7 +113,7 @@ impl Pcap {
         Ok(())
     }
 
-    /// What a packet's record begins with, if so many of its octets are written.
+    /// What a packet's record begins with, if that many of its octets are written.
     fn record_header(&self, packet: &Packet, written: usize) -> [u8; 16] {
         let ns = packet.timestamp_ns();
         let unit = if self.nano { 1 } else { 1000 };

@@ -109,7 +109,7 @@ impl Http {
     }
 }
 
-/// The status behind those of hints, which come first (RFC 9110, section 15.2).
+/// The status after those of hints, which come first (RFC 9110, section 15.2).
 fn final_status(mut words: &[u8]) -> Option<u16> {
     loop {
         let status = status(words)?;

@@ -177,7 +177,7 @@ fn in_child(case: &str) {
     }
 }
 
-/// The numbers behind a word of a process's output.
+/// The numbers after a word of a process's output.
 fn numbers(text: &str, word: &str) -> Vec<f64> {
     let behind = text.split_once(word).unwrap().1.lines().next().unwrap();
     let words = behind.split_ascii_whitespace();

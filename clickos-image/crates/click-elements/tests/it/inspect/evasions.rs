@@ -75,7 +75,7 @@ fn in_fragments() -> Vec<(&'static str, Vec<Vec<u8>>)> {
     };
     let mut backwards = cut(16);
     backwards.reverse();
-    // the text is behind the header of 20 bytes and "GET "
+    // the text is after the header of 20 bytes and "GET "
     let junk = || link(&fragment(&packet, 24, 40, Some(b"harmless---- HTT")));
     let mut first_junk = cut(8);
     first_junk.insert(3, junk());

@@ -471,7 +471,7 @@ fn stranger() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// No packet of a subscriber's session makes more than two answers but for what begins anew, and none a panic.
+    /// No packet of a subscriber's session makes more than two answers but for what begins again, and none a panic.
     #[test]
     fn strangers_get_little(frames in prop::collection::vec((stranger(), 0usize..60), 0..30), up_first: bool) {
         let mut bench = Bench::new(USERS);
