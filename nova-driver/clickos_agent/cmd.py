@@ -5,11 +5,11 @@ import signal
 import sys
 import threading
 
+from clickos_client import neutron_rpc
 from clickos_client import release
 from clickos_client import rpc as client_rpc
 from clickos_client import timing
 from cosmos_client import CosmosClient
-from neutron_clickos import topics
 from oslo_config import cfg
 from oslo_log import log as logging
 import oslo_messaging
@@ -112,8 +112,8 @@ def make_ports(conf):
 
     hints = oslo_messaging.get_rpc_server(
         transport,
-        oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topics.AGENT,
-                              server=conf.host),
+        oslo_messaging.Target(exchange=neutron_rpc.EXCHANGE,
+                              topic=neutron_rpc.AGENT, server=conf.host),
         [ports.Hints(reconciler, kept, judged, led, plugged)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
     links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces,

@@ -7,8 +7,8 @@ outer end appears some time after Neutron has bound its port.
 
 import pathlib
 
+from clickos_client import neutron_rpc
 from cosmos_client import CosmosError
-from neutron_clickos import topics
 from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Devices:
 
     def _attach(self, device, present):
         """Return whether the device has its interface."""
-        ifname, place = topics.device(device['port']), _place(device)
+        ifname, place = neutron_rpc.device(device['port']), _place(device)
         number = self._number(ifname)
         wanted = (number, device['segment'], device['mac'])
         if number is None:

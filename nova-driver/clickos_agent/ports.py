@@ -2,11 +2,12 @@
 """Keeps the switch ports of guests as Neutron has them (docs/adr/0021)."""
 
 import collections
+import contextlib
 import threading
 import time
 
+from clickos_client import neutron_rpc
 from cosmos_client import CosmosError
-from neutron_clickos import topics
 from oslo_log import log as logging
 import oslo_messaging
 from oslo_utils import uuidutils
@@ -15,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 #: cosmosd's word for the link of a vif without a switch port.
 REMOVED = 'removed'
-_STATES = (topics.UP, topics.DOWN, topics.ABSENT)
+_STATES = (neutron_rpc.UP, neutron_rpc.DOWN, neutron_rpc.ABSENT)
 
 #: Keys of a network in Neutron's answer.
 _NETWORK = {'switch', 'segment', 'network_type', 'physical_network',
@@ -34,15 +35,27 @@ class NeutronUnavailable(Exception):
     """Neutron does not answer; nothing is known of any port."""
 
 
+@contextlib.contextmanager
+def _answer_to(method):
+    """Raise NeutronUnavailable if it does not answer, or with nonsense."""
+    try:
+        yield
+    except (oslo_messaging.MessagingException,
+            oslo_messaging.RemoteError) as e:
+        raise NeutronUnavailable(str(e))
+    except (KeyError, TypeError, AttributeError):
+        raise NeutronUnavailable(f'bad answer to {method}')
+
+
 class Neutron:
     """The states of ports, asked of Neutron's RPC workers."""
 
     def __init__(self, transport, host, timeout_s):
         target = oslo_messaging.Target(
-            exchange=topics.EXCHANGE, topic=topics.PLUGIN,
-            version=topics.FIRST_VERSION)
+            exchange=neutron_rpc.EXCHANGE, topic=neutron_rpc.PLUGIN,
+            version=neutron_rpc.FIRST_VERSION)
         self._client = oslo_messaging.get_rpc_client(
-            transport, target, timeout=timeout_s, retry=topics.RETRIES)
+            transport, target, timeout=timeout_s, retry=neutron_rpc.RETRIES)
         self._host = host
 
     def states(self, vifs):
@@ -52,8 +65,8 @@ class Neutron:
         :raises: NeutronUnavailable
         """
         found = {}
-        for first in range(0, len(vifs), topics.MAX_PORTS):
-            found.update(self._ask(vifs[first:first + topics.MAX_PORTS]))
+        for first in range(0, len(vifs), neutron_rpc.MAX_PORTS):
+            found.update(self._ask(vifs[first:first + neutron_rpc.MAX_PORTS]))
         return found
 
     def chains(self):
@@ -64,7 +77,7 @@ class Neutron:
             stands for any, of a Neutron that says nothing about it.
         :raises: NeutronUnavailable
         """
-        try:
+        with _answer_to('get_chains'):
             answer = self._client.call({}, 'get_chains', host=self._host)
             if not all(isinstance(chain['hops'], list) and chain['chain']
                        for chain in answer['chains']):
@@ -72,11 +85,6 @@ class Neutron:
             rights = answer.get('rights', {})
             return answer['chains'], {name: rights.get(name)
                                       for name in answer['kept']}
-        except (oslo_messaging.MessagingException,
-                oslo_messaging.RemoteError) as e:
-            raise NeutronUnavailable(str(e))
-        except (KeyError, TypeError):
-            raise NeutronUnavailable('bad answer to get_chains')
 
     def networks(self):
         """Ask for the networks that have ports on this host.
@@ -84,17 +92,12 @@ class Neutron:
         :returns: list of dicts as of neutron_clickos.uplinks.of_host
         :raises: NeutronUnavailable
         """
-        try:
+        with _answer_to('get_networks'):
             answer = self._client.call({}, 'get_networks', host=self._host)
             networks = answer['networks']
             if not all(_NETWORK <= network.keys() for network in networks):
                 raise TypeError
             return networks
-        except (oslo_messaging.MessagingException,
-                oslo_messaging.RemoteError) as e:
-            raise NeutronUnavailable(str(e))
-        except (KeyError, TypeError, AttributeError):
-            raise NeutronUnavailable('bad answer to get_networks')
 
     def devices(self):
         """Ask for the devices of Neutron's agents on this host.
@@ -102,17 +105,12 @@ class Neutron:
         :returns: list of dicts as of neutron_clickos.uplinks.devices_of
         :raises: NeutronUnavailable
         """
-        try:
+        with _answer_to('get_devices'):
             answer = self._client.call({}, 'get_devices', host=self._host)
             devices = answer['devices']
             if not all(_DEVICE <= device.keys() for device in devices):
                 raise TypeError
             return devices
-        except (oslo_messaging.MessagingException,
-                oslo_messaging.RemoteError) as e:
-            raise NeutronUnavailable(str(e))
-        except (KeyError, TypeError, AttributeError):
-            raise NeutronUnavailable('bad answer to get_devices')
 
     def active_ports(self):
         """Ask which ports of this host Neutron calls active.
@@ -120,15 +118,9 @@ class Neutron:
         :returns: set of ids
         :raises: NeutronUnavailable
         """
-        try:
-            answer = self._client.call({}, 'get_active_ports',
-                                       host=self._host)
-            return set(answer['ports'])
-        except (oslo_messaging.MessagingException,
-                oslo_messaging.RemoteError) as e:
-            raise NeutronUnavailable(str(e))
-        except (KeyError, TypeError):
-            raise NeutronUnavailable('bad answer to get_active_ports')
+        with _answer_to('get_active_ports'):
+            return set(self._client.call({}, 'get_active_ports',
+                                         host=self._host)['ports'])
 
     def report_ports(self, up, down):
         """Tell which ports forward from now on, and which no more.
@@ -137,8 +129,8 @@ class Neutron:
         :param down: list of ids
         :raises: NeutronUnavailable
         """
-        for first in range(0, max(len(up), len(down)), topics.MAX_PORTS):
-            chunk = slice(first, first + topics.MAX_PORTS)
+        for first in range(0, max(len(up), len(down)), neutron_rpc.MAX_PORTS):
+            chunk = slice(first, first + neutron_rpc.MAX_PORTS)
             self._report('report_ports', up=up[chunk], down=down[chunk])
 
     def policies(self, ports):
@@ -151,33 +143,29 @@ class Neutron:
         :raises: NeutronUnavailable
         """
         found, refused = {}, {}
-        for first in range(0, len(ports), topics.MAX_PORTS):
-            some = self._ask_policies(ports[first:first + topics.MAX_PORTS])
+        for first in range(0, len(ports), neutron_rpc.MAX_PORTS):
+            last = first + neutron_rpc.MAX_PORTS
+            some = self._ask_policies(ports[first:last])
             found.update(some[0])
             refused.update(some[1])
         return found, refused
 
     def _ask_policies(self, ports):
         pairs = [[port.port_id, port.uuid] for port in ports]
-        try:
+        with _answer_to('get_port_policies'):
             answer = self._call_policies(pairs)
             kinds = [answer[name] for name in ('rules', 'limits', 'guards')]
             return {port: tuple(kind[port.port_id] for kind in kinds)
                     for port in ports
                     if all(port.port_id in kind for kind in kinds)}, \
                 dict(answer.get('refused', {}))
-        except (oslo_messaging.MessagingException,
-                oslo_messaging.RemoteError) as e:
-            raise NeutronUnavailable(str(e))
-        except (KeyError, TypeError, AttributeError):
-            raise NeutronUnavailable('bad answer to get_port_policies')
 
     def _call_policies(self, pairs):
         """Ask in this release's format, else in that of the one before."""
         try:
-            return self._client.prepare(version=topics.VERSION).call(
+            return self._client.prepare(version=neutron_rpc.VERSION).call(
                 {}, 'get_port_policies', host=self._host, ports=pairs,
-                policy_format=topics.POLICY_FORMAT)
+                policy_format=neutron_rpc.POLICY_FORMAT)
         except oslo_messaging.UnsupportedVersion:
             pass
         except oslo_messaging.RemoteError as e:
@@ -197,28 +185,20 @@ class Neutron:
         self._report('report_state', start=is_start, links=links, load=load)
 
     def _report(self, method, **arguments):
-        try:
+        with _answer_to(method):
             answer = self._client.call({}, method, host=self._host,
                                        **arguments)
-        except (oslo_messaging.MessagingException,
-                oslo_messaging.RemoteError) as e:
-            raise NeutronUnavailable(str(e))
         if not isinstance(answer, dict) or 'error' in answer:
             raise NeutronUnavailable('bad answer: %.200r' % (answer,))
 
     def _ask(self, vifs):
-        try:
+        with _answer_to('get_port_states'):
             answer = self._client.call(
                 {}, 'get_port_states', host=self._host,
                 ports=[[vif.port_id, vif.uuid] for vif in vifs])
             states = answer['states']
             return {vif: states[vif.port_id] for vif in vifs
                     if states.get(vif.port_id) in _STATES}
-        except (oslo_messaging.MessagingException,
-                oslo_messaging.RemoteError) as e:
-            raise NeutronUnavailable(str(e))
-        except (KeyError, TypeError, AttributeError):
-            raise NeutronUnavailable('bad answer: %.200r' % (answer,))
 
 
 class Hints:
@@ -227,7 +207,7 @@ class Hints:
     A hint changes nothing by itself: the agent asks for the ports' states.
     """
 
-    target = oslo_messaging.Target(version=topics.VERSION)
+    target = oslo_messaging.Target(version=neutron_rpc.VERSION)
 
     def __init__(self, reconciler, chains, filters, uplinks, devices):
         self._reconciler = reconciler
@@ -252,10 +232,10 @@ class Hints:
     def ports_changed(self, context, port_ids=None):
         """Look at these ports at once."""
         if not isinstance(port_ids, list) \
-                or len(port_ids) > topics.MAX_PORTS \
+                or len(port_ids) > neutron_rpc.MAX_PORTS \
                 or not all(map(uuidutils.is_uuid_like, port_ids)):
             LOG.warning('ports_changed: expected at most %d port ids',
-                        topics.MAX_PORTS)
+                        neutron_rpc.MAX_PORTS)
             return
         self._reconciler.look_at(port_ids)
 
@@ -368,11 +348,11 @@ class Reconciler:
             self._hint()
 
     def _apply(self, vif, state):
-        if state == topics.ABSENT:
+        if state == neutron_rpc.ABSENT:
             self._client.call('vif-remove', uuid=vif.uuid, devid=vif.devid,
                               domid=vif.domid)
         else:
             self._client.call('vif-set', uuid=vif.uuid, devid=vif.devid,
-                              link_up=state == topics.UP, domid=vif.domid)
+                              link_up=state == neutron_rpc.UP, domid=vif.domid)
         LOG.info('Port %(port)s of guest %(guest)s is %(state)s now',
                  {'port': vif.port_id, 'guest': vif.uuid, 'state': state})

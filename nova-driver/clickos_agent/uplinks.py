@@ -7,8 +7,8 @@ after the last. Two looks in a row have to miss the network: a replica of
 Neutron's database may lag behind a binding.
 """
 
+from clickos_client import neutron_rpc
 from cosmos_client import CosmosError
-from neutron_clickos import topics
 from oslo_log import log as logging
 
 LOG = logging.getLogger(__name__)
@@ -52,14 +52,14 @@ class Uplinks:
     def _uplink(self, network):
         """:returns: the far end of a network, None if it has none here"""
         kind = network['network_type']
-        if kind == topics.VXLAN and self._tunnel_ip:
+        if kind == neutron_rpc.VXLAN and self._tunnel_ip:
             return {'vxlan': {'vni': network['segmentation_id'],
                               'local': self._tunnel_ip,
                               'peers': network['peers']}}
         interface = self._interfaces.get(network['physical_network'])
-        if kind == topics.VLAN and interface:
+        if kind == neutron_rpc.VLAN and interface:
             return {'ifname': interface, 'vlan': network['segmentation_id']}
-        if kind == topics.FLAT and interface:
+        if kind == neutron_rpc.FLAT and interface:
             return {'ifname': interface}
         return None
 

@@ -9,6 +9,7 @@ policy than the tenant wrote.
 
 import weakref
 
+from clickos_client import neutron_rpc
 from neutron.db.models import securitygroup as sg_models
 from neutron.db import models_v2
 from neutron.objects import securitygroup
@@ -22,8 +23,6 @@ from neutron_lib import exceptions
 from neutron_lib.plugins import directory
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
-
-from neutron_clickos import topics
 
 LOG = logging.getLogger(__name__)
 
@@ -57,14 +56,14 @@ class TooManyRules(exceptions.Conflict):
                "remote prefixes instead of groups, or fewer rules.")
 
 
-def of_ports(port_ids, policy_format=topics.POLICY_FORMAT):
+def of_ports(port_ids, policy_format=neutron_rpc.POLICY_FORMAT):
     """Return the rules of ports: a list, or None for a port without filter.
 
     A port without port security has no filter. A port without a security
     group has one that permits nothing, as with other drivers of Neutron.
 
     :param port_ids: ids of ports, those that exist are answered
-    :param policy_format: of the agent, as in topics
+    :param policy_format: of the agent, as in neutron_rpc
     :returns: rules by port id, and the reason by the id of a port whose
         rules are too many
     """
@@ -139,7 +138,7 @@ def _ports_of(context, group):
     return [row.port_id for row in rows]
 
 
-def _all(port_ids, policy_format=topics.POLICY_FORMAT):
+def _all(port_ids, policy_format=neutron_rpc.POLICY_FORMAT):
     """:returns: all rules, or None, by port id"""
     if not port_ids:
         return {}   # Neutron would answer for all ports of the cloud

@@ -6,10 +6,9 @@ other end stays with the switch; clickos-agent attaches it when it appears
 (docs/adr/0021). The driver asks neutron's own privileged helpers for both.
 """
 
+from clickos_client import neutron_rpc
 from neutron.agent.linux import interface
 from neutron.agent.linux import ip_lib
-
-from neutron_clickos import topics
 
 
 class ValeInterfaceDriver(interface.LinuxInterfaceDriver):
@@ -21,7 +20,7 @@ class ValeInterfaceDriver(interface.LinuxInterfaceDriver):
                  bridge=None, namespace=None, prefix=None, mtu=None):
         """Make the device of a port; nothing is left of one that fails."""
         outer, inner = ip_lib.IPWrapper().add_veth(
-            topics.device(port_id), device_name, namespace2=namespace)
+            neutron_rpc.device(port_id), device_name, namespace2=namespace)
         try:
             # The kernel sends nothing of its own accord from the outer end.
             outer.disable_ipv6()

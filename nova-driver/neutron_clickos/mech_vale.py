@@ -9,6 +9,7 @@ when Neutron tells that the port has changed (docs/adr/0021).
 import hashlib
 
 from clickos_client import limits
+from clickos_client import neutron_rpc
 from clickos_client import port_roles
 from neutron.objects import ports as port_objects
 from neutron.plugins.ml2.drivers import mech_agent
@@ -34,7 +35,6 @@ from neutron_clickos import port_rpc
 from neutron_clickos import qos
 from neutron_clickos import segments
 from neutron_clickos import servers
-from neutron_clickos import topics
 from neutron_clickos import uplinks
 
 LOG = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
     """
 
     def __init__(self):
-        super().__init__(topics.AGENT_TYPE, [portbindings.VNIC_NORMAL])
+        super().__init__(neutron_rpc.AGENT_TYPE, [portbindings.VNIC_NORMAL])
 
     def initialize(self):
         """Read the configuration.
@@ -242,7 +242,7 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
     def _tell_policies(self):
         agents = directory.get_plugin().get_agents(
             neutron_context.get_admin_context(),
-            filters={'agent_type': [topics.AGENT_TYPE]}, fields=['host'])
+            filters={'agent_type': [neutron_rpc.AGENT_TYPE]}, fields=['host'])
         for agent in agents:
             self._notifier.policies_changed(agent['host'])
 

@@ -3,6 +3,7 @@
 
 import functools
 
+from clickos_client import neutron_rpc
 from neutron.db import models_v2
 from neutron.plugins.ml2 import models
 from neutron_lib import context as neutron_context
@@ -19,7 +20,6 @@ from neutron_clickos import filters
 from neutron_clickos import guards
 from neutron_clickos import qos
 from neutron_clickos.sfc import rows
-from neutron_clickos import topics
 from neutron_clickos import uplinks
 from neutron_clickos import wiring
 
@@ -61,7 +61,7 @@ class PortStates:
     the reason, and nothing else.
     """
 
-    target = oslo_messaging.Target(version=topics.VERSION)
+    target = oslo_messaging.Target(version=neutron_rpc.VERSION)
 
     @_for_a_host
     def get_port_states(self, context, host, ports=None):
@@ -74,7 +74,7 @@ class PortStates:
         wanted = _pairs(ports)
         bound = _bound(host, wanted)
         return {'states': {
-            port: bound.get((port, server), topics.ABSENT)
+            port: bound.get((port, server), neutron_rpc.ABSENT)
             for port, server in wanted}}
 
     @_for_a_host
@@ -83,7 +83,7 @@ class PortStates:
 
         :param host: the agent's host.
         :param ports: list of pairs [port id, server id].
-        :param policy_format: of the rules and limits, as in topics.
+        :param policy_format: of the rules and limits, as in neutron_rpc.
         :returns: ``rules``, ``limits`` and ``guards``, each by the ids of the
             ports that are bound there; ``refused``, the reason by the id of
             a port without an entry in ``rules``
@@ -148,8 +148,9 @@ class PortStates:
         """
         configurations = {**_configurations(host, links or {}),
                           **_load(load)}
-        agent = {'agent_type': topics.AGENT_TYPE, 'binary': topics.BINARY,
-                 'host': host, 'topic': topics.AGENT,
+        agent = {'agent_type': neutron_rpc.AGENT_TYPE,
+                 'binary': neutron_rpc.BINARY, 'host': host,
+                 'topic': neutron_rpc.AGENT,
                  'configurations': configurations}
         if start is True:
             agent['start_flag'] = True
@@ -216,17 +217,17 @@ def _load(load):
 
 
 def _ids(place, ports):
-    if not isinstance(ports, list) or len(ports) > topics.MAX_PORTS \
+    if not isinstance(ports, list) or len(ports) > neutron_rpc.MAX_PORTS \
             or not all(map(uuidutils.is_uuid_like, ports)):
         raise BadRequest('%s: expected at most %d UUIDs'
-                         % (place, topics.MAX_PORTS))
+                         % (place, neutron_rpc.MAX_PORTS))
     return ports
 
 
 def _pairs(ports):
-    if not isinstance(ports, list) or len(ports) > topics.MAX_PORTS:
+    if not isinstance(ports, list) or len(ports) > neutron_rpc.MAX_PORTS:
         raise BadRequest('ports: expected at most %d pairs [port, server]'
-                         % topics.MAX_PORTS)
+                         % neutron_rpc.MAX_PORTS)
     for index, pair in enumerate(ports):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 \
                 or not all(map(uuidutils.is_uuid_like, pair)):
@@ -251,15 +252,16 @@ def _bound(host, wanted):
                     binding.host == host,
                     binding.vif_type == 'vale').all()
     return {(row.id, row.device_id):
-            topics.UP if row.admin_state_up else topics.DOWN
+            neutron_rpc.UP if row.admin_state_up else neutron_rpc.DOWN
             for row in rows}
 
 
 def make_server(host):
     """:returns: the RPC server of this Neutron process, not started"""
     return n_rpc.get_server(
-        oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topics.PLUGIN,
-                              server=host), [PortStates()])
+        oslo_messaging.Target(exchange=neutron_rpc.EXCHANGE,
+                              topic=neutron_rpc.PLUGIN, server=host),
+        [PortStates()])
 
 
 class AgentNotifier:
@@ -292,7 +294,7 @@ class AgentNotifier:
         context = neutron_context.get_admin_context_without_session()
         try:
             self._connected().prepare(
-                server=host, retry=topics.RETRIES).cast(
+                server=host, retry=neutron_rpc.RETRIES).cast(
                     context, method, **arguments)
         except Exception as e:
             LOG.warning('Host %(host)s got no %(method)s: %(why)s; its agent '
@@ -303,6 +305,6 @@ class AgentNotifier:
         # Neutron forks its workers after it has made its drivers.
         if self._client is None:
             self._client = n_rpc.get_client(oslo_messaging.Target(
-                exchange=topics.EXCHANGE, topic=topics.AGENT,
-                version=topics.FIRST_VERSION))
+                exchange=neutron_rpc.EXCHANGE, topic=neutron_rpc.AGENT,
+                version=neutron_rpc.FIRST_VERSION))
         return self._client

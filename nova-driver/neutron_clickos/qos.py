@@ -6,6 +6,7 @@ guest and enters the switch, which is rx of valed. Without a burst in the
 rule the switch chooses the depth of its token buckets.
 """
 
+from clickos_client import neutron_rpc
 from neutron.db import models_v2
 from neutron.db.qos import models
 from neutron_lib.api.definitions import portbindings
@@ -16,8 +17,6 @@ from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
 from neutron_lib.services.qos import base
 from neutron_lib.services.qos import constants as qos_constants
-
-from neutron_clickos import topics
 
 #: Largest rate of a rule, in thousands per second: valed's largest is 10^12.
 _MAX_RATE = 10 ** 9
@@ -89,11 +88,11 @@ class QosDriver(base.DriverBase):
         self._changed()
 
 
-def of_ports(port_ids, policy_format=topics.POLICY_FORMAT):
+def of_ports(port_ids, policy_format=neutron_rpc.POLICY_FORMAT):
     """Return the limits of ports, as arguments of ``port-limit``.
 
     :param port_ids: ids of ports, those that exist are answered
-    :param policy_format: of the agent, as in topics
+    :param policy_format: of the agent, as in neutron_rpc
     """
     context = neutron_context.get_admin_context()
     with db_api.CONTEXT_READER.using(context) as session:

@@ -2,6 +2,7 @@
 """Port chains from networking-sfc's plugins, with the bindings of ports."""
 
 from clickos_client import hop_tags
+from clickos_client import neutron_rpc
 from neutron.db.models import tag as tag_models
 from neutron.db import models_v2
 from neutron.objects import agent as agent_objects
@@ -16,7 +17,6 @@ from oslo_serialization import jsonutils
 
 from neutron_clickos.sfc import claims
 from neutron_clickos.sfc import render
-from neutron_clickos import topics
 
 LOG = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def tunnels():
     context = neutron_context.get_admin_context()
     found = {agent.host: l2pop_db.get_agent_ip(agent)
              for agent in agent_objects.Agent.get_objects(
-                 context, agent_type=topics.AGENT_TYPE)}
+                 context, agent_type=neutron_rpc.AGENT_TYPE)}
     return {host: address for host, address in found.items() if address}
 
 

@@ -9,6 +9,7 @@ import inspect
 import json
 from unittest import mock
 
+from clickos_client import neutron_rpc
 import fixtures
 from networking_sfc.db import flowclassifier_db
 from networking_sfc.db import sfc_db
@@ -17,7 +18,6 @@ from neutron.db.migration.models import head
 import sqlalchemy as sa
 
 from neutron_clickos import port_rpc
-from neutron_clickos import topics
 from neutron_clickos import wiring
 from tests.neutron import base
 
@@ -29,7 +29,7 @@ HERE, THERE = 'compute1', 'compute2'
 FOREIGN = {'ports': [[PORT, SERVER]], 'up': [PORT], 'down': [PORT]}
 #: Arguments that name none.
 VALUES = {'host': HERE, 'start': False, 'links': {}, 'load': None,
-          'policy_format': topics.POLICY_FORMAT}
+          'policy_format': neutron_rpc.POLICY_FORMAT}
 
 
 def methods():
@@ -95,9 +95,9 @@ class ForeignIdsTest(base.MemoryCase):
         self.assertEqual([], self.ml2.mock_calls)
 
     def test_the_host_itself_gets_what_the_other_does_not(self):
-        self.assertEqual({'states': {PORT: topics.ABSENT}},
+        self.assertEqual({'states': {PORT: neutron_rpc.ABSENT}},
                          self.ask('get_port_states', HERE))
-        self.assertEqual({'states': {PORT: topics.UP}},
+        self.assertEqual({'states': {PORT: neutron_rpc.UP}},
                          self.ask('get_port_states', THERE))
         self.assertEqual({'ports': [PORT]},
                          self.ask('get_active_ports', THERE))

@@ -7,6 +7,7 @@ import types
 from unittest import mock
 import uuid
 
+from clickos_client import neutron_rpc
 import fixtures
 from neutron_lib import context as neutron_context
 from neutron_lib.db import api as db_api
@@ -16,7 +17,6 @@ from neutron_clickos.sfc import drivers
 from neutron_clickos.sfc import plugin
 from neutron_clickos.sfc import render
 from neutron_clickos.sfc import rows
-from neutron_clickos import topics
 from tests.neutron import base
 
 _DETAILS = jsonutils.dumps({
@@ -65,9 +65,9 @@ class PluginTest(base.TablesCase):
 
     def test_hosts_have_the_address_that_their_agent_reported(self):
         for n, (kind, links) in enumerate((
-                (topics.AGENT_TYPE, {'tunneling_ip': '192.0.2.1'}),
-                (topics.AGENT_TYPE, {'tunneling_ip': '192.0.2.2'}),
-                (topics.AGENT_TYPE, {}),
+                (neutron_rpc.AGENT_TYPE, {'tunneling_ip': '192.0.2.1'}),
+                (neutron_rpc.AGENT_TYPE, {'tunneling_ip': '192.0.2.2'}),
+                (neutron_rpc.AGENT_TYPE, {}),
                 ('Open vSwitch agent', {'tunneling_ip': '192.0.2.4'}))):
             self.insert('agents', id=str(uuid.uuid4()), agent_type=kind,
                         binary='b', topic='t', host=f'host{n}',

@@ -3,9 +3,9 @@
 
 import pathlib
 
+from clickos_client import neutron_rpc
 import cosmos_client
 import fixtures
-from neutron_clickos import topics
 import oslo_messaging
 
 from clickos_agent import devices
@@ -21,7 +21,7 @@ DEVICE = {'port': PORT, 'switch': 'vale0', 'segment': 7,
 class Plugin:
     """Neutron's half, with devices that a test sets."""
 
-    target = oslo_messaging.Target(version=topics.VERSION)
+    target = oslo_messaging.Target(version=neutron_rpc.VERSION)
 
     def __init__(self):
         self.answer = {'devices': [DEVICE]}
@@ -32,12 +32,10 @@ class Plugin:
 
 class DevicesTest(test_ports.TestCase):
 
+    plugin_class = Plugin
+
     def setUp(self):
         super().setUp()
-        self.plugin = Plugin()
-        self.server.stop()
-        self.server.wait()
-        self.serve(topics.PLUGIN, self.plugin, 'neutron')
         self.folder = pathlib.Path(self.useFixture(fixtures.TempDir()).path)
         self.devices = devices.Devices(
             cosmos_client.CosmosClient(self.cosmosd.path, 60),

@@ -3,8 +3,8 @@
 
 import threading
 
+from clickos_client import neutron_rpc
 import cosmos_client
-from neutron_clickos import topics
 import oslo_messaging
 
 from clickos_agent import heartbeat
@@ -20,7 +20,7 @@ LINKS = {'tunnel_ip': '192.0.2.1', 'interfaces': {'physnet1': 'eth1'}}
 class Plugin:
     """Neutron's half; it refuses as many reports as a test wants."""
 
-    target = oslo_messaging.Target(version=topics.VERSION)
+    target = oslo_messaging.Target(version=neutron_rpc.VERSION)
 
     def __init__(self, refused=0):
         self.reports = []

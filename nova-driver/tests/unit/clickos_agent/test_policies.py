@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filters and limits follow Neutron: oslo.messaging, a cosmosd double."""
 
+from clickos_client import neutron_rpc
 import cosmos_client
-from neutron_clickos import topics
 import oslo_messaging
 
 from clickos_agent import policies
@@ -17,7 +17,7 @@ RULES = [{'direction': 'egress', 'family': 'ipv4'}]
 class Plugin:
     """Neutron's half, with rules that a test sets."""
 
-    target = oslo_messaging.Target(version=topics.VERSION)
+    target = oslo_messaging.Target(version=neutron_rpc.VERSION)
 
     def __init__(self):
         self.rules = {}
@@ -59,7 +59,7 @@ class PoliciesTest(test_ports.TestCase):
         """Return the arguments of the verb that a look calls."""
         self.server.stop()
         self.server.wait()
-        self.serve(topics.PLUGIN, plugin, 'neutron')
+        self.serve(neutron_rpc.PLUGIN, plugin, 'neutron')
         self.policies.look()
         return [args for verb, args in self.cosmosd.requests
                 if verb == wanted]

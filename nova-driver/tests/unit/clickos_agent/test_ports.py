@@ -4,9 +4,9 @@
 import threading
 import time
 
+from clickos_client import neutron_rpc
 import cosmos_client
 import fixtures
-from neutron_clickos import topics
 from oslo_config import cfg
 import oslo_messaging
 from oslo_messaging import conffixture
@@ -28,7 +28,7 @@ def vif(devid, port_id, link='up'):
 class Plugin:
     """Neutron's half, with states that a test sets."""
 
-    target = oslo_messaging.Target(version=topics.VERSION)
+    target = oslo_messaging.Target(version=neutron_rpc.VERSION)
 
     def __init__(self):
         self.states = {}
@@ -38,10 +38,13 @@ class Plugin:
     def get_port_states(self, context, host, ports):
         self.asked.append((host, ports))
         return self.answer or {'states': {
-            port: self.states.get(port, topics.UP) for port, _ in ports}}
+            port: self.states.get(port, neutron_rpc.UP) for port, _ in ports}}
 
 
 class TestCase(testtools.TestCase):
+
+    #: Neutron's half, whose answers a test sets
+    plugin_class = Plugin
 
     def setUp(self):
         super().setUp()
@@ -56,8 +59,8 @@ class TestCase(testtools.TestCase):
             'fake:/'
         self.conf([])
         self.transport = oslo_messaging.get_rpc_transport(self.conf)
-        self.plugin = Plugin()
-        self.server = self.serve(topics.PLUGIN, self.plugin, 'neutron')
+        self.plugin = self.plugin_class()
+        self.server = self.serve(neutron_rpc.PLUGIN, self.plugin, 'neutron')
         self.reconciler = ports.Reconciler(
             cosmos_client.CosmosClient(self.cosmosd.path, 60),
             ports.Neutron(self.transport, 'compute1', 1), 10, self.hint)
@@ -69,7 +72,7 @@ class TestCase(testtools.TestCase):
     def serve(self, topic, endpoint, name):
         server = oslo_messaging.get_rpc_server(
             self.transport,
-            oslo_messaging.Target(exchange=topics.EXCHANGE, topic=topic,
+            oslo_messaging.Target(exchange=neutron_rpc.EXCHANGE, topic=topic,
                                   server=name), [endpoint],
             access_policy=oslo_messaging.DefaultRPCAccessPolicy)
         server.start()
@@ -97,7 +100,7 @@ class LookTest(TestCase):
                          self.plugin.asked[0])
 
     def test_a_lost_message_takes_two_looks(self):
-        self.plugin.states[PORT] = topics.ABSENT
+        self.plugin.states[PORT] = neutron_rpc.ABSENT
         self.reconciler.look_at_all()
         self.assertEqual(([], 0), (self.orders(), self.hints))
         self.reconciler.look_at_all()
@@ -106,20 +109,20 @@ class LookTest(TestCase):
         self.assertEqual(([], 1), (self.orders(), self.hints))
 
     def test_a_port_that_was_just_bound_is_left_alone(self):
-        for state in (topics.ABSENT, topics.UP, topics.ABSENT, topics.UP):
+        for state in 2 * (neutron_rpc.ABSENT, neutron_rpc.UP):
             self.plugin.states[PORT] = state
             self.reconciler.look_at_all()
         self.assertEqual([], self.orders())
 
     def test_another_start_of_the_guest_is_another_port(self):
-        self.plugin.states[PORT] = topics.ABSENT
+        self.plugin.states[PORT] = neutron_rpc.ABSENT
         self.reconciler.look_at_all()
         self.cosmosd.guests[GUEST]['domid'] = 6
         self.reconciler.look_at_all()
         self.assertEqual([], self.orders())
 
     def test_a_hint_takes_one_look_at_its_port(self):
-        self.plugin.states = {PORT: topics.ABSENT, OTHER: topics.ABSENT}
+        self.plugin.states = dict.fromkeys((PORT, OTHER), neutron_rpc.ABSENT)
         self.reconciler.look_at_hinted({PORT})
         self.assertEqual([self.REMOVAL], self.orders())
 
@@ -128,11 +131,11 @@ class LookTest(TestCase):
         self.assertEqual([], self.orders())
 
     def test_links(self):
-        self.plugin.states[PORT] = topics.DOWN
+        self.plugin.states[PORT] = neutron_rpc.DOWN
         self.reconciler.look_at_hinted({PORT})
         args = {'uuid': GUEST, 'devid': 0, 'domid': 5, 'link_up': False}
         self.assertEqual([('vif-set', args)], self.orders())
-        self.plugin.states[PORT] = topics.UP
+        self.plugin.states[PORT] = neutron_rpc.UP
         self.reconciler.look_at_hinted({PORT})
         self.assertEqual([('vif-set', dict(args, link_up=True))],
                          self.orders())
@@ -146,7 +149,7 @@ class LookTest(TestCase):
         self.assertEqual(([], []), (self.plugin.asked, self.orders()))
 
     def test_a_removal_that_failed_is_tried_again(self):
-        self.plugin.states[PORT] = topics.ABSENT
+        self.plugin.states[PORT] = neutron_rpc.ABSENT
         self.cosmosd.faults['vif-remove'] = ('switch', 'valed is away')
         self.reconciler.look_at_hinted({PORT})
         self.cosmosd.faults.clear()
@@ -188,7 +191,7 @@ class TroubleTest(TestCase):
             self.assertEqual([], self.orders())
 
     def test_a_look_without_answer_ends_suspicion(self):
-        self.plugin.states[PORT] = topics.ABSENT
+        self.plugin.states[PORT] = neutron_rpc.ABSENT
         self.reconciler.look_at_all()
         self.plugin.answer = {'error': 'busy'}
         self.assertRaises(ports.NeutronUnavailable,
@@ -203,8 +206,8 @@ class HintsTest(TestCase):
     def hint(self, port_ids):
         client = oslo_messaging.get_rpc_client(
             self.transport, oslo_messaging.Target(
-                exchange=topics.EXCHANGE, topic=topics.AGENT,
-                version=topics.VERSION))
+                exchange=neutron_rpc.EXCHANGE, topic=neutron_rpc.AGENT,
+                version=neutron_rpc.VERSION))
         client.prepare(server='compute1').cast({}, 'ports_changed',
                                                port_ids=port_ids)
 
@@ -218,11 +221,11 @@ class HintsTest(TestCase):
             cosmos_client.CosmosClient(self.cosmosd.path, 60),
             ports.Neutron(self.transport, 'compute1', 60), 3600, self.hint)
         hints = ports.Hints(self.reconciler, *[None] * 4)
-        self.serve(topics.AGENT, hints, 'compute1')
+        self.serve(neutron_rpc.AGENT, hints, 'compute1')
         self.reconciler.start()
         self.addCleanup(self.reconciler.wait)
         self.addCleanup(self.reconciler.stop)
-        self.plugin.states[PORT] = topics.ABSENT
+        self.plugin.states[PORT] = neutron_rpc.ABSENT
         self.hint([PORT])
         self.assertTrue(removed.wait(60))
 
@@ -238,7 +241,7 @@ class HintsTest(TestCase):
         self.addCleanup(self.reconciler.stop)
         while not self.plugin.asked:  # the change comes after a look
             time.sleep(0.05)
-        self.plugin.states[PORT] = topics.ABSENT
+        self.plugin.states[PORT] = neutron_rpc.ABSENT
         self.assertTrue(removed.wait(30))
 
     def test_a_bad_hint_is_dropped(self):

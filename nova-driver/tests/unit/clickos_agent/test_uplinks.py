@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uplinks follow Neutron: over oslo.messaging, to a cosmosd double."""
 
+from clickos_client import neutron_rpc
 import cosmos_client
-from neutron_clickos import topics
 import oslo_messaging
 
 from clickos_agent import ports
@@ -19,7 +19,7 @@ def network(kind, number, segment, peers=(), physical=None):
 class Plugin:
     """Neutron's half, with networks that a test sets."""
 
-    target = oslo_messaging.Target(version=topics.VERSION)
+    target = oslo_messaging.Target(version=neutron_rpc.VERSION)
 
     def __init__(self):
         self.answer = {'networks': []}
@@ -30,12 +30,10 @@ class Plugin:
 
 class UplinksTest(test_ports.TestCase):
 
+    plugin_class = Plugin
+
     def setUp(self):
         super().setUp()
-        self.plugin = Plugin()
-        self.server.stop()
-        self.server.wait()
-        self.serve(topics.PLUGIN, self.plugin, 'neutron')
         self.neutron = ports.Neutron(self.transport, 'compute1', 60)
         self.uplinks = self.make({'physnet1': 'eth1'}, '192.0.2.1')
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Neutron learns which ports forward: oslo.messaging, a cosmosd double."""
 
+from clickos_client import neutron_rpc
 import cosmos_client
-from neutron_clickos import topics
 import oslo_messaging
 
 from clickos_agent import ports
@@ -15,7 +15,7 @@ DEVICE = '00000000-89ab-4def-8123-456789abcdef'
 class Plugin:
     """Neutron's half, which believes the agent."""
 
-    target = oslo_messaging.Target(version=topics.VERSION)
+    target = oslo_messaging.Target(version=neutron_rpc.VERSION)
 
     def __init__(self):
         self.active = set()
@@ -33,12 +33,10 @@ class Plugin:
 
 class WiringTest(test_ports.TestCase):
 
+    plugin_class = Plugin
+
     def setUp(self):
         super().setUp()
-        self.plugin = Plugin()
-        self.server.stop()
-        self.server.wait()
-        self.serve(topics.PLUGIN, self.plugin, 'neutron')
         self.devices = set()
         self.refused = set()
         self.guest = self.cosmosd.guests[test_ports.GUEST]

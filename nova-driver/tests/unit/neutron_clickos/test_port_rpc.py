@@ -3,6 +3,7 @@
 
 from unittest import mock
 
+from clickos_client import neutron_rpc
 import fixtures
 from neutron.db import agents_db
 from neutron.db import models_v2
@@ -14,7 +15,6 @@ from oslo_db import options as db_options
 import testtools
 
 from neutron_clickos import port_rpc
-from neutron_clickos import topics
 from neutron_clickos import wiring
 
 NETWORK = '00000000-0000-4000-8000-000000000000'
@@ -59,7 +59,7 @@ class PortStatesTest(testtools.TestCase):
                 plugin.create_or_update_agent.mock_calls[-1].args
             self.assertEqual(
                 {'agent_type': 'ClickOS agent', 'binary': 'clickos-agent',
-                 'host': 'compute1', 'topic': topics.AGENT,
+                 'host': 'compute1', 'topic': neutron_rpc.AGENT,
                  'configurations': {'interface_mappings': {}}, **flags}, agent)
         self.assertIn('host: expected', self.states.report_state(
             None, host=7)['error'])
@@ -169,7 +169,7 @@ class PortStatesTest(testtools.TestCase):
                 ({'host': None, 'ports': []}, 'host'),
                 ({'host': 'x' * 256, 'ports': []}, 'host'),
                 ({'host': 'a', 'ports': 'x'}, 'ports'),
-                ({'host': 'a', 'ports': [good] * (topics.MAX_PORTS + 1)},
+                ({'host': 'a', 'ports': [good] * (neutron_rpc.MAX_PORTS + 1)},
                  'at most 500'),
                 ({'host': 'a', 'ports': [good, [port_id(1)]]}, 'ports[1]'),
                 ({'host': 'a', 'ports': [[7, SERVER]]}, 'ports[0]'),
