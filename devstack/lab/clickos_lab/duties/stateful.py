@@ -13,7 +13,6 @@ _STATEFUL = ('stateful-firewall',)
 #: Those through which IPv6 passes with its addresses.
 ROUTERS6 = tuple(name for name in version6.DUAL if name != 'load-balancer')
 _ESP = 50
-_STRANGER6 = '2001:db8:2::99'
 
 
 class _Version:

@@ -10,11 +10,9 @@ demonstration on Xen ends the suite.
 """
 
 import os
-import signal
 import sys
 
 from clickos_lab.config import hosts
-from clickos_lab import errors
 from clickos_lab import lab as _lab
 from clickos_lab import paths
 from clickos_lab import rust
@@ -31,17 +29,7 @@ def main(arguments):
         lab = _lab.Lab(state, (hosts.SECOND, hosts.XEN))
         return on_lab.run(lab, lambda: _everything(state),
                           lambda: _prepare(state))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        return _gate(state)
-    except errors.LabError as e:
-        print(f'error: {e}')
-        return 1
-    except KeyboardInterrupt:
-        print('interrupted')
-        return 130
-    finally:
-        _lab.Lab(state).down()
+    return on_lab.then_stop(_lab.Lab(state), lambda: _gate(state))
 
 
 def _gate(state):

@@ -14,12 +14,23 @@ def run(lab, work, prepare=lambda: None):
     :param prepare: what else has to be done before the start
     :returns: the exit status
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
+    def start_and_work():
         lab.down()
         prepare_lab.everything(lab.state)
         prepare()
         lab.up()
+        return work()
+    return then_stop(lab, start_and_work)
+
+
+def then_stop(lab, work):
+    """Do work that may start a lab, and stop the lab in any case.
+
+    :param work: as of run()
+    :returns: the exit status
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
         return work() or 0
     except errors.LabError as e:
         print(f'error: {e}')
