@@ -9,8 +9,6 @@ _RUST = contract.CONTRACT['limits']
 WRITES = _RUST['writes']
 #: Handlers that one request reads.
 READS = _RUST['reads']
-#: Bytes of the values that it returns, and of the longest value of a handler.
-READ_BYTES = _RUST['read_bytes']
 #: Seconds that a value which a client reads may be old at most.
 MAX_AGE_S = 60
 #: Characters of a handler's name, with its element.

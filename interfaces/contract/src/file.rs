@@ -47,7 +47,6 @@ fn limits() -> Value {
         "line_bytes": control_socket::MAX_LINE,
         "mtu_bytes": vale_proto::MTU_RANGE.end(),
         "parameter_bytes": cosmos_proto::MAX_PARAM,
-        "read_bytes": cosmos_proto::MAX_READ_BYTES,
         "reads": cosmos_proto::MAX_READS,
         "writes": cosmos_proto::MAX_WRITES,
     })
