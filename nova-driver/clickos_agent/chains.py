@@ -26,7 +26,7 @@ class Chains:
         self._neutron = neutron
         self._set = {}
 
-    def look(self):
+    def run_once(self):
         """Set and remove chains until the switch has Neutron's.
 
         :raises: ports.NeutronUnavailable, CosmosError

@@ -22,10 +22,10 @@ from clickos_agent import conf
 from clickos_agent import devices
 from clickos_agent import heartbeat
 from clickos_agent import load
-from clickos_agent import looks
 from clickos_agent import metrics
 from clickos_agent import policies
 from clickos_agent import ports
+from clickos_agent import resync
 from clickos_agent import rpc
 from clickos_agent import uplinks
 from clickos_agent import wiring
@@ -85,30 +85,32 @@ def make_ports(conf):
     transport = oslo_messaging.get_rpc_transport(
         conf, url=options.neutron_transport_url)
     neutron = ports.Neutron(transport, conf.host, _NEUTRON_TIMEOUT_S)
-    kept = looks.Looks('chains', chains.Chains(_client(conf), neutron).look,
-                       options.port_look_interval)
+    kept = resync.ResyncLoop(
+        'chains', chains.Chains(_client(conf), neutron).run_once,
+        options.port_look_interval)
     interfaces = options.interface_mappings
-    led = looks.Looks(
+    led = resync.ResyncLoop(
         'uplinks', uplinks.Uplinks(_client(conf), neutron, interfaces,
-                                   options.tunnel_ip).look,
+                                   options.tunnel_ip).run_once,
         options.port_look_interval)
     attached = devices.Devices(_client(conf), neutron)
     filters = policies.Policies(_client(conf), neutron)
     wired = wiring.Wiring(_client(conf), neutron, attached.ports,
                           filters.refused)
-    judged = looks.Looks('policies', _in_turn(filters.look, wired.look),
-                         options.port_look_interval)
+    judged = resync.ResyncLoop('policies',
+                               _in_turn(filters.run_once, wired.run_once),
+                               options.port_look_interval)
     # A port whose link changes forwards from now on, or no more.
     reconciler = ports.Reconciler(_client(conf), neutron,
                                   options.port_look_interval,
-                                  judged.look_soon)
-    plugged = looks.Looks(
-        'devices', _followed(attached, judged.look_soon),
+                                  judged.trigger)
+    plugged = resync.ResyncLoop(
+        'devices', _followed(attached, judged.trigger),
         options.port_look_interval)
 
     def started():
         for each in (judged, led, plugged):
-            each.look_soon()
+            each.trigger()
 
     hints = oslo_messaging.get_rpc_server(
         transport,
@@ -119,29 +121,29 @@ def make_ports(conf):
     links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces,
              'release': release.version()}
     return [hints, reconciler, kept, judged, led, plugged,
-            looks.Starts(_client(conf), started),
+            resync.EventTrigger(_client(conf), started),
             heartbeat.Heartbeat(neutron, options.report_interval, links,
                                 load.Load(_client(conf)),
                                 heartbeat.installed(_client(conf)))]
 
 
 def _in_turn(first, second):
-    """:returns: a look that is both; a port without rules drops all frames"""
-    def look():
+    """:returns: a call of both; a port without rules drops all frames"""
+    def run_both():
         first()
         return second()
-    return look
+    return run_both
 
 
 def _followed(attached, hint):
-    """:returns: a look at devices that gives a hint when it changed them"""
-    def look():
+    """:returns: a poll of devices that hints when it changed them"""
+    def run_and_hint():
         before = attached.ports()
-        pause_s = attached.look()
+        pause_s = attached.run_once()
         if attached.ports() != before:
             hint()
         return pause_s
-    return look
+    return run_and_hint
 
 
 def make_server(conf):

@@ -43,7 +43,7 @@ class Devices:
         """:returns: the ids of the ports whose devices are attached"""
         return set(self._ports)
 
-    def look(self):
+    def run_once(self):
         """Attach new devices; detach those that two looks found gone.
 
         :returns: seconds to the next look, None for the usual ones

@@ -36,7 +36,7 @@ class Policies:
         """:returns: ids of the ports whose rules the switch cannot take"""
         return set(self._refused)
 
-    def look(self):
+    def run_once(self):
         """Set the addresses, limits and rules of all ports.
 
         :raises: CosmosError, NeutronUnavailable

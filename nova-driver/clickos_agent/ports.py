@@ -217,20 +217,20 @@ class Hints:
         self._filters = filters
 
     def chains_changed(self, context):
-        """Look at the chains at once."""
-        self._chains.look_soon()
+        """Compare the chains now."""
+        self._chains.trigger()
 
     def networks_changed(self, context):
-        """Look at the uplinks and devices at once."""
-        self._uplinks.look_soon()
-        self._devices.look_soon()
+        """Compare the uplinks and devices now."""
+        self._uplinks.trigger()
+        self._devices.trigger()
 
     def policies_changed(self, context):
-        """Look at the filters at once."""
-        self._filters.look_soon()
+        """Compare the filters now."""
+        self._filters.trigger()
 
     def ports_changed(self, context, port_ids=None):
-        """Look at these ports at once."""
+        """Compare these ports now."""
         if not isinstance(port_ids, list) \
                 or len(port_ids) > neutron_rpc.MAX_PORTS \
                 or not all(map(uuidutils.is_uuid_like, port_ids)):

@@ -31,7 +31,7 @@ class Uplinks:
         self._tunnel_ip = tunnel_ip
         self._suspects = set()
 
-    def look(self):
+    def run_once(self):
         """Set what Neutron wants; remove what two looks found unused.
 
         :raises: CosmosError, NeutronUnavailable

@@ -36,7 +36,7 @@ class Wiring:
         self._missing = set()
         self._early = 0
 
-    def look(self):
+    def run_once(self):
         """Report ports that forward; after two looks those that do not.
 
         :returns: seconds to the next look, None for the usual ones

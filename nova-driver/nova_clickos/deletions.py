@@ -40,13 +40,13 @@ class Deletions:
     def _run(self):
         while not self._stop.wait(_INTERVAL_S):
             try:
-                self.look()
+                self.run_once()
             except Exception as e:
-                # The next look tries again, whatever it was.
+                # The next run tries again, whatever it was.
                 LOG.warning('Lost deletions are not known: %s', e)
 
-    def look(self):
-        """Ask for each deletion that has not moved since the last look."""
+    def run_once(self):
+        """Ask for each deletion that has not moved since the last run."""
         context = nova_context.get_admin_context()
         servers = objects.InstanceList.get_by_filters(context, {
             'host': CONF.host, 'task_state': task_states.DELETING,

@@ -8,8 +8,8 @@ import fixtures
 import testtools
 
 from clickos_agent import chains
-from clickos_agent import looks
 from clickos_agent import ports
+from clickos_agent import resync
 
 NAMES = ['01234567-89ab-4def-8123-00000000000%d' % n for n in range(3)]
 
@@ -74,36 +74,36 @@ class ChainsTest(testtools.TestCase):
         switch = Switch(NAMES[0], 'by-hand')
         neutron = Neutron(chain(NAMES[1]), chain(NAMES[2], 2))
         keeper = self.keeper(switch, neutron)
-        keeper.look()
+        keeper.run_once()
         self.assertEqual([('set', NAMES[1], 1), ('set', NAMES[2], 2),
                           ('remove', NAMES[0])], switch.calls)
         self.assertEqual({'by-hand', NAMES[1], NAMES[2]},
                          set(switch.chains))
         switch.calls.clear()
-        keeper.look()
+        keeper.run_once()
         self.assertEqual([], switch.calls)
         neutron.wanted[0] = chain(NAMES[1], 3)
-        keeper.look()
+        keeper.run_once()
         self.assertEqual([('set', NAMES[1], 3)], switch.calls)
 
     def test_a_switch_that_started_again_gets_its_chains_back(self):
         switch, neutron = Switch(), Neutron(chain(NAMES[0]))
         keeper = self.keeper(switch, neutron)
-        keeper.look()
+        keeper.run_once()
         self.assertNotIn('restored', switch.chains[NAMES[0]])
         switch.chains.clear()
         neutron.wanted.append(chain(NAMES[1]))
-        keeper.look()
+        keeper.run_once()
         self.assertTrue(switch.chains[NAMES[0]]['restored'])
         self.assertNotIn('restored', switch.chains[NAMES[1]])
         switch.calls.clear()
-        keeper.look()
+        keeper.run_once()
         self.assertEqual([], switch.calls)
 
     def test_a_chain_that_is_not_ready_stays_as_it_is(self):
         switch, neutron = Switch(*NAMES[:2]), Neutron()
         neutron.kept = {NAMES[0]: None, NAMES[2]: []}
-        self.keeper(switch, neutron).look()
+        self.keeper(switch, neutron).run_once()
         self.assertEqual([('remove', NAMES[1])], switch.calls)
 
     def test_a_chain_stays_within_what_its_hops_may_send_from(self):
@@ -116,7 +116,7 @@ class ChainsTest(testtools.TestCase):
             switch, neutron = Switch(), Neutron()
             switch.chains[NAMES[0]] = chain(NAMES[0]) | state
             neutron.kept = {NAMES[0]: rights}
-            self.keeper(switch, neutron).look()
+            self.keeper(switch, neutron).run_once()
             self.assertEqual([] if stays else [('remove', NAMES[0])],
                              switch.calls)
 
@@ -129,23 +129,23 @@ class ChainsTest(testtools.TestCase):
             switch.chains[NAMES[0]] = wide
             keeper = self.keeper(switch, neutron)
             switch.refused = refused
-            keeper.look()
+            keeper.run_once()
             if refused is None:
                 self.assertEqual([('set', NAMES[0], 1)], switch.calls)
                 switch.chains[NAMES[0]] = wide
-                keeper.look()
+                keeper.run_once()
             self.assertEqual([('set', NAMES[0], 1), ('remove', NAMES[0])],
                              switch.calls)
             switch.refused = None
-            keeper.look()
+            keeper.run_once()
             self.assertEqual([narrow], list(switch.chains.values()))
 
     def test_a_switch_that_lost_its_chains_gets_them_again(self):
         switch, neutron = Switch(), Neutron(chain(NAMES[0]))
         keeper = self.keeper(switch, neutron)
-        keeper.look()
+        keeper.run_once()
         switch.chains.clear()
-        keeper.look()
+        keeper.run_once()
         self.assertEqual([NAMES[0]], list(switch.chains))
 
     def test_one_refused_chain_stops_no_other(self):
@@ -153,27 +153,27 @@ class ChainsTest(testtools.TestCase):
         switch.refused = NAMES[0]
         neutron = Neutron(chain(NAMES[0]), chain(NAMES[1]))
         keeper = self.keeper(switch, neutron)
-        keeper.look()
+        keeper.run_once()
         self.assertEqual([NAMES[1]], list(switch.chains))
         # The switch may know later what the hop's port may use.
         switch.refused = None
-        keeper.look()
+        keeper.run_once()
         self.assertEqual([NAMES[1], NAMES[0]], list(switch.chains))
 
     def test_without_neutron_chains_stay(self):
         switch, neutron = Switch(NAMES[0]), Neutron()
         neutron.away = True
         keeper = self.keeper(switch, neutron)
-        self.assertRaises(ports.NeutronUnavailable, keeper.look)
+        self.assertRaises(ports.NeutronUnavailable, keeper.run_once)
         self.assertEqual([], switch.calls)
 
     def test_a_hint_ends_the_wait(self):
         switch, neutron = Switch(), Neutron()
-        keeper = looks.Looks(
-            'chains', chains.Chains(switch, neutron).look, 600)
+        keeper = resync.ResyncLoop(
+            'chains', chains.Chains(switch, neutron).run_once, 600)
         keeper.start()
         neutron.wanted = [chain(NAMES[0])]
-        keeper.look_soon()
+        keeper.trigger()
         self.assertTrue(switch.was_set.wait(60))
         keeper.stop()
         keeper.wait()

@@ -52,11 +52,11 @@ class DevicesTest(test_ports.TestCase):
                 if verb == 'device-set']
 
     def test_a_device_is_attached_when_it_appears(self):
-        self.assertEqual(0.5, self.devices.look())
+        self.assertEqual(0.5, self.devices.run_once())
         self.assertEqual([], self.sets())
         self.interface(9)
         for _ in range(2):
-            self.assertIsNone(self.devices.look())
+            self.assertIsNone(self.devices.run_once())
         self.assertEqual(
             [{'switch': 'vale0', 'port': PLACE[1], 'segment': 7,
               'mac': DEVICE['mac'], 'ifname': 'tap01234567-89'}],
@@ -64,35 +64,35 @@ class DevicesTest(test_ports.TestCase):
 
     def test_a_new_interface_and_a_new_switch_take_it_again(self):
         self.interface(9)
-        self.devices.look()
+        self.devices.run_once()
         self.interface(10)
-        self.devices.look()
+        self.devices.run_once()
         self.cosmosd.devices.clear()
-        self.devices.look()
+        self.devices.run_once()
         self.assertEqual(3, len(self.sets()))
 
     def test_one_that_is_gone_is_detached_after_two_looks(self):
         self.interface(9)
-        self.devices.look()
+        self.devices.run_once()
         self.plugin.answer = {'devices': []}
-        self.devices.look()
+        self.devices.run_once()
         self.assertEqual([PLACE], list(self.cosmosd.devices))
-        self.devices.look()
+        self.devices.run_once()
         self.assertEqual([], list(self.cosmosd.devices))
 
     def test_a_missing_interface_does_not_hurry_the_agent_for_ever(self):
-        pauses = [self.devices.look() for _ in range(61)]
+        pauses = [self.devices.run_once() for _ in range(61)]
         self.assertEqual([0.5] * 60 + [None], pauses)
 
     def test_a_refusal_is_tried_again(self):
         self.interface(9)
         self.cosmosd.faults['device-set'] = ('switch', 'no such interface')
-        self.devices.look()
+        self.devices.run_once()
         self.cosmosd.faults.clear()
-        self.devices.look()
+        self.devices.run_once()
         self.assertEqual([PLACE], list(self.cosmosd.devices))
 
     def test_a_bad_answer_changes_nothing(self):
         for answer in ({}, {'devices': [{}]}, {'devices': 5}, None):
             self.plugin.answer = answer
-            self.assertRaises(ports.NeutronUnavailable, self.devices.look)
+            self.assertRaises(ports.NeutronUnavailable, self.devices.run_once)

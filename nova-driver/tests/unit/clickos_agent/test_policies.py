@@ -60,7 +60,7 @@ class PoliciesTest(test_ports.TestCase):
         self.server.stop()
         self.server.wait()
         self.serve(neutron_rpc.PLUGIN, plugin, 'neutron')
-        self.policies.look()
+        self.policies.run_once()
         return [args for verb, args in self.cosmosd.requests
                 if verb == wanted]
 
@@ -118,4 +118,4 @@ class PoliciesTest(test_ports.TestCase):
     def test_without_neutron_filters_stay(self):
         self.server.stop()
         self.neutron._client = self.neutron._client.prepare(timeout=0.1)
-        self.assertRaises(ports.NeutronUnavailable, self.policies.look)
+        self.assertRaises(ports.NeutronUnavailable, self.policies.run_once)

@@ -44,7 +44,7 @@ class UplinksTest(test_ports.TestCase):
     def look(self, *networks):
         """Return the uplinks after a look."""
         self.plugin.answer = {'networks': list(networks)}
-        self.uplinks.look()
+        self.uplinks.run_once()
         return self.cosmosd.uplinks
 
     def changes(self):
@@ -92,5 +92,5 @@ class UplinksTest(test_ports.TestCase):
     def test_a_bad_answer_changes_nothing(self):
         for answer in ({}, {'networks': [{}]}, {'networks': 5}, None):
             self.plugin.answer = answer
-            self.assertRaises(ports.NeutronUnavailable, self.uplinks.look)
+            self.assertRaises(ports.NeutronUnavailable, self.uplinks.run_once)
         self.assertEqual([], self.changes())

@@ -49,7 +49,7 @@ class WiringTest(test_ports.TestCase):
 
     def look(self, times=1):
         """Return the last pause, and what Neutron calls active."""
-        pauses = [self.wiring.look() for _ in range(times)]
+        pauses = [self.wiring.run_once() for _ in range(times)]
         return pauses[-1], self.plugin.active
 
     def test_ports_of_guests_and_devices_are_active(self):
@@ -87,7 +87,7 @@ class WiringTest(test_ports.TestCase):
         self.guest['vifs'][0]['filtered'] = True
         self.cosmosd.closed_looks = 99
         self.assertEqual([0.2] * 50 + [None],
-                         [self.wiring.look() for _ in range(51)])
+                         [self.wiring.run_once() for _ in range(51)])
 
     def test_neither_are_those_without_link_or_guest(self):
         self.look()
@@ -120,4 +120,4 @@ class WiringTest(test_ports.TestCase):
         for answer in ({}, {'ports': 5}, None):
             self.plugin.get_active_ports = \
                 lambda context, host, answer=answer: answer
-            self.assertRaises(ports.NeutronUnavailable, self.wiring.look)
+            self.assertRaises(ports.NeutronUnavailable, self.wiring.run_once)

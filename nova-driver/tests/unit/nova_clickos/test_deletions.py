@@ -30,7 +30,7 @@ class DeletionsTest(base.TestCase):
 
     def look(self, *servers):
         self.servers.return_value = list(servers)
-        self.deletions.look()
+        self.deletions.run_once()
 
     def test_a_deletion_that_moves_is_left_alone(self):
         self.look(base.instance(updated_at=base.STARTED))

@@ -13,24 +13,24 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds until the next try to subscribe to cosmosd's events.
 _RETRY_S = 2
-#: Seconds between a hint and the look, so that one look serves many hints.
+#: Seconds between a hint and the call, so that one call serves many hints.
 _REST_S = 0.1
 
 
-class Looks:
-    """Calls a function now and again, and soon after a hint."""
+class ResyncLoop:
+    """Calls a function periodically, and soon after trigger()."""
 
-    def __init__(self, name, look, interval_s):
+    def __init__(self, name, run_once, interval_s):
         """Call a function.
 
-        :param name: what the function looks at, for the log.
-        :param look: returns seconds to the next call, None for the usual
+        :param name: what the function compares, for the log.
+        :param run_once: returns seconds to the next call, None for the usual
             ones. It raises CosmosError or ports.NeutronUnavailable when it
             changes nothing.
         :param interval_s: seconds between two calls.
         """
         self._name = name
-        self._look = look
+        self._run_once = run_once
         self._interval_s = interval_s
         self._hinted = threading.Event()
         self._stopping = False
@@ -38,11 +38,11 @@ class Looks:
                                         name=name)
 
     def start(self):
-        """Look at once, and from then on."""
+        """Call the function now and from then on."""
         self._thread.start()
 
     def stop(self):
-        """End after the look that is under way."""
+        """End after the call that is under way."""
         self._stopping = True
         self._hinted.set()
 
@@ -50,8 +50,8 @@ class Looks:
         """Wait for the end after stop()."""
         self._thread.join()
 
-    def look_soon(self):
-        """Look as soon as possible; does not wait."""
+    def trigger(self):
+        """Let the next call be soon; does not wait."""
         self._hinted.set()
 
     def _run(self):
@@ -59,7 +59,7 @@ class Looks:
             self._hinted.clear()
             pause_s = None
             try:
-                pause_s = self._look()
+                pause_s = self._run_once()
             except (ports.NeutronUnavailable, CosmosError) as e:
                 LOG.warning('The %(name)s of the switch stay as they are: '
                             '%(why)s', {'name': self._name, 'why': e})
@@ -70,7 +70,7 @@ class Looks:
                 time.sleep(_REST_S)
 
 
-class Starts:
+class EventTrigger:
     """Hints when a router changes its state, a guest dies, valed is back."""
 
     def __init__(self, client, hint):
