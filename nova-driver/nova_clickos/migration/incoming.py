@@ -12,8 +12,8 @@ from cosmos_client import CosmosError
 from oslo_log import log as logging
 
 from nova_clickos.conf import CONF
-from nova_clickos.migration import carried
 from nova_clickos.migration import channel
+from nova_clickos.migration import element_state
 
 LOG = logging.getLogger(__name__)
 
@@ -63,7 +63,8 @@ class _Arrival:
             session.call('move-receive', uuid=instance.uuid,
                          name=instance.name, image_sha256=sha256,
                          memory_mib=instance.flavor.memory_mb, vifs=vifs,
-                         config=carried.PLACEHOLDER, config_name='placeholder',
+                         config=element_state.PLACEHOLDER,
+                         config_name='placeholder',
                          timeout_ms=CONF.clickos.create_timeout * 1000)
         except BaseException:
             self.end()
@@ -98,7 +99,7 @@ class _Arrival:
 
     def _receive(self, source):
         try:
-            copy = carried.Copy(self._session, self._uuid)
+            copy = element_state.Copy(self._session, self._uuid)
             copy.install(self._routers(source)[0])
             source.send({'installed': True})
             routers, changes = self._routers(source)
@@ -109,7 +110,7 @@ class _Arrival:
                     'move-arrive', uuid=self._uuid,
                     routers=[router['rid'] for router in routers
                              if router['runs']],
-                    changes=changes, timeout_ms=carried.GUEST_MS)
+                    changes=changes, timeout_ms=element_state.GUEST_MS)
                 source.send({'arrived': True})
         except CosmosError as e:
             # First it is certain that it does not run here.
@@ -123,7 +124,7 @@ class _Arrival:
     def _routers(source):
         """:returns: the routers of a halted guest, and its changes"""
         message = source.receive(_PATIENCE_S)
-        return (carried.check(message.get('routers')),
+        return (element_state.check(message.get('routers')),
                 message.get('changes'))
 
 

@@ -16,10 +16,10 @@ from nova.objects import migrate_data as migrate_data_objects
 from oslo_log import log as logging
 
 from nova_clickos import host
-from nova_clickos.migration import arrivals
 from nova_clickos.migration import channel
-from nova_clickos.migration import departure
 from nova_clickos.migration import identity
+from nova_clickos.migration import incoming
+from nova_clickos.migration import outgoing
 from nova_clickos import vif as vifs
 
 LOG = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class LiveMigration:
     def __init__(self, client, guests):
         self._client = client
         self._guests = guests
-        self._arrivals = arrivals.Arrivals(client)
+        self._arrivals = incoming.Arrivals(client)
         self._identities = {}   # by server, the oldest first
         self._leaving = {}      # by server: an event that ends the move
 
@@ -114,14 +114,14 @@ class LiveMigration:
         aborted = self._leaving[instance.uuid] = threading.Event()
         try:
             if own is None:
-                raise departure.Stayed('this nova-compute started after the '
-                                       'migration was checked; migrate again')
-            departure.move(self._client, instance.uuid,
-                           migrate_data.filename, own, aborted.is_set)
-        except departure.Stayed as e:
+                raise outgoing.Stayed('this nova-compute started after the '
+                                      'migration was checked; migrate again')
+            outgoing.move(self._client, instance.uuid,
+                          migrate_data.filename, own, aborted.is_set)
+        except outgoing.Stayed as e:
             LOG.warning('The guest stays: %s', e, instance=instance)
             return 'cancelled' if aborted.is_set() else 'failed'
-        except departure.Lost as e:
+        except outgoing.Lost as e:
             raise nova_exception.MigrationError(reason=str(e))
         finally:
             self._leaving.pop(instance.uuid, None)

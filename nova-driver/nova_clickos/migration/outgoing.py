@@ -10,8 +10,8 @@ import time
 from cosmos_client import CosmosError
 from oslo_log import log as logging
 
-from nova_clickos.migration import carried
 from nova_clickos.migration import channel
+from nova_clickos.migration import element_state
 
 LOG = logging.getLogger(__name__)
 
@@ -51,13 +51,14 @@ def move(client, uuid, invitation, own, is_aborted=lambda: False):
 def _move(session, target, uuid, is_aborted):
     # The target prepares what does not change while the guest runs on.
     routers = session.call('router-list', uuid=uuid)['routers']
-    target.send({'routers': carried.read(session, uuid, routers)})
+    target.send({'routers': element_state.read(session, uuid, routers)})
     _answer(target, 'installed')
     _go_on_unless(is_aborted)
     began_s = time.monotonic()
     halted = session.call('move-begin', uuid=uuid,
-                          timeout_ms=carried.GUEST_MS)
-    target.send({'routers': carried.read(session, uuid, halted['routers']),
+                          timeout_ms=element_state.GUEST_MS)
+    halted_routers = element_state.read(session, uuid, halted['routers'])
+    target.send({'routers': halted_routers,
                  'changes': halted['changes']})
     _answer(target, 'complete')
     _go_on_unless(is_aborted)
@@ -66,7 +67,8 @@ def _move(session, target, uuid, is_aborted):
         target.send({'arrive': True})
         _answer(target, 'arrived')
     except _Refused as e:
-        session.call('move-cancel', uuid=uuid, timeout_ms=carried.GUEST_MS)
+        session.call('move-cancel', uuid=uuid,
+                     timeout_ms=element_state.GUEST_MS)
         raise Stayed(str(e))
     except channel.ChannelError as e:
         raise Lost('the target may have the guest: %s; if it has, destroy it '

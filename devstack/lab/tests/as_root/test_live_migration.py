@@ -19,9 +19,9 @@ from clickos_lab import bare_host
 from clickos_lab import bounds
 from clickos_lab import paths
 from nova_clickos.conf import CONF
-from nova_clickos.migration import arrivals
-from nova_clickos.migration import departure
 from nova_clickos.migration import identity
+from nova_clickos.migration import incoming
+from nova_clickos.migration import outgoing
 from tests import nat
 
 UUID = '3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11'
@@ -126,7 +126,7 @@ class LiveMigrationTest(unittest.TestCase):
         client = self.client.start(CLIENT, IPS['server'])
         self.assertEqual('connected\n', client.stdout.readline())
         self.await_packets(source, 20)
-        expected = arrivals.Arrivals(target)
+        expected = incoming.Arrivals(target)
         server = types.SimpleNamespace(
             uuid=UUID, name='nat',
             flavor=types.SimpleNamespace(memory_mb=16))
@@ -136,7 +136,7 @@ class LiveMigrationTest(unittest.TestCase):
         own = identity.Identity()
         invitation = expected.expect(server, engine, self.vifs(),
                                      own.certificate)
-        departure.move(source, UUID, invitation, own)
+        outgoing.move(source, UUID, invitation, own)
         self.await_packets(target, 100)
         client.stdin.write('\n')
         client.stdin.flush()

@@ -11,9 +11,9 @@ import types
 
 import cosmos_client
 from nova_clickos.conf import CONF
-from nova_clickos.migration import arrivals
-from nova_clickos.migration import departure
 from nova_clickos.migration import identity
+from nova_clickos.migration import incoming
+from nova_clickos.migration import outgoing
 
 from clickos_lab.suites import progress
 from clickos_lab.xen import variants
@@ -38,7 +38,7 @@ class NovaMoveTest(test_move.Hosts):
         self.source, self.target = (
             cosmos_client.CosmosClient(socket, 2 * _PATIENCE_S)
             for socket in (self.here, self.there))
-        self.arrivals = arrivals.Arrivals(self.target)
+        self.arrivals = incoming.Arrivals(self.target)
         config = self.folder / 'moved.click'
         config.write_text(_CONFIG)
         made = json.loads(self._done(
@@ -75,11 +75,11 @@ class NovaMoveTest(test_move.Hosts):
     def move(self, is_aborted):
         """Move the guest as nova-compute of both hosts does."""
         own = identity.Identity()
-        departure.move(self.source, self.uuid, self.expected(own), own,
-                       is_aborted)
+        outgoing.move(self.source, self.uuid, self.expected(own), own,
+                      is_aborted)
 
     def test_an_aborted_guest_stays_and_the_next_time_it_moves(self):
-        with self.assertRaises(departure.Stayed):
+        with self.assertRaises(outgoing.Stayed):
             self.move(lambda: True)
         self.assertEqual(7, self.count(self.source))
         began_s = time.monotonic()

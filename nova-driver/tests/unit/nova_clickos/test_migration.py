@@ -14,11 +14,11 @@ from nova import exception as nova_exception
 from nova.objects import migrate_data as migrate_data_objects
 
 from nova_clickos import guest
-from nova_clickos.migration import arrivals
 from nova_clickos.migration import channel
-from nova_clickos.migration import departure
 from nova_clickos.migration import identity
+from nova_clickos.migration import incoming
 from nova_clickos.migration import operations
+from nova_clickos.migration import outgoing
 from tests.unit import cosmosd
 from tests.unit.nova_clickos import base
 
@@ -468,4 +468,4 @@ class ChannelTest(base.TestCase):
             self.assertRaises(channel.ChannelError, channel.connect, bad,
                               self.own, 1)
         self.assertTrue(ssl.HAS_TLSv1_3)
-        self.assertTrue(departure.Stayed and arrivals.Arrivals)
+        self.assertTrue(outgoing.Stayed and incoming.Arrivals)
