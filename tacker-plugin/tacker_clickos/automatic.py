@@ -193,7 +193,7 @@ class Scaler:
         self._last = {vnf_id: last for vnf_id, last in self._last.items()
                       if vnf_id in vnf_ids or last >= since}
 
-    def look(self, connection, vnf_instance):
+    def run_once(self, connection, vnf_instance):
         """Read the guests of a VNF, and scale it by a step if need be."""
         rules = of(vnf_instance).get('scales') or []
         for number, rule in enumerate(rules):

@@ -29,7 +29,7 @@ _FAILED = (_STATES.FAILED_TEMP, _STATES.FAILED, 'ROLLED_BACK')
 _MAX_AGE = datetime.timedelta(days=1)
 
 
-class Strays:
+class Leftovers:
     """Looks once behind each failed operation; several conductors may."""
 
     def __init__(self):
@@ -37,7 +37,7 @@ class Strays:
             prefix=coordination.COORDINATOR.prefix)
         self._clean = set()
 
-    def look(self, context, troubles):
+    def run_once(self, context, troubles):
         """Sweep behind the failed operations that were not looked at yet.
 
         :param troubles: troubles.Troubles, which notes what fails

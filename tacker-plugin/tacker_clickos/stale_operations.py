@@ -42,7 +42,7 @@ _QUEUE_FACTOR = 10
 _REASON = 'the conductor of this operation died, or lost its database; '
 
 
-class Orphans:
+class StaleOperations:
     """Finds and ends dead operations; several conductors may look at once."""
 
     def __init__(self):
@@ -50,7 +50,7 @@ class Orphans:
         self._coordinator = coordination.Coordinator(
             prefix=coordination.COORDINATOR.prefix)
 
-    def look(self, context, troubles):
+    def run_once(self, context, troubles):
         """End each dead operation: clean up, then let its user decide.
 
         The next look tries again what failed; one failure stops no other.

@@ -19,13 +19,13 @@ from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import automatic
-from tacker_clickos import orphans
+from tacker_clickos import leftovers
 from tacker_clickos import outages
 from tacker_clickos import own
 from tacker_clickos import rows
 from tacker_clickos import servers
+from tacker_clickos import stale_operations
 from tacker_clickos import state
-from tacker_clickos import strays
 from tacker_clickos import troubles
 from tacker_clickos import vim
 
@@ -73,7 +73,7 @@ def _watch(watcher):
                              cfg.CONF.clickos.heal_interval)):
         watcher.glance()
         if time.monotonic() >= next_look:
-            watcher.look()
+            watcher.run_once()
             next_look = time.monotonic() + cfg.CONF.clickos.watch_interval
 
 
@@ -82,23 +82,23 @@ class Watcher(object):
 
     def __init__(self):
         self._troubles = troubles.Troubles()
-        self._orphans = orphans.Orphans()
-        self._strays = strays.Strays()
+        self._stale_operations = stale_operations.StaleOperations()
+        self._leftovers = leftovers.Leftovers()
         self._healer = automatic.Healer()
         self._silence = automatic.Silence()
         self._scaler = automatic.Scaler()
         #: {VIM: (connection, {server: (VNF, VNFC)})} that heal themselves
         self._healed = {}
 
-    def look(self):
+    def run_once(self):
         """Look once at every VIM. Never raises; one bad VIM hides no other.
         """
-        for name, look in (('servers of VNFs', self._look_at_vims),
-                           ('dead operations', self._orphans.look),
-                           ('remains of operations', self._strays.look)):
+        for name, run in (('servers of VNFs', self._look_at_vims),
+                          ('dead operations', self._stale_operations.run_once),
+                          ('remains of operations', self._leftovers.run_once)):
             with self._troubles.tried('database', name), \
                     rows.own_context() as context:
-                look(context, self._troubles)
+                run(context, self._troubles)
 
     def _look_at_vims(self, context, found):
         by_vim = _by_vim(context, found)
@@ -126,7 +126,7 @@ class Watcher(object):
             connection, changes_since=since.strftime('%Y-%m-%dT%H:%M:%SZ'))
         for server in changed:
             what = describe(server)
-            # A deleted one may be the trace of a heal: look() judges it.
+            # A deleted one may be the trace of a heal: run_once() judges it.
             if server.id in servers_of and what != 'DELETED' \
                     and what.startswith(automatic.SICK):
                 vnf_id, vnfc_id = servers_of[server.id]
@@ -169,7 +169,7 @@ class Watcher(object):
             state.server_id(vnfc): (vnf_instance.id, vnfc.id) for vnfc in
             vnf_instance.instantiated_vnf_info.vnfc_resource_info
             if vnfc.vdu_id in healed})
-        self._scaler.look(connection, vnf_instance)
+        self._scaler.run_once(connection, vnf_instance)
 
 
 def _by_vim(context, found):

@@ -58,7 +58,8 @@ RULES = (
           r'(\w+\.)*fusions\.of_chain\b', 'operations/authority'),
     _rule("Tacker's tables", 'tacker-plugin/tacker_clickos',
           r'tacker\.db\.(db_sqlalchemy|nfvo|vnfm)\b',
-          'onboarding orphans owned package_change rows strays vnfds'),
+          'leftovers onboarding owned package_change rows '
+          'stale_operations vnfds'),
     _rule('getters of the SDK', 'tacker-plugin/tacker_clickos',
           r'(\w+\.)*_?connection\.(compute|network|image)\.\w',
           'connectivity networks own placement ports servers'),

@@ -65,7 +65,7 @@ class HealTest(TackerCase):
     def test_a_dead_guest_is_healed(self):
         self.alive()
         self.servers[1].status = 'SHUTOFF'
-        self.watcher.look()
+        self.watcher.run_once()
         ((what, body),) = self.posted()
         self.assertEqual(('heal', [self.ids[1]]),
                          (what, body['vnfcInstanceId']))
@@ -84,7 +84,7 @@ class HealTest(TackerCase):
 
     def test_nova_begins_with_a_guest_that_ended_before_tacker_does(self):
         self.alive()
-        self.watcher.look()
+        self.watcher.run_once()
         self.servers[1].status = 'SHUTOFF'
         self.post.side_effect = lambda *_, **__: (
             self.cloud.compute.post.assert_called_once_with(
@@ -100,7 +100,7 @@ class HealTest(TackerCase):
 
     def test_only_a_guest_that_ended_begins_so_early(self):
         self.servers = [test_watch.server('s1', 'ERROR')]
-        self.watcher.look()
+        self.watcher.run_once()
         ((_what, body),) = self.posted()
         self.assertNotIn('additionalParams', body)
         self.cloud.compute.post.assert_not_called()
@@ -112,7 +112,7 @@ class HealTest(TackerCase):
                       exception.Unanswered(service='Nova', reason='x')):
             self.post.reset_mock()
             self.cloud.compute.post.side_effect = error
-            self.watcher.look()
+            self.watcher.run_once()
             ((_what, body),) = self.posted()
             self.assertNotIn('additionalParams', body)
 
@@ -121,18 +121,18 @@ class HealTest(TackerCase):
         self.alive()
         self.servers[1].status = 'SHUTOFF'
         for _time in range(20):
-            self.watcher.look()
+            self.watcher.run_once()
         self.assertEqual(5, self.cloud.compute.post.call_count)
 
     def test_a_guest_that_stays_unreachable_is_healed(self):
         self.alive()
         self.servers[1].power_state = 0
         for self.now in (1000.0, 1059.0):
-            self.watcher.look()
+            self.watcher.run_once()
             self.watcher.glance()
         self.post.assert_not_called()
         self.now = 1060.0
-        self.watcher.look()
+        self.watcher.run_once()
         ((_what, body),) = self.posted()
         self.assertEqual([self.ids[1]], body['vnfcInstanceId'])
         self.assertIn('is UNREACHABLE', body['cause'])
@@ -142,7 +142,7 @@ class HealTest(TackerCase):
         for self.now, power in ((1000.0, 0), (1030.0, 1), (1060.0, 0),
                                 (1110.0, 0)):
             self.servers[1].power_state = power
-            self.watcher.look()
+            self.watcher.run_once()
         self.post.assert_not_called()
 
     def test_unreachable_guests_may_be_left_alone(self):
@@ -153,12 +153,12 @@ class HealTest(TackerCase):
         self.alive()
         self.servers[1].power_state = 0
         for self.now in (1000.0, 9000.0):
-            self.watcher.look()
+            self.watcher.run_once()
         self.post.assert_not_called()
 
     def test_between_two_looks_changed_servers_are_asked_for(self):
         self.alive()
-        self.watcher.look()
+        self.watcher.run_once()
         self.watcher.glance()
         self.post.assert_not_called()
         self.servers[0].status = 'ERROR'
@@ -172,14 +172,14 @@ class HealTest(TackerCase):
 
     def test_only_a_look_judges_a_server_that_is_gone(self):
         self.alive()
-        self.watcher.look()
+        self.watcher.run_once()
         self.servers[0].status = 'DELETED'
         self.watcher.glance()
         self.post.assert_not_called()
 
     def test_servers_of_others_are_left_alone(self):
         self.alive()
-        self.watcher.look()
+        self.watcher.run_once()
         self.servers = [test_watch.server('other', 'ERROR')]
         self.watcher.glance()
         self.post.assert_not_called()
@@ -187,7 +187,7 @@ class HealTest(TackerCase):
     def test_a_vnf_without_the_policy_asks_nothing(self):
         self.info.additional_params.pop('clickos_automatic')
         self.servers = []
-        self.watcher.look()
+        self.watcher.run_once()
         self.cloud.compute.servers.reset_mock()
         self.watcher.glance()
         self.cloud.compute.servers.assert_not_called()
@@ -196,24 +196,24 @@ class HealTest(TackerCase):
     def test_heals_without_end_end(self):
         self.servers = []
         for _time in range(20):
-            self.watcher.look()
+            self.watcher.run_once()
         self.assertEqual(5, self.post.call_count)
         self.now += 601
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertEqual(6, self.post.call_count)
 
     def test_a_refusal_is_tried_again(self):
         self.servers = []
         self.answer.status_code = 409
         for _time in range(20):
-            self.watcher.look()
+            self.watcher.run_once()
         self.assertEqual(20, self.post.call_count)
 
     def test_tacker_that_does_not_answer(self):
         self.post.side_effect = ka_exceptions.ConnectFailure('no')
         self.servers = []
         with self.assertLogs('tacker_clickos.automatic', 'WARNING'):
-            self.watcher.look()
+            self.watcher.run_once()
 
 
 class ScaleTest(TackerCase):
@@ -236,7 +236,7 @@ class ScaleTest(TackerCase):
         self.now += seconds
         self.counts['s0'] += first
         self.counts['s1'] += second
-        self.watcher.look()
+        self.watcher.run_once()
 
     def directions(self):
         return [body['type'] for _what, body in self.posted()]

@@ -8,7 +8,7 @@ from oslo_utils import timeutils
 from tacker.db.db_sqlalchemy import models
 from tacker.vnflcm import utils as vnflcm_utils
 
-from tacker_clickos import strays
+from tacker_clickos import leftovers
 from tacker_clickos import troubles
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
@@ -26,9 +26,9 @@ class StraysTest(database.DatabaseTestCase):
         self.lock = mock.Mock(spec_set=('acquire', 'release'))
         self.lock.acquire.return_value = True
         self.troubles = troubles.Troubles()
-        self.strays = strays.Strays()
-        self.patch(self.strays._coordinator, 'start')
-        self.patch(self.strays._coordinator, 'get_lock',
+        self.leftovers = leftovers.Leftovers()
+        self.patch(self.leftovers._coordinator, 'start')
+        self.patch(self.leftovers._coordinator, 'get_lock',
                    return_value=self.lock)
         self.insert()
 
@@ -45,27 +45,27 @@ class StraysTest(database.DatabaseTestCase):
             name='VDU1-0-left', network_id=base.LEFT_NET,
             description='clickos-vnf:' + vnf_id)
 
-    def look(self):
-        self.strays.look(self.context, self.troubles)
+    def run_once(self):
+        self.leftovers.run_once(self.context, self.troubles)
 
     def left(self):
         return len(self.cloud.servers), len(self.cloud.ports)
 
     def test_a_failed_instantiation_leaves_nothing(self):
         self.make_guest()
-        self.look()
+        self.run_once()
         self.assertEqual((0, 0), self.left())
         self.lock.release.assert_called_once_with()
 
     def test_the_vim_of_the_vnf_is_asked(self):
         self.make_guest()
-        self.look()
+        self.run_once()
         self.assertEqual([base.VIM_ID], [
             each.vim_id for each in self.get_vim.call_args.args[1]])
 
     def test_a_vnf_that_had_no_vim_yet(self):
         self.insert(vnf_id=_OTHER, vims=[])
-        self.look()
+        self.run_once()
         self.assertEqual(1, self.get_vim.call_count)
 
     def test_it_tries_again_while_nova_is_away(self):
@@ -74,13 +74,13 @@ class StraysTest(database.DatabaseTestCase):
         real = self.cloud.compute.servers.side_effect
         self.cloud.compute.servers.side_effect = away
         with self.assertLogs('tacker_clickos.troubles', 'WARNING') as logs:
-            self.look()
-            self.look()
+            self.run_once()
+            self.run_once()
         self.assertEqual(1, len(logs.records))
         self.assertIn('sweep of VNF %s' % base.VNF_ID, logs.output[0])
         self.assertEqual((1, 1), self.left())
         self.cloud.compute.servers.side_effect = real
-        self.look()
+        self.run_once()
         self.assertEqual((0, 0), self.left())
 
     def test_one_vim_that_is_away_hides_no_other(self):
@@ -93,29 +93,29 @@ class StraysTest(database.DatabaseTestCase):
                 raise sdk_exceptions.HttpException('away')
             return real(name)
         self.cloud.compute.servers.side_effect = servers
-        self.look()
+        self.run_once()
         self.assertEqual((0, 0), self.left())
 
     def test_one_row_that_cannot_be_read_hides_no_other(self):
         self.insert(vnf_id=_OTHER)
         self.make_guest(_OTHER)
         self.spoil(models.VnfInstance, 'vim_connection_info', base.VNF_ID)
-        self.look()
+        self.run_once()
         self.assertEqual((0, 0), self.left())
         self.assertEqual(1, troubles.REGISTRY.get_sample_value(
             'clickos_tacker_failing', {'kind': 'sweep'}))
 
     def test_each_failure_is_looked_at_once(self):
-        self.look()
+        self.run_once()
         self.make_guest()       # not by an operation of Tacker
-        self.look()
+        self.run_once()
         self.assertEqual((1, 1), self.left())
 
     def test_a_retry_that_fails_is_a_new_failure(self):
-        self.look()
+        self.run_once()
         self.make_guest()
         self._again()
-        self.look()
+        self.run_once()
         self.assertEqual((0, 0), self.left())
 
     def _again(self):
@@ -125,10 +125,10 @@ class StraysTest(database.DatabaseTestCase):
     def test_a_vnf_that_a_conductor_works_on_is_left_alone(self):
         self.make_guest()
         self.lock.acquire.return_value = False
-        self.look()
+        self.run_once()
         self.assertEqual((1, 1), self.left())
         self.lock.acquire.return_value = True
-        self.look()
+        self.run_once()
         self.assertEqual((0, 0), self.left())
 
     def test_other_vnfs_stay(self):
@@ -138,12 +138,12 @@ class StraysTest(database.DatabaseTestCase):
             vnf_id = str(number) * 8 + base.VNF_ID[8:]
             self.insert(vnf_id=vnf_id, **values)
             self.make_guest(vnf_id)
-        self.look()
+        self.run_once()
         self.assertEqual((3, 3), self.left())
 
     def test_a_vnf_that_was_deleted_meanwhile(self):
         self.insert(vnf_id=_OTHER)
         self.change(models.VnfInstance, deleted=True)
         self.make_guest(_OTHER)
-        self.look()
+        self.run_once()
         self.assertEqual((0, 0), self.left())

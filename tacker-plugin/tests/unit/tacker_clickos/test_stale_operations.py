@@ -12,7 +12,7 @@ from tacker.db.vnfm import vnfm_db
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import guests
-from tacker_clickos import orphans
+from tacker_clickos import stale_operations
 from tacker_clickos import troubles
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import database
@@ -35,9 +35,9 @@ class OrphansTest(database.DatabaseTestCase):
                    return_value=str(self.package))
         self.lock = mock.Mock(spec_set=('acquire', 'release'))
         self.lock.acquire.return_value = True
-        self.orphans = orphans.Orphans()
-        self.patch(self.orphans._coordinator, 'start')
-        self.patch(self.orphans._coordinator, 'get_lock',
+        self.stale_operations = stale_operations.StaleOperations()
+        self.patch(self.stale_operations._coordinator, 'start')
+        self.patch(self.stale_operations._coordinator, 'get_lock',
                    return_value=self.lock)
         self.troubles = troubles.Troubles()
 
@@ -58,8 +58,8 @@ class OrphansTest(database.DatabaseTestCase):
         return ([server.name[:6] for server in self.cloud.servers.values()],
                 [port.name for port in self.cloud.ports.values()])
 
-    def look(self):
-        self.orphans.look(self.context, self.troubles)
+    def run_once(self):
+        self.stale_operations.run_once(self.context, self.troubles)
 
     def failing(self, kind='operation'):
         return troubles.REGISTRY.get_sample_value(
@@ -68,7 +68,7 @@ class OrphansTest(database.DatabaseTestCase):
     def test_each_kind_of_operation_can_be_ended_by_its_user(self):
         for number, operation in enumerate(_PENDING):
             self.begin(operation, str(number) * 8 + base.VNF_ID[8:])
-        self.look()
+        self.run_once()
         for number, operation in enumerate(_PENDING):
             vnf_id = str(number) * 8 + base.VNF_ID[8:]
             ended = self.operation(vnf_id)
@@ -89,49 +89,51 @@ class OrphansTest(database.DatabaseTestCase):
         for stored, shown in ((str(body), body), ('no dict', {}),
                               (json.dumps(body), body), (None, {}),
                               ('[' * 100000, {})):
-            self.assertEqual(shown, json.loads(orphans._as_json(stored)))
+            as_json = stale_operations._as_json(stored)
+            self.assertEqual(shown, json.loads(as_json))
         self.begin('MODIFY_INFO')
         self.change(models.VnfLcmOpOccs, operation_params=str(body))
-        self.look()
+        self.run_once()
         self.assertEqual(body, json.loads(self.operation().operation_params))
 
     def test_the_reason_offers_only_what_tacker_does(self):
         for operation, words, no_words in (
                 ('MODIFY_INFO', 'let it fail', 'retry'),
                 ('HEAL', 'retry', 'roll'), ('SCALE', 'roll it back', 'ask')):
-            text = orphans._reason(types.SimpleNamespace(operation=operation))
+            text = stale_operations._reason(
+                types.SimpleNamespace(operation=operation))
             self.assertIn(words, text)
             self.assertNotIn(no_words, text)
 
     def test_an_instantiation_leaves_nothing(self):
         self.begin('INSTANTIATE')
         self.make_guests('VDU1-0')
-        self.look()
+        self.run_once()
         self.assertEqual(([], []), self.names())
 
     def test_a_scaling_keeps_what_tacker_knows(self):
         self.begin('SCALE')
         self.make_guests('VDU1-0', 'VDU1-1')
-        self.look()
+        self.run_once()
         self.assertEqual((['VDU1-0'], ['VDU1-0-left']), self.names())
 
     def test_a_guest_keeps_no_port_of_a_vdu_named_like_it(self):
         self.begin('SCALE')
         self.make_guests('VDU1-0', 'VDU1-0-1')
-        self.look()
+        self.run_once()
         self.assertEqual((['VDU1-0'], ['VDU1-0-left']), self.names())
 
     def test_a_heal_removes_nothing(self):
         self.begin('HEAL')
         self.make_guests('VDU1-0', 'VDU1-1')
-        self.look()
+        self.run_once()
         self.assertEqual(2, len(self.cloud.servers))
         self.assertEqual('FAILED_TEMP', self.operation().operation_state)
 
     def test_a_locked_vnf_has_a_conductor(self):
         self.begin('HEAL')
         self.lock.acquire.return_value = False
-        self.look()
+        self.run_once()
         self.assertEqual('PROCESSING', self.operation().operation_state)
         self.assertFalse(self.lock.release.called)
 
@@ -141,11 +143,11 @@ class OrphansTest(database.DatabaseTestCase):
         self.change(models.VnfInstance, updated_at=timeutils.utcnow()
                     - datetime.timedelta(seconds=601))
         self.lock.acquire.return_value = False
-        self.look()
+        self.run_once()
         self.assertEqual('HEALING', self.column(models.VnfInstance,
                                                 'task_state'))
         self.lock.acquire.return_value = True
-        self.look()
+        self.run_once()
         self.assertIsNone(self.column(models.VnfInstance, 'task_state'))
 
     def test_an_operation_that_went_on_meanwhile_is_left_alone(self):
@@ -154,7 +156,7 @@ class OrphansTest(database.DatabaseTestCase):
                        {'state_entered_time': timeutils.utcnow()}):
             self.lock.acquire.side_effect = lambda **_named: self.change(
                 models.VnfLcmOpOccs, **change) or True
-            self.look()
+            self.run_once()
         self.assertEqual('COMPLETED', self.operation().operation_state)
         self.assertEqual('PENDING_HEAL', self.column(vnfm_db.VNF, 'status'))
 
@@ -165,8 +167,8 @@ class OrphansTest(database.DatabaseTestCase):
         with mock.patch.object(guests.Guests, 'sweep', autospec=True,
                                side_effect=RuntimeError('away')), \
                 self.assertLogs('tacker_clickos.troubles', 'WARNING') as logs:
-            self.look()
-            self.look()
+            self.run_once()
+            self.run_once()
         self.assertEqual(real, guests.Guests.sweep)
         self.assertEqual(1, len(logs.records))
         self.assertIn('operation %s: ' % base.VNF_ID, logs.output[0])
@@ -174,7 +176,7 @@ class OrphansTest(database.DatabaseTestCase):
         self.assertEqual('PROCESSING', self.operation().operation_state)
         self.assertEqual('FAILED_TEMP',
                          self.operation(_OTHER).operation_state)
-        self.look()
+        self.run_once()
         self.assertEqual('FAILED_TEMP', self.operation().operation_state)
         self.assertEqual(0, self.failing())
         self.assertEqual(self.lock.acquire.call_count,
@@ -184,23 +186,23 @@ class OrphansTest(database.DatabaseTestCase):
         self.begin('SCALE', _OTHER)
         self.begin('SCALE')
         self.spoil(models.VnfLcmOpOccs, 'operation_params', _OTHER)
-        self.look()
+        self.run_once()
         self.assertEqual('FAILED_TEMP', self.operation().operation_state)
         self.assertEqual(1, self.failing())
 
     def test_an_operation_of_another_release_ends(self):
         self.begin('SCALE')
         self.change(models.VnfLcmOpOccs, operation='FROBNICATE')
-        self.look()
+        self.run_once()
         self.assertEqual('FAILED_TEMP', self.operation().operation_state)
 
     def test_one_that_another_ended_is_no_trouble(self):
         self.begin('INSTANTIATE')
         with mock.patch.object(guests.Guests, 'sweep', autospec=True,
                                side_effect=RuntimeError('away')):
-            self.look()
+            self.run_once()
         self.change(models.VnfLcmOpOccs, operation_state='FAILED')
-        self.look()
+        self.run_once()
         self.assertEqual(0, self.failing())
 
     def test_what_may_wait_in_a_queue_gets_more_time(self):
@@ -215,4 +217,4 @@ class OrphansTest(database.DatabaseTestCase):
                 operation=operation, operation_state=operation_state,
                 state_entered_time=timeutils.utcnow() - datetime.timedelta(
                     seconds=age_s))
-            self.assertEqual(stale, orphans.is_stale(found))
+            self.assertEqual(stale, stale_operations.is_stale(found))

@@ -29,14 +29,14 @@ from tacker_clickos import api_filter
 from tacker_clickos import driver
 from tacker_clickos import early
 from tacker_clickos import exception
-from tacker_clickos import orphans
+from tacker_clickos import leftovers
 from tacker_clickos.package import archive
 from tacker_clickos.package import kind
 from tacker_clickos.package import review
 from tacker_clickos import policy
 from tacker_clickos import rows
+from tacker_clickos import stale_operations
 from tacker_clickos import stock
-from tacker_clickos import strays
 from tacker_clickos import vnfds
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos.conductor import conductor_server
@@ -90,12 +90,13 @@ class WhoseTest(StockTestCase):
                     instantiation_state='NOT_INSTANTIATED')
         for vnf_id in (OURS, STOCK):
             self.make_operation('INSTANTIATE', 'FAILED_TEMP', 5, vnf_id)
-        self.assertEqual([OURS], list(strays._failed(self.context).values()))
+        found = leftovers._failed(self.context)
+        self.assertEqual([OURS], list(found.values()))
 
     def test_a_dead_operation_ends_and_nothing_is_cleaned(self):
         self.make_operation('INSTANTIATE', 'PROCESSING', 3600, STOCK)
-        connect = self.patch(orphans.vim, 'connect')
-        orphans._end(self.context, STOCK)
+        connect = self.patch(stale_operations.vim, 'connect')
+        stale_operations._end(self.context, STOCK)
         operation = self.operation(STOCK)
         self.assertEqual('FAILED_TEMP', operation.operation_state)
         self.assertIn('delete its stack in Heat', operation.error.detail)

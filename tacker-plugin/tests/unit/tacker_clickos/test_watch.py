@@ -93,8 +93,8 @@ class WatcherCase(base.TestCase):
                                 return_value=[self.vnf])
         self.patch(rows, 'instantiated', side_effect=lambda _context: [
             each.id for each in self.found.return_value])
-        self.cleaners = [self.patch(cleaner, 'look') for cleaner in (
-            watch.orphans.Orphans, watch.strays.Strays)]
+        self.cleaners = [self.patch(cleaner, 'run_once') for cleaner in (
+            watch.stale_operations.StaleOperations, watch.leftovers.Leftovers)]
         self.watcher = watch.Watcher()
 
 
@@ -106,50 +106,50 @@ class LookTest(WatcherCase):
     def test_servers_that_a_failed_heal_left_gone(self):
         self.vnf.task_state = 'ERROR'
         self.servers = [server('s1', 'ACTIVE')]
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertEqual(['DELETED', 'ACTIVE'],
                          [self.states()[each] for each in self.ids])
 
     def test_a_change_is_stored(self):
         self.servers = [server('s0', 'ACTIVE')]
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertEqual({self.ids[0]: 'ACTIVE', self.ids[1]: 'DELETED'},
                          self.states())
 
     def test_no_database_connection_is_kept(self):
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertEqual(3, self.close.call_count)
 
     def test_no_change_is_not_stored(self):
         self.servers = [server('s0', 'ACTIVE'), server('s1', 'ACTIVE')]
         self.vnf.vnf_metadata = {'clickos_state': json.dumps(
             dict.fromkeys(self.ids, 'ACTIVE'), sort_keys=True)}
-        self.watcher.look()
+        self.watcher.run_once()
         self.store.assert_not_called()
 
     def test_vnfs_in_an_operation_and_of_others_are_left_alone(self):
         self.vnf.task_state = 'HEALING'
-        self.watcher.look()
+        self.watcher.run_once()
         self.vnf.task_state = None
         self.vnf.instantiated_vnf_info.additional_params = {}
-        self.watcher.look()
+        self.watcher.run_once()
         self.cloud.compute.servers.assert_not_called()
 
     def test_one_request_for_all_vnfs_of_a_vim(self):
         self.found.return_value = [self.vnf] * 5
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertEqual(1, self.cloud.compute.servers.call_count)
 
     def test_a_trouble_is_logged_once_until_it_is_over(self):
         vim.connect.side_effect = RuntimeError('no keystone')
         with self.assertLogs('tacker_clickos.troubles', 'WARNING') as logs:
             for _time in range(3):
-                self.watcher.look()
+                self.watcher.run_once()
             self.assertEqual(1, len(logs.records))
             vim.connect.side_effect = None
-            self.watcher.look()
+            self.watcher.run_once()
             vim.connect.side_effect = RuntimeError('no keystone')
-            self.watcher.look()
+            self.watcher.run_once()
         self.assertEqual(2, len(logs.records))
 
     def test_a_reason_is_one_line_whatever_ids_it_has(self):
@@ -157,9 +157,9 @@ class LookTest(WatcherCase):
             for number in range(5):
                 vim.connect.side_effect = RuntimeError(
                     f'a\nWARNING \x1b[2J (req-{number}a4f3c21-77aa-4d00)')
-                self.watcher.look()
+                self.watcher.run_once()
             vim.connect.side_effect = RuntimeError('b' * 10000)
-            self.watcher.look()
+            self.watcher.run_once()
         first, second = (each.getMessage() for each in logs.records)
         self.assertTrue(first.isprintable())
         self.assertIn('a WARNING  [2J (req-0a4f3c21-77aa-4d00)', first)
@@ -173,7 +173,7 @@ class LookTest(WatcherCase):
             'clickos_properties': {}}
         self.found.return_value = [self.vnf, other]
         self.store.side_effect = [RuntimeError('deadlock'), None]
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertEqual([base.VNF_ID, base.VIM_ID], [
             call.args[1] for call in self.store.call_args_list])
 
@@ -182,14 +182,14 @@ class LookTest(WatcherCase):
                                    self.vnf]
         with self.assertLogs('tacker_clickos.troubles') as logs:
             for _round in range(2):
-                self.watcher.look()
+                self.watcher.run_once()
         self.assertIn(f'record of VNF {base.VIM_ID}: failed', logs.output[0])
         self.assertEqual(1, len(logs.output))
         self.assertTrue(self.store.called)
 
     def test_a_session_that_cannot_be_closed_does_not_end_the_watch(self):
         self.close.side_effect = RuntimeError('gone away')
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertEqual(3, self.close.call_count)
         self.assertTrue(self.store.called)
 
@@ -202,7 +202,7 @@ class LookTest(WatcherCase):
         other.instantiated_vnf_info.additional_params = {
             'clickos_properties': {}}
         self.found.return_value = [other, self.vnf]
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertEqual(['two', None], [
             call.args[1][0].access_info.get('region')
             for call in self.get_vim.call_args_list])
@@ -210,15 +210,15 @@ class LookTest(WatcherCase):
     def test_what_fails_ends_no_other_part_of_a_look(self):
         self.found.side_effect = RuntimeError('gone')
         self.cleaners[0].side_effect = RuntimeError('no lock service')
-        self.watcher.look()
+        self.watcher.run_once()
         for look in self.cleaners:
             look.assert_called_once_with(mock.ANY, self.context, mock.ANY)
 
     def test_a_database_that_fails_does_not_end_the_watch(self):
         self.found.side_effect = RuntimeError('gone')
-        self.watcher.look()
+        self.watcher.run_once()
         self.found.side_effect = None
-        self.watcher.look()
+        self.watcher.run_once()
         self.assertTrue(self.store.called)
 
 
