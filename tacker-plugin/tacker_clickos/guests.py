@@ -23,7 +23,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
-class Wish:
+class GuestSpec:
     """A guest to be made.
 
     The name is unique in the VNF ("VDU1-0"). The links are
@@ -50,25 +50,25 @@ class Guest:
     ports: dict
 
 
-def wishes(vdus, vnfcs, request, values, keep=None):
-    """Return the Wish of each VNFC.
+def guest_specs(vdus, vnfcs, request, values, keep=None):
+    """Return the GuestSpec of each VNFC.
 
     :param vdus: {VDU name: model.Vdu}
     :param vnfcs: named vnfcResourceInfo
     :param request: InstantiateVnfRequest, which names the networks
-    :param keep: {VDU name: handlers}, see Wish; None for all
+    :param keep: {VDU name: handlers}, see GuestSpec; None for all
     """
     return [_wish(state.name(vnfc), vdus[vnfc.vdu_id], request, values, keep)
             for vnfc in vnfcs]
 
 
 def _wish(name, vdu, request, values, keep):
-    return Wish(name=name, vdu=vdu,
-                values=vnfd_values.of_guest(vdu, values, name),
-                links=links.of_guest(vdu, request,
-                                     int(name.rpartition('-')[2])),
-                keep=keep and keep[vdu.name],
-                virtual=links.of_pair(vdu, request))
+    return GuestSpec(name=name, vdu=vdu,
+                     values=vnfd_values.of_guest(vdu, values, name),
+                     links=links.of_guest(vdu, request,
+                                          int(name.rpartition('-')[2])),
+                     keep=keep and keep[vdu.name],
+                     virtual=links.of_pair(vdu, request))
 
 
 class Guests(object):
@@ -91,20 +91,20 @@ class Guests(object):
         self._marks = servers.marks_of(vnf_id, vnf_name)
         self._api = clickos_api.Client(connection)
 
-    def boot(self, wishes):
+    def boot(self, specs):
         """Start guests and wait until all run; return them.
 
         If one fails the servers made here are removed again. Their ports
         stay: the caller knows whether they are wanted for another attempt.
         """
-        self._check_pairs(wishes)
-        self._clear(wishes)
+        self._check_pairs(specs)
+        self._clear(specs)
         made = []
         try:
-            for wish in wishes:
-                if made and pairs.placement(wish.vdu):
+            for spec in specs:
+                if made and pairs.placement(spec.vdu):
                     servers.wait_placed(self._connection, made[-1].server)
-                made.append(self._start(wish))
+                made.append(self._start(spec))
             servers.wait_active(self._connection,
                                 [guest.server for guest in made])
         except Exception:
@@ -112,7 +112,7 @@ class Guests(object):
             raise
         return made
 
-    def heal_each(self, wishes, asked=None):
+    def heal_each(self, specs, asked=None):
         """Make guests again; generate them, those that have died first.
 
         Of a pair, such a guest gets the flows of the other one, and forwards
@@ -123,11 +123,11 @@ class Guests(object):
         running = {server.name for server in
                    servers.of_vnf(self._connection, self._vnf_id)
                    if server.status == 'ACTIVE'}
-        for wish in sorted(wishes, key=lambda wish:
-                           self._server_name(wish.name) in running):
-            yield self.heal(wish, asked)
+        for spec in sorted(specs, key=lambda spec:
+                           self._server_name(spec.name) in running):
+            yield self.heal(spec, asked)
 
-    def heal(self, wish, asked=None):
+    def heal(self, spec, asked=None):
         """Make a guest again, in its server or else in a new one; return it.
 
         :param asked: {server id: request} of reboots that the watcher asked
@@ -135,11 +135,11 @@ class Guests(object):
         :raises: GuestFailed if the old guest runs on; other errors if there
             is no guest
         """
-        self._check_pairs([wish])
-        if wish.virtual:
-            self._hand_over(wish.name)
-        return (self._heal_in_place(wish, asked or {})
-                or self.boot([wish])[0])
+        self._check_pairs([spec])
+        if spec.virtual:
+            self._hand_over(spec.name)
+        return (self._heal_in_place(spec, asked or {})
+                or self.boot([spec])[0])
 
     def _hand_over(self, name):
         """Let the other guest of a pair forward while this one begins again.
@@ -150,49 +150,49 @@ class Guests(object):
         if own and other and {own.status, other.status} == {'ACTIVE'}:
             handover.hand_over(self._api, own.id, other.id)
 
-    def _check_pairs(self, wishes):
+    def _check_pairs(self, specs):
         """Refuse networks that pairs cannot use, before anything is made."""
-        wanted = {pairs.virtual_name(wish.vdu.name, cp): link
-                  for wish in wishes for cp, link in wish.virtual.items()}
+        wanted = {pairs.virtual_name(spec.vdu.name, cp): link
+                  for spec in specs for cp, link in spec.virtual.items()}
         existing = (ports.of_vnf(self._connection, self._vnf_id)
                     if wanted else {})
         pairs.require_addresses(self._connection, {
             name: link for name, link in wanted.items()
             if name not in existing})
 
-    def _heal_in_place(self, wish, asked):
+    def _heal_in_place(self, spec, asked):
         """Return the guest if its server could stay, else None."""
         server = servers.named(self._connection, self._vnf_id,
-                               self._server_name(wish.name))
-        by_cp = server and self._ports_of(server, wish)
+                               self._server_name(spec.name))
+        by_cp = server and self._ports_of(server, spec)
         # Another package may ask for another host.
-        has_place = wish.keep is None or not wish.vdu.placement
+        has_place = spec.keep is None or not spec.vdu.placement
         if not by_cp or not has_place or not in_place.is_possible(
-                self._connection, server, wish.vdu):
+                self._connection, server, spec.vdu):
             return None
-        known, request = self.states.get(wish.name), asked.get(server.id)
-        changed = self._give_state(wish, by_cp)
-        if self.states[wish.name] != known:
+        known, request = self.states.get(spec.name), asked.get(server.id)
+        changed = self._give_state(spec, by_cp)
+        if self.states[spec.name] != known:
             return None
         is_done = request and not changed and in_place.is_done(
             self._connection, server, request)
         if not is_done and not in_place.reboot(self._connection, server):
             return None
         LOG.info('VNF %s: guest %s began again in server %s', self._vnf_id,
-                 wish.name, server.id)
-        return Guest(wish.name, server, by_cp)
+                 spec.name, server.id)
+        return Guest(spec.name, server, by_cp)
 
-    def _ports_of(self, server, wish):
+    def _ports_of(self, server, spec):
         """Return {CP: port}; None if the server lacks one."""
         existing = ports.of_vnf(self._connection, self._vnf_id)
-        found = {cp: existing.get('%s-%s' % (wish.name, cp))
-                 for cp in wish.links}
+        found = {cp: existing.get('%s-%s' % (spec.name, cp))
+                 for cp in spec.links}
         if not all(port and port.device_id == server.id
                    for port in found.values()):
             return None
-        virtual = self._virtual_ports(wish)
+        virtual = self._virtual_ports(spec)
         for cp, port in found.items():
-            self._settle(port, wish.vdu, cp, virtual, existing)
+            self._settle(port, spec.vdu, cp, virtual, existing)
         return found
 
     def _settle(self, port, vdu, cp, virtual, existing):
@@ -206,16 +206,16 @@ class Guests(object):
                            routers)
         ports.declare(self._connection, port, vdu, cp)
 
-    def _virtual_ports(self, wish):
+    def _virtual_ports(self, spec):
         """Return {CP: port} of the addresses of a pair."""
         return {cp: pairs.virtual_port(self._connection, self._vnf_id,
-                                       wish.vdu, cp, link)
-                for cp, link in self._connected(wish.virtual).items()}
+                                       spec.vdu, cp, link)
+                for cp, link in self._connected(spec.virtual).items()}
 
-    def _clear(self, wishes):
+    def _clear(self, specs):
         """Remove servers of these names, which an interrupted try has left.
         """
-        names = {self._server_name(wish.name) for wish in wishes}
+        names = {self._server_name(spec.name) for spec in specs}
         servers.delete(self._connection, [
             server for server in
             servers.of_vnf(self._connection, self._vnf_id)
@@ -230,67 +230,67 @@ class Guests(object):
             LOG.warning('VNF %s: a server that did not start is left: %s',
                         self._vnf_id, error)
 
-    def _start(self, wish):
-        by_cp = self._ports(wish)
-        self._give_state(wish, by_cp)
+    def _start(self, spec):
+        by_cp = self._ports(spec)
+        self._give_state(spec, by_cp)
         server = servers.create(
-            self._connection, self._marks, self._server_name(wish.name),
-            wish.vdu, by_cp.values(),
-            document.referring(self.states[wish.name]),
+            self._connection, self._marks, self._server_name(spec.name),
+            spec.vdu, by_cp.values(),
+            document.referring(self.states[spec.name]),
             placement.hints(self._connection, self._vnf_id,
-                            pairs.placement(wish.vdu)))
-        LOG.info('VNF %s: guest %s is server %s', self._vnf_id, wish.name,
+                            pairs.placement(spec.vdu)))
+        LOG.info('VNF %s: guest %s is server %s', self._vnf_id, spec.name,
                  server.id)
-        return Guest(wish.name, server, by_cp)
+        return Guest(spec.name, server, by_cp)
 
-    def _give_state(self, wish, by_cp):
+    def _give_state(self, spec, by_cp):
         """Give the guest's state a configuration, or make its state.
 
         :returns: False if the state is as it was
         """
-        virtual = self._virtual_ports(wish)
+        virtual = self._virtual_ports(spec)
         interfaces = [ports.interface(self._connection, cp,
                                       virtual.get(cp, port),
-                                      wish.vdu.point(cp))
+                                      spec.vdu.point(cp))
                       for cp, port in by_cp.items()]
         configuration = clickgen.render(
-            wish.vdu.configuration, interfaces, wish.values,
-            self._pair(wish, virtual, by_cp) if virtual else '')
-        known = self.states.get(wish.name)
+            spec.vdu.configuration, interfaces, spec.values,
+            self._pair(spec, virtual, by_cp) if virtual else '')
+        known = self.states.get(spec.name)
         changed = known and self._api.rebase_state(known, configuration,
-                                                   wish.keep)
+                                                   spec.keep)
         if changed is None:
-            self.states[wish.name] = self._api.create_state(configuration)
+            self.states[spec.name] = self._api.create_state(configuration)
         return changed is not False
 
-    def _pair(self, wish, virtual, by_cp):
+    def _pair(self, spec, virtual, by_cp):
         """Return the statements for a guest of a pair."""
-        peer = self._ports(wish, pairs.other(wish.name), virtual)
+        peer = self._ports(spec, pairs.other(spec.name), virtual)
         sides = [pairs.Side(virtual[cp], own, peer[cp])
                  for cp, own in by_cp.items()]
-        key = self.record.keys.setdefault(wish.vdu.name, pairs.new_key())
-        return pairs.statements(wish.name, sides, key)
+        key = self.record.keys.setdefault(spec.vdu.name, pairs.new_key())
+        return pairs.statements(spec.name, sides, key)
 
-    def _ports(self, wish, guest=None, virtual=None):
+    def _ports(self, spec, guest=None, virtual=None):
         """Return {CP: port} in vif order; ports of an earlier guest stay.
 
         :param guest: the name of the other guest of a pair, for its ports
         :param virtual: {CP: port} of the pair's addresses, if known
         """
         if virtual is None:
-            virtual = self._virtual_ports(wish)
+            virtual = self._virtual_ports(spec)
         existing = ports.of_vnf(self._connection, self._vnf_id)
         found = {}
-        for cp, link in self._connected(wish.links).items():
-            name = '%s-%s' % (guest or wish.name, cp)
+        for cp, link in self._connected(spec.links).items():
+            name = '%s-%s' % (guest or spec.name, cp)
             if name in existing:
                 found[cp] = existing[name]
                 if not guest:
                     ports.release(self._connection, found[cp])
-                self._settle(found[cp], wish.vdu, cp, virtual, existing)
+                self._settle(found[cp], spec.vdu, cp, virtual, existing)
             else:
                 found[cp] = ports.create(
-                    self._connection, self._vnf_id, name, link, wish.vdu,
+                    self._connection, self._vnf_id, name, link, spec.vdu,
                     cp, self.record, virtual.get(cp))
         return found
 

@@ -89,8 +89,8 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         keep = (state.kept_handlers(info, flavour, vnf_instance.vnfd_id)
                 if healing else None)
         resources.name_vnfcs(info)
-        wishes = guests.wishes(vdus, info.vnfc_resource_info,
-                               instantiate_vnf_req, values, keep)
+        specs = guests.guest_specs(vdus, info.vnfc_resource_info,
+                                   instantiate_vnf_req, values, keep)
         connection = vim.connect(vim_connection_info.access_info)
         fleet = guests.Guests(
             connection, vnf_instance.id,
@@ -101,7 +101,7 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             self._record_found(info, vim_connection_info.id, fleet)
         with self._known_to_tacker(vnf_instance, healing):
             self._make_all(vnf_instance, vim_connection_info.id, fleet,
-                           wishes, healing, lambda servers: shared.declare(
+                           specs, healing, lambda servers: shared.declare(
                                clickos_api.Client(connection),
                                vnf_instance.id, vdus, values, servers))
         if healing:
@@ -143,14 +143,14 @@ class ClickOSInfraDriver(connectivity.Connectivity,
         update.check_size(vdus, values)
         return values
 
-    def _make_all(self, vnf_instance, vim_id, fleet, wishes, healing, share):
+    def _make_all(self, vnf_instance, vim_id, fleet, specs, healing, share):
         """Make the guests and record them; heal one after the other.
 
         :param share: called with {name: server} of all guests
         """
         info = vnf_instance.instantiated_vnf_info
-        made = (fleet.heal_each(wishes) if healing
-                else self._boot_all(fleet, wishes, share))
+        made = (fleet.heal_each(specs) if healing
+                else self._boot_all(fleet, specs, share))
         vnfcs = {state.name(vnfc): vnfc for vnfc in info.vnfc_resource_info}
         for guest in made:
             resources.record(info, vnfcs[guest.name], guest, vim_id)
@@ -169,12 +169,12 @@ class ClickOSInfraDriver(connectivity.Connectivity,
             resources.record(info, vnfcs[name], guest, vim_id)
 
     @staticmethod
-    def _boot_all(fleet, wishes, share):
-        names = [wish.name for wish in wishes]
+    def _boot_all(fleet, specs, share):
+        names = [spec.name for spec in specs]
         fleet.sweep()      # what an interrupted attempt may have left
         fleet.forget(names)
         try:
-            made = fleet.boot(wishes)
+            made = fleet.boot(specs)
             share({guest.name: guest.server.id for guest in made})
             return made
         except Exception:

@@ -39,9 +39,9 @@ class Replacement:
         :param asked: see Guests.heal()
         :raises: ClickOSError; another try begins with the first guest
         """
-        sick, wishes, fleet = self._gather(request)
-        vnfcs = {wish.name: vnfc for vnfc, wish in zip(sick, wishes)}
-        for guest in fleet.heal_each(wishes, asked):
+        sick, specs, fleet = self._gather(request)
+        vnfcs = {spec.name: vnfc for vnfc, spec in zip(sick, specs)}
+        for guest in fleet.heal_each(specs, asked):
             self._record(fleet, vnfcs[guest.name], guest)
         if len(sick) == len(self._vnf.instantiated_vnf_info
                             .vnfc_resource_info):
@@ -54,22 +54,22 @@ class Replacement:
         :param before_boot: called once the old servers are gone
         :raises: ClickOSError; another try starts where this one stopped
         """
-        sick, wishes, fleet = self._gather(request)
+        sick, specs, fleet = self._gather(request)
         fleet.remove([state.server_id(vnfc) for vnfc in sick])
         before_boot()
-        for vnfc, guest in zip(sick, fleet.boot(wishes)):
+        for vnfc, guest in zip(sick, fleet.boot(specs)):
             self._record(fleet, vnfc, guest)
         self._finish()
 
     def _gather(self, request):
-        """Return the VNFCs, the wishes for them and the VNF's guests."""
+        """Return the VNFCs, the specs for them and the VNF's guests."""
         info = self._vnf.instantiated_vnf_info
         sick = [vnfc for vnfc in info.vnfc_resource_info
                 if vnfc.id in self._vnfc_ids]
-        wishes = guests.wishes(
+        specs = guests.guest_specs(
             self._flavour.vdus, sick, request, self._values(),
             state.kept_handlers(info, self._flavour, self._vnf.vnfd_id))
-        return sick, wishes, guests.Guests(
+        return sick, specs, guests.Guests(
             self._connection, self._vnf.id, self._vnf.vnf_instance_name,
             state.Record.of(info), state.state_ids(self._vnf))
 

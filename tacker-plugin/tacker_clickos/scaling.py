@@ -186,8 +186,8 @@ class Operation:
         vdus, values = self._flavour.vdus, self._values()
         made = [resources.vnfc(name, vdus[name.rpartition('-')[0]])
                 for name in names]
-        started = fleet.boot(guests.wishes(vdus, made, self._request,
-                                           values))
+        started = fleet.boot(guests.guest_specs(vdus, made, self._request,
+                                                values))
         if started:
             shared.declare(
                 clickos_api.Client(connection), self._vnf.id,

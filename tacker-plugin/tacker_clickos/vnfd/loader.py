@@ -13,7 +13,6 @@ from clickos_client import plain_yaml
 from tacker_clickos.clickgen import prelude
 from tacker_clickos import exception
 from tacker_clickos.vnfd import automatic
-from tacker_clickos.vnfd import followed
 from tacker_clickos.vnfd import groups
 from tacker_clickos.vnfd import interfaces
 from tacker_clickos.vnfd import mapping
@@ -21,6 +20,7 @@ from tacker_clickos.vnfd import model
 from tacker_clickos.vnfd import points as _points
 from tacker_clickos.vnfd import scaling
 from tacker_clickos.vnfd import sizes
+from tacker_clickos.vnfd import supported
 from tacker_clickos.vnfd import topology
 from tacker_clickos.vnfd import virtual_links
 
@@ -194,7 +194,7 @@ def _topology(place, template, types):
             _check_node(node_place, node, types)
             nodes[name] = topology.resolved(
                 node_place, types.complete(node), inputs)
-            followed.check(node_place, nodes[name], types)
+            supported.check(node_place, nodes[name], types)
     policies, other = {}, _Policies({}, {}, {})
     for entry in template.get('policies') or []:
         for name, policy in entry.items():
