@@ -113,7 +113,7 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
                            events.AFTER_CREATE)
         registry.subscribe(self.network_updated, resources.NETWORK,
                            events.AFTER_UPDATE)
-        self._qos = qos.QosDriver(VIF_TYPE, self._tell_policies)
+        self._qos = qos.QosDriver(VIF_TYPE, self._notify_policies)
         LOG.info('Mechanism driver vale, switches: %s', self._switches)
 
     @property
@@ -198,25 +198,25 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
         """Tell the host that had the port."""
         before, after = payload.states[0], payload.latest_state
         if any(before.get(key) != after.get(key) for key in _PLUGGED_BY):
-            self._tell(before)
+            self._notify(before)
         if any(before.get(key) != after.get(key) for key in _REACHED_BY):
-            self._tell_networks(before, after)
+            self._notify_networks(before, after)
         if any(before.get(key) != after.get(key) for key in _POLICY_BY):
-            self._tell_policies()
+            self._notify_policies()
 
     def port_deleted(self, resource, event, trigger, payload):
         """Tell the host that had the port."""
-        self._tell(payload.latest_state)
-        self._tell_networks(payload.latest_state)
+        self._notify(payload.latest_state)
+        self._notify_networks(payload.latest_state)
         if payload.latest_state.get('security_groups'):
-            self._tell_policies()
+            self._notify_policies()
 
     def rules_changed(self, resource, event, trigger, payload):
         """Tell the hosts of ClickOS guests that rules have changed.
 
         A rule came or went, or an address group has other addresses.
         """
-        self._tell_policies()
+        self._notify_policies()
 
     def check_rule(self, resource, event, trigger, payload):
         """Refuse a rule that a port of its group has no room for.
@@ -231,22 +231,22 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
     def members_changed(self, resource, event, trigger, payload):
         """Tell them that a group, which rules may name, has one more port."""
         if payload.latest_state.get('security_groups'):
-            self._tell_policies()
+            self._notify_policies()
 
     def network_updated(self, resource, event, trigger, payload):
         """Tell them that the network has another QoS policy."""
         before, after = payload.states[0], payload.latest_state
         if before.get(QOS_POLICY) != after.get(QOS_POLICY):
-            self._tell_policies()
+            self._notify_policies()
 
-    def _tell_policies(self):
+    def _notify_policies(self):
         agents = directory.get_plugin().get_agents(
             neutron_context.get_admin_context(),
             filters={'agent_type': [neutron_rpc.AGENT_TYPE]}, fields=['host'])
         for agent in agents:
             self._notifier.policies_changed(agent['host'])
 
-    def _tell_networks(self, *ports):
+    def _notify_networks(self, *ports):
         """Tell the hosts of a port's network that its hosts may change."""
         hosts = {port[portbindings.HOST_ID] for port in ports
                  if _is_plugged(port)}
@@ -254,7 +254,7 @@ class ValeMechanismDriver(mech_agent.AgentMechanismDriverBase):
                 uplinks.hosts_of(ports[0]['network_id']))):
             self._notifier.networks_changed(host)
 
-    def _tell(self, port):
+    def _notify(self, port):
         if _is_plugged(port):
             self._notifier.ports_changed(port[portbindings.HOST_ID],
                                          [port['id']])

@@ -72,7 +72,8 @@ class ClickOSDriver(driver.ComputeDriver):
         self._wiring = wiring.Wiring(virtapi)
         self._availability = availability.Availability(virtapi)
         self._events = events.EventFollower(
-            client, on_died=self._died, on_connected=self._connected,
+            client, on_died=self._on_guest_died,
+            on_connected=self._on_cosmosd_connected,
             on_lost=self._availability.lost,
             on_faults=self._faults, on_guest=beside.follow)
         self._deletions = deletions.Deletions()
@@ -126,14 +127,14 @@ class ClickOSDriver(driver.ComputeDriver):
         else:
             self._events.start()
 
-    def _connected(self):
+    def _on_cosmosd_connected(self):
         skips_deaths, self._skips_deaths = self._skips_deaths, False
         self._faults(self._host.info()['faults'])
         guests = self._guests.list()
         if not skips_deaths:    # an event would stop what Nova starts now
             for found in guests:
                 if found['state'] in guest.DOWN:
-                    self._died(found['uuid'], found.get('reason'))
+                    self._on_guest_died(found['uuid'], found.get('reason'))
         beside.follow_all(guests)
 
     def _faults(self, faults):
@@ -143,7 +144,7 @@ class ClickOSDriver(driver.ComputeDriver):
         else:
             self._availability.found()
 
-    def _died(self, uuid, reason):
+    def _on_guest_died(self, uuid, reason):
         LOG.warning('Guest is down: %s', reason, instance_uuid=uuid)
         self.emit_event(virtevent.LifecycleEvent(
             uuid, virtevent.EVENT_LIFECYCLE_STOPPED))
@@ -205,7 +206,7 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def _start(self, context, instance, network_info, first=False):
         """Start a guest, and note it if this host cannot."""
-        with _told(context, instance):
+        with _recording_start_failure(context, instance):
             self._make(context, instance, network_info, first)
 
     def _make(self, context, instance, network_info, first=False):
@@ -215,7 +216,8 @@ class ClickOSDriver(driver.ComputeDriver):
         change exists; else it starts again with that change.
         """
         for _attempt in range(_STARTS):
-            needs = self._needs(context, instance, network_info, first)
+            needs = self._start_arguments(context, instance, network_info,
+                                          first)
             if self._guests.start(instance, *needs):
                 return
         raise exception.GuestNotStarted(
@@ -232,7 +234,7 @@ class ClickOSDriver(driver.ComputeDriver):
                                   undo=self._guests.destroy):
             self._start(context, instance, network_info, first)
 
-    def _wanted(self, instance, first):
+    def _desired_configuration(self, instance, first):
         """Return configuration, its newest change, and how to confirm it."""
         state_id = userdata.state_of(instance)
         if state_id:
@@ -252,9 +254,9 @@ class ClickOSDriver(driver.ComputeDriver):
             self._desired_state.confirm, state_id or instance.uuid, instance,
             desired)
 
-    def _needs(self, context, instance, network_info, first=False):
+    def _start_arguments(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
-        configuration, *more = self._wanted(instance, first)
+        configuration, *more = self._desired_configuration(instance, first)
         devices = vifs.from_network_info(network_info)
         configuration = named_ports.define(configuration, network_info,
                                            instance.metadata)
@@ -356,7 +358,7 @@ class ClickOSDriver(driver.ComputeDriver):
         with exception.rolled_back():
             _refuse_flavor(flavor)
             _refuse_disks(block_device_info)
-            self._needs(context, instance, network_info)
+            self._start_arguments(context, instance, network_info)
         self._guests.destroy(instance)
         return ''
 
@@ -390,13 +392,13 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def get_diagnostics(self, instance):
         """:returns: dict of plain values, for older microversions"""
-        return diagnostics.flat(*self._counted(instance))
+        return diagnostics.flat(*self._diagnostics_input(instance))
 
     def get_instance_diagnostics(self, instance):
         """:returns: Diagnostics of Nova"""
-        return diagnostics.versioned(*self._counted(instance))
+        return diagnostics.versioned(*self._diagnostics_input(instance))
 
-    def _counted(self, instance):
+    def _diagnostics_input(self, instance):
         return (*self._guests.counted(instance),
                 self._host.info()['host_kind'])
 
@@ -576,12 +578,12 @@ def _keeps_ports(instance):
 
 
 @contextlib.contextmanager
-def _told(context, instance):
+def _recording_start_failure(context, instance):
     """Note it if the host cannot start the guest."""
     try:
         yield
     except exception.HostCannotStart as e:
-        _tell(context, instance, e)
+        _record_start_failure(context, instance, e)
         raise
 
 
@@ -592,11 +594,11 @@ def _noted(context, instance):
         yield
     except Exception as e:
         with excutils.save_and_reraise_exception():
-            _tell(context, instance, e)
-    _tell(context, instance)
+            _record_start_failure(context, instance, e)
+    _record_start_failure(context, instance)
 
 
-def _tell(context, instance, error=None):
+def _record_start_failure(context, instance, error=None):
     """Note the outcome of a start as an event of the action.
 
     Nova says of a failed build only that no host is left to try. A lost note

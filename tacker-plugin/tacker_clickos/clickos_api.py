@@ -173,7 +173,7 @@ def _repeated(call, patience_s, what):
                 return call()
         except (exception.ApiUnavailable, exception.ServiceAway,
                 exception.HandlerRefused) as error:
-            if not _says_nothing(error):
+            if not _outcome_unknown(error):
                 raise
             if time.monotonic() >= end_s:
                 raise _unknown(error)
@@ -190,7 +190,7 @@ def _unknown(error):
         outcomes.TEXTS[outcomes.UNKNOWN]))
 
 
-def _says_nothing(error):
+def _outcome_unknown(error):
     """True if the request has no verdict: another one may have one."""
     return getattr(error, 'status', None) in (None, *_NO_VERDICT) \
         or getattr(error, 'code', None) == _NOT_RECEIVED

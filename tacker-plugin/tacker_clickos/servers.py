@@ -166,7 +166,7 @@ def reason(connection, server):
     """
     told = fault(server)
     try:
-        hosts = list(_told_by_hosts(connection, server))
+        hosts = list(_host_failures(connection, server))
     except sdk_exceptions.SDKException as error:
         LOG.warning('server %s: its actions are not known: %s', server.id,
                     error)
@@ -175,7 +175,7 @@ def reason(connection, server):
     return '; '.join([told, *hosts[:_MAX_REASONS]])
 
 
-def _told_by_hosts(connection, server):
+def _host_failures(connection, server):
     newest = itertools.islice(actions(connection, server), _MAX_ACTIONS)
     for action in newest:
         for event in events(connection, server, action.request_id):

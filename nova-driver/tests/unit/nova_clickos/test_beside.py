@@ -93,7 +93,7 @@ class BesideTest(base.DriverTestCase):
         self.spawn(server)
         self.cosmosd.guests[base.UUID]['state'] = 'unreachable'
         with mock.patch.object(self.driver, '_faults', autospec=True):
-            self.driver._connected()
+            self.driver._on_cosmosd_connected()
         self.assertEqual(SILENT, self.shown(server))
 
     def test_the_event_comes_to_nova(self):

@@ -297,7 +297,8 @@ class EventTest(base.DriverTestCase):
         self.listen()
         self._wait_for_faults()
         self.cosmosd.crash(base.UUID, 'killed', tell=False)
-        self.driver._connected()        # as after the next subscription
+        # As after the next subscription.
+        self.driver._on_cosmosd_connected()
         self.died_once()
 
     def resume(self):
