@@ -7,8 +7,8 @@ from clickos_api.operations import catalog
 from clickos_api.operations import chains
 from clickos_api.operations import changing
 from clickos_api.operations import events
+from clickos_api.operations import flow_transfer
 from clickos_api.operations import fusing
-from clickos_api.operations import giving
 from clickos_api.operations import policy
 from clickos_api.operations import port_roles
 from clickos_api.operations import reading
@@ -77,7 +77,7 @@ class Service:
                                         ' guest of the same project')
         guests = self.fusing.flows(giver, takers, self._guest)
         with self.bulkhead.read(giver):
-            return self.workers.submit(giver.project_id, giving.give,
+            return self.workers.submit(giver.project_id, flow_transfer.give,
                                        *guests).result()
 
     def _guest(self, server):
@@ -85,7 +85,7 @@ class Service:
             return self.on_current_host(server, lambda where: method(
                 where.require_host(), where.id, *arguments))
 
-        return giving.Guest(server.id, self.agent, ask)
+        return flow_transfer.Guest(server.id, self.agent, ask)
 
     def secrets_of(self, context, state):
         """Return {reference: value} of a state, for the service that starts

@@ -49,7 +49,7 @@ class Request:
         return self.service.authority.find(
             self.context, None, ownership.Target(kind, key), rule)
 
-    def tell(self, event, details):
+    def notify(self, event, details):
         """Let auditors know."""
         self.service.audit.notify(self.context, event, details)
 

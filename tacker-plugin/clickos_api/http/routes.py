@@ -145,8 +145,8 @@ def give_flows(request):
     to = list(dict.fromkeys(key.lower() for key in request.body['to']))
     given = request.service.give_flows(request.found, [
         request.find('servers', key, policy.FLOWS_GIVE) for key in to])
-    request.tell('flows.give', {'server_id': request.found.id, 'to': to,
-                                'flows': given})
+    request.notify('flows.give', {'server_id': request.found.id, 'to': to,
+                                  'flows': given})
     return {'flows': given}
 
 
@@ -241,7 +241,7 @@ def create_state(request):
     project_id = request.context.project_id
     state_id = request.service.store.create(
         project_id, *_wanted(request, project_id))
-    request.tell('desired_state.create', {'state_id': state_id})
+    request.notify('desired_state.create', {'state_id': state_id})
     return {'id': state_id}, 201
 
 
@@ -257,7 +257,7 @@ def rebase_state(request):
     changed = request.service.store.rebase(
         state.key, *_wanted(request, state.project_id),
         None if keep is None else set(keep))
-    request.tell('desired_state.update', {'state_id': request.target.id})
+    request.notify('desired_state.update', {'state_id': request.target.id})
     return {'id': request.target.id, 'changed': changed}
 
 
@@ -330,7 +330,7 @@ def create_secret(request):
     made = request.service.secrets.create(
         request.context.project_id, request.body['name'],
         request.body['value'])
-    request.tell('secret.create', {'secret_id': made['id']})
+    request.notify('secret.create', {'secret_id': made['id']})
     return {'secret': made}, 201
 
 
@@ -350,7 +350,7 @@ def delete_secret(request):
     """
     request.service.secrets.delete(request.context.project_id,
                                    request.target.id)
-    request.tell('secret.delete', {'secret_id': request.target.id})
+    request.notify('secret.delete', {'secret_id': request.target.id})
     return '', 204
 
 
@@ -469,8 +469,8 @@ def set_limits(request):
                for key in request.body['servers']]
     found = request.service.limits.declare(
         request.found, request.body['limits'], servers)
-    request.tell('limits.set', {'limits_id': request.target.id,
-                                'servers': request.body['servers']})
+    request.notify('limits.set', {'limits_id': request.target.id,
+                                  'servers': request.body['servers']})
     return {'limits': found}
 
 
@@ -478,7 +478,7 @@ def set_limits(request):
 def delete_limits(request):
     """Forget limits; the guests keep their shares."""
     request.service.limits.delete(request.found)
-    request.tell('limits.delete', {'limits_id': request.target.id})
+    request.notify('limits.delete', {'limits_id': request.target.id})
     return '', 204
 
 
@@ -504,7 +504,7 @@ def _write(request, writes):
 
 def _verdict(request, event, verdict, **details):
     """Return 200 with the revision, or 202 with the change's address."""
-    request.tell(event, verdict.told(event) | details)
+    request.notify(event, verdict.told(event) | details)
     if verdict.revision is not None:
         return {'revision': verdict.revision, **{
             key: list(names) for key, names in (
@@ -537,5 +537,5 @@ def _state(request, found):
 
 def _deleted(request, key):
     LOG.info('State %s: forgotten', keys.name(key))
-    request.tell('desired_state.delete', {'state_id': keys.name(key)})
+    request.notify('desired_state.delete', {'state_id': keys.name(key)})
     return '', 204
