@@ -115,11 +115,11 @@ def _connection(fields, elements):
 
 def _word(text):
     if not text or not text.isprintable():
-        raise ValueError(f'{ascii(text)} is no name')
+        raise ValueError(f'{ascii(text)} is not a name')
     return text
 
 
 def _number(text):
     if not (text.isascii() and text.isdigit() and len(text) <= 20):
-        raise ValueError(f'{ascii(text[:20])} is no number below 10^20')
+        raise ValueError(f'{ascii(text[:20])} is not a number below 10^20')
     return int(text)

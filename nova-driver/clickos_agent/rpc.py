@@ -110,7 +110,7 @@ def _require_flows(writes):
     for write in writes if isinstance(writes, list) else ():
         name = write[0] if isinstance(write, list) and write else None
         if not isinstance(name, str) or not name.endswith(flows.WRITTEN):
-            raise BadRequest(f'{name!s:.40}: is no handler of flows')
+            raise BadRequest(f'{name!s:.40}: not a flow handler')
 
 
 def _hops(chain):

@@ -60,7 +60,7 @@ def make(path=None):
     if link.resolve() == own:
         return f'{link}: Nova finds the driver'
     if link.exists() and not link.is_symlink():
-        raise LinkError(f'{link}: exists, and is no link')
+        raise LinkError(f'{link}: exists, and is not a link')
     try:
         link.unlink(missing_ok=True)
         link.symlink_to(own)
@@ -77,7 +77,7 @@ def remove(path=None):
     """
     link = nova_folder(path) / 'clickos'
     if link.exists() and not link.is_symlink():
-        raise LinkError(f'{link}: exists, and is no link')
+        raise LinkError(f'{link}: exists, and is not a link')
     try:
         link.unlink(missing_ok=True)
     except OSError as e:

@@ -73,8 +73,9 @@ class Service:
         """
         for taker in takers:
             if taker.id == giver.id or taker.project_id != giver.project_id:
-                raise errors.BadRequest(f'to: server {taker.id} is no other'
-                                        ' guest of the same project')
+                raise errors.BadRequest(
+                    f'to: server {taker.id} must be another guest of the same'
+                    ' project')
         guests = self.fusing.flows(giver, takers, self._guest)
         with self.bulkhead.read(giver):
             return self.workers.submit(giver.project_id, flow_transfer.give,

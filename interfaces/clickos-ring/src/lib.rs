@@ -86,7 +86,7 @@ impl fmt::Display for RingError {
             Self::BadMagic(n) => write!(f, "magic: {n:#x} is not {:#x}", layout::MAGIC),
             Self::BadVersion(n) => write!(f, "version: {n} is not supported"),
             Self::BadBufferSize(n) => write!(f, "buffer size: {n} is not {BUFFER_SIZE}"),
-            Self::BadIndex(n) => write!(f, "index: {n} is no slot of the ring"),
+            Self::BadIndex(n) => write!(f, "index: {n} is not a slot of the ring"),
             Self::NotSealed => write!(f, "memfd: is not sealed against a change of its size"),
             Self::Os(n) => write!(f, "region: error number {n}"),
         }

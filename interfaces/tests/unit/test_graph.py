@@ -30,11 +30,11 @@ class ParseTest(unittest.TestCase):
     def test_refusals_name_the_line(self):
         for text, error in (
                 ('', 'graph: no line watched_ns'),
-                ('watched_ns -1', "graph:1: '-1' is no number"),
-                ('watched_ns ' + '9' * 5000, 'graph:1: .* is no number'),
-                ('watched_ns \N{ARABIC-INDIC DIGIT ONE}', 'is no number'),
-                ('element a\x1b[2J X 0', 'graph:1: .* is no name'),
-                ('element  X 0', "graph:1: '' is no name"),
+                ('watched_ns -1', "graph:1: '-1' is not a number"),
+                ('watched_ns ' + '9' * 5000, 'graph:1: .* is not a number'),
+                ('watched_ns \N{ARABIC-INDIC DIGIT ONE}', 'is not a number'),
+                ('element a\x1b[2J X 0', 'graph:1: .* is not a name'),
+                ('element  X 0', "graph:1: '' is not a name"),
                 ('element a X', 'graph:1: neither'),
                 ('connection a 0 b 0 push 1 1', "no element 'a' above"),
                 ('element a X 0\nconnection a 0 a 0 up 1 1',

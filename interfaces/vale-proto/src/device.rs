@@ -28,7 +28,7 @@ impl HostDevice {
     pub fn port_add(&self) -> Result<PortAdd, String> {
         if !is_device_port(&self.port) {
             return Err(format!(
-                "port: {} is no d with {ID_CHARACTERS} characters of an id",
+                "port: {} is not d with {ID_CHARACTERS} characters of an id",
                 self.port
             ));
         }

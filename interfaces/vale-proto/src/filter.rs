@@ -219,7 +219,7 @@ fn range(text: &str) -> Result<PortRange, String> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let number = |text: &str| {
         text.parse()
-            .map_err(|_| format!("rule: {text:.50?} is no family, protocol, port or CIDR"))
+            .map_err(|_| format!("rule: {text:.50?} is not a family, protocol, port or CIDR"))
     };
     Ok(PortRange {
         first: number(first)?,

@@ -44,7 +44,7 @@ impl Path {
             if !is_host || host.is_ipv4() != self.local.is_ipv4() || !seen.insert(host) {
                 let local = self.local;
                 return Err(format!(
-                    "path.hosts: {host} is no further host of the family of {local}"
+                    "path.hosts: {host} is not a further host of the family of {local}"
                 ));
             }
         }

@@ -195,7 +195,7 @@ pub(crate) fn check_slots(slots: u32) -> Result<(), String> {
 pub(crate) fn check_domain(domid: u16) -> Result<(), String> {
     match (1..DOMID_RESERVED).contains(&domid) {
         true => Ok(()),
-        false => Err(format!("{domid} is no guest's domain")),
+        false => Err(format!("{domid} is not a guest's domain")),
     }
 }
 

@@ -59,10 +59,10 @@ mod tests {
         let read = |text: &str| serde_json::from_str::<SilentAdd>(text).unwrap().check();
         assert_eq!(read(r#"{"domid": 7, "devid": 0}"#), Ok(()));
         for (text, words) in [
-            (r#"{"domid": 0, "devid": 0}"#, "0 is no guest's domain"),
+            (r#"{"domid": 0, "devid": 0}"#, "0 is not a guest's domain"),
             (
                 r#"{"domid": 32752, "devid": 0}"#,
-                "32752 is no guest's domain",
+                "32752 is not a guest's domain",
             ),
             (
                 r#"{"domid": 7, "devid": 0, "slots": 63}"#,

@@ -41,7 +41,10 @@ impl Vxlan {
             return Err(format!("vxlan.vni: {} is outside 1..={MAX_VNI}", self.vni));
         }
         if self.local.is_unspecified() || self.local.is_multicast() {
-            return Err(format!("vxlan.local: {} is no host's address", self.local));
+            return Err(format!(
+                "vxlan.local: {} is not a host's address",
+                self.local
+            ));
         }
         if self.peers.len() > MAX_PEERS {
             return Err(format!(
@@ -54,7 +57,7 @@ impl Vxlan {
             let is_host = !peer.is_unspecified() && !peer.is_multicast();
             if !is_host || peer.is_ipv4() != self.local.is_ipv4() || !seen.insert(*peer) {
                 return Err(format!(
-                    "vxlan.peers: {peer} is no further host of the family of {}",
+                    "vxlan.peers: {peer} is not a further host of the family of {}",
                     self.local
                 ));
             }

@@ -67,7 +67,7 @@ class Channel:
         except ValueError:
             message = None
         if not isinstance(message, dict):
-            raise ChannelError('a message that is no object of JSON')
+            raise ChannelError('a message that is not a JSON object')
         return message
 
     def _read(self, deadline):

@@ -141,7 +141,7 @@ def _require_groups(chain, hops):
     for name, _server_id, group_id in hops:
         if group_id not in chain['port_pair_groups']:
             raise errors.NotFound(
-                f'hop {name}: group {group_id} is no hop of chain'
+                f'hop {name}: group {group_id} is not a hop of chain'
                 f' {chain["id"]}', code='no-such-group')
 
 

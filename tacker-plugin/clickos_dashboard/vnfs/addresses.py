@@ -122,7 +122,7 @@ def check(address, subnets):
             params={'address': address, 'cidr': home.cidr})
     if found in _reserved(ipaddress.ip_network(home.cidr)):
         raise forms.ValidationError(
-            _('%(address)s is no address for a port of %(cidr)s'),
+            _('%(address)s is not an address for a port of %(cidr)s'),
             params={'address': address, 'cidr': home.cidr})
 
 

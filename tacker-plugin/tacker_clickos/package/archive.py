@@ -41,7 +41,7 @@ def read(stream):
             return {member.filename: _content(archive, member)
                     for member in members if not member.is_dir()}
     except _DAMAGED as error:
-        raise refused('the package', 'is no zip archive that can be '
+        raise refused('the package', 'is not a zip archive that can be '
                       'unpacked: %s' % str(error)[:200])
 
 

@@ -79,7 +79,7 @@ fn members(mut rest: &[u8]) -> Result<Vec<(String, &[u8])>, String> {
     while rest.len() >= HEADER {
         let (header, behind) = rest.split_at(HEADER);
         let size = field(&header[48..58]).parse::<usize>();
-        let size = size.map_err(|_| "archive: a member's size is no number".to_string())?;
+        let size = size.map_err(|_| "archive: a member's size is not a number".to_string())?;
         let data = behind.get(..size);
         let data = data.ok_or("archive: a member is longer than the file")?;
         match field(&header[..16]).as_str() {
@@ -172,7 +172,7 @@ mod tests {
         assert!(configuration(&none).unwrap_err().contains("no member"));
         let mut number = archive(&[("config/", "x")]);
         number[8 + 48] = b'x';
-        assert!(configuration(&number).unwrap_err().contains("no number"));
+        assert!(configuration(&number).unwrap_err().contains("not a number"));
         assert!(configuration(&[b'a', 0xff]).unwrap_err().contains("byte 1"));
         assert_eq!(configuration(b"Idle").unwrap(), "Idle");
     }

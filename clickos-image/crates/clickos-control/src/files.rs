@@ -15,7 +15,7 @@ const FILES_MAX: usize = 64;
 const NAME_MAX: usize = 255;
 /// Bytes of a file that are read at a time.
 const PIECE: usize = 64 << 10;
-const MISSING: &str = "is no member of the configuration's archive; a guest has no other files";
+const MISSING: &str = "is not a member of the configuration's archive; a guest has no other files";
 const STANDARD: &str = "is standard input or output, which a guest does not have";
 const FOLDER: &str = "has a folder; a guest keeps files without one, in its memory";
 

@@ -256,7 +256,7 @@ fn parse_mac(text: &str) -> Result<[u8; 6], String> {
 
 fn bad_mac(text: &str) -> String {
     format!(
-        "mac: {:.20} is no address of a device",
+        "mac: {:.20} is not an address of a device",
         text.escape_default()
     )
 }

@@ -55,7 +55,7 @@ fn check_header(file: &[u8]) -> Result<(), String> {
     }
     let (class, order) = (file.get(4), file.get(5));
     if file.len() < HEADER_BYTES || class != Some(&2) || order != Some(&1) {
-        return Err("it is no little-endian 64-bit ELF file".into());
+        return Err("it is not a little-endian 64-bit ELF file".into());
     }
     match u16_at(file, 18) {
         Some(MACHINE_X86_64) => Ok(()),
@@ -236,8 +236,8 @@ pub mod tests {
         outside[64 + 32] = 255;
         for (file, words) in [
             (&b"#!/bin/sh\n"[..], "no ELF file"),
-            (&b"\x7fELF\x02"[..], "no little-endian 64-bit"),
-            (&narrow, "no little-endian 64-bit"),
+            (&b"\x7fELF\x02"[..], "not a little-endian 64-bit"),
+            (&narrow, "not a little-endian 64-bit"),
             (&arm, "machine 183"),
             (&outside, "outside"),
             (&kernel(&[6]), "no note of Xen"),

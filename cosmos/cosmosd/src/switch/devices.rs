@@ -20,7 +20,7 @@ pub fn set(switch: &dyn Switch, device: &HostDevice) -> Result<()> {
 /// Detaches an interface; one that is not attached is no error.
 pub fn remove(switch: &dyn Switch, id: &PortId) -> Result<()> {
     if !is_device_port(&id.port) {
-        let text = format!("device-remove: port: {} is no device's", id.port);
+        let text = format!("device-remove: port: {} is not a device's", id.port);
         return Err(Error::bad_request(text));
     }
     relay::<verb::RemovePort>(switch, id).map(drop)
@@ -75,6 +75,9 @@ mod tests {
         }
         id.port = "g1-0".parse().unwrap();
         let refused = remove(&switch, &id).unwrap_err();
-        assert_eq!(refused.message, "device-remove: port: g1-0 is no device's");
+        assert_eq!(
+            refused.message,
+            "device-remove: port: g1-0 is not a device's"
+        );
     }
 }

@@ -114,8 +114,9 @@ class EndpointTest(testtools.TestCase):
         self.assertEqual({'uuid': UUID, 'writes': writes,
                           'timeout_ms': 5000},
                          self.cosmosd.args('handler-write'))
-        self.refused('bad-request', 'fw.config: is no', 'flows_write',
-                     server_id=UUID, writes=[*writes, ['fw.config', '']])
+        self.refused('bad-request', 'fw.config: not a flow handler',
+                     'flows_write', server_id=UUID,
+                     writes=[*writes, ['fw.config', '']])
         self.refused('bad-request', 'change_id: unknown argument',
                      'flows_write', server_id=UUID, writes=writes,
                      change_id={'number': 1})

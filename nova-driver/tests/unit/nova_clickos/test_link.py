@@ -58,7 +58,7 @@ class LinkTest(testtools.TestCase):
         self.link.mkdir()
         for work in link.make, link.remove:
             error = self.assertRaises(link.LinkError, work, self.path)
-            self.assertIn('is no link', str(error))
+            self.assertIn('is not a link', str(error))
         self.assertTrue(self.link.is_dir())
 
     def test_a_wheel_beside_its_nova_needs_no_link(self):

@@ -54,7 +54,7 @@ class FlowsTest(base.TestCase):
                 self.assertError(400, 'bad-request', '', self.call(
                     'POST', f'/v1/servers/{self.server_id}/flows',
                     json={'to': to}))
-        self.assertError(400, 'bad-request', 'no other',
+        self.assertError(400, 'bad-request', 'must be another',
                          self.give(self.server_id))
 
     def test_guests_of_others(self):

@@ -175,7 +175,7 @@ class CommandTest(base.CommandTestCase):
         self.assertEqual('my-fw: 1 flows given to 1 guests\n',
                          self.run_command(flow.GiveFlow, 'my-fw', '--to',
                                           other_id)[1])
-        with self.assertRaisesRegex(exceptions.CommandError, 'no other'):
+        with self.assertRaisesRegex(exceptions.CommandError, 'another'):
             self.run_command(flow.GiveFlow, 'my-fw', '--to', 'my-fw')
 
     def test_flow_log(self):

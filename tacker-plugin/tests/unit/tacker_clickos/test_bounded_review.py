@@ -149,8 +149,9 @@ class QueueTest(test_package.PackageTestCase):
 
     def test_refused_uploads_leave_the_queue(self):
         for _again in range(4):
-            self.assertPutRefused(b'no zip', 'the package', 'no zip archive',
-                                  environ=of_project('one'))
+            self.assertPutRefused(
+                b'no zip', 'the package', 'not a zip archive',
+                environ=of_project('one'))
 
     def test_a_client_that_sends_no_more_leaves_the_queue(self):
         body = mock.Mock(spec_set=('read',))

@@ -96,12 +96,12 @@ class ArchiveTest(PackageTestCase):
     def test_no_archive(self):
         for body in (b'no zip', csar(files())[:-30], b'PK\5\6',
                      b'{"address_information": "file:///etc/passwd"}'):
-            self.assertPackageRefused(body, 'the package', 'no zip archive')
+            self.assertPackageRefused(body, 'the package', 'not a zip archive')
 
     def test_json_where_tacker_takes_it_for_an_order_to_fetch(self):
         self.assertRefused(
             {'address_information': 'file:///etc/passwd', 'user_name': None},
-            'no zip archive', test_api_filter.PACKAGE, 'PUT', 'packages',
+            'not a zip archive', test_api_filter.PACKAGE, 'PUT', 'packages',
             content_type='application/json')
 
     def test_names(self):
@@ -149,7 +149,7 @@ class ArchiveTest(PackageTestCase):
         package = bytearray(csar({}, ('Files/x', b'text')))
         package[30 + len('Files/x')] ^= 0xff      # its first compressed byte
         self.assertPackageRefused(bytes(package), 'the package',
-                                  'no zip archive')
+                                  'not a zip archive')
 
 
 class LayoutTest(PackageTestCase):

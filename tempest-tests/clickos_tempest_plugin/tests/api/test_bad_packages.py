@@ -231,5 +231,5 @@ class BadUploadTest(base.ClickOSTest):
 
     @decorators.idempotent_id('9c1b2e7e-5a39-4e4c-8a7e-0f3f3b8f8b0e')
     def test_not_a_package(self):
-        self.assertIn('no zip archive',
+        self.assertIn('not a zip archive',
                       self.refusal(b'this is no zip file'))

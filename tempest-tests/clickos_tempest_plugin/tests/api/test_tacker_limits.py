@@ -240,7 +240,7 @@ class PackagesTest(base.ClickOSTest):
         """Tacker itself would fetch the address."""
         self.assertRefused({'address_information': 'file:///etc/passwd',
                             'user_name': None, 'password': None},
-                           'no zip archive', headers=None)
+                           'not a zip archive', headers=None)
 
 
 class SlowConfigurationsTest(base.ClickOSTest):

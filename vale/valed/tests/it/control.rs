@@ -499,7 +499,7 @@ fn silent_vifs_are_those_of_xen_guests() {
         ),
         (
             json!({"domid": 0, "devid": 0}),
-            "domid: 0 is no guest's domain",
+            "domid: 0 is not a guest's domain",
         ),
         (
             json!({"domid": 7, "devid": 0, "slots": 65}),

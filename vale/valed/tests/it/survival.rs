@@ -131,7 +131,7 @@ fn descriptors_that_are_no_rings_are_refused() {
     }
     let region = File::from(guest.memfd.try_clone().unwrap());
     region.write_all_at(&[0xff; 4], TX_TAIL).unwrap();
-    let reason = "index: 4294967295 is no slot of the ring";
+    let reason = "index: 4294967295 is not a slot of the ring";
     assert_eq!(refusal(&mut client, &guest.fds()), text(reason));
     assert!(client.port_list(None).unwrap().is_empty());
     region.write_all_at(&255u32.to_le_bytes(), TX_TAIL).unwrap();

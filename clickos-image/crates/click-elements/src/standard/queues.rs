@@ -24,7 +24,7 @@ impl Queues {
     pub fn find(&mut self, ctx: &Context<'_>) -> Result<(), String> {
         let named = self.names.iter().map(|name| {
             let store = ctx.store(name);
-            store.ok_or_else(|| format!("QUEUES: \"{name}\" is no element that stores packets"))
+            store.ok_or_else(|| format!("QUEUES: \"{name}\" is not an element that stores packets"))
         });
         self.stores = match self.names.is_empty() {
             true => ctx.nearest_stores(),

@@ -207,7 +207,7 @@ fn scripts_of_a_guest_reach_no_files_of_the_machine() {
     );
     assert!(error.contains("print: \"/"), "{error}");
     assert!(
-        error.contains("is no member of the configuration's archive"),
+        error.contains("is not a member of the configuration's archive"),
         "{error}"
     );
     assert!(error.contains("here\n") && !path.exists(), "{error}");

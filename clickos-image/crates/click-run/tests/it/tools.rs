@@ -85,7 +85,8 @@ fn a_guest_is_checked_with_the_files_of_its_archive() {
     assert!(right.status.success(), "{}", err(&right));
     let wrong = check(b"FromDump(none.pcap) -> ToDump(/etc/out.pcap)");
     assert!(
-        err(&wrong).contains("FILENAME: \"none.pcap\" is no member of the configuration's archive"),
+        err(&wrong)
+            .contains("FILENAME: \"none.pcap\" is not a member of the configuration's archive"),
         "{}",
         err(&wrong)
     );

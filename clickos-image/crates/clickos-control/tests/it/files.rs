@@ -66,7 +66,7 @@ fn a_file_of_the_archive_goes_through_the_router_into_another() {
     assert!(
         String::from_utf8(error)
             .unwrap()
-            .contains("\"none\" is no member of the configuration's archive")
+            .contains("\"none\" is not a member of the configuration's archive")
     );
     let (_, handlers) = bed.request(0, b"handlers");
     assert!(

@@ -42,7 +42,7 @@ pub static ELEMENT: Class = Class {
         let stamped = a.or("TIMESTAMP", true);
         let group = group?;
         if !group.is_multicast() {
-            a.error("GROUP", format!("{group} is no multicast address"));
+            a.error("GROUP", format!("{group} is not a multicast address"));
             return None;
         }
         Some(Box::new(McastSocket {
