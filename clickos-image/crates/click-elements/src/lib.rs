@@ -13,7 +13,6 @@ extern crate std;
 
 mod announcements;
 mod arp_table;
-mod asked;
 mod calendar;
 mod carried;
 mod classify;
@@ -61,6 +60,7 @@ mod print_line;
 mod radius;
 mod reassembly;
 mod recorded_times;
+mod relay;
 mod rewrite;
 mod rfc2507;
 mod routes;

@@ -19,15 +19,13 @@
 //! `relay :: DHCP6Relay(2001:db8:1::1, 2001:db8:1::/64, 2001:db8:2::1, ff05::1:3, INTERFACE left, REMOTE old.remote); clients -> relay -> right; servers -> [1]relay[1] -> left;`
 use core::net::Ipv6Addr;
 
-use click_core::Surroundings;
-use click_core::text::split_words;
 use click_wire::{ipv4, udp};
 
-use crate::asked::Asked;
 use crate::dhcp::AgentText;
 use crate::dhcp6::{Agent, FAULTS, Fault, Question, SERVER_PORT};
 use crate::ip6::{self, Address, HEADER, Repr, View as Header};
 use crate::prelude::*;
+use crate::relay::{Asked, Servers, drops_text};
 
 pub static ELEMENT: Class = Class {
     name: "DHCP6Relay",
@@ -58,45 +56,17 @@ pub static ELEMENT: Class = Class {
         ),
         read("requests", |me, _| text(me.relayed[0])),
         read("answers", |me, _| text(me.relayed[1])),
-        read("drops", |me, _| Ok(me.drops_text())),
+        read("drops", |me, _| Ok(drops_text(&FAULTS, &me.faults))),
     ],
     build,
     ..Class::DEFAULT
 };
 
-/// Servers beyond the first one.
-const MOST: usize = 7;
 const MTU: usize = 1500;
 /// Where clients ask (RFC 8415, section 7.1).
 const AGENTS_AND_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 /// The hop limit of messages to a group of servers (RFC 8415, section 19).
 const GROUP_HOPS: u8 = 8;
-
-/// Addresses of servers.
-#[derive(Default)]
-struct Servers(Vec<Address>);
-
-impl FromArg for Servers {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
-        let words = split_words(&text.replace(',', " "));
-        if words.len() > MOST {
-            return Err(format!("{} servers, the most is {MOST}", words.len()));
-        }
-        let address = |word: &String| Address::from_arg(word, at);
-        words
-            .iter()
-            .map(address)
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
-}
-
-impl Servers {
-    fn text(&self) -> String {
-        let words: Vec<_> = self.0.iter().map(ToString::to_string).collect();
-        words.join(", ")
-    }
-}
 
 fn build(a: &mut Args<'_>) -> Built {
     let (link, network) = (a.need("LINK"), a.need("NETWORK"));
@@ -130,7 +100,7 @@ struct DHCP6Relay {
     agent: Agent,
     source: Address,
     server: Address,
-    more: Servers,
+    more: Servers<Address>,
     /// The handler with the remote ID, or nothing.
     remote: String,
     /// Bytes of the longest message to a server.
@@ -166,13 +136,8 @@ fn datagram(packet: &Packet) -> Result<(Address, Address, &[u8]), Fault> {
 }
 
 impl DHCP6Relay {
-    fn drops_text(&self) -> String {
-        let line = |(fault, count): (&&str, &u64)| format!("{count}\t{fault}\n");
-        FAULTS.iter().zip(&self.faults).map(line).collect()
-    }
-
     fn servers(&self) -> impl Iterator<Item = Address> {
-        core::iter::once(self.server).chain(self.more.0.clone())
+        self.more.behind(self.server)
     }
 
     /// Sends words from the port of relays.

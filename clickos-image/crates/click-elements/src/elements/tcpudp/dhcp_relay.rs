@@ -16,14 +16,12 @@
 //! * `requests`, `answers` (read): requests relayed, each once, and answers. `drops` (read): messages by fault.
 //! # Example
 //! `relay :: DHCPRelay(10.0.1.1, 10.0.2.9, CIRCUIT port7); clients -> relay -> UDPIPEncap(10.0.2.1, 67, DST_ANNO, 67) -> arp; servers -> [1]relay[1] -> UDPIPEncap(10.0.1.1, 67, 255.255.255.255, 68) -> out;`
-use click_core::Surroundings;
-use click_core::text::split_words;
 use click_wire::ether;
 
-use crate::asked::Asked;
 use crate::dhcp::{self, AgentText, FAULTS, Fault, Question};
 use crate::ip_packet::header;
 use crate::prelude::*;
+use crate::relay::{Asked, Servers, drops_text};
 
 pub static ELEMENT: Class = Class {
     name: "DHCPRelay",
@@ -56,44 +54,16 @@ pub static ELEMENT: Class = Class {
         ),
         read("requests", |me, _| text(me.relayed[0])),
         read("answers", |me, _| text(me.relayed[1])),
-        read("drops", |me, _| Ok(me.drops_text())),
+        read("drops", |me, _| Ok(drops_text(&FAULTS, &me.faults))),
     ],
     build,
     ..Class::DEFAULT
 };
 
-/// Servers beyond the first one.
-const MOST: usize = 7;
 /// Bytes of the headers of UDP and IP, and of the former.
 const HEADERS: usize = 28;
 const UDP: usize = 8;
 const MTU: usize = 1500;
-
-/// Addresses of servers.
-#[derive(Clone, Default)]
-struct Servers(Vec<Ipv4Addr>);
-
-impl FromArg for Servers {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
-        let words = split_words(&text.replace(',', " "));
-        if words.len() > MOST {
-            return Err(format!("{} servers, the most is {MOST}", words.len()));
-        }
-        let address = |word: &String| Ipv4Addr::from_arg(word, at);
-        words
-            .iter()
-            .map(address)
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
-}
-
-impl Servers {
-    fn text(&self) -> String {
-        let words: Vec<_> = self.0.iter().map(ToString::to_string).collect();
-        words.join(", ")
-    }
-}
 
 fn build(a: &mut Args<'_>) -> Built {
     let (giaddr, server) = (a.need("GIADDR"), a.need("SERVER"));
@@ -117,7 +87,7 @@ fn build(a: &mut Args<'_>) -> Built {
 struct DHCPRelay {
     giaddr: Ipv4Addr,
     server: Ipv4Addr,
-    more: Servers,
+    more: Servers<Ipv4Addr>,
     circuit: AgentText,
     remote: AgentText,
     /// Bytes of the longest request.
@@ -136,13 +106,8 @@ fn sender(packet: &Packet) -> Option<[u8; 6]> {
 }
 
 impl DHCPRelay {
-    fn drops_text(&self) -> String {
-        let line = |(fault, count): (&&str, &u64)| format!("{count}\t{fault}\n");
-        FAULTS.iter().zip(&self.faults).map(line).collect()
-    }
-
     fn servers(&self) -> impl Iterator<Item = Ipv4Addr> {
-        core::iter::once(self.server).chain(self.more.0.clone())
+        self.more.behind(self.server)
     }
 
     fn note(&mut self, fault: Fault) {
