@@ -2,6 +2,7 @@
 //! One flow, and its line in a guest's state.
 use super::ends::{Ends, number};
 use super::seen::Tcp;
+use super::slots::Member;
 use super::targets::Target;
 use super::window::{Side, Windows};
 use crate::carried;
@@ -38,6 +39,24 @@ pub struct Flow {
     pub is_copy: bool,
     pub windows: Option<Windows>,
     pub again: Option<Box<Again>>,
+}
+
+impl Member for Flow {
+    fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    fn heard_ns(&self) -> u64 {
+        self.heard_ns
+    }
+
+    fn list(&self) -> ListId {
+        self.list
+    }
+
+    fn set_list(&mut self, list: ListId) {
+        self.list = list;
+    }
 }
 
 /// A first packet in an open connection. It may be a stranger's, so the connection stays as it is until the other

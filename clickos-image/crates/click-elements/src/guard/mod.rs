@@ -5,6 +5,7 @@ pub mod ends;
 mod flow;
 pub mod fragments;
 pub mod seen;
+pub mod slots;
 pub mod table;
 pub mod targets;
 pub mod window;

@@ -7,16 +7,17 @@ use core::ops::Range;
 use super::ends::{Ends, address, number};
 use super::flow::{Flow, KINDS, Kind};
 use super::seen::Tcp;
+use super::slots::Slots;
 use super::targets::{Target, Targets};
 use super::window::Windows;
 use crate::carried;
-use crate::flows::{At, Changes, Chunks, Copied, Delta, Index, ListId, Order, is_older};
+use crate::flows::{At, Changes, Copied, Delta, ListId, is_older};
 use crate::prelude::*;
 
 /// The first line of flows as text: those of a firewall, and those of a balancer.
 const HEAD: &str = "flowguard 1";
 const BALANCED: &str = "balancer 1";
-/// A flow is not thrown out for another for so long.
+/// A flow is not evicted for another for this long.
 const GUARANTEED_NS: u64 = 5_000_000_000;
 
 /// All flows have one owner.
@@ -36,14 +37,8 @@ pub struct Way<'a> {
 
 /// The flows.
 pub struct Table {
-    flows: Chunks<Option<Flow>>,
-    /// Places that have had a flow.
-    used: u32,
-    free: Vec<u32>,
-    index: Index,
-    order: Order,
-    lists: [ListId; KINDS.len()],
-    keys: [u64; 4],
+    /// A list for each kind.
+    slots: Slots<Flow, { KINDS.len() }>,
     capacity: usize,
     /// The flows that changed, once another guest has asked for them.
     changes: Option<Box<Changes>>,
@@ -67,16 +62,8 @@ pub enum Verdict {
 impl Table {
     /// No flows. `timeouts_ns` are those of the kinds.
     pub fn new(capacity: usize, timeouts_ns: [u64; KINDS.len()]) -> Self {
-        let mut order = Order::new();
-        let list = |timeout_ns| order.add_list(timeout_ns, false).unwrap_or(ListId::NONE);
         Self {
-            lists: timeouts_ns.map(list),
-            flows: Chunks::new(),
-            used: 0,
-            free: Vec::new(),
-            index: Index::new(),
-            order,
-            keys: [0; 4],
+            slots: Slots::new(timeouts_ns),
             capacity,
             changes: None,
             targets: None,
@@ -85,22 +72,22 @@ impl Table {
 
     /// How long flows of a kind are kept, by its place in `KINDS`.
     pub fn timeout_ns(&self, kind: usize) -> u64 {
-        self.order.timeout_ns(self.lists[kind])
+        self.slots.timeout_ns(kind)
     }
 
-    /// Changes it, also for the flows that there are.
+    /// Changes it, also for existing flows.
     pub fn set_timeout(&mut self, kind: usize, timeout_ns: u64) {
-        self.order.set_timeout(self.lists[kind], timeout_ns);
+        self.slots.set_timeout(kind, timeout_ns);
     }
 
-    /// Takes the numbers that senders do not know.
+    /// Sets the numbers that senders do not know.
     pub fn set_keys(&mut self, keys: [u64; 4]) {
-        self.keys = keys;
+        self.slots.set_keys(keys);
     }
 
     /// How many flows there are, and how many there may be.
     pub fn len(&self) -> usize {
-        self.used as usize - self.free.len()
+        self.slots.len()
     }
 
     pub fn capacity(&self) -> usize {
@@ -110,9 +97,7 @@ impl Table {
     /// Where a flow is, and whether these are the ends of its answers.
     #[inline]
     fn find(&self, ends: &Ends) -> Option<At> {
-        self.index.find(ends.hash(&self.keys), |at| {
-            ends_at(&self.flows, at).is_some_and(|found| found == *ends)
-        })
+        self.slots.find(ends, 0)
     }
 
     /// True if the inside, or else the outside, sent packets with these ends as part of a flow.
@@ -126,14 +111,14 @@ impl Table {
 
     /// True if the outside sends packets with the ends that were found there.
     fn is_from_outside(&self, at: At) -> bool {
-        let flow = self.flows[at.slot()].as_ref();
+        let flow = self.slots.get(at.slot());
         flow.is_some_and(|flow| flow.is_inbound != at.is_reply())
     }
 
     /// The target of the flow with these ends.
     pub fn target(&self, ends: &Ends) -> Option<Target> {
         let at = self.find(ends)?;
-        self.flows[at.slot()].as_ref().map(|flow| flow.target)
+        self.slots.get(at.slot()).map(|flow| flow.target)
     }
 
     /// The number of an address to which a balancer sends flows.
@@ -178,7 +163,7 @@ impl Table {
         now_ns: u64,
     ) -> Verdict {
         let slot = at.slot();
-        let Some(flow) = self.flows[slot].as_mut() else {
+        let Some(flow) = self.slots.get_mut(slot) else {
             return Verdict::NoFlow;
         };
         let side = usize::from(at.is_reply());
@@ -202,16 +187,10 @@ impl Table {
             has_stepped |= !fits;
         }
         (flow.heard_ns, flow.is_copy) = (now_ns, false);
-        let (old, kind) = (flow.list, flow.kind_now());
-        let list = self.lists[kind as usize];
-        (flow.list, flow.kind) = (list, kind);
-        let target = flow.target;
-        if old != list || has_stepped {
+        flow.kind = flow.kind_now();
+        let (kind, target) = (flow.kind, flow.target);
+        if self.slots.touch(slot, kind as usize) || has_stepped {
             self.note_change(slot);
-        }
-        if old != list || !self.order.is_last(list, slot) {
-            self.order.unlink(old, slot);
-            self.order.append(list, slot);
         }
         Verdict::Passes(target)
     }
@@ -251,24 +230,16 @@ impl Table {
     }
 
     /// Adds a flow, maybe instead of another; false if there is no place.
-    pub fn add(&mut self, mut flow: Flow, now_ns: u64) -> bool {
+    pub fn add(&mut self, flow: Flow, now_ns: u64) -> bool {
         if self.find(&flow.ends).is_some() || !self.make_room(now_ns) {
             return false;
         }
-        let Some(slot) = self.take_slot() else {
+        let (kind, target) = (flow.kind, flow.target);
+        let Some(slot) = self.slots.insert(flow, kind as usize) else {
             return false;
         };
-        flow.list = self.lists[flow.kind as usize];
-        self.order.append(flow.list, slot);
-        self.count(flow.target, true);
-        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
-        self.flows[slot] = Some(flow);
+        self.count(target, true);
         self.note_change(slot);
-        let (flows, keys) = (&self.flows, &self.keys);
-        for (reply, hash) in [false, true].into_iter().zip(hashes) {
-            self.index
-                .insert(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
-        }
         true
     }
 
@@ -289,7 +260,7 @@ impl Table {
             let known = self.find(&flow.ends).map(At::slot);
             let wanted = self.len() + usize::from(known.is_none());
             let stays = |known: &Flow| !is_older(known.heard_ns, known.is_copy, flow.heard_ns);
-            if known.is_some_and(|slot| self.flows[slot].as_ref().is_some_and(stays)) {
+            if known.is_some_and(|slot| self.slots.get(slot).is_some_and(stays)) {
                 continue;
             }
             let Some(mut flow) = self.numbered(flow, target) else {
@@ -325,28 +296,15 @@ impl Table {
         }
     }
 
-    /// A place for a new flow; `None` if the memory takes no more.
-    fn take_slot(&mut self) -> Option<u32> {
-        if let Some(slot) = self.free.pop() {
-            return Some(slot);
-        }
-        let slot = self.used;
-        self.flows.reach(slot, &None)?;
-        self.order.reach(slot)?;
-        self.used += 1;
-        Some(slot)
-    }
-
     /// True if there is a place for one more flow, maybe that of one that was silent longest.
     fn make_room(&mut self, now_ns: u64) -> bool {
         if self.len() < self.capacity {
             return true;
         }
         let spared = KINDS.len() - 1;
-        let oldest = |list: &ListId| self.order.first(*list);
-        let mut candidates = self.lists[..spared].iter().filter_map(oldest);
+        let mut candidates = (0..spared).filter_map(|list| self.slots.first(list));
         let is_old = |slot: &u32| {
-            let flow = self.flows[*slot].as_ref();
+            let flow = self.slots.get(*slot);
             flow.is_some_and(|f| now_ns.saturating_sub(f.heard_ns) >= GUARANTEED_NS)
         };
         match candidates.find(is_old) {
@@ -358,16 +316,9 @@ impl Table {
         }
     }
 
-    fn is_late(&self, slot: u32, now_ns: u64) -> bool {
-        let Some(flow) = &self.flows[slot] else {
-            return true;
-        };
-        now_ns.saturating_sub(flow.heard_ns) >= self.order.timeout_ns(flow.list)
-    }
-
     /// Forgets a flow whose time is over; says whether it is.
     fn end_if_late(&mut self, slot: u32, now_ns: u64) -> bool {
-        let is_late = self.is_late(slot, now_ns);
+        let is_late = self.slots.is_late(slot, now_ns);
         if is_late {
             self.remove(slot);
         }
@@ -376,37 +327,25 @@ impl Table {
 
     /// Forgets the flows whose time is over, at most `most` of each kind.
     pub fn reap(&mut self, most: usize, now_ns: u64) {
-        for list in self.lists {
+        for kind in 0..KINDS.len() {
             for _ in 0..most {
-                match self.order.first(list) {
-                    Some(slot) if self.is_late(slot, now_ns) => self.remove(slot),
-                    _ => break,
+                match self.slots.first_late(kind, now_ns) {
+                    Some(slot) => self.remove(slot),
+                    None => break,
                 }
             }
         }
     }
 
     fn remove(&mut self, slot: u32) {
-        let Some(flow) = &self.flows[slot] else {
-            return;
-        };
-        self.order.unlink(flow.list, slot);
-        self.count(flow.target, false);
-        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| ends.hash(&self.keys));
-        let (flows, keys) = (&self.flows, &self.keys);
-        for (reply, hash) in [false, true].into_iter().zip(hashes) {
-            self.index
-                .remove(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
+        if let Some(flow) = self.slots.remove(slot) {
+            self.count(flow.target, false);
         }
-        self.flows[slot] = None;
-        self.free.push(slot);
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        for slot in 0..self.used {
-            self.remove(slot);
-        }
+        (0..self.slots.used()).for_each(|slot| self.remove(slot));
     }
 
     /// The line of a flow.
@@ -449,14 +388,12 @@ impl Table {
 
     /// All flows by kind, those silent longest first.
     pub fn by_silence(&self) -> impl Iterator<Item = &Flow> {
-        let slots = self.lists.iter();
-        let slots = slots.flat_map(|list| self.order.members(*list));
-        slots.filter_map(|slot| self.flows[slot].as_ref())
+        (0..KINDS.len()).flat_map(|kind| self.slots.by_silence(kind))
     }
 
     /// All flows, in no order.
     pub fn iter(&self) -> impl Iterator<Item = &Flow> {
-        (0..self.used).filter_map(|slot| self.flows[slot].as_ref())
+        self.slots.iter()
     }
 }
 
@@ -473,16 +410,16 @@ impl Copied for Table {
     }
 
     fn used(&self) -> u32 {
-        self.used
+        self.slots.used()
     }
 
     fn heard(&self, slot: u32) -> Option<(u16, u64)> {
-        let flow = self.flows[slot].as_ref();
+        let flow = self.slots.get(slot);
         flow.map(|flow| (OWNER, flow.heard_ns))
     }
 
     fn line(&self, slot: u32, now_ns: u64) -> String {
-        let flow = self.flows[slot].as_ref();
+        let flow = self.slots.get(slot);
         flow.map_or_else(String::new, |flow| self.text(flow, now_ns))
     }
 
@@ -493,17 +430,4 @@ impl Copied for Table {
 
 fn is_ping(ends: &Ends) -> bool {
     matches!(ends.protocol, 1 | 58)
-}
-
-/// The ends of a flow in one direction.
-fn ends_at(flows: &Chunks<Option<Flow>>, at: At) -> Option<Ends> {
-    let flow = flows[at.slot()].as_ref()?;
-    Some(match at.is_reply() {
-        true => flow.ends.reverse(),
-        false => flow.ends,
-    })
-}
-
-fn hash_at(flows: &Chunks<Option<Flow>>, keys: &[u64; 4], at: At) -> u64 {
-    ends_at(flows, at).map_or(0, |ends| ends.hash(keys))
 }

@@ -7,15 +7,16 @@ use click_core::memory::Growth;
 use super::connection::Connection;
 use super::hosts::{Hosts, Place};
 use super::segment::Origin;
-use crate::flows::{At, Chunks, Index, ListId, Order};
+use crate::flows::{At, ListId};
 use crate::guard::ends::Ends;
+use crate::guard::slots::{Member, Slots};
 use crate::prelude::*;
 
-/// An open connection is not forgotten for another flow for so long.
+/// An open connection is not forgotten for another flow for this long.
 const GUARANTEED_NS: u64 = 5_000_000_000;
 /// Flows that are forgotten for the memory of one packet.
 const MOST_FORGOTTEN: usize = 8;
-/// Bytes that count as an entry where the memory is looked at now and then.
+/// Bytes that count as an entry where the memory is checked now and then.
 const ENTRY_BYTES: usize = 2048;
 /// Flows that are compared to find a large one.
 const MOST_COMPARED: u32 = 64;
@@ -35,8 +36,9 @@ pub enum Kind {
     Open,
 }
 
+const KINDS: usize = 3;
 /// Seconds of silence, by kind: RFC 5382, REQ-5, RFC 4787, REQ-5.
-const TIMEOUTS_S: [u64; 3] = [240, 300, 7440];
+const TIMEOUTS_S: [u64; KINDS] = [240, 300, 7440];
 
 /// What is done with the packets of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,15 +108,33 @@ impl Flow {
     }
 }
 
+/// A zone is a VLAN.
+impl Member for Flow {
+    fn ends(&self) -> Ends {
+        self.ends
+    }
+
+    fn zone(&self) -> u32 {
+        self.origin.zone
+    }
+
+    fn heard_ns(&self) -> u64 {
+        self.heard_ns
+    }
+
+    fn list(&self) -> ListId {
+        self.list
+    }
+
+    fn set_list(&mut self, list: ListId) {
+        self.list = list;
+    }
+}
+
 /// The flows.
 pub struct Table {
-    flows: Chunks<Option<Flow>>,
-    used: u32,
-    free: Vec<u32>,
-    index: Index,
-    order: Order,
-    lists: [ListId; 3],
-    keys: [u64; 4],
+    /// A list for each kind.
+    slots: Slots<Flow, KINDS>,
     pub capacity: usize,
     /// Bytes that streams take, and may take.
     pub bytes: usize,
@@ -128,20 +148,8 @@ pub struct Table {
 impl Table {
     /// No flows.
     pub fn new(capacity: usize, most_bytes: usize) -> Self {
-        let mut order = Order::new();
-        let list = |seconds| {
-            order
-                .add_list(seconds * SECOND_NS, false)
-                .unwrap_or(ListId::NONE)
-        };
         Self {
-            lists: TIMEOUTS_S.map(list),
-            flows: Chunks::new(),
-            used: 0,
-            free: Vec::new(),
-            index: Index::new(),
-            order,
-            keys: [0; 4],
+            slots: Slots::new(TIMEOUTS_S.map(|seconds| seconds * SECOND_NS)),
             capacity,
             bytes: 0,
             most_bytes,
@@ -151,23 +159,20 @@ impl Table {
         }
     }
 
-    /// Takes the numbers that senders do not know; before there are flows.
+    /// Sets the numbers that senders do not know; before there are flows.
     pub fn set_keys(&mut self, keys: [u64; 4]) {
-        self.keys = keys;
+        self.slots.set_keys(keys);
         self.hosts.set_key(keys[0] ^ keys[3]);
     }
 
     pub fn len(&self) -> usize {
-        self.used as usize - self.free.len()
+        self.slots.len()
     }
 
     /// Where a flow of a VLAN is, unless its time is over; and whether these are the ends of its answers.
     pub fn find(&mut self, ends: &Ends, zone: u32, now_ns: u64) -> Option<At> {
-        let found = self.index.find(hash(ends, zone, &self.keys), |at| {
-            let found = named(&self.flows, at);
-            found.is_some_and(|(found, known)| found == *ends && known == zone)
-        })?;
-        if self.is_late(found.slot(), now_ns) {
+        let found = self.slots.find(ends, zone)?;
+        if self.slots.is_late(found.slot(), now_ns) {
             self.remove(found.slot());
             return None;
         }
@@ -176,7 +181,7 @@ impl Table {
 
     /// The flow in a slot.
     pub fn get(&mut self, slot: u32) -> Option<&mut Flow> {
-        self.flows[slot].as_mut()
+        self.slots.get_mut(slot)
     }
 
     /// Adds a flow that is not there; none if there is no place.
@@ -188,32 +193,12 @@ impl Table {
         {
             return None;
         }
-        let slot = self.take_slot()?;
         flow.heard_ns = now_ns;
-        flow.list = self.lists[flow.kind() as usize];
-        self.order.append(flow.list, slot);
-        self.hosts.add(flow.host, 1);
+        let (host, kind) = (flow.host, flow.kind());
+        let slot = self.slots.insert(flow, kind as usize)?;
+        self.hosts.add(host, 1);
         self.bytes += cost;
-        let zone = flow.origin.zone;
-        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| hash(&ends, zone, &self.keys));
-        self.flows[slot] = Some(flow);
-        let (flows, keys) = (&self.flows, &self.keys);
-        for (reply, hash) in [false, true].into_iter().zip(hashes) {
-            self.index
-                .insert(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
-        }
         Some(At::new(slot, false))
-    }
-
-    fn take_slot(&mut self) -> Option<u32> {
-        if let Some(slot) = self.free.pop() {
-            return Some(slot);
-        }
-        let slot = self.used;
-        self.flows.reach(slot, &None)?;
-        self.order.reach(slot)?;
-        self.used += 1;
-        Some(slot)
     }
 
     /// Changes a flow, of which a packet came, and counts its memory.
@@ -223,17 +208,13 @@ impl Table {
         now_ns: u64,
         change: impl FnOnce(&mut Flow) -> R,
     ) -> Option<R> {
-        let flow = self.flows[slot].as_mut()?;
+        let flow = self.slots.get_mut(slot)?;
         let before = flow.cost();
         let result = change(flow);
         self.bytes = self.bytes + flow.cost() - before;
         flow.heard_ns = now_ns;
-        let (old, list) = (flow.list, self.lists[flow.kind() as usize]);
-        flow.list = list;
-        if old != list || !self.order.is_last(list, slot) {
-            self.order.unlink(old, slot);
-            self.order.append(list, slot);
-        }
+        let kind = flow.kind();
+        self.slots.touch(slot, kind as usize);
         Some(result)
     }
 
@@ -257,14 +238,14 @@ impl Table {
     }
 
     fn cost(&self, slot: u32) -> usize {
-        self.flows[slot].as_ref().map_or(0, Flow::cost)
+        self.slots.get(slot).map_or(0, Flow::cost)
     }
 
     /// Forgets the flow that takes most of the next few ones, if that is more than some bytes. So a host that fills the
     /// memory loses it to those that take less.
     fn forget_larger(&mut self, bytes: usize) {
-        let some = self.used.min(MOST_COMPARED);
-        let (first, used) = (self.compared, self.used);
+        let some = self.slots.used().min(MOST_COMPARED);
+        let (first, used) = (self.compared, self.slots.used());
         let slots = (0..some).map(|n| (first + n) % used);
         let largest = slots.max_by_key(|slot| self.cost(*slot));
         self.compared = first.wrapping_add(some) % used.max(1);
@@ -276,10 +257,10 @@ impl Table {
     /// A flow of the host that has most of the next few ones, and its number of flows; one that is not open before others, the
     /// one that was silent longest of these.
     fn greediest(&mut self) -> Option<(u32, u32)> {
-        let some = self.used.min(HOSTS_COMPARED);
-        let (first, used) = (self.compared, self.used);
+        let some = self.slots.used().min(HOSTS_COMPARED);
+        let (first, used) = (self.compared, self.slots.used());
         let weigh = |slot: u32| {
-            let flow = self.flows[slot].as_ref()?;
+            let flow = self.slots.get(slot)?;
             let count = self.hosts.get(flow.host);
             let is_closed = flow.kind() != Kind::Open;
             Some(((count, is_closed, Reverse(flow.heard_ns)), slot))
@@ -318,7 +299,7 @@ impl Table {
     }
 
     fn held_by_host(&self, slot: u32) -> u32 {
-        let flow = self.flows[slot].as_ref();
+        let flow = self.slots.get(slot);
         flow.map_or(0, |flow| self.hosts.get(flow.host))
     }
 
@@ -327,12 +308,12 @@ impl Table {
         let is_free = |flow: &Flow| {
             flow.kind() != Kind::Open || now_ns.saturating_sub(flow.heard_ns) >= GUARANTEED_NS
         };
-        self.flows[slot].as_ref().is_some_and(is_free)
+        self.slots.get(slot).is_some_and(is_free)
     }
 
     /// The flow that was silent longest, of the first of these kinds that has one that may go.
     fn oldest(&self, kinds: &[Kind], now_ns: u64) -> Option<u32> {
-        let oldest = |kind: &Kind| self.order.first(self.lists[*kind as usize]);
+        let oldest = |kind: &Kind| self.slots.first(*kind as usize);
         let mut found = kinds.iter().filter_map(oldest);
         found.find(|slot| self.is_free(*slot, now_ns))
     }
@@ -346,76 +327,38 @@ impl Table {
         found.is_some()
     }
 
-    fn is_late(&self, slot: u32, now_ns: u64) -> bool {
-        let Some(flow) = &self.flows[slot] else {
-            return true;
-        };
-        now_ns.saturating_sub(flow.heard_ns) >= self.order.timeout_ns(flow.list)
-    }
-
     /// Forgets the flows whose time is over, at most `most` of each kind.
     pub fn reap(&mut self, most: usize, now_ns: u64) {
-        for list in self.lists {
+        for kind in 0..KINDS {
             for _ in 0..most {
-                match self.order.first(list) {
-                    Some(slot) if self.is_late(slot, now_ns) => self.remove(slot),
-                    _ => break,
+                match self.slots.first_late(kind, now_ns) {
+                    Some(slot) => self.remove(slot),
+                    None => break,
                 }
             }
         }
     }
 
     pub fn remove(&mut self, slot: u32) {
-        let Some(flow) = &self.flows[slot] else {
-            return;
-        };
-        self.bytes -= flow.cost();
-        self.hosts.remove(flow.host, 1);
-        self.order.unlink(flow.list, slot);
-        let zone = flow.origin.zone;
-        let hashes = [flow.ends, flow.ends.reverse()].map(|ends| hash(&ends, zone, &self.keys));
-        let (flows, keys) = (&self.flows, &self.keys);
-        for (reply, hash) in [false, true].into_iter().zip(hashes) {
-            self.index
-                .remove(hash, At::new(slot, reply), &|at| hash_at(flows, keys, at));
+        if let Some(flow) = self.slots.remove(slot) {
+            self.bytes -= flow.cost();
+            self.hosts.remove(flow.host, 1);
         }
-        self.flows[slot] = None;
-        self.free.push(slot);
     }
 
     /// Forgets all.
     pub fn clear(&mut self) {
-        (0..self.used).for_each(|slot| self.remove(slot));
+        (0..self.slots.used()).for_each(|slot| self.remove(slot));
     }
 
     /// Changes all flows without a packet.
     pub fn each(&mut self, mut change: impl FnMut(&mut Flow)) {
-        for slot in 0..self.used {
-            if let Some(flow) = self.flows[slot].as_mut() {
+        for slot in 0..self.slots.used() {
+            if let Some(flow) = self.slots.get_mut(slot) {
                 let before = flow.cost();
                 change(flow);
                 self.bytes = self.bytes + flow.cost() - before;
             }
         }
     }
-}
-
-/// A hash of a flow's ends in a VLAN.
-fn hash(ends: &Ends, zone: u32, keys: &[u64; 4]) -> u64 {
-    let [a, b, c, d] = *keys;
-    ends.hash(&[a ^ u64::from(zone), b, c, d])
-}
-
-/// The ends of a flow in one direction, and its VLAN.
-fn named(flows: &Chunks<Option<Flow>>, at: At) -> Option<(Ends, u32)> {
-    let flow = flows[at.slot()].as_ref()?;
-    let ends = match at.is_reply() {
-        true => flow.ends.reverse(),
-        false => flow.ends,
-    };
-    Some((ends, flow.origin.zone))
-}
-
-fn hash_at(flows: &Chunks<Option<Flow>>, keys: &[u64; 4], at: At) -> u64 {
-    named(flows, at).map_or(0, |(ends, zone)| hash(&ends, zone, keys))
 }
