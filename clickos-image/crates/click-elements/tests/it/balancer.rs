@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The balancer of IPv6: servers get the packets of clients, clients get the answers of the address that they use.
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, MemoryDevice, Progress, Router};
+use click_core::{Progress, Router};
 use click_wire::checksum;
 use proptest::prelude::*;
+
+use crate::devices::{Memory, devices, environment};
 
 pub const CONFIG: &str = "pool :: ServerPool(10.0.2.1, 2001:db8:2::8, 2001:db8:2::9, 10.0.2.8, SRC6 2001:db8:2::1);
     FromDevice(0) -> CheckIP6Header -> b :: IP6Balancer(2001:db8:1::1, pool, CAPACITY 100) -> ToDevice(0);
@@ -24,18 +24,13 @@ const ICMP: u8 = 58;
 /// A balancer and its devices.
 pub struct Place {
     pub router: Router,
-    pub devices: Vec<Rc<RefCell<MemoryDevice>>>,
+    pub devices: [Memory; 3],
 }
 
 impl Place {
     pub fn new() -> Self {
-        let device = |n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])));
-        let devices: Vec<_> = (0..3).map(device).collect();
-        let dynamic = devices.iter().map(|d| d.clone() as Rc<RefCell<dyn Device>>);
-        let environment = Environment {
-            devices: (0..).zip(dynamic).collect(),
-            ..Environment::new()
-        };
+        let devices = devices();
+        let environment = environment(&devices);
         let registry = click_elements::registry();
         let router = Router::build("t", CONFIG, &registry, environment, 1);
         let router = router.unwrap_or_else(|errors| panic!("{errors:#?}"));
@@ -44,14 +39,7 @@ impl Place {
 
     /// Begins again with another configuration.
     pub fn build(&mut self, config: &str) {
-        let dynamic = self
-            .devices
-            .iter()
-            .map(|d| d.clone() as Rc<RefCell<dyn Device>>);
-        let environment = Environment {
-            devices: (0..).zip(dynamic).collect(),
-            ..Environment::new()
-        };
+        let environment = environment(&self.devices);
         let registry = click_elements::registry();
         self.router = Router::build("t", config, &registry, environment, 1).unwrap();
     }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tables that a guest takes along to another host (docs/adr/0070).
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, MemoryDevice, Router};
+use click_core::Router;
+
+use crate::devices::{devices, environment};
 
 const CONFIG: &str = "
     FromDevice(0) -> [0] sw :: EtherSwitch -> Queue -> ToDevice(0);
@@ -16,14 +15,7 @@ const CONFIG: &str = "
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn router() -> Router {
-    let device = |n| {
-        let device = Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])));
-        device as Rc<RefCell<dyn Device>>
-    };
-    let environment = Environment {
-        devices: BTreeMap::from([(0, device(0)), (1, device(1))]),
-        ..Environment::new()
-    };
+    let environment = environment(&devices::<2>());
     Router::build("t", CONFIG, &click_elements::registry(), environment, 1).unwrap()
 }
 

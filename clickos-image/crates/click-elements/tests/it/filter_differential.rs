@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPFilter against an evaluator that shares nothing with it: random rules, random packets.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, MemoryDevice, Progress, Router};
+use click_core::{Progress, Router};
 use proptest::prelude::*;
+
+use crate::devices::{devices, environment};
 
 /// A packet as the naive evaluator sees it.
 #[derive(Clone, Debug)]
@@ -383,16 +382,8 @@ fn filtered(rules: &[(usize, Rule)], packets: &[Packet]) -> Vec<Option<usize>> {
          f[0] -> ToDevice(0); f[1] -> ToDevice(1); f[2] -> ToDevice(2);",
         texts.join(", ")
     );
-    let devices: Vec<_> = (0..3)
-        .map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))))
-        .collect();
-    let dynamic = |d: &Rc<RefCell<MemoryDevice>>| -> Rc<RefCell<dyn Device>> { d.clone() };
-    let environment = Environment {
-        devices: (0..)
-            .zip(devices.iter().map(dynamic))
-            .collect::<BTreeMap<_, _>>(),
-        ..Environment::new()
-    };
+    let devices = devices::<3>();
+    let environment = environment(&devices);
     let mut router =
         Router::build("t", &config, &click_elements::registry(), environment, 1).unwrap();
     let ids = 0..u16::try_from(packets.len()).unwrap();

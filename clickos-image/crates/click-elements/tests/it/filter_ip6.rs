@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPFilter with packets of IPv6 against an evaluator that knows them as fields, not as bytes.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, MemoryDevice, Progress, Router};
+use click_core::{Environment, Progress, Router};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
+
+use crate::devices::{devices, environment};
 
 /// A packet; its number is in the flow label.
 #[derive(Clone, Debug)]
@@ -269,16 +268,8 @@ fn filtered(rules: &[String], packets: &[Packet]) -> Vec<Option<usize>> {
          f[0] -> ToDevice(0); f[1] -> ToDevice(1); f[2] -> ToDevice(2);",
         rules.join(", ")
     );
-    let devices: Vec<_> = (0..3)
-        .map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))))
-        .collect();
-    let dynamic = |d: &Rc<RefCell<MemoryDevice>>| -> Rc<RefCell<dyn Device>> { d.clone() };
-    let environment = Environment {
-        devices: (0..)
-            .zip(devices.iter().map(dynamic))
-            .collect::<BTreeMap<_, _>>(),
-        ..Environment::new()
-    };
+    let devices = devices::<3>();
+    let environment = environment(&devices);
     let registry = click_elements::registry();
     let router = Router::build("t", &config, &registry, environment, 1);
     let mut router = router.unwrap_or_else(|e| panic!("{config}: {}", e[0]));

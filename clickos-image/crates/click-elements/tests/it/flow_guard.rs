@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What FlowGuard tells of many flows, within the limits of a router.
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, MemoryDevice, Progress, Router};
+use click_core::{Progress, Router};
 use click_wire::checksum;
+
+use crate::devices::{Memory, devices, environment};
 
 const CONFIG: &str = "FromDevice(0) -> MarkIPHeader -> g :: FlowGuard(1000); g[0] -> Discard;
     Idle -> [1]g; g[1] -> Discard; g[2] -> Discard; Idle -> [2]g;";
@@ -23,11 +23,9 @@ fn datagram(sport: u16) -> Vec<u8> {
 
 #[test]
 fn a_long_table_is_cut_at_a_line() {
-    let device = Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, 1])));
-    let mut environment = Environment {
-        devices: BTreeMap::from([(0, device.clone() as Rc<RefCell<dyn Device>>)]),
-        ..Environment::new()
-    };
+    let devices = devices::<1>();
+    let mut environment = environment(&devices);
+    let [device] = devices;
     environment.limits.handler_bytes = MOST;
     let registry = click_elements::registry();
     let mut router = Router::build("t", CONFIG, &registry, environment, 1).unwrap();
@@ -45,20 +43,15 @@ fn a_long_table_is_cut_at_a_line() {
 /// A guard between the devices 0, inside, 1, outside, and 2, what the outside may begin; what passes leaves by device 3.
 struct Guard {
     router: Router,
-    devices: Vec<Rc<RefCell<MemoryDevice>>>,
+    devices: [Memory; 4],
 }
 
 impl Guard {
     fn new() -> Self {
         let config = "FromDevice(0) -> CheckIPHeader -> g :: FlowGuard; FromDevice(1) -> CheckIPHeader -> [1]g;
             FromDevice(2) -> CheckIPHeader -> [2]g; g[0] -> out :: ToDevice(3); g[1] -> out; g[2] -> Discard;";
-        let device = |n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])));
-        let devices: Vec<_> = (0..4).map(device).collect();
-        let dynamic = devices.iter().map(|d| d.clone() as Rc<RefCell<dyn Device>>);
-        let environment = Environment {
-            devices: (0..).zip(dynamic).collect(),
-            ..Environment::new()
-        };
+        let devices = devices();
+        let environment = environment(&devices);
         let registry = click_elements::registry();
         let router = Router::build("t", config, &registry, environment, 1).unwrap();
         Self { router, devices }

@@ -1,28 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Nothing a tenant or a packet says makes the engine panic or hang, and no buffer is lost.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, Limits, MemoryDevice, Router};
+use click_core::{Environment, Limits, Router};
 use proptest::prelude::*;
 
-type Memory = Rc<RefCell<MemoryDevice>>;
+use crate::devices::{self, Memory};
 
-fn environment(limits: Limits) -> (Environment, Vec<Memory>) {
-    let devices: Vec<_> = (0..2)
-        .map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))))
-        .collect();
-    let dynamic = |d: &Memory| -> Rc<RefCell<dyn Device>> { d.clone() };
-    let map: BTreeMap<u32, _> = (0..).zip(devices.iter().map(dynamic)).collect();
-    (
-        Environment {
-            devices: map,
-            limits,
-            ..Environment::new()
-        },
-        devices,
-    )
+fn environment(limits: Limits) -> (Environment, [Memory; 2]) {
+    let devices = devices::devices();
+    let environment = Environment {
+        limits,
+        ..devices::environment(&devices)
+    };
+    (environment, devices)
 }
 
 /// Every element that reads packets, one behind the other and side by side.

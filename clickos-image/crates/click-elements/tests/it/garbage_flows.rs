@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Rewriters and flow elements stand whatever packets come, hold no more flows than they may, and undo what they did.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, MemoryDevice, Progress, Router};
+use click_core::{Environment, Progress, Router};
 use proptest::prelude::*;
 
-type Memory = Rc<RefCell<MemoryDevice>>;
+use crate::devices::{Memory, devices, environment};
 
-fn router(config: &str) -> (Router, Vec<Memory>) {
-    let devices: Vec<Memory> = (0..2)
-        .map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))))
-        .collect();
-    let dynamic = |d: &Memory| -> Rc<RefCell<dyn Device>> { d.clone() };
-    let map: BTreeMap<u32, _> = (0..).zip(devices.iter().map(dynamic)).collect();
+fn router(config: &str) -> (Router, [Memory; 2]) {
+    let devices = devices();
     let environment = Environment {
-        devices: map,
         entropy: click_core::Entropy::new(&[7; 32]),
-        ..Environment::new()
+        ..environment(&devices)
     };
     match Router::build("t", config, &click_elements::registry(), environment, 1) {
         Ok(router) => (router, devices),

@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IPv6 elements stand whatever packets come; what is translated to IPv6 and back is as it was.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, MemoryDevice, Progress, Router};
+use click_core::{Progress, Router};
 use click_wire::{ipv4, udp};
 use proptest::prelude::*;
 
-type Memory = Rc<RefCell<MemoryDevice>>;
+use crate::devices::{Memory, devices, environment};
 
 /// A router with two devices.
-fn router(config: &str) -> (Router, Vec<Memory>) {
-    let memory = |n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])));
-    let devices: Vec<Memory> = (0..2).map(memory).collect();
-    let dynamic = |d: &Memory| -> Rc<RefCell<dyn Device>> { d.clone() };
-    let environment = Environment {
-        devices: (0..)
-            .zip(devices.iter().map(dynamic))
-            .collect::<BTreeMap<_, _>>(),
-        ..Environment::new()
-    };
+fn router(config: &str) -> (Router, [Memory; 2]) {
+    let devices = devices();
+    let environment = environment(&devices);
     match Router::build("t", config, &click_elements::registry(), environment, 1) {
         Ok(router) => (router, devices),
         Err(errors) => panic!("{errors:#?}"),

@@ -5,6 +5,7 @@ mod attack;
 mod balancer;
 mod carried;
 mod catalog;
+mod devices;
 mod filter_differential;
 mod filter_ip6;
 mod filter_offload;

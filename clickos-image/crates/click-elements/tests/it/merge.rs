@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest goes, and others take its flows (docs/adr/0090).
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::collections::BTreeSet;
 
-use click_core::{Device, Environment, MemoryDevice, Progress, Router};
+use click_core::{Progress, Router};
 use proptest::prelude::*;
+
+use crate::devices::{Memory, devices, environment};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// The host that flows go to.
 const FAR: [u8; 4] = [8, 8, 8, 8];
-
-type Memory = Rc<RefCell<MemoryDevice>>;
 
 /// A NAT with its part of the ports, and a clock.
 struct Nat {
@@ -27,18 +25,8 @@ impl Nat {
              FromDevice(0) -> MarkIPHeader -> [0] rw [0] -> Queue -> ToDevice(1);
              FromDevice(1) -> MarkIPHeader -> [1] rw [1] -> Queue -> ToDevice(0);"
         );
-        let device = |n| {
-            let device = MemoryDevice::new([2, 0, 0, 0, 0, n]);
-            Rc::new(RefCell::new(device))
-        };
-        let devices: [Memory; 2] = [device(0), device(1)];
-        let dynamic = |device: &Memory| device.clone() as Rc<RefCell<dyn Device>>;
-        let mut environment = Environment {
-            devices: (0..)
-                .zip(devices.iter().map(dynamic))
-                .collect::<BTreeMap<_, _>>(),
-            ..Environment::new()
-        };
+        let devices = devices();
+        let mut environment = environment(&devices);
         environment.limits.handler_bytes = 4096;
         let registry = click_elements::registry();
         let router = Router::build("t", &config, &registry, environment, 1).unwrap();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A router between two devices, of a configuration or of a package of the catalog.
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use click_core::{Device, Entropy, Environment, Limits, MemoryDevice, Progress, Router};
+use click_core::{Entropy, Environment, Limits, MemoryDevice, Progress, Router};
 
 use super::packets::{ACK, SYN, Segment};
+use crate::devices::{Memory, environment};
 
 /// The first numbers of both sides: that of the client wraps.
 pub const CLIENT_SEQ: u32 = u32::MAX - 20;
@@ -15,7 +15,7 @@ pub const SERVER_SEQ: u32 = 7000;
 
 pub struct Bed {
     pub router: Router,
-    devices: [Rc<RefCell<MemoryDevice>>; 2],
+    devices: [Memory; 2],
     now_ns: u64,
 }
 
@@ -53,13 +53,10 @@ impl Bed {
     pub fn within(config: &str, limits: Limits) -> Self {
         let device = |n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n])));
         let devices = [device(1), device(2)];
-        let dynamic = devices.iter().map(|d| d.clone() as Rc<RefCell<dyn Device>>);
-        let devices_by_number: BTreeMap<u32, _> = (0..).zip(dynamic).collect();
         let environment = Environment {
-            devices: devices_by_number,
             entropy: Entropy::new(&[7; 32]),
             limits,
-            ..Environment::new()
+            ..environment(&devices)
         };
         let now_ns = 1_000_000_000;
         let registry = click_elements::registry();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A router with the element, and a subscriber that dials in.
-use std::cell::RefCell;
-use std::rc::Rc;
 
-use click_core::{Device, Environment, MemoryDevice, Router};
+use click_core::Router;
 use md5::{Digest, Md5};
+
+use crate::devices::{Memory, devices, environment};
 
 pub const AC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub const ALL: [u8; 6] = [0xff; 6];
@@ -24,7 +24,7 @@ pub const USERS: &str =
 /// A router with four devices: subscribers, IPv4, RADIUS servers, IPv6. And the time.
 pub struct Bench {
     pub router: Router,
-    pub devices: [Rc<RefCell<MemoryDevice>>; 4],
+    pub devices: [Memory; 4],
     pub now_ns: u64,
 }
 
@@ -34,13 +34,8 @@ impl Bench {
     }
 
     pub fn of(config: &str) -> Self {
-        let devices =
-            [0, 1, 2, 3].map(|n| Rc::new(RefCell::new(MemoryDevice::new([2, 0, 0, 0, 0, n]))));
-        let dynamic = |d: &Rc<RefCell<MemoryDevice>>| -> Rc<RefCell<dyn Device>> { d.clone() };
-        let environment = Environment {
-            devices: (0..).zip(devices.iter().map(dynamic)).collect(),
-            ..Environment::new()
-        };
+        let devices = devices();
+        let environment = environment(&devices);
         let now_ns = 1_000 * SECOND_NS;
         let registry = click_elements::registry();
         let router = Router::build("t", config, &registry, environment, now_ns).unwrap();
