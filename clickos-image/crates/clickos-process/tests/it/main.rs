@@ -5,6 +5,7 @@ mod common;
 mod guest;
 mod hostile;
 mod instructions;
+mod lost_store;
 mod pressure;
 mod store;
 mod versions;
