@@ -103,6 +103,21 @@ impl RecvBatch {
         };
     }
 
+    /// Frame `n` of the last batch with its virtio header, if [`Self::frame`], or [`Self::frame_of_vlan`]
+    /// with a VLAN, returns it as it lies.
+    pub fn peek(&self, n: usize, vlan: Option<u16>) -> Option<(&[u8; VNET_HEADER], &[u8])> {
+        let message = self.messages[n];
+        let lies = match (message.vlan, vlan) {
+            (None, None) => true,
+            (Some((TPID, tci)), Some(vlan)) => tci & 0xfff == vlan,
+            _ => false,
+        };
+        if !lies || message.truncated || message.len < VNET_HEADER + 14 {
+            return None;
+        }
+        self.buffer[n * STRIDE + TAG..][..message.len].split_first_chunk()
+    }
+
     /// Frame `n` of the last batch.
     pub fn frame(&mut self, n: usize) -> Received<'_> {
         let message = self.messages[n];
@@ -330,6 +345,37 @@ mod tests {
     }
 
     #[test]
+    fn a_peeked_frame_is_the_one_that_is_taken() {
+        let frame: Vec<u8> = (0..60).collect();
+        let message = [&[0; VNET_HEADER][..], &frame].concat();
+        let mut batch = RecvBatch::default();
+        for (tag, vlan, lies) in [
+            (None, None, true),
+            (Some((0x8100, 101)), None, false),
+            (Some((0x8100, 0x2065)), Some(101), true),
+            (Some((0x8100, 102)), Some(101), false),
+            (Some((0x88a8, 101)), Some(101), false),
+            (None, Some(101), false),
+        ] {
+            batch.buffer[TAG..TAG + message.len()].copy_from_slice(&message);
+            batch.messages[0] = Message {
+                len: message.len(),
+                truncated: false,
+                vlan: tag,
+            };
+            let peeked = batch.peek(0, vlan).map(|(_, bytes)| bytes.to_vec());
+            assert_eq!(peeked, lies.then(|| frame.clone()), "{tag:?} {vlan:?}");
+            let taken = match vlan {
+                Some(vlan) => batch.frame_of_vlan(0, vlan),
+                None => batch.frame(0),
+            };
+            if let (Some(peeked), Received::Frame(_, taken)) = (peeked, taken) {
+                assert_eq!(peeked, taken);
+            }
+        }
+    }
+
+    #[test]
     fn short_and_truncated_messages_are_malformed() {
         let mut batch = RecvBatch::default();
         for (len, truncated) in [(0, false), (VNET_HEADER + 13, false), (STRIDE - TAG, true)] {
@@ -339,6 +385,7 @@ mod tests {
                 vlan: None,
             };
             assert!(matches!(batch.frame(0), Received::Malformed));
+            assert!(batch.peek(0, None).is_none());
         }
     }
 

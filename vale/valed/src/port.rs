@@ -286,10 +286,24 @@ impl Port {
         self.face.holds
     }
 
-    /// True if packets from the port get a mark.
-    pub fn marks(&self) -> bool {
-        let limits = self.limits.as_ref();
-        limits.is_some_and(|limits| limits.set.dscp.is_some())
+    /// The mark of packets from the port.
+    pub fn dscp(&self) -> Option<u8> {
+        self.limits.as_ref()?.set.dscp
+    }
+
+    /// True if frames to the port need no stage but [`Self::deliver_plain`].
+    pub fn takes_all(&self) -> bool {
+        let is_open = self.face.link_up && !self.face.is_gone && !self.face.is_untagged;
+        is_open && self.filter.is_none() && self.limits.is_none() && self.decided.is_none()
+    }
+
+    /// As [`Self::deliver`], for a port that [`Self::takes_all`].
+    #[inline]
+    pub fn deliver_plain(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) {
+        match out.longest - out.payload > self.face.mtu {
+            true => self.counters.dropped_too_long += 1,
+            false => self.device.push(out, buffers, &mut self.counters),
+        }
     }
 
     fn push(

@@ -28,7 +28,7 @@ use crate::frame::nsh::{Label, Link, State, TTL};
 use crate::port::{Port, Relayed};
 use balance::{Balance, Leaving};
 use exit::{Exit, exits, retire, shares_pair};
-use flow::Flow;
+pub use flow::Flow;
 use flows::Flows;
 use hop::LiveHop;
 use recent::{Stations, Translated};
@@ -124,6 +124,8 @@ pub struct Chains {
     roles: Vec<Vec<Role>>,
     /// Ports that get and send packets of chains only.
     isolated: Vec<bool>,
+    /// Ports whose frames may have a step.
+    steered: Vec<bool>,
     /// A definition waits.
     waits: bool,
 }
@@ -378,6 +380,16 @@ impl Chains {
             self.chains[index].resolve(ports);
             self.give_roles(index, ports);
         }
+        let steered = ports.iter().enumerate().map(|(index, port)| {
+            let segment = port.as_ref().map(|port| port.face.segment);
+            let takes = |chain: &Chain| {
+                let counts = chain.is_in_force() || chain.blocks_until_known();
+                counts && segment == Some(chain.set.segment) && chain.takes_from(index)
+            };
+            let is_part = !self.roles[index].is_empty() || self.isolated[index];
+            is_part || self.chains.iter().any(takes)
+        });
+        self.steered = steered.collect();
     }
 
     fn give_roles(&mut self, index: usize, ports: &Ports) {
@@ -417,15 +429,25 @@ impl Chains {
         frame: &[u8],
     ) -> Option<Steering> {
         let flow = Flow::parse(ethernet, frame)?;
-        let hops = self.roles.get(source).is_some_and(|r| !r.is_empty());
-        if flow.evades && (label.is_some() || hops) {
-            return None;
+        match label {
+            Some(_) if flow.evades => None,
+            Some(label) => self.arrive(ports, label, flow),
+            None => self.step_of(ports, source, ethernet, flow),
         }
-        if let Some(label) = label {
-            return self.arrive(ports, label, flow);
-        }
+    }
+
+    /// The same for a frame of a flow from this host. All frames of the flow with its addresses have one
+    /// step.
+    pub fn step_of(
+        &self,
+        ports: &Ports,
+        source: usize,
+        ethernet: &Ethernet,
+        flow: Flow,
+    ) -> Option<Steering> {
         let roles = self.roles.get(source).map_or(&[][..], Vec::as_slice);
         if !roles.is_empty() {
+            (!flow.evades).then_some(())?;
             return roles
                 .iter()
                 .find_map(|role| self.onward(ports, source, *role, flow));
@@ -503,6 +525,11 @@ impl Chains {
         };
         let forward = to(role.exit.forward, Direction::Forward);
         forward.or_else(|| to(role.exit.reverse, Direction::Reverse))
+    }
+
+    /// False for a port whose frames have no step.
+    pub fn steers(&self, port: usize) -> bool {
+        self.steered.get(port).is_some_and(|steered| *steered)
     }
 
     /// True for a port of a transparent hop, which would pass flooded frames around in a circle, and

@@ -254,6 +254,15 @@ impl Chain {
         })
     }
 
+    /// False if [`Self::entry`] is none for all packets from a port.
+    pub fn takes_from(&self, port: usize) -> bool {
+        let names = |end: Option<usize>| end.is_none_or(|named| named == port);
+        let mut here = self.ends.iter().filter(|e| !e.missing && !e.elsewhere);
+        let answers = self.set.symmetric;
+        let restores = answers && self.route.is_some() && !self.set.nat.is_empty();
+        restores || here.any(|e| names(e.source) || answers && names(e.destination))
+    }
+
     fn classifiers(&self) -> impl Iterator<Item = (&Classifier, Ends)> {
         self.set.classifiers.iter().zip(self.ends.iter().copied())
     }

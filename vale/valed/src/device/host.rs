@@ -188,6 +188,14 @@ impl Device for HostPort {
         }
     }
 
+    fn peek<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
+        peeked(burst, n, self.vlan).map(|(_, bytes)| bytes)
+    }
+
+    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+        peeked(burst, n, self.vlan).map(|(work, _)| work)
+    }
+
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         received(burst, n, self.vlan)
     }
@@ -219,6 +227,14 @@ pub fn far_end(ifname: &str, index: i32) -> FarEnd {
         },
         _ => FarEnd::Gone,
     }
+}
+
+/// A frame as [`received`] takes it, without work but for a checksum. None for a frame whose tag the
+/// kernel took out, if it belongs to the frame.
+pub fn peeked(burst: &Burst, n: usize, vlan: Option<u16>) -> Option<(Offload, &[u8])> {
+    let (header, bytes) = burst.host.peek(n, vlan)?;
+    let work = Offload::parse(header, bytes.len())?;
+    work.gso.is_none().then_some((work, bytes))
 }
 
 /// The frame at place `n` of those that a socket received, if it is whole and of the VLAN.

@@ -12,6 +12,7 @@ use vale_proto::Counters;
 
 use crate::device::ring_port::RingPort;
 use crate::device::{Buffers, Burst, Device};
+use crate::frame::gso::Offload;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
 
@@ -90,6 +91,10 @@ impl Device for Queues {
 
     fn peek<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
         self.queues[self.current].peek(burst, n)
+    }
+
+    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+        self.queues[self.current].work(burst, n)
     }
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {

@@ -198,6 +198,11 @@ impl Device for RingPort {
         (slot.segment() == 0).then(|| &burst.heads[n * HEAD..][..slot.len()])
     }
 
+    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+        let slot = burst.slots[n];
+        offload(slot, &burst.heads[n * HEAD..][..slot.len().min(HEAD)])
+    }
+
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         let slot = burst.slots[n];
         let bytes = &mut burst.heads[n * HEAD..][..slot.len().min(HEAD)];

@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use vale_netdev::{XdpSocket, interface_index};
 use vale_proto::{Counters, FarEnd, Kind};
 
-use crate::device::host::{Failures, HostPort, counter_of, far_end, received};
+use crate::device::host::{Failures, HostPort, counter_of, far_end, peeked, received};
 use crate::device::{Buffers, Burst, Device, Reopening};
+use crate::frame::gso::Offload;
 use crate::frame::rx_frame::{RxFrame, UncopiedTail};
 use crate::frame::tx_frame::TxFrame;
 
@@ -158,6 +159,14 @@ impl Device for XdpPort {
             }
         }
         count
+    }
+
+    fn peek<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
+        peeked(burst, n, self.vlan).map(|(_, bytes)| bytes)
+    }
+
+    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+        peeked(burst, n, self.vlan).map(|(work, _)| work)
     }
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {

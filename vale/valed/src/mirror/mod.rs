@@ -115,6 +115,15 @@ impl Mirrors {
         found.map(|m| m.set.mirror.clone()).collect()
     }
 
+    /// True if a mirror may copy frames that enter or leave by a port.
+    pub fn sees(&self, side: Side, port: usize, segment: u32) -> bool {
+        let selects = |mirror: &Mirror| match mirror.set.segment {
+            Some(wanted) => side == Side::Rx && segment == wanted,
+            None => mirror.source == Some(port),
+        };
+        self.0.iter().any(selects)
+    }
+
     /// The place for the copy of mirror `n`; `None` if the mirror takes none of this frame.
     pub fn target(&mut self, n: usize, at: Sighting, out: &TxFrame<'_>) -> Option<Target> {
         let mirror = &mut self.0[n];

@@ -37,19 +37,30 @@ impl Switch {
     ) -> Result<(), Counter> {
         match step {
             Some(step) if !step.enters => {
-                let exits = step.next == Next::Exit;
-                if exits && self.goes_back(step, source, ethernet, out.now) {
-                    return Err(|c| &mut c.dropped_spoof);
-                }
-                let frames = out.count();
-                match self.chains.leaves(step, frames, out.now) {
-                    true => Ok(()),
-                    false => Err(self.cut_step(step, source, None, frames)),
-                }
+                self.check_step(step, source, ethernet, out.count(), out.now)
             }
             None if self.chains.isolates(source) => Ok(()),
             _ if self.notes_station(source, ethernet, out.now) => Ok(()),
             _ => Err(self.cut_station(source, ethernet)),
+        }
+    }
+
+    /// Refuses frames of a hop that would go back to their station's uplink, and those beyond its copies.
+    pub(super) fn check_step(
+        &mut self,
+        step: Steering,
+        source: usize,
+        ethernet: &Ethernet,
+        frames: usize,
+        now: Nanoseconds,
+    ) -> Result<(), Counter> {
+        let exits = step.next == Next::Exit;
+        if exits && self.goes_back(step, source, ethernet, now) {
+            return Err(|c| &mut c.dropped_spoof);
+        }
+        match self.chains.leaves(step, frames, now) {
+            true => Ok(()),
+            false => Err(self.cut_step(step, source, None, frames)),
         }
     }
 
@@ -104,7 +115,7 @@ impl Switch {
     }
 
     /// The port of a station: a guest's own, or the uplink behind which it is.
-    fn owner(&self, segment: u32, station: Mac, now: Nanoseconds) -> Option<usize> {
+    pub(super) fn owner(&self, segment: u32, station: Mac, now: Nanoseconds) -> Option<usize> {
         let owner = self.lookup.find(segment, station);
         owner.or_else(|| self.station(segment, station, now))
     }

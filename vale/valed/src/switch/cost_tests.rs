@@ -14,16 +14,49 @@ const TEST: &str = "switch::tests::costs::instructions_of_a_frame";
 const ROUNDS: u64 = 200;
 const BURST: u64 = 60;
 
-/// A name, the length of the frames, port security, and the rules of the sender's filter.
-type Case = (&'static str, usize, bool, Option<usize>);
+/// The ways of the frames from the port a to the port b.
+#[derive(Clone, Copy, PartialEq)]
+enum Course {
+    Guests,
+    /// The sender's filter has rules.
+    Rules(usize),
+    FromUplink,
+    ToUplink,
+    /// Into the hop of a chain, and out of it.
+    IntoHop,
+    OutOfHop,
+    /// Another port of the segment is a chain's.
+    NextToChain,
+    /// Another port has a mirror, its segment rates.
+    NextToOthers,
+    /// Rules decide all frames.
+    Offloaded,
+}
 
-const CASES: [Case; 6] = [
-    ("64 bytes, no port security", 64, false, None),
-    ("64 bytes", 64, true, None),
-    ("64 bytes, 10 rules", 64, true, Some(10)),
-    ("1500 bytes, no port security", 1500, false, None),
-    ("1500 bytes", 1500, true, None),
-    ("1500 bytes, 10 rules", 1500, true, Some(10)),
+/// A name, the length of the frames, port security, and their way.
+type Case = (&'static str, usize, bool, Course);
+
+const CASES: [Case; 15] = [
+    ("64 bytes, no port security", 64, false, Course::Guests),
+    ("64 bytes", 64, true, Course::Guests),
+    ("64 bytes, 10 rules", 64, true, Course::Rules(10)),
+    ("64 bytes, 100 rules", 64, true, Course::Rules(100)),
+    ("64 bytes, from an uplink", 64, true, Course::FromUplink),
+    ("64 bytes, to an uplink", 64, true, Course::ToUplink),
+    ("64 bytes, into a hop", 64, true, Course::IntoHop),
+    ("64 bytes, out of a hop", 64, true, Course::OutOfHop),
+    ("64 bytes, a chain of others", 64, true, Course::NextToChain),
+    (
+        "64 bytes, a mirror of others",
+        64,
+        true,
+        Course::NextToOthers,
+    ),
+    ("64 bytes, dropped by a rule", 64, true, Course::Offloaded),
+    ("1500 bytes, no port security", 1500, false, Course::Guests),
+    ("1500 bytes", 1500, true, Course::Guests),
+    ("1500 bytes, 10 rules", 1500, true, Course::Rules(10)),
+    ("1500 bytes, out of a hop", 1500, true, Course::OutOfHop),
 ];
 
 fn udp_packet(len: usize) -> Vec<u8> {
@@ -34,32 +67,112 @@ fn udp_packet(len: usize) -> Vec<u8> {
     sent
 }
 
-/// Forwards bursts from one guest to another.
-fn forward((_, len, secure, rules): Case) {
+/// The ports a and b, and c and d for the others.
+fn ports(secure: bool, course: Course) -> (Bench, [Guest; 2]) {
     let mut bench = Bench::new();
-    let guest = |last: u8| {
-        let allowed = match secure {
-            true => json!([{"ip": format!("10.0.0.{last}/32")}]),
-            false => json!([]),
+    let mut add = |name: &str, last: u8, is_uplink: bool| {
+        if is_uplink {
+            return uplinks::uplink(&mut bench, name, json!({"slots": 256}));
+        }
+        let allowed = match (secure, course) {
+            (true, Course::OutOfHop) => json!([{"ip": "0.0.0.0/0"}]),
+            (true, _) => json!([{"ip": format!("10.0.0.{last}/32")}]),
+            (false, _) => json!([]),
         };
-        json!({"mac": mac(last), "port_security": secure, "slots": 256, "allowed": allowed})
+        let values =
+            json!({"mac": mac(last), "port_security": secure, "slots": 256, "allowed": allowed});
+        bench.try_add(name, values).unwrap()
     };
-    let mut a = bench.try_add("a", guest(1)).unwrap();
-    let mut b = bench.try_add("b", guest(2)).unwrap();
-    if let Some(count) = rules {
+    let ends = [
+        add("a", 1, course == Course::FromUplink),
+        add("b", 2, course == Course::ToUplink),
+    ];
+    let [c, d] = [add("c", 3, false), add("d", 4, false)];
+    let chain = match course {
+        Course::IntoHop => Some(("a", ["b", "d"])),
+        Course::OutOfHop => Some(("c", ["d", "a"])),
+        Course::NextToChain => Some(("c", ["d", "d"])),
+        _ => None,
+    };
+    if let Some((client, [ingress, egress])) = chain {
+        let set: ChainSet = serde_json::from_value(json!({"switch": "vale0", "chain": "web",
+            "segment": 1, "classifiers": [{"source_port": client}],
+            "hops": [{"pairs": [{"ingress": ingress, "egress": egress}]}]}))
+        .unwrap();
+        let definition = crate::chain::Definition::new(set, None);
+        bench.switch.set_chain(definition).unwrap();
+    }
+    if course == Course::NextToOthers {
+        let set = json!({"switch": "vale0", "mirror": "m", "port": "c", "to_port": "d"});
+        let set: vale_proto::MirrorSet = serde_json::from_value(set).unwrap();
+        let budget = crate::mirror::budget(&set);
+        bench.switch.set_mirror(set, None, budget).unwrap();
+        let rates = serde_json::from_value(json!({"rx": {"packets_per_s": 1000}})).unwrap();
+        bench.switch.set_segment_limits(2, PortLimits::new(&rates));
+    }
+    drop((c, d));
+    (bench, ends)
+}
+
+impl Bench {
+    /// Counts frames of the port c into the hop of its chain.
+    fn enter_chain(&mut self, frame: &[u8], frames: u64) {
+        let (from, _) = self.switch.find(&"c".parse().unwrap()).unwrap();
+        let Switch { ports, chains, .. } = &mut self.switch;
+        let ethernet = Ethernet::parse(frame).unwrap();
+        let step = chains.step(ports, from, None, &ethernet, frame).unwrap();
+        chains.note(step, ethernet.source);
+        (0..frames).for_each(|_| chains.count(step, frame.len(), 1));
+    }
+}
+
+/// Forwards bursts from one port to another.
+fn forward((_, len, secure, course): Case) {
+    let (mut bench, [mut a, mut b]) = ports(secure, course);
+    if let Course::Rules(count) = course {
         let mut rules = vec!["egress,tcp,1,192.0.2.0/24".parse().unwrap(); count];
         rules.push("egress".parse().unwrap());
         let mut filter = Some(Box::new(Filter::new(&rules)));
         assert!(bench.switch.set_filter(&a.name, &mut filter));
     }
-    let sent = udp_packet(len);
+    if course == Course::Offloaded {
+        let rules = ["drop proto 17 dport 9".parse().unwrap()];
+        let table = crate::policy::offload_rules::OffloadTable::new(1, &rules);
+        let owner = vale_proto::Owner::Operator;
+        assert!(
+            bench
+                .switch
+                .exchange_table(&b.name, owner, &mut Some(table))
+        );
+    }
+    if course == Course::ToUplink {
+        b.send(&frame(mac(1), mac(2), 60));
+        bench.round();
+        a.received();
+    }
+    let mut sent = udp_packet(len);
+    if course == Course::IntoHop {
+        // The packet's destination is the last port, not the hop.
+        sent[..6].copy_from_slice(&mac(3).0);
+    }
     for _ in 0..ROUNDS {
+        if course == Course::OutOfHop {
+            // A hop sends what entered it.
+            let mut entered = sent.clone();
+            entered[6..12].copy_from_slice(&mac(3).0);
+            bench.enter_chain(&entered, BURST);
+        }
         for _ in 0..BURST {
             a.ring.push(&sent).unwrap();
         }
         let _ = a.ring.publish();
         bench.round();
-        assert_eq!(b.received().len() as u64, BURST);
+        let expected = if course == Course::Offloaded {
+            0
+        } else {
+            BURST
+        };
+        assert_eq!(b.received().len() as u64, expected);
     }
 }
 

@@ -24,10 +24,6 @@ impl SegmentLimits {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub fn of(&self, segment: u32) -> Option<&PortLimits> {
         match self.0.is_empty() {
             true => None,

@@ -75,8 +75,13 @@ fn body(dice: &mut Dice, protocol: u8) -> Vec<u8> {
 
 /// A frame of the guest 1.
 fn any_frame(dice: &mut Dice) -> Vec<u8> {
-    let to = dice.of(&[mac(2), mac(2), mac(2), mac(3), mac(1), mac(7), BROADCAST]);
-    let from = dice.of(&[mac(1), mac(1), mac(1), mac(1), mac(1), mac(1), mac(9)]);
+    let to = [mac(2), mac(2), mac(2), mac(3), mac(1), mac(7), BROADCAST];
+    let from = [mac(1), mac(1), mac(1), mac(1), mac(1), mac(1), mac(9)];
+    frame_between(dice, &from, &to)
+}
+
+fn frame_between(dice: &mut Dice, from: &[Mac], to: &[Mac]) -> Vec<u8> {
+    let (to, from) = (dice.of(to), dice.of(from));
     let ends = [dice.of(&[1, 1, 1, 1, 9]), dice.of(&[2, 2, 3])];
     let protocol = dice.of(&[1, 6, 17, 58, 132]);
     let inner = body(dice, protocol);
@@ -97,10 +102,16 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
     frame
 }
 
-/// What the ports of a policy got and counted.
-fn outcome(seed: u64, is_alone: bool) -> (Vec<Vec<Vec<u8>>>, Vec<Counters>) {
-    let mut dice = Dice(seed);
-    let mut bench = Bench::new();
+/// A mirror that copies nothing: the frames of the segment go one by one.
+fn let_frames_go_alone(bench: &mut Bench) {
+    let set = json!({"switch": "vale0", "mirror": "all", "segment": 1, "to_port": "nowhere"});
+    let set: vale_proto::MirrorSet = serde_json::from_value(set).unwrap();
+    let budget = crate::mirror::budget(&set);
+    bench.switch.set_mirror(set, None, budget).unwrap();
+}
+
+/// Three guests with random policies.
+fn guests(bench: &mut Bench, dice: &mut Dice) -> Vec<Guest> {
     let rules = [
         "egress",
         "ingress",
@@ -132,9 +143,16 @@ fn outcome(seed: u64, is_alone: bool) -> (Vec<Vec<Vec<u8>>>, Vec<Counters>) {
         assert!(bench.switch.set_limits(&guest.name, limits(rates)));
         guests.push(guest);
     }
+    guests
+}
+
+/// What the ports of a policy got and counted.
+fn outcome(seed: u64, is_alone: bool) -> (Vec<Vec<Vec<u8>>>, Vec<Counters>) {
+    let mut dice = Dice(seed);
+    let mut bench = Bench::new();
+    let mut guests = guests(&mut bench, &mut dice);
     if is_alone {
-        let much = json!({"rx": {"packets_per_s": 1_000_000_000}});
-        bench.switch.set_segment_limits(1, limits(&much));
+        let_frames_go_alone(&mut bench);
     }
     let mut received = vec![Vec::new(); 3];
     for _ in 0..4 {
@@ -161,6 +179,104 @@ fn a_burst_is_decided_as_single_frames_are() {
         passed += burst.0.iter().map(Vec::len).sum::<usize>();
     }
     assert!(passed > 10_000, "{passed}");
+}
+
+/// A guest that passes frames on, as a hop.
+fn pass_on(ends: &mut [Guest; 2]) {
+    let [left, right] = ends.each_mut().map(|end| end.received());
+    for (frames, to) in [(left, 1), (right, 0)] {
+        for frame in frames {
+            // A full ring loses frames.
+            let _ = ends[to].ring.push(&frame);
+        }
+        let _ = ends[to].ring.publish();
+    }
+}
+
+/// What the ports of guests, uplinks and a hop got and counted, and the chain.
+fn steered(seed: u64, is_alone: bool) -> (Vec<Vec<Vec<u8>>>, Vec<Counters>, String) {
+    let mut dice = Dice(seed);
+    let mut bench = Bench::new();
+    let mut ports = guests(&mut bench, &mut dice);
+    for name in ["up", "other"] {
+        ports.push(uplinks::uplink(&mut bench, name, json!({"slots": 256})));
+    }
+    // A port without an address, which learns nothing.
+    ports.push(bench.try_add("bare", json!({"slots": 256})).unwrap());
+    let secure = dice.below(2) == 0;
+    let mut hop = [10, 11].map(|last| {
+        let values = json!({"mac": mac(last), "slots": 256, "port_security": secure,
+            "allowed": if secure { json!([{"ip": "0.0.0.0/0"}]) } else { json!([]) }});
+        bench.try_add(&format!("h{last}"), values).unwrap()
+    });
+    let classifier = dice.below(5);
+    let classifiers = json!([
+        {"source_port": "g1"},
+        {"source": "10.0.0.0/24"},
+        {"source_port": "up", "protocol": 17},
+        {"source_port": "g2", "destination_port": "g1"},
+        {"source": "192.0.2.0/24"},
+    ]);
+    let set = json!({"switch": "vale0", "chain": "web", "segment": 1,
+        "classifiers": [classifiers[classifier]], "symmetric": dice.below(2) == 0,
+        "hops": [{"pairs": [{"ingress": "h10", "egress": "h11"}],
+            "transparent": dice.below(2) == 0, "copies": dice.of(&[1, 2])}]});
+    let set: ChainSet = serde_json::from_value(set).unwrap();
+    set.check().unwrap();
+    bench
+        .switch
+        .set_chain(crate::chain::Definition::new(set, None))
+        .unwrap();
+    if dice.below(3) == 0 {
+        let rates = json!({"rx": {"packets_per_s": 5000}, "tx": {"packets_per_s": 1_000_000}});
+        bench.switch.set_segment_limits(1, limits(&rates));
+    }
+    if dice.below(3) == 0 {
+        let rules = ["drop proto 17 dport 53".parse().unwrap()];
+        let table = crate::policy::offload_rules::OffloadTable::new(1, &rules);
+        let (name, owner) = (&ports[1].name, vale_proto::Owner::Operator);
+        assert!(bench.switch.exchange_table(name, owner, &mut Some(table)));
+    }
+    if is_alone {
+        let_frames_go_alone(&mut bench);
+    }
+    let stations: Vec<_> = (50..54).map(mac).collect();
+    let mut received = vec![Vec::new(); ports.len()];
+    for now in 0..6 {
+        bench.scratch.now = now * 1_000_000;
+        for (n, port) in ports.iter_mut().enumerate() {
+            let own = [mac(n as u8 + 1); 8];
+            let from = if n < 3 { &own[..] } else { &stations[..] };
+            let guests = [1, 1, 2, 2, 3].map(mac);
+            let to = [&guests[..], &stations[..], &[BROADCAST][..]].concat();
+            (0..30).for_each(|_| port.send(&frame_between(&mut dice, from, &to)));
+        }
+        for _ in 0..3 {
+            bench.round();
+            pass_on(&mut hop);
+            for (port, received) in ports.iter_mut().zip(&mut received) {
+                received.extend(port.received());
+            }
+        }
+    }
+    let counters = ports.iter().chain(&hop).map(|port| bench.counters(port));
+    let chain = bench.switch.chains().next().unwrap();
+    let counted = format!("{:?} {:?}", chain.counters, chain.hop_counters);
+    (received, counters.collect(), counted)
+}
+
+#[test]
+fn a_burst_takes_the_steps_that_single_frames_take() {
+    let (mut passed, mut entered) = (0, 0);
+    for seed in 0..200 {
+        let (burst, single) = (steered(seed, false), steered(seed, true));
+        assert_eq!(burst.0, single.0, "seed {seed}");
+        assert_eq!(burst.1, single.1, "seed {seed}");
+        assert_eq!(burst.2, single.2, "seed {seed}");
+        passed += burst.0.iter().map(Vec::len).sum::<usize>();
+        entered += usize::from(!burst.2.starts_with("ChainCounters { packets: 0,"));
+    }
+    assert!(passed > 50_000 && entered > 50, "{passed} {entered}");
 }
 
 /// The head of the next frame lies behind that of a long one.

@@ -110,6 +110,10 @@ impl Device for VxlanPort {
         burst.frames.len()
     }
 
+    fn peek<'a>(&self, burst: &'a Burst, n: usize) -> Option<&'a [u8]> {
+        burst.frames.get(n).map(|(bytes, _)| &bytes[..])
+    }
+
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         Some(RxFrame {
             bytes: &mut burst.frames.get_mut(n)?.0,
