@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Moves busy ports from the busiest worker to the idlest one.
+//! Moves busy ports from a worker that is full to the idlest one. A frame between two workers costs more
+//! than one within a worker, so ports of a worker that keeps up stay where they are.
 use std::collections::BTreeMap;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vale_proto::PortId;
 
@@ -12,6 +13,8 @@ use super::Handle;
 const PERIOD: Duration = Duration::from_secs(1);
 /// Frames of a port cost the switch too little for a move below this rate.
 const LEAST: u64 = 10_000;
+/// A worker is full if its rounds with frames take this part of a period, in percent.
+const FULL: u64 = 75;
 
 /// A port, its worker and its frames of a period.
 type Busy = (PortId, usize, u64);
@@ -27,11 +30,16 @@ pub fn start(handle: Handle) -> io::Result<()> {
 
 fn balance(handle: &Handle) {
     let mut before = BTreeMap::new();
+    let (mut busy_before, mut at) = (Vec::new(), Instant::now());
     loop {
         std::thread::sleep(PERIOD);
-        let Some(ports) = handle.ports(None) else {
+        let (Some(ports), Some(loads)) = (handle.ports(None), handle.loads()) else {
             return;
         };
+        let busy: Vec<_> = loads.iter().map(|load| load.busy).collect();
+        let period = at.elapsed().as_nanos() as u64;
+        let percents = percents(&busy, &busy_before, period);
+        (busy_before, at) = (busy, Instant::now());
         let frames: BTreeMap<_, u64> = ports
             .into_iter()
             .map(|p| {
@@ -48,7 +56,7 @@ fn balance(handle: &Handle) {
             (id, worker, moved)
         });
         let placed: Vec<Busy> = placed.collect();
-        if let Some((id, worker)) = plan(&placed, handle.workers()) {
+        if let Some((id, worker)) = plan(&placed, &percents) {
             // A port that is gone meanwhile needs no move.
             if let Some(Ok(())) = handle.move_port(&id, worker) {
                 log::info!("{}:{}: moved to worker {worker}", id.switch, id.port);
@@ -58,16 +66,26 @@ fn balance(handle: &Handle) {
     }
 }
 
+/// The part of a period that each worker was busy.
+fn percents(busy: &[u64], before: &[u64], period: u64) -> Vec<u64> {
+    let before = before.iter().copied().chain(std::iter::repeat(u64::MAX));
+    let grown = busy.iter().zip(before);
+    grown
+        .map(|(now, before)| now.saturating_sub(before) / (period / 100).max(1))
+        .collect()
+}
+
 /// The port that makes the load of the busiest and of the idlest worker most equal, and its new worker.
-/// None if no move takes a tenth off the busiest one.
-fn plan(ports: &[Busy], workers: usize) -> Option<(PortId, usize)> {
+/// None if the busiest one is not full, or no move takes a tenth off it.
+fn plan(ports: &[Busy], percents: &[u64]) -> Option<(PortId, usize)> {
     let load = |worker: usize| -> u64 {
         let of = ports.iter().filter(|(_, w, _)| *w == worker);
         of.map(|(_, _, frames)| frames).sum()
     };
-    let loads: Vec<_> = (0..workers).map(load).collect();
-    let most = (0..workers).max_by_key(|n| loads[*n])?;
-    let least = (0..workers).min_by_key(|n| loads[*n])?;
+    let loads: Vec<_> = (0..percents.len()).map(load).collect();
+    let full = (0..percents.len()).filter(|n| percents[*n] >= FULL);
+    let most = full.max_by_key(|n| loads[*n])?;
+    let least = (0..percents.len()).min_by_key(|n| loads[*n])?;
     let after = |frames: u64| (loads[most] - frames).max(loads[least] + frames);
     let movable = ports
         .iter()
@@ -91,7 +109,7 @@ mod tests {
     }
 
     fn planned(loads: &[(usize, u64)], workers: usize) -> Option<(String, usize)> {
-        let found = plan(&ports(loads), workers)?;
+        let found = plan(&ports(loads), &vec![100; workers])?;
         Some((found.0.port.to_string(), found.1))
     }
 
@@ -103,6 +121,24 @@ mod tests {
         assert_eq!(planned(&[(0, 5000), (0, 5000)], 2), None, "an idle switch");
         assert_eq!(planned(&[(0, 500_000), (1, 500_000), (0, 20_000)], 2), None);
         assert_eq!(planned(&[], 4), None);
+    }
+
+    #[test]
+    fn a_worker_that_keeps_up_keeps_its_ports() {
+        let loads = ports(&[(0, 900_000), (0, 800_000), (1, 10_000)]);
+        for (percents, moves) in [([100, 5], true), ([75, 0], true), ([74, 0], false)] {
+            assert_eq!(plan(&loads, &percents).is_some(), moves, "{percents:?}");
+        }
+        // The one that is full has nothing that another one could take.
+        assert_eq!(plan(&loads, &[50, 100]), None);
+    }
+
+    #[test]
+    fn a_percent_is_of_the_period() {
+        let (before, now) = ([0, 500], [750_000_000, 500]);
+        assert_eq!(percents(&now, &before, 1_000_000_000), [75, 0]);
+        assert_eq!(percents(&now, &[], 1_000_000_000), [0, 0], "no period yet");
+        assert_eq!(percents(&now, &before, 0), [750_000_000, 0]);
     }
 
     proptest! {
@@ -122,7 +158,7 @@ mod tests {
                     (0..4).map(|n| load(n) * load(n)).sum::<u128>()
                 };
                 let (most, squares) = (busiest(&placed), sum(&placed));
-                let Some((id, to)) = plan(&placed, 4) else {
+                let Some((id, to)) = plan(&placed, &[100; 4]) else {
                     return Ok(());
                 };
                 let port = placed.iter_mut().find(|p| p.0 == id).unwrap();
