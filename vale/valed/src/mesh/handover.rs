@@ -14,7 +14,7 @@ use crate::clock::Nanoseconds;
 use crate::frame::gso::Offload;
 use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
-use crate::frame::tx_frame::{TxFrame, append};
+use crate::frame::tx_frame::TxFrame;
 
 /// Most workers.
 pub const MAX_WORKERS: usize = 16;
@@ -50,16 +50,23 @@ pub struct Envelope {
     pub to: HandoffTarget,
 }
 
-/// A judged frame in private memory.
+/// A judged frame in private memory. What most frames lack comes last: another processor reads each line
+/// of the memory that the sender has written.
+#[repr(C, align(64))]
 pub struct Frame {
     envelope: Envelope,
-    bytes: Vec<u8>,
-    offload: Offload,
-    seen: FilterKey,
-    redirected: bool,
-    label: Option<(IpAddr, Label)>,
+    len: usize,
     payload: usize,
     longest: usize,
+    offload: Offload,
+    redirected: bool,
+    /// The receiver may have a filter, which needs `seen`.
+    is_seen: bool,
+    has_label: bool,
+    /// The frame's bytes, then those of earlier ones.
+    bytes: Vec<u8>,
+    seen: FilterKey,
+    label: Option<(IpAddr, Label)>,
 }
 
 impl Default for Frame {
@@ -68,29 +75,46 @@ impl Default for Frame {
         let to = HandoffTarget::Port(GenIndex::default());
         Self {
             envelope: Envelope { switch, from, to },
-            bytes: Vec::with_capacity(BUFFER_SIZE),
-            offload: Offload::default(),
-            seen: FilterKey::default(),
-            redirected: false,
-            label: None,
+            len: 0,
             payload: 0,
             longest: 0,
+            offload: Offload::default(),
+            redirected: false,
+            is_seen: false,
+            has_label: false,
+            bytes: vec![0; BUFFER_SIZE],
+            seen: FilterKey::default(),
+            label: None,
         }
     }
 }
 
 impl Frame {
-    fn fill(&mut self, envelope: Envelope, out: &TxFrame<'_>) {
+    fn fill(&mut self, envelope: Envelope, out: &TxFrame<'_>, is_seen: bool) {
         self.envelope = envelope;
+        self.len = out.len();
         // A slot keeps no memory of a frame to be segmented.
-        if self.bytes.capacity() > LONGEST && out.len() <= BUFFER_SIZE {
-            self.bytes = Vec::with_capacity(BUFFER_SIZE);
+        if self.bytes.len() > LONGEST && self.len <= BUFFER_SIZE {
+            self.bytes = vec![0; BUFFER_SIZE];
         }
-        self.bytes.clear();
-        append(&mut self.bytes, out.head, out.rest);
-        (self.offload, self.seen) = (out.offload, *out.seen);
+        if self.bytes.len() < self.len {
+            self.bytes.resize(self.len, 0);
+        }
+        let (head, rest) = self.bytes[..self.len].split_at_mut(out.head.len());
+        head.copy_from_slice(out.head);
+        if let Some(tail) = out.rest {
+            tail.read(rest);
+        }
+        self.offload = out.offload;
         (self.payload, self.longest) = (out.payload, out.longest);
-        (self.redirected, self.label) = (out.redirected, out.label);
+        (self.redirected, self.is_seen) = (out.redirected, is_seen);
+        if is_seen {
+            self.seen = *out.seen;
+        }
+        self.has_label = out.label.is_some();
+        if self.has_label {
+            self.label = out.label;
+        }
     }
 
     pub fn envelope(&self) -> Envelope {
@@ -99,14 +123,17 @@ impl Frame {
 
     pub fn outgoing(&mut self, now: Nanoseconds) -> TxFrame<'_> {
         TxFrame {
-            head: &mut self.bytes,
+            head: &mut self.bytes[..self.len],
             rest: None,
             offload: self.offload,
-            seen: &self.seen,
+            seen: match self.is_seen {
+                true => &self.seen,
+                false => &FilterKey::Other,
+            },
             now,
             from: self.envelope.from.index,
             redirected: self.redirected,
-            label: self.label,
+            label: self.label.filter(|_| self.has_label),
             payload: self.payload,
             longest: self.longest,
         }
@@ -154,10 +181,18 @@ impl Peers {
         link.is_some_and(|link| link.frames.has_room())
     }
 
-    /// Copies a frame into the ring to a worker. False if it is full.
-    pub fn hand_over(&mut self, worker: usize, envelope: Envelope, out: &TxFrame<'_>) -> bool {
+    /// Copies a frame into the ring to a worker, with what filters see of it if one may judge it there.
+    /// False if the ring is full.
+    pub fn hand_over(
+        &mut self,
+        worker: usize,
+        envelope: Envelope,
+        out: &TxFrame<'_>,
+        is_seen: bool,
+    ) -> bool {
         let link = self.links.get_mut(worker).and_then(Option::as_mut);
-        let pushed = link.is_some_and(|link| link.frames.push(|frame| frame.fill(envelope, out)));
+        let fill = |frame: &mut Frame| frame.fill(envelope, out, is_seen);
+        let pushed = link.is_some_and(|link| link.frames.push(fill));
         self.handed += u64::from(pushed);
         self.lost += u64::from(!pushed);
         pushed

@@ -70,7 +70,15 @@ impl Switch {
             from: source.at(out.from),
             to,
         };
-        let handed = buffers.peers.hand_over(worker, envelope, out);
+        let is_seen = match to {
+            HandoffTarget::Port(to) => {
+                let port = self.ports.get(to.index).and_then(Option::as_ref);
+                port.is_some_and(|port| port.face.is_filtered)
+            }
+            HandoffTarget::Copy(_) => false,
+            HandoffTarget::Segment { .. } => self.filters,
+        };
+        let handed = buffers.peers.hand_over(worker, envelope, out, is_seen);
         if handed && source.holds() && matches!(to, HandoffTarget::Port(_)) {
             source.face.abroad.fetch_add(1, Ordering::Relaxed);
         }
