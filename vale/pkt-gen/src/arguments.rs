@@ -102,6 +102,9 @@ pub struct Arguments {
     /// Slots of each ring.
     #[arg(long, default_value_t = 1024)]
     pub slots: u32,
+    /// Let frames wait for a full receiver instead of dropping them.
+    #[arg(long)]
+    pub hold: bool,
     /// End after this many seconds.
     #[arg(long)]
     pub seconds: Option<u64>,
@@ -161,6 +164,7 @@ impl Arguments {
             allowed: self.allow.clone(),
             port_security: !self.allow.is_empty(),
             slots: self.slots,
+            hold: self.hold,
             mtu: self
                 .mtu
                 .unwrap_or(match self.length - ETHERNET > SHORT_MTU {

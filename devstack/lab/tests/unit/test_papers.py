@@ -7,6 +7,7 @@ from clickos_lab import errors
 from clickos_lab.papers import command
 from clickos_lab.papers import figure
 from clickos_lab.papers import rig
+from clickos_lab.papers import spread
 from clickos_lab.papers import throughput
 from clickos_lab import paths
 from tests.unit import base
@@ -41,3 +42,33 @@ class FigureTest(base.TestCase):
         with self.assertRaisesRegex(errors.LabError,
                                     '^99: no such figure; there are 4, 5'):
             command.run(paths.State(), ['7', '99'])
+
+
+class SpreadTest(base.TestCase):
+
+    LOOK = {
+        'ports': [{'name': 'vale0:gen', 'tx': 0, 'frames_a_burst': 60,
+                   'kicks_received': 3, 'kicks_sent': 2},
+                  {'name': 'vale0:sink', 'tx': 1000, 'drops': 5,
+                   'kicks_sent': 4}],
+        'workers': [{'name': '0', 'sleeps': 1, 'yields': 7, 'rounds': 20,
+                     'rounds_empty': 9}]}
+
+    def test_a_second_has_the_figures_of_both_ports_and_the_worker(self):
+        self.assertEqual(
+            {'received': 1000, 'lost': 5, 'frames a burst': 60,
+             'kicks of sender': 3, 'kicks to sender': 2,
+             'kicks to receiver': 4, 'sleeps': 1, 'yields': 7, 'rounds': 20,
+             'empty rounds': 9}, spread.figures(self.LOOK))
+
+    def test_a_second_without_ports_has_zeros(self):
+        found = spread.figures({'ports': [], 'workers': []})
+        self.assertEqual({0}, set(found.values()))
+
+    def test_a_place_compares_the_slowest_second_to_the_fastest(self):
+        slow, fast = spread.figures(self.LOOK), spread.figures(self.LOOK)
+        slow['received'], fast['received'] = 1_000_000, 4_000_000
+        lines = spread.table('one', [fast, slow, fast])
+        self.assertEqual('one: 1.00 to 4.00 million frames a second, '
+                         'slowest 0.25 of the fastest', lines[0])
+        self.assertEqual(['lost', '5', '5', '5'], lines[2].split())
