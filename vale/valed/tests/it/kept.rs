@@ -158,6 +158,41 @@ fn rules_of_a_guest_wait_for_its_port_and_come_with_it() {
     assert_eq!(valed.client().offload_list(None).unwrap().len(), 1);
 }
 
+/// `vale-ctl offload add` and `remove` replace the table that they have read.
+#[test]
+fn rules_that_were_added_and_removed_one_by_one_are_back_after_a_kill() {
+    let mut valed = Valed::start();
+    let port = json!({"mac": "02:00:00:00:00:01", "port_security": false});
+    let guest = Guest::new(&valed, "g", port.clone());
+    let table = |valed: &Valed| {
+        let tables = valed.client().offload_list(None).unwrap();
+        assert!(tables.len() <= 1);
+        let table = tables.into_iter().next();
+        let rules = |t: &vale_proto::OffloadInfo| {
+            let rules = t.rules.iter().map(|rule| String::from(rule.rule));
+            rules.collect::<Vec<_>>()
+        };
+        table.map(|t| (rules(&t), t.epoch)).unwrap_or_default()
+    };
+    let change = |valed: &Valed, rules: &[&str]| {
+        let (_, epoch) = table(valed);
+        let set = json!({"owner": "operator", "replaces": epoch, "rules": rules});
+        assert_eq!(keep(valed, "offload-set", at("g", set)), Ok(None));
+        assert_eq!(table(valed).0, rules);
+    };
+    change(&valed, &["drop"]);
+    change(&valed, &["pass proto 17", "drop"]);
+    change(&valed, &["pass proto 17", "pass proto 6", "drop"]);
+    change(&valed, &["pass proto 6", "drop"]);
+    for _ in 0..2 {
+        valed.kill_and_restart();
+        let add = crate::common::port_add("g", port.clone());
+        valed.client().port_resume(&add, &guest.fds()).unwrap();
+        assert_eq!(table(&valed).0, ["pass proto 6", "drop"]);
+    }
+    change(&valed, &["drop"]);
+}
+
 #[test]
 fn a_vanished_interface_stops_nothing_and_comes_back() {
     let mut valed = Valed::start();
