@@ -261,6 +261,16 @@ impl Port {
         self.push(admitted, out, buffers)
     }
 
+    /// As [`Self::deliver`], for a frame of the flow that the filter has just admitted, at a port without
+    /// rules that decide.
+    pub fn deliver_repeated(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) -> Delivery {
+        let admitted = self
+            .takes(out.longest - out.payload)
+            .and_then(|()| self.takes_tags(out.payload))
+            .and_then(|()| self.within_rates(out));
+        self.push(admitted, out, buffers)
+    }
+
     /// Queues a frame that all stages of [`Self::deliver`] admitted.
     pub fn deliver_admitted(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) -> Delivery {
         self.push(Ok(()), out, buffers)
@@ -348,14 +358,15 @@ impl Port {
         if !self.filter_admits(out.seen, Direction::Ingress, out.now) {
             return Err(|c| &mut c.dropped_filter);
         }
-        if self
-            .limits
-            .as_ref()
-            .is_some_and(|l| !l.tx.admits(out.count(), out.len(), out.now))
-        {
-            return Err(|c| &mut c.dropped_rate);
+        self.within_rates(out)
+    }
+
+    fn within_rates(&self, out: &TxFrame<'_>) -> Result<(), Counter> {
+        let limits = self.limits.as_ref();
+        match limits.is_none_or(|l| l.tx.admits(out.count(), out.len(), out.now)) {
+            true => Ok(()),
+            false => Err(|c| &mut c.dropped_rate),
         }
-        Ok(())
     }
 
     /// Returns the taken buffers of a dirty port.

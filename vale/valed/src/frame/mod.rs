@@ -8,6 +8,7 @@ pub mod key;
 pub(crate) mod nsh;
 pub(crate) mod packet;
 pub(crate) mod quote;
+pub(crate) mod repeat;
 pub(crate) mod rx_frame;
 pub(crate) mod tx_frame;
 

@@ -55,6 +55,8 @@ struct Steered {
 pub struct Vector {
     fates: [Fate; BURST],
     keys: [FilterKey; BURST],
+    /// Bit n: frame n has the flow of the frame before it, and its verdict.
+    repeats: u64,
     /// Valid in a burst from a port whose frames chains may take.
     steps: [Option<Steered>; BURST],
 }
@@ -64,6 +66,7 @@ impl Default for Vector {
         Self {
             fates: [Fate::Gone; BURST],
             keys: [FilterKey::Other; BURST],
+            repeats: 0,
             steps: [None; BURST],
         }
     }
@@ -147,7 +150,13 @@ impl Switch {
     #[inline(never)]
     fn admit_burst(&mut self, source: usize, run: Range<usize>, scratch: &mut Scratch) {
         let Scratch {
-            vector: Vector { fates, keys, .. },
+            vector:
+                Vector {
+                    fates,
+                    keys,
+                    repeats,
+                    ..
+                },
             now,
             ..
         } = scratch;
@@ -161,9 +170,13 @@ impl Switch {
         port.counters.rx_packets += run.len() as u64;
         port.counters.rx_bytes += bytes.sum::<u64>();
         if let Some(filter) = &mut port.filter {
+            let mut admitted = false;
             for n in run.clone() {
                 if let Fate::To(route) = fates[n] {
-                    if !filter.admits(&keys[n], Direction::Egress, *now) {
+                    if *repeats >> n & 1 == 0 {
+                        admitted = filter.admits(&keys[n], Direction::Egress, *now);
+                    }
+                    if !admitted {
                         fates[n] = Fate::Dropped(|c| &mut c.dropped_filter, route.len);
                     }
                 }

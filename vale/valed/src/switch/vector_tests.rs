@@ -80,6 +80,26 @@ fn any_frame(dice: &mut Dice) -> Vec<u8> {
     frame_between(dice, &from, &to)
 }
 
+/// Often a later frame of the same flow.
+fn next_frame(
+    dice: &mut Dice,
+    before: &mut Vec<u8>,
+    new: impl Fn(&mut Dice) -> Vec<u8>,
+) -> Vec<u8> {
+    if before.is_empty() || dice.below(2) == 0 {
+        *before = new(dice);
+        return before.clone();
+    }
+    let mut frame = before.clone();
+    if dice.below(2) == 0 {
+        let at = dice.below(frame.len().min(60));
+        // The addresses of the frame stay: a port notes no more stations than the test has.
+        let at = if at < 12 { 15 } else { at };
+        frame[at] = dice.of(&[0, 1, 2, 8, 0x12, 0x40, 0xff]);
+    }
+    frame
+}
+
 fn frame_between(dice: &mut Dice, from: &[Mac], to: &[Mac]) -> Vec<u8> {
     let (to, from) = (dice.of(to), dice.of(from));
     let ends = [dice.of(&[1, 1, 1, 1, 9]), dice.of(&[2, 2, 3])];
@@ -155,8 +175,12 @@ fn outcome(seed: u64, is_alone: bool) -> (Vec<Vec<Vec<u8>>>, Vec<Counters>) {
         let_frames_go_alone(&mut bench);
     }
     let mut received = vec![Vec::new(); 3];
+    let mut before = Vec::new();
     for _ in 0..4 {
-        (0..50).for_each(|_| guests[0].send(&any_frame(&mut dice)));
+        for _ in 0..50 {
+            let sent = next_frame(&mut dice, &mut before, any_frame);
+            guests[0].send(&sent);
+        }
         bench.round();
         // Answers, so that there are connections.
         guests[1].send(&any_frame(&mut dice));
@@ -249,7 +273,12 @@ fn steered(seed: u64, is_alone: bool) -> (Vec<Vec<Vec<u8>>>, Vec<Counters>, Stri
             let from = if n < 3 { &own[..] } else { &stations[..] };
             let guests = [1, 1, 2, 2, 3].map(mac);
             let to = [&guests[..], &stations[..], &[BROADCAST][..]].concat();
-            (0..30).for_each(|_| port.send(&frame_between(&mut dice, from, &to)));
+            let mut before = Vec::new();
+            for _ in 0..30 {
+                let new = |dice: &mut Dice| frame_between(dice, from, &to);
+                let sent = next_frame(&mut dice, &mut before, new);
+                port.send(&sent);
+            }
         }
         for _ in 0..3 {
             bench.round();

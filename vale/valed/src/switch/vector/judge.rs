@@ -9,9 +9,11 @@ use crate::chain::{Flow, Next, Steering};
 use crate::clock::Nanoseconds;
 use crate::device::{Burst, Device};
 use crate::frame::HEAD;
+use crate::frame::gso::{Checksum, Offload};
 use crate::frame::headers::Ethernet;
 use crate::frame::key::FilterKey;
 use crate::frame::packet;
+use crate::frame::repeat::FlowBytes;
 use crate::port::{Port, Relayed};
 use crate::switch::{Scratch, Switch};
 
@@ -21,6 +23,16 @@ struct Last {
     /// The last station that the stage learned.
     learned: Option<Mac>,
     steered: Option<SteeredFlow>,
+    /// The frame before this one, if it is forwarded.
+    flow: Option<Repeated>,
+}
+
+/// A frame that later ones of its flow follow.
+#[derive(Clone, Copy)]
+struct Repeated {
+    bytes: FlowBytes,
+    route: Route,
+    filtered: bool,
 }
 
 /// A frame of a burst.
@@ -57,6 +69,7 @@ impl Default for Last {
             found: Found::nothing(),
             learned: None,
             steered: None,
+            flow: None,
         }
     }
 }
@@ -90,6 +103,7 @@ impl Switch {
             return frames.start;
         };
         let mut last = Last::default();
+        vector.repeats = 0;
         for n in frames.clone() {
             let at = At { device, burst, n };
             match self.fate::<MORE>(origin, port, at, &mut last, vector, *now) {
@@ -113,6 +127,24 @@ impl Switch {
     ) -> Option<Fate> {
         let bytes = device.peek(burst, n)?;
         let len = u16::try_from(bytes.len()).ok()?;
+        let flow = FlowBytes::of(bytes);
+        if let Some(before) = last.flow.take().filter(|f| flow == Some(f.bytes)) {
+            let route = Route {
+                len,
+                ..before.route
+            };
+            if MORE {
+                is_done(device.work(burst, n)?, route)?;
+                vector.steps[n] = vector.steps[n - 1];
+            }
+            vector.keys[n] = match before.filtered {
+                true => vector.keys[n - 1],
+                false => FilterKey::Other,
+            };
+            vector.repeats |= 1 << n;
+            last.flow = Some(before);
+            return Some(Fate::To(route));
+        }
         let ethernet = Ethernet::parse(bytes)?;
         let (mut relayed, mut rests_on) = (None, 0);
         let mut found = None;
@@ -167,21 +199,25 @@ impl Switch {
         if bytes.len() > HEAD && rests_on > HEAD {
             return None;
         }
-        // Steps and stations count before the frame is written.
-        if MORE {
-            let checksum = device.work(burst, n)?.checksum;
-            checksum.is_none_or(|c| c.field() >= judged).then_some(())?;
-        }
-        if learns {
-            self.learn(origin.port, port, &ethernet, last, now)?;
-        }
-        Some(Fate::To(Route {
+        let route = Route {
             to,
             payload: ethernet.payload as u16,
             judged: judged as u16,
             len,
             addressed,
-        }))
+        };
+        if MORE {
+            is_done(device.work(burst, n)?, route)?;
+        }
+        if learns {
+            self.learn(origin.port, port, &ethernet, last, now)?;
+        }
+        last.flow = flow.map(|bytes| Repeated {
+            bytes,
+            route,
+            filtered: found.filtered,
+        });
+        Some(Fate::To(route))
     }
 
     /// Notes the station of a frame, as [`Switch::forward`] does. None if the frame goes to its sender, and
@@ -278,4 +314,11 @@ impl Switch {
         last.steered = Some(steered);
         Some(steered)
     }
+}
+
+/// None for a frame that cannot be written as its sender asks. Steps and stations count before frames are
+/// written.
+fn is_done(work: Offload, route: Route) -> Option<()> {
+    let is_free = |c: Checksum| c.field() >= usize::from(route.judged);
+    work.checksum.is_none_or(is_free).then_some(())
 }

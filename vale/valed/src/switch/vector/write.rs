@@ -10,7 +10,7 @@ use crate::device::{Burst, Device};
 use crate::frame::dscp;
 use crate::frame::key::FilterKey;
 use crate::frame::tx_frame::TxFrame;
-use crate::port::{MALFORMED, Port};
+use crate::port::{Delivery, MALFORMED, Port};
 use crate::switch::{Scratch, Switch};
 
 /// The stages between a judged frame and its receiver.
@@ -134,11 +134,20 @@ impl Switch {
         let Some(port) = self.ports[to].as_deref_mut() else {
             return 0;
         };
+        let repeats = scratch.vector.repeats;
+        // The place behind the last frame that all stages admitted.
+        let mut admitted = usize::MAX;
         let malformed = each(list, &scratch.vector, |n, route, key| {
             let Some(mut out) = frame(sender, device, port, (n, route), key, burst) else {
                 return false;
             };
-            port.deliver(&mut out, buffers);
+            let delivery = match admitted == n && repeats >> n & 1 == 1 {
+                true => port.deliver_repeated(&mut out, buffers),
+                false => port.deliver(&mut out, buffers),
+            };
+            if matches!(delivery, Delivery::Queued) {
+                admitted = n + 1;
+            }
             true
         });
         self.mark(to);
