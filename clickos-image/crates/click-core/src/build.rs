@@ -18,7 +18,7 @@ use crate::config::names::Names;
 use crate::engine::class::Class;
 use crate::engine::element::Element;
 use crate::engine::graph::{Graph, count_ports, label};
-use crate::engine::{Edge, Engine, Plan, Slot};
+use crate::engine::{Config, Edge, Engine, Plan, Slot};
 use crate::registry::Registry;
 use click_packet::PacketPool;
 use click_packet::memory::has_room;
@@ -81,7 +81,12 @@ pub fn assemble(
     for notice in notices.into_sorted(&sources) {
         tell(&environment, &notice);
     }
-    let slots = connect(&flat, &graph, &counts, elements);
+    let configs = flat.elements.iter_mut().map(|e| {
+        let config = core::mem::take(&mut e.config);
+        Config::new(config.trim(), e.place, &sources)
+    });
+    let configs = configs.collect();
+    let slots = connect(&flat, &graph, &counts, elements, configs);
     let plan = Plan {
         sources,
         flat,
@@ -189,7 +194,7 @@ fn build_elements(
             errors.add_about(e.place, about(flat, index), message);
             continue;
         }
-        if !has_memory(errors, flat, index, limits) {
+        if !has_memory(errors, flat, index, &e.config, limits) {
             break;
         }
         let surroundings = Surroundings {
@@ -224,13 +229,19 @@ fn build_elements(
 }
 
 /// True if the memory takes an element as large as its arguments let it be.
-fn has_memory(errors: &mut Errors, flat: &Flat, index: usize, limits: &click_lang::Limits) -> bool {
+fn has_memory(
+    errors: &mut Errors,
+    flat: &Flat,
+    index: usize,
+    config: &str,
+    limits: &click_lang::Limits,
+) -> bool {
     if limits.memory.reserve == 0 {
         return true;
     }
-    let e = &flat.elements[index];
-    let bytes = ELEMENT_BYTES + text::bytes_to_build(&e.config);
-    errors.plan(bytes, limits, e.place, &label(flat, index))
+    let bytes = ELEMENT_BYTES + text::bytes_to_build(config);
+    let place = flat.elements[index].place;
+    errors.plan(bytes, limits, place, &label(flat, index))
 }
 
 /// The numbers of elements, those first that define something for others.
@@ -260,12 +271,13 @@ fn connect(
     graph: &Graph,
     counts: &[(usize, usize)],
     elements: Vec<Box<dyn Element>>,
+    configs: Vec<Config>,
 ) -> Vec<Slot> {
-    let slot = |(index, element): (usize, Box<dyn Element>)| {
+    let slot = |((index, element), config): ((usize, Box<dyn Element>), Config)| {
         let (inputs, outputs) = counts[index];
         Slot {
             name: flat.elements[index].name.clone(),
-            config: flat.elements[index].config.trim().to_string(),
+            config,
             element: Some(element),
             outputs: vec![None; outputs],
             inputs: vec![None; inputs],
@@ -280,7 +292,12 @@ fn connect(
             apart: None,
         }
     };
-    let mut slots: Vec<Slot> = elements.into_iter().enumerate().map(slot).collect();
+    let mut slots: Vec<Slot> = elements
+        .into_iter()
+        .enumerate()
+        .zip(configs)
+        .map(slot)
+        .collect();
     for c in &flat.connections {
         if graph.output_is_pull(c.from.0, c.from.1) {
             slots[c.to.0].inputs[c.to.1] = Some(Edge {
@@ -303,7 +320,8 @@ pub fn initialize(engine: &mut Engine) -> Result<(), Vec<ConfigError>> {
     let classes = &engine.plan.classes;
     let limits = limits_of(&engine.environment.limits);
     for index in in_order(classes.len(), |index| classes[index].defines_names) {
-        if !has_memory(&mut errors, &engine.plan.flat, index, &limits) {
+        let config = engine.config(index);
+        if !has_memory(&mut errors, &engine.plan.flat, index, config, &limits) {
             break;
         }
         let started = engine.with(index, |element, ctx| element.initialize(ctx));

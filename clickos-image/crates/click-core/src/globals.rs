@@ -148,11 +148,16 @@ impl Engine {
     }
 
     pub(crate) fn flat_text(&self) -> String {
+        self.flat_text_of(self.plan.written)
+    }
+
+    /// The first `elements` elements and all connections.
+    pub(crate) fn flat_text_of(&self, elements: usize) -> String {
         let mut flat = self.plan.flat.clone();
-        for (element, slot) in flat.elements.iter_mut().zip(&self.slots) {
-            element.config.clone_from(&slot.config);
+        flat.elements.truncate(elements);
+        for (index, element) in flat.elements.iter_mut().enumerate() {
+            element.config = self.config(index).to_string();
         }
-        flat.elements.truncate(self.plan.written);
         flat.to_string()
     }
 

@@ -407,7 +407,7 @@ impl Engine {
             table.write(place, element, &own.view(ctx, ""), value)
         });
         let change = change.unwrap_or_else(|| Err(busy()))?;
-        let (class, config) = (self.plan.classes[index], &self.slots[index].config);
+        let (class, config) = (self.plan.classes[index], self.config(index));
         let config = match handler {
             "config" => Some(value.to_string()),
             _ => with_argument(class, config, handler, value),
@@ -462,7 +462,7 @@ impl Engine {
             } => {
                 self.with(index, |element, ctx| change.apply(element, ctx));
                 if let Some(config) = config {
-                    self.slots[index].config = config;
+                    self.slots[index].config = config.into();
                 }
             }
         }

@@ -31,7 +31,7 @@ pub(crate) struct Undo {
 impl Engine {
     /// The element's configuration as it runs.
     pub(crate) fn config_text(&self, index: usize) -> String {
-        self.slots[index].config.clone()
+        self.config(index).into()
     }
 
     /// Builds the element again under another configuration.
@@ -106,13 +106,13 @@ impl Engine {
     /// Replaces the old element by another, which takes its state.
     pub(crate) fn put_in_place(&mut self, index: usize, new: Box<dyn Element>, config: String) {
         let slot = &mut self.slots[index];
-        slot.config = config;
+        let before = core::mem::replace(&mut slot.config, config.into());
         let Some(mut old) = slot.element.replace(new) else {
             return;
         };
-        self.reconfiguring = true;
+        (self.reconfiguring, self.before) = (true, Some(before));
         self.with(index, |element, ctx| element.take_state(ctx, &mut *old));
-        self.reconfiguring = false;
+        (self.reconfiguring, self.before) = (false, None);
     }
 }
 

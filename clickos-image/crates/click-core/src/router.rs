@@ -111,7 +111,7 @@ impl Router {
         let globals = Scope::global(variables);
         let assembled = assemble(sources, registry, environment, &globals, pool, 0);
         let engine = assembled.map_err(|(errors, _)| errors)?;
-        Ok(engine.plan.flat.to_string())
+        Ok(engine.flat_text_of(engine.slots.len()))
     }
 
     /// Replaces the configuration and keeps queues and counters of elements with the same name and class.
@@ -169,10 +169,12 @@ impl Router {
             let Some(old) = (0..before.classes.len()).find(same) else {
                 continue;
             };
+            new.before = Some(self.engine.config(old).to_string().into());
             if let Some(old) = &mut self.engine.slots[old].element {
                 new.with(index, |element, ctx| element.take_state(ctx, &mut **old));
             }
         }
+        new.before = None;
     }
 
     /// Runs tasks and expired timers for one bounded slice; `now_ns` counts from the epoch and never goes back.

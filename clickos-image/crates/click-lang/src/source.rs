@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::ast::Statement;
 use crate::error::{Errors, Limits};
@@ -64,6 +65,9 @@ pub struct Sources {
 /// Finds the library `name` for the file `from`: its path and its text, or why there is none.
 pub type FindLibrary<'a> = dyn Fn(&str, &str) -> Result<(String, String), String> + 'a;
 
+/// Bytes between an element and its arguments, in which [`Sources::find`] looks for these.
+const NEAR: usize = 512;
+
 /// Libraries one configuration may use.
 const MAX_LIBRARIES: usize = 64;
 
@@ -85,6 +89,17 @@ impl Sources {
     /// The configuration's own text.
     pub fn text(&self) -> &str {
         &self.files[0].text
+    }
+
+    /// The place of `part` in the configuration's own text, if it begins soon behind `place`.
+    pub fn find(&self, place: Place, part: &str) -> Option<Range<usize>> {
+        let (text, from) = (self.text(), place.0 as usize);
+        let ends = |start: &usize| {
+            text.get(*start..)
+                .is_some_and(|rest| rest.starts_with(part))
+        };
+        let start = (from..from.saturating_add(NEAR).min(text.len())).find(ends)?;
+        Some(start..start + part.len())
     }
 
     /// Adds a text that is read behind the configuration's own.
@@ -247,6 +262,16 @@ mod tests {
         }
         assert_eq!(located("é x", 3, &[]), ("f".into(), 1, 3, false));
         assert_eq!(located("", 99, &[]), ("f".into(), 1, 1, true));
+    }
+
+    #[test]
+    fn arguments_are_found_near_their_element_only() {
+        let far = "x".repeat(NEAR);
+        let sources = Sources::new("f", format!("a :: B(c, é);{far}d"));
+        assert_eq!(sources.find(Place(0), "c, é"), Some(7..12));
+        assert_eq!(sources.find(Place(8), "c, é"), None);
+        assert_eq!(sources.find(Place(0), "d"), None);
+        assert_eq!(sources.find(Place(9999), "d"), None);
     }
 
     #[test]

@@ -484,6 +484,17 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The element's configuration string.
+    pub fn config(&self) -> &str {
+        self.engine.config(self.me)
+    }
+
+    /// The configuration string of the element whose state this one takes.
+    pub fn config_before(&self) -> &str {
+        let before = self.engine.before.as_ref();
+        before.map_or("", |config| config.text(&self.engine.plan.sources))
+    }
+
     /// The number of the element.
     pub fn index(&self) -> usize {
         self.me
@@ -492,7 +503,7 @@ impl<'a> Context<'a> {
     /// Class and configuration of an element by its number.
     pub fn look_at(&self, index: usize) -> Option<(&'static str, &str)> {
         let class = self.engine.plan.classes.get(index)?;
-        Some((class.name, &self.engine.slots.get(index)?.config))
+        Some((class.name, self.engine.config(index)))
     }
 
     /// The name of an element by its number.

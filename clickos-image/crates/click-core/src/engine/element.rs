@@ -183,7 +183,7 @@ impl View<'_> {
 
     /// The element's configuration string.
     pub fn config(&self) -> &str {
-        &self.engine.slots[self.me].config
+        self.engine.config(self.me)
     }
 
     /// Names, devices, limits.

@@ -15,8 +15,9 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::any::{Any, TypeId};
+use core::ops::Range;
 
-use click_lang::{Flat, Sources};
+use click_lang::{Flat, Place, Sources};
 
 use crate::config::environment::Environment;
 use crate::config::names::Names;
@@ -47,10 +48,39 @@ pub struct Watch {
     pub signals: Vec<usize>,
 }
 
+/// An element's configuration. Most are parts of the router's text, which are not kept twice.
+pub enum Config {
+    Part(Range<usize>),
+    Own(Box<str>),
+}
+
+impl Config {
+    /// The configuration of an element declared at `place`.
+    pub fn new(config: &str, place: Place, sources: &Sources) -> Self {
+        match sources.find(place, config) {
+            Some(part) => Self::Part(part),
+            None => Self::Own(config.into()),
+        }
+    }
+
+    pub fn text<'a>(&'a self, sources: &'a Sources) -> &'a str {
+        match self {
+            Self::Part(range) => &sources.text()[range.clone()],
+            Self::Own(text) => text,
+        }
+    }
+}
+
+impl From<String> for Config {
+    fn from(text: String) -> Self {
+        Self::Own(text.into())
+    }
+}
+
 /// One element and its place in the graph.
 pub struct Slot {
     pub name: String,
-    pub config: String,
+    pub config: Config,
     /// Away while it runs.
     pub element: Option<Box<dyn Element>>,
     /// Where pushed packets go, by output; `None` for pull outputs.
@@ -152,9 +182,16 @@ pub struct Engine {
     calls: Vec<Option<Call>>,
     /// True while an element takes over from the one that it replaces under a new configuration.
     pub reconfiguring: bool,
+    /// The configuration of the element that another one is taking over from.
+    pub before: Option<Config>,
 }
 
 impl Engine {
+    /// The configuration of an element as it runs.
+    pub fn config(&self, index: usize) -> &str {
+        self.slots[index].config.text(&self.plan.sources)
+    }
+
     pub fn new(
         plan: Plan,
         slots: Vec<Slot>,
@@ -194,6 +231,7 @@ impl Engine {
             shared: BTreeMap::new(),
             calls: Vec::new(),
             reconfiguring: false,
+            before: None,
         }
     }
 
