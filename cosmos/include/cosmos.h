@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* Raised by every change that breaks a caller; cosmos_open checks it. */
-#define COSMOS_API_VERSION 3
+#define COSMOS_API_VERSION 4
 
 /* A domain that does not exist. */
 #define COSMOS_NO_DOMAIN UINT32_MAX
@@ -66,6 +66,13 @@ const char *cosmos_code_name(enum cosmos_code code);
 
 enum cosmos_type { COSMOS_PV, COSMOS_PVH };
 
+/* Files that are read as they are, so that a large kernel is not copied. They
+ * are open for reading, and do not change meanwhile. */
+struct cosmos_files {
+    int kernel;                /* instead of image */
+    int ramdisk;               /* -1: none */
+};
+
 struct cosmos_spec {
     uint32_t domid;            /* COSMOS_NO_DOMAIN: any that is free */
     enum cosmos_type type;
@@ -76,6 +83,7 @@ struct cosmos_spec {
     size_t image_bytes;
     const char *cmdline;       /* NULL: none; at most 1,023 bytes */
     uint32_t memory_kib;
+    const struct cosmos_files *files;    /* NULL: the kernel is image */
 };
 
 /* Domains that are created or restored at a time; further calls wait. */

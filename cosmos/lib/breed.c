@@ -77,18 +77,17 @@ static void serve(int socket)
     struct cosmos_ctx *ctx = NULL;
     struct job job;
     struct report report;
-    int fd;
+    int fds[COSMOS_FDS];
 
-    while (cosmos_receive(socket, &job, sizeof(job), &fd)) {
+    while (cosmos_receive(socket, &job, sizeof(job), fds)) {
         memset(&report, 0, sizeof(report));
         if (!ctx)
             report.rc = cosmos_host_open(&ctx, &report.err);
         if (!report.rc)
-            report.rc = cosmos_work(ctx, &job, fd, &report.domid,
+            report.rc = cosmos_work(ctx, &job, fds, &report.domid,
                                     &report.err);
-        if (fd >= 0)
-            close(fd);
-        if (!cosmos_send(socket, &report, sizeof(report), -1))
+        cosmos_close_fds(fds);
+        if (!cosmos_send(socket, &report, sizeof(report), cosmos_no_fds))
             break;
     }
 }
@@ -96,21 +95,21 @@ static void serve(int socket)
 void cosmos_breed(int control, int held)
 {
     char nothing;
-    int socket;
+    int sockets[COSMOS_FDS];
 
     setsid();                            /* signals of a terminal, and kill */
     reset_signals();
     rename_process();
     close_others(control, held);
     signal(SIGCHLD, SIG_IGN);            /* reaps the helpers */
-    while (cosmos_receive(control, &nothing, 1, &socket)) {
+    while (cosmos_receive(control, &nothing, 1, sockets)) {
         if (!fork()) {
             signal(SIGCHLD, SIG_DFL);
             close(control);
-            serve(socket);
+            serve(sockets[0]);
             _exit(0);
         }
-        close(socket);
+        cosmos_close_fds(sockets);
     }
     /* Its parent has ended: what is half done is the next one's to undo. */
     kill(0, SIGKILL);

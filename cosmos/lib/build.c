@@ -21,9 +21,19 @@ static bool is_numbered(const struct cosmos_spec *spec)
     return spec->domid != COSMOS_NO_DOMAIN;
 }
 
-/* One virtual CPU, no devices; kernel may be NULL (restore). */
+/* The path of a descriptor; NULL without one, or without memory. */
+static char *path_of(int fd)
+{
+    char path[FD_PATH_BYTES];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return fd < 0 ? NULL : strdup(path);
+}
+
+/* One virtual CPU, no devices; fds are kernel and RAM disk, -1 for none. */
 static int fill_config(struct cosmos_ctx *ctx, libxl_domain_config *config,
-                       const struct cosmos_spec *spec, const char *kernel)
+                       const struct cosmos_spec *spec,
+                       const int fds[COSMOS_FDS])
 {
     libxl_domain_create_info *create = &config->c_info;
     libxl_domain_build_info *build = &config->b_info;
@@ -39,7 +49,8 @@ static int fill_config(struct cosmos_ctx *ctx, libxl_domain_config *config,
     build->max_vcpus = 1;
     build->max_memkb = build->target_memkb = spec->memory_kib;
     build->shadow_memkb = libxl_get_required_shadow_memory(spec->memory_kib, 1);
-    build->kernel = copy(kernel);
+    build->kernel = path_of(fds[0]);
+    build->ramdisk = path_of(fds[1]);
     build->cmdline = copy(spec->cmdline);
     if (libxl_cpu_bitmap_alloc(ctx->xl, &build->avail_vcpus, 1))
         return ERROR_NOMEM;
@@ -48,7 +59,8 @@ static int fill_config(struct cosmos_ctx *ctx, libxl_domain_config *config,
     config->on_poweroff = LIBXL_ACTION_ON_SHUTDOWN_PRESERVE;
     config->on_reboot = LIBXL_ACTION_ON_SHUTDOWN_PRESERVE;
     config->on_crash = LIBXL_ACTION_ON_SHUTDOWN_PRESERVE;
-    return create->name && (!kernel || build->kernel) ? 0 : ERROR_NOMEM;
+    return create->name && (fds[0] < 0 || build->kernel) &&
+           (fds[1] < 0 || build->ramdisk) ? 0 : ERROR_NOMEM;
 }
 
 /* libxl numbers this like any failure of the build; its words tell. */
@@ -92,16 +104,15 @@ static int hand_over(struct cosmos_ctx *ctx, const struct cosmos_spec *spec,
 }
 
 static int create(struct cosmos_ctx *ctx, const struct cosmos_spec *spec,
-                  int fd, uint32_t *domid, struct cosmos_error *err)
+                  const int fds[COSMOS_FDS], uint32_t *domid,
+                  struct cosmos_error *err)
 {
     libxl_domain_config config;
-    char kernel[FD_PATH_BYTES];
     uint32_t made = COSMOS_NO_DOMAIN;
     int rc;
 
     libxl_domain_config_init(&config);
-    snprintf(kernel, sizeof(kernel), "/proc/self/fd/%d", fd);
-    rc = fill_config(ctx, &config, spec, kernel);
+    rc = fill_config(ctx, &config, spec, fds);
     if (!rc)
         rc = libxl_domain_create_new(ctx->xl, &config, &made, NULL, NULL);
     if (rc)
@@ -123,7 +134,7 @@ static int restore(struct cosmos_ctx *ctx, const struct cosmos_spec *spec,
     libxl_domain_config_init(&config);
     libxl_domain_restore_params_init(&params);
     params.stream_version = 2;
-    rc = fill_config(ctx, &config, spec, NULL);
+    rc = fill_config(ctx, &config, spec, cosmos_no_fds);
     if (!rc)
         rc = libxl_domain_create_restore(ctx->xl, &config, &made, fd, -1,
                                          &params, NULL, NULL);
@@ -136,13 +147,14 @@ static int restore(struct cosmos_ctx *ctx, const struct cosmos_spec *spec,
     return rc;
 }
 
-int cosmos_build(struct cosmos_ctx *ctx, const struct job *job, int fd,
-                 uint32_t *domid, struct cosmos_error *err)
+int cosmos_build(struct cosmos_ctx *ctx, const struct job *job,
+                 const int fds[COSMOS_FDS], uint32_t *domid,
+                 struct cosmos_error *err)
 {
     struct cosmos_spec spec = job->spec;
 
     spec.name = job->first;
     spec.cmdline = job->second[0] ? job->second : NULL;
-    return job->kind == JOB_CREATE ? create(ctx, &spec, fd, domid, err)
-                                   : restore(ctx, &spec, fd, domid, err);
+    return job->kind == JOB_CREATE ? create(ctx, &spec, fds, domid, err)
+                                   : restore(ctx, &spec, fds[0], domid, err);
 }

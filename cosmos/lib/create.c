@@ -49,7 +49,8 @@ int cosmos_image_fd(const struct cosmos_spec *spec, struct cosmos_error *err)
 }
 
 static int do_spec(struct cosmos_ctx *ctx, enum job_kind kind,
-                   const struct cosmos_spec *spec, int fd, uint32_t *domid,
+                   const struct cosmos_spec *spec,
+                   const int fds[COSMOS_FDS], uint32_t *domid,
                    struct cosmos_error *err)
 {
     struct job job = { .kind = kind, .domid = COSMOS_NO_DOMAIN };
@@ -58,22 +59,30 @@ static int do_spec(struct cosmos_ctx *ctx, enum job_kind kind,
     if (rc)
         return rc;
     job.spec = *spec;
+    job.spec.files = NULL;
     rc = cosmos_job_text(job.first, spec->name, "name", err);
     if (!rc)
         rc = cosmos_job_text(job.second, spec->cmdline, "cmdline", err);
-    return rc ? rc : cosmos_do(ctx, &job, fd, domid, err);
+    return rc ? rc : cosmos_do(ctx, &job, fds, domid, err);
 }
 
 int cosmos_domain_create(struct cosmos_ctx *ctx,
                          const struct cosmos_spec *spec, uint32_t *domid,
                          struct cosmos_error *err)
 {
-    return do_spec(ctx, JOB_CREATE, spec, -1, domid, err);
+    const struct cosmos_files *files = spec->files;
+    const int fds[COSMOS_FDS] = {
+        files ? files->kernel : -1, files ? files->ramdisk : -1,
+    };
+
+    if (files && files->kernel < 0)
+        return cosmos_fail(err, COSMOS_INVALID, "files: no kernel");
+    return do_spec(ctx, JOB_CREATE, spec, fds, domid, err);
 }
 
 int cosmos_domain_restore(struct cosmos_ctx *ctx,
                           const struct cosmos_spec *spec, int fd,
                           uint32_t *domid, struct cosmos_error *err)
 {
-    return do_spec(ctx, JOB_RESTORE, spec, fd, domid, err);
+    return do_spec(ctx, JOB_RESTORE, spec, (int[]){ fd, -1 }, domid, err);
 }

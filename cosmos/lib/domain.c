@@ -58,7 +58,7 @@ int cosmos_domain_destroy(struct cosmos_ctx *ctx, uint32_t domid,
     struct job job = { .kind = JOB_DESTROY, .domid = domid };
     int rc = begin(ctx, domid, err);
 
-    return rc ? rc : cosmos_do(ctx, &job, -1, NULL, err);
+    return rc ? rc : cosmos_do(ctx, &job, cosmos_no_fds, NULL, err);
 }
 
 int cosmos_domain_save(struct cosmos_ctx *ctx, uint32_t domid, int fd,
@@ -67,7 +67,7 @@ int cosmos_domain_save(struct cosmos_ctx *ctx, uint32_t domid, int fd,
     struct job job = { .kind = JOB_SAVE, .domid = domid };
     int rc = begin(ctx, domid, err);
 
-    return rc ? rc : cosmos_do(ctx, &job, fd, NULL, err);
+    return rc ? rc : cosmos_do(ctx, &job, (int[]){ fd, -1 }, NULL, err);
 }
 
 int cosmos_domain_resume(struct cosmos_ctx *ctx, uint32_t domid,

@@ -116,7 +116,7 @@ static int make(struct cosmos_helpers *helpers)
 
     if (!cosmos_sockets(ends))
         return -1;
-    made = cosmos_send(helpers->control, "", 1, ends[1]);
+    made = cosmos_send(helpers->control, "", 1, (int[]){ ends[1], -1 });
     close(ends[1]);
     if (made)
         return ends[0];
@@ -128,17 +128,17 @@ static int make(struct cosmos_helpers *helpers)
 /* Gives the job to a helper; returns its socket, or -1 with errno. One that
  * has ended meanwhile takes no job. */
 static int assign(struct cosmos_helpers *helpers, const struct job *job,
-                  int fd)
+                  const int fds[COSMOS_FDS])
 {
     int helper;
 
     while ((helper = take(helpers)) >= 0) {
-        if (cosmos_send(helper, job, sizeof(*job), fd))
+        if (cosmos_send(helper, job, sizeof(*job), fds))
             return helper;
         close(helper);
     }
     helper = make(helpers);
-    if (helper < 0 || cosmos_send(helper, job, sizeof(*job), fd))
+    if (helper < 0 || cosmos_send(helper, job, sizeof(*job), fds))
         return helper;
     close(helper);
     errno = EPIPE;
@@ -146,14 +146,15 @@ static int assign(struct cosmos_helpers *helpers, const struct job *job,
 }
 
 static int hand_out(struct cosmos_helpers *helpers, const struct job *job,
-                    int fd, uint32_t *domid, struct cosmos_error *err)
+                    const int fds[COSMOS_FDS], uint32_t *domid,
+                    struct cosmos_error *err)
 {
     struct report report;
-    int none, helper = assign(helpers, job, fd);
+    int none[COSMOS_FDS], helper = assign(helpers, job, fds);
 
     if (helper < 0)
         return no_helper(err, errno);
-    if (!cosmos_receive(helper, &report, sizeof(report), &none)) {
+    if (!cosmos_receive(helper, &report, sizeof(report), none)) {
         close(helper);
         return cosmos_fail(err, COSMOS_HOST, "domain %u: the helper process "
                            "ended before its work was done", job->domid);
@@ -170,22 +171,25 @@ static int hand_out(struct cosmos_helpers *helpers, const struct job *job,
     return COSMOS_OK;
 }
 
-int cosmos_do(struct cosmos_ctx *ctx, const struct job *job, int fd,
-              uint32_t *domid, struct cosmos_error *err)
+int cosmos_do(struct cosmos_ctx *ctx, const struct job *job,
+              const int fds[COSMOS_FDS], uint32_t *domid,
+              struct cosmos_error *err)
 {
     struct cosmos_helpers *helpers = ctx->helpers;
     bool builds = job->kind == JOB_CREATE || job->kind == JOB_RESTORE;
+    bool copies = job->kind == JOB_CREATE && fds[0] < 0;
     sem_t *turn = builds ? &helpers->builders : &helpers->others;
     int image = -1, rc;
 
     while (sem_wait(turn) && errno == EINTR)
         ;
-    if (job->kind == JOB_CREATE)         /* not before its turn: it is large */
-        fd = image = cosmos_image_fd(&job->spec, err);
-    if (job->kind == JOB_CREATE && image < 0)
+    if (copies)                          /* not before its turn: it is large */
+        image = cosmos_image_fd(&job->spec, err);
+    if (copies && image < 0)
         rc = COSMOS_NO_MEMORY;
     else
-        rc = hand_out(helpers, job, fd, domid, err);
+        rc = hand_out(helpers, job, copies ? (int[]){ image, -1 } : fds,
+                      domid, err);
     if (image >= 0)
         close(image);
     sem_post(turn);

@@ -17,7 +17,7 @@ int cosmos_nic_add(struct cosmos_ctx *ctx, uint32_t domid,
         rc = cosmos_job_text(job.first, nic->bridge, "bridge", err);
     if (!rc)
         rc = cosmos_job_text(job.second, nic->script, "script", err);
-    return rc ? rc : cosmos_do(ctx, &job, -1, NULL, err);
+    return rc ? rc : cosmos_do(ctx, &job, cosmos_no_fds, NULL, err);
 }
 
 int cosmos_nic_remove(struct cosmos_ctx *ctx, uint32_t domid, uint32_t devid,
@@ -28,7 +28,7 @@ int cosmos_nic_remove(struct cosmos_ctx *ctx, uint32_t domid, uint32_t devid,
     };
     int rc = cosmos_check_domain(ctx, domid, err);
 
-    return rc ? rc : cosmos_do(ctx, &job, -1, NULL, err);
+    return rc ? rc : cosmos_do(ctx, &job, cosmos_no_fds, NULL, err);
 }
 
 /* The two ends of a vale vif in the store. */

@@ -70,17 +70,18 @@ static int result(struct cosmos_ctx *ctx, const struct job *job, int rc,
     return rc ? cosmos_fail_xl(ctx, err, rc, what, job->domid) : COSMOS_OK;
 }
 
-int cosmos_work(struct cosmos_ctx *ctx, const struct job *job, int fd,
-                uint32_t *domid, struct cosmos_error *err)
+int cosmos_work(struct cosmos_ctx *ctx, const struct job *job,
+                const int fds[COSMOS_FDS], uint32_t *domid,
+                struct cosmos_error *err)
 {
     cosmos_log_clear(&ctx->log);
     switch (job->kind) {
     case JOB_CREATE:
     case JOB_RESTORE:
-        return cosmos_build(ctx, job, fd, domid, err);
+        return cosmos_build(ctx, job, fds, domid, err);
     case JOB_SAVE:
-        return result(ctx, job, libxl_domain_suspend(ctx->xl, job->domid, fd,
-                      0, NULL), "save", err);
+        return result(ctx, job, libxl_domain_suspend(ctx->xl, job->domid,
+                      fds[0], 0, NULL), "save", err);
     case JOB_DESTROY:
         return result(ctx, job, destroy(ctx, job->domid), "destroy", err);
     case JOB_NIC_ADD:

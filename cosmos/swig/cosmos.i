@@ -132,6 +132,7 @@ OWNED(cosmos_host_info, info)
 /*---------- calls that take a structure ----------*/
 
 %ignore cosmos_spec;
+%ignore cosmos_files;
 %ignore cosmos_nic;
 %ignore cosmos_vale;
 %ignore cosmos_error;

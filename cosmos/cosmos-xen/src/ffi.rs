@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-pub const API_VERSION: c_uint = 3;
+pub const API_VERSION: c_uint = 4;
 pub const BUILDERS: usize = 2;
 pub const MESSAGE_BYTES: usize = 512;
 pub const NAME_BYTES: usize = 256;
@@ -25,6 +25,12 @@ pub struct Events {
 }
 
 #[repr(C)]
+pub struct Files {
+    pub kernel: c_int,
+    pub ramdisk: c_int,
+}
+
+#[repr(C)]
 pub struct Spec {
     pub domid: u32,
     pub kind: c_int,
@@ -34,6 +40,7 @@ pub struct Spec {
     pub image_bytes: usize,
     pub cmdline: *const c_char,
     pub memory_kib: u32,
+    pub files: *const Files,
 }
 
 #[repr(C)]
@@ -74,7 +81,8 @@ pub struct Vale {
 
 const _: () = {
     assert!(size_of::<Error>() == 516);
-    assert!(size_of::<Spec>() == 64);
+    assert!(size_of::<Files>() == 8);
+    assert!(size_of::<Spec>() == 72);
     assert!(size_of::<Info>() == 312);
     assert!(size_of::<HostInfo>() == 24);
     assert!(size_of::<Nic>() == 32);

@@ -41,6 +41,7 @@ impl Host {
         with_spec(spec, |raw| {
             let mut domid = 0;
             // SAFETY: the spec's pointers live until the call returns, which copies what it keeps.
+            // Its descriptors are borrowed, so they are open meanwhile.
             call(|e| unsafe { ffi::cosmos_domain_create(self.context(), raw, &raw mut domid, e) })?;
             Ok(domid)
         })
@@ -203,6 +204,10 @@ impl Drop for Host {
 /// Calls with a spec as C has it, which lives as long as the call.
 fn with_spec<T>(spec: &Spec<'_>, body: impl FnOnce(*const ffi::Spec) -> Result<T>) -> Result<T> {
     let (name, cmdline) = (c_text("name", spec.name)?, c_text("cmdline", spec.cmdline)?);
+    let files = spec.files.map(|files| ffi::Files {
+        kernel: files.kernel.as_raw_fd(),
+        ramdisk: files.ramdisk.map_or(-1, |file| file.as_raw_fd()),
+    });
     let raw = ffi::Spec {
         domid: spec.domid.unwrap_or(u32::MAX),
         kind: match spec.kind {
@@ -215,6 +220,7 @@ fn with_spec<T>(spec: &Spec<'_>, body: impl FnOnce(*const ffi::Spec) -> Result<T
         image_bytes: spec.image.len(),
         cmdline: or_null(&cmdline),
         memory_kib: spec.memory_kib,
+        files: files.as_ref().map_or(ptr::null(), ptr::from_ref),
     };
     body(&raw const raw)
 }

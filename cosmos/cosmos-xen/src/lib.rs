@@ -18,4 +18,4 @@ pub use error::{Code, Error, Result};
 pub use events::{Event, Events};
 pub use ffi::BUILDERS;
 pub use host::Host;
-pub use types::{HostInfo, Info, Nic, Reason, Spec, State, Type, Vale};
+pub use types::{Files, HostInfo, Info, Nic, Reason, Spec, State, Type, Vale};

@@ -2,6 +2,7 @@
 //! What the calls take and give.
 
 use std::ffi::c_int;
+use std::os::fd::BorrowedFd;
 
 use crate::error::text;
 use crate::ffi;
@@ -22,11 +23,19 @@ pub struct Spec<'a> {
     pub name: &'a str,
     pub uuid: [u8; 16],
     pub kind: Type,
-    /// An ELF kernel.
+    /// An ELF kernel; not used with `files`.
     pub image: &'a [u8],
+    pub files: Option<Files<'a>>,
     /// Empty: none.
     pub cmdline: &'a str,
     pub memory_kib: u32,
+}
+
+/// A kernel that is not to be copied, and its initial RAM disk: readable files.
+#[derive(Debug, Clone, Copy)]
+pub struct Files<'a> {
+    pub kernel: BorrowedFd<'a>,
+    pub ramdisk: Option<BorrowedFd<'a>>,
 }
 
 /// How a domain is.

@@ -89,6 +89,7 @@ impl Session<'_> {
             memory_mib: checked("memory_mib", u64::from(memory_mib))?,
             vifs: vifs.ports,
             nics: vifs.nics,
+            kernel: None,
             config: checked("config", read_text(&config)?)?,
             config_name: checked("config_name", file_name(&config))?,
             writes,

@@ -191,6 +191,7 @@ impl Journey<'_> {
             memory_mib: checked("memory_mib", u64::from(info.memory_mib))?,
             vifs: info.vifs,
             nics: info.nics,
+            kernel: None,
             config: checked("config", PLACEHOLDER)?,
             config_name: checked("config_name", info.config_name)?,
             writes: Vec::new(),

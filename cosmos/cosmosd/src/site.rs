@@ -23,6 +23,9 @@ use crate::state::ledger::LedgerState;
 use crate::store::{Store, Watchers};
 use crate::switch::Switch;
 
+/// The state of a router that takes packets.
+const RUNNING: &str = "Running";
+
 /// See the module.
 pub struct Site {
     pub(crate) host: Box<dyn Host>,
@@ -43,6 +46,7 @@ impl Site {
         rid: Rid,
         timeout: TimeoutMs,
     ) -> Result<Router<'a>> {
+        guest.check_is_click()?;
         guest.check_answers()?;
         let deadline = Instant::now() + timeout.duration();
         Ok(self.router_of(guest, rid.get(), deadline))
@@ -117,13 +121,32 @@ impl Site {
             return;
         };
         for rid in (0..=clickos_protocol::MAX_RID).filter(|rid| routers & (1 << rid) != 0) {
-            if let Ok(Some(state)) = control::router_state(&*self.store, domid, rid) {
+            if let Ok(Some((word, error))) = self.router_state(&guest, rid) {
                 let data = json!({
-                    "uuid": guest.domain.uuid, "rid": rid,
-                    "state": state.word, "message": state.error,
+                    "uuid": guest.domain.uuid, "rid": rid, "state": word, "message": error,
                 });
                 self.events.publish("state", data);
             }
         }
+    }
+
+    /// The state of a router and its error. A guest without routers has one state: it runs.
+    fn router_state(&self, guest: &Guest, rid: u8) -> Result<Option<(String, String)>> {
+        if guest.check_is_click().is_err() {
+            return Ok((rid == 0).then(|| (RUNNING.to_owned(), String::new())));
+        }
+        let state = control::router_state(&*self.store, guest.domain.domid, rid)?;
+        Ok(state.map(|state| (state.word, state.error)))
+    }
+
+    /// True if the store knows a guest: it has announced itself, or, if its kernel is not
+    /// Click's, its domain is there.
+    pub fn is_known_to_store(&self, guest: &Guest) -> Result<bool> {
+        let domid = guest.domain.domid;
+        if guest.check_is_click().is_ok() {
+            return control::is_announced(&*self.store, domid);
+        }
+        let found = self.store.read(&format!("/local/domain/{domid}"))?;
+        Ok(found.is_some())
     }
 }

@@ -10,7 +10,7 @@ use vale_proto::Kind;
 use crate::base::error::{Error, Result};
 
 pub use cosmos_proto::{
-    Cpu, HandlerName, Link, MAX_VIFS, Nic, Param, Sha256Text, Spec, Uuid, Vif, Write,
+    Cpu, HandlerName, Kernel, Link, MAX_VIFS, Nic, Param, Sha256Text, Spec, Uuid, Vif, Write,
 };
 
 /// Bytes of the kernel's random numbers.
@@ -24,6 +24,14 @@ pub fn random_bytes<const N: usize>() -> Result<[u8; N]> {
 /// Checks the rules between fields, before anything is built.
 pub fn check_spec(spec: &Spec) -> Result<()> {
     check_devices(&spec.vifs, &spec.nics)?;
+    if spec.kernel.is_some() {
+        return match spec.config.is_empty() && spec.writes.is_empty() {
+            true => Ok(()),
+            false => Err(Error::bad_request(
+                "kernel: a guest whose kernel is not Click's takes no config and no writes",
+            )),
+        };
+    }
     if spec.config.is_empty() {
         return Err(Error::bad_request(
             "config: a new guest needs a configuration",
@@ -104,11 +112,23 @@ fn out_of_range<T: fmt::Display>(key: &str, got: T, range: &std::ops::RangeInclu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{nic, spec};
+    use crate::testing::{linux, nic, spec};
 
     #[test]
     fn a_good_one_passes() {
         check_spec(&spec(1)).unwrap();
+        check_spec(&linux(1)).unwrap();
+    }
+
+    #[test]
+    fn a_kernel_takes_no_configuration() {
+        let mut both = linux(1);
+        both.config = spec(1).config;
+        let error = check_spec(&both).unwrap_err();
+        assert!(error.message.starts_with("kernel: "), "{error}");
+        both = linux(1);
+        both.writes = spec(1).writes;
+        check_spec(&both).unwrap_err();
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::routers;
 use crate::service::Daemon;
 use crate::silent::Silent;
 use crate::site::Site;
-use crate::spec::{Nic, Spec, Uuid, Vif};
+use crate::spec::{Kernel, Nic, Spec, Uuid, Vif};
 use crate::store::sim::SimStore;
 use crate::store::{Store, Watchers};
 use crate::switch::sim::SimSwitch;
@@ -71,6 +71,7 @@ pub fn spec(n: u16) -> Spec {
         memory_mib: good(8),
         vifs: vec![vif(n, 0), vif(n, 1)],
         nics: Vec::new(),
+        kernel: None,
         config: good("FromDevice(0) -> ToDevice(1);"),
         config_name: good("wire.click"),
         writes: vec![(good("fw.config"), "deny all".into())],
@@ -79,6 +80,19 @@ pub fn spec(n: u16) -> Spec {
         hold: false,
         replace: false,
         timeout_ms: good(60_000),
+    }
+}
+
+/// A guest whose kernel is not Click's.
+pub fn linux(n: u16) -> Spec {
+    Spec {
+        kernel: Some(Kernel {
+            ramdisk_sha256: None,
+            command_line: good("console=hvc0"),
+        }),
+        config: good(""),
+        writes: Vec::new(),
+        ..spec(n)
     }
 }
 
@@ -93,6 +107,7 @@ pub fn domain(domid: u16) -> Domain {
         image_sha256: spec.image_sha256,
         vifs: spec.vifs,
         nics: spec.nics,
+        kernel: spec.kernel,
         silent: Silent::default(),
     }
 }
@@ -111,6 +126,7 @@ pub fn record(domid: u16) -> Record {
         vifs: domain.vifs,
         rings: Default::default(),
         nics: domain.nics,
+        kernel: domain.kernel,
         silent: domain.silent,
         phase: Phase::Complete,
         reason: String::new(),

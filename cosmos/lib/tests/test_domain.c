@@ -209,6 +209,31 @@ static void numbered(struct cosmos_ctx *ctx, const struct cosmos_spec *spec)
     check("it is gone", gone(ctx, domid), &err);
 }
 
+/* Kernel and RAM disk as files; any bytes are a RAM disk. */
+static void from_files(struct cosmos_ctx *ctx, const struct cosmos_spec *spec,
+                       const char *path)
+{
+    struct cosmos_error err = { 0 };
+    struct cosmos_files files = { .kernel = open(path, O_RDONLY),
+                                  .ramdisk = open(path, O_RDONLY) };
+    struct cosmos_spec given = *spec;
+    uint32_t domid;
+
+    given.image = NULL;
+    given.image_bytes = 0;
+    given.files = &files;
+    given.name = "from-files";
+    check("create from files", !cosmos_domain_create(ctx, &given, &domid,
+          &err), &err);
+    check("destroy it", !cosmos_domain_destroy(ctx, domid, &err), &err);
+    check("it is gone", gone(ctx, domid), &err);
+    close(files.kernel);
+    close(files.ramdisk);
+    files.kernel = -1;
+    check("files without a kernel", cosmos_domain_create(ctx, &given, &domid,
+          &err) == COSMOS_INVALID, &err);
+}
+
 int main(int argc, char **argv)
 {
     struct cosmos_spec spec = { .domid = COSMOS_NO_DOMAIN,
@@ -231,6 +256,7 @@ int main(int argc, char **argv)
     refusals(ctx, &spec);
     life(ctx, &spec);
     numbered(ctx, &spec);
+    from_files(ctx, &spec, argv[1]);
     crowd(ctx, &spec);
     check("nothing is left", domains(ctx) == before, &err);
     cosmos_close(ctx);

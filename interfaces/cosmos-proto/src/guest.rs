@@ -4,7 +4,8 @@
 use std::fmt;
 
 use crate::value::{
-    ConfigName, ConfigText, GuestName, HandlerName, MAX_WRITE_BYTES, MemoryMib, TimeoutMs,
+    CommandLine, ConfigName, ConfigText, GuestName, HandlerName, MAX_WRITE_BYTES, MemoryMib,
+    TimeoutMs,
 };
 use control_socket::at_most;
 use serde::de::Error as _;
@@ -269,6 +270,19 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+/// What a kernel that is not Click's starts with. Its guest has no configuration, no routers and no
+/// handlers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Kernel {
+    /// The initial RAM disk, of the image cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ramdisk_sha256: Option<Sha256Text>,
+    #[serde(default)]
+    pub command_line: CommandLine,
+}
+
 /// The arguments of `create`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -282,6 +296,10 @@ pub struct Spec {
     pub vifs: Vec<Vif>,
     #[serde(default, deserialize_with = "nics")]
     pub nics: Vec<Nic>,
+    /// The image is a kernel that is not Click's; `config` and `writes` are empty then. Kind `xen`
+    /// only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Kernel>,
     pub config: ConfigText,
     pub config_name: ConfigName,
     #[serde(default, deserialize_with = "writes")]

@@ -11,9 +11,9 @@ mod value;
 pub mod verb;
 
 pub use control_socket::{Done, NoArgs};
-pub use guest::{Cpu, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
+pub use guest::{Cpu, Kernel, Link, MAX_VIFS, MAX_WRITES, Nic, Sha256Text, Spec, Uuid, Vif, Write};
 pub use request::*;
 pub use value::{
-    ConfigName, ConfigText, GuestName, HandlerName, MAX_CONFIG, MAX_NAME, MAX_PARAM, MemoryMib,
-    Param, Rid, TimeoutMs,
+    CommandLine, ConfigName, ConfigText, GuestName, HandlerName, MAX_COMMAND_LINE, MAX_CONFIG,
+    MAX_NAME, MAX_PARAM, MemoryMib, Param, Rid, TimeoutMs,
 };

@@ -13,6 +13,8 @@ pub const MAX_PARAM: usize = 255;
 
 /// Longest name of a handler, a guest or a configuration, in bytes.
 pub const MAX_NAME: usize = 255;
+/// Longest command line of a kernel, in bytes: that of libcosmos.
+pub const MAX_COMMAND_LINE: usize = 1023;
 /// Longest configuration, in bytes.
 pub const MAX_CONFIG: usize = 1 << 20;
 /// Bytes of all writes of a request: a request to a guest has at most 1 MiB.
@@ -103,6 +105,19 @@ text!(
 text!(
     /// The name of a configuration, with which its errors begin.
     ConfigName, max MAX_NAME, name
+);
+
+text!(
+    /// The command line of a kernel that is not Click's.
+    CommandLine, max MAX_COMMAND_LINE, |line| {
+        most(line, MAX_COMMAND_LINE)?;
+        match line.bytes().position(|byte| !matches!(byte, b' '..=b'~')) {
+            None => Ok(()),
+            Some(at) => Err(format!(
+                "expected printable characters of ASCII and blanks, got another one at byte {at}"
+            )),
+        }
+    }
 );
 
 text!(
@@ -236,6 +251,14 @@ mod tests {
             (
                 Param::try_from(&*long).unwrap_err(),
                 "expected at most 255 bytes, got 300",
+            ),
+            (
+                CommandLine::try_from(&*"a".repeat(1024)).unwrap_err(),
+                "expected at most 1023 bytes, got 1024",
+            ),
+            (
+                CommandLine::try_from("quiet\nkernel='x'").unwrap_err(),
+                "expected printable characters of ASCII and blanks, got another one at byte 5",
             ),
             (
                 ConfigText::try_from("a\0").unwrap_err(),

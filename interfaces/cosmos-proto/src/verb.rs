@@ -18,7 +18,8 @@ verbs! {
     /// does not answer; `state_dir` means that a folder takes no files for one more guest, and its
     /// reason begins with the folder (adr/0105).
     DescribeHost "host" [any]: NoArgs => answer::Host;
-    /// Makes a guest. The answer comes once its router is `Running` and every write is applied.
+    /// Makes a guest. The answer comes once its router is `Running` and every write is applied; a
+    /// guest with a `kernel` has none, and the answer comes once its domain runs.
     /// The ports come up last. After an error nothing is left. With `hold` the ports stay down until
     /// `release`. With `replace` a guest of this UUID ends first, once all that the new guest needs
     /// is checked and held: after a refusal for a lack the old guest runs on (adr/0105). A guest
@@ -69,8 +70,8 @@ verbs! {
     /// runs its routers. From then on it stays, even if the connection or cosmosd ends.
     MoveArrive "move-arrive" [nova] large: MoveTarget => Done;
     /// Adds a piece of an image, for kinds of hosts with an image cache. Pieces come in order from
-    /// 0; repeated pieces are allowed. After the last piece cosmosd checks the sum, and that Xen can
-    /// start the image.
+    /// 0; repeated pieces are allowed. After the last piece cosmosd checks the sum, and that the
+    /// image is a kernel that Xen can start, or a RAM disk.
     AddImage "image-add" [nova] large: ImageAdd => answer::Taken;
     /// Lists the images of the cache.
     ListImages "image-list" [agent, nova]: NoArgs => answer::Images;

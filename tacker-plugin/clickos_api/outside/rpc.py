@@ -24,7 +24,7 @@ STATUS = {
     'bad-request': 400, 'bad-config': 400, 'handler-error': 400,
     'too-long': 400, 'not-permitted': 403, 'no-such-element': 404,
     'no-such-handler': 404, 'no-such-guest': 409, 'dead-guest': 409,
-    'not-active': 409, 'state-dir': 507,
+    'not-active': 409, 'unsupported': 409, 'state-dir': 507,
     'busy': 503, 'stale': 503, 'timeout': 504,
 }
 #: Codes after which the guest may have applied a write all the same.

@@ -182,6 +182,7 @@ impl Guest {
             image_sha256: record.image_sha256,
             vifs: record.vifs,
             nics: record.nics,
+            kernel: record.kernel,
             silent: record.silent,
         };
         let migrate_source = MigrateSource::former(&record.halted);
@@ -206,6 +207,7 @@ impl Guest {
             vifs: self.vifs(),
             rings: status.rings,
             nics: self.domain.nics.clone(),
+            kernel: self.domain.kernel.clone(),
             silent: self.domain.silent,
             config_name: status.config_name,
             phase: match self.migrate_target.is_under_way() {
@@ -338,6 +340,18 @@ impl Guest {
 
     pub fn set_config_name(&self, name: &str) {
         self.lock().config_name = name.to_owned();
+    }
+
+    /// Fails for a guest whose kernel is not Click's.
+    pub fn check_is_click(&self) -> Result<()> {
+        if self.domain.kernel.is_none() {
+            return Ok(());
+        }
+        let message = format!(
+            "guest {}: its kernel is not Click's: it has no routers and no handlers",
+            self.domain.uuid
+        );
+        Err(Error::new(Code::Unsupported, message))
     }
 
     /// Fails unless it runs and can answer.

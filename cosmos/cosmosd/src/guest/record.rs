@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::host::{Instance, Rings};
 use crate::silent::Silent;
-use crate::spec::{Nic, Uuid, Vif};
+use crate::spec::{Kernel, Nic, Uuid, Vif};
 use crate::state::files::StateFiles;
 use crate::state::room::StateRoom;
 
@@ -57,6 +57,8 @@ pub struct Record {
     pub rings: BTreeMap<u32, Rings>,
     #[serde(default)]
     pub nics: Vec<Nic>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Kernel>,
     /// The vifs that were silent in the pool.
     #[serde(default)]
     pub silent: Silent,

@@ -60,6 +60,9 @@ impl Shape {
 
     /// None if no guest of this shape can become the requested one.
     pub fn distance(&self, spec: &Spec) -> Option<Distance> {
+        if spec.kernel.is_some() {
+            return None; // It waits for no configuration.
+        }
         let is_like =
             self.image_sha256 == spec.image_sha256 && self.memory_mib == spec.memory_mib.get();
         if !is_like || self.is_at_odds(spec) {
@@ -93,7 +96,7 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{good, nic, spec, vif};
+    use crate::testing::{good, linux, nic, spec, vif};
 
     /// The vifs to be made and those to spare, of a guest with silent vifs of switch and netback.
     fn distance(vifs: u32, nics: u32, spec: &Spec) -> Option<(usize, usize)> {
@@ -163,6 +166,7 @@ mod tests {
         other = asked(&[]);
         other.memory_mib = good(9);
         assert_eq!(distance(0, 0, &other), None);
+        assert_eq!(distance(2, 0, &linux(1)), None);
     }
 
     #[test]

@@ -91,6 +91,7 @@ impl Table {
             image_sha256: shape.image_sha256.clone(),
             vifs: Vec::new(),
             nics: Vec::new(),
+            kernel: None,
             silent: shape.silent,
         };
         Ok(inner.enter(domain, "", created_s, None))
@@ -250,6 +251,7 @@ fn domain_of(spec: &Spec, domid: u16, handle: Uuid) -> Domain {
         image_sha256: spec.image_sha256.clone(),
         vifs: spec.vifs.clone(),
         nics: spec.nics.clone(),
+        kernel: spec.kernel.clone(),
         silent: Silent::default(),
     }
 }

@@ -31,7 +31,7 @@ use crate::base::error::{Code, Error, Result};
 use crate::base::steps::Steps;
 use crate::images::Images;
 use crate::silent::Silent;
-use crate::spec::{Cpu, Nic, Uuid, Vif};
+use crate::spec::{Cpu, Kernel, Nic, Uuid, Vif};
 use crate::store::Change;
 use crate::switch::PortFds;
 
@@ -53,6 +53,8 @@ pub struct Domain {
     pub image_sha256: String,
     pub vifs: Vec<Vif>,
     pub nics: Vec<Nic>,
+    /// Of a guest whose kernel is not Click's.
+    pub kernel: Option<Kernel>,
     /// Those of its vifs that were silent in the pool.
     pub silent: Silent,
 }

@@ -332,6 +332,10 @@ impl Host for ProcessHost {
 
     /// A process guest never runs bytes from Glance: the image only names the installed engine.
     fn check(&self, domain: &Domain) -> Result<()> {
+        if domain.kernel.is_some() {
+            let message = "kernel: a guest of this host kind is a process and starts no kernel";
+            return Err(Error::new(Code::Unsupported, message));
+        }
         let (asked, installed) = (&domain.image_sha256, self.engine.sha256()?);
         if *asked != installed {
             let message = format!(

@@ -12,6 +12,11 @@ const MACHINE_X86_64: u16 = 62;
 const HEADER_BYTES: usize = 64;
 /// `sizeof(Elf64_Phdr)`.
 const ENTRY_BYTES: u16 = 56;
+/// The mark of a compressed Linux kernel, and its place (Linux, Documentation/arch/x86/boot.rst).
+const BZIMAGE: &[u8] = b"HdrS";
+const BZIMAGE_AT: usize = 0x202;
+const COMPRESSED: &str = "it is a compressed Linux kernel (bzImage), which would be unpacked in \
+                          domain 0; give the ELF file in it (extract-vmlinux)";
 /// Most program headers; a Linux kernel has 5.
 const MAX_ENTRIES: u16 = 64;
 /// Most bytes of all note segments together; a Linux kernel has less than 1 KiB.
@@ -19,11 +24,13 @@ const MAX_NOTE_BYTES: u64 = 64 << 10;
 /// Most memory that the segments of a kernel span.
 const MAX_SPAN: u64 = 256 << 20;
 
-/// The entry points of a kernel.
+/// The entry points of a kernel, and the memory that it is loaded into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Entries {
     pub pv: bool,
     pub pvh: bool,
+    /// The first physical address behind its segments.
+    pub end: u64,
 }
 
 /// A program header.
@@ -38,12 +45,14 @@ struct Segment {
 /// The ways Xen can start this kernel: at least one.
 pub fn entries(file: &[u8]) -> Result<Entries, String> {
     let segments = segments(file)?;
-    check_memory(&segments)?;
-    let mut entries = Entries::default();
+    let mut entries = Entries {
+        end: check_memory(&segments)?,
+        ..Entries::default()
+    };
     for notes in notes(file, &segments)? {
         scan(notes, &mut entries);
     }
-    if entries == Entries::default() {
+    if !entries.pv && !entries.pvh {
         return Err("it has no note of Xen: no kernel that Xen can start".into());
     }
     Ok(entries)
@@ -51,7 +60,11 @@ pub fn entries(file: &[u8]) -> Result<Entries, String> {
 
 fn check_header(file: &[u8]) -> Result<(), String> {
     if !file.starts_with(b"\x7fELF") {
-        return Err("it is no ELF file".into());
+        let is_compressed = file.get(BZIMAGE_AT..BZIMAGE_AT + BZIMAGE.len()) == Some(BZIMAGE);
+        return Err(match is_compressed {
+            true => COMPRESSED.into(),
+            false => "it is no ELF file".into(),
+        });
     }
     let (class, order) = (file.get(4), file.get(5));
     if file.len() < HEADER_BYTES || class != Some(&2) || order != Some(&1) {
@@ -103,8 +116,9 @@ fn segment(header: &[u8]) -> Option<Segment> {
     })
 }
 
-/// Checks what the loader makes of the segments: memory in bounds, each byte loaded once.
-fn check_memory(segments: &[Segment]) -> Result<(), String> {
+/// Checks what the loader makes of the segments: memory in bounds, each byte loaded once. Returns
+/// the end of the last one.
+fn check_memory(segments: &[Segment]) -> Result<u64, String> {
     let loaded = segments.iter().filter(|s| s.kind == PT_LOAD);
     let mut ranges = Vec::new();
     for s in loaded.filter(|s| s.memory_bytes > 0 || s.file_bytes > 0) {
@@ -116,13 +130,14 @@ fn check_memory(segments: &[Segment]) -> Result<(), String> {
     if ranges.windows(2).any(|pair| pair[1].0 < pair[0].1) {
         return Err("its segments overlap in memory".into());
     }
-    let span = ranges.last().map_or(0, |last| last.1 - ranges[0].0);
+    let end = ranges.last().map_or(0, |last| last.1);
+    let span = ranges.first().map_or(0, |first| end - first.0);
     if span > MAX_SPAN {
         return Err(format!(
             "its segments span {span} bytes of memory, at most {MAX_SPAN} are loaded"
         ));
     }
-    Ok(())
+    Ok(end)
 }
 
 /// The contents of all note segments.
@@ -221,7 +236,8 @@ pub mod tests {
             of(&[1, 18]),
             Entries {
                 pv: true,
-                pvh: true
+                pvh: true,
+                end: 0
             }
         );
     }
@@ -232,10 +248,13 @@ pub mod tests {
         arm[18] = 183;
         let mut narrow = kernel(&[1]);
         narrow[4] = 1;
+        let mut compressed = vec![0; 4096];
+        compressed[BZIMAGE_AT..][..4].copy_from_slice(BZIMAGE);
         let mut outside = kernel(&[1]);
         outside[64 + 32] = 255;
         for (file, words) in [
             (&b"#!/bin/sh\n"[..], "no ELF file"),
+            (&compressed, "(extract-vmlinux)"),
             (&b"\x7fELF\x02"[..], "not a little-endian 64-bit"),
             (&narrow, "not a little-endian 64-bit"),
             (&arm, "machine 183"),
@@ -264,6 +283,20 @@ pub mod tests {
             header.extend(word.to_le_bytes());
         }
         header
+    }
+
+    #[test]
+    fn the_end_of_a_kernel_in_memory_is_known() {
+        let load = header(PT_LOAD, [0, 16 << 20, 64, 4 << 20, 1]);
+        let mut file = kernel(&[1]);
+        // The table moves behind the notes, and has one more row.
+        let table = file.len() as u64;
+        file.extend_from_within(64..64 + 56);
+        file.extend(load);
+        file[32..40].copy_from_slice(&table.to_le_bytes());
+        file[56] = 2;
+        let found = entries(&file).unwrap();
+        assert_eq!((found.end, found.pv), (20 << 20, true));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Guest images, kept by their checksum: given piece by piece, checked as a whole, and thrown
+//! Guest images, kernels and RAM disks, kept by their checksum: given piece by piece, checked as a whole, and thrown
 //! away when room is needed for others.
 
 mod elf;
+mod ramdisk;
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,7 +99,8 @@ impl Images {
     /// Takes a piece; returns true when the image is complete and usable. A piece may come again,
     /// but only after all pieces before.
     ///
-    /// # Errors `bad-image`: too large, another checksum, or no kernel; cosmosd then keeps no part.
+    /// # Errors `bad-image`: too large, another checksum, or neither a kernel nor a RAM disk; cosmosd then
+    /// keeps no part.
     pub fn add(&self, piece: &Piece<'_>) -> Result<bool> {
         self.check(piece)?;
         match self.take(piece)? {
@@ -153,7 +155,12 @@ impl Images {
         let _one = self.checks.lock().unwrap_or_else(PoisonError::into_inner);
         let image = fs::read(file).map_err(|e| Error::internal(file.display(), e))?;
         check_sum(sha256, &image)?;
-        check_kernel(sha256.as_str(), &image).map(drop)
+        let name = sha256.as_str();
+        match ramdisk::check(&image) {
+            Ok(()) => Ok(()),
+            Err(why) if ramdisk::is_gzip(&image) => Err(bad(name, why)),
+            Err(_) => check_kernel(name, &image).map(drop),
+        }
     }
 
     fn check(&self, piece: &Piece<'_>) -> Result<()> {
@@ -281,8 +288,23 @@ fn check_sum(expected: &Sha256Text, image: &[u8]) -> Result<()> {
 
 /// How Xen can start this image.
 pub fn check_kernel(name: &str, image: &[u8]) -> Result<Entries> {
-    elf::entries(image)
-        .map_err(|why| Error::new(Code::BadImage, format!("image {name:.12}: {why}")))
+    elf::entries(image).map_err(|why| bad(name, why))
+}
+
+/// Refuses a file that is no RAM disk; it was just opened.
+#[cfg_attr(
+    not(any(feature = "xen", test)),
+    expect(dead_code, reason = "only the xen kind has images")
+)]
+pub fn check_ramdisk(name: &str, file: &File) -> Result<()> {
+    let mut head = Vec::new();
+    let read = file.take(ramdisk::HEAD_BYTES).read_to_end(&mut head);
+    read.map_err(|e| Error::internal(format!("image {name:.12}"), e))?;
+    ramdisk::check(&head).map_err(|why| bad(name, why))
+}
+
+fn bad(name: &str, why: String) -> Error {
+    Error::new(Code::BadImage, format!("image {name:.12}: {why}"))
 }
 
 /// `None` if it is another kind of file.
@@ -348,6 +370,15 @@ mod tests {
     }
 
     #[test]
+    fn a_ramdisk_is_kept_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let images = Images::open(dir.path(), LIMITS).unwrap();
+        let ramdisk = b"070701 and more";
+        assert_eq!(give(&images, ramdisk, 0, ramdisk.len()), Ok(true));
+        assert_eq!(names(&images), [sum(ramdisk).as_str()]);
+    }
+
+    #[test]
     fn what_is_wrong_is_told_and_not_kept() {
         let dir = tempfile::tempdir().unwrap();
         let images = Images::open(dir.path(), LIMITS).unwrap();
@@ -364,6 +395,7 @@ mod tests {
         let size = image.len() as u64;
         assert!(add(&sum(&other), size, 0, &image).contains("what came has sha256"));
         assert!(add(&sum(b"text"), 4, 0, b"text").contains("it is no ELF file"));
+        assert!(add(&sum(b"\x1f\x8b"), 2, 0, b"\x1f\x8b").contains("gzip"));
         assert!(add(&sum(&image), 1001, 0, &image).contains("expected 1 to 1000"));
         assert!(add(&sum(&image), 0, 0, b"").contains("expected 1 to 1000"));
         assert!(add(&sum(&image), 10, 5, &image).contains("beyond its size of 10"));

@@ -59,7 +59,9 @@ impl Maker {
         match result {
             Ok(()) => {
                 relink::publish(&self.site, guest);
-                self.pool.note_shape(Shape::for_spec(spec));
+                if spec.kernel.is_none() {
+                    self.pool.note_shape(Shape::for_spec(spec));
+                }
                 let (domid, ms) = (guest.domain.domid, steps.total_ms());
                 let kind = pooled.map_or("new", |_| "pooled");
                 info!(
@@ -124,7 +126,9 @@ impl Maker {
         // On disk before the guest runs: a cosmosd that is killed here finds it again.
         guest.set_instance(instance);
         site.disk.records.save(&guest.record(Phase::Partial))?;
-        control::give_seed(&*site.store, domain.domid)?;
+        if domain.kernel.is_none() {
+            control::give_seed(&*site.store, domain.domid)?;
+        }
         steps.end("record");
         Ok(())
     }
@@ -195,7 +199,8 @@ pub fn add_ports(site: &Site, domain: &Domain, made: &mut CreatedParts) -> Resul
     Ok(fds)
 }
 
-/// Lets a domain run, with its configuration, which is there before: its first look finds it.
+/// Lets a domain run, with its configuration, which is there before: its first look finds it. A
+/// kernel that is not Click's has none.
 fn start(
     site: &Site,
     guest: &Guest,
@@ -204,6 +209,11 @@ fn start(
     deadline: Instant,
     steps: &mut Steps,
 ) -> Result<()> {
+    if spec.kernel.is_some() {
+        site.host.start(guest.domain.domid)?;
+        steps.end("start");
+        return Ok(());
+    }
     let router = RouterSpec {
         config: &spec.config,
         config_name: &spec.config_name,
@@ -278,7 +288,8 @@ fn with_last_words(site: &Site, guest: &Guest, made: &CreatedParts, cause: Error
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{World, good, spec, uuid};
+    use crate::store::Store;
+    use crate::testing::{World, good, linux, spec, uuid};
 
     const STEPS: [&str; 11] = [
         "host.check",
@@ -307,6 +318,51 @@ mod tests {
         let position = |step: &&str| calls.iter().position(|c| c == step).unwrap();
         let steps = STEPS.iter().map(position);
         assert!(steps.is_sorted(), "{calls:?}");
+    }
+
+    #[test]
+    fn a_kernel_that_is_not_clicks_runs_without_a_router() {
+        let world = World::new();
+        while world.maker.fill_pool_by_one().unwrap() {}
+        world.faults.take();
+        let domid = world.create(&linux(1)).unwrap().domid;
+        let calls = world.faults.take();
+        assert!(calls.contains(&"host.spawn".to_owned()), "{calls:?}");
+        assert!(world.switch.all_up());
+        let root = format!("/local/domain/{domid}/data/clickos");
+        let given =
+            |key: &String| key.starts_with(&format!("{root}/")) && !key.ends_with("version");
+        assert!(!world.store.keys().iter().any(given));
+        // It announces nothing.
+        world.store.commit(&[Change::remove(root)]).unwrap();
+        let world = world.restart();
+        assert_eq!(world.info(&uuid(1)).unwrap().state, "running");
+        let error = world.read(&uuid(1)).unwrap_err();
+        assert_eq!(error.code, Code::Unsupported);
+        assert!(error.message.contains("no handlers"), "{error}");
+        world.destroy(&uuid(1)).unwrap();
+        assert!(
+            !world
+                .remains()
+                .iter()
+                .any(|left| left.contains(uuid(1).as_str()))
+        );
+    }
+
+    #[test]
+    fn subscribers_hear_of_a_guest_without_routers() {
+        let world = World::new();
+        let events = world.site.events.subscribe();
+        world.create(&linux(1)).unwrap();
+        let event = events.wait(std::time::Duration::from_secs(60)).unwrap();
+        assert_eq!(event.data["state"], "Running");
+    }
+
+    #[test]
+    fn no_guest_is_kept_booted_for_a_kernel_that_is_not_clicks() {
+        let world = World::with_demand(Vec::new(), 64);
+        world.create(&linux(1)).unwrap();
+        assert!(!world.maker.fill_pool_by_one().unwrap());
     }
 
     #[test]

@@ -49,7 +49,8 @@ fn resign(site: &Site, guest: &Guest) {
     });
     let is_here =
         || guest.check_not_migrating().is_ok() && guest.ledger.state().check_here().is_ok();
-    if !is_of_a_pair || guest.check_answers().is_err() || !is_here() {
+    let answers = || guest.check_is_click().and_then(|()| guest.check_answers());
+    if !is_of_a_pair || answers().is_err() || !is_here() {
         return;
     }
     let Ok(name) = HandlerName::try_from(RESIGN.to_owned()) else {

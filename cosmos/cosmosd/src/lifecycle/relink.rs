@@ -92,7 +92,7 @@ fn relink(site: &Site, guest: &Arc<Guest>) -> Result<()> {
         return Ok(());
     };
     let domid = guest.domain.domid;
-    if control::is_announced(&*site.store, domid)? {
+    if site.is_known_to_store(guest)? {
         reach(site, guest);
         return Ok(());
     }
@@ -126,7 +126,7 @@ fn reach(site: &Site, guest: &Guest) {
 
 /// Finds out whether the store knows a guest of an earlier cosmosd.
 pub fn look_for_link(site: &Site, guest: &Guest) -> bool {
-    let found = control::is_announced(&*site.store, guest.domain.domid);
+    let found = site.is_known_to_store(guest);
     let reason = match found {
         Ok(true) => {
             guest.set_unreachable(None);

@@ -22,7 +22,7 @@ use log::warn;
 
 use super::console::Consoles;
 use super::image::Engine;
-use super::kernels::Kernels;
+use super::kernels::{KernelFiles, Kernels};
 use super::nics;
 use super::room::{Room, channels, check_devices, check_room, first_domid};
 use super::{Death, Domain, Found, Host, Instance, Rings, Stranger};
@@ -31,7 +31,7 @@ use crate::base::error::{Code, Error, Result};
 use crate::base::steps::Steps;
 use crate::config::XenConfig;
 use crate::host::IsUsed;
-use crate::images::{Images, check_kernel};
+use crate::images::Images;
 use crate::spec::{Cpu, MAX_VIFS, Uuid, Vif};
 use crate::store::Change;
 use crate::switch::PortFds;
@@ -139,14 +139,24 @@ impl XenHost {
         Ok(false)
     }
 
-    fn spec<'a>(&self, domain: &'a Domain, image: &'a [u8]) -> xen::Spec<'a> {
+    fn spec<'a>(
+        &self,
+        domain: &'a Domain,
+        image: &'a [u8],
+        files: Option<&'a KernelFiles>,
+    ) -> xen::Spec<'a> {
+        let kernel = domain.kernel.as_ref();
         xen::Spec {
             domid: Some(domain.domid.into()),
             name: domain.uuid.as_str(),
             uuid: bytes(&domain.handle),
             kind: self.kind,
             image,
-            cmdline: "",
+            files: files.map(|files| xen::Files {
+                kernel: files.kernel.as_fd(),
+                ramdisk: files.ramdisk.as_ref().map(AsFd::as_fd),
+            }),
+            cmdline: kernel.map_or("", |kernel| &*kernel.command_line),
             memory_kib: domain.memory_mib * 1024,
         }
     }
@@ -181,8 +191,10 @@ impl XenHost {
 
     /// Refuses a domain that this host can never start.
     fn check_image(&self, domain: &Domain) -> Result<()> {
-        let image = self.kernels.load(&domain.image_sha256)?;
-        let entries = check_kernel(&domain.image_sha256, &image)?;
+        let entries = self.kernels.entries(&domain.image_sha256)?;
+        if let Some(files) = self.kernels.files(domain)? {
+            files.check_fit(domain, entries)?;
+        }
         let (starts, kind) = match self.kind {
             xen::Type::Pv => (entries.pv, "pv"),
             xen::Type::Pvh => (entries.pvh, "pvh"),
@@ -274,10 +286,14 @@ impl Host for XenHost {
     }
 
     fn spawn(&self, domain: &Domain, _ports: Vec<PortFds>, steps: &mut Steps) -> Result<Instance> {
-        let image = self.kernels.load(&domain.image_sha256)?;
+        let files = self.kernels.files(domain)?;
+        let image = match &files {
+            Some(_) => Arc::default(),
+            None => self.kernels.load(&domain.image_sha256)?,
+        };
         steps.end("image");
         self.host
-            .create(&self.spec(domain, &image))
+            .create(&self.spec(domain, &image, files.as_ref()))
             .map_err(failed(&place(domain.domid)))?;
         steps.end("domain");
         self.add_silent(domain)
@@ -362,7 +378,7 @@ impl Host for XenHost {
     }
 
     fn restore(&self, domain: &Domain, from: &File) -> Result<Instance> {
-        let spec = self.spec(domain, &[]);
+        let spec = self.spec(domain, &[], None);
         let made = self.host.restore(&spec, from.as_fd()).map(drop);
         made.and_then(|()| self.add_devices(domain))
             .map_err(failed(&place(domain.domid)))?;

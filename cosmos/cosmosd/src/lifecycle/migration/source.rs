@@ -23,6 +23,7 @@ pub const RESUME: Duration = Duration::from_secs(30);
 pub fn begin(site: &Site, args: &MoveSource, connection: u64) -> Result<answer::Halted> {
     let (uuid, timeout) = (&args.uuid, args.timeout_ms.duration());
     let guest = site.table.get(uuid)?;
+    guest.check_is_click()?;
     guest.check_answers()?;
     guest.migrate_target.check()?;
     depart(&guest, connection)?;

@@ -7,7 +7,7 @@ use cosmos_proto::{MoveTarget, OfGuest};
 use log::{info, warn};
 
 use super::source;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Code, Error, Result};
 use crate::changes;
 use crate::control;
 use crate::guest::Guest;
@@ -21,6 +21,10 @@ pub fn receive(maker: &Maker, spec: &Spec, connection: u64) -> Result<Created> {
     if spec.replace {
         let message = "replace: a guest that moves takes the place of no other";
         return Err(Error::bad_request(message));
+    }
+    if spec.kernel.is_some() {
+        let message = "kernel: only a guest of Click moves while it runs";
+        return Err(Error::new(Code::Unsupported, message));
     }
     maker.make(spec, |guest| guest.migrate_target.begin(connection))
 }
@@ -67,13 +71,13 @@ pub fn abort_incoming(site: &Site, guest: &Guest) {
 mod tests {
     use crate::changes;
     use crate::lifecycle::{migration, pause};
-    use cosmos_proto::{ChangeId, History, MoveTarget, Run, Writes};
+    use cosmos_proto::{ChangeId, History, MoveSource, MoveTarget, Run, Writes};
 
     use super::{arrive, receive};
     use crate::base::error::Code;
     use crate::guest::FORMER;
     use crate::routers;
-    use crate::testing::{World, good, of, spec, uuid};
+    use crate::testing::{World, good, linux, of, spec, uuid};
 
     const MOVER: u64 = 7;
 
@@ -101,6 +105,21 @@ mod tests {
             let error = receive(&world.maker, &again, MOVER).err().unwrap();
             assert_eq!(error.code, code);
         }
+        assert_eq!(world.info(&uuid(1)).unwrap().state, "running");
+    }
+
+    #[test]
+    fn a_guest_whose_kernel_is_not_clicks_does_not_move() {
+        let world = World::new();
+        let arriving = receive(&world.maker, &linux(1), MOVER);
+        assert_eq!(arriving.err().unwrap().code, Code::Unsupported);
+        world.create(&linux(1)).unwrap();
+        let leaving = MoveSource {
+            uuid: uuid(1),
+            timeout_ms: good(60_000),
+        };
+        let leaving = migration::begin(&world.site, &leaving, MOVER);
+        assert_eq!(leaving.err().unwrap().code, Code::Unsupported);
         assert_eq!(world.info(&uuid(1)).unwrap().state, "running");
     }
 
