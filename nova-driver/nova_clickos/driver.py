@@ -27,6 +27,7 @@ from nova_clickos import exception
 from nova_clickos import guest
 from nova_clickos import host as hosts
 from nova_clickos import image
+from nova_clickos import kernel
 from nova_clickos.migration import operations
 from nova_clickos import named_ports
 from nova_clickos import patience
@@ -85,7 +86,11 @@ class ClickOSDriver(driver.ComputeDriver):
 
         :raises: CosmosdUnavailable, InvalidConfiguration: nova-compute ends.
         """
-        self._host.check()
+        # With [scheduler] query_placement_for_image_type_support Nova then
+        # looks for a Xen host for a kernel.
+        self.capabilities = dict(
+            self.capabilities,
+            supports_image_type_aki=self._host.check() != hosts.PROCESS)
         self._end_unfinished(host)
         self._deletions.start()
 
@@ -195,9 +200,11 @@ class ClickOSDriver(driver.ComputeDriver):
         """
         _refuse_disks(block_device_info)
         _refuse_files(instance, injected_files)
-        sha256 = self._images.require(context, instance.image_ref,
-                                      self._host.info())
-        instance.system_metadata[_SHA256_KEY] = sha256
+        info = self._host.info()
+        kernel.check(instance, info)
+        instance.system_metadata[_SHA256_KEY] = self._images.require(
+            context, instance.image_ref, info)
+        kernel.require_ramdisk(context, instance, self._images, info)
         if power_on:
             start = (self._start if _keeps_ports(instance)
                      else self._start_and_wait)
@@ -256,7 +263,10 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def _start_arguments(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
-        configuration, *more = self._desired_configuration(instance, first)
+        configuration, *more = (
+            kernel.needs(instance, network_info)
+            if kernel.is_kernel(instance)
+            else self._desired_configuration(instance, first))
         devices = vifs.from_network_info(network_info)
         configuration = named_ports.define(configuration, network_info,
                                            instance.metadata)
@@ -265,8 +275,9 @@ class ClickOSDriver(driver.ComputeDriver):
             raise exception.GuestNotStarted(
                 reason='the server was not created by this driver; rebuild '
                        'it from the ClickOS image')
-        self._images.provide(context, instance.image_ref, sha256,
-                             self._host.info())
+        info = self._host.info()
+        self._images.provide(context, instance.image_ref, sha256, info)
+        kernel.provide_ramdisk(context, instance, self._images, info)
         return sha256, devices, configuration, *more
 
     def destroy(self, context, instance, network_info, block_device_info=None,
@@ -420,6 +431,10 @@ class ClickOSDriver(driver.ComputeDriver):
 
         :raises: MigrationPreCheckError; the server is left as it is
         """
+        if kernel.is_kernel(instance):
+            raise nova_exception.MigrationPreCheckError(
+                reason='only a guest of Click moves while it runs; use a '
+                       'cold migration')
         return self._migration.check_target(
             instance.system_metadata.get(_SHA256_KEY),
             src_compute_info['hypervisor_type'], self._host.info())

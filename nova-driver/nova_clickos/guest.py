@@ -52,7 +52,7 @@ class Guests:
         self._client = client
 
     def start(self, instance, image_sha256, vifs, configuration, number=0,
-              confirm=None):
+              confirm=None, kernel=None):
         """Make a guest that forwards, or leave nothing behind.
 
         It takes the place of the guest of an earlier run. The earlier guest
@@ -64,12 +64,13 @@ class Guests:
         :param number: the newest change that the configuration has.
         :param confirm: called with the guest's incarnation before the guest
             forwards; if it answers False, the guest is removed again.
+        :param kernel: from kernel.needs(), if the image is no Click.
         :returns: False if confirm did
         :raises: GuestNotStarted, HostCannotStart or CosmosdUnavailable
         """
         try:
             made = self._make(instance, image_sha256, vifs, configuration,
-                              number, confirm is not None)
+                              number, confirm is not None, kernel)
             if confirm and not self._confirmed(instance, made, confirm):
                 return False
         except CosmosError as e:
@@ -112,7 +113,7 @@ class Guests:
         return self._create(instance, *needs)
 
     def _create(self, instance, image_sha256, vifs, configuration, number,
-                hold):
+                hold, kernel):
         try:
             return self._client.call(
                 'create', uuid=instance.uuid, name=_name(instance),
@@ -123,7 +124,8 @@ class Guests:
                 writes=configuration.secrets.resolved(configuration.writes),
                 timeout_ms=CONF.clickos.create_timeout * 1000, number=number,
                 hold=hold, replace=True,
-                has_secrets=bool(configuration.secrets.values))
+                has_secrets=bool(configuration.secrets.values),
+                **({'kernel': kernel} if kernel else {}))
         except CosmosError as e:
             # cosmosd undoes a failed create; but if only its answer got
             # lost, the guest is there.

@@ -72,6 +72,13 @@ class Images:
             raise exception.from_start(e)
         return missing
 
+    def format_of(self, context, image_id):
+        """:returns: the disk_format; asks Glance as this tenant
+
+        :raises: ImageNotFound
+        """
+        return self._api.get(context, image_id).get('disk_format')
+
     def copy(self, context, image_id, copy_id):
         """Give a new image in Glance the bytes of another one.
 

@@ -54,6 +54,19 @@ def define(configuration, network_info, metadata=None):
             ',\n       '.join(pairs), configuration.config_name, text))
 
 
+def substitute(text, network_info):
+    """Return a kernel's command line with its variables replaced.
+
+    :raises: GuestNotStarted if the server has no such port or address
+    """
+    ports = list(network_info or ())
+
+    def value(found):
+        return str(_value(found[1] or found[4], ports,
+                          int(found[2] or found[5]), found[3] or found[6]))
+    return _VARIABLE.sub(value, text)
+
+
 def _value(name, ports, number, kind):
     if number >= len(ports):
         raise _bad(name, 'the server has %d ports' % len(ports))

@@ -21,8 +21,7 @@ def of_instance(instance):
     :returns: document.Configuration
     :raises: GuestNotStarted naming the place and what is expected there
     """
-    text = instance.system_metadata.get(
-        utils.SM_IMAGE_PROP_PREFIX + IMAGE_PROPERTY)
+    text = image_property(instance, IMAGE_PROPERTY)
     if instance.user_data or not text:
         return parse(instance.user_data)
     if len(text.encode()) > MAX_PROPERTY_BYTES:
@@ -34,6 +33,14 @@ def of_instance(instance):
     return dataclasses.replace(
         parse(base64.b64encode(text.encode()).decode()),
         config_name=IMAGE_PROPERTY)
+
+
+def image_property(instance, name):
+    """Return a property that a server's image had, or None.
+
+    Nova cuts it to 255 bytes.
+    """
+    return instance.system_metadata.get(utils.SM_IMAGE_PROP_PREFIX + name)
 
 
 def state_of(instance):

@@ -52,6 +52,7 @@ def instance(**values):
         'uuid': UUID, 'id': 1, 'image_ref': IMAGE, 'user_data': b64(CONFIG),
         'flavor': flavor(8), 'system_metadata': {}, 'launched_at': None,
         'vm_state': 'active', 'task_state': None,
+        'kernel_id': '', 'ramdisk_id': '',
         'config_drive': '', 'project_id': PROJECT,
         'display_name': 'fw', 'metadata': {}}, **values)
     return objects.Instance(**values)
