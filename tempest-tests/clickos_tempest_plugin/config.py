@@ -54,6 +54,12 @@ without it.
 Name of the operator's image for Xen hosts, which a VNFD may name instead of
 ``image``.
 """),
+    cfg.StrOpt('linux_image', help="""
+Name of an image of disk_format ``aki`` for Xen hosts: a Linux kernel whose RAM
+disk gives eth0 the address of the server's first port, writes a line with the
+MAC address of each device to the console, and answers pings. Tests of Linux
+guests are skipped without it.
+"""),
     cfg.StrOpt('xen_host_command', help="""
 The same command as ``host_command`` for a Xen host of the cloud; machines are
 attached with ``host_command`` in any case. Tests of guests on Xen are skipped
