@@ -13,6 +13,7 @@ from clickos_lab import venv
 from clickos_lab.xen import background
 from clickos_lab.xen import command
 from clickos_lab.xen import image
+from clickos_lab.xen import linux_image
 from clickos_lab.xen import packages as xen_packages
 from clickos_lab.xen import places
 from clickos_lab.xen import snapshot
@@ -73,6 +74,8 @@ def xen(state, wanted=variants.PATCHED):
     snapshot.ensure(places_, variant)
     image.build_profiles(state)
     toolstack.build(state, places_, variant)
+    if variant == variants.PATCHED:     # it has a compiler and the headers
+        linux_image.build(state, places_)
     variants.choose(places_, variant)
 
 

@@ -15,7 +15,8 @@ def write(site, folder, csars, references):
     :param csars: folder of the packages
     :param references: ids: ``image``, ``flavor``; path
         ``combine_program``; ``second_zone``, None without a second host;
-        ``has_xen``; ``second_xen_zone``, None without a second Xen host;
+        ``has_xen``; ``linux_image``, None without one;
+        ``second_xen_zone``, None without a second Xen host;
         ``has_heat``
     """
     host_command = [
@@ -53,6 +54,8 @@ def _others(host_command, references):
             [*host_command, '--on', 'second'])
     if references['has_xen']:
         found['xen_host_command'] = shlex.join([*host_command, '--on', 'xen'])
+    if references['linux_image']:
+        found['linux_image'] = references['linux_image']
     if references['second_xen_zone']:
         found['second_xen_zone'] = references['second_xen_zone']
         found['second_xen_host_command'] = shlex.join(

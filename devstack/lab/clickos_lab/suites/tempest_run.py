@@ -18,6 +18,7 @@ from clickos_lab import shell
 from clickos_lab.suites import stestr_tests
 from clickos_lab.vnf import csar
 from clickos_lab.vnf import programs
+from clickos_lab.xen import linux_image
 
 WORKERS = 2
 #: for each test; the set-up of a class has more
@@ -107,9 +108,16 @@ def configure(state, workspace, first, second):
          'combine_program': programs.path('click-combine'),
          'second_zone': second.zone if is_up(state, second) else None,
          'has_xen': is_up(state, hosts.XEN),
+         'linux_image': _linux_image(admin),
          'has_heat': 'heat-engine' in processes.Processes(state).names(),
          'second_xen_zone': hosts.SECOND_XEN.zone
          if is_up(state, hosts.SECOND_XEN) else None})
+
+
+def _linux_image(admin):
+    """Return the name of the image of a Linux guest, None without one."""
+    name = hosts.XEN.image + linux_image.KERNEL
+    return name if any(admin.image.images(name=name)) else None
 
 
 def is_up(state, host):

@@ -8,6 +8,7 @@ from clickos_lab.cloud import image
 from clickos_lab.config import hosts
 from clickos_lab import paths
 from clickos_lab.xen import image as guest_image
+from clickos_lab.xen import linux_image
 from tests.unit import base
 
 
@@ -25,8 +26,15 @@ class _Glance:
 
     def create_image(self, name, filename, disk_format, container_format,
                      visibility, wait, tags, **properties):
-        self.found.append(types.SimpleNamespace(
-            name=name, status='active', tags=tags, properties=properties))
+        # Attributes of openstacksdk's images, not among the others.
+        own = {key: properties.pop(key, None)
+               for key in ('ramdisk_id', 'os_command_line')}
+        made = types.SimpleNamespace(
+            **own, name=name, status='active', tags=tags,
+            properties=properties,
+            formats=(disk_format, container_format), id=f'id of {name}')
+        self.found.append(made)
+        return made
 
 
 class ImagesTest(base.TestCase):
@@ -74,3 +82,18 @@ class ImagesTest(base.TestCase):
         self.assertEqual('standard',
                          after['clickos-xen'].properties['clickos_groups'])
         self.assertEqual(3, len(self.glance.found))
+
+    def test_a_xen_host_has_a_linux_guest_once_it_is_built(self):
+        self.assertNotIn('clickos-xen-linux', self.ensure())
+        for path in linux_image.files(self.state):
+            path.write_text(path.name)
+        found = self.ensure()
+        kernel = found['clickos-xen-linux']
+        ramdisk = found['clickos-xen-linux-ramdisk']
+        self.assertEqual(('aki', 'aki'), kernel.formats)
+        self.assertEqual(('ari', 'ari'), ramdisk.formats)
+        self.assertEqual(ramdisk.id, kernel.ramdisk_id)
+        self.assertIn('$PORT0_NET', kernel.os_command_line)
+        self.assertEqual('required', kernel.properties[
+            'trait:CUSTOM_CLICKOS_XEN'])
+        self.assertEqual(found, self.ensure())
