@@ -101,6 +101,15 @@ class HandlersTest(base.TestCase):
         self.agent.broken = None
         self.assertEqual((200, {'revision': 1}), self.put('allow'))
 
+    def test_a_guest_whose_kernel_is_not_clicks(self):
+        why = 'guest g: its kernel is not Click\'s'
+        self.agent.broken = {'error': {'code': 'unsupported',
+                                       'message': why}}
+        self.assertError(409, 'unsupported', why, self.put('allow'))
+        self.assertError(409, 'unsupported', why,
+                         self.call('GET', self.handlers()))
+        self.assertUnchanged()
+
     def test_silent_agent(self):
         self.cloud.add_server(self.server_id, self.project_id, 'host2')
         change = self.assertPending(self.put('allow'))
