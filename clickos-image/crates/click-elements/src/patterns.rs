@@ -127,7 +127,7 @@ struct Node {
     class: u8,
     /// A pattern ends here, or a shorter one ends with its last byte.
     is_end: bool,
-    /// The number of its first successor, and of the next one of the state before; 0 if there is none.
+    /// The number of its first successor, and of the next one of the state before; 0 without one.
     first: u32,
     sibling: u32,
     /// The state of the longest end of what was read that begins a pattern.

@@ -254,7 +254,7 @@ impl Chain {
         })
     }
 
-    /// False if [`Self::entry`] is none for all packets from a port.
+    /// False if [`Self::entry`] holds for no packet from a port.
     pub fn takes_from(&self, port: usize) -> bool {
         let names = |end: Option<usize>| end.is_none_or(|named| named == port);
         let mut here = self.ends.iter().filter(|e| !e.missing && !e.elsewhere);
