@@ -77,7 +77,8 @@ static int fail_create(struct cosmos_ctx *ctx, struct cosmos_error *err,
         return cosmos_fail(err, COSMOS_EXISTS,
                            "create %s: domain %u has this name", spec->name,
                            other);
-    if (strstr(said, "xc_dom_find_loader") || strstr(said, "xc_dom_parse_"))
+    if (strstr(said, "xc_dom_find_loader") || strstr(said, "xc_dom_parse_") ||
+        strstr(said, "xc_dom_probe_"))
         return cosmos_fail(err, COSMOS_BAD_IMAGE,
                            "create %s: image: not a kernel Xen can start: %s",
                            spec->name, said);

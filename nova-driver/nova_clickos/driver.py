@@ -276,8 +276,12 @@ class ClickOSDriver(driver.ComputeDriver):
                 reason='the server was not created by this driver; rebuild '
                        'it from the ClickOS image')
         info = self._host.info()
-        self._images.provide(context, instance.image_ref, sha256, info)
-        kernel.provide_ramdisk(context, instance, self._images, info)
+        # Room for the RAM disk may have cost the kernel its own.
+        for _ in range(2):
+            self._images.provide(context, instance.image_ref, sha256, info)
+            if not kernel.provide_ramdisk(context, instance, self._images,
+                                          info):
+                break
         return sha256, devices, configuration, *more
 
     def destroy(self, context, instance, network_info, block_device_info=None,
@@ -368,6 +372,7 @@ class ClickOSDriver(driver.ComputeDriver):
         """
         with exception.rolled_back():
             _refuse_flavor(flavor)
+            kernel.check_resize(instance, flavor)
             _refuse_disks(block_device_info)
             self._start_arguments(context, instance, network_info)
         self._guests.destroy(instance)

@@ -54,11 +54,31 @@ def check(instance, info):
     if userdata.image_property(instance, userdata.IMAGE_PROPERTY):
         raise _bad('%s: a kernel of disk_format %s takes no configuration'
                    % (userdata.IMAGE_PROPERTY, FORMAT))
-    if userdata.state_of(instance):
+    if _has_state(instance):
         raise exception.GuestNotStarted(
             reason='user_data: has a state of clickos-api, but a kernel of '
                    'disk_format %s takes no configuration; use an image of '
                    'ClickOS' % FORMAT)
+
+
+def _has_state(instance):
+    try:
+        return bool(document.reference(instance.user_data))
+    except document.DocumentError:      # the guest reads it, not ClickOS
+        return False
+
+
+def check_resize(instance, flavor):
+    """Refuse less memory before the guest ends: its files may not fit.
+
+    :raises: GuestNotStarted
+    """
+    if is_kernel(instance) and \
+            flavor.memory_mb < instance.flavor.memory_mb:
+        raise exception.GuestNotStarted(
+            reason='flavor: memory %d MiB is less than the %d MiB that the '
+                   'server has; make a server of the smaller flavor'
+                   % (flavor.memory_mb, instance.flavor.memory_mb))
 
 
 def require_ramdisk(context, instance, images, info):
@@ -94,11 +114,12 @@ def needs(instance, network_info):
 def provide_ramdisk(context, instance, images, info):
     """Give the host the RAM disk of a server that has one.
 
+    :returns: True if the host did not have it
     :raises: as image.Images.provide()
     """
     sha256 = instance.system_metadata.get(_RAMDISK_KEY)
-    if sha256:
-        images.provide(context, instance.ramdisk_id, sha256, info)
+    return bool(sha256) and images.provide(
+        context, instance.ramdisk_id, sha256, info)
 
 
 def _line(instance, network_info):

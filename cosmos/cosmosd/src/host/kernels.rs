@@ -23,6 +23,9 @@ pub struct Kernels {
     checks: Mutex<()>,
 }
 
+/// Room for what Xen's domain builder puts next to kernel and RAM disk: page tables and pages of its own.
+const RESERVE_BYTES: u64 = 4 << 20;
+
 /// The files of a guest whose kernel is not Click's. They stay open, whatever becomes of the cache.
 pub struct KernelFiles {
     pub kernel: File,
@@ -33,7 +36,8 @@ pub struct KernelFiles {
 impl KernelFiles {
     /// Refuses files that do not fit into the guest.
     pub fn check_fit(&self, domain: &Domain, entries: Entries) -> Result<()> {
-        let needed = entries.end.saturating_add(self.ramdisk_bytes);
+        let files = entries.end.saturating_add(self.ramdisk_bytes);
+        let needed = files.saturating_add(RESERVE_BYTES);
         let memory_mib = domain.memory_mib;
         if needed <= u64::from(memory_mib) << 20 {
             return Ok(());
@@ -93,7 +97,9 @@ impl Kernels {
 
     fn open(&self, sha256: &str) -> Result<File> {
         let path = self.touch(sha256)?;
-        File::open(&path).map_err(|e| Error::internal(path.display(), e))
+        // A tenant reads it: no path.
+        let gone = |e| Error::new(Code::BadImage, format!("image {sha256:.12}: {e}"));
+        File::open(&path).map_err(gone)
     }
 
     /// The bytes of an image; it counts as used just now.
@@ -222,6 +228,7 @@ mod tests {
             ..Entries::default()
         };
         let memory = u64::from(of.memory_mib) << 20;
+        let memory = memory - RESERVE_BYTES;
         files.check_fit(&of, ends_at(memory - 206)).unwrap();
         for end in [memory - 205, u64::MAX] {
             let error = files.check_fit(&of, ends_at(end)).unwrap_err();

@@ -17,6 +17,10 @@ const BZIMAGE: &[u8] = b"HdrS";
 const BZIMAGE_AT: usize = 0x202;
 const COMPRESSED: &str = "it is a compressed Linux kernel (bzImage), which would be unpacked in \
                           domain 0; give the ELF file in it (extract-vmlinux)";
+/// The mark of a table for Xen's loader of plain binaries (`XEN_MULTIBOOT_MAGIC3`), which the loader
+/// looks for in words of this part.
+const PLAIN: [u8; 4] = 0x336e_c578_u32.to_le_bytes();
+const PLAIN_WITHIN: usize = (8 << 10) + 32;
 /// Most program headers; a Linux kernel has 5.
 const MAX_ENTRIES: u16 = 64;
 /// Most bytes of all note segments together; a Linux kernel has less than 1 KiB.
@@ -59,12 +63,16 @@ pub fn entries(file: &[u8]) -> Result<Entries, String> {
 }
 
 fn check_header(file: &[u8]) -> Result<(), String> {
+    // Xen asks its loaders of plain binaries and of bzImage before that of ELF, and a file can be both.
+    if file.get(BZIMAGE_AT..BZIMAGE_AT + BZIMAGE.len()) == Some(BZIMAGE) {
+        return Err(COMPRESSED.into());
+    }
+    let head = &file[..file.len().min(PLAIN_WITHIN)];
+    if head.chunks_exact(PLAIN.len()).any(|word| word == PLAIN) {
+        return Err("it has a table for Xen's loader of plain binaries".into());
+    }
     if !file.starts_with(b"\x7fELF") {
-        let is_compressed = file.get(BZIMAGE_AT..BZIMAGE_AT + BZIMAGE.len()) == Some(BZIMAGE);
-        return Err(match is_compressed {
-            true => COMPRESSED.into(),
-            false => "it is no ELF file".into(),
-        });
+        return Err("it is no ELF file".into());
     }
     let (class, order) = (file.get(4), file.get(5));
     if file.len() < HEADER_BYTES || class != Some(&2) || order != Some(&1) {
@@ -250,11 +258,19 @@ pub mod tests {
         narrow[4] = 1;
         let mut compressed = vec![0; 4096];
         compressed[BZIMAGE_AT..][..4].copy_from_slice(BZIMAGE);
+        // Good kernels that other loaders take for theirs.
+        let mut both = kernel(&[1]);
+        both.resize(4096, 0);
+        let mut plain = both.clone();
+        both[BZIMAGE_AT..][..4].copy_from_slice(BZIMAGE);
+        plain[2048..2052].copy_from_slice(&PLAIN);
         let mut outside = kernel(&[1]);
         outside[64 + 32] = 255;
         for (file, words) in [
             (&b"#!/bin/sh\n"[..], "no ELF file"),
             (&compressed, "(extract-vmlinux)"),
+            (&both, "(extract-vmlinux)"),
+            (&plain, "plain binaries"),
             (&b"\x7fELF\x02"[..], "not a little-endian 64-bit"),
             (&narrow, "not a little-endian 64-bit"),
             (&arm, "machine 183"),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers whose image is a kernel that is not Click's."""
 
+import base64
 import hashlib
 import json
 from unittest import mock
@@ -110,8 +111,30 @@ class StartTest(KernelTestCase):
                          self.created()['kernel']['command_line'])
 
     def test_user_data_is_for_the_metadata_service(self):
-        self.spawn(server(user_data=base.b64('#cloud-config')))
-        self.assertEqual('', self.created()['config'])
+        zipped = base64.b64encode(b'\x1f\x8b\xff').decode()
+        for user_data in base.b64('#cloud-config'), zipped:
+            self.spawn(server(user_data=user_data))
+            self.assertEqual('', self.created()['config'])
+
+    def test_a_ramdisk_that_takes_the_place_of_its_kernel(self):
+        store, sent = self.cosmosd.images, self.glance.download.side_effect
+
+        def download(context, image_id):
+            if image_id == RAMDISK:
+                store.clear()    # the host has room for few
+            return sent(context, image_id)
+        self.glance.download.side_effect = download
+        self.spawn(server())
+        self.assertEqual({*SUMS.values()}, {*store})
+
+    def test_a_resize_to_less_memory_leaves_the_guest_alone(self):
+        made = server()
+        self.spawn(made)
+        error = self.assertRaises(
+            nova_exception.InstanceFaultRollback,
+            self.driver.migrate_disk_and_power_off, mock.sentinel.context,
+            made, '192.0.2.1', base.flavor(made.flavor.memory_mb - 1), nics())
+        self.assertIn('flavor: memory', str(error.inner_exception))
 
     def starts_kernels(self, kind):
         """Tell whether Nova knows that a host starts kernels."""
