@@ -142,6 +142,7 @@ impl Forwarder {
             } else if self.found_full || empty > PATIENT_ROUNDS {
                 self.load.yields += 1;
                 std::thread::yield_now();
+                before = self.read_clock(); // Another had the processor meanwhile.
             } else if !moved {
                 std::hint::spin_loop();
             }

@@ -75,23 +75,26 @@ fn percents(busy: &[u64], before: &[u64], period: u64) -> Vec<u64> {
         .collect()
 }
 
-/// The port that makes the load of the busiest and of the idlest worker most equal, and its new worker.
-/// None if the busiest one is not full, or no move takes a tenth off it.
+/// The port that makes the load of a full worker and of the idlest one that is not full most equal, and
+/// its new worker. None if there are no two such workers, or no move takes a tenth off a full one.
 fn plan(ports: &[Busy], percents: &[u64]) -> Option<(PortId, usize)> {
     let load = |worker: usize| -> u64 {
         let of = ports.iter().filter(|(_, w, _)| *w == worker);
         of.map(|(_, _, frames)| frames).sum()
     };
     let loads: Vec<_> = (0..percents.len()).map(load).collect();
-    let full = (0..percents.len()).filter(|n| percents[*n] >= FULL);
-    let most = full.max_by_key(|n| loads[*n])?;
-    let least = (0..percents.len()).min_by_key(|n| loads[*n])?;
-    let after = |frames: u64| (loads[most] - frames).max(loads[least] + frames);
-    let movable = ports
-        .iter()
-        .filter(|(_, w, frames)| *w == most && *frames >= LEAST);
-    let (id, _, frames) = movable.min_by_key(|(_, _, frames)| after(*frames))?;
-    (after(*frames) <= loads[most] - loads[most] / 10).then(|| (id.clone(), least))
+    let (mut full, free): (Vec<_>, Vec<_>) =
+        (0..percents.len()).partition(|n| percents[*n] >= FULL);
+    full.sort_by_key(|n| std::cmp::Reverse(loads[*n]));
+    let least = free.into_iter().min_by_key(|n| loads[*n])?;
+    full.into_iter().find_map(|most| {
+        let after = |frames: u64| (loads[most] - frames).max(loads[least] + frames);
+        let movable = ports
+            .iter()
+            .filter(|(_, w, frames)| *w == most && *frames >= LEAST);
+        let (id, _, frames) = movable.min_by_key(|(_, _, frames)| after(*frames))?;
+        (after(*frames) <= loads[most] - loads[most] / 10).then(|| (id.clone(), least))
+    })
 }
 
 #[cfg(test)]
@@ -109,7 +112,8 @@ mod tests {
     }
 
     fn planned(loads: &[(usize, u64)], workers: usize) -> Option<(String, usize)> {
-        let found = plan(&ports(loads), &vec![100; workers])?;
+        let percents: Vec<_> = (0..workers).map(|n| if n == 0 { 100 } else { 5 }).collect();
+        let found = plan(&ports(loads), &percents)?;
         Some((found.0.port.to_string(), found.1))
     }
 
@@ -126,11 +130,22 @@ mod tests {
     #[test]
     fn a_worker_that_keeps_up_keeps_its_ports() {
         let loads = ports(&[(0, 900_000), (0, 800_000), (1, 10_000)]);
-        for (percents, moves) in [([100, 5], true), ([75, 0], true), ([74, 0], false)] {
+        // Few frames may take all of a worker's time.
+        let full = [100, 75];
+        for (percents, moves) in [
+            ([100, 5], true),
+            ([75, 0], true),
+            ([74, 0], false),
+            (full, false),
+        ] {
             assert_eq!(plan(&loads, &percents).is_some(), moves, "{percents:?}");
         }
         // The one that is full has nothing that another one could take.
         assert_eq!(plan(&loads, &[50, 100]), None);
+        // A full one that cannot be helped does not stand in the way of another.
+        let loads = ports(&[(0, 1_500_000), (1, 600_000), (1, 500_000)]);
+        let (id, to) = plan(&loads, &[100, 100, 0]).unwrap();
+        assert_eq!((id.port.as_str(), to), ("p1", 2));
     }
 
     #[test]
@@ -158,7 +173,9 @@ mod tests {
                     (0..4).map(|n| load(n) * load(n)).sum::<u128>()
                 };
                 let (most, squares) = (busiest(&placed), sum(&placed));
-                let Some((id, to)) = plan(&placed, &[100; 4]) else {
+                let load = |n| placed.iter().filter(|p| p.1 == n).map(|p| p.2).sum::<u64>();
+                let percents: Vec<_> = (0..4).map(|n| load(n) / 20_000).collect();
+                let Some((id, to)) = plan(&placed, &percents) else {
                     return Ok(());
                 };
                 let port = placed.iter_mut().find(|p| p.0 == id).unwrap();

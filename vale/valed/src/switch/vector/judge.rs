@@ -235,7 +235,7 @@ impl Switch {
             return Some(());
         }
         (station != ethernet.destination).then_some(())?;
-        match port.face.learns {
+        match port.face.learns || port.has_virtual_router(station) {
             true if self.lookup.find(segment, station).is_none() => {
                 self.learned.learn(segment, station, source, now);
             }
