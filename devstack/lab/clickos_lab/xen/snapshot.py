@@ -33,7 +33,9 @@ _MAKER = 'snapshot'     # the name of the host that is saved
 _SHARED = {'capability': 'x-ignore-shared', 'state': True}
 _LOAD_S = 60
 _MACHINES = {variants.STOCK: qemu.Machine(),
-             variants.PATCHED: qemu.Machine(root=patched.ROOT)}
+             # Its root is in memory, and a kernel of Linux has 35 MB.
+             variants.PATCHED: qemu.Machine(
+                 root=patched.ROOT, memory_mib=2304, dom0_memory_mib=768)}
 #: The modules on which the content of a snapshot depends.
 _MAKES = (archive, kernel, keys, libraries, modules, qemu, root)
 
