@@ -33,9 +33,9 @@ _MAKER = 'snapshot'     # the name of the host that is saved
 _SHARED = {'capability': 'x-ignore-shared', 'state': True}
 _LOAD_S = 60
 _MACHINES = {variants.STOCK: qemu.Machine(),
-             # Its root is in memory, and a kernel of Linux has 35 MB.
+             # dom0 runs from memory, and has kernels and suspended guests.
              variants.PATCHED: qemu.Machine(
-                 root=patched.ROOT, memory_mib=2304, dom0_memory_mib=768)}
+                 root=patched.ROOT, memory_mib=2560, dom0_memory_mib=1024)}
 #: The modules on which the content of a snapshot depends.
 _MAKES = (archive, kernel, keys, libraries, modules, qemu, root)
 
