@@ -54,7 +54,6 @@ mod numbers;
 mod outputs;
 mod packet_number;
 mod paint;
-mod patterns;
 mod pppoe;
 mod prelude;
 mod print_line;

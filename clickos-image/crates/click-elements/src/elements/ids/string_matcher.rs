@@ -15,13 +15,12 @@
 //! `... -> ids :: StringMatcher("/etc/passwd", "cmd.exe") -> Queue -> ...; ids[1] -> Print(ALERT) -> Discard;`
 use aho_corasick::automaton::Automaton;
 use aho_corasick::dfa::{self, DFA};
-use aho_corasick::nfa::noncontiguous;
+use aho_corasick::nfa::{contiguous, noncontiguous};
 use aho_corasick::{BuildError, Input, MatchKind};
 use click_core::Limits;
 use click_core::memory::{RESERVE, has_room};
 use click_core::text::{split_args, unquote_bytes};
 
-use crate::patterns;
 use crate::prelude::*;
 
 pub static ELEMENT: Class = Class {
@@ -79,29 +78,23 @@ fn compile(patterns: &[String], no_case: bool, limits: &Limits) -> Result<Patter
     }
     let size = Size::of(&bytes, no_case);
     let is_fast = bytes.len() <= MOST_FAST && size.fast <= FAST_BYTES_PER_ENTRY * most;
-    let needed = if is_fast {
-        size.fast + FAST_STATE_BYTES * total
-    } else {
-        size.small
-    };
+    let needed = size.small + if is_fast { size.fast } else { 0 };
     if !has_room(needed + RESERVE) {
         return Err(vec![format!(
             "patterns of {total} bytes may take {needed} bytes, and no memory is left"
         )]);
     }
-    if is_fast {
-        return Patterns::fast(&bytes, no_case).map_err(|e| vec![e.to_string()]);
-    }
-    let small = patterns::Patterns::new(&bytes, no_case).map(Patterns::Small);
-    small.map_err(|_| vec![format!("patterns of {total} bytes are too long")])
+    Patterns::new(&bytes, no_case, is_fast).map_err(|e| vec![e.to_string()])
 }
 
 /// Patterns up to this number get the fastest automaton, which takes most memory.
 const MOST_FAST: usize = 100;
 /// The most bytes of that automaton, for each entry that a table may have: a sixteenth of a guest's memory.
 const FAST_BYTES_PER_ENTRY: usize = 64;
-/// Bytes of a state of that automaton while it is made, besides its transitions.
-const FAST_STATE_BYTES: usize = 256;
+/// Bytes of a state of the others while they are made: a list that grows takes three times its size.
+const SMALL_BYTES: usize = 3 * (20 + 2 * 9 + 2 * 8 + 5 * 4);
+/// Bytes of their states near the start, which have a table each.
+const START_BYTES: usize = 257 * 256 * 4;
 /// Bytes of a transition of the fastest automaton.
 const TRANSITION: usize = 4;
 
@@ -122,41 +115,45 @@ impl Size {
         // each byte is a class, and the bytes between two of them
         let distinct = seen.iter().filter(|seen| **seen).count();
         let classes = (2 * distinct + 1).min(256).next_power_of_two();
-        let total = patterns.iter().map(Vec::len).sum::<usize>();
+        let states = patterns.iter().map(Vec::len).sum::<usize>() + 4;
         Self {
-            fast: (total + 4) * classes * TRANSITION,
-            small: patterns::Patterns::most_bytes(total, patterns.len()),
+            fast: states * classes * TRANSITION,
+            small: states * SMALL_BYTES + START_BYTES,
         }
     }
 }
 
-/// The automaton.
+/// The automaton: of the kinds of `aho_corasick::AhoCorasick`, without the code of those that nothing needs.
 enum Patterns {
     Fast(DFA),
-    Small(patterns::Patterns),
+    Small(contiguous::NFA),
 }
 
 impl Patterns {
-    fn fast(bytes: &[Vec<u8>], no_case: bool) -> Result<Self, BuildError> {
+    fn new(bytes: &[Vec<u8>], no_case: bool, is_fast: bool) -> Result<Self, BuildError> {
         let mut builder = noncontiguous::Builder::new();
         builder.ascii_case_insensitive(no_case);
         // Which pattern matches is not asked for: states need no lists of all that do.
         builder.match_kind(MatchKind::LeftmostFirst).dense_depth(1);
         let nfa = builder.build(bytes)?;
-        dfa::Builder::new()
+        if is_fast {
+            return dfa::Builder::new()
+                .build_from_noncontiguous(&nfa)
+                .map(Self::Fast);
+        }
+        contiguous::Builder::new()
             .build_from_noncontiguous(&nfa)
-            .map(Self::Fast)
+            .map(Self::Small)
     }
 
     fn is_match(&self, data: &[u8]) -> bool {
-        match self {
-            Self::Fast(dfa) => {
-                // the search is not anchored, which it can do
-                let found = dfa.try_find(&Input::new(data).earliest(true));
-                found.is_ok_and(|found| found.is_some())
-            }
-            Self::Small(patterns) => patterns.is_match(data),
-        }
+        let input = Input::new(data).earliest(true);
+        let found = match self {
+            Self::Fast(dfa) => dfa.try_find(&input),
+            Self::Small(nfa) => nfa.try_find(&input),
+        };
+        // the search is not anchored, which both can do
+        found.is_ok_and(|found| found.is_some())
     }
 }
 
@@ -226,11 +223,8 @@ mod tests {
             let plain = patterns
                 .iter()
                 .any(|p| data.windows(p.len()).any(|part| part == *p));
-            let small = patterns::Patterns::new(&patterns, false).unwrap();
-            for made in [
-                Patterns::fast(&patterns, false).unwrap(),
-                Patterns::Small(small),
-            ] {
+            for is_fast in [false, true] {
+                let made = Patterns::new(&patterns, false, is_fast).unwrap();
                 assert_eq!(made.is_match(&data), plain, "{patterns:?} in {data:?}");
             }
         }
