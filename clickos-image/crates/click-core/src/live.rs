@@ -106,13 +106,13 @@ impl Engine {
     /// Replaces the old element by another, which takes its state.
     pub(crate) fn put_in_place(&mut self, index: usize, new: Box<dyn Element>, config: String) {
         let slot = &mut self.slots[index];
-        let before = core::mem::replace(&mut slot.config, config.into());
+        slot.config = config.into();
         let Some(mut old) = slot.element.replace(new) else {
             return;
         };
-        (self.reconfiguring, self.before) = (true, Some(before));
+        self.reconfiguring = true;
         self.with(index, |element, ctx| element.take_state(ctx, &mut *old));
-        (self.reconfiguring, self.before) = (false, None);
+        self.reconfiguring = false;
     }
 }
 

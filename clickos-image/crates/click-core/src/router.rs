@@ -169,12 +169,10 @@ impl Router {
             let Some(old) = (0..before.classes.len()).find(same) else {
                 continue;
             };
-            new.before = Some(self.engine.config(old).to_string().into());
             if let Some(old) = &mut self.engine.slots[old].element {
                 new.with(index, |element, ctx| element.take_state(ctx, &mut **old));
             }
         }
-        new.before = None;
     }
 
     /// Runs tasks and expired timers for one bounded slice; `now_ns` counts from the epoch and never goes back.

@@ -154,18 +154,16 @@ fn is_blank(c: char) -> bool {
 /// Splits a configuration string at its commas. An empty string has no arguments;
 /// an empty argument behind the last comma does not count.
 pub fn split_args(config: &str) -> Vec<String> {
-    args(config).map(|(_, arg)| arg.into_owned()).collect()
-}
-
-/// The arguments of [`split_args`], each with the place behind the comma before it.
-pub fn args(config: &str) -> impl Iterator<Item = (usize, Cow<'_, str>)> {
-    let mut next = 0;
-    core::iter::from_fn(move || {
-        let at = Some(next).filter(|at| *at < config.len())?;
+    let mut args = Vec::new();
+    let mut at = 0;
+    while at < config.len() {
         let (arg, end) = one_argument(config, at, true);
-        next = end + 1;
-        (!arg.is_empty() || end < config.len()).then_some((at, arg))
-    })
+        if !arg.is_empty() || end < config.len() {
+            args.push(arg.into_owned());
+        }
+        at = end + 1;
+    }
+    args
 }
 
 /// Bytes that [`split_args`] takes at most: each argument is a text of its own in a list.

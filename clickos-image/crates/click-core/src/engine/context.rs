@@ -484,17 +484,6 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The element's configuration string.
-    pub fn config(&self) -> &str {
-        self.engine.config(self.me)
-    }
-
-    /// The configuration string of the element whose state this one takes.
-    pub fn config_before(&self) -> &str {
-        let before = self.engine.before.as_ref();
-        before.map_or("", |config| config.text(&self.engine.plan.sources))
-    }
-
     /// The number of the element.
     pub fn index(&self) -> usize {
         self.me

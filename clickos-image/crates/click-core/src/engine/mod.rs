@@ -182,8 +182,6 @@ pub struct Engine {
     calls: Vec<Option<Call>>,
     /// True while an element takes over from the one that it replaces under a new configuration.
     pub reconfiguring: bool,
-    /// The configuration of the element that another one is taking over from.
-    pub before: Option<Config>,
 }
 
 impl Engine {
@@ -231,7 +229,6 @@ impl Engine {
             shared: BTreeMap::new(),
             calls: Vec::new(),
             reconfiguring: false,
-            before: None,
         }
     }
 
