@@ -92,8 +92,8 @@ fn guest_of(site: &Site, stranger: &Stranger) -> Option<Uuid> {
     }
     let alike = guests.iter().find(|g| looks_like(&g.domain, stranger));
     let known = alike.map(|guest| guest.domain.uuid.clone());
-    let name = stranger.name.trim_start_matches("pool ");
-    known.or_else(|| Uuid::try_from(name.to_owned()).ok())
+    let (name, of_pool) = (&stranger.name, stranger.name.strip_prefix("pool "));
+    known.or_else(|| Uuid::try_from(of_pool.unwrap_or(name).to_owned()).ok())
 }
 
 /// Refuses to make a domain while another one carries its UUID or its name: both would answer to

@@ -5,9 +5,8 @@ The kernel is Debian's, the RAM disk has busybox and our network driver. The
 kernel's command line gives the address of each device, as net0=10.0.0.5/24.
 """
 
-import struct
+import shutil
 
-from clickos_lab import errors
 from clickos_lab import say
 from clickos_lab import stamps
 from clickos_lab.xen import archive
@@ -62,10 +61,6 @@ while :; do
     sleep 1
 done
 """
-#: Of an ELF file for 64 bits: places in its header, and a program header.
-_PHOFF, _SHOFF, _PHNUM, _SHNUM = 0x20, 0x28, 0x38, 0x3c
-_ENTRY = struct.Struct('<IIQQQQQQ')
-_LOAD = 1
 
 
 def files(state):
@@ -94,7 +89,7 @@ def build(state, places):
     with say.step('Linux guest'):
         linux.build(state, places)
         kernel.parent.mkdir(parents=True, exist_ok=True)
-        kernel.write_bytes(slim(places.kernel.read_bytes()))
+        shutil.copyfile(places.kernel, kernel)
         root = archive.Archive()
         for name in ('dev', 'proc', 'sys'):
             root.add_folder(name)
@@ -103,40 +98,3 @@ def build(state, places):
         root.add_bytes('init', _INIT.encode(), 0o755)
         root.write(ramdisk)
     stamp.write_text(wanted)
-
-
-def slim(elf):
-    """Return a kernel without what its loader does not read.
-
-    Sections are left out, and zeros at the end of a segment, which the loader
-    makes. Debian's kernel becomes half as large.
-    """
-    count, = struct.unpack_from('<H', elf, _PHNUM)
-    offset, = struct.unpack_from('<Q', elf, _PHOFF)
-    headers = [list(_ENTRY.unpack_from(elf, offset + n * _ENTRY.size))
-               for n in range(count)]
-    header = bytearray(elf[:64])
-    struct.pack_into('<Q', header, _PHOFF, len(header))
-    struct.pack_into('<Q', header, _SHOFF, 0)
-    # Their number, and which one has names.
-    struct.pack_into('<HH', header, _SHNUM, 0, 0)
-    parts, end, places = [], len(header) + count * _ENTRY.size, []
-    for entry in (each for each in headers if each[0] == _LOAD):
-        content = elf[entry[2]:entry[2] + entry[5]].rstrip(b'\0')
-        places.append((entry[2], entry[5], end))
-        entry[2], entry[5] = end, len(content)
-        parts.append(content)
-        end += len(content)
-    for entry in (each for each in headers if each[0] != _LOAD):
-        entry[2] = _moved(entry[2], entry[5], places)
-    table = b''.join(_ENTRY.pack(*entry) for entry in headers)
-    return b''.join([bytes(header), table, *parts])
-
-
-def _moved(offset, size, places):
-    """Return where a part of a segment lies now."""
-    for before, length, now in places:
-        if before <= offset and offset + size <= before + length:
-            return offset - before + now
-    raise errors.LabError(f'kernel: {size} bytes at {offset} lie in no '
-                          'segment that is loaded')

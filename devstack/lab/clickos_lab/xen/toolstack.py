@@ -53,7 +53,7 @@ max_guests = {max_guests}
 type = "{kind}"
 {installed}
 vif_script = "/etc/xen/scripts/vif-lab"
-max_image_mib = 48
+max_image_mib = 64
 pool = [{pool}]
 pool_on_demand = {on_demand}
 [roles]

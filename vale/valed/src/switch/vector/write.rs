@@ -71,8 +71,8 @@ impl Switch {
             left &= !list;
             let to = to.into();
             let malformed = match self.delivering(to, holds) {
-                Delivering::Plain => self.write_plain(sender, device, (to, list), scratch),
-                Delivering::Port => self.write_to(sender, device, (to, list), scratch),
+                Delivering::Plain => self.write_to::<true>(sender, device, (to, list), scratch),
+                Delivering::Port => self.write_to::<false>(sender, device, (to, list), scratch),
                 Delivering::Switch => self.write_one_by_one(sender, device, (to, list), scratch),
             };
             if let (1.., Some(port)) = (malformed, &mut self.ports[source]) {
@@ -96,34 +96,10 @@ impl Switch {
         }
     }
 
-    /// Writes the frames of a list to a receiver without further stages. Returns the number of those whose
-    /// sender has left work that cannot be done.
+    /// Writes the frames of a list to a receiver, with its stages unless it is `PLAIN`. Returns the number
+    /// of those whose sender has left work that cannot be done.
     #[inline(never)]
-    fn write_plain(
-        &mut self,
-        sender: Sender,
-        device: &dyn Device,
-        (to, list): (usize, u64),
-        scratch: &mut Scratch,
-    ) -> u64 {
-        let (burst, buffers) = (&mut scratch.burst, &mut scratch.buffers);
-        let Some(port) = self.ports[to].as_deref_mut() else {
-            return 0;
-        };
-        let malformed = each(list, &scratch.vector, |n, route, key| {
-            let Some(mut out) = frame(sender, device, port, (n, route), key, burst) else {
-                return false;
-            };
-            port.deliver_plain(&mut out, buffers);
-            true
-        });
-        self.mark(to);
-        malformed
-    }
-
-    /// The same with the stages of the receiver.
-    #[inline(never)]
-    fn write_to(
+    fn write_to<const PLAIN: bool>(
         &mut self,
         sender: Sender,
         device: &dyn Device,
@@ -141,6 +117,10 @@ impl Switch {
             let Some(mut out) = frame(sender, device, port, (n, route), key, burst) else {
                 return false;
             };
+            if PLAIN {
+                port.deliver_plain(&mut out, buffers);
+                return true;
+            }
             let delivery = match admitted == n && repeats >> n & 1 == 1 {
                 true => port.deliver_repeated(&mut out, buffers),
                 false => port.deliver(&mut out, buffers),
