@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest whose store writes garbage, dies, or begins again empty.
 
-use super::guest::{pass, wire};
+use super::guest::{assert_rests, pass, wire};
 use crate::common::guest::Port;
 use crate::common::{Host, eventually};
 use std::io::Write;
@@ -37,7 +37,7 @@ fn the_store_may_die_and_packets_go_on() {
     let mut guest = wire(&mut host, 5);
     host.kill_store();
     (0..50).for_each(|number| pass(&mut guest, number));
-    guest.assert_rests();
+    assert_rests(&guest);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_guest_goes_on_with_a_store_that_began_anew() {
     guest.relink(&mut host);
     let again = told.each_ref().map(|path| host.text(path));
     assert_eq!(again, refused);
-    guest.assert_rests();
+    assert_rests(&guest);
 }
 
 /// The store dies before its requester takes the answer.
