@@ -7,7 +7,6 @@ an upload takes from this thread is how long another request waits for it.
 
 import contextlib
 import dataclasses
-import resource
 import threading
 import types
 from unittest import mock
@@ -22,6 +21,7 @@ from tacker_clickos.package import bounded_review
 from tacker_clickos.package import fair_queue
 from tests.unit import corpus
 from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos import cost
 from tests.unit.tacker_clickos import test_api_filter
 from tests.unit.tacker_clickos import test_csar
 from tests.unit.tacker_clickos import test_package
@@ -31,11 +31,6 @@ _TEXTS = ('base 60, 619 bytes', 'base 60, a key', 'digits of a key',
           'aliases that expand', 'deep lists', 'many documents',
           'a key twice', 'deep merge keys', 'a tag of Python',
           'not UTF-8')
-
-
-def thread_s():
-    used = resource.getrusage(resource.RUSAGE_THREAD)
-    return used.ru_utime + used.ru_stime
 
 
 def of_project(project_id):
@@ -48,13 +43,17 @@ class CostTest(test_package.PackageTestCase):
 
     limit_s = 120
 
+    def setUp(self):
+        super().setUp()
+        # A service's first upload imports modules.
+        self.put(test_package.csar(test_package.files()))
+
     def upload(self, content):
         """Return the answer, whose cost for the thread is checked."""
-        before = thread_s()
-        answer = self.put(content)
-        bounds.hold('max_package_upload_thread_seconds',
-                    thread_s() - before)
-        return answer
+        answers = []
+        bounds.hold('max_package_upload_thread_seconds', cost.least_thread_s(
+            lambda: answers.append(self.put(content))))
+        return answers[-1]
 
     def assertBounded(self, content):
         answer = self.upload(content)
