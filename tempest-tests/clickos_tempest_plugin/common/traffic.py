@@ -7,11 +7,13 @@ import signal
 import subprocess
 
 from clickos_client import pings
-from tempest.lib.common.utils import data_utils
+from tempest import config
 
 from clickos_tempest_plugin.common import host
 from clickos_tempest_plugin.common import tenant as clickos_tenant
 from clickos_tempest_plugin.common import waiters
+
+CONF = config.CONF
 
 #: The machines outside of Nova are there, wherever the guest is.
 _HOST = host.Host()
@@ -102,18 +104,27 @@ class Machine:
 
     def __init__(self, admin, port, cleanup, reach=('24',)):
         self.port_id = port['id']
+        #: of the namespace, and of the switch port, as Neutron names it
+        self.name = f'p{port["id"][:11]}'
         self.mac = port['mac_address']
         self.ip = port['fixed_ips'][0]['ip_address']
         self.ips = [self.ip]
         segment = admin.networks_client.show_network(
             port['network_id'])['network']['provider:segmentation_id']
-        self.name = data_utils.rand_name('e', prefix='')[:15].lower()
         cleanup(_HOST.run, 'endpoint-remove', self.name)
         length, *more = reach
         _HOST.run('endpoint-add', self.name, '--segment', str(segment),
                   '--mac', self.mac, '--address', f'{self.ip}/{length}',
                   *more)
         self._cleanup = cleanup
+
+    def bind(self, admin):
+        """Tell Neutron on which host the machine is, as Nova would.
+
+        A chain with hops on another host has to know it.
+        """
+        admin.ports_client.update_port(
+            self.port_id, **{'binding:host_id': _host_name(admin)})
 
     def add_addresses(self, *addresses):
         """Take further addresses, with their prefix lengths."""
@@ -212,6 +223,19 @@ class Machine:
             f'http://{other.ip}/{size_bytes}', check=False,
             timeout_s=timeout_s + 10)
         return int(done.stdout) if done.returncode == 0 else 0
+
+
+def _host_name(admin):
+    """Return the name of the process host that the machines are on."""
+    zones = {service['host']: service['zone'] for service in
+             admin.services_client.list_services(
+                 binary='nova-compute')['services']}
+    name, = (agent['host'] for agent in
+             admin.network_agents_client.list_agents(
+                 agent_type='ClickOS agent')['agents']
+             if agent['configurations'].get('host_kind') == 'process'
+             and zones.get(agent['host']) != CONF.clickos.second_zone)
+    return name
 
 
 class Endpoint(Machine):

@@ -98,15 +98,17 @@ class SfcMixin:
             traffic.Endpoint(self.tenant, self.os_admin,
                              'left', self.addCleanup, allow=allow)
             for _ in range(2))
+        if self.on_host:
+            self.client.bind(self.os_admin)
 
     def make_flow(self, **values):
         """Make a classifier of the client's packets.
 
         With hops on another host it has to name the client's port.
         """
-        source = {'logical_source_port': self.client.port_id} \
-            if self.on_host else {}
-        return self.make('flow_classifier', **source, **values)
+        if self.on_host:
+            values = {'logical_source_port': self.client.port_id, **values}
+        return self.make('flow_classifier', **values)
 
     def make_chain(self, groups):
         """Make a chain from the client to the server and back."""
