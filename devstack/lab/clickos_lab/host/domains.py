@@ -2,6 +2,7 @@
 """The guests of the Xen host, and what of them may be left behind."""
 
 import json
+import time
 
 from clickos_lab.config import hosts
 from clickos_lab.host import listed
@@ -18,6 +19,9 @@ for path in /local/domain /local/domain/0/backend/vale; do
     xenstore-list $path 2>/dev/null | awk -v p="$path" '$1 > 0 { print p, $1 }'
 done
 """
+
+#: for guests that are made or removed, on an emulated host
+_LEFT_S = 40
 
 
 class Domains(listed.Listed):
@@ -58,20 +62,33 @@ class Domains(listed.Listed):
         self._xen.dom0.check(f'xl pause {domid}')
 
     def leftovers(self, server_id):
-        """List the traces of a server, and of guests cosmosd does not know."""
+        """List the traces of a server, and of guests cosmosd does not know.
+
+        A guest that is made or removed now is known at one place before the
+        other, so what is left is found again for some time.
+        """
+        deadline_s = time.monotonic() + _LEFT_S
+        while True:
+            own, found = self._traces(server_id)
+            if own or not found or time.monotonic() > deadline_s:
+                return [*own, *found]
+            time.sleep(1)
+
+    def _traces(self, server_id):
+        """Return what a server has, and what nobody has."""
         others = self.listed()
         own = others.pop(server_id, None)
         domids = {guest['domid'] for guest in others.values()}
         ports = {vif['port'] for guest in others.values()
                  for vif in guest['vifs']}
-        found = [f'guest {server_id}'] if own else []
         lines = [line.split()
                  for line in self._xen.dom0.check(_LOOK).splitlines()]
         pooled = {int(domid) for kind, domid in lines if kind == 'pool'}
-        found += [f'{kind} {domid}' for kind, domid in lines
-                  if kind != 'pool' and int(domid) not in domids | pooled]
-        return found + [f'switch port {port}' for port in self._guest_ports()
-                        if port not in ports]
+        found = [f'{kind} {domid}' for kind, domid in lines
+                 if kind != 'pool' and int(domid) not in domids | pooled]
+        found += [f'switch port {port}' for port in self._guest_ports()
+                  if port not in ports]
+        return [f'guest {server_id}'] if own else [], found
 
     def _guest_ports(self):
         ports = json.loads(self._xen.run('vale-ctl', '-o', 'json', 'ports'))

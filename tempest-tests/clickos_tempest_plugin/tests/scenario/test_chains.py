@@ -149,10 +149,15 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         (first, one), (second, two) = self.make_hop(), self.make_hop()
         chain = self.make_chain([one, two])
         self.assertHops(chain, 2)
+        # The switches of two hosts drop packets until each knows the other's.
         self.assertTrue(self.client.can_ping(self.server))
-        waiters.until(lambda: self.steered(chain),
-                      lambda seen: seen == [4, 4], 'all answers passed')
-        self.assertEqual([2, 2], [self.passed(first), self.passed(second)])
+        steered, passed = self.counted(chain, first, second)
+        self.assertTrue(self.client.can_ping(self.server))
+        waiters.until(
+            lambda: self.counted(chain, first, second),
+            lambda seen: seen == ([n + 4 for n in steered],
+                                  [n + 2 for n in passed]),
+            'both hops get each request and its answer')
         ping = self.client.ping(self.server)
         for groups in ([one], [two, one], [two], [one, two]):
             self.sfc.update('port_chain', chain, port_pair_groups=groups)
@@ -197,6 +202,10 @@ class ChainsTest(SfcMixin, base.OnHostTest):
         self.assertRaises(
             exceptions.BadRequest, self.sfc.create, 'port_chain',
             port_pair_groups=[another], flow_classifiers=[other])
+
+    def counted(self, chain, *servers):
+        """Return the packets that hops got, and those that wires counted."""
+        return self.steered(chain), [self.passed(each) for each in servers]
 
     def _is_passed_by(self, server_id):
         """Ping, and tell if a wire counted no frame."""
@@ -369,6 +378,8 @@ class ScaledNatTest(ScaledHopCase):
 class FusedChainTest(SfcMixin, base.OnHostTest):
     """A chain of two hops with state becomes one guest, and two again."""
 
+    connections = CONNECTIONS
+
     def setUp(self):
         super().setUp()
         self.make_ends()
@@ -392,7 +403,7 @@ class FusedChainTest(SfcMixin, base.OnHostTest):
 
     def connect(self):
         """Open connections through the chain."""
-        return self.client.connect(self.server, CONNECTIONS)
+        return self.client.connect(self.server, self.connections)
 
     def opened(self):
         """Return the connections that each hop saw begin."""
@@ -423,7 +434,7 @@ class FusedChainTest(SfcMixin, base.OnHostTest):
         # The counters of the new guest begin at zero.
         self.assertEqual([0, 0], self.opened())
         connections.append(self.connect())
-        self.assertEqual([CONNECTIONS] * 2, self.opened())
+        self.assertEqual([self.connections] * 2, self.opened())
         self.assertIn('fw, ids: fused in', self.command('show'))
         clickos.write_handler(self.second, 'fw.config', 'allow all')
         self.assertEqual(['deny all', 'allow all'], [
@@ -436,7 +447,7 @@ class FusedChainTest(SfcMixin, base.OnHostTest):
         found = ping.result()
         self.assertGreater(found.sent, 5)
         self.assertEqual((), found.lost)
-        self.assertEqual([2 * CONNECTIONS] * 2, self.opened())
+        self.assertEqual([2 * self.connections] * 2, self.opened())
         self.assertEqual('allow all', clickos.read_handler(self.second,
                                                            'fw.config'))
         self.assertEqual(2, len(servers.list_servers()['servers']))

@@ -28,6 +28,9 @@ class ChainsOnXenTest(base.OnXenMixin, test_chains.ChainsTest):
 class FusedChainOnXenTest(base.OnXenMixin, test_chains.FusedChainTest):
     """A chain becomes one guest, and two again."""
 
+    #: Each uses all guests ten times a second, on an emulated host.
+    connections = 10
+
 
 class ScaledHopOnXenTest(base.OnXenMixin, test_chains.ScaledHopTest):
     """A hop with state grows and shrinks."""
@@ -43,6 +46,9 @@ class ScalingOnXenTest(base.OnXenMixin, test_scaling.ScalingTest):
 
 class AutomaticOnXenTest(base.OnXenMixin, test_life_cycle.AutomaticTest):
     """A VNF heals and scales by policy."""
+
+    #: The host is emulated.
+    heal_begins_s = 30
 
 
 class LiveMigrationOnXenTest(base.TwoXenHostsMixin,
