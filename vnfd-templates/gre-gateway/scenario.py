@@ -11,7 +11,8 @@ PROPERTIES = {'peer': '10.9.2.9', 'remote': '10.8.0.0/24'}
 
 def check(case, vnf):
     _start_peer(vnf)
-    capture = vnf.capture('right', 'ip proto 47', 1)
+    # Of IPv4: the peer's device solicits routers of IPv6 by itself.
+    capture = vnf.capture('right', 'ip proto 47 and ip[22:2] = 0x0800', 1)
     case.assertEqual(5, vnf.ping('left', INNER))
     text = vnf.wait(capture)
     case.assertIn('GREv0', text)
