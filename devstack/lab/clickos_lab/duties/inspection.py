@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Duties of functions that judge packets, and of the DHCP relay."""
 
+import itertools
+
 from scapy import all as scapy
 
 from clickos_lab.duties import duty
 from clickos_lab.duties import forwarding
-from clickos_lab.duties import place as places
+
+#: of sentinels
+_NUMBERS = itertools.count()
 
 
 def _snap(packet):
@@ -52,17 +56,17 @@ def _frames(place, packet):
     """Return a packet in each disguise, by its name."""
     made = {}
     for name, wrap in _DISGUISES.items():
-        head = scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+        head = scapy.Ether(src=place.left.mac, dst=place.right.mac)
         if name == 'SNAP':
-            head = scapy.Dot3(src=place.left.mac, dst=places.RIGHT_MAC)
+            head = scapy.Dot3(src=place.left.mac, dst=place.right.mac)
         made[name] = head / wrap(packet)
     return made
 
 
-def _sentinel(place, number):
-    """Send a frame that passes; wait until it comes."""
-    words = f'sentinel {number}'.encode()
-    place.left.send(scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+def _sentinel(place):
+    """Send a frame that passes, and no other is alike; wait until it comes."""
+    words = f'sentinel {next(_NUMBERS)}.'.encode()
+    place.left.send(scapy.Ether(src=place.left.mac, dst=place.right.mac)
                     / scapy.IP(src='10.9.1.50', dst='10.9.1.60')
                     / scapy.UDP(sport=1, dport=2) / scapy.Raw(words))
     place.right.expect(lambda f: words in bytes(f), 'sentinel')
@@ -90,9 +94,9 @@ def judges_behind(case, place):
                     _many(20)):
         packet = _six() / headers / _judged(place.name)
         since = place.right.mark()
-        place.left.send(scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+        place.left.send(scapy.Ether(src=place.left.mac, dst=place.right.mac)
                         / packet)
-        _sentinel(place, 30)
+        _sentinel(place)
         secret = bytes(packet)[-12:]
         case.assertEqual([], place.right.found(
             lambda f, secret=secret: secret in bytes(f), since))
@@ -107,10 +111,10 @@ def _many(count):
 
 
 def _judges(case, place, packet):
-    for number, (name, frame) in enumerate(_frames(place, packet).items()):
+    for name, frame in _frames(place, packet).items():
         since = place.right.mark()
         place.left.send(frame)
-        _sentinel(place, number)
+        _sentinel(place)
         secret = bytes(packet.payload.payload)[-12:]
         case.assertEqual([], place.right.found(
             lambda f: secret in bytes(f), since), name)
@@ -138,19 +142,19 @@ def _limits(case, place, head):
         since = place.right.mark()
         for _ in range(3 * most):
             place.left.send(frame)
-        _sentinel(place, number)
+        _sentinel(place)
         passed = place.right.found(lambda f: bytes(f)[:40] == frame[:40],
                                    since)
         case.assertLess(len(passed), 2 * most, name)
 
 
-def _first_fragments(place, packet, number):
+def _first_fragments(place, packet):
     """Send a packet in the smallest fragments; return the first at right."""
     since = place.right.mark()
     for part in scapy.fragment(packet, 8):
         place.left.send(scapy.Ether(src=place.left.mac,
-                                    dst=places.RIGHT_MAC) / part)
-    _sentinel(place, number)
+                                    dst=place.right.mac) / part)
+    _sentinel(place)
     return place.right.found(
         lambda f: (p := f.getlayer(scapy.IP)) and p.flags.MF and not p.frag
         and p.summary(), since)
@@ -159,27 +163,26 @@ def _first_fragments(place, packet, number):
 @duty.duty('passes no question in fragments', 'RFC 1858', ('dns-filter',))
 def questions_in_fragments(case, place):
     case.assertEqual([], _first_fragments(
-        place, _four() / _judged('dns-filter'), 30))
+        place, _four() / _judged('dns-filter')))
 
 
 @duty.duty('passes no attempt in fragments', 'RFC 1858', ('syn-guard',))
 def attempts_in_fragments(case, place):
     packet = scapy.IP(src='10.9.1.79', dst='10.9.1.60') / scapy.TCP(
         sport=9, dport=80, flags='S')
-    case.assertEqual([], _first_fragments(place, packet, 31))
+    case.assertEqual([], _first_fragments(place, packet))
 
 
 @duty.duty('blocks names in any case', 'RFC 4343', ('dns-filter',))
 def any_case(case, place):
-    for number, name in enumerate(
-            ('www.BLOCKED.invalid', 'Blocked.Invalid', 'bLoCkEd.iNvAlId')):
+    for name in ('www.BLOCKED.invalid', 'Blocked.Invalid', 'bLoCkEd.iNvAlId'):
         since = place.right.mark()
         place.left.send(
-            scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+            scapy.Ether(src=place.left.mac, dst=place.right.mac)
             / scapy.IP(src='10.9.1.50', dst='10.9.1.60')
             / scapy.UDP(sport=999, dport=53)
             / scapy.DNS(qd=scapy.DNSQR(qname=name)))
-        _sentinel(place, 10 + number)
+        _sentinel(place)
         case.assertEqual([], place.right.found(
             lambda f: b'locked' in bytes(f).lower(), since), name)
 
@@ -320,7 +323,7 @@ def classes(case, place):
         packet.tc = traffic_class
         before = _used(place, name)
         since = place.right.mark()
-        place.left.send(scapy.Ether(src=place.left.mac, dst=places.RIGHT_MAC)
+        place.left.send(scapy.Ether(src=place.left.mac, dst=place.right.mac)
                         / packet)
         place.right.expect(lambda f, w=words: w in bytes(f), name, since)
         case.assertEqual(before + 1, _used(place, name), name)

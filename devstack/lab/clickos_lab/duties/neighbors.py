@@ -52,7 +52,7 @@ def announces(_case, place):
 @duty.duty('learns from a gratuitous request', 'RFC 826', duty.THROUGH)
 def learns(case, place):
     place.open()
-    mac = '02:00:00:00:0b:99'
+    before, mac = place.right.mac, '02:00:00:00:0b:99'
     place.right.mac = mac
     try:
         place.right.send(scapy.Ether(src=mac, dst=_BROADCAST) / scapy.ARP(
@@ -66,9 +66,9 @@ def learns(case, place):
                                    since)
         case.assertEqual(mac, frame.dst)
     finally:
-        place.right.mac = places.RIGHT_MAC
-        place.right.send(scapy.Ether(src=places.RIGHT_MAC, dst=_BROADCAST)
-                         / scapy.ARP(op=1, hwsrc=places.RIGHT_MAC,
+        place.right.mac = before
+        place.right.send(scapy.Ether(src=before, dst=_BROADCAST)
+                         / scapy.ARP(op=1, hwsrc=before,
                                      psrc=place.right.ip,
                                      pdst=place.right.ip))
 
@@ -84,6 +84,6 @@ def learns_from_question(_case, place):
     place.left.expect(
         lambda f: f.dst == mac and scapy.UDP in f
         and bytes(f[scapy.UDP].payload) == b'learned', 'answer', since)
-    place.left.send(scapy.Ether(src=places.LEFT_MAC, dst=_BROADCAST)
-                    / scapy.ARP(op=1, hwsrc=places.LEFT_MAC,
+    place.left.send(scapy.Ether(src=place.left.mac, dst=_BROADCAST)
+                    / scapy.ARP(op=1, hwsrc=place.left.mac,
                                 psrc=places.LEFT_IP, pdst=place.left_ip))

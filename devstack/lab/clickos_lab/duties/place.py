@@ -6,14 +6,15 @@ import itertools
 
 from scapy import all as scapy
 
+from clickos_lab.duties import duty
 from clickos_lab.duties import wire
 from clickos_lab.vnf import bench
 from clickos_lab.vnf import rendering
 from clickos_lab.vnf import xen_bench
 
-LEFT_MAC, LEFT_IP = '02:00:00:00:0a:77', '10.9.1.77'
-OTHER_MAC, OTHER_IP = '02:00:00:00:0a:78', '10.9.1.78'
-RIGHT_MAC, RIGHT_IP = '02:00:00:00:0b:77', '10.9.2.77'
+LEFT_IP = '10.9.1.77'
+OTHER_IP = '10.9.1.78'
+RIGHT_IP = '10.9.2.77'
 LEFT_IP6, RIGHT_IP6 = '2001:db8:1::77', '2001:db8:2::77'
 PUBLIC = '10.9.2.64'
 #: Networks behind a tunnel, and an address there.
@@ -35,7 +36,7 @@ _PROPERTIES = {
 }
 
 
-#: Two VNFs may run at once.
+#: Two VNFs may run at once, and a switch of guests knows stations for a time.
 _NUMBERS = itertools.count()
 
 
@@ -95,17 +96,28 @@ class Place:
         self.left_ip, self.right_ip = ips[0], ips[-1]
         self.left_mac, self.right_mac = macs[0], macs[-1]
         left, right = (self.vnf.interfaces[n].cp for n in (0, -1))
-        self.left = self.station(left, LEFT_MAC, LEFT_IP)
-        self.other = self.station(left, OTHER_MAC, OTHER_IP)
+        mac = f'02:00:00:{next(_NUMBERS):02x}:{{}}'.format
+        self.left = self.station(left, mac('0a:77'), LEFT_IP)
+        self.other = self.station(left, mac('0a:78'), OTHER_IP)
         is_server = name == 'load-balancer'
-        self.right = self.station(right, RIGHT_MAC, RIGHT_IP, '10.9.2.78',
+        self.right = self.station(right, mac('0b:77'), RIGHT_IP, '10.9.2.78',
                                   *([RIGHT_IP6] if is_server else ()))
         if is_server:
             self.vnf.until(lambda: self._status().count(' up ') == 2,
                            'a server is down')
+        if name in duty.TRANSPARENT:
+            self.vnf.until(self._passes, 'passes no frame')
 
     def _status(self):
         return f'{self.vnf.control.read("pool.status")} '.replace('\n', ' ')
+
+    def _passes(self):
+        """Send a frame; return whether one of those sent so far came."""
+        words = b'the links are up'
+        self.left.send_ip(scapy.IP(src='10.9.1.50', dst='10.9.1.60')
+                          / scapy.UDP(sport=1, dport=2) / scapy.Raw(words),
+                          self.right.mac)
+        return self.right.found(lambda f: words in bytes(f))
 
     def station(self, host, mac, *ips):
         """Return a further station at a host's link."""

@@ -7,7 +7,7 @@ from clickos_lab.duties import duty
 from clickos_lab.duties import forwarding
 
 _RELAY = ('dhcp-relay',)
-_CLIENT, _SERVER = 'fe80::a77', '2001:db8:2::9'
+_SERVER = '2001:db8:2::9'
 _AGENTS, _SERVERS = 'ff02::1:2', 'ff05::1:3'
 _DEEPEST = 8
 #: What a client may send at a time, as in the relay's configuration.
@@ -22,7 +22,8 @@ def _own(place):
 def _client(place, number):
     """Return a client of left: each has its own share of requests."""
     return place.station(place.vnf.interfaces[0].cp,
-                         f'02:00:00:00:0c:{number:02x}', _CLIENT)
+                         f'02:00:00:00:0c:{number:02x}',
+                         f'fe80::a77:{number}')
 
 
 def _server(place):
@@ -30,9 +31,9 @@ def _server(place):
                          _SERVER)
 
 
-def _asks(client, message, source=_CLIENT, port=546):
+def _asks(client, message, source=None, port=546):
     client.send(scapy.Ether(src=client.mac, dst='33:33:00:01:00:02')
-                / scapy.IPv6(src=source, dst=_AGENTS, hlim=1)
+                / scapy.IPv6(src=source or client.ip, dst=_AGENTS, hlim=1)
                 / scapy.UDP(sport=port, dport=547) / message)
 
 
@@ -78,7 +79,7 @@ def forwards(case, place):
     control.write('relay.remote', before)
     found = frame[scapy.DHCP6_RelayForward]
     left, right = _own(place)
-    case.assertEqual((0, left, _CLIENT),
+    case.assertEqual((0, left, client.ip),
                      (found.hopcount, found.linkaddr, found.peeraddr))
     case.assertEqual(b'left', found[scapy.DHCP6OptIfaceId].ifaceid)
     case.assertEqual(b'host-a', found[scapy.DHCP6OptRemoteID].remoteid)
@@ -105,15 +106,15 @@ def answers(case, place):
     server.send_ip(_answer(place, frame[scapy.DHCP6_RelayForward]),
                    place.right_mac)
     got = client.expect(_replied(0x902), 'answer', since)
-    case.assertEqual((client.mac, _CLIENT, 546), (
+    case.assertEqual((client.mac, client.ip, 546), (
         got.dst, got[scapy.IPv6].dst, got[scapy.UDP].dport))
 
 
-def _nested(depth, xid):
+def _nested(client, depth, xid):
     message = scapy.DHCP6_Solicit(trid=xid)
     for _ in range(depth):
         message = scapy.DHCP6_RelayForward(
-            linkaddr='::', peeraddr=_CLIENT, hopcount=0) \
+            linkaddr='::', peeraddr=client.ip, hopcount=0) \
             / scapy.DHCP6OptRelayMsg(message=message)
     return message
 
@@ -133,13 +134,13 @@ def unknown_kinds(_case, place):
            'RFC 8415, 18, 19.1', _RELAY)
 def refuses(case, place):
     client, since = _client(place, 3), place.right.mark()
-    _asks(client, _nested(1, 0x903))
+    _asks(client, _nested(client, 1, 0x903))
     _asks(client, scapy.DHCP6_Solicit(trid=0x904), source='2001:db8:9::9')
     _asks(client, scapy.DHCP6_RelayReply(
-        linkaddr=_own(place)[0], peeraddr=_CLIENT)
+        linkaddr=_own(place)[0], peeraddr=client.ip)
         / scapy.DHCP6OptRelayMsg(message=scapy.DHCP6_Solicit(trid=0x905)))
     _asks(client, scapy.DHCP6_Solicit(trid=0x906) / scapy.Raw(b'\0\1\0\7'))
-    _asks(client, _nested(_DEEPEST + 1, 0x907))
+    _asks(client, _nested(client, _DEEPEST + 1, 0x907))
     _asks(client, scapy.DHCP6_Solicit(trid=0x908))
     place.right.expect(_relayed(0x908), 'request', since)
     case.assertEqual(1, len(place.right.found(

@@ -91,7 +91,7 @@ def through(place, words):
            'RFC 4861, 7.2.3, 7.2.5', DUAL)
 def learns(case, place):
     teach(place)
-    case.assertEqual(places.RIGHT_MAC, through(place, b'learned').dst)
+    case.assertEqual(place.right.mac, through(place, b'learned').dst)
     mac = '02:00:00:00:0b:99'
     place.right.send(
         scapy.Ether(src=mac, dst='33:33:00:00:00:01')

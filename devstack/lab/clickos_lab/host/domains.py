@@ -75,7 +75,7 @@ class Domains(listed.Listed):
             time.sleep(1)
 
     def _traces(self, server_id):
-        """Return what a server has, and what nobody has."""
+        """Return what a server has, and what no server has."""
         others = self.listed()
         own = others.pop(server_id, None)
         domids = {guest['domid'] for guest in others.values()}
