@@ -119,8 +119,10 @@ def _entry(path, _changed_ns, _size):
         product = descriptor_reader.product(csar)
         return Entry(path.stem, *product,
                      descriptor_reader.read(csar)['description'])
-    except (descriptor_reader.Damaged, CatalogError, OSError) as exc:
+    except (descriptor_reader.Damaged, CatalogError) as exc:
         return Entry(path.stem, '', '', '', str(exc))
+    except OSError as exc:      # its text has the folder
+        return Entry(path.stem, '', '', '', f'{path.name}: {exc.strerror}')
 
 
 def _bytes(path):

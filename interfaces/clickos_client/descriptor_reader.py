@@ -247,7 +247,8 @@ def _property(name, body):
         'default': _plain(body.get('default')),
         'live': bool(body.get('handler')),
         'limits': {key: _plain(value) for key, value in body.items()
-                   if key in ('min', 'max', 'values', 'max_items', 'items')}}
+                   if key in ('min', 'max', 'or_zero', 'values', 'max_items',
+                              'items')}}
 
 
 def _plain(value):

@@ -25,13 +25,18 @@ class Chains:
         self._client = client
         self._neutron = neutron
         self._set = {}
+        self._reasons = {}
+
+    def reason(self, name):
+        """Return why a chain is not ready, as Neutron said last, or None."""
+        return self._reasons.get(name)
 
     def run_once(self):
         """Set and remove chains until the switch has Neutron's.
 
         :raises: ports.NeutronUnavailable, CosmosError
         """
-        chains, kept = self._neutron.chains()
+        chains, kept, self._reasons = self._neutron.chains()
         wanted = {chain['chain']: chain for chain in chains}
         known = {chain['chain']: chain
                  for chain in self._client.call('chain-list')['chains']

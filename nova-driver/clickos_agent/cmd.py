@@ -50,8 +50,14 @@ def main(argv=None):
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     options = CONF.clickos_agent
-    parts = [make_server(CONF), *make_ports(CONF), metrics.Endpoint(
-        _client(CONF), options.metrics_host, options.metrics_port)]
+    transport = oslo_messaging.get_rpc_transport(
+        CONF, url=options.neutron_transport_url)
+    neutron = ports.Neutron(transport, CONF.host, _NEUTRON_TIMEOUT_S)
+    port_chains = chains.Chains(_client(CONF), neutron)
+    parts = [make_server(CONF, port_chains.reason),
+             *make_ports(CONF, transport, neutron, port_chains),
+             metrics.Endpoint(_client(CONF), options.metrics_host,
+                              options.metrics_port)]
     for part in parts:
         part.start()
     LOG.info('Serving as %s', CONF.host)
@@ -79,15 +85,11 @@ def _client(conf):
                         timing.MARGIN_S)
 
 
-def make_ports(conf):
+def make_ports(conf, transport, neutron, port_chains):
     """:returns: what keeps ports and chains as Neutron has them"""
     options = conf.clickos_agent
-    transport = oslo_messaging.get_rpc_transport(
-        conf, url=options.neutron_transport_url)
-    neutron = ports.Neutron(transport, conf.host, _NEUTRON_TIMEOUT_S)
-    kept = resync.ResyncLoop(
-        'chains', chains.Chains(_client(conf), neutron).run_once,
-        options.port_look_interval)
+    kept = resync.ResyncLoop('chains', port_chains.run_once,
+                             options.port_look_interval)
     interfaces = options.interface_mappings
     led = resync.ResyncLoop(
         'uplinks', uplinks.Uplinks(_client(conf), neutron, interfaces,
@@ -146,12 +148,15 @@ def _followed(attached, hint):
     return run_and_hint
 
 
-def make_server(conf):
-    """:returns: the RPC server for clickos-api, not started"""
+def make_server(conf, reason):
+    """Return the RPC server for clickos-api, not started.
+
+    :param reason: returns why a port chain is not ready, or None
+    """
     return oslo_messaging.get_rpc_server(
         oslo_messaging.get_rpc_transport(conf),
         oslo_messaging.Target(topic=client_rpc.TOPIC, server=conf.host),
-        [rpc.Endpoint(_client(conf))],
+        [rpc.Endpoint(_client(conf), reason)],
         access_policy=oslo_messaging.DefaultRPCAccessPolicy)
 
 

@@ -16,6 +16,8 @@ LOG = logging.getLogger(__name__)
 
 #: cosmosd's word for the link of a vif without a switch port.
 REMOVED = 'removed'
+#: Characters of a reason for tenants.
+_MAX_REASON = 400
 _STATES = (neutron_rpc.UP, neutron_rpc.DOWN, neutron_rpc.ABSENT)
 
 #: Keys of a network in Neutron's answer.
@@ -74,7 +76,8 @@ class Neutron:
 
         :returns: the chains; and {name: networks} of those that stay as they
             are, as long as their hops send from these networks only. None
-            stands for any, of a Neutron that says nothing about it.
+            stands for any, of a Neutron that says nothing about it; and
+            {name: text for tenants} of those that are not ready
         :raises: NeutronUnavailable
         """
         with _answer_to('get_chains'):
@@ -83,8 +86,10 @@ class Neutron:
                        for chain in answer['chains']):
                 raise TypeError
             rights = answer.get('rights', {})
-            return answer['chains'], {name: rights.get(name)
-                                      for name in answer['kept']}
+            reasons = {name: text[:_MAX_REASON] for name, text
+                       in answer.get('reasons', {}).items()}
+            return answer['chains'], {
+                name: rights.get(name) for name in answer['kept']}, reasons
 
     def networks(self):
         """Ask for the networks that have ports on this host.

@@ -30,12 +30,14 @@ class Endpoint:
 
     target = oslo_messaging.Target(version=rpc.VERSION)
 
-    def __init__(self, client):
+    def __init__(self, client, reason=lambda chain_id: None):
         """Serve with cosmosd's answers.
 
         :param client: CosmosClient
+        :param reason: returns why a port chain is not ready, or None
         """
         self._client = client
+        self._reason = reason
         self._methods = {
             method: functools.partial(self._relay, method)
             for method in rpc.RELAYED}
@@ -98,8 +100,9 @@ class Endpoint:
         for chain in self._client.call('chain-list')['chains']:
             if chain['chain'] == chain_id:
                 return {**chain['counters'], 'hops': _hops(chain)}
-        return _error('not-active', f'port chain {chain_id}: the switch'
-                      ' does not have it; start the servers of all its hops')
+        why = self._reason(chain_id) or ('the switch does not have it; start'
+                                         ' the servers of all its hops')
+        return _error('not-active', f'port chain {chain_id}: {why}')
 
 
 def _error(code, message):

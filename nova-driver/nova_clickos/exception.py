@@ -3,10 +3,14 @@
 
 import contextlib
 
+from clickos_client import host_text
 from cosmos_client import CosmosError
 from nova import exception
+from oslo_log import log as logging
 
 from nova_clickos import fault
+
+LOG = logging.getLogger(__name__)
 
 #: cosmosd's socket gives no useful answer.
 _AWAY = frozenset(('unavailable', 'client-timeout', 'bad-answer', 'forbidden'))
@@ -85,19 +89,28 @@ def for_tenants(error):
     return error if isinstance(error, _TOLD) else type(error).__name__
 
 
+def told(error):
+    """Return what a tenant may read of a CosmosError; log what it may not."""
+    text = host_text.shown(error.code, error.message)
+    if text != error.message:
+        LOG.warning('cosmosd: %s: %.1000r', error.code, error.message)
+    return text
+
+
 def from_start(error):
     """Translate why cosmosd's ``create`` failed.
 
     :param error: CosmosError
     :returns: CosmosdUnavailable, HostCannotStart or GuestNotStarted
     """
+    reason = told(error)
     if error.code in _AWAY:
-        return CosmosdUnavailable(reason=error.message)
+        return CosmosdUnavailable(reason=reason)
     if error.code in _DAEMONS:
-        return DaemonUnavailable(reason=error.message)
+        return DaemonUnavailable(reason=reason)
     if error.code in _HOST:
-        return HostCannotStart(reason=error.message)
-    return GuestNotStarted(reason=error.message)
+        return HostCannotStart(reason=reason)
+    return GuestNotStarted(reason=reason)
 
 
 @contextlib.contextmanager
@@ -127,5 +140,5 @@ def translated(action, instance=None):
             raise exception.InstanceNotFound(
                 instance_id=instance.uuid) from None
         if e.code in _AWAY:
-            raise CosmosdUnavailable(reason=e.message) from None
-        raise CosmosdRefused(action=action, reason=e.message) from None
+            raise CosmosdUnavailable(reason=told(e)) from None
+        raise CosmosdRefused(action=action, reason=told(e)) from None

@@ -8,6 +8,7 @@ whose VNF it is (vnfds.py).
 import functools
 
 from tacker_clickos import infra_driver
+from tacker_clickos import reasons
 from tacker_clickos import stock
 from tacker_clickos import vnfds
 
@@ -21,6 +22,7 @@ class InfraDriver:
     def __init__(self):
         self._ours = infra_driver.ClickOSInfraDriver()
         self._stock = stock.Stock()
+        reasons.install()
 
     def get_type(self):
         return self._ours.get_type()

@@ -22,6 +22,7 @@ from tacker import context as tacker_context
 import tenacity
 
 from tacker_clickos import exception
+from tacker_clickos import reasons
 from tacker_clickos import rows
 
 LOG = logging.getLogger(__name__)
@@ -201,11 +202,12 @@ def _release(*arguments):
 
 
 @contextlib.contextmanager
-def _without_addresses():
+def _without_places():
     """Raise refusals with the words of the service alone.
 
     The text of the SDK's error names the address of the service, and Tacker
-    shows the tenant why an operation failed.
+    shows the tenant why an operation failed. Of errors that nothing here
+    expects, the log has the whole text.
     """
     try:
         yield
@@ -213,6 +215,12 @@ def _without_addresses():
         raise exception.ServiceRefused(
             status=error.status_code or 0,
             reason=error.details or 'no reason given') from error
+    except (exception.ClickOSError, *_PASSING):
+        raise
+    except Exception as error:
+        LOG.exception('A step of an operation failed')
+        raise exception.ClickOSError(
+            reason=reasons.for_tenants(error)) from error
 
 
 def outlived(step):
@@ -226,7 +234,7 @@ def outlived(step):
             with attempt:
                 try:
                     _release(*arguments, *named.values())
-                    with _without_addresses():
+                    with _without_places():
                         return step(*arguments, **named)
                 except _PASSING as error:
                     LOG.warning('%s: interrupted: %s', step.__name__, error)

@@ -12,16 +12,16 @@ import contextlib
 import functools
 import json
 import os
-import re
 import threading
 
+from clickos_client import host_text
 from oslo_config import cfg
 from oslo_log import log as logging
-from tacker.common import exceptions as tacker_exceptions
 from tacker.objects import fields
 from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import exception
+from tacker_clickos import reasons
 from tacker_clickos import urls
 
 LOG = logging.getLogger(__name__)
@@ -36,10 +36,6 @@ _THREADS = 64
 #: What begins an operation, before it changes anything.
 _BEGIN = ('pre_instantiation_vnf', 'heal_vnf', 'scale', 'scale_in_reverse',
           'scale_out_initial', 'change_ext_conn_vnf')
-#: Characters of a reason.
-_MAX_REASON = 4000
-_ADDRESS = re.compile(r"\w+://[^\s'\")>]+|host='[^']*'|port=\d+"
-                      r'|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?')
 
 
 def is_allowed():
@@ -84,7 +80,7 @@ class Stock:
         """
         self._prepare(method, named)
         project_id = getattr(named.get('context'), 'project_id', None)
-        with self._turn(method, project_id), _without_addresses():
+        with self._turn(method, project_id), _without_places():
             return getattr(_driver(), method)(**named)
 
     @staticmethod
@@ -186,20 +182,16 @@ def _text(value):
 
 
 @contextlib.contextmanager
-def _without_addresses():
+def _without_places():
     """Let only words reach the tenant; the log has the whole error."""
     try:
         yield
     except exception.ClickOSError:
         raise
     except Exception as error:
-        # It may quote megabytes of a request, and the pattern takes a time
-        # that grows with the square of a word.
-        text = str(error)[:_MAX_REASON]
+        # It may quote megabytes of a request.
+        text = str(error)[:host_text.MAX_SHOWN]
         LOG.warning('the stock driver failed: %s: %r', type(error).__name__,
                     text)
-        reason = text if isinstance(
-            error, tacker_exceptions.TackerException) \
-            else type(error).__name__
         raise exception.StockFailed(
-            reason=_ADDRESS.sub('...', reason)) from error
+            reason=reasons.for_tenants(error)) from error

@@ -7,6 +7,7 @@ import pathlib
 import random
 import tempfile
 import unittest
+from unittest import mock
 import zipfile
 
 from clickos_client import catalog
@@ -93,6 +94,13 @@ class FolderTest(unittest.TestCase):
         for name in ('gone', 'folder', 'pipe', '../fw', 'fw.csar', ''):
             with self.assertRaisesRegex(catalog.CatalogError, 'no such'):
                 catalog.content(self.folder, name)
+
+    def test_the_reason_of_a_lost_file_has_no_folder(self):
+        with mock.patch.object(catalog, '_bytes', autospec=True,
+                               side_effect=PermissionError(
+                                   13, 'Permission denied', '/srv/fw.csar')):
+            (entry,) = catalog.entries(self.folder)
+        self.assertEqual('fw.csar: Permission denied', entry.text)
 
     def test_a_package_is_given_out(self):
         self.assertEqual(self.csar, catalog.content(self.folder, 'fw'))

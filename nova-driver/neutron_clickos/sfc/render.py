@@ -347,7 +347,7 @@ def _end(classifier, side, places):
     """Return the Place of a classifier's port, None if it names none."""
     port = classifier.get(f'logical_{side}_port')
     if port and port not in places:
-        raise NotReady(f'logical_{side}_port {port}')
+        raise NotReady(f'logical_{side}_port {port}: is not bound')
     return places[port] if port else None
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Port chains from networking-sfc's plugins, with the bindings of ports."""
 
+import threading
+
 from clickos_client import hop_tags
 from clickos_client import neutron_rpc
 from neutron.db.models import tag as tag_models
@@ -21,6 +23,32 @@ from neutron_clickos.sfc import render
 LOG = logging.getLogger(__name__)
 
 
+class Reasons:
+    """Why chains are in no switch; each process logs it when it changes."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._known = {}
+
+    def note(self, chain_id, why, level=logging.INFO):
+        """Note the reason of a chain, None for a chain that is ready."""
+        with self._lock:
+            before = self._known.pop(chain_id, None)
+            if why is not None:
+                self._known[chain_id] = why
+        if why != before:
+            LOG.log(level, 'Port chain %s: %s', chain_id, why or 'is ready')
+
+    def keep(self, chain_ids):
+        """Forget the chains that are deleted."""
+        with self._lock:
+            self._known = {key: self._known[key] for key in
+                           self._known.keys() & chain_ids}
+
+
+_reasons = Reasons()
+
+
 def chains_of(host):
     """Return the answer of get_chains, docs/interfaces.md.
 
@@ -29,38 +57,43 @@ def chains_of(host):
     sfc = directory.get_plugin('sfc')
     flows = directory.get_plugin('flow_classifier')
     if sfc is None or flows is None:
-        return {'chains': [], 'kept': [], 'rights': {}}
+        return {'chains': [], 'kept': [], 'rights': {}, 'reasons': {}}
     context = neutron_context.get_admin_context()
     pairs = _by_id(sfc.get_port_pairs(context))
     classifiers = _by_id(flows.get_flow_classifiers(context))
     groups = _by_id(sfc.get_port_pair_groups(context))
     known = ports(_named((*pairs.values(), *classifiers.values())))
     parts = (groups, pairs, classifiers, known)
-    paths, found, rights = tunnels(), [], {}
-    for chain in sfc.get_port_chains(context):
+    paths, found, rights, reasons = tunnels(), [], {}, {}
+    chains = sfc.get_port_chains(context)
+    for chain in chains:
         try:
-            arguments, may_send = _rendered(chain, parts, paths)
+            arguments, may_send, why = _rendered(chain, parts, paths)
         except (ValueError, KeyError) as e:
             # No chain stops those of others.
-            LOG.warning('Port chain %s: %s', chain['id'], e)
+            _reasons.note(chain['id'], str(e), logging.WARNING)
             continue
+        _reasons.note(chain['id'], why)
+        if why is not None:
+            reasons[chain['id']] = why
         if may_send is not None:
             rights[chain['id']] = may_send
         found += [arguments[host]] if host in arguments else []
-    return {'chains': found, 'kept': list(rights), 'rights': rights}
+    _reasons.keep({chain['id'] for chain in chains})
+    return {'chains': found, 'kept': list(rights), 'rights': rights,
+            'reasons': reasons}
 
 
 def _rendered(chain, parts, paths):
-    """Return a chain for each host, and its rights if it is not ready."""
+    """Return a chain for each host; else its rights, and why it has no host.
+    """
     may_send = render.rights(chain, *parts)
     try:
-        return render.chain_sets(chain, *parts, paths), None
+        return render.chain_sets(chain, *parts, paths), None, None
     except render.NotReady as e:
-        LOG.debug('Port chain %s: %s', chain['id'], e)
-        return {}, may_send
+        return {}, may_send, f'not ready: {e}'
     except render.Empty as e:
-        LOG.debug('Port chain %s: %s', chain['id'], e)
-        return {}, None
+        return {}, None, f'not ready: {e}'
 
 
 def hosts():

@@ -10,11 +10,13 @@ certificate, then the target's invitation. Nova logs it, so it has no secret.
 import json
 import threading
 
+from clickos_client import host_text
 from cosmos_client import CosmosError
 from nova import exception as nova_exception
 from nova.objects import migrate_data as migrate_data_objects
 from oslo_log import log as logging
 
+from nova_clickos import exception
 from nova_clickos import host
 from nova_clickos.migration import channel
 from nova_clickos.migration import identity
@@ -97,8 +99,12 @@ class LiveMigration:
             wanted = _wanted(migrate_data, source['devids'])
             migrate_data.filename = self._arrivals.expect(
                 instance, sha256, wanted, source['certificate'])
-        except (CosmosError, channel.ChannelError) as e:
-            raise nova_exception.MigrationError(reason=str(e))
+        except CosmosError as e:
+            raise nova_exception.MigrationError(reason=exception.told(e))
+        except channel.ChannelError as e:
+            LOG.warning('The guest cannot arrive: %s', e, instance=instance)
+            raise nova_exception.MigrationError(
+                reason=host_text.without_places(str(e)))
         if any(vif.get('filtered') for vif in wanted):
             self._guests.await_rules(instance)
         return migrate_data
@@ -122,7 +128,9 @@ class LiveMigration:
             LOG.warning('The guest stays: %s', e, instance=instance)
             return 'cancelled' if aborted.is_set() else 'failed'
         except outgoing.Lost as e:
-            raise nova_exception.MigrationError(reason=str(e))
+            LOG.warning('The guest is halted: %s', e, instance=instance)
+            raise nova_exception.MigrationError(
+                reason=host_text.without_places(str(e)))
         finally:
             self._leaving.pop(instance.uuid, None)
         return None

@@ -108,15 +108,31 @@ class PluginTest(base.TablesCase):
             self.assertEqual({'number': 5, 'local': address,
                               'hosts': ['192.0.2.1', '192.0.2.2']},
                              found['path'])
-        self.assertEqual({'chains': [], 'kept': [], 'rights': {}},
-                         rows.chains_of('host3'))
+        self.assertEqual({'chains': [], 'kept': [], 'rights': {},
+                          'reasons': {}}, rows.chains_of('host3'))
         self.assertEqual(['host1', 'host2'], rows.hosts())
         agents.clear()
-        self.assertEqual({'chains': [], 'kept': ['chain'],
-                          'rights': {'chain': []}}, rows.chains_of('host1'))
+        why = ('not ready: ports on several hosts, of which one has no'
+               ' tunnel_ip; choose ports on one host, or let the operator set'
+               ' tunnel_ip of [clickos_agent]')
+        with self.assertLogs(rows.LOG.logger, 'INFO') as logs:
+            for _poll in range(2):
+                self.assertEqual({'chains': [], 'kept': ['chain'],
+                                  'rights': {'chain': []},
+                                  'reasons': {'chain': why}},
+                                 rows.chains_of('host1'))
+            agents['host1'] = agents['host2'] = '192.0.2.1'
+            rows.chains_of('host1')
+        self.assertEqual([f'Port chain chain: {why}',
+                          'Port chain chain: is ready'],
+                         [record.getMessage() for record in logs.records])
         chain['flow_classifiers'].clear()
-        self.assertEqual({'chains': [], 'kept': [], 'rights': {}},
-                         rows.chains_of('host1'))
+        self.assertEqual({'chains': [], 'kept': [], 'rights': {}, 'reasons': {
+            'chain': 'not ready: no hop or no classifier'}},
+            rows.chains_of('host1'))
+        sfc.get_port_chains.return_value = []
+        rows.chains_of('host1')
+        self.assertEqual({}, rows._reasons._known)
 
     def test_an_update_keeps_the_order_of_its_groups(self):
         for n, group in enumerate('abcd'):

@@ -476,7 +476,10 @@ def set_limits(request):
 
 @operation('DELETE', '/limits/{id}', policy.LIMIT_SET, {204: None}, 'limits')
 def delete_limits(request):
-    """Forget limits; the guests keep their shares."""
+    """Divide limits no more; the guests keep their shares.
+
+    Limits that are set again under the id count these shares.
+    """
     request.service.limits.delete(request.found)
     request.notify('limits.delete', {'limits_id': request.target.id})
     return '', 204

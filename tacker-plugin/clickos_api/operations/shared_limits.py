@@ -38,10 +38,15 @@ _VERDICT_S = 3
 #: them, and one lets guests leave whose first write was in doubt.
 _ROUNDS = 3
 #: Threads of a process, for guests and for ledgers, and how many of them a
-#: project may have. Guests that hang leave half of these to its others.
-_GUESTS, _GUESTS_OF_PROJECT = 32, 8
+#: project may have. Guests that hang leave half of these to its others, and
+#: those of all projects have few.
+_GUESTS, _GUESTS_OF_PROJECT, _HUNG = 32, 8, 8
 _LEDGERS, _LEDGERS_OF_PROJECT = 8, 2
 _CALLED_HUNG_S = 60
+#: Seconds after which a round is slow, and for how long its project is called
+#: so. Ledgers of slow projects have threads of their own, each project one.
+_SLOW_S, _CALLED_SLOW_S = 1, 60
+_SLOW_LEDGERS = 4
 #: Seconds between two looks for a free thread.
 _LOOK_S = 0.02
 #: Ledgers whose turn a process takes from the database together, and those of
@@ -104,11 +109,15 @@ class SharedLimits:
         self._store = service.store
         self._guests = workers.Workers(_GUESTS, _GUESTS_OF_PROJECT)
         self._ledgers = futures.ThreadPoolExecutor(_LEDGERS, 'ledger')
+        self._slow_ledgers = futures.ThreadPoolExecutor(_SLOW_LEDGERS,
+                                                        'slow-ledger')
         self._lock = threading.Lock()
         self._late = {}
         #: (project id, id) of ledgers that have a thread or wait for one,
         #: and by project those that are due, the first one last
         self._under_way, self._due = set(), {}
+        #: {project id: how long it is called slow}
+        self._slow_until_s = {}
 
     def declare(self, key, limits, servers):
         """Set the limits of a group and its guests, and divide them.
@@ -143,10 +152,16 @@ class SharedLimits:
         """
         others = self._of_project(key[0])
         found = others.pop(key[1], None)
-        if found is None and len(others) >= _MAX_GROUPS:
+        count = sum(not each.is_deleted for each in others.values())
+        if count >= _MAX_GROUPS:
             raise errors.TooLarge(
-                f'limits: the project has {len(others)} already, the limit'
-                f' is {_MAX_GROUPS}', code='over-quota')
+                f'limits: the project has {count} already, the limit is'
+                f' {_MAX_GROUPS}', code='over-quota')
+        if found is None and len(others) >= 2 * _MAX_GROUPS:
+            raise errors.TooLarge(
+                f'limits: the project has {len(others)} with deleted ones'
+                ' whose guests have shares, the limit is'
+                f' {2 * _MAX_GROUPS}', code='over-quota')
         staying = set(found.members if found else ()) | set(server_ids)
         if len(staying) > _MAX_WITH_LEAVING:
             raise errors.TooLarge(
@@ -158,9 +173,12 @@ class SharedLimits:
             both = handlers.intersection(ledger.handlers())
             server_id = next(filter(ledger.members.get, server_ids), None)
             if both and server_id:
-                raise errors.ApiError(
-                    f'server {server_id}: limits {other} divide {min(both)},'
-                    ' too', code='shares', status=409)
+                why = (f'has a share of the deleted limits {other}; set'
+                       ' these again, or start the server again'
+                       if ledger.is_deleted else
+                       f'limits {other} divide {min(both)}, too')
+                raise errors.ApiError(f'server {server_id}: {why}',
+                                      code='shares', status=409)
 
     def _of_project(self, project_id):
         """Return {id: Ledger} of a project."""
@@ -176,10 +194,7 @@ class SharedLimits:
         :raises errors.NotFound: for an unknown group
         """
         with self._store.reader() as session:
-            row = session.get(_ROW, key)
-            if row is None:
-                raise _missing(key)
-            return sharing.Ledger(json.loads(row.ledger)).shown()
+            return _known(key, session.get(_ROW, key)).shown()
 
     def require_none(self, project_id, servers):
         """Refuse guests with shares, which another guest would not have.
@@ -188,6 +203,7 @@ class SharedLimits:
         """
         members = {server_id
                    for ledger in self._of_project(project_id).values()
+                   if not ledger.is_deleted
                    for server_id in ledger.members}
         for server in servers:
             if server.id in members:
@@ -197,13 +213,24 @@ class SharedLimits:
                     status=409)
 
     def delete(self, key):
-        """Forget limits; the guests keep their shares.
+        """Divide limits no more; the guests keep their shares.
+
+        The ledger stays while a guest may have one. The writes of a round
+        that is under way are in it, and it begins no other.
 
         :raises errors.NotFound: for an unknown group
         """
         with self._store.writer() as session:
-            if not session.execute(sa.delete(_ROW).where(_is(key))).rowcount:
-                raise _missing(key)
+            row = session.scalars(sa.select(_ROW).where(_is(key))
+                                  .with_for_update()).one_or_none()
+            ledger = _known(key, row)
+            ledger.delete()
+            if ledger.members:
+                row.version += 1
+                row.busy_until_ms = 0
+                row.ledger = json.dumps(ledger.content)
+            else:
+                session.delete(row)
 
     def _make(self, key):
         """Make a row, with a version that no deleted row of the id had."""
@@ -264,6 +291,9 @@ class SharedLimits:
                        _ROW.busy_until_ms < _now_ms())
                 .order_by(_ROW.looked_ms).limit(_LEDGERS_AT_ONCE))]
         with self._lock:
+            self._slow_until_s = {
+                project_id: until_s for project_id, until_s
+                in self._slow_until_s.items() if self._is_slow(project_id)}
             self._due = {}
             for key in due:
                 if key not in self._under_way:
@@ -275,15 +305,21 @@ class SharedLimits:
     def _go_on(self, project_id):
         """Let a project's next ledger wait for a thread, after others'."""
         with self._lock:
+            is_slow = self._is_slow(project_id)
             due = self._due.get(project_id)
             own = sum(key[0] == project_id for key in self._under_way)
-            if not due or own >= _LEDGERS_OF_PROJECT:
+            if not due or own >= (1 if is_slow else _LEDGERS_OF_PROJECT):
                 return
             key = due.pop()
             self._under_way.add(key)
-        self._ledgers.submit(self._work, key)
+        (self._slow_ledgers if is_slow else self._ledgers).submit(
+            self._work, key)
+
+    def _is_slow(self, project_id):
+        return time.monotonic() < self._slow_until_s.get(project_id, 0)
 
     def _work(self, key):
+        began_s = time.monotonic()
         try:
             turn = self._begin(key)
             if turn:
@@ -298,6 +334,9 @@ class SharedLimits:
         finally:
             with self._lock:
                 self._under_way.discard(key)
+                if time.monotonic() > began_s + _SLOW_S:
+                    self._slow_until_s[key[0]] = (time.monotonic()
+                                                  + _CALLED_SLOW_S)
             self._go_on(key[0])
 
     def _begin(self, key):
@@ -331,6 +370,12 @@ class SharedLimits:
                 raise Lost(f'limits {turn.key[1]}: another round has begun',
                            code='busy')
 
+    def _remove(self, turn):
+        """Forget deleted limits, unless another round has begun."""
+        with self._store.writer() as session:
+            session.execute(sa.delete(_ROW).where(
+                _is(turn.key), _ROW.version == turn.version))
+
     def _end(self, turn):
         """Let other rounds begin."""
         with self._store.writer() as session:
@@ -353,6 +398,9 @@ class SharedLimits:
         doubtful = {server_id for server_id, member in ledger.members.items()
                     if member['is_doubtful']}
         writes = ledger.plan()
+        if ledger.is_deleted and not ledger.members:
+            self._remove(turn)
+            return True
         used = {'used_ms': _now_ms()} if ledger.members else {}
         self._keep(turn, looked_ms=_now_ms(), **used)
         jobs = self._ask_all(turn.key[0], {
@@ -438,8 +486,8 @@ class SharedLimits:
                           in self._late.items() if late.counts()}
             late = dict(self._late)
         waiting = [each for each in late.values() if not each.job.done()]
-        room = _GUESTS_OF_PROJECT // 2 - sum(
-            each.project_id == project_id for each in waiting)
+        own = sum(each.project_id == project_id for each in waiting)
+        room = min(_GUESTS_OF_PROJECT // 2 - own, _HUNG - len(waiting))
         hung = [each for each in servers
                 if each in late and late[each].job.done()]
         return [each for each in servers if each not in late] \
@@ -546,6 +594,17 @@ def _tell(is_news, *what):
 
 def _now_ms():
     return time.time_ns() // 1_000_000
+
+
+def _known(key, row):
+    """Return the ledger of a row.
+
+    :raises errors.NotFound: for no row, or deleted limits
+    """
+    ledger = row and sharing.Ledger(json.loads(row.ledger))
+    if ledger is None or ledger.is_deleted:
+        raise _missing(key)
+    return ledger
 
 
 def _missing(key):

@@ -262,7 +262,8 @@ class Workers:
     """A bounded number of requests to guests.
 
     One project leaves an eighth of them to others: guests that hang keep
-    requests under way.
+    requests under way. A project that has a limit has fewer than are free
+    besides, so several projects leave some of them, too.
 
     :param limit: requests at a time
     :param of_project: how many of them a project may have, if fewer
@@ -270,6 +271,7 @@ class Workers:
 
     def __init__(self, limit, of_project=None):
         self._limit = limit
+        self._leaves = of_project is not None
         self._of_project = of_project or max(1, limit - max(1, limit // 8))
         self._pool = None
         self._lock = threading.Lock()
@@ -295,9 +297,12 @@ class Workers:
         return self._pool.submit(self._run, project_id, function, *arguments)
 
     def _require_room(self, project_id):
+        free = self._limit - self._busy.total()
+        most = min(self._of_project, free) if self._leaves \
+            else self._of_project
         for count, limit, whose in (
                 (self._busy.total(), self._limit, ''),
-                (self._busy[project_id], self._of_project,
+                (self._busy[project_id], most,
                  f' of project {project_id}')):
             if count >= limit:
                 raise errors.Unavailable(

@@ -7,6 +7,7 @@ import time
 import urllib.parse
 
 from clickos_client import contract
+from clickos_client import host_text
 from clickos_client import rpc
 from clickos_client import secrets
 from clickos_client import timing
@@ -128,7 +129,9 @@ class Agent:
         """
         answer = self._call(host, 'changes_settle', server_id=server_id,
                             number=number)
-        return {**answer, 'passing': _passing(answer)}
+        return {**answer, 'passing': _passing(answer), 'refused': [
+            {**each, 'message': _told(host, each['code'], each['message'])}
+            for each in answer['refused']]}
 
     def port_list(self, host, server_id):
         """List a guest's ports with what the switch counted."""
@@ -254,9 +257,16 @@ def _error(host, answer, has_secrets=False):
     if has_secrets:
         message = secrets.shown(code, message)
     status = STATUS.get(code, 502)
-    if status == 502:
+    told = _told(host, code, message, is_logged=status == 502)
+    return errors.ApiError(told, code=code, status=status)
+
+
+def _told(host, code, message, is_logged=False):
+    """Return what a tenant may read of a host's text; log the others."""
+    told = host_text.shown(code, message)
+    if is_logged or told != message:
         LOG.error('Agent of host %s: %.64r: %.1000r', host, code, message)
-    return errors.ApiError(message, code=code, status=status)
+    return told
 
 
 def _accepted(host, answer):

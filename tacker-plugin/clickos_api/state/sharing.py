@@ -3,9 +3,10 @@
 
 No clock, no database and no guest is used here. The ledger is plain JSON:
 
-    limits   [{name, kind, handler, total, spent}]
-    members  {server id: {incarnation, is_leaving, is_doubtful, is_silent,
-              and for each limit: bounds, shares, used, rates}}
+    limits      [{name, kind, handler, total, spent}]
+    is_deleted  if so: the guests keep their shares, and nothing is written
+    members     {server id: {incarnation, is_leaving, is_doubtful, is_silent,
+                 and for each limit: bounds, shares, used, rates}}
 
 A bound is the most that a guest may have, whatever became of the writes to
 it. What holds after each method: the bounds of a limit, and the ``spent`` of
@@ -49,11 +50,13 @@ class Ledger:
     def __init__(self, content=None):
         content = content or {'limits': [], 'members': {}}
         self.limits, self.members = content['limits'], content['members']
+        self.is_deleted = content.get('is_deleted', False)
 
     @property
     def content(self):
         """The ledger as JSON."""
-        return {'limits': self.limits, 'members': self.members}
+        deleted = {'is_deleted': True} if self.is_deleted else {}
+        return {'limits': self.limits, **deleted, 'members': self.members}
 
     def handlers(self):
         """Return the handlers of a guest, in the order of the limits."""
@@ -63,19 +66,27 @@ class Ledger:
         """Set limits and guests; other guests have to give back.
 
         :param limits: [{name, kind, handler, total}]; a limit with the name,
-            kind and handler of a former one continues it
+            kind and handler of a former one continues it. Another one of
+            its handler begins with the shares that guests have there
         """
-        former = {_key(limit): place
+        former = {limit['handler']: place
                   for place, limit in enumerate(self.limits)}
-        places = [former.get(_key(limit)) for limit in limits]
+        places = [former.get(limit['handler']) for limit in limits]
+        continues = [place is not None
+                     and _key(self.limits[place]) == _key(limit)
+                     for limit, place in zip(limits, places)]
+        for member in self.members.values():
+            for name, continued in (
+                    ('bounds', places), ('shares', places),
+                    ('used', _of(places, continues)),
+                    ('rates', _of(places, continues))):
+                member[name] = [0 if place is None else member[name][place]
+                                for place in continued]
         self.limits = [
             {**limit, 'spent': 0 if place is None
              else self.limits[place]['spent']}
-            for limit, place in zip(limits, places)]
-        for member in self.members.values():
-            for name in ('bounds', 'shares', 'used', 'rates'):
-                member[name] = [0 if place is None else member[name][place]
-                                for place in places]
+            for limit, place in zip(limits, _of(places, continues))]
+        self.is_deleted = False
         for server_id in server_ids:
             self.members.setdefault(server_id, _member(len(limits)))
         for server_id, member in self.members.items():
@@ -143,11 +154,25 @@ class Ledger:
                 self._spend(member, place)
         del self.members[server_id]
 
+    def delete(self):
+        """Leave the guests the shares that they have.
+
+        Those that may have one stay members, so that limits that are
+        declared again give no other guest its share.
+        """
+        self.is_deleted = True
+        for server_id, member in list(self.members.items()):
+            if not any(member['bounds']):
+                self.drop(server_id)
+
     def plan(self):
         """Return {server id: [share]} of the guests to be written.
 
         Until accept() the guest may have the former share or the new one.
         """
+        if self.is_deleted:
+            self.delete()
+            return {}
         writes, active = {}, []
         for server_id, member in self.members.items():
             if member['is_silent']:
@@ -185,6 +210,12 @@ class Ledger:
         """Return the limits as clients see them."""
         return [_shown(limit, place, self.members)
                 for place, limit in enumerate(self.limits)]
+
+
+def _of(places, continues):
+    """Return the places of former limits that are continued, or None."""
+    return [place if is_same else None
+            for place, is_same in zip(places, continues)]
 
 
 def _key(limit):

@@ -153,7 +153,9 @@ def _mac(_prop):
 
 
 def _integer(prop):
-    return forms.IntegerField(min_value=_number(prop, 'min', 0),
+    """Return a field; Tacker refuses what lies between 0 and the minimum."""
+    least = 0 if prop.limits.get('or_zero') else _number(prop, 'min', 0)
+    return forms.IntegerField(min_value=least,
                               max_value=_number(prop, 'max', 2 ** 32 - 1))
 
 

@@ -31,7 +31,7 @@ _TARGETS = frozenset(('handler', 'define'))
 _KEYS = frozenset(('type', 'default', 'description'))
 #: The keys that a type has besides these.
 _KEYS_OF = {
-    'integer': ('min', 'max', 'shared'), 'port': ('min', 'max'),
+    'integer': ('min', 'max', 'or_zero', 'shared'), 'port': ('min', 'max'),
     'rate': ('min', 'max', 'unit', 'shared'), 'enum': ('values',),
     'string': ('pattern', 'max_length'), 'port_range': ('split',),
     'ipv4_list': ('max_items',), 'filter_rules': ('max_items',),
@@ -148,6 +148,7 @@ def _typed(place, name, entry):
         name=name, type=kind,
         minimum=_count(place, entry, 'min', high=scalars.MAX_RATE),
         maximum=_count(place, entry, 'max', high=scalars.MAX_RATE),
+        or_zero=_flag(place, entry, 'or_zero'),
         max_items=_count(place, entry, 'max_items', values.MAX_ITEMS) or 64,
         min_items=_count(place, entry, 'min_items', values.MAX_ITEMS) or 0,
         max_length=(_count(place, entry, 'max_length', scalars.MAX_STRING)

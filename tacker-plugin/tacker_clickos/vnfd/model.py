@@ -21,6 +21,8 @@ class Property:
     default: typing.Any = None
     minimum: typing.Optional[int] = None
     maximum: typing.Optional[int] = None
+    #: of an integer: 0 may be a value below the minimum, which turns it off
+    or_zero: bool = False
     values: tuple = ()
     max_items: int = 64
     min_items: int = 0

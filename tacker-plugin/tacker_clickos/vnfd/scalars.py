@@ -104,8 +104,11 @@ def _integer(prop, value):
 def _within(prop, value, most):
     low = 0 if prop.minimum is None else prop.minimum
     high = most if prop.maximum is None else prop.maximum
+    if prop.or_zero and value == 0:
+        return value
     if not low <= value <= high:
-        raise Wrong('%d is not within %d to %d' % (value, low, high))
+        raise Wrong('%d is not within %d to %d%s' % (
+            value, low, high, ', nor 0' if prop.or_zero else ''))
     return value
 
 

@@ -52,13 +52,13 @@ class Neutron:
 
     def __init__(self, *wanted):
         self.wanted = list(wanted)
-        self.kept = {}
+        self.kept, self.reasons = {}, {}
         self.away = False
 
     def chains(self):
         if self.away:
             raise ports.NeutronUnavailable('away')
-        return self.wanted, self.kept
+        return self.wanted, self.kept, self.reasons
 
 
 class ChainsTest(testtools.TestCase):
@@ -105,6 +105,14 @@ class ChainsTest(testtools.TestCase):
         neutron.kept = {NAMES[0]: None, NAMES[2]: []}
         self.keeper(switch, neutron).run_once()
         self.assertEqual([('remove', NAMES[1])], switch.calls)
+
+    def test_the_reason_of_a_chain_that_is_not_ready_is_known(self):
+        neutron = Neutron()
+        keeper = self.keeper(Switch(), neutron)
+        for reasons in ({NAMES[0]: 'not ready: no bound pair'}, {}):
+            neutron.reasons = reasons
+            keeper.run_once()
+            self.assertEqual(reasons.get(NAMES[0]), keeper.reason(NAMES[0]))
 
     def test_a_chain_stays_within_what_its_hops_may_send_from(self):
         rights = ['2001:DB8::/64', '10.0.0.5/32', '192.0.2.7/24']

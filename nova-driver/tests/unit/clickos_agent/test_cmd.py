@@ -46,7 +46,7 @@ class ServerTest(testtools.TestCase):
         return client.prepare(server='compute1').call({}, method, **args)
 
     def test_call(self):
-        server = cmd.make_server(self.conf)
+        server = cmd.make_server(self.conf, {}.get)
         server.start()
         self.addCleanup(server.wait)
         self.addCleanup(server.stop)

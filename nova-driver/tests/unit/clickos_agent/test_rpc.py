@@ -136,6 +136,13 @@ class EndpointTest(testtools.TestCase):
         self.refused('bad-request', 'chain_id', 'chain_counters',
                      chain_id='mine')
 
+    def test_a_tenant_reads_why_a_chain_is_not_ready(self):
+        self.endpoint._reason = {UUID: 'not ready: no bound pair'}.get
+        self.refused('not-active', f'port chain {UUID}: not ready: no bound',
+                     'chain_counters', chain_id=UUID)
+        self.refused('not-active', 'the switch does not have it',
+                     'chain_counters', chain_id=MISSING)
+
     def test_cosmosds_errors_pass(self):
         for attempt, code in enumerate((
                 'no-such-handler', 'handler-error', 'dead-guest', 'timeout',

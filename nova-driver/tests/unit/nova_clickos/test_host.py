@@ -34,9 +34,10 @@ class HostTest(base.DriverTestCase):
 
     def test_no_cosmosd_no_compute(self):
         self.cosmosd.stop()
-        error = self.assertRaises(exception.CosmosdUnavailable,
-                                  self.driver.init_host, 'compute1')
-        self.assertIn(self.cosmosd.path, error.format_message())
+        with self.assertLogs(exception.LOG.logger) as logs:
+            self.assertRaises(exception.CosmosdUnavailable,
+                              self.driver.init_host, 'compute1')
+        self.assertIn(self.cosmosd.path, logs.output[0])
 
     def test_wrong_role(self):
         self.cosmosd.faults['hello'] = ('forbidden', 'uid 5 has no role')

@@ -198,13 +198,15 @@ class MoveTest(TestCase):
         self.assertStays()
 
     def test_a_target_that_cannot_make_it_leaves_nothing(self):
-        self.other.faults['move-receive'] = ('no-memory', 'of 8 MiB')
+        self.other.faults['move-receive'] = ('no-memory', '/run/x: 8 MiB')
         error = self.assertRaises(nova_exception.MigrationError, self.prepare)
-        self.assertIn('8 MiB', error.format_message())
+        self.assertIn('...: 8 MiB', error.format_message())
         self.other.faults.clear()
         self.conf.config(group='clickos', migration_ports='1-1',
                          migration_address='192.0.2.1')
-        self.assertRaises(nova_exception.MigrationError, self.prepare)
+        error = self.assertRaises(nova_exception.MigrationError, self.prepare)
+        self.assertIn('no free port', error.format_message())
+        self.assertNotIn('192.0.2.1', error.format_message())
         self.assertStays()
 
 

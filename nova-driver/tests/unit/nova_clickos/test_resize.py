@@ -115,7 +115,7 @@ class ResizeTest(base.DriverTestCase):
 
     def test_without_cosmosd_the_server_keeps_its_state(self):
         self.cosmosd.stop()
-        self.refused(exception.CosmosdUnavailable, self.cosmosd.path)
+        self.refused(exception.CosmosdUnavailable, 'is not reachable')
 
     def test_a_host_without_room_and_the_cure(self):
         self.begin()

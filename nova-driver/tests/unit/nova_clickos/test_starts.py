@@ -152,7 +152,31 @@ class SpawnTest(base.DriverTestCase):
 
     def test_cosmosd_away(self):
         self.cosmosd.stop()
-        self.refused(exception.CosmosdUnavailable, self.cosmosd.path)
+        with self.assertLogs(exception.LOG.logger) as logs:
+            error = self.refused(exception.CosmosdUnavailable,
+                                 'is not reachable on ...: ')
+        self.assertNotIn('/', error.format_message())
+        self.assertIn(self.cosmosd.path, logs.output[0])
+        self.cosmosd.start()
+
+    def test_no_path_of_the_host_reaches_the_tenant(self):
+        for code, kind in (('internal', exception.HostCannotStart),
+                           ('state-dir', exception.HostCannotStart),
+                           ('store', exception.DaemonUnavailable),
+                           ('dead-guest', exception.GuestNotStarted)):
+            self.cosmosd.faults['create'] = code, '/var/lib/x.json: full'
+            error = self.refused(kind, '...: full')
+            self.assertNotIn('/var', error.format_message())
+        self.cosmosd.faults['create'] = 'bad-config', 'probe: /health: no'
+        self.refused(exception.GuestNotStarted, '/health')
+
+    def test_a_refused_operation_has_no_path(self):
+        self.spawn(base.instance())
+        self.cosmosd.faults['pause'] = 'internal', '/run/x.sock: gone'
+        error = self.assertRaises(exception.CosmosdRefused, self.driver.pause,
+                                  base.instance())
+        self.assertIn('cannot pause the guest: ...: gone',
+                      error.format_message())
 
     def test_bad_user_data_creates_nothing(self):
         self.refused(exception.GuestNotStarted, 'user_data', user_data=None)

@@ -90,6 +90,22 @@ class HostileAnswersTest(unittest.TestCase):
             self.assertLess(len(line), 1300)
             self.assertNotIn('\n', line)
 
+    def test_a_tenant_reads_no_path_of_a_host(self):
+        for code, status in (('unavailable', 502), ('state-dir', 507),
+                             ('dead-guest', 409)):
+            with self.assertLogs(rpc.LOG.logger) as logs:
+                error = rpc._error('host1', {'error': {
+                    'code': code, 'message': 'on /run/cosmosd.sock: no'}})
+            self.assertEqual((status, 'on ...: no'),
+                             (error.status, error.message))
+            self.assertIn('/run/cosmosd.sock', logs.output[0])
+
+    def test_a_tenant_reads_the_words_of_its_guest(self):
+        with self.assertNoLogs(rpc.LOG.logger):
+            error = rpc._error('host1', {'error': {
+                'code': 'handler-error', 'message': 'probe: /health: no'}})
+        self.assertEqual('probe: /health: no', error.message)
+
     def test_counters_are_numbers(self):
         port = rpc._port({'mac': 'x', 'link_up': True, 'counters': {
             'rx_packets': 1, 'new': 2, 'evil': {'a': 1}}})

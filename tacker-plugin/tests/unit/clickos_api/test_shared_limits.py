@@ -205,6 +205,51 @@ class SharedLimitsTest(base.TestCase):
         self.assertError(404, 'no-such-limits', self.group,
                          self.call('GET', f'/v1/limits/{self.group}'))
 
+    def test_limits_that_are_set_again_are_not_exceeded(self):
+        """A guest that is silent has its share yet."""
+        self.set()
+        del self.agent.guests[self.servers[1]]
+        path = f'/v1/limits/{self.group}'
+        self.assertEqual(204, self.call('DELETE', path)[0])
+        for method in ('GET', 'DELETE'):
+            self.assertError(404, 'no-such-limits', self.group,
+                             self.call(method, path))
+        for name in ('rate', 'speed'):
+            self.assertEqual(200, self.set(limits=[{**RATE, 'name': name}])[0])
+            self.assertEqual(TOTAL // 2, self.share(self.servers[0]))
+            self.assertEqual(TOTAL, self.shown(name)['shared'])
+
+    def test_shares_of_deleted_limits_are_in_no_others(self):
+        self.set()
+        path, first = f'/v1/limits/{self.group}', self.group
+        self.call('DELETE', path)
+        self.assertEqual([TOTAL // 2] * 2,
+                         list(map(self.share, self.servers)))
+        self.group = str(uuid.uuid4())
+        self.assertError(409, 'shares', f'deleted limits {first}', self.set())
+        # One starts again, and the other is deleted.
+        with mock.patch.object(self.agent, 'incarnation', str(uuid.uuid4())):
+            self.start(self.servers[0], self.agent.incarnation)
+            del self.cloud.servers[self.servers.pop()]
+            self.group = first
+            self.round()
+            self.assertNotIn(first,
+                             self.limits._of_project(self.project_id))
+            self.group = str(uuid.uuid4())
+            self.assertEqual(200, self.set()[0])
+            self.assertEqual(TOTAL, self.share(self.servers[0]))
+
+    def test_deleted_limits_of_guests_are_counted(self):
+        with mock.patch.object(shared_limits, '_MAX_GROUPS', 1):
+            for handler in ('s.share', 'q.share'):
+                self.group = str(uuid.uuid4())
+                limits = [{**RATE, 'handler': handler}]
+                self.assertEqual(200, self.set(limits=limits)[0])
+                self.call('DELETE', f'/v1/limits/{self.group}')
+            self.group = str(uuid.uuid4())
+            self.assertError(413, 'over-quota', 'the limit is 2',
+                             self.set([]))
+
     def test_what_is_no_limit(self):
         for limits, servers, words in (
                 ([], [], 'limits: expected a list of 1 to 8 limits'),
@@ -370,6 +415,67 @@ class SharedLimitsTest(base.TestCase):
         self.assertEqual(keys, sorted(done))
         self.assertEqual(shared_limits._LEDGERS_OF_PROJECT, max(most))
 
+    def test_projects_together_leave_threads_to_others(self):
+        released = threading.Event()
+        self.addCleanup(released.set)
+        pool = workers.Workers(shared_limits._GUESTS,
+                               shared_limits._GUESTS_OF_PROJECT)
+        for project_id in 'abcd':
+            with self.assertRaisesRegex(errors.Unavailable, 'under way'):
+                for _ in range(shared_limits._GUESTS):
+                    pool.submit(project_id, released.wait, 30)
+        self.assertTrue(pool.submit('other', lambda: True).result(5))
+
+    def test_hung_guests_of_all_projects_have_few_threads(self):
+        answered = futures.Future()
+        answered.set_result(None)
+        for count in range(40):
+            self.limits._late[str(count)] = shared_limits._Late(
+                f'p{count}', futures.Future() if count < 6 else answered,
+                time.monotonic() + 60)
+        hung = {str(count): None for count in range(20, 40)}
+        with mock.patch.object(shared_limits, '_HUNG', 8):
+            self.assertEqual(2, len(self.limits._askable('p', hung)))
+
+    def test_slow_projects_leave_threads_for_ledgers_to_others(self):
+        slow = [(project, str(number)) for project in 'abcd'
+                for number in range(2)]
+        released, done = threading.Event(), []
+        self.addCleanup(released.set)
+
+        def begin(key):
+            if key in slow and not released.wait(
+                    30 if key[0] in self.limits._slow_until_s else 0.2):
+                done.append(key)
+
+        def work(*keys):
+            with self.service.store.writer() as session:
+                session.execute(sa.delete(models.SharedLimits))
+                for key in keys:
+                    session.add(models.SharedLimits(
+                        project_id=key[0], id=key[1], version=0,
+                        busy_until_ms=0, looked_ms=0, used_ms=0, ledger='{}'))
+            self.limits.work()
+
+        def wait(what):
+            deadline_s = time.monotonic() + 5
+            while not what():
+                self.assertLess(time.monotonic(), deadline_s)
+                time.sleep(0.01)
+        with mock.patch.object(self.limits, '_begin', begin), \
+                mock.patch.object(shared_limits, '_SLOW_S', 0.1):
+            work(*slow)
+            wait(lambda: len(done) == len(slow))
+            wait(lambda: not self.limits._under_way)
+            work(*slow)
+            work(('other', '0'))
+            wait(lambda: all(key[0] != 'other'
+                             for key in self.limits._under_way))
+            self.assertEqual(
+                4, len(self.limits._under_way), 'a slow project has one')
+            released.set()
+            wait(lambda: not self.limits._under_way)
+
     def test_a_guest_that_refuses_shares_fills_no_log(self):
         self.set()
         self.has_used(self.servers[0], 's', TOTAL)
@@ -393,6 +499,8 @@ class SharedLimitsTest(base.TestCase):
             self.assertEqual(404, self.call(method, path, other)[0])
         self.assertEqual(204, self.call('DELETE', path)[0])
         self.assertEqual(404, self.call('DELETE', path)[0])
+        self.cloud.servers.clear()
+        self.round()
         with self.service.store.reader() as session:
             self.assertEqual(0, session.scalar(sa.select(
                 sa.func.count()).select_from(models.SharedLimits)))

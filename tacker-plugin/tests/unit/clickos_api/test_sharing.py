@@ -70,7 +70,9 @@ class World:
             self.guests[f's{len(self.guests)}'] = Guest(self.chance)
         ledger = self.ledger()
         members = ledger.members
-        ledger.declare(copy.deepcopy(LIMITS), [
+        rate, quota = copy.deepcopy(LIMITS)
+        rate['name'] = self.chance.choice(('rate', 'speed'))
+        ledger.declare([rate, quota], [
             name for name, guest in self.guests.items()
             if guest.alive and name not in without and (
                 name not in members or not members[name]['is_leaving'])])
@@ -110,7 +112,7 @@ class World:
         """Let something happen."""
         name = self.chance.choice(list(self.guests))
         guest = self.guests[name]
-        what = self.chance.randrange(12)
+        what = self.chance.randrange(13)
         if what == 0 and len(self.guests) < 40:
             self.declare(1)
         elif what == 1:
@@ -119,6 +121,13 @@ class World:
             guest.start()
         elif what == 3 and self.chance.random() < 0.3:
             guest.alive = False
+        elif what == 12:
+            ledger = self.ledger()
+            ledger.delete()
+            self.store(ledger)
+            if self.chance.random() < 0.5:
+                self.round(0.5)
+            self.declare()
         elif what < 6 and guest.late:
             guest.write(*guest.late.pop(self.chance.randrange(
                 len(guest.late))))

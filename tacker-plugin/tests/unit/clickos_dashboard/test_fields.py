@@ -62,6 +62,13 @@ class FieldsTest(unittest.TestCase):
             shown = _field(kind).widget.attrs['data-clickos-type']
             self.assertEqual(kind == 'record', shown == 'json', kind)
 
+    def test_zero_may_turn_a_property_off(self):
+        for limits, least in (({'min': 60}, 60),
+                              ({'min': 60, 'or_zero': True}, 0)):
+            field = fields.of(descriptor.Property(
+                'p', 'integer', '', None, True, limits))
+            self.assertEqual(least, field.min_value)
+
     def test_a_list_is_shown_line_by_line(self):
         self.assertEqual('10.0.0.1\n10.0.0.2', _field(
             'ipv4_list', ['10.0.0.1', '10.0.0.2']).initial)

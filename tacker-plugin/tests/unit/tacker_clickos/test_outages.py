@@ -18,6 +18,7 @@ import pymysql
 import requests
 import sqlalchemy as sa
 import sqlalchemy.orm    # noqa: F401
+from tacker.common import exceptions as tacker_exceptions
 from tacker import context as tacker_context
 from tacker import objects
 
@@ -129,6 +130,23 @@ class SessionTest(OutagesCase):
             with self.assertRaises(exception.ServiceAway) as away:
                 client.get('/x')
             self.assertNotIn('http', str(away.exception))
+
+    def test_a_step_tells_no_path_of_the_conductor(self):
+        for error, told in (
+                (FileNotFoundError(2, 'No such file', '/var/lib/tacker/a'),
+                 'FileNotFoundError'),
+                (tacker_exceptions.TackerException(
+                    'package /var/lib/tacker/a: is gone'),
+                 'package ...: is gone')):
+            @outages.outlived
+            def step():
+                raise error
+            with self.assertRaises(exception.ClickOSError) as failed, \
+                    self.assertLogs(outages.LOG.logger) as logs:
+                step()
+            self.assertEqual('ClickOS driver failed: ' + told,
+                             str(failed.exception))
+            self.assertIn('/var/lib/tacker/a', logs.output[0])
 
     def test_a_step_tells_refusals_without_the_address(self):
         client = self.client((404, {}))

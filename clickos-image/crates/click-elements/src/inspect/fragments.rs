@@ -10,7 +10,8 @@ use crate::guard::ends::{Ends, mapped};
 use crate::ip6;
 use crate::prelude::*;
 
-/// Packets that wait for fragments; for a new one the one that waits longest goes, of the host that holds most fragments.
+/// Packets that wait for fragments; for a new one the one that waits longest goes, of the host that holds most fragments, in
+/// the VLAN that does.
 const MOST: usize = 64;
 /// Seconds that they wait (RFC 1122, section 3.3.2, asks for 60 to 120, and Linux waits 30).
 const WAIT_NS: u64 = 30_000_000_000;
@@ -24,7 +25,11 @@ const MORE6: u16 = 1;
 const FRAGMENT: u8 = 44;
 const AUTHENTICATION: u8 = 51;
 /// For looks at fragments that are known.
-const NOWHERE: Origin = Origin { input: 0, zone: 0 };
+const NOWHERE: Origin = Origin {
+    input: 0,
+    zone: 0,
+    vlan: 0,
+};
 
 /// What all fragments of a packet share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,9 +289,18 @@ impl Fragments {
         }
     }
 
-    /// Gives up the first one of the host that holds most.
+    /// Gives up the first one of the host that holds most, in the VLAN that holds most.
     fn remove_greedy(&mut self) {
-        let held = |at: &usize| self.hosts.get(self.waiting[*at].host);
+        let of_vlan = |vlan: u16| {
+            let waiting = self.waiting.iter();
+            let of_it = waiting.filter(|waiting| waiting.key.origin.vlan == vlan);
+            of_it.map(|waiting| waiting.parts.len()).sum::<usize>()
+        };
+        let held = |at: &usize| {
+            let waiting = &self.waiting[*at];
+            let of_host = self.hosts.get(waiting.host);
+            (of_vlan(waiting.key.origin.vlan), of_host)
+        };
         if let Some(at) = (0..self.waiting.len()).rev().max_by_key(held) {
             self.remove(at);
         }

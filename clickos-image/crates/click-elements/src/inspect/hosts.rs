@@ -59,6 +59,32 @@ impl Hosts {
     }
 }
 
+/// What the flows of a VLAN hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Held {
+    pub flows: u32,
+    pub bytes: usize,
+}
+
+/// What each VLAN holds of what all share: its senders may forge any number of hosts.
+#[derive(Default)]
+pub struct Vlans(Vec<Held>);
+
+impl Vlans {
+    pub fn get(&self, vlan: u16) -> Held {
+        let held = self.0.get(usize::from(vlan));
+        held.copied().unwrap_or_default()
+    }
+
+    pub fn get_mut(&mut self, vlan: u16) -> &mut Held {
+        let place = usize::from(vlan);
+        if place >= self.0.len() {
+            self.0.resize(place + 1, Held::default());
+        }
+        &mut self.0[place]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,7 +94,11 @@ mod tests {
     fn hosts_spread_over_the_counts() {
         let mut hosts = Hosts::default();
         hosts.set_key(0x9e37_79b9_7f4a_7c15);
-        let origin = Origin { input: 0, zone: 0 };
+        let origin = Origin {
+            input: 0,
+            zone: 0,
+            vlan: 0,
+        };
         for n in 0..4096 {
             hosts.add(hosts.place(mapped(0x0a00_0000 + n), origin), 1);
             let network = u128::from(0x2001_0db8_0000_0000 + u64::from(n)) << 64;

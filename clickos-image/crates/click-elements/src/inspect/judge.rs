@@ -115,7 +115,8 @@ impl Judge {
         // no flow is forgotten for data without a connection
         let is_read = known.is_some() || self.settings.takes_midstream;
         let needs_memory = segment.tcp.is_some() && data > 0 && is_read;
-        let has_memory = !needs_memory || self.table.has_memory(2 * data + SLACK, known, now_ns);
+        let asks = (known, origin.vlan);
+        let has_memory = !needs_memory || self.table.has_memory(2 * data + SLACK, asks, now_ns);
         let at = self.flow(origin, segment, now_ns)?;
         let part = Part {
             segment,

@@ -70,6 +70,8 @@ pub struct Segment<'a> {
 pub struct Origin {
     pub input: usize,
     pub zone: u32,
+    /// The VLAN of the outermost tag that names one: a sender chooses the tags behind it.
+    pub vlan: u16,
 }
 
 /// Bytes of the addresses of a frame, of a tag, and the bits of a tag that name a VLAN.
@@ -85,17 +87,24 @@ impl Origin {
         let network = packet.network().map_or(0, <[u8]>::len);
         let link = packet.data().len().saturating_sub(network);
         let tags = packet.data().get(ADDRESSES..link).unwrap_or_default();
-        let mut zone = 0;
+        let (mut zone, mut outermost) = (0, 0);
         for tag in tags.chunks_exact(TAG) {
             let word = |at: usize| u16::from_be_bytes([tag[at], tag[at + 1]]);
             if word(0) < FIRST_TYPE {
                 break;
             }
             // a tag of VLAN 0 has a priority only
-            let vlan = u32::from(word(2) & VLAN);
-            zone = if vlan == 0 { zone } else { zone << 12 | vlan };
+            let vlan = word(2) & VLAN;
+            if vlan != 0 {
+                zone = zone << 12 | u32::from(vlan);
+                outermost = if outermost == 0 { vlan } else { outermost };
+            }
         }
-        Self { input, zone }
+        Self {
+            input,
+            zone,
+            vlan: outermost,
+        }
     }
 }
 

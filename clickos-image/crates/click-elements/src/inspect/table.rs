@@ -5,7 +5,7 @@ use core::cmp::Reverse;
 use click_core::memory::Growth;
 
 use super::connection::Connection;
-use super::hosts::{Hosts, Place};
+use super::hosts::{Held, Hosts, Place, Vlans};
 use super::segment::Origin;
 use crate::flows::{At, ListId};
 use crate::guard::ends::Ends;
@@ -143,6 +143,7 @@ pub struct Table {
     /// Where the search for a large flow continues.
     compared: u32,
     hosts: Hosts,
+    vlans: Vlans,
 }
 
 impl Table {
@@ -156,6 +157,7 @@ impl Table {
             growth: Growth::default(),
             compared: 0,
             hosts: Hosts::default(),
+            vlans: Vlans::default(),
         }
     }
 
@@ -188,16 +190,17 @@ impl Table {
     pub fn add(&mut self, mut flow: Flow, now_ns: u64) -> Option<At> {
         let cost = flow.cost();
         flow.host = self.hosts.place(flow.ends.source, flow.origin);
-        if !self.make_room(flow.kind(), flow.host, now_ns)
-            || cost > 0 && !self.has_memory(cost, None, now_ns)
+        let (host, vlan, kind) = (flow.host, flow.origin.vlan, flow.kind());
+        if !self.make_room(kind, (host, vlan), now_ns)
+            || cost > 0 && !self.has_memory(cost, (None, vlan), now_ns)
         {
             return None;
         }
         flow.heard_ns = now_ns;
-        let (host, kind) = (flow.host, flow.kind());
         let slot = self.slots.insert(flow, kind as usize)?;
         self.hosts.add(host, 1);
-        self.bytes += cost;
+        self.vlans.get_mut(vlan).flows += 1;
+        self.count(vlan, 0, cost);
         Some(At::new(slot, false))
     }
 
@@ -211,24 +214,39 @@ impl Table {
         let flow = self.slots.get_mut(slot)?;
         let before = flow.cost();
         let result = change(flow);
-        self.bytes = self.bytes + flow.cost() - before;
         flow.heard_ns = now_ns;
-        let kind = flow.kind();
+        let (kind, vlan, after) = (flow.kind(), flow.origin.vlan, flow.cost());
         self.slots.touch(slot, kind as usize);
+        self.count(vlan, before, after);
         Some(result)
     }
 
-    /// True if a flow, which may be new, may take this many bytes more; the flows that were silent longest go for them, then
-    /// one that takes more than twice as much as this one.
-    pub fn has_memory(&mut self, bytes: usize, flow: Option<At>, now_ns: u64) -> bool {
+    /// Counts the bytes of a flow that were and are.
+    fn count(&mut self, vlan: u16, before: usize, after: usize) {
+        if before != after {
+            let held = self.vlans.get_mut(vlan);
+            held.bytes = held.bytes + after - before;
+            self.bytes = self.bytes + after - before;
+        }
+    }
+
+    /// True if a flow of a VLAN, which may be new, may take this many bytes more; the flows that were silent longest go for
+    /// them, then one that takes more than twice as much as this one. A VLAN with fewer bytes loses none.
+    pub fn has_memory(
+        &mut self,
+        bytes: usize,
+        (flow, vlan): (Option<At>, u16),
+        now_ns: u64,
+    ) -> bool {
+        let own = flow.map(|at| at.slot());
         for _ in 0..MOST_FORGOTTEN {
-            if self.fits(bytes) || !self.forget_one(&[Kind::Transitory, Kind::Open], now_ns) {
+            if self.fits(bytes) || !self.forget_one((own, vlan), now_ns) {
                 break;
             }
         }
         if !self.fits(bytes) {
-            let held = flow.map_or(0, |at| self.cost(at.slot()));
-            self.forget_larger(2 * (held + bytes));
+            let held = own.map_or(0, |slot| self.cost(slot));
+            self.forget_larger(held + bytes, vlan);
         }
         self.fits(bytes) && (0..=bytes / ENTRY_BYTES).all(|_| self.growth.takes_entry())
     }
@@ -241,39 +259,79 @@ impl Table {
         self.slots.get(slot).map_or(0, Flow::cost)
     }
 
-    /// Forgets the flow that takes most of the next few ones, if that is more than some bytes. So a host that fills the
-    /// memory loses it to those that take less.
-    fn forget_larger(&mut self, bytes: usize) {
-        let some = self.slots.used().min(MOST_COMPARED);
+    /// The next few slots; another call continues behind them.
+    fn next_slots(&mut self, most: u32) -> impl Iterator<Item = u32> + use<> {
         let (first, used) = (self.compared, self.slots.used());
-        let slots = (0..some).map(|n| (first + n) % used);
-        let largest = slots.max_by_key(|slot| self.cost(*slot));
+        let some = used.min(most);
         self.compared = first.wrapping_add(some) % used.max(1);
-        if let Some(slot) = largest.filter(|slot| self.cost(*slot) > bytes) {
+        (0..some).map(move |n| (first + n) % used)
+    }
+
+    /// True if a flow may go for one of a VLAN: it is of the same one, or of one that holds more.
+    fn may_go(&self, slot: u32, vlan: u16, of: impl Fn(Held) -> usize) -> bool {
+        let flow = self.slots.get(slot);
+        flow.is_some_and(|flow| {
+            let other = flow.origin.vlan;
+            other == vlan || of(self.vlans.get(other)) > of(self.vlans.get(vlan))
+        })
+    }
+
+    /// Forgets the flow that takes most of the next few ones, if that is more than twice some bytes, or if its VLAN takes more
+    /// than twice as many with them. So a host that fills the memory loses it to those that take less.
+    fn forget_larger(&mut self, bytes: usize, vlan: u16) {
+        let slots = self.next_slots(MOST_COMPARED);
+        let slots = slots.filter(|slot| self.may_go(*slot, vlan, |held| held.bytes));
+        let Some(slot) = slots.max_by_key(|slot| self.cost(*slot)) else {
+            return;
+        };
+        let of_slot = self
+            .slots
+            .get(slot)
+            .map_or(0, |f| self.vlans.get(f.origin.vlan).bytes);
+        let of_vlan = self.vlans.get(vlan).bytes;
+        if self.cost(slot) > 2 * bytes || of_slot > 2 * (of_vlan + bytes) {
             self.remove(slot);
         }
     }
 
-    /// A flow of the host that has most of the next few ones, and its number of flows; one that is not open before others, the
-    /// one that was silent longest of these.
-    fn greediest(&mut self) -> Option<(u32, u32)> {
-        let some = self.slots.used().min(HOSTS_COMPARED);
-        let (first, used) = (self.compared, self.slots.used());
+    /// A flow of the VLAN that has most of the next few ones, if it has more than another VLAN; one that is free before others,
+    /// which go only if it has more than twice as many, the one that was silent longest of these.
+    fn of_larger_vlan(&mut self, vlan: u16, now_ns: u64) -> Option<u32> {
+        let own = self.vlans.get(vlan).flows;
+        if own as usize == self.len() {
+            return None;
+        }
+        let slots = self.next_slots(HOSTS_COMPARED);
+        let weigh = |slot: u32| {
+            let flow = self.slots.get(slot)?;
+            let count = self.vlans.get(flow.origin.vlan).flows;
+            let is_free = self.is_free(slot, now_ns);
+            let goes = count > own && (is_free || count > 2 * (own + 1));
+            goes.then_some(((count, is_free, Reverse(flow.heard_ns)), slot))
+        };
+        let found = slots.filter_map(weigh).max_by_key(|(weight, _)| *weight);
+        found.map(|(_, slot)| slot)
+    }
+
+    /// A flow of the host that has most of the next few ones that may go for a VLAN, and its number of flows; one that is not
+    /// open before others, the one that was silent longest of these.
+    fn greediest(&mut self, vlan: u16) -> Option<(u32, u32)> {
+        let slots = self.next_slots(HOSTS_COMPARED);
         let weigh = |slot: u32| {
             let flow = self.slots.get(slot)?;
             let count = self.hosts.get(flow.host);
             let is_closed = flow.kind() != Kind::Open;
-            Some(((count, is_closed, Reverse(flow.heard_ns)), slot))
+            let may_go = self.may_go(slot, vlan, |held| held.flows as usize);
+            may_go.then_some(((count, is_closed, Reverse(flow.heard_ns)), slot))
         };
-        let slots = (0..some).map(|n| (first + n) % used);
         let found = slots.filter_map(weigh).max_by_key(|(weight, _)| *weight);
-        self.compared = first.wrapping_add(some) % used.max(1);
         found.map(|((count, ..), slot)| (slot, count))
     }
 
-    /// Makes a place for a flow of a host. In a full table a host with a large part of it gives one up, or gets no more; else
-    /// the flow that was silent longest goes, or one of a host that has more than twice as many as this one.
-    fn make_room(&mut self, kind: Kind, host: Place, now_ns: u64) -> bool {
+    /// Makes a place for a flow of a host in a VLAN. In a full table a host with a large part of it gives one up, or gets no
+    /// more. For others a flow of a VLAN with more flows goes, then the one of this VLAN that was silent longest, or one of a
+    /// host that has more than twice as many as this one. A VLAN with fewer flows loses none.
+    fn make_room(&mut self, kind: Kind, (host, vlan): (Place, u16), now_ns: u64) -> bool {
         if self.len() < self.capacity {
             return true;
         }
@@ -282,16 +340,25 @@ impl Table {
             _ => [Kind::Transitory, Kind::Datagrams, Kind::Open],
         };
         let (own, share) = (self.hosts.get(host), (self.capacity / SHARE) as u32);
-        let oldest = self.oldest(&order, now_ns);
+        let of_larger = match own < share {
+            true => self.of_larger_vlan(vlan, now_ns),
+            false => None,
+        };
+        let may_go = |slot| self.may_go(slot, vlan, |held| held.flows as usize);
+        let oldest = self.oldest(&order, may_go, now_ns);
         let of_greedy = oldest.filter(|slot| self.held_by_host(*slot) >= own.max(share));
-        let goes = of_greedy.or_else(|| match self.greediest() {
-            Some((slot, count)) if count > own && count >= share => Some(slot),
-            Some((slot, count)) if own >= share => {
-                (count == own && self.is_free(slot, now_ns)).then_some(slot)
-            }
-            Some((slot, count)) => oldest.or((count > 2 * (own + 1)).then_some(slot)),
-            None => oldest,
-        });
+        let goes = of_larger
+            .or(of_greedy)
+            .or_else(|| match self.greediest(vlan) {
+                Some((slot, count)) if count > own && count >= share => Some(slot),
+                Some((slot, count)) if own >= share => {
+                    (count == own && self.is_free(slot, now_ns)).then_some(slot)
+                }
+                Some((slot, count)) => oldest.or_else(|| {
+                    (count > 2 * (own + 1) || self.is_free(slot, now_ns)).then_some(slot)
+                }),
+                None => oldest,
+            });
         if let Some(slot) = goes {
             self.remove(slot);
         }
@@ -312,15 +379,24 @@ impl Table {
     }
 
     /// The flow that was silent longest, of the first of these kinds that has one that may go.
-    fn oldest(&self, kinds: &[Kind], now_ns: u64) -> Option<u32> {
+    fn oldest(&self, kinds: &[Kind], may_go: impl Fn(u32) -> bool, now_ns: u64) -> Option<u32> {
         let oldest = |kind: &Kind| self.slots.first(*kind as usize);
         let mut found = kinds.iter().filter_map(oldest);
-        found.find(|slot| self.is_free(*slot, now_ns))
+        found.find(|slot| self.is_free(*slot, now_ns) && may_go(*slot))
     }
 
-    /// Forgets it.
-    fn forget_one(&mut self, kinds: &[Kind], now_ns: u64) -> bool {
-        let found = self.oldest(kinds, now_ns);
+    /// Forgets a flow that has memory for a flow of a VLAN, but not that one itself.
+    fn forget_one(&mut self, (own, vlan): (Option<u32>, u16), now_ns: u64) -> bool {
+        let next = self.next_slots(HOSTS_COMPARED);
+        let may_go = |slot| Some(slot) != own && self.may_go(slot, vlan, |held: Held| held.bytes);
+        let found = self.oldest(&[Kind::Transitory, Kind::Open], may_go, now_ns);
+        // behind one that may not go
+        let found = found.or_else(|| {
+            let has_memory = |slot: &u32| self.cost(*slot) > 0 && self.is_free(*slot, now_ns);
+            next.filter(has_memory)
+                .filter(|slot| may_go(*slot))
+                .min_by_key(|slot| self.slots.get(*slot).map(|flow| flow.heard_ns))
+        });
         if let Some(slot) = found {
             self.remove(slot);
         }
@@ -341,8 +417,9 @@ impl Table {
 
     pub fn remove(&mut self, slot: u32) {
         if let Some(flow) = self.slots.remove(slot) {
-            self.bytes -= flow.cost();
+            self.count(flow.origin.vlan, flow.cost(), 0);
             self.hosts.remove(flow.host, 1);
+            self.vlans.get_mut(flow.origin.vlan).flows -= 1;
         }
     }
 
@@ -357,7 +434,8 @@ impl Table {
             if let Some(flow) = self.slots.get_mut(slot) {
                 let before = flow.cost();
                 change(flow);
-                self.bytes = self.bytes + flow.cost() - before;
+                let (vlan, after) = (flow.origin.vlan, flow.cost());
+                self.count(vlan, before, after);
             }
         }
     }

@@ -11,8 +11,10 @@ use super::session::Session;
 use super::six::prefix_of;
 use crate::ip6::Address;
 
-/// Sessions that did not log in yet; a newer one takes the place of the oldest.
+/// Sessions that did not log in yet.
 const OPENING: usize = 256;
+/// Those of them that may wait for RADIUS servers before one of these has to go: this many quarters.
+const WAITING: usize = 3;
 /// The number of the last IPv4 address.
 const LAST_ADDRESS: u64 = u32::MAX as u64;
 /// Sessions of one Ethernet address.
@@ -39,17 +41,16 @@ impl Table {
         }
     }
 
-    /// The session that has to go before a host gets a new one: the oldest one that did not log in.
+    /// The session that has to go before a host gets a new one: one that did not log in, first of a host that has many.
     pub fn in_the_way(&self, mac: [u8; 6]) -> Option<u16> {
-        let opening = |s: &Session| s.holder.is_none();
+        let opening: Vec<&Session> = self.iter().filter(|s| s.holder.is_none()).collect();
         if self.is_host_full(mac) {
-            return self.oldest(|s| s.mac == mac && opening(s));
+            let own = opening.into_iter().filter(|s| s.mac == mac);
+            return own
+                .min_by_key(|s| (s.asked_name().is_some(), s.began_ns()))
+                .map(|s| s.id);
         }
-        let crowded = self.iter().filter(|s| opening(s)).count() >= OPENING;
-        match crowded || self.is_full() {
-            true => self.oldest(opening),
-            false => None,
-        }
+        (opening.len() >= OPENING || self.is_full()).then(|| crowded_out(&opening))?
     }
 
     /// A number for a new session of a host.
@@ -70,11 +71,6 @@ impl Table {
 
     fn is_full(&self) -> bool {
         self.free.is_empty() && self.places.len() >= usize::from(self.limit)
-    }
-
-    fn oldest(&self, which: impl Fn(&Session) -> bool) -> Option<u16> {
-        let candidates = self.iter().filter(|s| which(s));
-        candidates.min_by_key(|s| s.began_ns()).map(|s| s.id)
     }
 
     /// Makes the place of a number that another host gave out; `None` if it is taken or too large.
@@ -199,4 +195,25 @@ impl Table {
         self.places.truncate(usize::from(limit));
         self.free.retain(|id| *id <= limit);
     }
+}
+
+/// The session without a login whose place another host gets: of a host with the most of them, so that a flood of few
+/// hosts ends its own ones. Those that wait for RADIUS servers go only if they are more than WAITING quarters, the newest
+/// first: later hosts cannot end a login that a slow server decides, nor can such logins take all places.
+fn crowded_out(opening: &[&Session]) -> Option<u16> {
+    let mut of_host = BTreeMap::new();
+    for session in opening {
+        *of_host.entry(session.mac).or_insert(0usize) += 1;
+    }
+    let waits = |s: &Session| s.asked_name().is_some();
+    let waiting = opening.iter().filter(|s| waits(s)).count();
+    let too_many_wait = waiting * 4 > opening.len() * WAITING;
+    let candidates = opening.iter().filter(|s| waits(s) == too_many_wait);
+    let age = |s: &Session| match too_many_wait {
+        true => s.began_ns(),
+        false => u64::MAX - s.began_ns(),
+    };
+    candidates
+        .max_by_key(|s| (of_host[&s.mac], age(s)))
+        .map(|s| s.id)
 }

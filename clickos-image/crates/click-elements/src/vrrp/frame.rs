@@ -194,6 +194,14 @@ impl<'a> Arrived<'a> {
     }
 }
 
+/// True for the address of a router on a link (sections 5.1.1.1 and 5.1.2.1).
+fn is_router(from: IpAddr) -> bool {
+    match from {
+        IpAddr::V4(ip) => !(ip.is_unspecified() || ip.is_loopback() || ip.octets()[0] >= 224),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    }
+}
+
 /// Reads a frame for the router itself; `None` if it is for its function.
 pub fn parse(frame: &[u8], own: Station, peer: Option<Station>) -> Option<Own> {
     let header = ether::Repr::parse(frame).ok()?;
@@ -202,12 +210,14 @@ pub fn parse(frame: &[u8], own: Station, peer: Option<Station>) -> Option<Own> {
     }
     let packet = Arrived::of(header.ethertype, &frame[ether::HEADER..])?;
     if (packet.to, header.destination) == group(own.ip) {
-        let is_local = packet.protocol == PROTOCOL && packet.hops == TTL;
+        let is_local = packet.protocol == PROTOCOL && packet.hops == TTL && is_router(packet.from);
         let message = is_local.then(|| Advertisement::parse(packet.payload, packet.from));
-        let found = message
-            .flatten()
-            .map(|m| Own::Advertisement(packet.from, m));
-        return Some(found.unwrap_or(Own::Bad));
+        // where the other router is not known, its Ethernet address is that of the virtual router, which port security keeps
+        // from other stations
+        let is_heard =
+            |m: &Advertisement| peer.is_some() || header.source == virtual_mac(packet.from, m.vrid);
+        let found = message.flatten().filter(is_heard);
+        return Some(found.map_or(Own::Bad, |m| Own::Advertisement(packet.from, m)));
     }
     let is_of_peer = (packet.to, header.destination) == (own.ip, own.mac)
         && packet.hops == TTL
@@ -292,6 +302,41 @@ mod tests {
             assert_eq!(frame[at], TTL);
             frame[at] = 254;
             assert_eq!(parse(&frame, own, None), Some(Own::Bad));
+        }
+    }
+
+    #[test]
+    fn a_router_that_is_not_known_sends_from_the_virtual_ethernet_address() {
+        for ([own, peer], ip) in pairs().into_iter().zip(["10.0.0.1", "fe80::1"]) {
+            let mut frame = advertisement(peer.ip, &message(ip));
+            for mac in [peer.mac, virtual_mac(peer.ip, 8), [0, 0, 0x5e, 0, 3, 9]] {
+                frame[6..12].copy_from_slice(&mac);
+                assert_eq!(parse(&frame, own, None), Some(Own::Bad), "{mac:?}");
+                let expected = Own::Advertisement(peer.ip, message(ip));
+                assert_eq!(parse(&frame, own, Some(peer)), Some(expected));
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_or_a_host_of_another_link_is_no_router() {
+        let [[own4, _], [own6, _]] = pairs();
+        for (own, from) in [
+            (own4, "0.0.0.0"),
+            (own4, "127.0.0.1"),
+            (own4, "224.0.0.18"),
+            (own4, "255.255.255.255"),
+            (own6, "::"),
+            (own6, "2001:db8::9"),
+            (own6, "ff02::12"),
+        ] {
+            let ip = if own.ip.is_ipv4() {
+                "10.0.0.1"
+            } else {
+                "fe80::1"
+            };
+            let frame = advertisement(from.parse().unwrap(), &message(ip));
+            assert_eq!(parse(&frame, own, None), Some(Own::Bad), "{from}");
         }
     }
 

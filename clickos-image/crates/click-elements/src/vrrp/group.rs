@@ -195,7 +195,7 @@ impl Group {
     }
 
     /// An advertisement arrived on a side. VRRP has no secrets: where the other router is known, no other
-    /// station decides. One for other addresses is of a router that is configured differently; it counts as
+    /// station decides; else it is a station that may send from the virtual Ethernet address. One for other addresses is of a router that is configured differently; it counts as
     /// well (RFC 9568, section 7.1).
     pub fn receive(&mut self, side: usize, from: IpAddr, message: &Advertisement, now_ns: u64) {
         let side = &mut self.sides[side];

@@ -159,6 +159,10 @@ impl Instance {
         now_ns: u64,
     ) -> Send {
         let own = self.settings.priority;
+        // no other router has a say about the owner's addresses (section 7.1)
+        if own == OWNER {
+            return Send::default();
+        }
         match (self.state, priority) {
             (State::Backup, 0) => {
                 self.due_ns = now_ns.saturating_add(self.skew_ns());
@@ -172,8 +176,6 @@ impl Instance {
                 Send::default()
             }
             (State::Active, 0) => self.advertise(now_ns),
-            // no other router owns the addresses (section 7.1)
-            (State::Active, OWNER) if own == OWNER => Send::default(),
             (State::Active, _) if priority > own || priority == own && is_higher => {
                 self.become_backup(interval_cs, now_ns);
                 Send::default()
@@ -254,8 +256,10 @@ mod tests {
             preempts: true,
         });
         assert_eq!(owner.start(0).advertisement, Some(255));
-        assert_eq!(owner.receive(255, 20, true, 5), Send::default());
-        assert_eq!(owner.state(), State::Active, "there is one owner");
+        for priority in [0, 1, 255] {
+            assert_eq!(owner.receive(priority, 20, true, 5), Send::default());
+            assert_eq!(owner.state(), State::Active, "there is one owner");
+        }
     }
 
     #[test]

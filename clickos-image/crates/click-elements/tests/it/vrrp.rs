@@ -623,7 +623,11 @@ fn a_server_that_fails_is_down_at_both() {
 
 /// An advertisement of a station of side 0, with any priority.
 fn advertisement(from: [u8; 4], priority: u8) -> Vec<u8> {
-    let mut body = vec![0x31, 1, priority, 1, 0, 20, 0, 0, 10, 0, 0, 1];
+    advertisement_of(1, HOST, from, priority)
+}
+
+fn advertisement_of(vrid: u8, mac: [u8; 6], from: [u8; 4], priority: u8) -> Vec<u8> {
+    let mut body = vec![0x31, vrid, priority, 1, 0, 20, 0, 0, 10, 0, 0, 1];
     let sum = checksum::of(&body).to_be_bytes();
     body[6..8].copy_from_slice(&sum);
     let mut header = vec![0x45, 0, 0, 32, 0, 1, 0, 0, 255, 112, 0, 0];
@@ -631,7 +635,24 @@ fn advertisement(from: [u8; 4], priority: u8) -> Vec<u8> {
     header.extend([224, 0, 0, 18]);
     let sum = checksum::of(&header).to_be_bytes();
     header[10..12].copy_from_slice(&sum);
-    [&[1, 0, 0x5e, 0, 0, 18], &HOST[..], &[8, 0], &header, &body].concat()
+    [&[1, 0, 0x5e, 0, 0, 18], &mac[..], &[8, 0], &header, &body].concat()
+}
+
+/// Side 1 names no other router.
+#[test]
+fn without_a_peer_only_stations_with_the_virtual_address_decide() {
+    let mut world = World::new(NAT);
+    let from = [203, 0, 113, 99];
+    let mut forge = |mac: [u8; 6]| {
+        let frame = advertisement_of(2, mac, from, 254);
+        let device = &world.members[0].devices[1];
+        device.borrow_mut().input.push_back(frame);
+        world.wait(10);
+        world.states()[0].clone()
+    };
+    assert_eq!(forge(HOST), "active");
+    assert_eq!(forge(virtual_mac(0)), "active", "of another virtual router");
+    assert_eq!(forge(virtual_mac(1)), "backup");
 }
 
 #[test]

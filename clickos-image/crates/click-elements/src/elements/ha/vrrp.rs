@@ -11,7 +11,9 @@
 //!
 //! All sides have one state: the router gives way if it hears a higher PRIORITY (1 to 255, default 100) on any side. It
 //! becomes active when it hears nothing on all sides for three INTERVALs (10 ms to 40.95 s, default 1 s) and a part of one.
-//! On a side with a PEER no other station is heard. With PREEMPT false (default true) a router that is active stays active
+//! On a side with a PEER no other station is heard. On one without, the router hears each station that sends with hop limit 255,
+//! VRID, and the virtual router's Ethernet address (RFC 9568, sections 7.1 and 7.2): leave PEER out only where others cannot
+//! send from that address, as under port security. keepalived needs `use_vmac` there. With PREEMPT false (default true) a router that is active stays active
 //! while it lives. With KEY, 32 bytes in Base64 and equal at both, the flows of all elements with the handlers `changes` and
 //! `merge` are copied to the other router, on the first side with a PEER: those of rewriters and of FlowGuard, and which
 //! servers of a ServerPool answer. The sum of advertisements covers a pseudo-header if that of the other router does.

@@ -166,32 +166,156 @@ fn a_host_with_all_flows_leaves_places_to_others() {
     assert_eq!(again, 0, "it has no more than before");
 }
 
+/// A fragment of a host's datagram of 24 bytes, which has two.
+fn fragment(host: u8, id: u16, is_last: bool) -> Vec<u8> {
+    let mut packet = udp(7, 9, &[0; 16]);
+    let (offset, part) = match is_last {
+        false => (0x2000u16, packet[20..36].to_vec()),
+        true => (2, packet[36..44].to_vec()),
+    };
+    packet.truncate(20);
+    packet.extend(part);
+    let length = packet.len() as u16;
+    packet[2..4].copy_from_slice(&length.to_be_bytes());
+    packet[4..6].copy_from_slice(&id.to_be_bytes());
+    packet[6..8].copy_from_slice(&offset.to_be_bytes());
+    packet[12..16].copy_from_slice(&[10, 0, 1, host]);
+    fill_checksum(&mut packet);
+    packet
+}
+
 #[test]
 fn fragments_of_a_host_leave_places_to_others() {
     let mut bed = Bed::new(&inspector(""));
     bed.write("ips.rules", SECRET);
-    // a datagram of 24 bytes as two fragments
-    let fragment = |host: u8, id: u16, is_last: bool| {
-        let mut packet = udp(7, 9, &[0; 16]);
-        let (offset, part) = match is_last {
-            false => (0x2000u16, packet[20..36].to_vec()),
-            true => (2, packet[36..44].to_vec()),
-        };
-        packet.truncate(20);
-        packet.extend(part);
-        let length = packet.len() as u16;
-        packet[2..4].copy_from_slice(&length.to_be_bytes());
-        packet[4..6].copy_from_slice(&id.to_be_bytes());
-        packet[6..8].copy_from_slice(&offset.to_be_bytes());
-        packet[12..16].copy_from_slice(&[10, 0, 1, host]);
-        fill_checksum(&mut packet);
-        link(&packet)
-    };
-    assert!(bed.send(0, fragment(2, 1, false)).is_empty());
+    assert!(bed.send(0, link(&fragment(2, 1, false))).is_empty());
     for id in 0..500 {
-        bed.send(0, fragment(1, id, false));
+        bed.send(0, link(&fragment(1, id, false)));
     }
-    assert_eq!(bed.send(0, fragment(2, 1, true)).len(), 2);
+    assert_eq!(bed.send(0, link(&fragment(2, 1, true))).len(), 2);
+}
+
+/// An inspector of frames with a tag.
+fn tagged(arguments: &str) -> Bed {
+    let mut bed = Bed::new(&inspector(arguments).replace("IPHeader(14)", "IPHeader(18)"));
+    bed.write("ips.rules", SECRET);
+    bed
+}
+
+/// A frame within a VLAN.
+fn within(vlan: u8, packet: &[u8]) -> Vec<u8> {
+    around(&[0x81, 0, 0, vlan, 8, 0], packet)
+}
+
+/// Sends a host's segment within a VLAN; true if it passes.
+fn passes(bed: &mut Bed, (vlan, client): (u8, [u8; 4]), segment: Segment) -> bool {
+    let side = usize::from(!segment.from_client);
+    let frame = within(vlan, &Segment { client, ..segment }.ip());
+    bed.send(side, frame).len() == 1
+}
+
+/// Opens a connection of a host in a VLAN; true if it is open.
+fn open_within(bed: &mut Bed, host: (u8, [u8; 4])) -> bool {
+    let ack = CLIENT_SEQ.wrapping_add(1);
+    let syn = Segment::new(true, SYN, CLIENT_SEQ, 0, b"");
+    let answer = Segment::new(false, SYN | ACK, SERVER_SEQ, ack, b"");
+    let last = Segment::new(true, ACK, ack, SERVER_SEQ + 1, b"");
+    [syn, answer, last]
+        .into_iter()
+        .all(|segment| passes(bed, host, segment))
+}
+
+#[test]
+fn a_network_of_many_forged_hosts_ends_no_connection_of_another_network() {
+    let mut bed = tagged("CAPACITY 64");
+    let host = |n: u8| (7, [10, 0, 7, n]);
+    for n in 0..20 {
+        assert!(open_within(&mut bed, host(n)), "{n}");
+    }
+    // a connection that is silent for so long may go
+    bed.wait(6);
+    for n in 0..500u16 {
+        let [high, low] = n.to_be_bytes();
+        open_within(&mut bed, (8, [10, 8, high, low]));
+    }
+    for n in 0..20 {
+        assert!(passes(&mut bed, host(n), from_client(0, b"words")), "{n}");
+    }
+    // and it gets half of all, of those that may go
+    bed.wait(6);
+    for n in 20..32 {
+        assert!(open_within(&mut bed, host(n)), "{n}");
+    }
+    for n in 0..32 {
+        assert!(passes(&mut bed, host(n), from_client(5, b"more")), "{n}");
+    }
+}
+
+#[test]
+fn a_network_alone_has_all_flows() {
+    let mut bed = tagged("CAPACITY 64");
+    let host = |n: u8| (8, [10, 8, 0, n]);
+    assert!((0..64).all(|n| open_within(&mut bed, host(n))));
+    assert!((0..64).all(|n| passes(&mut bed, host(n), from_client(0, b"words"))));
+}
+
+#[test]
+fn the_memory_of_streams_is_shared_by_networks() {
+    let mut bed = tagged("MEMORY 1000000, STREAM 65535");
+    let own = (7, [10, 0, 7, 1]);
+    assert!(open_within(&mut bed, own));
+    assert!(passes(&mut bed, own, from_client(0, b"words")));
+    bed.wait(6);
+    // bytes with a hole in front of them, which no receiver acknowledges
+    for n in 0..200 {
+        let host = (8, [10, 8, 0, n]);
+        open_within(&mut bed, host);
+        for at in 1..10 {
+            passes(&mut bed, host, from_client(at * 1400, &[b'x'; 1400]));
+        }
+        // they are idle, too
+        if n % 50 == 49 {
+            bed.wait(6);
+        }
+    }
+    assert!(bed.count("ips.memory") <= 1_000_000);
+    assert!(passes(&mut bed, own, from_client(5, b"more")));
+}
+
+#[test]
+fn a_connection_does_not_go_for_its_own_data() {
+    let mut bed = Bed::new(&inspector("MEMORY 200000, STREAM 65535"));
+    bed.write("ips.rules", SECRET);
+    bed.open();
+    assert!(bed.client_sends(0, "words"));
+    bed.wait(6);
+    for host in 2..250 {
+        if bed.count("ips.memory") > 192_000 {
+            break;
+        }
+        assert!(open(&mut bed, host, 7));
+        // bytes with a hole in front of them
+        assert!(bed.passes(&Segment {
+            client: [10, 0, 1, host],
+            ports: [7, 80],
+            ..from_client(1400, &[b'x'; 1400])
+        }));
+    }
+    // it is the one that was silent longest, and there is no memory for this
+    let more = "y".repeat(5000);
+    bed.client_sends(5, &more);
+    bed.wait(6);
+    assert!(bed.client_sends(5, &more[..1000]), "others are silent, too");
+}
+
+#[test]
+fn fragments_of_a_network_leave_places_to_others() {
+    let mut bed = tagged("");
+    assert!(bed.send(0, within(7, &fragment(2, 1, false))).is_empty());
+    for id in 0..500 {
+        bed.send(0, within(8, &fragment(id as u8, id, false)));
+    }
+    assert_eq!(bed.send(0, within(7, &fragment(2, 1, true))).len(), 2);
 }
 
 #[test]

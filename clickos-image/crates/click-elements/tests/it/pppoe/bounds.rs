@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What states, servers and users may bring, and what all sessions together do at a time.
 use super::radius::{ARGUMENTS, GRANT, ask, decide, logged_in, requests};
-use super::subscriber::{Bench, Client};
+use super::subscriber::{AC, Bench, Client, SECOND_NS, ethernet, find_tag, pppoe, tag};
 
 /// A session's line in a state.
 fn entry(id: u16, name: &str, mru: u32, counts: &str, more: &str) -> String {
@@ -118,4 +118,65 @@ fn no_host_takes_the_offers_of_others() {
     let offers = bench.exchange(0, &frames);
     let to = |client: &Client| offers.iter().filter(|f| f[..6] == client.mac).count();
     assert_eq!((to(&one), to(&two)), (32, 1));
+}
+
+/// Begins one of several sessions of a host, which says no more.
+fn begin(bench: &mut Bench, mac: [u8; 6], attempt: u8) {
+    let mut host = Client::new(0, "", "");
+    host.mac = mac;
+    let offers = bench.exchange(0, &[host.padi()]);
+    let offer = offers.iter().find(|f| f[15] == 0x07).unwrap();
+    let cookie = find_tag(&offer[20..], 0x0104).unwrap();
+    let tags = [
+        tag(0x0101, b""),
+        tag(0x0103, &[attempt]),
+        tag(0x0104, cookie),
+    ];
+    let request = pppoe(0x19, 0, &tags.concat());
+    bench.exchange(0, &[ethernet(AC, mac, 0x8863, &request)]);
+}
+
+/// 64 hosts with four sessions each end no login that a server decides, nor a session before its login.
+#[test]
+fn a_flood_of_sessions_ends_its_own() {
+    let mut bench = Bench::new(ARGUMENTS);
+    let mut eve = Client::new(1, "eve", "three");
+    let asked = ask(&mut bench, &mut eve);
+    let slow = [2, 0, 0, 0, 9, 77];
+    begin(&mut bench, slow, 1);
+    for host in 0..70 {
+        (0..4).for_each(|attempt| begin(&mut bench, [2, 0, 0, 0, 8, host], attempt));
+        if host % 30 == 29 {
+            bench.now_ns += SECOND_NS;
+        }
+    }
+    assert_eq!(bench.read("s.opening"), "256");
+    decide(&mut bench, &mut eve, asked.answer(2, &GRANT));
+    assert!(eve.is_up());
+    assert!(bench.read("s.refused") == "0");
+    let mut host = Client::new(77, "", "");
+    host.session = 2;
+    bench.exchange(0, &[host.control(0xc021, 9, 1, &[0; 4])]);
+    assert_eq!(bench.read("s.refused"), "0", "its session is still there");
+}
+
+/// Logins that no server decides leave room for users that need none, and do not end each other.
+#[test]
+fn logins_that_wait_leave_places_to_others() {
+    let mut bench = Bench::new(ARGUMENTS);
+    let mut eve = Client::new(1, "eve", "three");
+    let asked = ask(&mut bench, &mut eve);
+    for n in 0..300u16 {
+        let mut host = Client::new(0, "mallory", "four");
+        host.mac[3..5].copy_from_slice(&(n + 1000).to_be_bytes());
+        host.dial(&mut bench);
+        if n % 100 == 99 {
+            bench.now_ns += SECOND_NS;
+        }
+    }
+    let mut amy = Client::new(2, "amy", "one");
+    amy.dial(&mut bench);
+    assert!(amy.is_up());
+    decide(&mut bench, &mut eve, asked.answer(2, &GRANT));
+    assert!(eve.is_up());
 }

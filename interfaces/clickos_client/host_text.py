@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides what tenants may read of a text that a host or a service wrote.
+
+The callers log the whole text for operators.
+"""
+
+import re
+
+#: Characters of a text that tenants get.
+MAX_SHOWN = 4000
+#: Codes of cosmosd's errors whose texts are a guest's, or about a request.
+_OF_TENANT = frozenset((
+    'bad-config', 'bad-request', 'handler-error', 'no-such-element',
+    'no-such-handler', 'not-permitted'))
+#: URLs, addresses, and absolute paths; no prefix length such as 10.0.0.0/8.
+_PLACE = re.compile(
+    r"\b\w{1,16}://[^\s'\")>]+|host='[^']*'|port=\d+"
+    r'|\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?'
+    r"|(?<![\w./])/+(?=[^\s'\"`:;,)>\]]{0,256}[A-Za-z_])[^\s'\"`:;,)>\]]+")
+_HIDDEN = '...'
+
+
+def without_places(text):
+    """Return a text without paths, URLs and addresses, cut to MAX_SHOWN."""
+    return _PLACE.sub(_HIDDEN, text[:MAX_SHOWN])
+
+
+def shown(code, message):
+    """Return what a tenant may read of an error of cosmosd or of its client.
+
+    :param code: of the error; an unknown one is a host's
+    """
+    return message if code in _OF_TENANT else without_places(message)

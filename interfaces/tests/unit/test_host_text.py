@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tenants may read of the texts of hosts."""
+
+import time
+import unittest
+
+from clickos_client import host_text
+
+
+class HostTextTest(unittest.TestCase):
+
+    def test_no_path_and_no_address_of_a_host_is_shown(self):
+        for text, shown in (
+                ('cosmosd is not reachable on /run/clickos/cosmosd.sock: '
+                 'Connection refused (is it running?)',
+                 'cosmosd is not reachable on ...: '
+                 'Connection refused (is it running?)'),
+                ('/var/lib/cosmosd/a-b.json: No space left',
+                 '...: No space left'),
+                ("open('/etc/x y')", "open('... y')"),
+                ('unix:/run/valed.sock, (/proc/self/fd/3)',
+                 'unix:..., (...)'),
+                ('store: /local/domain/7/vif', 'store: ...'),
+                ('//run/x and /0/y', '... and ...'),
+                ('to http://10.0.0.7:8004/v1 at 10.0.0.7:80',
+                 'to ... at ...')):
+            self.assertEqual(shown, host_text.shown('internal', text))
+            self.assertEqual(shown, host_text.shown('a new code', text))
+
+    def test_words_about_a_request_remain(self):
+        for text in ('memory: 8 MiB of 2048/4096 MiB are left',
+                     'engine/7: 0/0 and fw/q.count, ::/0, 64/'):
+            self.assertEqual(text, host_text.shown('no-memory', text))
+        text = 'pool.probe: /health of 10.0.0.7: no such page'
+        for code in ('bad-config', 'handler-error', 'bad-request'):
+            self.assertEqual(text, host_text.shown(code, text))
+
+    def test_a_hostile_text_costs_little(self):
+        began_s = time.process_time()
+        for part in ('a', '/', '/1', '-/', '1.', "host='", 'a://', '/a.'):
+            text = host_text.without_places(part * (4 << 20))
+            self.assertLessEqual(len(text), 2 * host_text.MAX_SHOWN)
+        self.assertLess(time.process_time() - began_s, 1)
