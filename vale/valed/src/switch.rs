@@ -80,9 +80,9 @@ struct Verdict {
     ethernet: Ethernet,
     step: Option<Steering>,
     /// Bytes at the start of the frame that no offload may change.
-    judged: usize,
-    /// Bytes at the start of the frame that decided.
-    rests_on: usize,
+    checked_len: usize,
+    /// Bytes at the start of the frame on which the verdict depends.
+    inspected_len: usize,
 }
 
 /// The destination of a frame.
@@ -430,7 +430,7 @@ impl Switch {
             .head(burst, n)
             .map(|bytes| self.verdict(source, label, bytes, seen));
         let by_head = by_head.and_then(Result::ok);
-        let (taken, verdict) = match by_head.filter(|v| v.rests_on <= HEAD) {
+        let (taken, verdict) = match by_head.filter(|v| v.inspected_len <= HEAD) {
             Some(verdict) => (device.taken(burst, n).ok_or(MALFORMED)?, Ok(verdict)),
             None => {
                 let taken = device.taken_whole(burst, n).ok_or(MALFORMED)?;
@@ -444,11 +444,11 @@ impl Switch {
         let Verdict {
             ethernet,
             step,
-            judged,
+            checked_len,
             ..
         } = verdict?;
         let seen = &*seen;
-        let mut out = TxFrame::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
+        let mut out = TxFrame::new(taken, ethernet.payload, checked_len).ok_or(MALFORMED)?;
         (out.seen, out.now, out.from) = (seen, *now, source);
         self.enter(source, &ethernet, step, &mut out, buffers)
     }
@@ -516,18 +516,18 @@ impl Switch {
         let filtered = match self.filters {
             true => {
                 *seen = FilterKey::parse(&ethernet, bytes);
-                seen.rests_on(&ethernet, bytes)
+                seen.inspected_len(&ethernet, bytes)
             }
             false => 0,
         };
         let relayed =
             step.and_then(|step| self.chains.relayed(step, &self.ports, source, &ethernet));
-        let judged = port.judge(&ethernet, bytes, relayed)?;
+        let checked_len = port.judge(&ethernet, bytes, relayed)?;
         Ok(Verdict {
             ethernet,
             step,
-            judged,
-            rests_on: judged.max(classified).max(filtered),
+            checked_len,
+            inspected_len: checked_len.max(classified).max(filtered),
         })
     }
 

@@ -48,8 +48,8 @@ pub struct TxFrame<'a> {
 
 impl<'a> TxFrame<'a> {
     /// None if the frame cannot be segmented as asked, or if an offload would change one of the
-    /// `judged` bytes at its start. A frame to be segmented has no `rest`.
-    pub fn new(taken: RxFrame<'a>, payload: usize, judged: usize) -> Option<Self> {
+    /// `checked_len` bytes at its start. A frame to be segmented has no `rest`.
+    pub fn new(taken: RxFrame<'a>, payload: usize, checked_len: usize) -> Option<Self> {
         let len = taken.len();
         let RxFrame {
             bytes: head,
@@ -58,8 +58,8 @@ impl<'a> TxFrame<'a> {
         } = taken;
         let (offload, longest) = match offload.gso {
             None => {
-                let field = offload.checksum.map_or(judged, Checksum::field);
-                (field >= judged).then_some((offload, len))?
+                let field = offload.checksum.map_or(checked_len, Checksum::field);
+                (field >= checked_len).then_some((offload, len))?
             }
             Some(gso) => {
                 let segments = Segments::new(head, gso)?;

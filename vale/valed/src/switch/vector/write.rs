@@ -187,7 +187,7 @@ fn frame<'a>(
     burst: &'a mut Burst,
 ) -> Option<TxFrame<'a>> {
     let taken = device.taken(burst, n)?;
-    let mut out = TxFrame::new(taken, route.payload.into(), route.judged.into())?;
+    let mut out = TxFrame::new(taken, route.payload.into(), route.checked_len.into())?;
     (out.seen, out.now, out.from) = (seen, sender.now, sender.port);
     if let Some(dscp) = sender.dscp {
         dscp::mark(out.head, out.payload, dscp);
