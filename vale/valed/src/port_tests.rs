@@ -9,7 +9,7 @@ use vale_netdev::VNET_HEADER;
 use super::*;
 use crate::device::Burst;
 use crate::device::fake_nic::FakeNic;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::headers::Ethernet;
 
 const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -92,7 +92,7 @@ fn header(kind: u8, size: u16, start: u16, offset: u16) -> [u8; VNET_HEADER] {
 
 /// The frames that a guest behind another port gets.
 fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Vec<u8>> {
-    let Some(offload) = Offload::parse(header, frame.len()) else {
+    let Some(offload) = TxOffload::parse(header, frame.len()) else {
         return Vec::new();
     };
     let (sender, _) = port("from", security);

@@ -9,7 +9,7 @@ use vale_proto::{ChainSet, Mac, PortAdd, PortName, SwitchName};
 
 use crate::device::vxlan;
 use crate::frame::drop_reason::DropReason;
-use crate::frame::gso::{Checksum, Offload, complete};
+use crate::frame::gso::{Checksum, TxOffload, complete};
 use crate::frame::headers::Ethernet;
 use crate::frame::packet::{self, FragmentPart};
 use crate::frame::rx_frame::RxFrame;
@@ -194,7 +194,7 @@ proptest! {
         let fits = !needs || field(6) + field(8) + 2 <= len;
         let kind = header[1] % 128;
         let cut = kind == 0 || [1, 4, 5].contains(&kind) && needs && field(4) > 0;
-        let parsed = Offload::parse(&header, len);
+        let parsed = TxOffload::parse(&header, len);
         prop_assert_eq!(parsed.is_some(), fits && cut);
         if let Some(offload) = parsed {
             prop_assert_eq!((offload.checksum.is_some(), offload.gso.is_some()), (needs, kind != 0));
@@ -219,7 +219,7 @@ proptest! {
         frame.extend(ipv4(0, [10, 0, 0, 5], 6, &tcp));
         let mut header = [1, 1, 54, 0, 0, 0, 34, 0, 16, 0];
         header[4..6].copy_from_slice(&size.to_ne_bytes());
-        let offload = Offload::parse(&header, frame.len()).unwrap();
+        let offload = TxOffload::parse(&header, frame.len()).unwrap();
         let taken = RxFrame { bytes: &mut frame, rest: None, offload };
         let mut out = TxFrame::new(taken, 14, 14).unwrap();
         let (mut gathered, mut buffer, mut count) = (Vec::new(), Vec::new(), 0usize);

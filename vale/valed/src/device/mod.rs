@@ -22,7 +22,7 @@ use vale_proto::{Counters, FarEnd};
 
 use crate::clock::Nanoseconds;
 use crate::frame::HEAD;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::nsh::Label;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
@@ -86,8 +86,8 @@ pub trait Device: Send {
     }
     /// The work that the sender of a frame has left, for which [`Self::peek`] has bytes. None if the frame is
     /// malformed.
-    fn work(&self, _burst: &Burst, _n: usize) -> Option<Offload> {
-        Some(Offload::default())
+    fn work(&self, _burst: &Burst, _n: usize) -> Option<TxOffload> {
+        Some(TxOffload::default())
     }
     /// Frame `n` with the rest that [`Self::head`] left in the ring. None if it is malformed.
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>>;

@@ -15,7 +15,7 @@ use vale_xen_dev::EventChannel;
 
 use crate::device::{BURST, Buffers, Burst, Device};
 use crate::frame::HEAD;
-use crate::frame::gso::{Checksum, Offload};
+use crate::frame::gso::{Checksum, TxOffload};
 use crate::frame::headers::ETHERNET;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
@@ -198,7 +198,7 @@ impl Device for RingPort {
         (slot.segment() == 0).then(|| &burst.heads[n * HEAD..][..slot.len()])
     }
 
-    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+    fn work(&self, burst: &Burst, n: usize) -> Option<TxOffload> {
         let slot = burst.slots[n];
         offload(slot, &burst.heads[n * HEAD..][..slot.len().min(HEAD)])
     }
@@ -238,7 +238,7 @@ impl Device for RingPort {
     }
 
     fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
-        if out.offload == Offload::default() {
+        if out.offload == TxOffload::default() {
             let len = out.len();
             return count(self.ring.push_parts(out.head, out.rest), len, counters);
         }
@@ -303,16 +303,16 @@ fn own_path(fd: &OwnedFd) -> PathBuf {
 }
 
 /// The work that the sender of a frame has left. None for flags that do not fit the frame.
-fn offload(slot: Slot, head: &[u8]) -> Option<Offload> {
+fn offload(slot: Slot, head: &[u8]) -> Option<TxOffload> {
     if !slot.is_unsummed() {
-        return Some(Offload::default());
+        return Some(TxOffload::default());
     }
     match slot.segment() {
-        0 => Some(Offload {
+        0 => Some(TxOffload {
             checksum: Some(Checksum::of(head)?),
             gso: None,
         }),
-        size => Offload::of_segments(head, size),
+        size => TxOffload::of_segments(head, size),
     }
 }
 

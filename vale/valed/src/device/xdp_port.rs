@@ -8,7 +8,7 @@ use vale_proto::{Counters, FarEnd, Kind};
 
 use crate::device::host::{Failures, HostPort, counter_of, far_end, peeked, received};
 use crate::device::{Buffers, Burst, Device, Reopening};
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::rx_frame::{RxFrame, UncopiedTail};
 use crate::frame::tx_frame::TxFrame;
 
@@ -165,7 +165,7 @@ impl Device for XdpPort {
         peeked(burst, n, self.vlan).map(|(_, bytes)| bytes)
     }
 
-    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+    fn work(&self, burst: &Burst, n: usize) -> Option<TxOffload> {
         peeked(burst, n, self.vlan).map(|(work, _)| work)
     }
 

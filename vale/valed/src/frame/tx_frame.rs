@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ring::LONGEST;
 
 use crate::clock::Nanoseconds;
-use crate::frame::gso::{Checksum, Offload, Segments, complete};
+use crate::frame::gso::{Checksum, Segments, TxOffload, complete};
 use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
 use crate::frame::rx_frame::{RxFrame, UncopiedTail};
@@ -29,7 +29,7 @@ pub struct TxFrame<'a> {
     pub head: &'a mut [u8],
     /// The bytes behind `head`. The sender may change them at any time; no verdict rests on them.
     pub rest: Option<UncopiedTail<'a>>,
-    pub offload: Offload,
+    pub offload: TxOffload,
     /// The packet as filters see it; only valid while a port has one.
     pub seen: &'a FilterKey,
     /// The time of the burst.
@@ -65,7 +65,7 @@ impl<'a> TxFrame<'a> {
                 let segments = Segments::new(head, gso)?;
                 let checksum = offload.checksum.filter(|c| *c == segments.checksum())?;
                 (segments.count() <= MAX_SEGMENTS).then_some(())?;
-                let offload = Offload::segmented(checksum, gso, segments.headers());
+                let offload = TxOffload::segmented(checksum, gso, segments.headers());
                 (offload, segments.longest())
             }
         };

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::clock::Nanoseconds;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
 use crate::frame::tx_frame::TxFrame;
@@ -23,7 +23,7 @@ struct HeldFrame {
     to: usize,
     from: usize,
     bytes: Vec<u8>,
-    offload: Offload,
+    offload: TxOffload,
     seen: FilterKey,
     redirected: bool,
     label: Option<(IpAddr, Label)>,

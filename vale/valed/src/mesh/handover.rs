@@ -11,7 +11,7 @@ use ring::{BUFFER_SIZE, LONGEST};
 use vale_handover::{Bell, Receiver, Sender};
 
 use crate::clock::Nanoseconds;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
 use crate::frame::tx_frame::TxFrame;
@@ -58,7 +58,7 @@ pub struct Frame {
     len: usize,
     payload: usize,
     longest: usize,
-    offload: Offload,
+    offload: TxOffload,
     redirected: bool,
     /// The receiver may have a filter, which needs `seen`.
     is_seen: bool,
@@ -78,7 +78,7 @@ impl Default for Frame {
             len: 0,
             payload: 0,
             longest: 0,
-            offload: Offload::default(),
+            offload: TxOffload::default(),
             redirected: false,
             is_seen: false,
             has_label: false,

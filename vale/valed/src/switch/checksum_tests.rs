@@ -156,7 +156,7 @@ fn a_frame_of_an_interface_keeps_its_checksum_open_if_the_flag_can_say_so() {
     let udp = unsummed(mac(2), 17, 100);
     for (offset, flags) in [(6u8, FLAG), (8, 0)] {
         let header = [1, 0, 0, 0, 0, 0, 34, 0, offset, 0];
-        let offload = Offload::parse(&header, udp.len()).unwrap();
+        let offload = TxOffload::parse(&header, udp.len()).unwrap();
         bench.send_from_interface(&udp, offload);
         bench.round();
         let received = b.received();

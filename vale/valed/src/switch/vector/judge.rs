@@ -9,7 +9,7 @@ use crate::chain::{Flow, Next, Steering};
 use crate::clock::Nanoseconds;
 use crate::device::{Burst, Device};
 use crate::frame::HEAD;
-use crate::frame::gso::{Checksum, Offload};
+use crate::frame::gso::{Checksum, TxOffload};
 use crate::frame::headers::Ethernet;
 use crate::frame::key::FilterKey;
 use crate::frame::packet;
@@ -318,7 +318,7 @@ impl Switch {
 
 /// None for a frame that cannot be written as its sender asks. Steps and stations count before frames are
 /// written.
-fn is_done(work: Offload, route: Route) -> Option<()> {
+fn is_done(work: TxOffload, route: Route) -> Option<()> {
     let is_free = |c: Checksum| c.field() >= usize::from(route.checked_len);
     work.checksum.is_none_or(is_free).then_some(())
 }
