@@ -82,8 +82,8 @@ pub struct Port {
     pub counters: Counters,
     pub device: Box<dyn Device>,
     pub filter: Option<Box<Filter>>,
-    /// Rules that decide packets for the guest.
-    pub decided: Option<Box<OffloadTables>>,
+    /// The offload rules of the guest's packets.
+    pub offload_tables: Option<Box<OffloadTables>>,
     pub limits: Option<Box<PortLimits>>,
     /// The port has moved frames since the last flush.
     pub dirty: bool,
@@ -142,7 +142,7 @@ impl Port {
             counters: Counters::default(),
             device,
             filter: None,
-            decided: None,
+            offload_tables: None,
             limits: None,
             dirty: false,
             full_before: 0,
@@ -246,8 +246,8 @@ impl Port {
             .takes(out.longest - out.payload)
             .and_then(|()| self.takes_tags(out.payload))
             .and_then(|()| self.leaves(out));
-        if let (Ok(()), Some(decided)) = (admitted, &mut self.decided) {
-            match decided.decide(out) {
+        if let (Ok(()), Some(tables)) = (admitted, &mut self.offload_tables) {
+            match tables.decide(out) {
                 OffloadVerdict::Redirect(found) if !out.redirected => {
                     return Delivery::Redirect(found);
                 }
@@ -262,7 +262,7 @@ impl Port {
     }
 
     /// As [`Self::deliver`], for a frame of the flow that the filter has just admitted, at a port without
-    /// rules that decide.
+    /// offload rules.
     pub fn deliver_repeated(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) -> Delivery {
         let admitted = self
             .takes(out.longest - out.payload)
@@ -304,7 +304,7 @@ impl Port {
     /// True if frames to the port need no stage but [`Self::deliver_plain`].
     pub fn takes_all(&self) -> bool {
         let is_open = self.face.link_up && !self.face.is_gone && !self.face.is_untagged;
-        is_open && self.filter.is_none() && self.limits.is_none() && self.decided.is_none()
+        is_open && self.filter.is_none() && self.limits.is_none() && self.offload_tables.is_none()
     }
 
     /// As [`Self::deliver`], for a port that [`Self::takes_all`].

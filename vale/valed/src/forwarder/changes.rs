@@ -288,27 +288,27 @@ impl Forwarder {
 
     /// Exchanges the table of an owner at a port for `new`, which gets the old one. False if there is no
     /// such port.
-    pub fn exchange_table(
+    pub fn swap_offload_table(
         &mut self,
         id: &PortId,
         owner: Owner,
         new: &mut Option<OffloadTable>,
     ) -> bool {
         let switch = self.switch_mut(&id.switch);
-        switch.is_some_and(|s| s.exchange_table(&id.port, owner, new))
+        switch.is_some_and(|s| s.swap_offload_table(&id.port, owner, new))
     }
 
     /// The epoch of the table of an owner at a port, or 0.
     pub fn epoch(&mut self, id: &PortId, owner: Owner) -> u64 {
         let port = self.port_mut(id);
-        let decided = port.and_then(|port| port.decided.as_deref_mut());
-        decided.map_or(0, |decided| decided.epoch(owner))
+        let tables = port.and_then(|port| port.offload_tables.as_deref_mut());
+        tables.map_or(0, |tables| tables.epoch(owner))
     }
 
-    /// Lets a table decide, or ends that. False if there is none.
-    pub fn enable_table(&mut self, id: &PortId, owner: Owner, enabled: bool) -> bool {
+    /// Enables or disables a table. False if the owner has no table.
+    pub fn enable_offload_table(&mut self, id: &PortId, owner: Owner, enabled: bool) -> bool {
         let switch = self.switch_mut(&id.switch);
-        switch.is_some_and(|s| s.enable_table(&id.port, owner, enabled))
+        switch.is_some_and(|s| s.enable_offload_table(&id.port, owner, enabled))
     }
 
     /// The tables of one switch, or of all, at the ports of this worker.

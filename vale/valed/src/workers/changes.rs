@@ -259,7 +259,7 @@ impl Handle {
                 return Err(TableRefusal::Changed(epoch));
             }
             let mut table = table;
-            match f.exchange_table(id, owner, &mut table) {
+            match f.swap_offload_table(id, owner, &mut table) {
                 true => Ok(table),
                 false => Err(TableRefusal::NoSuchPort),
             }
@@ -271,10 +271,12 @@ impl Handle {
         }))
     }
 
-    /// Lets a table decide, or ends that. False if there is none.
-    pub fn enable_table(&self, id: &PortId, owner: Owner, enabled: bool) -> Option<bool> {
+    /// Enables or disables a table. False if the owner has no table.
+    pub fn enable_offload_table(&self, id: &PortId, owner: Owner, enabled: bool) -> Option<bool> {
         let places = self.lock();
-        let found = self.at_port(&places, id, move |f, id| f.enable_table(id, owner, enabled))?;
+        let found = self.at_port(&places, id, move |f, id| {
+            f.enable_offload_table(id, owner, enabled)
+        })?;
         Some(found.unwrap_or(false))
     }
 

@@ -80,7 +80,7 @@ impl Handle {
         }))
     }
 
-    /// The tables that decide for guests, of one switch, or of all.
+    /// The tables of offload rules, of one switch, or of all.
     pub fn tables(&self, switch: Option<&SwitchName>) -> Option<Vec<OffloadInfo>> {
         let _places = self.lock();
         let name = switch.cloned();

@@ -87,7 +87,8 @@ impl Switch {
         };
         let segment = port.face.segment;
         let limits = self.segment_limits.of(segment).is_some();
-        let is_here = port.elsewhere.is_none() && !port.face.is_moving && port.decided.is_none();
+        let is_here =
+            port.elsewhere.is_none() && !port.face.is_moving && port.offload_tables.is_none();
         match () {
             () if holds || limits || !is_here => Delivering::Switch,
             () if self.mirrors.sees(Side::Tx, to, segment) => Delivering::Switch,
@@ -135,7 +136,7 @@ impl Switch {
     }
 
     /// The same with all stages of single frames: limits of the segment, frames that wait, another worker,
-    /// rules that decide, mirrors.
+    /// offload rules, mirrors.
     #[inline(never)]
     fn write_one_by_one(
         &mut self,
