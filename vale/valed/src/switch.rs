@@ -32,7 +32,7 @@ use crate::port::{Counter, Delivery, MALFORMED, Port};
 use crate::stations::lookup::StaticTable;
 use crate::stations::mac_learning::{MacLearning, SharedLearning};
 use circles::Lines;
-use drr::{Taken, Turns};
+use drr::{DeficitRoundRobin, Taken};
 use limits::SegmentLimits;
 
 /// Most ports of a switch.
@@ -142,7 +142,7 @@ pub struct Switch {
     filters: bool,
     /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
-    turns: Turns,
+    drr: DeficitRoundRobin,
 }
 
 impl Switch {
@@ -161,7 +161,7 @@ impl Switch {
             segment_limits: SegmentLimits::default(),
             filters: false,
             dirty: Vec::new(),
-            turns: Turns::default(),
+            drr: DeficitRoundRobin::default(),
         }
     }
 
@@ -189,7 +189,7 @@ impl Switch {
         self.ports
             .resize_with(self.ports.len().max(index + 1), || None);
         self.filters |= port.face.is_filtered;
-        self.turns.add(index, port.face.owner);
+        self.drr.add(index, port.face.owner);
         self.ports[index] = offered.take();
         self.resolve();
         Ok(index)
@@ -199,7 +199,7 @@ impl Switch {
         let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.face.name == *name);
         let index = self.ports.iter().position(is_it)?;
         let port = self.ports[index].take()?;
-        self.turns.remove(index);
+        self.drr.remove(index);
         let others = self.ports.iter_mut().flatten();
         others.for_each(|p| p.forget(index));
         self.learned.forget(index);
@@ -311,9 +311,9 @@ impl Switch {
     /// the round.
     pub fn serve_ports(&mut self, scratch: &mut Scratch) -> bool {
         scratch.burst.now = scratch.now;
-        let (mut turns, mut released) = (std::mem::take(&mut self.turns), false);
-        let moved = turns.round(|index| self.serve(index, scratch, &mut released));
-        self.turns = turns;
+        let (mut drr, mut released) = (std::mem::take(&mut self.drr), false);
+        let moved = drr.round(|index| self.serve(index, scratch, &mut released));
+        self.drr = drr;
         moved | released
     }
 
