@@ -28,7 +28,7 @@ const PATIENT_ROUNDS: u32 = 4;
 /// The time between two polls of the interfaces while the thread is busy.
 const EVENTS_EVERY: Duration = Duration::from_micros(20);
 /// A guest that frees its full ring wakes no one: valed looks again after this time.
-const HOLD_POLL: Timespec = Timespec {
+const BACKPRESSURE_POLL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 1_000_000,
 };
@@ -249,8 +249,12 @@ impl Forwarder {
         }
         if !busy {
             self.load.sleeps += 1;
-            let holds = self.switches.iter().flatten().any(Switch::holds_frames);
-            self.take_events(events, holds.then_some(&HOLD_POLL))?;
+            let waits = self
+                .switches
+                .iter()
+                .flatten()
+                .any(Switch::has_blocked_frames);
+            self.take_events(events, waits.then_some(&BACKPRESSURE_POLL))?;
         }
         self.sleeper.bell.done();
         self.switches

@@ -66,8 +66,8 @@ pub struct Face {
     /// The worker of the port has a filter for it.
     pub is_filtered: bool,
     /// Frames from the port wait for a full receiver.
-    holds: bool,
-    /// Frames of a port that holds, at other workers.
+    has_backpressure: bool,
+    /// Frames of a port with backpressure, at other workers.
     pub abroad: Arc<AtomicUsize>,
     /// The number of the port's owner.
     pub owner: Option<u64>,
@@ -89,7 +89,7 @@ pub struct Port {
     pub dirty: bool,
     /// `dropped_full` at the last flush.
     full_before: u64,
-    pub held: BlockedFrames,
+    pub blocked: BlockedFrames,
     /// The port missed its last turn, since too many of its frames are at other workers.
     pub waits_abroad: bool,
 }
@@ -117,7 +117,7 @@ impl Face {
             is_gone: false,
             guard: Guard::new(add),
             is_filtered: add.filtered,
-            holds: add.hold,
+            has_backpressure: add.hold,
             abroad: Arc::default(),
             owner: add.owner,
         }
@@ -146,7 +146,7 @@ impl Port {
             limits: None,
             dirty: false,
             full_before: 0,
-            held: BlockedFrames::default(),
+            blocked: BlockedFrames::default(),
             waits_abroad: false,
         }
     }
@@ -174,7 +174,8 @@ impl Port {
 
     /// True if the port has to wait for its frames at other workers.
     pub fn waits_abroad(&mut self) -> bool {
-        self.waits_abroad = self.face.holds && self.face.abroad.load(Ordering::Relaxed) >= BURST;
+        self.waits_abroad =
+            self.face.has_backpressure && self.face.abroad.load(Ordering::Relaxed) >= BURST;
         self.waits_abroad
     }
 
@@ -292,8 +293,8 @@ impl Port {
     }
 
     /// True if frames from the port wait for full receivers.
-    pub fn holds(&self) -> bool {
-        self.face.holds
+    pub fn has_backpressure(&self) -> bool {
+        self.face.has_backpressure
     }
 
     /// The mark of packets from the port.
@@ -438,7 +439,7 @@ impl Port {
             limits: self.limits.as_ref().map(|limits| limits.set),
             filter: self.filter.as_ref().map(|filter| filter.info()),
             mirrors: Vec::new(),
-            hold: self.face.holds,
+            hold: self.face.has_backpressure,
             mode: self.device.mode().map(str::to_owned),
             owner: self.face.owner,
             far_end: self.face.far_end,

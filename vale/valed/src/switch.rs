@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
+mod backpressure;
 mod chains;
 mod circles;
 mod detour;
 mod drr;
-mod hold;
 mod limits;
 mod mirrors;
 mod offload_rules;
@@ -353,7 +353,7 @@ impl Switch {
         let Some(port) = &mut self.ports[source] else {
             return Taken::default();
         };
-        if !port.held.is_empty() {
+        if !port.blocked.is_empty() {
             *released |= self.release(source, scratch);
             return Taken::default();
         }
@@ -552,7 +552,7 @@ impl Switch {
             if let Some(step) = step.filter(|step| self.chains.is_inside(*step, index)) {
                 return Err(self.cut_step(step, source, Some(index), out.count()));
             }
-            self.deliver_or_hold(index, out, buffers);
+            self.deliver_or_block(index, out, buffers);
             return Ok(());
         }
         let known = found.is_some();
@@ -585,7 +585,7 @@ impl Switch {
             }
             sent = true;
             match self.ports[index].as_deref() {
-                Some(port) if port.face.is_moving => self.deliver_or_hold(index, out, buffers),
+                Some(port) if port.face.is_moving => self.deliver_or_block(index, out, buffers),
                 // Another worker does not know the chain of the frame.
                 Some(Port {
                     elsewhere: Some(worker),

@@ -146,17 +146,18 @@ impl Forwarder {
     }
 
     /// True if frames of other workers wait here for the port, since it is full.
-    pub fn holds_for(&mut self, id: &PortId) -> bool {
+    pub fn has_blocked_for(&mut self, id: &PortId) -> bool {
         let Some(switch) = self.switch_mut(&id.switch) else {
             return false;
         };
         let index = switch.find(&id.port).map(|(index, _)| index);
-        index.is_some_and(|index| switch.holds_for(index))
+        index.is_some_and(|index| switch.has_blocked_for(index))
     }
 
     /// True if frames from the port wait here.
-    pub fn holds_from(&mut self, id: &PortId) -> bool {
-        self.port_mut(id).is_some_and(|port| !port.held.is_empty())
+    pub fn has_blocked_from(&mut self, id: &PortId) -> bool {
+        self.port_mut(id)
+            .is_some_and(|port| !port.blocked.is_empty())
     }
 
     /// Takes the far end of a port out, for another worker.

@@ -105,7 +105,7 @@ impl Switch {
                 if let (true, Some(mac)) = (addressed, mac) {
                     out.head[..mac.0.len()].copy_from_slice(&mac.0);
                 }
-                self.deliver_or_hold(port, out, buffers);
+                self.deliver_or_block(port, out, buffers);
             }
             Next::Exit => {
                 let to = Target::of(self.chains.segment(step), ethernet);
@@ -113,7 +113,7 @@ impl Switch {
             }
             Next::Remote { port, host, label } => {
                 out.label = Some((host, label));
-                self.deliver_or_hold(port, out, buffers);
+                self.deliver_or_block(port, out, buffers);
             }
             Next::Blocked { .. } => (),
         }

@@ -10,16 +10,16 @@ use crate::mesh::handover::{Envelope, Frame, GenIndex, HandoffTarget};
 use crate::port::Port;
 
 impl Port {
-    /// Forgets the held frames for a port that is gone.
+    /// Forgets the blocked frames for a port that is gone.
     pub(super) fn forget(&mut self, to: usize) {
-        let before = self.held.len();
-        self.held.forget(to);
-        self.came_home(before - self.held.len());
+        let before = self.blocked.len();
+        self.blocked.forget(to);
+        self.came_home(before - self.blocked.len());
     }
 
     /// Ends the wait of the port's own worker for some frames.
     pub(super) fn came_home(&mut self, frames: usize) {
-        if self.elsewhere.is_some() && self.holds() {
+        if self.elsewhere.is_some() && self.has_backpressure() {
             self.face.abroad.fetch_sub(frames, Ordering::Relaxed);
         }
     }
@@ -79,7 +79,7 @@ impl Switch {
             HandoffTarget::Segment { .. } => self.filters,
         };
         let handed = buffers.peers.hand_over(worker, envelope, out, is_seen);
-        if handed && source.holds() && matches!(to, HandoffTarget::Port(_)) {
+        if handed && source.has_backpressure() && matches!(to, HandoffTarget::Port(_)) {
             source.face.abroad.fetch_add(1, Ordering::Relaxed);
         }
         handed
@@ -159,12 +159,16 @@ impl Switch {
         out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
-        let held = |this: &Self| this.ports[from].as_ref().map_or(0, |port| port.held.len());
-        let before = held(self);
+        let blocked = |this: &Self| {
+            this.ports[from]
+                .as_ref()
+                .map_or(0, |port| port.blocked.len())
+        };
+        let before = blocked(self);
         if self.is_port(to) {
-            self.deliver_or_hold(to.index, out, buffers);
+            self.deliver_or_block(to.index, out, buffers);
         }
-        let waits = held(self) - before;
+        let waits = blocked(self) - before;
         if let Some(port) = &mut self.ports[from] {
             port.came_home(1 - waits);
         }
@@ -187,10 +191,10 @@ impl Switch {
     /// receivers are older than those that come with it.
     pub fn take(&mut self, index: usize, mut port: Box<Port>) -> Option<Box<Port>> {
         let mut proxy = self.ports.get_mut(index)?.take()?;
-        let mut held = std::mem::take(&mut proxy.held);
-        proxy.came_home(held.len());
-        held.append(std::mem::take(&mut port.held));
-        (port.held, port.dirty) = (held, false);
+        let mut blocked = std::mem::take(&mut proxy.blocked);
+        proxy.came_home(blocked.len());
+        blocked.append(std::mem::take(&mut port.blocked));
+        (port.blocked, port.dirty) = (blocked, false);
         port.waits_abroad = false;
         self.ports[index] = Some(port);
         Some(proxy)

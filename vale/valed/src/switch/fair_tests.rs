@@ -174,7 +174,7 @@ fn a_receiver_that_never_reads_holds_a_sender_for_a_time_only() {
         ),
         (63, 0)
     );
-    assert!(bench.switch.holds_frames());
+    assert!(bench.switch.has_blocked_frames());
     assert_eq!(
         bench.counters(&a).rx_packets,
         64,
@@ -185,7 +185,7 @@ fn a_receiver_that_never_reads_holds_a_sender_for_a_time_only() {
         (0..10).for_each(|_| bench.round());
     }
     assert_eq!(bench.counters(&b).dropped_full, 37);
-    assert!(!bench.switch.holds_frames());
+    assert!(!bench.switch.has_blocked_frames());
 }
 
 /// A worker that gets no processor makes a move long.
@@ -216,15 +216,15 @@ fn a_removed_or_disconnected_receiver_holds_no_one() {
     let (mut a, b) = (holding(&mut bench), bench.guest(2, 1));
     (0..70).for_each(|number| a.send(&numbered(2, number)));
     bench.round();
-    assert!(bench.switch.holds_frames());
+    assert!(bench.switch.has_blocked_frames());
     let port = bench.switch.remove(&b.name).unwrap();
-    assert!(!bench.switch.holds_frames());
+    assert!(!bench.switch.has_blocked_frames());
     bench.switch.add(&mut Some(port)).unwrap();
     bench.switch.port_mut(&b.name).unwrap().face.link_up = false;
     bench.round();
     assert_eq!(
         (
-            bench.switch.holds_frames(),
+            bench.switch.has_blocked_frames(),
             bench.counters(&b).dropped_link_down
         ),
         (false, 6)

@@ -120,7 +120,7 @@ fn a_moved_port_keeps_its_filter_its_counters_and_its_group_frames() {
     assert_eq!(bench.counters(&a).rx_packets, 90);
 }
 
-/// A sender that holds waits for a receiver at another worker, also while both move.
+/// A sender with backpressure waits for a receiver at another worker, also while both move.
 #[test]
 fn a_sender_that_holds_loses_nothing_to_another_worker() {
     for moves in [false, true] {
