@@ -68,7 +68,7 @@ pub struct Face {
     /// Frames from the port wait for a full receiver.
     has_backpressure: bool,
     /// Frames of a port with backpressure, at other workers.
-    pub abroad: Arc<AtomicUsize>,
+    pub remote_in_flight: Arc<AtomicUsize>,
     /// The number of the port's owner.
     pub owner: Option<u64>,
 }
@@ -77,7 +77,7 @@ pub struct Face {
 pub struct Port {
     pub face: Face,
     /// The worker that has the far end, the filter and the rates; None for this worker.
-    pub elsewhere: Option<usize>,
+    pub remote_worker: Option<usize>,
     uplink: Option<Uplink>,
     pub counters: Counters,
     pub device: Box<dyn Device>,
@@ -91,7 +91,7 @@ pub struct Port {
     full_before: u64,
     pub blocked: BlockedFrames,
     /// The port missed its last turn, since too many of its frames are at other workers.
-    pub waits_abroad: bool,
+    pub throttled_by_remote: bool,
 }
 
 impl Face {
@@ -118,7 +118,7 @@ impl Face {
             guard: Guard::new(add),
             is_filtered: add.filtered,
             has_backpressure: add.hold,
-            abroad: Arc::default(),
+            remote_in_flight: Arc::default(),
             owner: add.owner,
         }
     }
@@ -137,7 +137,7 @@ impl Port {
     fn of(face: Face, device: Box<dyn Device>) -> Self {
         Self {
             face,
-            elsewhere: None,
+            remote_worker: None,
             uplink: None,
             counters: Counters::default(),
             device,
@@ -147,7 +147,7 @@ impl Port {
             dirty: false,
             full_before: 0,
             blocked: BlockedFrames::default(),
-            waits_abroad: false,
+            throttled_by_remote: false,
         }
     }
 
@@ -158,10 +158,10 @@ impl Port {
 
     /// The port as the other workers see it: its addresses, without far end, filter and rates.
     pub fn proxy(&self, worker: usize) -> Self {
-        let is_elsewhere = self.device.is_present();
+        let is_remote = self.device.is_present();
         Self {
-            elsewhere: Some(worker),
-            ..Self::of(self.face.clone(), Box::new(Absent { is_elsewhere }))
+            remote_worker: Some(worker),
+            ..Self::of(self.face.clone(), Box::new(Absent { is_remote }))
         }
     }
 
@@ -173,10 +173,10 @@ impl Port {
     }
 
     /// True if the port has to wait for its frames at other workers.
-    pub fn waits_abroad(&mut self) -> bool {
-        self.waits_abroad =
-            self.face.has_backpressure && self.face.abroad.load(Ordering::Relaxed) >= BURST;
-        self.waits_abroad
+    pub fn throttled_by_remote(&mut self) -> bool {
+        self.throttled_by_remote = self.face.has_backpressure
+            && self.face.remote_in_flight.load(Ordering::Relaxed) >= BURST;
+        self.throttled_by_remote
     }
 
     /// True if frames can leave by the port.

@@ -263,7 +263,7 @@ impl Switch {
     pub fn places(&self) -> impl Iterator<Item = (usize, PortInfo)> {
         let ports = self.ports.iter().enumerate();
         let ports = ports.filter_map(|(index, port)| Some((index, port.as_ref()?)));
-        let here = ports.filter(|(_, port)| port.elsewhere.is_none());
+        let here = ports.filter(|(_, port)| port.remote_worker.is_none());
         here.map(|(index, port)| {
             let mirrors = self.mirrors.of(&port.face.name);
             let info = port.info(&self.name);
@@ -273,7 +273,7 @@ impl Switch {
 
     /// The far ends of this worker's ports.
     pub fn far_ends(&self) -> impl Iterator<Item = FarEndFound> {
-        let here = self.ports().filter(|port| port.elsewhere.is_none());
+        let here = self.ports().filter(|port| port.remote_worker.is_none());
         here.map(|port| FarEndFound {
             id: PortId {
                 switch: self.name.clone(),
@@ -289,8 +289,8 @@ impl Switch {
     }
 
     /// The counts of this worker about ports of others.
-    pub fn counts_elsewhere(&self) -> impl Iterator<Item = (&PortName, Counters)> {
-        let ports = self.ports().filter(|port| port.elsewhere.is_some());
+    pub fn remote_counters(&self) -> impl Iterator<Item = (&PortName, Counters)> {
+        let ports = self.ports().filter(|port| port.remote_worker.is_some());
         ports.map(|port| (&port.face.name, port.counters))
     }
 
@@ -357,7 +357,7 @@ impl Switch {
             *released |= self.release(source, scratch);
             return Taken::default();
         }
-        if port.elsewhere.is_some() || port.waits_abroad() {
+        if port.remote_worker.is_some() || port.throttled_by_remote() {
             return Taken::default();
         }
         let before = port.counters.rx_bytes;
@@ -588,14 +588,14 @@ impl Switch {
                 Some(port) if port.face.is_moving => self.deliver_or_block(index, out, buffers),
                 // Another worker does not know the chain of the frame.
                 Some(Port {
-                    elsewhere: Some(worker),
+                    remote_worker: Some(worker),
                     ..
                 }) if step.is_none() => workers |= 1 << worker,
                 _ => self.deliver(index, out, buffers),
             }
         }
         if workers != 0 {
-            self.flood_elsewhere(workers, segment, group, out, buffers);
+            self.flood_remote(workers, segment, group, out, buffers);
         }
         sent
     }
@@ -611,7 +611,7 @@ impl Switch {
         let Some(port) = &mut self.ports[index] else {
             return;
         };
-        if let Some(worker) = port.elsewhere {
+        if let Some(worker) = port.remote_worker {
             return self.detour((index, worker), out, buffers);
         }
         if let Err(dropped) = self.segment_limits.leaves(port.face.segment, out) {

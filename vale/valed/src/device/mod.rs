@@ -127,7 +127,7 @@ pub trait Device: Send {
 #[derive(Default)]
 pub struct Absent {
     /// Frames can leave by the port, at its worker.
-    pub is_elsewhere: bool,
+    pub is_remote: bool,
 }
 
 impl Device for Absent {
@@ -136,7 +136,7 @@ impl Device for Absent {
     }
 
     fn is_present(&self) -> bool {
-        self.is_elsewhere
+        self.is_remote
     }
 
     fn take_event(&mut self) {}

@@ -112,9 +112,9 @@ impl Forwarder {
     }
 
     /// Notes at a worker without the far end of a port whether it has one.
-    pub fn note_far_end(&mut self, id: &PortId, is_elsewhere: bool) {
+    pub fn note_far_end(&mut self, id: &PortId, is_remote: bool) {
         if let Some(port) = self.port_mut(id) {
-            drop(port.replace(Box::new(Absent { is_elsewhere })));
+            drop(port.replace(Box::new(Absent { is_remote })));
         }
         self.resolve(&id.switch);
     }
@@ -187,7 +187,7 @@ impl Forwarder {
     /// Notes the worker of a port.
     pub fn note_worker(&mut self, id: &PortId, worker: usize) {
         if let Some(port) = self.port_mut(id) {
-            port.elsewhere = Some(worker);
+            port.remote_worker = Some(worker);
         }
     }
 
@@ -398,10 +398,10 @@ impl Forwarder {
     }
 
     /// The counts of this worker about ports of others.
-    pub fn counts_elsewhere(&self) -> Vec<(PortId, Counters)> {
+    pub fn remote_counters(&self) -> Vec<(PortId, Counters)> {
         let counts = |s: &Switch| {
             let switch = s.name.clone();
-            s.counts_elsewhere()
+            s.remote_counters()
                 .map(|(port, counters)| {
                     let (switch, port) = (switch.clone(), port.clone());
                     (PortId { switch, port }, counters)

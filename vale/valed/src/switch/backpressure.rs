@@ -38,7 +38,7 @@ impl Switch {
         let Some(port) = &mut self.ports[to] else {
             return false;
         };
-        match port.elsewhere {
+        match port.remote_worker {
             Some(worker) => port.face.is_moving || !buffers.peers.has_room(worker),
             None => port.is_full_for(out),
         }
@@ -70,7 +70,7 @@ impl Switch {
             takes
         });
         if let Some(port) = &mut self.ports[source] {
-            port.came_home(before - blocked.len());
+            port.complete_remote(before - blocked.len());
             port.blocked = blocked;
         }
         moved
@@ -78,13 +78,13 @@ impl Switch {
 
     /// True if frames of other workers wait here for the port.
     pub fn has_blocked_for(&self, to: usize) -> bool {
-        let mut others = self.ports().filter(|port| port.elsewhere.is_some());
+        let mut others = self.ports().filter(|port| port.remote_worker.is_some());
         others.any(|port| port.blocked.waits_for(to))
     }
 
     /// True if a frame waits for a full receiver, here or at another worker.
     pub fn has_blocked_frames(&self) -> bool {
         self.ports()
-            .any(|port| !port.blocked.is_empty() || port.waits_abroad)
+            .any(|port| !port.blocked.is_empty() || port.throttled_by_remote)
     }
 }

@@ -14,13 +14,15 @@ impl Port {
     pub(super) fn forget(&mut self, to: usize) {
         let before = self.blocked.len();
         self.blocked.forget(to);
-        self.came_home(before - self.blocked.len());
+        self.complete_remote(before - self.blocked.len());
     }
 
     /// Ends the wait of the port's own worker for some frames.
-    pub(super) fn came_home(&mut self, frames: usize) {
-        if self.elsewhere.is_some() && self.has_backpressure() {
-            self.face.abroad.fetch_sub(frames, Ordering::Relaxed);
+    pub(super) fn complete_remote(&mut self, frames: usize) {
+        if self.remote_worker.is_some() && self.has_backpressure() {
+            self.face
+                .remote_in_flight
+                .fetch_sub(frames, Ordering::Relaxed);
         }
     }
 }
@@ -52,7 +54,7 @@ impl Switch {
     /// True if the port is one of this worker.
     pub(super) fn has(&self, index: usize) -> bool {
         let port = self.ports.get(index).and_then(Option::as_ref);
-        port.is_some_and(|port| port.elsewhere.is_none())
+        port.is_some_and(|port| port.remote_worker.is_none())
     }
 
     pub(super) fn hand_over(
@@ -80,13 +82,13 @@ impl Switch {
         };
         let handed = buffers.peers.hand_over(worker, envelope, out, is_seen);
         if handed && source.has_backpressure() && matches!(to, HandoffTarget::Port(_)) {
-            source.face.abroad.fetch_add(1, Ordering::Relaxed);
+            source.face.remote_in_flight.fetch_add(1, Ordering::Relaxed);
         }
         handed
     }
 
     /// Hands a flooded frame to each of some workers, once.
-    pub(super) fn flood_elsewhere(
+    pub(super) fn flood_remote(
         &mut self,
         workers: u64,
         segment: u32,
@@ -110,7 +112,8 @@ impl Switch {
     fn lose_flooded(&mut self, worker: usize, segment: u32, group: bool, source: usize) {
         for index in 0..self.ports.len() {
             let port = self.ports[index].as_ref();
-            let is_there = port.is_some_and(|p| p.elsewhere == Some(worker) && !p.face.is_moving);
+            let is_there =
+                port.is_some_and(|p| p.remote_worker == Some(worker) && !p.face.is_moving);
             if is_there && self.floods(index, source, segment, group) {
                 self.lose(index);
             }
@@ -170,7 +173,7 @@ impl Switch {
         }
         let waits = blocked(self) - before;
         if let Some(port) = &mut self.ports[from] {
-            port.came_home(1 - waits);
+            port.complete_remote(1 - waits);
         }
     }
 
@@ -182,7 +185,7 @@ impl Switch {
     /// Takes the far end of a port out, for another worker. None if it is not here.
     pub fn give(&mut self, index: usize, worker: usize) -> Option<Box<Port>> {
         let place = self.ports.get_mut(index)?;
-        let port = place.as_ref().filter(|port| port.elsewhere.is_none())?;
+        let port = place.as_ref().filter(|port| port.remote_worker.is_none())?;
         let proxy = Box::new(port.proxy(worker));
         place.replace(proxy)
     }
@@ -192,10 +195,10 @@ impl Switch {
     pub fn take(&mut self, index: usize, mut port: Box<Port>) -> Option<Box<Port>> {
         let mut proxy = self.ports.get_mut(index)?.take()?;
         let mut blocked = std::mem::take(&mut proxy.blocked);
-        proxy.came_home(blocked.len());
+        proxy.complete_remote(blocked.len());
         blocked.append(std::mem::take(&mut port.blocked));
         (port.blocked, port.dirty) = (blocked, false);
-        port.waits_abroad = false;
+        port.throttled_by_remote = false;
         self.ports[index] = Some(port);
         Some(proxy)
     }

@@ -70,7 +70,7 @@ impl Switch {
         let Some(port) = &mut self.ports[to] else {
             return false;
         };
-        if let Some(worker) = port.elsewhere {
+        if let Some(worker) = port.remote_worker {
             let at = port.at(to);
             return self.hand_over(worker, HandoffTarget::Copy(at), copy, buffers);
         }

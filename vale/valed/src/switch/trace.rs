@@ -214,7 +214,7 @@ impl Switch {
         let Some(port) = self.ports.get(to).and_then(Option::as_deref) else {
             return;
         };
-        if let Some(worker) = port.elsewhere {
+        if let Some(worker) = port.remote_worker {
             return trace.0.remote.push(Remote {
                 worker,
                 port: to,

@@ -124,7 +124,7 @@ impl Handle {
     }
 
     fn plug_port(&self, places: &Places, id: &PortId, mut device: Box<dyn Device>) -> Option<bool> {
-        let is_elsewhere = device.is_present();
+        let is_remote = device.is_present();
         let plugged = self.at_port(places, id, move |f, id| {
             let plugged = f.plug(id, &mut device);
             (plugged, device)
@@ -135,7 +135,7 @@ impl Handle {
         let (worker, of) = (places.of(id), id.clone());
         self.each(move |n, f| {
             if worker != Some(n) {
-                f.note_far_end(&of, is_elsewhere);
+                f.note_far_end(&of, is_remote);
             }
         })?;
         Some(true)

@@ -15,12 +15,12 @@ impl Handle {
     pub fn ports(&self, switch: Option<&SwitchName>) -> Option<Vec<PortInfo>> {
         let _places = self.lock();
         let name = switch.cloned();
-        let parts = self.each(move |_, f| (f.list(name.as_ref()), f.counts_elsewhere()))?;
+        let parts = self.each(move |_, f| (f.list(name.as_ref()), f.remote_counters()))?;
         let mut counts: BTreeMap<_, Counters> = BTreeMap::new();
         let mut ports = Vec::new();
-        for (part, elsewhere) in parts {
+        for (part, remote) in parts {
             ports.extend(part);
-            for (PortId { switch, port }, counters) in elsewhere {
+            for (PortId { switch, port }, counters) in remote {
                 *counts.entry((switch, port)).or_default() += counters;
             }
         }

@@ -88,7 +88,7 @@ impl Switch {
         let segment = port.face.segment;
         let limits = self.segment_limits.of(segment).is_some();
         let is_here =
-            port.elsewhere.is_none() && !port.face.is_moving && port.offload_tables.is_none();
+            port.remote_worker.is_none() && !port.face.is_moving && port.offload_tables.is_none();
         match () {
             () if has_backpressure || limits || !is_here => Delivering::Switch,
             () if self.mirrors.sees(Side::Tx, to, segment) => Delivering::Switch,
