@@ -24,7 +24,7 @@ use crate::frame::headers::{ETHERNET, Ethernet};
 use crate::frame::key::FilterKey;
 use crate::frame::tx_frame::TxFrame;
 use crate::mesh::blocked::BlockedFrames;
-use crate::mesh::handover::GenIndex;
+use crate::mesh::handoff::GenIndex;
 use crate::policy::filter::Filter;
 use crate::policy::guard::Guard;
 use crate::policy::offload_rules::{OffloadTables, OffloadVerdict, RedirectTarget};

@@ -3,8 +3,8 @@
 mod backpressure;
 mod chains;
 mod circles;
-mod detour;
 mod drr;
+mod handoff;
 mod limits;
 mod mirrors;
 mod offload_rules;
@@ -25,7 +25,7 @@ use crate::frame::nsh::Label;
 use crate::frame::packet;
 use crate::frame::tx_frame::TxFrame;
 use crate::mesh::blocked::Patience;
-use crate::mesh::handover::GenIndex;
+use crate::mesh::handoff::GenIndex;
 use crate::mirror::Mirrors;
 use crate::policy::filter::Filter;
 use crate::port::{Counter, Delivery, MALFORMED, Port};
@@ -612,7 +612,7 @@ impl Switch {
             return;
         };
         if let Some(worker) = port.remote_worker {
-            return self.detour((index, worker), out, buffers);
+            return self.handoff((index, worker), out, buffers);
         }
         if let Err(dropped) = self.segment_limits.leaves(port.face.segment, out) {
             return *dropped(&mut port.counters) += 1;

@@ -20,8 +20,8 @@ use vale_proto::{PortId, PortName, SwitchName};
 
 use crate::forwarder::{Command, Forwarder, WorkerConfig};
 use crate::mesh::blocked::Patience;
-pub use crate::mesh::handover::MAX_WORKERS;
-use crate::mesh::handover::{WorkerWaker, mesh};
+pub use crate::mesh::handoff::MAX_WORKERS;
+use crate::mesh::handoff::{WorkerWaker, mesh};
 pub use changes::TableRefusal;
 pub use moves::MoveFailure;
 
@@ -114,18 +114,18 @@ pub struct Handle {
 /// # Errors
 /// There are no further descriptors.
 pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> {
-    let sleepers = (0..count).map(|_| {
+    let wakers = (0..count).map(|_| {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (bell, wake) = (Arc::default(), Arc::new(wake));
         Ok(WorkerWaker { bell, wake })
     });
-    let sleepers: Vec<WorkerWaker> = sleepers.collect::<io::Result<_>>()?;
+    let wakers: Vec<WorkerWaker> = wakers.collect::<io::Result<_>>()?;
     let start = Instant::now();
     let (mut workers, mut channels) = (Vec::new(), Vec::new());
-    let ways = mesh(&sleepers).into_iter().zip(sleepers);
-    for (worker, ((peers, incoming), sleeper)) in ways.enumerate() {
+    let ways = mesh(&wakers).into_iter().zip(wakers);
+    for (worker, ((peers, incoming), waker)) in ways.enumerate() {
         let (sender, commands) = sync_channel(COMMANDS);
-        let wake = Arc::clone(&sleeper.wake);
+        let wake = Arc::clone(&waker.wake);
         let commands_to = Channel {
             commands: sender,
             wake,
@@ -134,7 +134,7 @@ pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> 
         workers.push(Forwarder::new(WorkerConfig {
             worker,
             start,
-            sleeper,
+            waker,
             commands,
             peers,
             incoming,

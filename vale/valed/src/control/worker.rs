@@ -40,7 +40,7 @@ impl Control {
             WorkerInfo {
                 worker: load.worker,
                 busy_ms: load.busy / 1_000_000,
-                handed_over: load.handed,
+                handed_over: load.handoffs,
                 dropped_full: load.lost,
                 rounds: load.rounds,
                 rounds_empty: load.rounds_empty,

@@ -421,7 +421,7 @@ impl Forwarder {
     pub fn load(&self) -> Load {
         let peers = &self.scratch.buffers.peers;
         Load {
-            handed: peers.handed,
+            handoffs: peers.handoffs,
             lost: peers.lost,
             ..self.load
         }

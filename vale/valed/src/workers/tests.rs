@@ -540,6 +540,12 @@ fn sleeping_workers_wake_each_other() {
         a.send(&udp(1, 2, (7, 7), 60));
         b.receive();
     }
-    let handed: u64 = bench.handle.loads().unwrap().iter().map(|l| l.handed).sum();
-    assert_eq!(handed, 50);
+    let handoffs: u64 = bench
+        .handle
+        .loads()
+        .unwrap()
+        .iter()
+        .map(|l| l.handoffs)
+        .sum();
+    assert_eq!(handoffs, 50);
 }

@@ -6,7 +6,7 @@ use super::Switch;
 use crate::clock::Nanoseconds;
 use crate::device::Buffers;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handover::{Envelope, Frame, GenIndex, HandoffTarget};
+use crate::mesh::handoff::{Envelope, Frame, GenIndex, HandoffTarget};
 use crate::port::Port;
 
 impl Port {
@@ -28,9 +28,9 @@ impl Port {
 }
 
 impl Switch {
-    /// Hands a frame to the worker of its receiver.
+    /// Hands a frame off to the worker of its receiver.
     #[cold]
-    pub(super) fn detour(
+    pub(super) fn handoff(
         &mut self,
         (to, worker): (usize, usize),
         out: &mut TxFrame<'_>,
@@ -39,7 +39,7 @@ impl Switch {
         let Some(at) = self.ports[to].as_ref().map(|port| port.at(to)) else {
             return;
         };
-        if !self.hand_over(worker, HandoffTarget::Port(at), out, buffers) {
+        if !self.handoff_to(worker, HandoffTarget::Port(at), out, buffers) {
             self.lose(to);
         }
     }
@@ -57,7 +57,7 @@ impl Switch {
         port.is_some_and(|port| port.remote_worker.is_none())
     }
 
-    pub(super) fn hand_over(
+    pub(super) fn handoff_to(
         &mut self,
         worker: usize,
         to: HandoffTarget,
@@ -80,14 +80,14 @@ impl Switch {
             HandoffTarget::Copy(_) => false,
             HandoffTarget::Segment { .. } => self.filters,
         };
-        let handed = buffers.peers.hand_over(worker, envelope, out, is_seen);
+        let handed = buffers.peers.handoff_to(worker, envelope, out, is_seen);
         if handed && source.has_backpressure() && matches!(to, HandoffTarget::Port(_)) {
             source.face.remote_in_flight.fetch_add(1, Ordering::Relaxed);
         }
         handed
     }
 
-    /// Hands a flooded frame to each of some workers, once.
+    /// Hands a flooded frame off to each of some workers, once.
     pub(super) fn flood_remote(
         &mut self,
         workers: u64,
@@ -103,7 +103,7 @@ impl Switch {
             except: self.ports.iter().position(is_moving),
         };
         for worker in (0..u64::BITS as usize).filter(|n| workers >> n & 1 == 1) {
-            if !self.hand_over(worker, to, out, buffers) {
+            if !self.handoff_to(worker, to, out, buffers) {
                 self.lose_flooded(worker, segment, group, out.from);
             }
         }
@@ -120,20 +120,20 @@ impl Switch {
         }
     }
 
-    /// True if the switch is the one of a handed-over frame.
+    /// True if the switch is the one of a frame from another worker.
     pub fn is_at(&self, at: GenIndex) -> bool {
         self.at == at
     }
 
-    /// Delivers a frame that another worker hands over. A frame from or to a port that is gone is lost.
-    pub fn take_over(&mut self, frame: &mut Frame, now: Nanoseconds, buffers: &mut Buffers) {
+    /// Delivers a frame that another worker hands off. A frame from or to a port that is gone is lost.
+    pub fn receive_handoff(&mut self, frame: &mut Frame, now: Nanoseconds, buffers: &mut Buffers) {
         let Envelope { from, to, .. } = frame.envelope();
         if !self.is_port(from) {
             return;
         }
         let out = &mut frame.outgoing(now);
         match to {
-            HandoffTarget::Port(to) => self.take_over_for(from.index, to, out, buffers),
+            HandoffTarget::Port(to) => self.receive_handoff_for(from.index, to, out, buffers),
             HandoffTarget::Copy(to) if self.is_port(to) && self.has(to.index) => {
                 if let Some(port) = &mut self.ports[to.index] {
                     port.deliver_copy(out, buffers);
@@ -155,7 +155,7 @@ impl Switch {
         }
     }
 
-    fn take_over_for(
+    fn receive_handoff_for(
         &mut self,
         from: usize,
         to: GenIndex,
