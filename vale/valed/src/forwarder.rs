@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use vale_handover::Receiver as Incoming;
+use vale_handoff::Receiver as Incoming;
 
 use crate::clock::Nanoseconds;
 use crate::mesh::blocked::Patience;
@@ -242,7 +242,7 @@ impl Forwarder {
 
     /// Waits for a kick, an interface, another worker or a command, unless one has come meanwhile.
     fn sleep(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
-        self.waker.bell.prepare();
+        self.waker.need_wakeup.prepare();
         let mut busy = self.incoming.iter_mut().any(|ring| ring.waiting() > 0);
         for switch in self.switches.iter_mut().flatten() {
             busy |= switch.sleep_prepare();
@@ -256,7 +256,7 @@ impl Forwarder {
                 .any(Switch::has_blocked_frames);
             self.take_events(events, waits.then_some(&BACKPRESSURE_POLL))?;
         }
-        self.waker.bell.done();
+        self.waker.need_wakeup.done();
         self.switches
             .iter_mut()
             .flatten()

@@ -116,8 +116,8 @@ pub struct Handle {
 pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> {
     let wakers = (0..count).map(|_| {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let (bell, wake) = (Arc::default(), Arc::new(wake));
-        Ok(WorkerWaker { bell, wake })
+        let (need_wakeup, wake) = (Arc::default(), Arc::new(wake));
+        Ok(WorkerWaker { need_wakeup, wake })
     });
     let wakers: Vec<WorkerWaker> = wakers.collect::<io::Result<_>>()?;
     let start = Instant::now();

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ring::{BUFFER_SIZE, LONGEST};
-use vale_handover::{Bell, Receiver, Sender};
+use vale_handoff::{NeedWakeup, Receiver, Sender};
 
 use crate::clock::Nanoseconds;
 use crate::frame::gso::TxOffload;
@@ -143,7 +143,7 @@ impl Frame {
 /// The sleep of a worker, as the others see it.
 #[derive(Clone)]
 pub struct WorkerWaker {
-    pub bell: Arc<Bell>,
+    pub need_wakeup: Arc<NeedWakeup>,
     pub wake: Arc<OwnedFd>,
 }
 
@@ -201,7 +201,7 @@ impl Peers {
     /// Shows the other workers their frames, and wakes those that sleep.
     pub fn publish(&mut self) {
         for queue in self.queues.iter_mut().flatten() {
-            if queue.frames.publish() && queue.waker.bell.is_due() {
+            if queue.frames.publish() && queue.waker.need_wakeup.is_due() {
                 queue.waker.wake();
             }
         }
@@ -216,7 +216,7 @@ pub fn mesh(wakers: &[WorkerWaker]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
     for (from, row) in queues.iter_mut().enumerate() {
         for (to, waker) in wakers.iter().enumerate() {
             row.push((from != to).then(|| {
-                let (frames, receiver) = vale_handover::ring(SLOTS);
+                let (frames, receiver) = vale_handoff::ring(SLOTS);
                 incoming[to].push(receiver);
                 let waker = waker.clone();
                 PeerQueue { frames, waker }
