@@ -259,8 +259,8 @@ impl Switch {
         self.mirrors.resolve(&self.ports);
     }
 
-    /// The ports of this worker, by their places.
-    pub fn places(&self) -> impl Iterator<Item = (usize, PortInfo)> {
+    /// The ports of this worker, by their indices.
+    pub fn local_ports(&self) -> impl Iterator<Item = (usize, PortInfo)> {
         let ports = self.ports.iter().enumerate();
         let ports = ports.filter_map(|(index, port)| Some((index, port.as_ref()?)));
         let here = ports.filter(|(_, port)| port.remote_worker.is_none());
@@ -296,7 +296,7 @@ impl Switch {
 
     #[cfg(test)]
     pub fn infos(&self) -> impl Iterator<Item = PortInfo> {
-        self.places().map(|(_, info)| info)
+        self.local_ports().map(|(_, info)| info)
     }
 
     /// Takes an event of the port at `index`.

@@ -50,13 +50,13 @@ impl Channel {
 
 /// The ports of a host and their workers.
 #[derive(Default)]
-struct Places {
+struct PortMap {
     workers: BTreeMap<(SwitchName, PortName), usize>,
     /// The number of the last port or switch.
     last_id: u64,
 }
 
-impl Places {
+impl PortMap {
     fn of(&self, id: &PortId) -> Option<usize> {
         let key = (id.switch.clone(), id.port.clone());
         self.workers.get(&key).copied()
@@ -106,7 +106,7 @@ pub struct Handle {
     channels: Arc<[Channel]>,
     waits: Waits,
     /// Held during a change, so that all workers see changes in one order.
-    places: Arc<Mutex<Places>>,
+    port_map: Arc<Mutex<PortMap>>,
 }
 
 /// Makes workers, which the caller runs on threads of their own.
@@ -144,7 +144,7 @@ pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> 
     let handle = Handle {
         channels: channels.into(),
         waits,
-        places: Arc::default(),
+        port_map: Arc::default(),
     };
     Ok((workers, handle))
 }
@@ -162,9 +162,9 @@ impl Handle {
         }
     }
 
-    /// A panic of another thread leaves the places as the workers have them.
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A panic of another thread leaves the map as the workers have the ports.
+    fn lock(&self) -> MutexGuard<'_, PortMap> {
+        self.port_map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `work` at one worker, between two rounds, and waits for its result. None if the worker has

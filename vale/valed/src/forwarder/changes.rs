@@ -160,23 +160,23 @@ impl Forwarder {
             .is_some_and(|port| !port.blocked.is_empty())
     }
 
-    /// Takes the far end of a port out, for another worker.
-    pub fn give(&mut self, id: &PortId, worker: usize) -> Option<Box<Port>> {
+    /// Detaches a port, for another worker.
+    pub fn detach_port(&mut self, id: &PortId, worker: usize) -> Option<Box<Port>> {
         let switch = self.switches.iter_mut().flatten();
         let switch = switch.into_iter().find(|s| s.name == id.switch)?;
         let (index, _) = switch.find(&id.port)?;
-        let port = switch.give(index, worker)?;
+        let port = switch.detach_port(index, worker)?;
         if let Some(fd) = port.device.event_fd() {
             let _ = epoll::delete(&self.epoll, fd);
         }
         Some(port)
     }
 
-    /// Takes the far end of a port. Returns the proxy, which the caller drops.
-    pub fn take(&mut self, id: &PortId, port: Box<Port>) -> Option<Box<Port>> {
+    /// Attaches a port. Returns the proxy, which the caller drops.
+    pub fn attach_port(&mut self, id: &PortId, port: Box<Port>) -> Option<Box<Port>> {
         let switch = self.switch_mut(&id.switch)?;
         let (index, _) = switch.find(&id.port)?;
-        let proxy = switch.take(index, port);
+        let proxy = switch.attach_port(index, port);
         if let Err(e) = self.watch(&id.switch, &id.port) {
             // The worker finds its frames only while it is awake.
             log::error!("{}:{}: epoll: {e}", id.switch, id.port);
@@ -393,7 +393,7 @@ impl Forwarder {
         let switches = switches.filter_map(|(n, switch)| Some((n, switch.as_ref()?)));
         let wanted = switches.filter(|(_, s)| name.is_none_or(|name| s.name == *name));
         wanted
-            .flat_map(|(n, s)| s.places().map(move |(index, port)| ((n, index), port)))
+            .flat_map(|(n, s)| s.local_ports().map(move |(index, port)| ((n, index), port)))
             .collect()
     }
 

@@ -182,17 +182,17 @@ impl Switch {
         port.is_some_and(|port| port.face.id == at.id)
     }
 
-    /// Takes the far end of a port out, for another worker. None if it is not here.
-    pub fn give(&mut self, index: usize, worker: usize) -> Option<Box<Port>> {
+    /// Detaches a port, for another worker. None if it is not here.
+    pub fn detach_port(&mut self, index: usize, worker: usize) -> Option<Box<Port>> {
         let place = self.ports.get_mut(index)?;
         let port = place.as_ref().filter(|port| port.remote_worker.is_none())?;
         let proxy = Box::new(port.proxy(worker));
         place.replace(proxy)
     }
 
-    /// Takes a port instead of its proxy, which it returns. Frames of the port that wait here for
+    /// Attaches a port instead of its proxy, which it returns. Frames of the port that wait here for
     /// receivers are older than those that come with it.
-    pub fn take(&mut self, index: usize, mut port: Box<Port>) -> Option<Box<Port>> {
+    pub fn attach_port(&mut self, index: usize, mut port: Box<Port>) -> Option<Box<Port>> {
         let mut proxy = self.ports.get_mut(index)?.take()?;
         let mut blocked = std::mem::take(&mut proxy.blocked);
         proxy.complete_remote(blocked.len());

@@ -163,7 +163,7 @@ fn send_and_go(bench: &Bench, mut from: Guest, frames: u32) -> JoinHandle<Option
     let handle = bench.handle.clone();
     let removal = std::thread::spawn(move || handle.remove(&from.id));
     eventually("the removal begins", || {
-        bench.handle.places.try_lock().is_err().then_some(())
+        bench.handle.port_map.try_lock().is_err().then_some(())
     });
     removal
 }

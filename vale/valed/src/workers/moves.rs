@@ -21,16 +21,16 @@ impl Handle {
     /// 1. All workers let new frames to the port wait.
     /// 2. All workers take the frames of each other, and the old worker delivers its blocked ones.
     ///    After that, none to the port is on its way.
-    /// 3. The old worker gives the port up, which ends the frames from it.
+    /// 3. The old worker detaches the port, which ends the frames from it.
     /// 4. All workers take the frames of each other: after that, none from the port is on its way.
-    /// 5. The new worker takes the port.
+    /// 5. The new worker attaches the port.
     /// 6. The waiting frames go to the new worker.
     pub fn move_port(&self, id: &PortId, to: usize) -> Option<Result<(), MoveFailure>> {
-        let mut places = self.lock();
+        let mut port_map = self.lock();
         if to >= self.workers() {
             return Some(Err(MoveFailure::NoSuchWorker));
         }
-        let Some(from) = places.of(id) else {
+        let Some(from) = port_map.of(id) else {
             return Some(Err(MoveFailure::NoSuchPort));
         };
         if from == to {
@@ -45,13 +45,13 @@ impl Handle {
             return Some(Err(MoveFailure::Full));
         }
         let of = id.clone();
-        let Some(port) = self.at(from, move |f| f.give(&of, to))? else {
+        let Some(port) = self.at(from, move |f| f.detach_port(&of, to))? else {
             return Some(Err(MoveFailure::NoSuchPort));
         };
         self.each(|_, f| f.drain())?;
         let of = id.clone();
-        let _proxy = self.at(to, move |f| f.take(&of, port))?;
-        places.set(id, Some(to));
+        let _proxy = self.at(to, move |f| f.attach_port(&of, port))?;
+        port_map.set(id, Some(to));
         let of = id.clone();
         self.each(move |n, f| {
             if n != to {
