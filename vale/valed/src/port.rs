@@ -473,9 +473,9 @@ fn counter_of(refusal: DropReason) -> Counter {
 }
 
 /// Opens the device that `add` names. Returns the descriptors for the caller, if there are any.
-pub fn open(add: &PortAdd, links: &HostResources) -> io::Result<(Port, Vec<OwnedFd>)> {
+pub fn open(add: &PortAdd, resources: &HostResources) -> io::Result<(Port, Vec<OwnedFd>)> {
     if add.kind == Kind::Process {
-        let regions = links.guests.regions_in_place(add);
+        let regions = resources.regions.regions_in_place(add);
         let made = match add.has_long_frames() {
             true => RingPort::create_long(add.slots),
             false => RingPort::create(add.slots, regions.as_ref()),
@@ -483,11 +483,11 @@ pub fn open(add: &PortAdd, links: &HostResources) -> io::Result<(Port, Vec<Owned
         let (rings, fds) = made.map_err(io::Error::other)?;
         return Ok((Port::new(add, Box::new(rings)), fds.into()));
     }
-    Ok((Port::new(add, device(add, links)?), Vec::new()))
+    Ok((Port::new(add, device(add, resources)?), Vec::new()))
 }
 
 /// Makes a process port that continues with the rings of an earlier one.
-pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &HostResources) -> io::Result<Port> {
+pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, resources: &HostResources) -> io::Result<Port> {
     let expected = |fds: Vec<_>| format!("expected 3 descriptors, not {}", fds.len());
     let fds = fds
         .try_into()
@@ -497,21 +497,21 @@ pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &HostResources) -> io::Re
         rings.set_long();
     }
     if let Some(domain) = add.in_place {
-        rings.join(&links.guests.regions(add.kind, domain));
+        rings.join(&resources.regions.regions(add.kind, domain));
     }
     Ok(Port::new(add, Box::new(rings)))
 }
 
-fn device(add: &PortAdd, links: &HostResources) -> io::Result<Box<dyn Device>> {
+fn device(add: &PortAdd, resources: &HostResources) -> io::Result<Box<dyn Device>> {
     if let Some(vxlan) = &add.vxlan {
-        return Ok(Box::new(links.tunnels.open(vxlan)?));
+        return Ok(Box::new(resources.tunnels.open(vxlan)?));
     }
     if let Some(pipe) = &add.pipe {
         let place = (add.switch.clone(), add.segment);
-        return Ok(Box::new(links.pipes.open(pipe, place)?));
+        return Ok(Box::new(resources.pipes.open(pipe, place)?));
     }
     if let Some(pcap) = &add.pcap {
-        let directory = links.capture_dir.as_ref();
+        let directory = resources.capture_dir.as_ref();
         let directory = directory.ok_or_else(|| io::Error::other(NO_DIRECTORY))?;
         return Ok(Box::new(PcapPort::open(pcap, directory)?));
     }

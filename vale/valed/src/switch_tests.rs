@@ -70,7 +70,7 @@ impl Guest {
 
 struct Bench {
     switch: Switch,
-    links: HostResources,
+    resources: HostResources,
     scratch: Scratch,
 }
 
@@ -105,13 +105,13 @@ impl Bench {
     fn new() -> Self {
         Self {
             switch: Switch::new("vale0".parse().unwrap(), 0, Shared::default()),
-            links: HostResources::default(),
+            resources: HostResources::default(),
             scratch: Scratch::default(),
         }
     }
 
     fn try_add(&mut self, name: &str, extra: Value) -> Result<Guest, AddError> {
-        let (port, fds) = port::open(&add(name, extra), &self.links).unwrap();
+        let (port, fds) = port::open(&add(name, extra), &self.resources).unwrap();
         let name = port.face.name.clone();
         self.switch.add(&mut Some(Box::new(port)))?;
         Ok(Guest {

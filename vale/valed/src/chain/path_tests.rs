@@ -47,7 +47,7 @@ impl Hosts {
         let (port, now) = (free_port(&HOSTS), Instant::now());
         let mut nets = [first, second];
         nets.iter_mut()
-            .for_each(|net| net.bench.links.paths = Paths::at(port));
+            .for_each(|net| net.bench.resources.paths = Paths::at(port));
         Self { nets, port, now }
     }
 
@@ -72,7 +72,7 @@ impl Hosts {
         let path = set.path.clone().unwrap();
         let known = bench.switch.paths_of(&set.chain);
         let link = known.is_empty().then(|| {
-            let (device, link) = bench.links.paths.open(&path).unwrap();
+            let (device, link) = bench.resources.paths.open(&path).unwrap();
             let id = "vale0:path7".parse().unwrap();
             let add = PortAdd::open(id, Kind::Path, set.segment);
             let port = Port::new(&add, Box::new(device));

@@ -207,7 +207,7 @@ fn flags_that_make_no_sense_are_dropped_and_counted() {
 fn a_guest_that_did_not_agree_has_no_flags() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (Agreed::new(&mut bench, 1), bench.guest(2, 1));
-    let (port, fds) = port::open(&add("c", json!({"mac": mac(3)})), &bench.links).unwrap();
+    let (port, fds) = port::open(&add("c", json!({"mac": mac(3)})), &bench.resources).unwrap();
     bench.switch.add(&mut Some(Box::new(port))).unwrap();
     let ring = GuestPort::map(&fds[0]).unwrap();
     let name = "c".parse().unwrap();

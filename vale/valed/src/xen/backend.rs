@@ -52,7 +52,7 @@ pub(super) struct Backend {
     /// The domain in which valed runs.
     pub(super) domain: u16,
     forwarder: Handle,
-    guests: Arc<RegionRegistry>,
+    regions: Arc<RegionRegistry>,
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
     pub(super) vifs: Vec<Vif>,
@@ -63,7 +63,7 @@ impl Backend {
     pub fn connect(
         store: &Path,
         forwarder: Handle,
-        guests: Arc<RegionRegistry>,
+        regions: Arc<RegionRegistry>,
         commands: Receiver<Command>,
         wake: Arc<OwnedFd>,
     ) -> Result<Self, Error> {
@@ -77,7 +77,7 @@ impl Backend {
             domain,
             path,
             forwarder,
-            guests,
+            regions,
             commands,
             wake,
             vifs: Vec::new(),
@@ -232,7 +232,7 @@ impl Backend {
         if vif.watched {
             self.store.unwatch(&vif.frontend("state"), &vif.token)?;
         }
-        write_state(&mut self.store, &vif, Phase::Closed, &self.guests)
+        write_state(&mut self.store, &vif, Phase::Closed, &self.regions)
     }
 
     fn event(&mut self, token: &str) -> Result<(), Error> {
@@ -298,7 +298,7 @@ impl Backend {
         let found = self.frontend_rings(index)?;
         let vif = &self.vifs[index];
         let open = |found: FrontendRings| {
-            let opened = rings::open(vif.guest.domid, &found, vif.slots, &self.guests);
+            let opened = rings::open(vif.guest.domid, &found, vif.slots, &self.regions);
             opened.map_err(|e| e.to_string())
         };
         let opened = found.and_then(open);
@@ -316,7 +316,7 @@ impl Backend {
 
     fn frontend_rings(&mut self, index: usize) -> Result<Result<FrontendRings, String>, Error> {
         let vif = &self.vifs[index];
-        let most = keys::most_queues(vif.guest.netback, &self.guests);
+        let most = keys::most_queues(vif.guest.netback, &self.regions);
         keys::read(most, |key| {
             let value = read(&mut self.store, &vif.frontend(key))?;
             Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
@@ -336,7 +336,7 @@ impl Backend {
         if vif.lines.allows(Instant::now()) {
             info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
         }
-        write_state(&mut self.store, vif, phase, &self.guests)?;
+        write_state(&mut self.store, vif, phase, &self.regions)?;
         self.watch(index)
     }
 
@@ -388,13 +388,13 @@ fn write_state(
     store: &mut Client,
     vif: &Vif,
     phase: Phase,
-    guests: &RegionRegistry,
+    regions: &RegionRegistry,
 ) -> Result<(), Error> {
     let Some(state) = phase.state() else {
         return Ok(());
     };
     let netback = vif.guest.netback;
-    let (version, most) = (guests.version(), keys::most_queues(netback, guests));
+    let (version, most) = (regions.version(), keys::most_queues(netback, regions));
     store.transaction(|tx| match tx.read_opt(&vif.backend("frontend"))? {
         Some(_) => {
             if phase == Phase::InitWait {

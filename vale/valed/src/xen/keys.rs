@@ -30,8 +30,8 @@ pub struct Queue {
 
 /// Most queues of a guest. netback hands over the keys of one. A valed that makes room for an older one
 /// (`copying_rings`) allows one.
-pub fn most_queues(netback: bool, guests: &RegionRegistry) -> usize {
-    match netback || guests.copying {
+pub fn most_queues(netback: bool, regions: &RegionRegistry) -> usize {
+    match netback || regions.copying {
         true => 1,
         false => queues::MOST,
     }
