@@ -15,7 +15,7 @@ use crate::frame::packet::{self, FragmentPart};
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
 use crate::policy::guard::Guard;
-use crate::policy::role;
+use crate::policy::rogue;
 
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
@@ -148,7 +148,7 @@ proptest! {
         let message = |protocol, mut body: Vec<u8>| {
             body[0] = kind;
             let packet = ipv4(0, [10, 0, 0, 5], protocol, &body);
-            role::ipv4(&packet::ipv4(&packet).unwrap(), false).is_ok()
+            rogue::ipv4(&packet::ipv4(&packet).unwrap(), false).is_ok()
         };
         let icmp = message(1, body.clone());
         prop_assert!(icmp || ![0, 3, 8, 11].contains(&kind), "errors and echo pass: {}", kind);
@@ -156,7 +156,7 @@ proptest! {
         prop_assert!(!(icmp && routers.contains(&kind)), "ICMP {}", kind);
         prop_assert!(!(message(2, body) && kind == 0x11), "queries of IGMP");
         let packet = ipv4(0, [10, 0, 0, 5], 17, &udp(1, port, &[]));
-        let served = role::ipv4(&packet::ipv4(&packet).unwrap(), false);
+        let served = rogue::ipv4(&packet::ipv4(&packet).unwrap(), false);
         prop_assert_eq!(served.is_ok(), port != 68, "answers of DHCP");
     }
 
