@@ -49,7 +49,7 @@ fn flows_keep_their_instances_while_hops_come_and_go() {
     }
 }
 
-/// The hosts get the definitions at other times, and hear of each other in between or not.
+/// The hosts get the definitions at other times, and exchange states in between or not.
 #[test]
 fn flows_keep_their_instances_whenever_the_hosts_get_new_definitions() {
     for seed in 1..40u64 {

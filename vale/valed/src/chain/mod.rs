@@ -161,7 +161,7 @@ impl Definition {
     }
 }
 
-/// A state that another host told.
+/// A state that another host announced.
 pub struct ReceivedState {
     link: Arc<Link>,
     from: IpAddr,
@@ -284,7 +284,7 @@ impl Chains {
         self.chains[index].is_same_version(new) && !all.any(|c| c.waits() && c.is_of(new))
     }
 
-    /// Takes over what hosts told about the same version. A new definition takes the place of one that
+    /// Takes over what hosts announced about the same version. A new definition takes the place of one that
     /// has ended: packets by it can still come, and put the new one in force.
     fn take_again(&mut self, new: &mut Chain) {
         let same = |c: &Chain| c.is_of(new) && c.is_same_version(new);

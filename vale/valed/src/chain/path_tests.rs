@@ -19,10 +19,10 @@ impl Net {
     /// Exchanges states with the other hosts, and removes the ports that are left over.
     fn tick(&mut self, now: Instant) {
         let switch = &mut self.bench.switch;
-        switch.hear(&switch.heard(), now);
+        switch.receive_states(&switch.received_states(), now);
         let unused = switch.tick_chains(now);
         unused.iter().for_each(|port| drop(switch.remove(port)));
-        switch.tell_chains();
+        switch.announce_chains();
     }
 }
 
@@ -104,7 +104,7 @@ impl Hosts {
         [0, 1].map(|n| self.relay(n, true))
     }
 
-    /// Sets the chain on both hosts and lets them hear of each other.
+    /// Sets the chain on both hosts and lets them exchange states.
     pub fn chain(&mut self, hops: Vec<Value>, change: Value) {
         for host in [0, 1] {
             self.set(host, hops.clone(), &change);

@@ -12,7 +12,7 @@ use crate::frame::nsh::{Link, State};
 /// A host that says nothing for this long is gone.
 pub const SILENCE: Duration = Duration::from_secs(1);
 
-/// A host and the last state that it told.
+/// A host and the last state that it announced.
 #[derive(Clone)]
 struct Host {
     address: IpAddr,

@@ -347,19 +347,21 @@ impl Forwarder {
     }
 
     /// The states of chains that came since from other hosts.
-    pub fn heard(&self) -> Vec<ReceivedState> {
-        self.switches(None).flat_map(Switch::heard).collect()
+    pub fn received_states(&self) -> Vec<ReceivedState> {
+        self.switches(None)
+            .flat_map(Switch::received_states)
+            .collect()
     }
 
     /// Tells other hosts the states of chains.
-    pub fn tell_chains(&self) {
-        self.switches(None).for_each(Switch::tell_chains);
+    pub fn announce_chains(&self) {
+        self.switches(None).for_each(Switch::announce_chains);
     }
 
     /// Takes the states of chains at other hosts.
-    pub fn hear(&mut self, heard: &[ReceivedState], now: Instant) {
+    pub fn receive_states(&mut self, received: &[ReceivedState], now: Instant) {
         let switches = self.switches.iter_mut().flatten();
-        switches.for_each(|switch| switch.hear(heard, now));
+        switches.for_each(|switch| switch.receive_states(received, now));
     }
 
     /// Changes chains as the states say. Returns the ports that no path has any more.

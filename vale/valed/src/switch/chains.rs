@@ -44,19 +44,19 @@ impl Switch {
         self.chains.paths_of(name)
     }
 
-    /// The states that came since from the other hosts of chains.
-    pub fn heard(&self) -> Vec<ReceivedState> {
-        self.chains.heard()
+    /// The states received since from the other hosts of chains.
+    pub fn received_states(&self) -> Vec<ReceivedState> {
+        self.chains.received_states()
     }
 
-    /// Tells the other hosts of chains this one's states.
-    pub fn tell_chains(&self) {
-        self.chains.tell();
+    /// Announces this host's states to the other hosts of chains.
+    pub fn announce_chains(&self) {
+        self.chains.announce();
     }
 
     /// Takes the states of the other hosts.
-    pub fn hear(&mut self, heard: &[ReceivedState], now: Instant) {
-        self.chains.hear(heard, &self.ports, now);
+    pub fn receive_states(&mut self, received: &[ReceivedState], now: Instant) {
+        self.chains.receive_states(received, &self.ports, now);
     }
 
     /// Changes chains as the states say. Returns the ports that no path has any more.

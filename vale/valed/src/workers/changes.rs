@@ -331,13 +331,14 @@ impl Handle {
     }
 
     /// Exchanges the states of chains with other hosts, and closes the ports that are left over. No
-    /// worker uses a definition before all workers have heard the states, and the hosts hear last.
+    /// worker uses a definition before all workers have received the states, and the other hosts get them
+    /// last.
     pub fn tick_chains(&self) -> Option<()> {
         let mut port_map = self.lock();
-        let (heard, now) = (self.at(0, |f| f.heard())?, Instant::now());
-        self.each(move |_, f| f.hear(&heard, now))?;
+        let (received, now) = (self.at(0, |f| f.received_states())?, Instant::now());
+        self.each(move |_, f| f.receive_states(&received, now))?;
         let unused = self.each(move |_, f| f.tick_chains(now))?;
-        self.at(0, |f| f.tell_chains())?;
+        self.at(0, |f| f.announce_chains())?;
         // Another worker may have ended the last definition of a path a tick later. No packet needs it.
         let unused = unused.into_iter().next().unwrap_or_default();
         unused
