@@ -381,7 +381,7 @@ impl Switch {
             _ => port.counters.bursts += 1,
         }
         if self.chains.is_due() {
-            self.chains.settle(&self.ports);
+            self.chains.promote_due(&self.ports);
         }
         if count == 0 {
             // The flush gives back the descriptors that a ring without a good frame passed over.

@@ -274,7 +274,7 @@ fn a_packet_by_a_definition_that_waits_puts_it_in_force_at_all_workers() {
         first.count(step.unwrap(), packet.len(), 1);
         for chains in [first, second] {
             assert!(chains.is_due(), "{hops:?}");
-            chains.settle(ports);
+            chains.promote_due(ports);
             let info = info(chains);
             assert!(!info.is_changing && !chains.is_due(), "{hops:?}");
             assert_eq!(info.set.hops.len(), hops.len());

@@ -29,7 +29,7 @@ pub struct Route {
     pub version: u64,
     /// The port that leads to the other hosts, if it is there.
     pub port: Option<usize>,
-    /// All workers share this: a packet came by the version, or a worker has put it in force.
+    /// All workers share this: a packet came by the version, or a worker has made it active.
     is_due: Arc<AtomicBool>,
     hosts: Vec<Host>,
 }
@@ -74,10 +74,10 @@ impl Route {
         }
     }
 
-    /// Takes over which pairs live from an ended definition of the same version. Its hosts may not have
+    /// Takes over which pairs live from a draining definition of the same version. Its hosts may not have
     /// the new one yet.
-    pub fn keep_live(&mut self, ended: &Self) {
-        self.hosts.clone_from(&ended.hosts);
+    pub fn keep_live(&mut self, draining: &Self) {
+        self.hosts.clone_from(&draining.hosts);
         for host in &mut self.hosts {
             (host.in_force, host.is_informed) = (false, false);
         }
@@ -126,14 +126,14 @@ impl Route {
         self.hosts.iter().any(|host| host.in_force)
     }
 
-    /// True if a packet came by the version at any worker, or a worker has put it in force. A worker
+    /// True if a packet came by the version at any worker, or a worker has made it active. A worker
     /// asks after it has taken a frame, and before it judges the frame. Another worker may have given
     /// the sender a packet by the version.
     pub fn is_due(&self) -> bool {
         self.is_due.load(Ordering::Acquire)
     }
 
-    /// Lets all workers put the version in force.
+    /// Lets all workers make the version active.
     pub fn set_due(&self) {
         self.is_due.store(true, Ordering::Release);
     }

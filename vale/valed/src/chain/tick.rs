@@ -70,7 +70,7 @@ impl Chains {
         }
     }
 
-    /// Puts definitions in force that all hosts have. True if there is one.
+    /// Makes definitions active that all hosts have. True if there is one.
     pub(super) fn promote(&mut self, now: Instant) -> bool {
         let is_due = |chain: &Chain| match (chain.phase, &chain.route) {
             // A silent host is gone, and no packet says more than the hosts themselves.
@@ -90,7 +90,7 @@ impl Chains {
             let name = self.chains[index].set.chain.clone();
             self.end_waiting(index, &name);
             let mut new = self.chains.remove(index);
-            (new.phase, new.set.restored) = (Phase::InForce, false);
+            (new.phase, new.set.restored) = (Phase::Active, false);
             new.route.iter().for_each(Route::set_due);
             match self.find(&new.set.chain) {
                 Some(old) => self.replace(old, new),
@@ -107,7 +107,7 @@ impl Chains {
         self.chains.retain(|chain| {
             let used = chain.route.as_ref().is_some_and(|route| route.is_used());
             match chain.phase {
-                Phase::Ended(since) => used && now - since < PATIENCE || now - since < GRACE,
+                Phase::Draining(since) => used && now - since < PATIENCE || now - since < GRACE,
                 _ => true,
             }
         });
@@ -130,7 +130,7 @@ impl Chains {
         routes.map(|r| (r.link.number, r.local())).collect()
     }
 
-    /// The version of a path that is in force, or waits alone.
+    /// The version of a path that is active, or waits alone.
     #[cfg(test)]
     pub fn version(&self, number: u32) -> u64 {
         let routes = self.current().filter_map(|(_, c)| c.route.as_ref());
