@@ -21,11 +21,11 @@ use crate::rules::{self, Verdict};
 const MOST: usize = 4;
 const HEADER: usize = 16;
 /// Log lines in a minute: the switch can ask and connect without end.
-const LINES: u32 = 60;
+const LOG_LINES_PER_MINUTE: u32 = 60;
 /// Writes a line about a client to the log.
 fn note(level: Level, text: std::fmt::Arguments<'_>) {
     static WRITTEN: LazyLock<Mutex<EventLimit>> =
-        LazyLock::new(|| Mutex::new(EventLimit::new(LINES)));
+        LazyLock::new(|| Mutex::new(EventLimit::new(LOG_LINES_PER_MINUTE)));
     let mut written = WRITTEN.lock().unwrap_or_else(|e| e.into_inner());
     if written.allows(Instant::now()) {
         log::log!(level, "{text}");

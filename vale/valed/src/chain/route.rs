@@ -10,7 +10,7 @@ use vale_proto::{ChainSet, HostState, Path, PortName};
 use crate::frame::nsh::{Link, State};
 
 /// A host that says nothing for this long is gone.
-pub const SILENCE: Duration = Duration::from_secs(1);
+pub const DEAD_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A host and the last state that it announced.
 #[derive(Clone)]
@@ -100,7 +100,7 @@ impl Route {
     pub fn expire(&mut self, now: Instant) -> bool {
         let mut expired = false;
         for host in &mut self.hosts {
-            let silent = host.seen.is_some_and(|seen| now - seen > SILENCE);
+            let silent = host.seen.is_some_and(|seen| now - seen > DEAD_INTERVAL);
             if silent {
                 (host.seen, host.in_force) = (None, false);
                 host.is_informed = false;

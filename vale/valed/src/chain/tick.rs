@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use vale_proto::{ChainName, ChainSet, PortName};
 
-use super::route::{Route, SILENCE};
+use super::route::{DEAD_INTERVAL, Route};
 use super::version::Chain;
 use super::{Chains, Phase, Ports, ReceivedState};
 use crate::frame::nsh::Link;
@@ -14,7 +14,7 @@ use crate::frame::nsh::Link;
 /// Packets that are inside of guests when a chain ends may come back for this long.
 const GRACE: Duration = Duration::from_secs(1);
 /// A new definition waits this long for a host that says nothing about it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PENDING_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Chains {
     /// The states received since from other hosts. One worker asks, for all.
@@ -75,12 +75,12 @@ impl Chains {
         let is_due = |chain: &Chain| match (chain.phase, &chain.route) {
             // A silent host is gone, and no packet says more than the hosts themselves.
             (Phase::Waiting(since), Some(route)) if chain.set.restored => {
-                route.is_known() || now - since > SILENCE
+                route.is_known() || now - since > DEAD_INTERVAL
             }
             (Phase::Waiting(since), Some(route)) => {
                 // Another host uses it only after all have announced it.
                 let known = route.is_ready() || route.is_used();
-                route.is_due() || known || now - since > PATIENCE
+                route.is_due() || known || now - since > PENDING_TIMEOUT
             }
             (phase, _) => matches!(phase, Phase::Waiting(_)),
         };
@@ -107,7 +107,9 @@ impl Chains {
         self.chains.retain(|chain| {
             let used = chain.route.as_ref().is_some_and(|route| route.is_used());
             match chain.phase {
-                Phase::Draining(since) => used && now - since < PATIENCE || now - since < GRACE,
+                Phase::Draining(since) => {
+                    used && now - since < PENDING_TIMEOUT || now - since < GRACE
+                }
                 _ => true,
             }
         });

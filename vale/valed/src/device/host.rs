@@ -18,7 +18,7 @@ use crate::frame::tx_frame::TxFrame;
 use control_socket::EventLimit;
 
 /// Log lines about one interface in a minute.
-const LINES: u32 = 10;
+const LOG_LINES_PER_MINUTE: u32 = 10;
 
 /// Collects the frames for an interface and sends them together.
 pub struct HostPort {
@@ -48,7 +48,7 @@ pub struct Failures {
 impl Default for Failures {
     fn default() -> Self {
         Self {
-            lines: EventLimit::new(LINES),
+            lines: EventLimit::new(LOG_LINES_PER_MINUTE),
             failing: false,
         }
     }

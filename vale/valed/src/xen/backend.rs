@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vale_proto::{GuestVif, PortId, SilentVif};
 use xenstore::{Client, Code, Error, Request, Transaction, Tx};
 
-use super::keys::{self, FrontendRings, MOST_QUEUES};
+use super::keys::{self, FrontendRings, MAX_QUEUES_KEY};
 use super::phase::{Frontend, Phase, Step};
 use super::rings;
 use super::vif::{CHANGES, Vif, port_name};
@@ -26,7 +26,7 @@ const RELEASE: &str = "@releaseDomain";
 /// Time between two tries to reach a lost store.
 const RECONNECT: Duration = Duration::from_secs(1);
 /// Log lines about refused requests in a minute.
-const LINES: u32 = 10;
+const LOG_LINES_PER_MINUTE: u32 = 10;
 
 pub(super) enum Command {
     Add {
@@ -81,7 +81,7 @@ impl Backend {
             commands,
             wake,
             vifs: Vec::new(),
-            lines: EventLimit::new(LINES),
+            lines: EventLimit::new(LOG_LINES_PER_MINUTE),
         })
     }
 
@@ -402,7 +402,7 @@ fn write_state(
             }
             // The guest of a vif reads netback's keys.
             if phase == Phase::InitWait && !netback {
-                write_number(tx, &vif.own(MOST_QUEUES), most)?;
+                write_number(tx, &vif.own(MAX_QUEUES_KEY), most)?;
             }
             tx.write(&vif.own("state"), state.as_bytes())
         }

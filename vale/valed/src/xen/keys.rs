@@ -5,7 +5,7 @@ use crate::device::queues;
 use crate::device::region_registry::RegionRegistry;
 
 /// The key in the backend's directory that allows more than one queue.
-pub const MOST_QUEUES: &str = "multi-queue-max-queues";
+pub const MAX_QUEUES_KEY: &str = "multi-queue-max-queues";
 const QUEUES: &str = "multi-queue-num-queues";
 /// Version of the rings of a port with several queues.
 const SEVERAL: u32 = 1;
