@@ -247,8 +247,8 @@ impl Batch {
 
     /// Gives every packet a buffer of its own, for who is to change them: quicker than one by one, when it happens.
     #[inline]
-    pub fn own(&mut self) {
-        Packet::own_all(self.packets_mut());
+    pub fn uniqueify(&mut self) {
+        Packet::uniqueify_all(self.packets_mut());
     }
 
     /// Appends packets as they are.

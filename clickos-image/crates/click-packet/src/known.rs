@@ -92,7 +92,7 @@ impl Packet {
     #[inline]
     fn begin_annotations(&mut self) -> &mut Header {
         let known = self.place.has(ANNOTATIONS);
-        self.own();
+        self.uniqueify();
         self.place.set(ANNOTATIONS);
         // SAFETY: no other packet has this buffer any more, and `&mut self` is the only way there.
         let header = unsafe { self.header.as_mut() };

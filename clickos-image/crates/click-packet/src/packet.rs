@@ -58,7 +58,7 @@ impl Packet {
 
     #[inline]
     pub(crate) fn h_mut(&mut self) -> &mut Header {
-        self.own();
+        self.uniqueify();
         // SAFETY: no other packet has this buffer, and `&mut self` is the only way there.
         unsafe { self.header.as_mut() }
     }
@@ -82,7 +82,7 @@ impl Packet {
     /// As `bytes`.
     #[inline]
     pub(crate) unsafe fn bytes_mut(&mut self, from: u32, to: u32) -> &mut [u8] {
-        self.own();
+        self.uniqueify();
         // SAFETY: as in `bytes`, no other packet has the buffer, and `&mut self` is the only way there.
         unsafe {
             let at = self.header.cast::<u8>().add(BYTES_AT + from as usize);
@@ -147,7 +147,7 @@ impl Packet {
         if self.headroom() < n && !self.grow(n - self.headroom() + HEADROOM, 0) {
             return false;
         }
-        self.own();
+        self.uniqueify();
         self.place.push(offset(n));
         true
     }
@@ -317,7 +317,7 @@ impl Packet {
 
     /// Sees to it that no other packet has this one's buffer.
     #[inline]
-    pub(crate) fn own(&mut self) {
+    pub(crate) fn uniqueify(&mut self) {
         if self.is_shared() {
             // SAFETY: shared until now; no reference to its arena is held.
             unsafe { Arena::end_shares(slice::from_mut(self)) };
@@ -326,16 +326,16 @@ impl Packet {
 
     /// Sees to it that no other packet has these packets' buffers. Mostly none has, which takes no decisions.
     #[inline]
-    pub(crate) fn own_all(packets: &mut [Self]) {
+    pub(crate) fn uniqueify_all(packets: &mut [Self]) {
         let places = packets.iter().map(|packet| packet.place);
         if places.fold(Place::NONE, Place::or).has(SHARED) {
-            Self::own_some(packets);
+            Self::uniqueify_some(packets);
         }
     }
 
     /// The same where some have.
     #[inline(never)]
-    fn own_some(mut packets: &mut [Self]) {
+    fn uniqueify_some(mut packets: &mut [Self]) {
         while let Some(at) = packets.iter().position(Self::is_shared) {
             packets = &mut packets[at..];
             // SAFETY: the first one is shared; no reference to its arena is held.

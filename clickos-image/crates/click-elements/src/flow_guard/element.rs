@@ -264,7 +264,7 @@ impl Element for Guard {
         distribute(ctx, batch, |ctx, batch, ways| {
             let (now_ns, ports) = (ctx.now_ns(), ctx.outputs());
             if self.balance.is_some() {
-                batch.own();
+                batch.uniqueify();
                 ways.extend(
                     batch
                         .iter_mut()

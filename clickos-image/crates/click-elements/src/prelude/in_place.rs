@@ -88,7 +88,7 @@ fn first_run<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, batch: &mut Batch) -
     match T::USE {
         Use::Little => {}
         Use::Reads => batch.prefetch(),
-        Use::Writes => batch.own(),
+        Use::Writes => batch.uniqueify(),
     }
     let (all, mut next) = (batch.len(), 0);
     let mut packets = batch.iter_mut();

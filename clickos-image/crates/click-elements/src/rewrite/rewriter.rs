@@ -482,7 +482,7 @@ impl Element for Rewriter {
         let flows = Rc::clone(&self.flows);
         let mut table = flows.borrow_mut();
         self.look_ahead(&table, &batch);
-        batch.own();
+        batch.uniqueify();
         let (keys, mut ways) = (
             core::mem::take(&mut self.keys),
             core::mem::take(&mut self.ways),
