@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 use crate::buffer::{self, BLOCK, FIRST, Header, LINE, block_of};
 use crate::memory;
 use crate::packet::{HEADROOM, Packet};
-use crate::shares::leave;
+use crate::refcount::drop_refs;
 
 /// Bytes of the buffers that are kept; most packets fit the first.
 pub const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
@@ -234,12 +234,12 @@ impl Arena {
         Some(n)
     }
 
-    /// Ends the shares of the first packets that are shared and of one kind: those whose buffer others still have get
+    /// Unshares the first packets that are shared and of one kind: those whose buffer others still have get
     /// a copy of it. Returns how many packets those are.
     ///
     /// # Safety
     /// The first one is shared, and no reference to its arena exists.
-    pub unsafe fn end_shares(packets: &mut [Packet]) -> usize {
+    pub unsafe fn unshare(packets: &mut [Packet]) -> usize {
         let Some(first) = packets.first() else {
             return 0;
         };
@@ -247,7 +247,7 @@ impl Arena {
         // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
         // SAFETY: the first one is shared, says the caller, and belongs there.
-        unsafe { me.shelves[class].end_shares(packets) }
+        unsafe { me.shelves[class].unshare(packets) }
     }
 
     /// Gives back what was held for packets that were not made after all.
@@ -278,13 +278,13 @@ impl Arena {
         // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for.
         let count = unsafe {
             match me.shelves.get_mut(class) {
-                Some(shelf) if first.is_shared() => shelf.drop_shares(packets),
+                Some(shelf) if first.is_shared() => shelf.release_refs(packets),
                 Some(shelf) => shelf.put_back(packets),
                 None => release_single(first.header),
             }
         };
         // SAFETY: they are gone; `me` is not used any more.
-        unsafe { Self::leave(arena, count) };
+        unsafe { Self::end_use(arena, count) };
         count
     }
 
@@ -302,7 +302,7 @@ impl Arena {
                 Some(shelf) => shelf.put_back_one(packet),
                 None => _ = release_single(packet.header),
             }
-            Self::leave(arena, 1);
+            Self::end_use(arena, 1);
         }
     }
 
@@ -311,7 +311,7 @@ impl Arena {
     /// # Safety
     /// They were, the arena is alive, and no reference to it is used any more.
     #[inline]
-    unsafe fn leave(arena: NonNull<Self>, count: usize) {
+    unsafe fn end_use(arena: NonNull<Self>, count: usize) {
         // SAFETY: as the caller says.
         let me = unsafe { &mut *arena.as_ptr() };
         me.in_use -= count;
@@ -386,7 +386,7 @@ impl Shelf {
     #[inline]
     unsafe fn put_back_one(&mut self, packet: &Packet) {
         // SAFETY: the buffer is alive, and one of its packets is gone.
-        if packet.is_shared() && unsafe { leave(packet.header, 1) } {
+        if packet.is_shared() && unsafe { drop_refs(packet.header, 1) } {
             self.held -= 1;
             return;
         }

@@ -23,7 +23,7 @@ pub struct Block {
     pub capacity: u32,
     /// How many packets besides one have the buffer that begins in a piece. They lie close together: a thread that copies
     /// or drops stored packets touches no line of the packets themselves.
-    sharers: [u32; PIECES],
+    extra_refs: [u32; PIECES],
 }
 
 /// Begins every buffer; `capacity` initialized bytes follow. Of annotations and link header only that counts which
@@ -71,10 +71,10 @@ pub fn capacity(buffer: NonNull<Header>) -> u32 {
 
 /// The number of packets that have a buffer, besides one.
 #[inline]
-pub fn sharers(buffer: NonNull<Header>) -> *mut u32 {
+pub fn extra_refs(buffer: NonNull<Header>) -> *mut u32 {
     let piece = buffer.addr().get() / PIECE % PIECES;
     // SAFETY: the block is alive as long as its buffer; the place is within it.
-    unsafe { (&raw mut (*block_of(buffer).as_ptr()).sharers[piece]).cast() }
+    unsafe { (&raw mut (*block_of(buffer).as_ptr()).extra_refs[piece]).cast() }
 }
 
 #[derive(Clone, Copy)]
@@ -111,7 +111,7 @@ pub unsafe fn copy_lines(buffer: NonNull<Header>, other: NonNull<Header>, from: 
 pub unsafe fn begin_block(at: NonNull<u8>, kind: Kind, capacity: usize) {
     let block = Block {
         kind,
-        sharers: [0; PIECES],
+        extra_refs: [0; PIECES],
         capacity: u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET"),
     };
     // SAFETY: the caller gives this memory to the block.

@@ -28,9 +28,9 @@ pub mod memory;
 mod packet;
 mod place;
 mod pool;
+mod refcount;
 mod region;
 mod ring;
-mod shares;
 mod sweep;
 
 pub use batch::Batch;

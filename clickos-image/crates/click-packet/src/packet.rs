@@ -5,7 +5,7 @@ use core::slice;
 
 use crate::anno::DST_IP_SIZE;
 use crate::arena::{self, Arena, Kind};
-use crate::buffer::{BYTES_AT, Header, capacity, copy_lines, sharers};
+use crate::buffer::{BYTES_AT, Header, capacity, copy_lines, extra_refs};
 use crate::copy::copy;
 use crate::known::Headers;
 use crate::place::{ANNOTATIONS, Place, SHARED};
@@ -297,13 +297,13 @@ impl Packet {
 
     /// Counts `more` packets that are to have the same buffer.
     #[inline]
-    pub(crate) fn begin_share(&mut self, more: usize) {
+    pub(crate) fn add_refs(&mut self, more: usize) {
         // not written without need: a packet that is copied right after would wait for that
         if !self.is_shared() {
             self.place.set(SHARED);
         }
         // SAFETY: the buffer is alive, and no other code reads its number now.
-        unsafe { *sharers(self.header) += more as u32 };
+        unsafe { *extra_refs(self.header) += more as u32 };
     }
 
     /// One of those packets.
@@ -311,7 +311,7 @@ impl Packet {
     /// # Safety
     /// It was counted, and is held back for.
     #[inline]
-    pub(crate) unsafe fn share(&self) -> Self {
+    pub(crate) unsafe fn clone_ref(&self) -> Self {
         Self { ..*self }
     }
 
@@ -320,7 +320,7 @@ impl Packet {
     pub(crate) fn uniqueify(&mut self) {
         if self.is_shared() {
             // SAFETY: shared until now; no reference to its arena is held.
-            unsafe { Arena::end_shares(slice::from_mut(self)) };
+            unsafe { Arena::unshare(slice::from_mut(self)) };
         }
     }
 
@@ -339,14 +339,14 @@ impl Packet {
         while let Some(at) = packets.iter().position(Self::is_shared) {
             packets = &mut packets[at..];
             // SAFETY: the first one is shared; no reference to its arena is held.
-            let done = unsafe { Arena::end_shares(packets) };
+            let done = unsafe { Arena::unshare(packets) };
             packets = &mut packets[done..];
         }
     }
 
     /// The packet is the only one that has its buffer.
     #[inline]
-    pub(crate) fn end_share(&mut self) {
+    pub(crate) fn clear_shared(&mut self) {
         self.place.clear(SHARED);
     }
 
@@ -364,7 +364,7 @@ impl Packet {
             }
         }
         self.header = buffer;
-        self.end_share();
+        self.clear_shared();
     }
 }
 

@@ -62,9 +62,9 @@ impl PacketPool {
         let copy = match self.hold(packet.kind(), 1) {
             None => self.copy(packet),
             Some(room) => (room > 0).then(|| {
-                packet.begin_share(1);
+                packet.add_refs(1);
                 // SAFETY: held back for, and counted just now.
-                unsafe { packet.share() }
+                unsafe { packet.clone_ref() }
             }),
         };
         self.refused += u64::from(copy.is_none());
@@ -98,7 +98,7 @@ impl PacketPool {
             if packet.kind() != kind {
                 break;
             }
-            packet.begin_share(1);
+            packet.add_refs(1);
             done += 1;
         }
         // SAFETY: held by our caller, and counted just now; no reference to the arena is held.
@@ -114,7 +114,7 @@ impl PacketPool {
         let enough = into.len() + n;
         match self.hold(packet.kind(), n) {
             Some(room) => {
-                packet.begin_share(room);
+                packet.add_refs(room);
                 // SAFETY: held back for, and counted just now.
                 unsafe { into.extend_repeated(packet, room) };
             }
