@@ -27,7 +27,7 @@ pub struct Block {
 }
 
 /// Begins every buffer; `capacity` initialized bytes follow. Of annotations and link header only that counts which
-/// a packet's `Place` says is here. All bits are allowed: in a device's region another domain can write them.
+/// a packet's `DataSpan` says is here. All bits are allowed: in a device's region another domain can write them.
 #[repr(C, align(64))]
 pub struct Header {
     /// All but the destination address.

@@ -7,8 +7,8 @@ use crate::anno::DST_IP_SIZE;
 use crate::arena::{self, Arena, Kind};
 use crate::buffer::{BYTES_AT, Header, capacity, copy_lines, extra_refs};
 use crate::copy::copy;
+use crate::data_span::{ANNOTATIONS, DataSpan, SHARED};
 use crate::known::Headers;
-use crate::place::{ANNOTATIONS, Place, SHARED};
 
 /// Bytes kept free before the data of a fresh packet, for encapsulation.
 pub const HEADROOM: usize = 128;
@@ -28,7 +28,7 @@ fn offset(n: usize) -> u32 {
 pub struct Packet {
     pub(crate) header: NonNull<Header>,
     /// Invariant: it ends within the buffer.
-    pub(crate) place: Place,
+    pub(crate) span: DataSpan,
     pub(crate) timestamp_ns: u64,
     pub(crate) headers: Headers,
     pub(crate) dst_ip: [u8; DST_IP_SIZE],
@@ -43,7 +43,7 @@ impl Packet {
     pub(crate) unsafe fn fresh(header: NonNull<Header>, headroom: usize, len: usize) -> Self {
         Self {
             header,
-            place: Place::new(headroom, len),
+            span: DataSpan::new(headroom, len),
             timestamp_ns: 0,
             headers: Headers::NONE,
             dst_ip: [0; DST_IP_SIZE],
@@ -94,20 +94,20 @@ impl Packet {
     #[inline]
     pub fn data(&self) -> &[u8] {
         // SAFETY: start <= end <= capacity.
-        unsafe { self.bytes(self.place.start(), self.place.end()) }
+        unsafe { self.bytes(self.span.start(), self.span.end()) }
     }
 
     /// The packet's bytes, to change in place.
     #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {
         // SAFETY: start <= end <= capacity.
-        unsafe { self.bytes_mut(self.place.start(), self.place.end()) }
+        unsafe { self.bytes_mut(self.span.start(), self.span.end()) }
     }
 
     /// Number of bytes of data.
     #[inline]
     pub fn len(&self) -> usize {
-        self.place.len() as usize
+        self.span.len() as usize
     }
 
     /// True if the packet has no data.
@@ -119,25 +119,25 @@ impl Packet {
     /// Bytes free before the data.
     #[inline]
     pub fn headroom(&self) -> usize {
-        self.place.start() as usize
+        self.span.start() as usize
     }
 
     /// Bytes free after the data.
     #[inline]
     pub fn tailroom(&self) -> usize {
-        (capacity(self.header) - self.place.end()) as usize
+        (capacity(self.header) - self.span.end()) as usize
     }
 
     /// Removes `n` bytes (at most all) from the front.
     #[inline]
     pub fn pull(&mut self, n: usize) {
-        self.place.pull(n);
+        self.span.pull(n);
     }
 
     /// Removes `n` bytes (at most all) from the end.
     #[inline]
     pub fn take(&mut self, n: usize) {
-        self.place.take(offset(n.min(self.len())));
+        self.span.take(offset(n.min(self.len())));
     }
 
     /// Adds `n` bytes of unspecified content in front; false if the packet would become too long.
@@ -148,7 +148,7 @@ impl Packet {
             return false;
         }
         self.uniqueify();
-        self.place.push(offset(n));
+        self.span.push(offset(n));
         true
     }
 
@@ -196,10 +196,10 @@ impl Packet {
         if self.tailroom() < n && !self.grow(0, n - self.tailroom()) {
             return false;
         }
-        let end = self.place.end();
+        let end = self.span.end();
         // SAFETY: there are n bytes after the data.
         unsafe { self.bytes_mut(end, end + offset(n)) }.fill(0);
-        self.place.put(offset(n));
+        self.span.put(offset(n));
         true
     }
 
@@ -210,10 +210,10 @@ impl Packet {
         if self.tailroom() < n && !self.grow(0, n - self.tailroom()) {
             return false;
         }
-        let end = self.place.end();
+        let end = self.span.end();
         // SAFETY: the tailroom of at least n bytes lies between the end of the data and the buffer's capacity.
         copy(unsafe { self.bytes_mut(end, end + offset(n)) }, data);
-        self.place.put(offset(n));
+        self.span.put(offset(n));
         true
     }
 
@@ -242,7 +242,7 @@ impl Packet {
         // SAFETY: as the caller says.
         unsafe { self.copy_to(header, by) };
         let mut copy = Self { header, ..*self };
-        copy.place.clear(SHARED);
+        copy.span.clear(SHARED);
         copy.move_known(by);
         copy
     }
@@ -253,14 +253,14 @@ impl Packet {
     /// That buffer is not in use, and everything fits there.
     #[inline]
     pub(crate) unsafe fn copy_to(&self, header: NonNull<Header>, by: u32) {
-        let (first, end) = (self.place.first(), self.place.end());
+        let (first, end) = (self.span.first(), self.span.end());
         // SAFETY: first <= end <= capacity; the caller guarantees that it fits there and that no other packet uses the place.
         unsafe {
             let at = header.cast::<u8>().add(BYTES_AT + (first + by) as usize);
             let to = slice::from_raw_parts_mut(at.as_ptr(), (end - first) as usize);
             copy(to, self.bytes(first, end));
         }
-        if self.place.has(ANNOTATIONS) || self.place.has_far_mac() {
+        if self.span.has(ANNOTATIONS) || self.span.has_far_mac() {
             // SAFETY: the caller guarantees that no other packet uses it.
             let (to, from) = (unsafe { &mut *header.as_ptr() }, self.h());
             to.annotations = from.annotations;
@@ -278,7 +278,7 @@ impl Packet {
     /// Asks the processor to fetch the data's beginning.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        let data = BYTES_AT + self.place.start() as usize;
+        let data = BYTES_AT + self.span.start() as usize;
         prefetch(self.header.as_ptr().cast::<u8>().wrapping_add(data));
     }
 
@@ -292,7 +292,7 @@ impl Packet {
     /// True if other packets may have the same buffer.
     #[inline]
     pub(crate) fn is_shared(&self) -> bool {
-        self.place.has(SHARED)
+        self.span.has(SHARED)
     }
 
     /// Counts `more` packets that are to have the same buffer.
@@ -300,7 +300,7 @@ impl Packet {
     pub(crate) fn add_refs(&mut self, more: usize) {
         // not written without need: a packet that is copied right after would wait for that
         if !self.is_shared() {
-            self.place.set(SHARED);
+            self.span.set(SHARED);
         }
         // SAFETY: the buffer is alive, and no other code reads its number now.
         unsafe { *extra_refs(self.header) += more as u32 };
@@ -327,8 +327,8 @@ impl Packet {
     /// Sees to it that no other packet has these packets' buffers. Mostly none has, which takes no decisions.
     #[inline]
     pub(crate) fn uniqueify_all(packets: &mut [Self]) {
-        let places = packets.iter().map(|packet| packet.place);
-        if places.fold(Place::NONE, Place::or).has(SHARED) {
+        let spans = packets.iter().map(|packet| packet.span);
+        if spans.fold(DataSpan::NONE, DataSpan::or).has(SHARED) {
             Self::uniqueify_some(packets);
         }
     }
@@ -347,7 +347,7 @@ impl Packet {
     /// The packet is the only one that has its buffer.
     #[inline]
     pub(crate) fn clear_shared(&mut self) {
-        self.place.clear(SHARED);
+        self.span.clear(SHARED);
     }
 
     /// Copies the packet to another buffer, which it alone has from now on.
@@ -358,8 +358,8 @@ impl Packet {
     pub(crate) unsafe fn move_to(&mut self, buffer: NonNull<Header>) {
         // SAFETY: first <= end <= capacity of both, as the caller guarantees, and the new one is unused.
         unsafe {
-            copy_lines(self.header, buffer, self.place.first(), self.place.end());
-            if self.place.has(ANNOTATIONS) || self.place.has_far_mac() {
+            copy_lines(self.header, buffer, self.span.first(), self.span.end());
+            if self.span.has(ANNOTATIONS) || self.span.has_far_mac() {
                 self.header.copy_to_nonoverlapping(buffer, 1);
             }
         }

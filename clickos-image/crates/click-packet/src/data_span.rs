@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a packet's data lies in its buffer, in eight bytes that travel with the pointer to it: stripping, cutting and
+//! The span of a packet's data in its buffer, in eight bytes that travel with the pointer to it: stripping, cutting and
 //! handing on touch no memory of the packet itself.
 
 /// Bits of an offset; no buffer is longer.
 const BITS: u32 = 18;
 const OFFSET: u32 = (1 << BITS) - 1;
-/// The place remembers stripped bytes up to this number.
+/// The span remembers stripped bytes up to this number.
 const MOST_STRIPPED: u32 = u32::MAX >> BITS;
 
 /// The network header is known.
@@ -26,9 +26,9 @@ const PULLED: u64 = 1u64.wrapping_add(1 << BITS).wrapping_sub(1 << LEN);
 /// From the lowest bit on: where the data begins, how many bytes before it were stripped, its length, the flags, the
 /// link header.
 #[derive(Clone, Copy)]
-pub struct Place(u64);
+pub struct DataSpan(u64);
 
-impl Place {
+impl DataSpan {
     /// No bit is set.
     pub const NONE: Self = Self(0);
 
