@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The memory of packets: blocks of buffers, in each a line of what is known of the packet, its bytes right behind.
+//! The memory of packets: blocks of buffers, in each a line of metadata of the packet, its bytes right behind.
 use core::alloc::Layout;
 use core::ptr::NonNull;
 

@@ -8,7 +8,7 @@ use crate::arena::{self, Arena, Kind};
 use crate::buffer::{BYTES_AT, Header, capacity, copy_lines, extra_refs};
 use crate::copy::copy;
 use crate::data_span::{ANNOTATIONS, DataSpan, SHARED};
-use crate::known::Headers;
+use crate::metadata::HeaderOffsets;
 
 /// Bytes kept free before the data of a fresh packet, for encapsulation.
 pub const HEADROOM: usize = 128;
@@ -30,7 +30,7 @@ pub struct Packet {
     /// Invariant: it ends within the buffer.
     pub(crate) span: DataSpan,
     pub(crate) timestamp_ns: u64,
-    pub(crate) headers: Headers,
+    pub(crate) headers: HeaderOffsets,
     pub(crate) dst_ip: [u8; DST_IP_SIZE],
 }
 
@@ -45,7 +45,7 @@ impl Packet {
             header,
             span: DataSpan::new(headroom, len),
             timestamp_ns: 0,
-            headers: Headers::NONE,
+            headers: HeaderOffsets::NONE,
             dst_ip: [0; DST_IP_SIZE],
         }
     }
@@ -243,11 +243,11 @@ impl Packet {
         unsafe { self.copy_to(header, by) };
         let mut copy = Self { header, ..*self };
         copy.span.clear(SHARED);
-        copy.move_known(by);
+        copy.shift_metadata(by);
         copy
     }
 
-    /// Copies data, what was stripped before it, and what is known to another buffer, `by` bytes further back.
+    /// Copies data, what was stripped before it, and metadata to another buffer, `by` bytes further back.
     ///
     /// # Safety
     /// That buffer is not in use, and everything fits there.

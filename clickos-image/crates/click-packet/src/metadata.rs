@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of a packet besides its bytes: headers, annotations, the time it came in.
+//! Metadata of a packet: header offsets, annotations, the time it came in.
 use crate::anno::{self, PacketType};
 use crate::buffer::Header;
 use crate::data_span::{ANNOTATIONS, NETWORK};
@@ -11,9 +11,9 @@ const NETWORK_BITS: u32 = 18;
 /// Offsets of the network header, counted from the first byte of the buffer, and of the transport header, counted
 /// from there. Four bytes, so that a packet is four words.
 #[derive(Clone, Copy)]
-pub struct Headers(u32);
+pub struct HeaderOffsets(u32);
 
-impl Headers {
+impl HeaderOffsets {
     pub const NONE: Self = Self(0);
 
     /// `None` if no packet has headers there.
@@ -43,10 +43,10 @@ impl Headers {
 }
 
 impl Packet {
-    /// Everything lies `by` bytes further back, in a larger buffer.
-    pub(crate) fn move_known(&mut self, by: u32) {
+    /// Shifts all offsets by `by` bytes, for a larger buffer.
+    pub(crate) fn shift_metadata(&mut self, by: u32) {
         let network = self.headers.network() + by;
-        let moved = Headers::new(network as usize, self.headers.distance() as usize);
+        let moved = HeaderOffsets::new(network as usize, self.headers.distance() as usize);
         self.set_headers(moved.filter(|_| self.span.has(NETWORK)));
         if let Some(mac) = self.mac_at() {
             self.set_mac_at(mac.checked_add(by));
@@ -55,7 +55,7 @@ impl Packet {
     }
 
     #[inline]
-    fn set_headers(&mut self, headers: Option<Headers>) {
+    fn set_headers(&mut self, headers: Option<HeaderOffsets>) {
         match headers {
             None => self.span.clear(NETWORK),
             Some(headers) => {
@@ -186,7 +186,7 @@ impl Packet {
     #[inline]
     pub fn set_network(&mut self, at: usize, len: usize) {
         let network = at.checked_add(self.span.start() as usize);
-        self.set_headers(network.and_then(|network| Headers::new(network, len)));
+        self.set_headers(network.and_then(|network| HeaderOffsets::new(network, len)));
     }
 
     /// Forgets the network and transport header.
