@@ -316,10 +316,10 @@ impl Batch {
 
     /// Keeps the packets for which `keep` is true.
     pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut Packet) -> bool) {
-        let mut sweep = self.sweep();
-        while let Some(mut packet) = sweep.next() {
+        let mut cursor = self.cursor_mut();
+        while let Some(mut packet) = cursor.next() {
             if keep(&mut packet) {
-                sweep.keep(packet);
+                cursor.keep(packet);
             }
         }
     }

@@ -95,9 +95,9 @@ impl<'a> Context<'a> {
     }
 
     #[inline(never)]
-    fn push_mixed(&mut self, batch: Batch, ports: &[usize], dealt: &[Apart]) {
-        if dealt.contains(&self.engine.outputs_apart(self.me)) {
-            self.deal(batch, ports);
+    fn push_mixed(&mut self, batch: Batch, ports: &[usize], distributed: &[Apart]) {
+        if distributed.contains(&self.engine.outputs_apart(self.me)) {
+            self.distribute(batch, ports);
         } else {
             self.push_each_run(batch, ports);
         }
@@ -124,21 +124,21 @@ impl<'a> Context<'a> {
     }
 
     /// Sends the packets of each output in one batch, the output of the first packet first.
-    fn deal(&mut self, mut batch: Batch, ports: &[usize]) {
+    fn distribute(&mut self, mut batch: Batch, ports: &[usize]) {
         let outputs = self.outputs();
-        let mut dealt = core::mem::take(&mut self.engine.dealt);
-        if dealt.runs.len() < outputs {
-            dealt.runs.resize_with(outputs, Batch::new);
+        let mut distributed = core::mem::take(&mut self.engine.distributed);
+        if distributed.runs.len() < outputs {
+            distributed.runs.resize_with(outputs, Batch::new);
         }
-        batch.deal(ports, &mut dealt.runs[..outputs], |port| {
-            dealt.order.push(port)
+        batch.distribute(ports, &mut distributed.runs[..outputs], |port| {
+            distributed.order.push(port)
         });
         self.recycle(batch);
-        for port in dealt.order.drain(..) {
-            let run = core::mem::replace(&mut dealt.runs[port], self.engine.batch());
+        for port in distributed.order.drain(..) {
+            let run = core::mem::replace(&mut distributed.runs[port], self.engine.batch());
             self.push_run(port, run);
         }
-        self.engine.dealt = dealt;
+        self.engine.distributed = distributed;
     }
 
     /// As `push`, where it is called often: its code stands here once.

@@ -104,7 +104,7 @@ pub struct Slot {
 
 /// Memory to divide a batch by outputs.
 #[derive(Default)]
-pub struct Dealt {
+pub struct Distributed {
     /// By output; all are empty between two calls.
     pub runs: Vec<Batch>,
     /// The outputs in the order of their first packets.
@@ -150,7 +150,7 @@ pub struct Engine {
     spare: Vec<Batch>,
     /// Memory for `Context::take_ports`.
     pub ports: Vec<usize>,
-    pub dealt: Dealt,
+    pub distributed: Distributed,
     pub pool: PacketPool,
     pub tasks: Tasks,
     pub timers: Timers,
@@ -209,7 +209,7 @@ impl Engine {
             work: Vec::new(),
             spare: Vec::new(),
             ports: Vec::new(),
-            dealt: Dealt::default(),
+            distributed: Distributed::default(),
             pool,
             random: Random::new(&environment.entropy.key()),
             environment,

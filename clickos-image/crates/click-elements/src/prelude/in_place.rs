@@ -184,9 +184,9 @@ pub fn pull_in_place<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, max: usize) 
 #[inline(never)]
 fn pull_runs(choose: Way<'_>, ctx: &mut Context<'_>, batch: &mut Batch, first: &Run) {
     let mut known = (first.len < batch.len()).then_some(long(first.next));
-    let mut sweep = batch.sweep();
+    let mut cursor = batch.cursor_mut();
     let mut left = first.len;
-    while let Some(mut packet) = sweep.next() {
+    while let Some(mut packet) = cursor.next() {
         let way = if left > 0 {
             left -= 1;
             long(first.way)
@@ -194,7 +194,7 @@ fn pull_runs(choose: Way<'_>, ctx: &mut Context<'_>, batch: &mut Batch, first: &
             known.take().unwrap_or_else(|| choose(ctx, &mut packet))
         };
         match way {
-            0 => sweep.keep(packet),
+            0 => cursor.keep(packet),
             DROPPED => {}
             port => ctx.push_one(port, packet),
         }
