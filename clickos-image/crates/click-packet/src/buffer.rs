@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::anno;
-use crate::arena::Kind;
+use crate::arena::ArenaRef;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -18,7 +18,7 @@ const PIECES: usize = BLOCK / PIECE;
 #[repr(C, align(64))]
 pub struct Block {
     /// Where its buffers belong.
-    pub kind: Kind,
+    pub arena_ref: ArenaRef,
     /// Bytes of each of its buffers.
     pub capacity: u32,
     /// How many packets besides one have the buffer that begins in a piece. They lie close together: a thread that copies
@@ -108,9 +108,9 @@ pub unsafe fn copy_lines(buffer: NonNull<Header>, other: NonNull<Header>, from: 
 ///
 /// # Safety
 /// `FIRST` bytes at `at` are allocated, aligned for a block, and not used otherwise.
-pub unsafe fn begin_block(at: NonNull<u8>, kind: Kind, capacity: usize) {
+pub unsafe fn begin_block(at: NonNull<u8>, arena_ref: ArenaRef, capacity: usize) {
     let block = Block {
-        kind,
+        arena_ref,
         extra_refs: [0; PIECES],
         capacity: u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET"),
     };

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 use core::slice;
 
 use crate::anno::DST_IP_SIZE;
-use crate::arena::{self, Arena, Kind};
+use crate::arena::{self, Arena, ArenaRef};
 use crate::buffer::{BYTES_AT, Header, capacity, copy_lines, extra_refs};
 use crate::copy::copy;
 use crate::data_span::{ANNOTATIONS, DataSpan, SHARED};
@@ -226,7 +226,7 @@ impl Packet {
             return false;
         }
         // SAFETY: a packet's arena is alive; no reference to it is held here.
-        let Some(header) = (unsafe { Arena::take(self.kind().arena(), size) }) else {
+        let Some(header) = (unsafe { Arena::take(self.arena_ref().arena(), size) }) else {
             return false;
         };
         // SAFETY: just taken, and larger by more than what everything lies further back.
@@ -284,9 +284,9 @@ impl Packet {
 
     /// Where its buffer belongs.
     #[inline]
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn arena_ref(&self) -> ArenaRef {
         // SAFETY: a packet's buffer is alive.
-        unsafe { arena::kind(self.header) }
+        unsafe { arena::arena_ref(self.header) }
     }
 
     /// True if other packets may have the same buffer.

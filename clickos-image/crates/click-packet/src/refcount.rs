@@ -2,21 +2,21 @@
 //! Reference counts of buffers, when packets are to be changed and when they are dropped.
 use core::ptr::NonNull;
 
-use crate::arena::Shelf;
+use crate::arena::FreeList;
 use crate::buffer::{Header, extra_refs};
 use crate::packet::Packet;
 
-impl Shelf {
-    /// Unshares the first packets that are shared and of one kind: those whose buffer others still have get
+impl FreeList {
+    /// Unshares the first packets that are shared and of one arena and class: those whose buffer others still have get
     /// a copy of it. Returns how many packets those are.
     ///
     /// # Safety
-    /// The first one is shared, its buffer of this shelf.
+    /// The first one is shared, its buffer of this free list.
     pub unsafe fn unshare(&mut self, packets: &mut [Packet]) -> usize {
-        let kind = packets[0].kind();
+        let arena_ref = packets[0].arena_ref();
         let (mut done, mut free) = (0, self.free.len());
         for packet in packets {
-            if !packet.is_shared() || packet.kind() != kind {
+            if !packet.is_shared() || packet.arena_ref() != arena_ref {
                 break;
             }
             done += 1;
@@ -38,12 +38,12 @@ impl Shelf {
     /// those are.
     ///
     /// # Safety
-    /// The first one's buffer is of this shelf, and they are not used any more.
+    /// The first one's buffer is of this free list, and they are not used any more.
     #[inline]
     pub unsafe fn release_refs(&mut self, packets: &[Packet]) -> usize {
-        let (kind, mut done, mut freed) = (packets[0].kind(), 0, 0);
+        let (arena_ref, mut done, mut freed) = (packets[0].arena_ref(), 0, 0);
         while let Some(first) = packets.get(done) {
-            if !first.is_shared() || first.kind() != kind {
+            if !first.is_shared() || first.arena_ref() != arena_ref {
                 break;
             }
             // those of one buffer together, so that its number need not be written and read again for each
