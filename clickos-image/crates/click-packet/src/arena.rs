@@ -2,7 +2,7 @@
 //! Where buffers live: blocks of buffers of two sizes, last in, first out, so that the next packet is
 //! in the cache. It lives as long as its pool or a packet of it.
 //!
-//! Packets may share a buffer. For each of them but one, a free buffer of that size is held back: so a packet that is
+//! Packets may share a buffer. For each of them but one, a free buffer of that size is reserved: so a packet that is
 //! to be changed finds one of its own, and as many packets need as much memory as if they shared nothing.
 use alloc::alloc::{alloc_zeroed, dealloc};
 use alloc::boxed::Box;
@@ -36,8 +36,8 @@ const fn per_block(class: usize) -> usize {
 #[derive(Default)]
 pub struct FreeList {
     pub free: Vec<NonNull<Header>>,
-    /// How many of those are held back for packets that share one.
-    pub held: usize,
+    /// How many of those are reserved for packets that share one.
+    pub reserved: usize,
     blocks: usize,
 }
 
@@ -45,7 +45,7 @@ impl FreeList {
     /// How many buffers may be taken.
     #[inline]
     fn ready(&self) -> usize {
-        self.free.len() - self.held
+        self.free.len() - self.reserved
     }
 }
 
@@ -213,13 +213,13 @@ impl Arena {
         Some(())
     }
 
-    /// Holds back buffers for at most `n` more packets that are to share one of this arena and class, which count as in
+    /// Reserves buffers for at most `n` more packets that are to share one of this arena and class, which count as in
     /// use from now on. Returns for how many there were; `None` if such buffers are not shared.
     ///
     /// # Safety
     /// The arena is alive and no reference to it exists.
     #[inline]
-    pub unsafe fn hold(arena_ref: ArenaRef, n: usize) -> Option<usize> {
+    pub unsafe fn reserve_buffers(arena_ref: ArenaRef, n: usize) -> Option<usize> {
         let (arena, class) = arena_ref.parts();
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
@@ -229,7 +229,7 @@ impl Arena {
             ready = me.free_lists[class].ready();
         }
         let n = n.min(ready);
-        me.free_lists[class].held += n;
+        me.free_lists[class].reserved += n;
         me.in_use += n;
         Some(n)
     }
@@ -250,16 +250,16 @@ impl Arena {
         unsafe { me.free_lists[class].unshare(packets) }
     }
 
-    /// Gives back what was held for packets that were not made after all.
+    /// Releases what was reserved for packets that were not made after all.
     ///
-    /// # Safety The caller held this number for the arena and class by `hold`; no reference to the arena
-    /// exists.
+    /// # Safety
+    /// The caller reserved this number for the arena and class by `reserve_buffers`; no reference to the arena exists.
     #[inline]
-    pub unsafe fn give_back(arena_ref: ArenaRef, n: usize) {
+    pub unsafe fn release_reserved(arena_ref: ArenaRef, n: usize) {
         let (arena, class) = arena_ref.parts();
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
-        me.free_lists[class].held -= n;
+        me.free_lists[class].reserved -= n;
         me.in_use -= n;
     }
 
@@ -388,7 +388,7 @@ impl FreeList {
     unsafe fn put_back_one(&mut self, packet: &Packet) {
         // SAFETY: the buffer is alive, and one of its packets is gone.
         if packet.is_shared() && unsafe { drop_refs(packet.header, 1) } {
-            self.held -= 1;
+            self.reserved -= 1;
             return;
         }
         self.free.push(packet.header);

@@ -254,8 +254,8 @@ impl Batch {
     /// Appends packets as they are.
     ///
     /// # Safety
-    /// Either they are not used any more, or they say that they are shared, and each copy is counted and held back
-    /// for.
+    /// Either they are not used any more, or they say that they are shared, and each copy is counted and has a
+    /// reserved buffer.
     #[inline]
     pub(crate) unsafe fn extend_copied(&mut self, packets: &[Packet]) {
         self.reserve(packets.len());
@@ -273,7 +273,7 @@ impl Batch {
     /// Appends a packet `n` times.
     ///
     /// # Safety
-    /// It says that it is shared, and each copy is counted and held back for.
+    /// It says that it is shared, and each copy is counted and has a reserved buffer.
     #[inline]
     pub(crate) unsafe fn extend_repeated(&mut self, packet: &Packet, n: usize) {
         self.reserve(n);

@@ -309,7 +309,7 @@ impl Packet {
     /// One of those packets.
     ///
     /// # Safety
-    /// It was counted, and is held back for.
+    /// It was counted, and a buffer is reserved for it.
     #[inline]
     pub(crate) unsafe fn clone_ref(&self) -> Self {
         Self { ..*self }

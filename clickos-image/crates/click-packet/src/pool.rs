@@ -59,11 +59,11 @@ impl PacketPool {
     /// either is changed.
     #[inline]
     pub fn duplicate(&mut self, packet: &mut Packet) -> Option<Packet> {
-        let copy = match self.hold(packet.arena_ref(), 1) {
+        let copy = match self.reserve_buffers(packet.arena_ref(), 1) {
             None => self.copy(packet),
             Some(room) => (room > 0).then(|| {
                 packet.add_refs(1);
-                // SAFETY: held back for, and counted just now.
+                // SAFETY: a buffer is reserved for it, and it was counted just now.
                 unsafe { packet.clone_ref() }
             }),
         };
@@ -76,7 +76,7 @@ impl PacketPool {
         let enough = into.len() + packets.len();
         let mut packets = packets.packets_mut();
         while !packets.is_empty() {
-            let done = match self.hold(packets[0].arena_ref(), packets.len()) {
+            let done = match self.reserve_buffers(packets[0].arena_ref(), packets.len()) {
                 Some(0) => break,
                 Some(room) => Self::share_alike(&mut packets[..room], into),
                 None => {
@@ -89,7 +89,7 @@ impl PacketPool {
         self.refused += (enough - into.len()) as u64;
     }
 
-    /// Appends copies of the first packets that are of one arena and class, and for which all buffers are held back;
+    /// Appends copies of the first packets that are of one arena and class, and for which all buffers are reserved;
     /// returns how many.
     #[inline]
     fn share_alike(packets: &mut [Packet], into: &mut Batch) -> usize {
@@ -101,10 +101,10 @@ impl PacketPool {
             packet.add_refs(1);
             done += 1;
         }
-        // SAFETY: held by our caller, and counted just now; no reference to the arena is held.
+        // SAFETY: reserved by our caller, and counted just now; no reference to the arena is held.
         unsafe {
             into.extend_copied(&packets[..done]);
-            Arena::give_back(arena_ref, packets.len() - done);
+            Arena::release_reserved(arena_ref, packets.len() - done);
         }
         done
     }
@@ -112,10 +112,10 @@ impl PacketPool {
     /// Appends `n` copies of a packet, or as many as the pool has room for.
     pub fn repeat(&mut self, packet: &mut Packet, n: usize, into: &mut Batch) {
         let enough = into.len() + n;
-        match self.hold(packet.arena_ref(), n) {
+        match self.reserve_buffers(packet.arena_ref(), n) {
             Some(room) => {
                 packet.add_refs(room);
-                // SAFETY: held back for, and counted just now.
+                // SAFETY: a buffer is reserved for it, and it was counted just now.
                 unsafe { into.extend_repeated(packet, room) };
             }
             None => into.extend((0..n).map_while(|_| self.copy(packet))),
@@ -124,13 +124,13 @@ impl PacketPool {
     }
 
     /// For how many more packets, at most `n`, that share buffers of this arena and class there is room; they count as
-    /// in use.
-    /// `None` if such buffers are not shared.
+    /// in use. `None` if such buffers are not shared.
     #[inline]
-    fn hold(&mut self, arena_ref: ArenaRef, n: usize) -> Option<usize> {
+    fn reserve_buffers(&mut self, arena_ref: ArenaRef, n: usize) -> Option<usize> {
         let room = n.min(self.limit.saturating_sub(self.in_use()));
+        let is_own = arena_ref.arena() == self.arena;
         // SAFETY: the arena lives as long as the pool, and no reference to it is held.
-        (arena_ref.arena() == self.arena).then(|| unsafe { Arena::hold(arena_ref, room) })?
+        is_own.then(|| unsafe { Arena::reserve_buffers(arena_ref, room) })?
     }
 
     /// A copy with a buffer of its own.

@@ -29,7 +29,7 @@ impl FreeList {
             // SAFETY: free, and as large as the one that the others keep.
             unsafe { packet.move_to(self.free[free]) };
         }
-        self.held -= self.free.len() - free;
+        self.reserved -= self.free.len() - free;
         self.free.truncate(free);
         done
     }
@@ -57,7 +57,7 @@ impl FreeList {
             }
             done += count;
         }
-        self.held -= done - freed;
+        self.reserved -= done - freed;
         done
     }
 }
