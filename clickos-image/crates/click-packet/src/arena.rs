@@ -25,7 +25,7 @@ const MOST_BLOCKS: usize = (2 << 20) / BLOCK;
 /// The class of the buffers of a device, which are not shared.
 pub const REGION: usize = SIZES.len();
 /// The class of buffers that are not kept, nor shared.
-const SINGLE: usize = REGION + 1;
+const LARGE: usize = REGION + 1;
 
 /// Buffers of a block.
 const fn per_block(class: usize) -> usize {
@@ -76,7 +76,7 @@ pub struct DeviceRegion {
 /// compared as one number, always: whether packets lie in the same block besides is a decision that no processor can predict.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ArenaRef(NonNull<Arena>);
-const _: () = assert!(align_of::<Arena>() > SINGLE);
+const _: () = assert!(align_of::<Arena>() > LARGE);
 
 impl ArenaRef {
     #[inline]
@@ -155,7 +155,7 @@ impl Arena {
         let me = unsafe { &mut *arena.as_ptr() };
         let class = class_for(bytes);
         if class == SIZES.len() {
-            let buffer = Self::make_single(arena, bytes)?;
+            let buffer = Self::make_large(arena, bytes)?;
             me.in_use += 1;
             return Some(buffer);
         }
@@ -181,12 +181,12 @@ impl Arena {
     }
 
     #[cold]
-    fn make_single(arena: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
+    fn make_large(arena: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
         let layout = buffer::layout(FIRST + buffer::size(bytes));
         let at = allocate(layout)?;
         // SAFETY: just allocated with this layout, and zeroed.
         unsafe {
-            buffer::begin_block(at, ArenaRef::new(arena, SINGLE), bytes);
+            buffer::begin_block(at, ArenaRef::new(arena, LARGE), bytes);
             Some(buffer::place(at.add(FIRST)))
         }
     }
@@ -275,12 +275,12 @@ impl Arena {
         let (arena, class) = first.arena_ref().parts();
         // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
-        // SAFETY: as the caller says; `make_single` made the buffers that no free list is for.
+        // SAFETY: as the caller says; `make_large` made the buffers that no free list is for.
         let count = unsafe {
             match me.free_lists.get_mut(class) {
                 Some(list) if first.is_shared() => list.release_refs(packets),
                 Some(list) => list.put_back(packets),
-                None => release_single(first.header),
+                None => release_large(first.header),
             }
         };
         // SAFETY: they are gone; `me` is not used any more.
@@ -296,12 +296,12 @@ impl Arena {
         let (arena, class) = packet.arena_ref().parts();
         // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
-        // SAFETY: as the caller says; `make_single` made the buffers that no free list is for, and `me` is not used
+        // SAFETY: as the caller says; `make_large` made the buffers that no free list is for, and `me` is not used
         // after.
         unsafe {
             match me.free_lists.get_mut(class) {
                 Some(list) => list.put_back_one(packet),
-                None => _ = release_single(packet.header),
+                None => _ = release_large(packet.header),
             }
             Self::end_use(arena, 1);
         }
@@ -407,8 +407,8 @@ fn allocate(layout: Layout) -> Option<NonNull<u8>> {
 /// Frees a buffer that is alone in its block; returns that it is one.
 ///
 /// # Safety
-/// It came from `make_single` and is not used any more.
-unsafe fn release_single(buffer: NonNull<Header>) -> usize {
+/// It came from `make_large` and is not used any more.
+unsafe fn release_large(buffer: NonNull<Header>) -> usize {
     // SAFETY: alive, and made with this layout, as the caller says.
     unsafe {
         let capacity = buffer::capacity(buffer) as usize;

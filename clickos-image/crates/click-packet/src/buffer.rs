@@ -38,15 +38,15 @@ pub struct Header {
 }
 
 /// Bytes from the header to the packet's bytes.
-pub const BYTES_AT: usize = size_of::<Header>();
-const _: () = assert!(BYTES_AT == LINE);
+pub const DATA_OFFSET: usize = size_of::<Header>();
+const _: () = assert!(DATA_OFFSET == LINE);
 
 /// Bytes from the beginning of a block to its first buffer.
 pub const FIRST: usize = size_of::<Block>();
 
 /// Bytes of a buffer with room for `capacity`.
 pub const fn size(capacity: usize) -> usize {
-    (BYTES_AT + capacity).next_multiple_of(LINE)
+    (DATA_OFFSET + capacity).next_multiple_of(LINE)
 }
 
 /// The memory of `bytes`, which blocks begin in.

@@ -38,5 +38,5 @@ pub use cursor::BatchCursor;
 pub use iter::{Drain, IntoIter};
 pub use packet::{HEADROOM, MAX_PACKET, Packet};
 pub use pool::PacketPool;
-pub use region::{Region, RegionPlace};
+pub use region::{Region, RegionOffset};
 pub use ring::Ring;

@@ -5,7 +5,7 @@ use core::slice;
 
 use crate::anno::DST_IP_SIZE;
 use crate::arena::{self, Arena, ArenaRef};
-use crate::buffer::{BYTES_AT, Header, capacity, copy_lines, extra_refs};
+use crate::buffer::{DATA_OFFSET, Header, capacity, copy_lines, extra_refs};
 use crate::copy::copy;
 use crate::data_span::{ANNOTATIONS, DataSpan, SHARED};
 use crate::metadata::HeaderOffsets;
@@ -71,7 +71,7 @@ impl Packet {
     pub(crate) unsafe fn bytes(&self, from: u32, to: u32) -> &[u8] {
         // SAFETY: `capacity` initialized bytes begin there; the header's references do not reach them.
         unsafe {
-            let at = self.header.cast::<u8>().add(BYTES_AT + from as usize);
+            let at = self.header.cast::<u8>().add(DATA_OFFSET + from as usize);
             slice::from_raw_parts(at.as_ptr(), (to - from) as usize)
         }
     }
@@ -85,7 +85,7 @@ impl Packet {
         self.uniqueify();
         // SAFETY: as in `bytes`, no other packet has the buffer, and `&mut self` is the only way there.
         unsafe {
-            let at = self.header.cast::<u8>().add(BYTES_AT + from as usize);
+            let at = self.header.cast::<u8>().add(DATA_OFFSET + from as usize);
             slice::from_raw_parts_mut(at.as_ptr(), (to - from) as usize)
         }
     }
@@ -185,7 +185,7 @@ impl Packet {
     unsafe fn write_front<const N: usize>(&mut self, header: &[u8; N]) {
         // SAFETY: as the caller says.
         unsafe {
-            let at = self.header.cast::<u8>().add(BYTES_AT + self.headroom());
+            let at = self.header.cast::<u8>().add(DATA_OFFSET + self.headroom());
             at.cast::<[u8; N]>().write(*header);
         }
     }
@@ -256,7 +256,7 @@ impl Packet {
         let (first, end) = (self.span.first(), self.span.end());
         // SAFETY: first <= end <= capacity; the caller guarantees that it fits there and that no other packet uses the place.
         unsafe {
-            let at = header.cast::<u8>().add(BYTES_AT + (first + by) as usize);
+            let at = header.cast::<u8>().add(DATA_OFFSET + (first + by) as usize);
             let to = slice::from_raw_parts_mut(at.as_ptr(), (end - first) as usize);
             copy(to, self.bytes(first, end));
         }
@@ -278,7 +278,7 @@ impl Packet {
     /// Asks the processor to fetch the data's beginning.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        let data = BYTES_AT + self.span.start() as usize;
+        let data = DATA_OFFSET + self.span.start() as usize;
         prefetch(self.header.as_ptr().cast::<u8>().wrapping_add(data));
     }
 

@@ -15,8 +15,8 @@ use crate::packet::{HEADROOM, Packet};
 
 /// Where a packet's data lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RegionPlace {
-    /// The number of the region; 0 for the one that gives the place.
+pub struct RegionOffset {
+    /// The number of the region; 0 for the one that gives the offset.
     pub number: u16,
     /// Bytes from the start of that region.
     pub offset: usize,
@@ -39,7 +39,7 @@ impl Region {
     /// Buffers in a chunk.
     pub const PER_CHUNK: usize = Self::CHUNK / Self::STRIDE;
     /// Bytes from the beginning of a buffer to a fresh packet's data.
-    pub const BEFORE_DATA: usize = buffer::BYTES_AT + HEADROOM;
+    pub const BEFORE_DATA: usize = buffer::DATA_OFFSET + HEADROOM;
     /// Bytes of a fresh packet.
     pub const ROOM: usize = 2048;
 
@@ -100,7 +100,7 @@ impl Region {
 
     /// Where a packet's data lies, if it lies in this region, or in another one and both have a number.
     #[inline]
-    pub fn place_of(&self, packet: &Packet) -> Option<RegionPlace> {
+    pub fn offset_of(&self, packet: &Packet) -> Option<RegionOffset> {
         let arena_ref = packet.arena_ref();
         if !arena_ref.is_region() {
             return None;
@@ -114,7 +114,7 @@ impl Region {
         }
         let from_first = packet.data().as_ptr().addr() - memory.first.addr().get();
         let (block, at) = (from_first / BLOCK, from_first % BLOCK);
-        Some(RegionPlace {
+        Some(RegionOffset {
             number: if is_own { 0 } else { memory.number },
             offset: memory.start + block * Self::CHUNK + (at - Self::PRIVATE),
         })
