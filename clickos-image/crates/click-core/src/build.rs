@@ -12,7 +12,7 @@ use click_lang::{
     sort, text,
 };
 
-use crate::config::args::{Args, Noted, Surroundings};
+use crate::config::args::{ArgContext, Args, Noted};
 use crate::config::environment::{Environment, Limits};
 use crate::config::names::Names;
 use crate::engine::class::Class;
@@ -197,12 +197,12 @@ fn build_elements(
         if !has_memory(errors, flat, index, &e.config, limits) {
             break;
         }
-        let surroundings = Surroundings {
+        let arg_context = ArgContext {
             environment,
             names,
             element: &e.name,
         };
-        let mut args = Args::bind(class.args, &e.config, counts[index], surroundings);
+        let mut args = Args::bind(class.args, &e.config, counts[index], arg_context);
         let built = (class.build)(&mut args);
         let Noted {
             errors: wrong,

@@ -38,7 +38,7 @@ mod traffic;
 pub use click_lang::{ConfigError, Located, Phase, Sources, Subject, did_you_mean, sort, text};
 pub use click_packet::memory;
 pub use click_packet::{Batch, HEADROOM, MAX_PACKET, Packet, PacketPool, Ring, anno};
-pub use config::args::{Args, Surroundings};
+pub use config::args::{ArgContext, Args};
 pub use config::environment::{
     ChatterOptions, ControlOptions, DeviceRequest, Environment, Host, Limits, Protocol,
     ServerAddress, ServerSocket, Tun, TunRequest,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of DHCP (RFC 2131) as a relay agent sees them, and its option (RFC 3046).
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use crate::prelude::*;
 
@@ -39,7 +39,7 @@ const MOST_TEXT: usize = 64;
 pub struct AgentText(pub String);
 
 impl FromArg for AgentText {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let text = text.trim();
         match text.len() {
             0..=MOST_TEXT if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) => {

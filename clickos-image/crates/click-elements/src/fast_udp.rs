@@ -228,7 +228,7 @@ pub fn build(a: &mut Args<'_>, ports: Ports) -> Built {
 struct Length(usize);
 
 impl FromArg for Length {
-    fn from_arg(arg: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, at: click_core::ArgContext<'_>) -> Result<Self, String> {
         match usize::from_arg(arg, at)? {
             length if length <= LONGEST => Ok(Self(length.max(SHORTEST).max(HEADERS))),
             length => Err(format!("{length} is out of range, the most is {LONGEST}")),

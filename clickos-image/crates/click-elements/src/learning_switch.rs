@@ -14,7 +14,7 @@ pub const CLASS: Class = Class {
     args: &[keyword("TIMEOUT"), keyword("CAPACITY")],
     handlers: &[
         read("table", |me: &mut LearningSwitch, view| {
-            Ok(me.table.text(&view.surroundings().environment.limits))
+            Ok(me.table.text(&view.arg_context().environment.limits))
         }),
         read_command(
             "state",

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use core::fmt::Display;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 
 use crate::prelude::*;
@@ -23,7 +23,7 @@ impl<A> Default for Servers<A> {
 }
 
 impl<A: FromArg> FromArg for Servers<A> {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&text.replace(',', " "));
         if words.len() > MOST_SERVERS {
             return Err(format!(

@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 use core::fmt::Display;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::memory::{RESERVE, has_room};
 use click_core::text::split_words;
 use click_wire::{ipv4, udp};
@@ -104,7 +104,7 @@ const NOWHERE: Target = Target {
 };
 
 impl FromArg for Target {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let (address, port) = match words.as_slice() {
             [] => return Ok(NOWHERE),

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::cell::{Cell, RefCell};
 
-use crate::config::args::Surroundings;
+use crate::config::args::ArgContext;
 use crate::config::environment::{Host, Limits};
 use crate::device::Device;
 use crate::engine::apart::Apart;
@@ -525,8 +525,8 @@ impl<'a> Context<'a> {
     }
 
     /// Names, devices, limits.
-    pub fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub fn arg_context(&self) -> ArgContext<'_> {
+        ArgContext {
             environment: &self.engine.environment,
             names: &self.engine.names,
             element: &self.engine.slots[self.me].name,

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::cell::Cell;
 
-use crate::config::args::Surroundings;
+use crate::config::args::ArgContext;
 use crate::config::value::FromArg;
 use crate::engine::Engine;
 use crate::engine::context::Context;
@@ -168,7 +168,7 @@ impl View<'_> {
     /// The expected form and the value found.
     #[inline(never)]
     pub fn parse<T: FromArg>(&self, value: &str) -> Result<T, HandlerError> {
-        T::from_arg(value, self.surroundings()).map_err(HandlerError::rejected)
+        T::from_arg(value, self.arg_context()).map_err(HandlerError::rejected)
     }
 
     /// The element's context, for a getter that does more than look.
@@ -187,8 +187,8 @@ impl View<'_> {
     }
 
     /// Names, devices, limits.
-    pub fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub fn arg_context(&self) -> ArgContext<'_> {
+        ArgContext {
             environment: &self.engine.environment,
             names: &self.engine.names,
             element: &self.engine.slots[self.me].name,

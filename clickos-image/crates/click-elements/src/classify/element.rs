@@ -80,7 +80,7 @@ pub const LOGGING: &dyn Table = &[
 /// Builds an element of such a class from its arguments, which errors call `what`.
 pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
     let list = a.rest().to_vec();
-    match Program::compile(&list, syntax, a.outputs(), a.surroundings()) {
+    match Program::compile(&list, syntax, a.outputs(), a.arg_context()) {
         Ok(program) => Some(Box::new(ClassifyIp {
             program,
             syntax,
@@ -121,7 +121,7 @@ const LOOK_NS: u64 = 1_000_000_000;
 impl ClassifyIp {
     /// Another list, of as many outputs.
     fn relist(&self, view: &View<'_>, list: &[String]) -> Result<Change, HandlerError> {
-        let compiled = Program::compile(list, self.syntax, view.ports().1, view.surroundings());
+        let compiled = Program::compile(list, self.syntax, view.ports().1, view.arg_context());
         let rejected = |messages: Vec<String>| HandlerError::rejected(messages.join("\n"));
         let mut program = compiled.map_err(rejected)?;
         Ok(Change::of(move |me: &mut Self, ctx| {
@@ -152,7 +152,7 @@ impl ClassifyIp {
             offload.reason = "the switch can express no drop in front of other rules".to_string();
             return;
         }
-        let board = Rc::clone(&ctx.surroundings().environment.offload);
+        let board = Rc::clone(&ctx.arg_context().environment.offload);
         let claim = |device: &u32| (*device, Claim::new(&board, *device, rules.clone()));
         offload.claims = offload.devices.numbers.iter().map(claim).collect();
     }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use click_core::offload::{Hits, Rules};
-use click_core::{Batch, Packet, Surroundings, did_you_mean, memory, text};
+use click_core::{ArgContext, Batch, Packet, did_you_mean, memory, text};
 
 use super::expr::Expr;
 use super::graph::Graph;
@@ -110,7 +110,7 @@ impl Program {
         rules: &[String],
         syntax: Syntax,
         outputs: usize,
-        at: Surroundings<'_>,
+        at: ArgContext<'_>,
     ) -> Result<Self, Vec<String>> {
         let limit = at.environment.limits.table_entries;
         if rules.len() > limit {
@@ -288,7 +288,7 @@ impl Rule {
         index: usize,
         syntax: Syntax,
         outputs: usize,
-        at: Surroundings<'_>,
+        at: ArgContext<'_>,
     ) -> Result<Self, String> {
         let bytes = rule.len();
         if bytes > RULE_BYTES {

@@ -37,7 +37,7 @@ macro_rules! timeout {
 /// Its handlers.
 pub const HANDLERS: &[Handler<Guard>; 18] = &[
     read("table", |me: &mut Guard, view| {
-        let (now_ns, limits) = (view.now_ns(), &view.surroundings().environment.limits);
+        let (now_ns, limits) = (view.now_ns(), &view.arg_context().environment.limits);
         Ok(listing(
             limits,
             me.table.iter().map(|f| me.table.text(f, now_ns) + "\n"),

@@ -425,7 +425,7 @@ impl Rewriter {
         if is_as_read && value == self.inputs[input].spec.to_string() {
             return on_write(self, |_, _| {});
         }
-        let spec = Spec::parse(value, view.ports().1, view.surroundings());
+        let spec = Spec::parse(value, view.ports().1, view.arg_context());
         match spec.map_err(HandlerError::rejected)? {
             Spec::Named(..) => Err(HandlerError::rejected(
                 "a mapper cannot be set while the router runs",
@@ -435,7 +435,7 @@ impl Rewriter {
     }
 
     fn write_capacity(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
-        let most = view.surroundings().environment.limits.flows;
+        let most = view.arg_context().environment.limits.flows;
         let capacity: usize = view.parse(value)?;
         if capacity > most {
             return Err(HandlerError::rejected(format!(

@@ -190,7 +190,7 @@ impl Script {
 
     fn wait(&mut self, ctx: &mut Context<'_>, time: &str) -> Next {
         let time = self.text(ctx, time, true);
-        match Span::from_arg(&time, ctx.surroundings()) {
+        match Span::from_arg(&time, ctx.arg_context()) {
             Ok(span) => {
                 ctx.set_timer(ctx.now_ns().saturating_add(span.ns));
                 self.state = State::Waiting;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How Click prints a span of time.
 use crate::prelude::*;
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 /// A span below a second in the largest unit that fits, a longer one in seconds.
 pub fn interval(span: Span) -> String {
@@ -26,7 +26,7 @@ impl Interval {
 }
 
 impl FromArg for Interval {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let span = Span::from_arg(text, at)?;
         if span.ns < LEAST_NS {
             return Err(format!("{text} is too short, the least is 1ms"));

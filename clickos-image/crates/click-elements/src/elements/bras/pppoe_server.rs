@@ -49,7 +49,7 @@
 use alloc::collections::VecDeque;
 use core::net::IpAddr;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::{split_words, unquote};
 use click_wire::ipv4;
 
@@ -173,7 +173,7 @@ struct Auth {
 }
 
 impl FromArg for Auth {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let (method, either) = match text {
             "CHAP" => (Method::Chap, false),
             "PAP" => (Method::Pap, false),
@@ -193,7 +193,7 @@ impl FromArg for Auth {
 struct Dns(Vec<Ipv4Addr>);
 
 impl FromArg for Dns {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&unquote(text));
         if words.len() > 2 {
             return Err(format!("{} name servers, the limit is 2", words.len()));
@@ -211,7 +211,7 @@ impl FromArg for Dns {
 struct Most(u16);
 
 impl FromArg for Most {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match u16::from_arg(text, at)? {
             most @ 1..=16_384 => Ok(Self(most)),
             most => Err(format!("{most} is out of range, expected 1 to 16384")),

@@ -181,7 +181,7 @@ impl StringMatcher {
         if let Some(n) = words.iter().position(|word| word.starts_with(NO_CASE)) {
             no_case = view.parse(&words.remove(n)[NO_CASE.len()..])?;
         }
-        let limits = &view.surroundings().environment.limits;
+        let limits = &view.arg_context().environment.limits;
         let compiled = compile(&words, no_case, limits);
         let patterns = compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
         Ok(Change::of(move |me: &mut Self, _| {

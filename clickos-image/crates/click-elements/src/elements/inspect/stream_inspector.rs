@@ -32,7 +32,7 @@
 //! # Example
 //! `i :: StreamInspector("drop tcp any any -> any 80 (msg:\"x\"; content:\"/etc/passwd\"; sid:1;)"); FromDevice(0) -> MarkIPHeader(14) -> i -> Queue -> ToDevice(1); FromDevice(1) -> MarkIPHeader(14) -> [1]i[1] -> Queue -> ToDevice(0);`
 use click_core::text::unquote;
-use click_core::{Limits, Surroundings, listing};
+use click_core::{Limits, ArgContext, listing};
 
 use crate::inspect::alerts::Alert;
 use crate::inspect::fragments::{self, Fragments, Outcome};
@@ -75,7 +75,7 @@ pub static ELEMENT: Class = Class {
             set!(|me, Word(mode): Word<Mode>, _| me.judge.inspector.mode = mode),
         ),
         read("alerts", |me, view| {
-            Ok(me.alerts(&view.surroundings().environment.limits))
+            Ok(me.alerts(&view.arg_context().environment.limits))
         }),
         read("alert_count", |me, _| text(me.judge.inspector.ring.count)),
         read("alerts_lost", |me, _| text(me.judge.inspector.ring.lost())),
@@ -140,7 +140,7 @@ impl Words for bool {
 }
 
 impl<T: Words> FromArg for Word<T> {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let text = unquote(text);
         let found = T::WORDS.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| Self(*value)).ok_or_else(|| {

@@ -23,7 +23,7 @@
 //! # Example
 //! `... -> [0] m :: IPRateMonitor(PACKETS, 0.5, 256, 600) -> ...; ... -> [1] m [1] -> ...`
 use click_core::text::split_words;
-use click_core::{Listing, Surroundings};
+use click_core::{Listing, ArgContext};
 use click_wire::ipv4;
 
 use crate::networks::{Amount, NETWORK_BYTES, Networks};
@@ -100,7 +100,7 @@ enum Kind {
 }
 
 impl FromArg for Kind {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         match text.to_ascii_uppercase().as_str() {
             "PACKETS" => Ok(Self::Packets),
             "BYTES" => Ok(Self::Bytes),
@@ -144,7 +144,7 @@ struct Hold {
 }
 
 impl FromArg for Hold {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let [address, level, seconds] = words.as_slice() else {
             let got = text.escape_debug();
@@ -219,7 +219,7 @@ impl IPRateMonitor {
 impl IPRateMonitor {
     fn look_text(&self, view: &View<'_>) -> Text {
         let ticks = view.now_ns().saturating_sub(self.reset_ns) / TICK_NS;
-        let mut text = Listing::new(&view.surroundings().environment.limits);
+        let mut text = Listing::new(&view.arg_context().environment.limits);
         text.add(format_args!("{ticks}\n"));
         self.networks.look(&mut text, view.now_ns());
         Ok(text.finish())

@@ -158,7 +158,7 @@ impl ClickOsOffload {
     /// Asks for the rules as they are now, or for none.
     fn ask(&mut self, ctx: &Context<'_>) {
         // The new claim begins before the old one ends: the switch never is without rules in between.
-        let board = &ctx.surroundings().environment.offload;
+        let board = &ctx.arg_context().environment.offload;
         let new = self
             .active
             .then(|| Claim::new(board, self.device, self.table.switch.clone()));

@@ -91,7 +91,7 @@ pub static ELEMENT: Class = Class {
 struct Burst(usize);
 
 impl FromArg for Burst {
-    fn from_arg(text: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: click_core::ArgContext<'_>) -> Result<Self, String> {
         match usize::from_arg(text, at)? {
             0 => Err("expected at least 1, got 0".to_string()),
             burst => Ok(Self(burst)),

@@ -11,7 +11,7 @@
 //! * `head`, `tail` (read, write): the arguments.
 //! # Example
 //! `FromDevice(0) -> Resize(-14, 4) -> Discard;`
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use crate::prelude::*;
 
@@ -48,7 +48,7 @@ struct Bytes(i64);
 const MOST: i64 = click_core::MAX_PACKET as i64;
 
 impl FromArg for Bytes {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let count = i64::from_arg(text.strip_prefix('+').unwrap_or(text), at)?;
         if (-MOST..=MOST).contains(&count) {
             return Ok(Self(count));

@@ -2,7 +2,7 @@
 //! What a server is asked by HTTP (RFC 9112), and which answers are good.
 use core::net::IpAddr;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use super::servers::Outcome;
 use crate::prelude::*;
@@ -27,7 +27,7 @@ pub struct Http {
 pub struct Path(pub String);
 
 impl FromArg for Path {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let text = text.trim();
         let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
         match text.len() {
@@ -47,7 +47,7 @@ impl FromArg for Path {
 pub struct Expected(pub u16, pub u16);
 
 impl FromArg for Expected {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let text = text.trim();
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let status = |text: &str| text.parse().ok().filter(|n| (100..600).contains(n));
