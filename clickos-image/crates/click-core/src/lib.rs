@@ -31,7 +31,7 @@ mod registry;
 mod router;
 mod sched;
 mod signal;
-mod surroundings;
+mod storage;
 mod task_batching;
 mod traffic;
 
@@ -60,4 +60,4 @@ pub use listing::{COPIES as ANSWER_COPIES, Listing, listing};
 pub use random::Entropy;
 pub use registry::{Entry, Registry};
 pub use router::{Progress, Router};
-pub use surroundings::Store;
+pub use storage::StorageRef;

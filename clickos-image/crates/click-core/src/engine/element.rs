@@ -81,7 +81,7 @@ pub trait Element: AsAny {
         false
     }
 
-    /// The store, of an element whose purpose is to store packets.
+    /// The storage of an element whose purpose is to store packets.
     fn storage(&self) -> Option<&dyn Storage> {
         None
     }
@@ -91,7 +91,7 @@ pub trait Element: AsAny {
         None
     }
 
-    /// The number of next task runs that each only take one packet from a store, or make one, and
+    /// The number of next task runs that each only take one packet from storage, or make one, and
     /// push it.
     fn steady_runs(&self) -> usize {
         0
@@ -116,7 +116,7 @@ pub trait Element: AsAny {
 
 /// What only elements do whose purpose is to store packets.
 pub trait Storage {
-    /// Packets in store.
+    /// Packets in storage.
     fn stored(&self) -> usize;
 
     /// Packets that it can store at its end and still have room.
