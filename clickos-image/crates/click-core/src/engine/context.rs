@@ -90,7 +90,7 @@ impl<'a> Context<'a> {
     pub fn push_apart(&mut self, batch: Batch, ports: &[usize]) {
         match one_port(ports) {
             Some(to) => self.push(to, batch),
-            None => self.push_mixed(batch, ports, &[Apart::Unseen, Apart::NeverMeet]),
+            None => self.push_mixed(batch, ports, &[Apart::Unseen, Apart::Disjoint]),
         }
     }
 
