@@ -12,56 +12,56 @@ use crate::engine::element::{Element, View};
 use crate::engine::handler::{Change, Table};
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
-use crate::listed::{HandlerInfo, Kind, Listed};
+use crate::handler_info::{HandlerDecl, HandlerInfo, Kind};
 use crate::live::{Undo, busy};
 use crate::reconfigure::with_argument;
 
 /// A handler that the engine answers for an element.
 pub struct Common {
     /// The handler as programs see it.
-    pub listed: Listed,
+    pub decl: HandlerDecl,
     get: fn(&Engine, usize) -> String,
 }
 
-const fn common(listed: Listed, get: fn(&Engine, usize) -> String) -> Common {
-    Common { listed, get }
+const fn common(decl: HandlerDecl, get: fn(&Engine, usize) -> String) -> Common {
+    Common { decl, get }
 }
 
 /// Handlers of every element.
 static COMMON: [Common; 6] = [
-    common(Listed::read("class"), |engine, index| {
+    common(HandlerDecl::read("class"), |engine, index| {
         engine.plan.flat.elements[index].class.to_string()
     }),
-    common(Listed::read("name"), |engine, index| {
+    common(HandlerDecl::read("name"), |engine, index| {
         engine.slots[index].name.clone()
     }),
-    common(Listed::read("config"), Engine::config_text),
+    common(HandlerDecl::read("config"), Engine::config_text),
     common(LIVE_CONFIG, Engine::config_text),
-    common(Listed::read("ports"), Engine::ports_text),
-    common(Listed::read("handlers"), Engine::handlers_text),
+    common(HandlerDecl::read("ports"), Engine::ports_text),
+    common(HandlerDecl::read("handlers"), Engine::handlers_text),
 ];
 
 /// Handlers of elements with a task. A router runs on one thread, which has the number 0.
 static OF_TASKS: [Common; 3] = [
-    common(Listed::read("scheduled"), |engine, index| {
+    common(HandlerDecl::read("scheduled"), |engine, index| {
         engine.tasks.is_scheduled(index).to_string()
     }),
     common(TICKETS, |engine, index| {
         engine.tasks.tickets(index).to_string()
     }),
-    common(Listed::read("home_thread"), |_, _| "0".to_string()),
+    common(HandlerDecl::read("home_thread"), |_, _| "0".to_string()),
 ];
 
 /// `config` of an element that takes a new configuration.
-const LIVE_CONFIG: Listed = Listed::read_write("config");
+const LIVE_CONFIG: HandlerDecl = HandlerDecl::read_write("config");
 
 /// The one handler of `OF_TASKS` that programs can write.
-const TICKETS: Listed = Listed::read_write("tickets");
+const TICKETS: HandlerDecl = HandlerDecl::read_write("tickets");
 
 /// Where a name leads.
 enum Target<'n> {
     Global(Global),
-    Host(Listed),
+    Host(HandlerDecl),
     Element(Own<'n>),
 }
 
@@ -135,7 +135,7 @@ impl Engine {
     /// The handlers of one element: common ones, its class's, its ports' and its own.
     pub(crate) fn handlers_of(&self, index: usize) -> Vec<HandlerInfo> {
         let class = self.plan.classes[index];
-        let common = self.common_of(index).map(|c| c.listed);
+        let common = self.common_of(index).map(|c| c.decl);
         let fixed = common.chain(class.handlers.iter());
         let fixed = fixed.map(|h| h.named(h.name.to_string()));
         let of_ports = self.tables_of_ports(index).flat_map(|(table, ports)| {
@@ -152,8 +152,8 @@ impl Engine {
         let class = self.plan.classes[index];
         let of_task: &[Common] = if class.task { &OF_TASKS } else { &[] };
         let all = COMMON.iter().chain(of_task);
-        all.filter(|c| c.listed.name != LIVE_CONFIG.name || c.listed.write == class.live)
-            .filter(|c| class.handlers.find(c.listed.name).is_none())
+        all.filter(|c| c.decl.name != LIVE_CONFIG.name || c.decl.write == class.live)
+            .filter(|c| class.handlers.find(c.decl.name).is_none())
     }
 
     /// The tables of handlers that exist once per port, and the number of ports.
@@ -173,7 +173,7 @@ impl Engine {
     /// The handler of an element that has this name.
     fn own<'n>(&self, index: usize, name: &'n str) -> Option<Own<'n>> {
         let class = self.plan.classes[index];
-        let own = |name, port, h: Listed, place| Own {
+        let own = |name, port, h: HandlerDecl, place| Own {
             index,
             name,
             port,
@@ -185,8 +185,8 @@ impl Engine {
         if let Some((place, h)) = class.handlers.find(name) {
             return Some(own(name, 0, h, Place::Class(class.handlers, place)));
         }
-        if let Some(c) = self.common_of(index).find(|c| c.listed.name == name) {
-            return Some(own(name, 0, c.listed, Place::Engine(c)));
+        if let Some(c) = self.common_of(index).find(|c| c.decl.name == name) {
+            return Some(own(name, 0, c.decl, Place::Engine(c)));
         }
         for (table, ports) in self.tables_of_ports(index) {
             if let Some((place, h, port)) = of_port(table, ports, name) {
@@ -270,7 +270,7 @@ impl Engine {
     }
 
     /// Handlers of the program around the router.
-    pub(crate) fn host_handlers(&self) -> &'static [Listed] {
+    pub(crate) fn host_handlers(&self) -> &'static [HandlerDecl] {
         let host = self.environment.host.as_ref();
         host.map_or(&[], |host| host.handlers())
     }
@@ -482,7 +482,7 @@ impl<'n> Own<'n> {
 }
 
 /// The handler `name3` of port 3: its place in the table, itself and the port.
-fn of_port(table: &dyn Table, ports: usize, name: &str) -> Option<(usize, Listed, usize)> {
+fn of_port(table: &dyn Table, ports: usize, name: &str) -> Option<(usize, HandlerDecl, usize)> {
     let mut handlers = table.iter().enumerate();
     handlers.find_map(|(place, h)| {
         let port: usize = name.strip_prefix(h.name)?.parse().ok()?;

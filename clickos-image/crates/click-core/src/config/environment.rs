@@ -17,7 +17,7 @@ use crate::random::{self, Entropy};
 use crate::config::names::Named;
 use crate::device::Device;
 use crate::files::{ReadFile, WriteFile};
-use crate::listed::Listed;
+use crate::handler_info::HandlerDecl;
 use crate::offload::Board;
 
 /// A socket that an element has the program listen on.
@@ -218,7 +218,7 @@ pub trait Host {
         0
     }
     /// Handlers of the program around the router.
-    fn handlers(&self) -> &'static [Listed] {
+    fn handlers(&self) -> &'static [HandlerDecl] {
         &[]
     }
     /// Calls one of these handlers.

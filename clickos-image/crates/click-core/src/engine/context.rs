@@ -14,7 +14,7 @@ use crate::engine::apart::Apart;
 use crate::engine::element::{Element, View};
 use crate::engine::{Edge, Engine};
 use crate::error::HandlerError;
-use crate::listed::HandlerInfo;
+use crate::handler_info::HandlerInfo;
 use click_packet::Batch;
 use click_packet::Packet;
 use click_packet::PacketPool;

@@ -10,7 +10,7 @@ use crate::config::value::FromArg;
 use crate::engine::Engine;
 use crate::engine::context::Context;
 use crate::error::HandlerError;
-use crate::listed::HandlerInfo;
+use crate::handler_info::HandlerInfo;
 use click_packet::{Batch, Packet};
 
 /// Casts for handlers and hot swap.

@@ -52,7 +52,7 @@ pub(super) fn accessible(view: &mut View<'_>, read: bool) -> bool {
     let ctx = &view.ctx();
     names.iter().all(|n| match local(ctx, n) {
         Some(own) => {
-            let mut all = HANDLERS.iter().map(Handler::listed);
+            let mut all = HANDLERS.iter().map(Handler::decl);
             all.any(|h| h.name == own && if read { h.read } else { h.write })
         }
         None => ctx
