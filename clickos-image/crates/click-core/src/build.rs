@@ -18,7 +18,7 @@ use crate::config::names::Names;
 use crate::engine::class::Class;
 use crate::engine::element::Element;
 use crate::engine::graph::{Graph, count_ports, label};
-use crate::engine::{Config, Edge, Engine, Plan, Slot};
+use crate::engine::{Config, Edge, ElementSlot, Engine, Plan};
 use crate::registry::Registry;
 use click_packet::PacketPool;
 use click_packet::memory::has_room;
@@ -272,10 +272,10 @@ fn connect(
     counts: &[(usize, usize)],
     elements: Vec<Box<dyn Element>>,
     configs: Vec<Config>,
-) -> Vec<Slot> {
+) -> Vec<ElementSlot> {
     let slot = |((index, element), config): ((usize, Box<dyn Element>), Config)| {
         let (inputs, outputs) = counts[index];
-        Slot {
+        ElementSlot {
             name: flat.elements[index].name.clone(),
             config,
             element: Some(element),
@@ -292,7 +292,7 @@ fn connect(
             apart: None,
         }
     };
-    let mut slots: Vec<Slot> = elements
+    let mut slots: Vec<ElementSlot> = elements
         .into_iter()
         .enumerate()
         .zip(configs)

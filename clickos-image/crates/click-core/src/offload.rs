@@ -39,7 +39,7 @@ struct Version {
 }
 
 #[derive(Default)]
-struct Slot {
+struct DeviceClaims {
     /// The last claim counts.
     claims: Vec<(u64, Rules)>,
     /// The last versions: the one in force, and the request after it.
@@ -49,7 +49,7 @@ struct Slot {
     outcome: Outcome,
 }
 
-impl Slot {
+impl DeviceClaims {
     fn version(&self) -> u64 {
         self.versions.last().map_or(0, |version| version.number)
     }
@@ -61,7 +61,7 @@ const VERSIONS: usize = 3;
 /// The claims of all routers of a guest.
 #[derive(Default)]
 pub struct Board {
-    slots: Vec<(u32, Slot)>,
+    slots: Vec<(u32, DeviceClaims)>,
     /// A device may ask.
     is_due: bool,
     last_claim: u64,
@@ -90,7 +90,7 @@ impl Claim {
         all.last_claim += 1;
         let number = all.last_claim;
         if all.slot(device).is_none() {
-            all.slots.push((device, Slot::default()));
+            all.slots.push((device, DeviceClaims::default()));
         }
         if let Some(slot) = all.slot(device) {
             slot.claims.push((number, rules));
@@ -134,7 +134,7 @@ impl Drop for Claim {
 }
 
 impl Board {
-    fn slot(&mut self, device: u32) -> Option<&mut Slot> {
+    fn slot(&mut self, device: u32) -> Option<&mut DeviceClaims> {
         let mut slots = self.slots.iter_mut();
         slots.find_map(|(number, slot)| (*number == device).then_some(slot))
     }
@@ -193,7 +193,7 @@ impl Board {
     }
 }
 
-impl Slot {
+impl DeviceClaims {
     /// The next version, if there is one to ask for.
     fn ask(&mut self, last: &mut u64) -> Option<String> {
         let waits = self.outcome == Outcome::Asked && !self.versions.is_empty();

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use click_lang::sort;
 
-use crate::engine::Slot;
+use crate::engine::ElementSlot;
 use crate::engine::context::Context;
 
 /// A reference to an element that stores packets.
@@ -87,7 +87,7 @@ impl Context<'_> {
     pub fn has_elements(&self, name: &str) -> bool {
         let around = self.name().rsplit_once('/');
         let full = around.map_or(name.to_string(), |(outer, _)| format!("{outer}/{name}"));
-        let rest = |slot: &Slot| {
+        let rest = |slot: &ElementSlot| {
             slot.name
                 .strip_prefix(&full)
                 .map(|r| r.is_empty() || r.starts_with('/'))

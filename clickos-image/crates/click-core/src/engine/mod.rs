@@ -78,7 +78,7 @@ impl From<String> for Config {
 }
 
 /// One element and its place in the graph.
-pub struct Slot {
+pub struct ElementSlot {
     pub name: String,
     pub config: Config,
     /// Away while it runs.
@@ -142,7 +142,7 @@ pub struct Plan {
 
 pub struct Engine {
     pub plan: Rc<Plan>,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<ElementSlot>,
     /// The batch that goes next; most elements send one, and it is found here again sooner than in a list.
     next: Option<Work>,
     /// Those that go after it, the last one first.
@@ -192,7 +192,7 @@ impl Engine {
 
     pub fn new(
         plan: Plan,
-        slots: Vec<Slot>,
+        slots: Vec<ElementSlot>,
         environment: Environment,
         names: Names,
         pool: PacketPool,

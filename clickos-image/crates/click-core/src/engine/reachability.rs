@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::engine::{Engine, Slot};
+use crate::engine::{ElementSlot, Engine};
 
 /// Elements that a run of a task can meet; a handler write may change them.
 pub struct Reachability {
@@ -100,7 +100,7 @@ impl Engine {
 
     /// The one element that pulls from a store.
     fn taker(&self, store: usize) -> Option<usize> {
-        let pulls = |(element, slot): (usize, &Slot)| {
+        let pulls = |(element, slot): (usize, &ElementSlot)| {
             let inputs = slot.inputs.iter().flatten();
             let count = inputs.filter(|edge| edge.element == store).count();
             core::iter::repeat_n(element, count)
