@@ -3,7 +3,7 @@
 use alloc::rc::Rc;
 
 use click_core::Table;
-use click_core::offload::{Claim, Outcome};
+use click_core::offload::{OffloadClaim, Outcome};
 use click_core::text::split_args;
 
 use super::offload::{self, Devices};
@@ -110,7 +110,7 @@ part!(ClassifyIp, log: FlowLog);
 #[derive(Default)]
 struct Offload {
     devices: Devices,
-    claims: Vec<(u32, Claim)>,
+    claims: Vec<(u32, OffloadClaim)>,
     /// Why there are none.
     reason: String,
 }
@@ -152,8 +152,13 @@ impl ClassifyIp {
             offload.reason = "the switch can express no drop in front of other rules".to_string();
             return;
         }
-        let board = Rc::clone(&ctx.arg_context().environment.offload);
-        let claim = |device: &u32| (*device, Claim::new(&board, *device, rules.clone()));
+        let registry = Rc::clone(&ctx.arg_context().environment.offload);
+        let claim = |device: &u32| {
+            (
+                *device,
+                OffloadClaim::new(&registry, *device, rules.clone()),
+            )
+        };
         offload.claims = offload.devices.numbers.iter().map(claim).collect();
     }
 
@@ -162,9 +167,9 @@ impl ClassifyIp {
         let Some(offload) = &self.offload else {
             return "off".to_string();
         };
-        let line = |(device, claim): &(u32, Claim)| match claim.outcome() {
+        let line = |(device, claim): &(u32, OffloadClaim)| match claim.outcome() {
             None => format!("{device} replaced\n"),
-            Some(Outcome::Asked) => format!("{device} asked\n"),
+            Some(Outcome::Pending) => format!("{device} asked\n"),
             Some(Outcome::Active) => format!("{device} active\n"),
             Some(Outcome::Refused(reason)) => format!("{device} refused: {reason}\n"),
         };
