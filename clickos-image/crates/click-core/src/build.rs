@@ -287,7 +287,7 @@ fn connect(
             writers: Vec::new(),
             upstream: (0..inputs).map(|_| None).collect(),
             downstream: (0..outputs).map(|_| None).collect(),
-            rest: 0,
+            backoff: 0,
             reach: None,
             apart: None,
         }

@@ -95,7 +95,7 @@ pub struct ElementSlot {
     pub upstream: Vec<Option<Watch>>,
     pub downstream: Vec<Option<Watch>>,
     /// Turns of the task until the engine again looks for several turns to join.
-    pub rest: u8,
+    pub backoff: u8,
     /// Elements that turns of its task meet, once the engine looked for them.
     pub reach: Option<Box<Reachability>>,
     /// What becomes of packets of different outputs, once the engine looked.

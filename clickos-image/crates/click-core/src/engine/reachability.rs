@@ -21,7 +21,7 @@ pub struct Reachability {
     /// Stores that it pulls from.
     pub takes: Vec<usize>,
     /// Task runs until the next try to batch runs; it grows with each try that fails.
-    pub rest: u8,
+    pub backoff: u8,
     /// Other tasks; true for those that only meet this one where they take packets from a store.
     others: Vec<(usize, bool)>,
 }
@@ -53,7 +53,7 @@ impl Engine {
             fills: fills.map(|store| (*store, self.taker(*store))).collect(),
             takes,
             copies: ways.map(|ways| ways.saturating_sub(1)).sum::<usize>() + 1,
-            rest: 0,
+            backoff: 0,
             others: Vec::new(),
             meets: pushed,
         };
