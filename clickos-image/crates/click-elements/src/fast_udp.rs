@@ -62,7 +62,7 @@ impl Flow {
 }
 
 fn draw(ctx: &mut Context<'_>) -> udp::Repr {
-    let mut port = || (ctx.draw() >> 2) as u16;
+    let mut port = || (ctx.random_u32() >> 2) as u16;
     udp::Repr {
         source: port(),
         destination: port(),
@@ -81,7 +81,7 @@ impl Ports {
                 *ports
             }
             Self::Drawn(flows, size) => {
-                let index = (ctx.draw() >> 2) as usize % flows.len();
+                let index = (ctx.random_u32() >> 2) as usize % flows.len();
                 let Flow(ports, count) = &mut flows[index];
                 if *size > 0 {
                     if *count == *size {

@@ -335,16 +335,16 @@ impl<'a> Context<'a> {
     }
 
     /// A random number of 31 bits for packets and handlers; it follows RandomSeed's seed as Click's do.
-    pub fn draw(&mut self) -> u32 {
-        self.engine.random.draw()
+    pub fn random_u32(&mut self) -> u32 {
+        self.engine.random.random_u32()
     }
 
     /// The same from `low` to `high`.
-    pub fn draw_from(&mut self, low: u32, high: u32) -> u32 {
-        self.engine.random.draw_from(low, high)
+    pub fn random_range(&mut self, low: u32, high: u32) -> u32 {
+        self.engine.random.random_range(low, high)
     }
 
-    /// Lets what is drawn follow from `seed`, or be unforeseeable again.
+    /// Lets the random numbers follow from `seed`, or be unforeseeable again.
     pub fn set_random_seed(&mut self, seed: Option<u32>) {
         self.engine.random.seed(seed);
     }

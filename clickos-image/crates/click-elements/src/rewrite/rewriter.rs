@@ -257,7 +257,7 @@ impl Rewriter {
             Some(at) => at,
             None if !key.opens => return self.unknown(input),
             None => match self.open(table, input, key, ctx.now_ns(), &mut |most| {
-                ctx.draw_from(0, most)
+                ctx.random_range(0, most)
             }) {
                 Ok(at) => {
                     let anno = self.annos.reply.map_or(0, |anno| packet.anno().u8(anno));

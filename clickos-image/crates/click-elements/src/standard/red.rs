@@ -172,7 +172,7 @@ pub fn build(a: &mut Args<'_>, rule: Rule) -> Option<Red> {
 
 impl Red {
     fn draw(&mut self, ctx: &mut Context<'_>) {
-        self.random = u64::from(ctx.draw() >> 5) % CERTAIN;
+        self.random = u64::from(ctx.random_u32() >> 5) % CERTAIN;
     }
 
     /// True if the next packet goes.

@@ -172,7 +172,7 @@ impl IPFragmenter {
         }
         if unwanted {
             // the sender did not expect that the identification matters
-            let [a, b, ..] = ctx.draw().to_le_bytes();
+            let [a, b, ..] = ctx.random_u32().to_le_bytes();
             let bytes = packet.network_mut().unwrap_or_default();
             bytes[4..6].copy_from_slice(&[a, b]);
         }

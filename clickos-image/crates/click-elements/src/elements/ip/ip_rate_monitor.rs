@@ -183,7 +183,7 @@ impl IPRateMonitor {
     }
 
     fn count(&mut self, ctx: &mut Context<'_>, port: usize, packet: &mut Packet) {
-        let counts = f64::from((ctx.draw() >> 5) & 0xffff) <= self.ratio.0 * 65_536.0;
+        let counts = f64::from((ctx.random_u32() >> 5) & 0xffff) <= self.ratio.0 * 65_536.0;
         let Some(bytes) = packet
             .network()
             .and_then(<[u8]>::first_chunk::<{ ipv4::HEADER }>)

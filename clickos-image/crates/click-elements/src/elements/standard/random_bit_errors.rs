@@ -108,7 +108,7 @@ impl RandomBitErrors {
         let Some(first) = self.first_error.iter().position(|limit| random < *limit) else {
             return 0;
         };
-        let later = (first + 1..8).filter(|_| self.p.happens(ctx.draw()));
+        let later = (first + 1..8).filter(|_| self.p.happens(ctx.random_u32()));
         later.fold(1 << first, |bits, bit| bits | 1 << bit)
     }
 }

@@ -125,7 +125,7 @@ impl RandomSource {
     fn make_one(&self, ctx: &mut Context<'_>) -> Option<Packet> {
         let mut packet = ctx.pool().alloc(usize::from(self.length))?;
         for piece in packet.data_mut().chunks_mut(4) {
-            let drawn = ctx.draw().to_le_bytes();
+            let drawn = ctx.random_u32().to_le_bytes();
             piece.copy_from_slice(&drawn[..piece.len()]);
         }
         if self.timestamp {
