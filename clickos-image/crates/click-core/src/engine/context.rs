@@ -490,7 +490,7 @@ impl<'a> Context<'a> {
     }
 
     /// Class and configuration of an element by its number.
-    pub fn look_at(&self, index: usize) -> Option<(&'static str, &str)> {
+    pub fn class_and_config(&self, index: usize) -> Option<(&'static str, &str)> {
         let class = self.engine.plan.classes.get(index)?;
         Some((class.name, self.engine.config(index)))
     }
@@ -501,7 +501,7 @@ impl<'a> Context<'a> {
     }
 
     /// The element and the input that get what an element pushes.
-    pub fn behind(&self, index: usize, output: usize) -> Option<(usize, usize)> {
+    pub fn downstream_of(&self, index: usize, output: usize) -> Option<(usize, usize)> {
         let edge = (*self.engine.slots.get(index)?.outputs.get(output)?)?;
         Some((edge.element, edge.port))
     }
@@ -513,7 +513,7 @@ impl<'a> Context<'a> {
 
     /// Counts steps of a script's work. False beyond the limit of one slice of the router, of one
     /// call of a handler or of one installation ([`Limits::steps`]).
-    pub fn spend(&mut self, steps: usize) -> bool {
+    pub fn charge_steps(&mut self, steps: usize) -> bool {
         let left = self.engine.steps_left.checked_sub(steps);
         self.engine.steps_left = left.unwrap_or(0);
         left.is_some()
