@@ -12,7 +12,7 @@ use click_lang::{
     sort, text,
 };
 
-use crate::config::args::{ArgContext, Args, Noted};
+use crate::config::args::{ArgContext, Args, ParsedArgs};
 use crate::config::environment::{Environment, Limits};
 use crate::config::names::Names;
 use crate::engine::class::Class;
@@ -204,7 +204,7 @@ fn build_elements(
         };
         let mut args = Args::bind(class.args, &e.config, counts[index], arg_context);
         let built = (class.build)(&mut args);
-        let Noted {
+        let ParsedArgs {
             errors: wrong,
             notices: told,
             defined,

@@ -143,7 +143,7 @@ impl Engine {
             handlers.flat_map(move |h| (0..ports).map(move |p| h.named(format!("{}{p}", h.name))))
         });
         let element = self.slots[index].element.as_ref();
-        let further = element.map_or_else(Vec::new, |e| e.more_handlers(""));
+        let further = element.map_or_else(Vec::new, |e| e.dynamic_handlers(""));
         fixed.chain(of_ports).chain(further).collect()
     }
 
@@ -199,7 +199,7 @@ impl Engine {
 
     /// The same among the handlers that only the element itself lists.
     fn further<'n>(&self, index: usize, name: &'n str) -> Option<Own<'n>> {
-        let listed = self.slots[index].element.as_ref()?.more_handlers(name);
+        let listed = self.slots[index].element.as_ref()?.dynamic_handlers(name);
         let found = listed.into_iter().find(|h| h.name == name)?;
         let HandlerInfo {
             read, write, kind, ..

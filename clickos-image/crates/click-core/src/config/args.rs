@@ -35,7 +35,7 @@ pub struct Args<'a> {
 }
 
 /// Results of reading an element's arguments, besides the element.
-pub(crate) struct Noted {
+pub(crate) struct ParsedArgs {
     pub errors: Vec<String>,
     pub notices: Vec<String>,
     pub defined: Vec<(String, Definition)>,
@@ -206,8 +206,8 @@ impl<'a> Args<'a> {
     }
 
     /// The errors, the notices and the defined names.
-    pub(crate) fn finish(self) -> Noted {
-        Noted {
+    pub(crate) fn finish(self) -> ParsedArgs {
+        ParsedArgs {
             errors: self.errors,
             notices: self.notices,
             defined: self.defined,

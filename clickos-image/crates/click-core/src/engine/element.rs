@@ -101,7 +101,7 @@ pub trait Element: AsAny {
     ///
     /// `asked` is the name that the engine looks for, and empty for a list. An element may answer to
     /// any name.
-    fn more_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
+    fn dynamic_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
         Vec::new()
     }
 
