@@ -8,8 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use click_lang::{
-    ConfigError, Errors, Flat, FlatElement, Memory, Phase, Place, Scope, Sources, Subject, flatten,
-    sort, text,
+    ConfigError, Errors, Flat, FlatElement, Memory, Phase, Scope, SourcePos, Sources, Subject,
+    flatten, sort, text,
 };
 
 use crate::config::args::{ArgContext, Args, ParsedArgs};
@@ -58,7 +58,7 @@ pub fn assemble(
         .map(|(inputs, outputs)| inputs + outputs)
         .sum();
     let bytes = ports * PORT_BYTES;
-    if !errors.plan(bytes, &limits, Place::default(), "connecting all ports") {
+    if !errors.plan(bytes, &limits, SourcePos::default(), "connecting all ports") {
         return Err((errors.into_sorted(&sources), pool));
     }
     let graph = Graph::check(&flat, &classes, &counts, whole_graph, &limits, &mut errors);
@@ -130,7 +130,7 @@ fn add_implicit(flat: &mut Flat, environment: &Environment) {
         let taken: BTreeSet<usize> = sort::tree(flat.elements.iter().filter_map(number));
         let free = (flat.elements.len() + 1..).find(|n| !taken.contains(n));
         let name_of = format!("{class}@{}", free.unwrap_or(0));
-        let place = Place::default();
+        let place = SourcePos::default();
         flat.elements.push(FlatElement {
             name: name_of,
             class: class.as_str().into(),

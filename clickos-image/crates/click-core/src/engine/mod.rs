@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::ops::Range;
 
-use click_lang::{Flat, Place, Sources};
+use click_lang::{Flat, SourcePos, Sources};
 
 use crate::config::environment::Environment;
 use crate::config::names::Names;
@@ -56,7 +56,7 @@ pub enum Config {
 
 impl Config {
     /// The configuration of an element declared at `place`.
-    pub fn new(config: &str, place: Place, sources: &Sources) -> Self {
+    pub fn new(config: &str, place: SourcePos, sources: &Sources) -> Self {
         match sources.find(place, config) {
             Some(part) => Self::Part(part),
             None => Self::Own(config.into()),
