@@ -85,7 +85,7 @@ const DISCARDED: usize = 310;
 /// Modulus and factor of what fills the state from the seed (Park, Miller 1988).
 const MINIMAL: (i64, i64) = (2_147_483_647, 16_807);
 /// The largest number that is drawn.
-pub const MOST: u32 = 0x7fff_ffff;
+pub const MAX: u32 = 0x7fff_ffff;
 
 /// The state of the numbers that follow from a seed; none without a seed.
 pub struct Seeded(Option<Box<Additive>>);
@@ -130,7 +130,7 @@ impl Random {
         self.foreseen = seed.map(|seed| Box::new(Additive::new(seed)));
     }
 
-    /// A number up to `MOST`.
+    /// A number up to `MAX`.
     pub fn random_u32(&mut self) -> u32 {
         match &mut self.foreseen {
             Some(additive) => additive.next(),
@@ -143,13 +143,13 @@ impl Random {
         match high.checked_sub(low) {
             None => low,
             Some(1) => low + (self.random_u32() >> 14 & 1),
-            Some(most) if most > MOST => low + self.draw_wide(most),
+            Some(most) if most > MAX => low + self.draw_wide(most),
             Some(most) => low + self.draw_up_to(most),
         }
     }
 
     fn draw_up_to(&mut self, most: u32) -> u32 {
-        let each = (MOST + 1) / (most + 1);
+        let each = (MAX + 1) / (most + 1);
         loop {
             let number = self.random_u32();
             if number < each * (most + 1) {

@@ -21,7 +21,7 @@ pub const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
 /// Blocks begin their buffers at that many different lines, or packets would lie in the same sets of the cache.
 const COLORS: usize = 9;
 /// There are half as many new blocks as there are, but no more than fill a large page.
-const MOST_BLOCKS: usize = (2 << 20) / BLOCK;
+const MAX_BLOCKS: usize = (2 << 20) / BLOCK;
 /// The class of the buffers of a device, which are not shared.
 pub const REGION: usize = SIZES.len();
 /// The class of buffers that are not kept, nor shared.
@@ -196,7 +196,7 @@ impl Arena {
     fn make(&mut self, arena: NonNull<Self>, class: usize) -> Option<()> {
         let before = self.free_lists[class].blocks;
         let blocks = |count| Some((count, allocate(buffer::layout(count * BLOCK))?));
-        let wanted = (before / 2).clamp(1, MOST_BLOCKS);
+        let wanted = (before / 2).clamp(1, MAX_BLOCKS);
         let (count, memory) = blocks(wanted).or_else(|| blocks(1))?;
         self.memory.push((memory, buffer::layout(count * BLOCK)));
         let list = &mut self.free_lists[class];

@@ -6,7 +6,7 @@
 const BITS: u32 = 18;
 const OFFSET: u32 = (1 << BITS) - 1;
 /// The span remembers stripped bytes up to this number.
-const MOST_STRIPPED: u32 = u32::MAX >> BITS;
+const MAX_STRIPPED: u32 = u32::MAX >> BITS;
 
 /// The network header is known.
 pub const NETWORK: u64 = 1 << 50;
@@ -73,7 +73,7 @@ impl DataSpan {
 
     #[inline]
     fn set_start(&mut self, start: u32, stripped: u32) {
-        let low = start | stripped.min(MOST_STRIPPED) << BITS;
+        let low = start | stripped.min(MAX_STRIPPED) << BITS;
         self.0 = self.0 >> LEN << LEN | u64::from(low);
     }
 
@@ -81,13 +81,13 @@ impl DataSpan {
     #[inline]
     pub fn pull(&mut self, n: usize) {
         let n = u32::try_from(n).map_or(self.len(), |n| n.min(self.len()));
-        if n <= MOST_STRIPPED - self.stripped() {
+        if n <= MAX_STRIPPED - self.stripped() {
             // all three parts at once: none of them leaves its bits
             self.0 = self.0.wrapping_add(u64::from(n).wrapping_mul(PULLED));
             return;
         }
         self.take(n);
-        self.set_start(self.start() + n, MOST_STRIPPED);
+        self.set_start(self.start() + n, MAX_STRIPPED);
     }
 
     /// The data begins `n` bytes earlier; that many exist.

@@ -17,7 +17,7 @@ use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
 
 /// Most queues of a guest's port.
-pub const MOST: usize = 4;
+pub const MAX: usize = 4;
 
 /// The queues of a guest, two or more.
 pub struct Queues {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use ring::layout::LEAST_SEGMENT;
+use ring::layout::MIN_SEGMENT;
 use ring::{PushError, Regions, RingError, SLOTS_RANGE, Slot, SwitchPort};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat};
@@ -24,7 +24,7 @@ use crate::frame::tx_frame::TxFrame;
 const EVENTFD: &str = "anon_inode:[eventfd]";
 
 /// Slots of the largest ring.
-const MOST_SLOTS: usize = *SLOTS_RANGE.end() as usize;
+const MAX_SLOTS: usize = *SLOTS_RANGE.end() as usize;
 
 /// A guest's rings and their notifications.
 pub struct RingPort {
@@ -133,7 +133,7 @@ impl RingPort {
     /// The size of the segments, if the guest can cut them itself.
     fn unsegmented(&self, out: &TxFrame<'_>) -> Option<u16> {
         let size = out.offload.gso?.size;
-        let sizes = LEAST_SEGMENT..=self.ring.most_segment();
+        let sizes = MIN_SEGMENT..=self.ring.most_segment();
         let fits = sizes.contains(&size) && out.len() <= u16::MAX.into();
         (fits && self.ring.takes_segments() && is_of_transport(out)).then_some(size)
     }
@@ -285,7 +285,7 @@ impl Device for RingPort {
     /// A guest that continues sending meanwhile keeps the thread no longer than a full ring does.
     fn discard(&mut self) {
         let mut slots = [Slot::EMPTY; BURST];
-        for _ in 0..MOST_SLOTS / BURST {
+        for _ in 0..MAX_SLOTS / BURST {
             if self.ring.fetch(&mut slots) == 0 {
                 break;
             }

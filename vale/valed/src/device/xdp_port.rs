@@ -13,7 +13,7 @@ use crate::frame::rx_frame::{RxFrame, UncopiedTail};
 use crate::frame::tx_frame::TxFrame;
 
 /// The longest packet of a socket: a buffer has a page, with 256 bytes for the kernel.
-const MOST_MTU: u16 = 3_500;
+const MAX_MTU: u16 = 3_500;
 /// Bytes of the addresses, behind which a VLAN tag stands.
 const ADDRESSES: usize = 12;
 
@@ -39,8 +39,8 @@ impl XdpPort {
     /// The kernel or the driver refuses AF_XDP, the interface has several receive queues, or the frames
     /// may be longer than its buffers.
     pub fn open(ifname: &str, vlan: Option<u16>, mtu: u16) -> io::Result<Self> {
-        if mtu > MOST_MTU {
-            let text = format!("mtu: {mtu} is above {MOST_MTU}");
+        if mtu > MAX_MTU {
+            let text = format!("mtu: {mtu} is above {MAX_MTU}");
             return Err(io::Error::other(text));
         }
         let socket = XdpSocket::open(ifname, vlan)?;

@@ -9,7 +9,7 @@ use crate::prelude::*;
 use click_core::text::split_args;
 
 /// Rules of one box at most.
-const MOST: usize = 8;
+const MAX: usize = 8;
 const TOS: Axis = Axis {
     start: Start::Ip4,
     at: 1,
@@ -108,7 +108,7 @@ fn exact(region: &Region, reassembled: bool) -> Option<Vec<IpPattern>> {
             }
         }
         patterns = next;
-        (patterns.len() <= MOST).then_some(())?;
+        (patterns.len() <= MAX).then_some(())?;
     }
     let is_clear = |ip: &IpPattern| {
         let has_ports = ip.source_port.is_some() || ip.destination_port.is_some();

@@ -65,13 +65,13 @@ impl Finder {
 }
 
 /// Boxes that all rules are made of at most; rules for which there are none left are evaluated one by one.
-const MOST_BOXES: usize = 1 << 17;
+const MAX_BOXES: usize = 1 << 17;
 /// Rules between two looks for memory.
 const RULES_PER_PROBE: usize = 64;
 
 /// The boxes of rules, as far as `reserve` bytes of memory are left.
 fn covers(rules: &[Rule], reserve: usize) -> Vec<Cover> {
-    let mut left = MOST_BOXES;
+    let mut left = MAX_BOXES;
     let bounded = |(index, rule): (usize, &Rule)| {
         if index % RULES_PER_PROBE == 0 && !memory::has_room(reserve) {
             left = 0;

@@ -11,7 +11,7 @@ use crate::prelude::*;
 /// No flow's text is longer, whatever happened to its sequence numbers.
 const LINE_BYTES: usize = 1024;
 /// The most places of a part of the table, so that the part fits into an answer to the toolstack.
-const PART_MOST: usize = 256;
+const MAX_PART: usize = 256;
 /// A copy may be this old when it arrives, since the message with it is repeated until it is confirmed.
 const LATE_NS: u64 = 3_000_000_000;
 
@@ -65,7 +65,7 @@ pub fn state(flows: &dyn Copied, view: &View<'_>) -> Text {
 }
 
 fn part_slots(part: usize, places: usize, used: u32) -> Option<Range<u32>> {
-    let places = places.clamp(1, PART_MOST);
+    let places = places.clamp(1, MAX_PART);
     let first = u32::try_from(part.checked_mul(places)?).ok()?;
     let end = used.min(first.saturating_add(places as u32));
     (first < end).then_some(first..end)

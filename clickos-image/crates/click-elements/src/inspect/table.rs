@@ -15,11 +15,11 @@ use crate::prelude::*;
 /// An open connection is not forgotten for another flow for this long.
 const GUARANTEED_NS: u64 = 5_000_000_000;
 /// Flows that are forgotten for the memory of one packet.
-const MOST_FORGOTTEN: usize = 8;
+const MAX_FORGOTTEN: usize = 8;
 /// Bytes that count as an entry where the memory is checked now and then.
 const ENTRY_BYTES: usize = 2048;
 /// Flows that are compared to find a large one.
-const MOST_COMPARED: u32 = 64;
+const MAX_COMPARED: u32 = 64;
 /// Flows that are compared to find one of the host with most of them.
 const HOSTS_COMPARED: u32 = 16;
 /// The part of all flows from which on a host with most of them loses one of its own for a new one.
@@ -221,7 +221,7 @@ impl Table {
     /// True if a flow, which may be new, may take this many bytes more; the flows that were silent longest go for them, then
     /// one that takes more than twice as much as this one.
     pub fn has_memory(&mut self, bytes: usize, flow: Option<At>, now_ns: u64) -> bool {
-        for _ in 0..MOST_FORGOTTEN {
+        for _ in 0..MAX_FORGOTTEN {
             if self.fits(bytes) || !self.forget_one(&[Kind::Transitory, Kind::Open], now_ns) {
                 break;
             }
@@ -244,7 +244,7 @@ impl Table {
     /// Forgets the flow that takes most of the next few ones, if that is more than some bytes. So a host that fills the
     /// memory loses it to those that take less.
     fn forget_larger(&mut self, bytes: usize) {
-        let some = self.slots.used().min(MOST_COMPARED);
+        let some = self.slots.used().min(MAX_COMPARED);
         let (first, used) = (self.compared, self.slots.used());
         let slots = (0..some).map(|n| (first + n) % used);
         let largest = slots.max_by_key(|slot| self.cost(*slot));

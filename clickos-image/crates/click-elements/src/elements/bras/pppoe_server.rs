@@ -58,7 +58,7 @@ use crate::datagram;
 use crate::ip6;
 use crate::pppoe::book::{Book, Name, Passwords, User, Users, checked_name};
 use crate::pppoe::discovery::Discovery;
-use crate::pppoe::layers::{LEAST_MRU, Method};
+use crate::pppoe::layers::{MIN_MRU, Method};
 use crate::pppoe::server::{Counts, Given, Server, line, next_record_ns};
 use crate::pppoe::session::{Holder, Session, Terms};
 use crate::pppoe::table::Table;
@@ -567,7 +567,7 @@ impl Carried {
             },
             link: (
                 carried::number(magic)?,
-                carried::number(mru).filter(|mru| (LEAST_MRU..=MRU).contains(mru))?,
+                carried::number(mru).filter(|mru| (MIN_MRU..=MRU).contains(mru))?,
             ),
             age_ms: carried::number(age_ms)?,
             counts: [[a, b, c], [d, e, f]],

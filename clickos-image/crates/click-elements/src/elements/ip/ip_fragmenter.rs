@@ -50,10 +50,10 @@ fn build(a: &mut Args<'_>) -> Built {
     if mtu < 8 {
         a.error("MTU", format!("{mtu} is out of range, the least is 8"));
     }
-    if headroom > MOST_HEADROOM {
+    if headroom > MAX_HEADROOM {
         a.error(
             "HEADROOM",
-            format!("{headroom} is out of range, the most is {MOST_HEADROOM}"),
+            format!("{headroom} is out of range, the most is {MAX_HEADROOM}"),
         );
     }
     Some(Box::new(IPFragmenter {
@@ -66,7 +66,7 @@ fn build(a: &mut Args<'_>) -> Built {
     }))
 }
 
-const MOST_HEADROOM: usize = 65_535;
+const MAX_HEADROOM: usize = 65_535;
 /// Messages about packets that cannot be sent, unless VERBOSE.
 const COMPLAINTS: u64 = 5;
 /// The longest header.

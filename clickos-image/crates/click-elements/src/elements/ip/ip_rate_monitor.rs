@@ -122,13 +122,13 @@ impl Kind {
 }
 
 /// Below this memory cannot be limited: all networks of the first level find room in it.
-const LEAST_KIB: usize = 100;
+const MIN_KIB: usize = 100;
 
 /// Networks that fit into that much memory, if that is limited.
 fn capacity(memory_kib: usize, most: usize) -> usize {
     match memory_kib {
         0 => most,
-        kib => most.min(kib.max(LEAST_KIB).saturating_mul(1024) / NETWORK_BYTES),
+        kib => most.min(kib.max(MIN_KIB).saturating_mul(1024) / NETWORK_BYTES),
     }
 }
 

@@ -8,7 +8,7 @@ use super::servers::Outcome;
 use crate::prelude::*;
 
 /// Bytes of a path: the request fits into a packet of any link.
-const MOST: usize = 255;
+const MAX: usize = 255;
 /// Bytes of `HTTP/1.1 200`.
 const STATUS_LINE: usize = 12;
 
@@ -32,12 +32,12 @@ impl FromArg for Path {
         let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
         match text.len() {
             0 => Ok(Self::default()),
-            1..=MOST if is_path => Ok(Self(text.into())),
-            1..=MOST => Err(format!(
+            1..=MAX if is_path => Ok(Self(text.into())),
+            1..=MAX => Err(format!(
                 "expected a path that begins with /, got \"{}\"",
                 text.escape_debug()
             )),
-            length => Err(format!("{length} bytes, the most is {MOST}")),
+            length => Err(format!("{length} bytes, the most is {MAX}")),
         }
     }
 }

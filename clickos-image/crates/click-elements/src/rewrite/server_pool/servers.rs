@@ -17,7 +17,7 @@ use crate::rewrite::mapper::{Map, point};
 use crate::rewrite::pattern::{Draw, Outputs};
 
 /// A new flow asks each server, so their number bounds its time.
-pub const MOST: usize = 256;
+pub const MAX: usize = 256;
 
 /// Addresses with commas or blanks between them, each once.
 #[derive(Clone, Default)]
@@ -54,8 +54,8 @@ impl Addresses {
         if self.0.contains(&address) {
             return Err(format!("server {address} is given twice"));
         }
-        if self.0.len() >= MOST {
-            return Err(format!("too many servers, the most is {MOST}"));
+        if self.0.len() >= MAX {
+            return Err(format!("too many servers, the most is {MAX}"));
         }
         self.0.push(address);
         Ok(())
