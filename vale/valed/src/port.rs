@@ -117,7 +117,7 @@ impl Face {
             is_gone: false,
             guard: Guard::new(add),
             is_filtered: add.filtered,
-            has_backpressure: add.hold,
+            has_backpressure: add.backpressure,
             remote_in_flight: Arc::default(),
             owner: add.owner,
         }
@@ -439,6 +439,7 @@ impl Port {
             limits: self.limits.as_ref().map(|limits| limits.set),
             filter: self.filter.as_ref().map(|filter| filter.info()),
             mirrors: Vec::new(),
+            backpressure: self.face.has_backpressure,
             hold: self.face.has_backpressure,
             mode: self.device.mode().map(str::to_owned),
             owner: self.face.owner,

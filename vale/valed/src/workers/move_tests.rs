@@ -122,11 +122,11 @@ fn a_moved_port_keeps_its_filter_its_counters_and_its_group_frames() {
 
 /// A sender with backpressure waits for a receiver at another worker, also while both move.
 #[test]
-fn a_sender_that_holds_loses_nothing_to_another_worker() {
+fn a_sender_with_backpressure_loses_nothing_to_another_worker() {
     for moves in [false, true] {
         let bench = Bench::new(2);
         let mut args = secure(1);
-        args["hold"] = json!(true);
+        args["backpressure"] = json!(true);
         let mut a = bench.add("g1", args);
         let mut args = secure(2);
         args["slots"] = json!(64);
@@ -197,7 +197,7 @@ fn frames_for_a_full_receiver_arrive_although_their_port_goes() {
         let bench = Bench::new(workers);
         let [from, mut to] = [(1, 128), (2, 64)].map(|(last, slots)| {
             let mut args = secure(last);
-            (args["hold"], args["slots"]) = (json!(true), json!(slots));
+            (args["backpressure"], args["slots"]) = (json!(true), json!(slots));
             bench.add(&format!("g{last}"), args)
         });
         let removal = send_and_go(&bench, from, frames);
