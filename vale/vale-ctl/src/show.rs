@@ -74,7 +74,7 @@ pub fn workers(workers: &[WorkerInfo], format: Format) -> String {
         vec![
             worker.worker.to_string(),
             worker.busy_ms.to_string(),
-            worker.handed_over.to_string(),
+            worker.all_handoffs().to_string(),
             worker.dropped_full.to_string(),
             worker.rounds.to_string(),
             worker.rounds_empty.to_string(),

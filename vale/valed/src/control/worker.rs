@@ -40,6 +40,7 @@ impl Control {
             WorkerInfo {
                 worker: load.worker,
                 busy_ms: load.busy / 1_000_000,
+                handoffs: load.handoffs,
                 handed_over: load.handoffs,
                 dropped_full: load.lost,
                 rounds: load.rounds,
