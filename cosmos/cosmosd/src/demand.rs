@@ -9,7 +9,7 @@ use crate::guest::Shape;
 /// Shapes for which guests are kept.
 const SHAPES: usize = 4;
 /// Most guests that are kept of a shape.
-const MOST: usize = 4;
+const MAX: usize = 4;
 /// A shape is kept for as many guests as were created within this time.
 const RECENT: Duration = Duration::from_secs(60);
 /// After this time without a creation none is kept.
@@ -34,7 +34,7 @@ impl Demand {
             created: VecDeque::new(),
         });
         wanted.created.push_front(now);
-        wanted.created.truncate(MOST);
+        wanted.created.truncate(MAX);
         self.0.push_front(wanted);
         self.0.truncate(SHAPES);
     }
@@ -99,7 +99,7 @@ mod tests {
         for _ in 0..9 {
             demand.note(shape(8), start);
         }
-        assert_eq!(seen(&mut demand, 100, start), [(8, MOST)]);
+        assert_eq!(seen(&mut demand, 100, start), [(8, MAX)]);
         assert_eq!(seen(&mut demand, 100, start + RECENT), [(8, 1)]);
     }
 

@@ -30,7 +30,7 @@ const IDLE: Duration = Duration::from_secs(3600);
 /// Most bytes of the reason in an answer.
 const REASON: usize = 200;
 /// Digits of a number: the answer's nodes stay below the store's limit.
-const MOST: u64 = (1 << 45) - 1;
+const MAX: u64 = (1 << 45) - 1;
 
 /// The request for one device, and the last answer.
 struct OffloadRequest {
@@ -205,7 +205,7 @@ fn line(table: &OffloadInfo) -> String {
     let hits = table
         .rules
         .iter()
-        .map(|rule| format!(" {}", rule.hits.min(MOST)));
+        .map(|rule| format!(" {}", rule.hits.min(MAX)));
     let hits: String = hits.collect();
     format!("{} {}{hits}\n", table.version, table.epoch)
 }

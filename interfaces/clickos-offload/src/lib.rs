@@ -14,7 +14,7 @@ mod rule;
 mod text;
 mod view;
 
-pub use redirect::{MOST_TARGETS, Target, Targets, redirect};
+pub use redirect::{MAX_TARGETS, Target, Targets, redirect};
 pub use rule::{Action, Ip6Pattern, IpPattern, Pattern, Range, Rule};
 pub use view::{HEAD, Ip, Ip6, View};
 

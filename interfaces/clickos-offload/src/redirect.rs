@@ -18,19 +18,19 @@ pub struct Target {
 }
 
 /// Most stations of a rule.
-pub const MOST_TARGETS: usize = 8;
+pub const MAX_TARGETS: usize = 8;
 
 /// The stations among which a rule chooses by the packet's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Targets {
-    list: [Target; MOST_TARGETS],
+    list: [Target; MAX_TARGETS],
     count: usize,
 }
 
 impl From<Target> for Targets {
     fn from(target: Target) -> Self {
         Self {
-            list: [target; MOST_TARGETS],
+            list: [target; MAX_TARGETS],
             count: 1,
         }
     }
@@ -39,7 +39,7 @@ impl From<Target> for Targets {
 impl Targets {
     /// Adds a station. False if there are too many.
     pub(crate) fn add(&mut self, target: Target) -> bool {
-        let has_room = self.count < MOST_TARGETS;
+        let has_room = self.count < MAX_TARGETS;
         if has_room {
             self.list[self.count..].fill(target);
             self.count += 1;
@@ -62,7 +62,7 @@ impl Targets {
     /// The stations for a flow, the best first. A station that goes leaves the flows of the others
     /// where they are: each has a weight for each flow.
     pub fn for_flow(&self, flow: u64) -> impl Iterator<Item = &Target> {
-        let mut order = [(0, 0); MOST_TARGETS];
+        let mut order = [(0, 0); MAX_TARGETS];
         if self.count > 1 {
             for (n, target) in self.iter().enumerate() {
                 let mut mac = [0; 8];

@@ -7,7 +7,7 @@ use core::net::IpAddr;
 use core::str::{FromStr, SplitWhitespace};
 
 use crate::address::Address;
-use crate::redirect::{MOST_TARGETS, Target, Targets};
+use crate::redirect::{MAX_TARGETS, Target, Targets};
 use crate::rule::{Action, Ip6Pattern, IpPattern, Pattern, Range, Rule};
 
 /// Bytes of a value in an error.
@@ -168,7 +168,7 @@ fn more(targets: &mut Targets, text: &str) -> Result<(), String> {
     }
     match targets.add(Target { mac, address: None }) {
         true => Ok(()),
-        false => Err(format!("or: there are {MOST_TARGETS} stations already")),
+        false => Err(format!("or: there are {MAX_TARGETS} stations already")),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::layout::{
 use crate::memory::Memory;
 
 /// Bad descriptors passed over in search of one good frame.
-pub(crate) const MOST_BAD: u32 = 64;
+pub(crate) const MAX_BAD: u32 = 64;
 
 /// A frame that was not put into the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -561,7 +561,7 @@ impl Consumer {
         slots.len()
     }
 
-    /// Takes the next good descriptor. Passes over bad ones and counts them, [`MOST_BAD`] at most:
+    /// Takes the next good descriptor. Passes over bad ones and counts them, [`MAX_BAD`] at most:
     /// a peer can make them as fast as this side passes over them.
     fn take<T>(
         &mut self,
@@ -569,7 +569,7 @@ impl Consumer {
         most: usize,
         mut good: impl FnMut(Descriptor) -> Option<T>,
     ) -> Option<T> {
-        for _ in 0..=MOST_BAD {
+        for _ in 0..=MAX_BAD {
             let (slot, found) = self.next_slot(memory)?;
             if self.has_spans && found.len == 0 && self.pass_to_end() {
                 continue;

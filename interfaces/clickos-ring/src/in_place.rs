@@ -2,7 +2,7 @@
 //! The guest's side of a port of version 2, whose buffers are the guest's packets.
 use alloc::vec::Vec;
 
-use crate::half::{MOST_BAD, PushError};
+use crate::half::{MAX_BAD, PushError};
 use crate::layout::{BUFFER_SIZE, Descriptor, Layout, SHORT};
 use crate::memory::Memory;
 use crate::{GuestPort, Mapping, RingError, header};
@@ -68,7 +68,7 @@ impl<M: Memory> InPlacePort<M> {
     /// the next call.
     #[inline]
     pub fn receive(&mut self) -> Option<(u32, usize)> {
-        for _ in 0..=MOST_BAD {
+        for _ in 0..=MAX_BAD {
             let (slot, found) = self.port.rx.next_slot(&self.port.memory)?;
             let (offer, len) = (self.offers[slot as usize], usize::from(found.len));
             if (found.offset, found.region) == (offer, 0) && (1..=BUFFER_SIZE).contains(&len) {

@@ -7,7 +7,7 @@ use crate::RingError;
 /// `VALERING`, little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"VALERING");
 /// The highest version.
-pub const MOST_VERSION: u32 = 2;
+pub const MAX_VERSION: u32 = 2;
 /// Bytes of a chunk of version 2, which holds whole buffers.
 pub const CHUNK: usize = 7 * PAGE;
 /// Buffers of a chunk.
@@ -52,11 +52,11 @@ pub(crate) const FEATURES: u32 = CHECKSUMS | SEGMENTS | LONG;
 /// The flag of such a frame: its TCP or UDP checksum covers the pseudo header only.
 pub(crate) const UNSUMMED: u16 = 1;
 /// Least bytes of payload of a segment: a frame becomes 256 segments at most.
-pub const LEAST_SEGMENT: u16 = 256;
+pub const MIN_SEGMENT: u16 = 256;
 /// Most bytes of payload of a segment.
-pub const MOST_SEGMENT: u16 = 2047;
+pub const MAX_SEGMENT: u16 = 2047;
 /// The same with [`LONG`].
-pub const MOST_LONG_SEGMENT: u16 = 9000;
+pub const MAX_LONG_SEGMENT: u16 = 9000;
 /// Most slots of a frame that is not to be segmented, with [`LONG`].
 const LONG_SLOTS: usize = 5;
 /// Bytes of the longest such frame: the MTU may be 9,000 bytes.
@@ -107,7 +107,7 @@ impl Layout {
 
     /// The layout of a version.
     pub fn of(version: u32, slots: u32) -> Result<Self, RingError> {
-        if !(1..=MOST_VERSION).contains(&version) {
+        if !(1..=MAX_VERSION).contains(&version) {
             return Err(RingError::BadVersion(version));
         }
         if slots.is_power_of_two() && SLOTS_RANGE.contains(&slots) {
@@ -233,7 +233,7 @@ impl Descriptor {
         let is_unsummed = self.region & UNSUMMED != 0 && features & CHECKSUMS != 0;
         match segment(self.region) {
             0 => is_unsummed || self.region == 0,
-            LEAST_SEGMENT.. if segment(self.region) <= most_segment(features) => {
+            MIN_SEGMENT.. if segment(self.region) <= most_segment(features) => {
                 is_unsummed && features & SEGMENTS != 0
             }
             _ => false,
@@ -277,8 +277,8 @@ pub(crate) fn flags(segment: u16) -> u16 {
 #[cfg(feature = "std")]
 pub(crate) fn most_segment(features: u32) -> u16 {
     match features & LONG != 0 {
-        true => MOST_LONG_SEGMENT,
-        false => MOST_SEGMENT,
+        true => MAX_LONG_SEGMENT,
+        false => MAX_SEGMENT,
     }
 }
 

@@ -200,7 +200,7 @@ impl Vif {
             pcap: None,
             vlan_tags: false,
             filtered: self.filtered && is_plugged,
-            hold: false,
+            backpressure: false,
             xdp: false,
             mtu: self.mtu,
             slots: self.slots,

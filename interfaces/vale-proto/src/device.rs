@@ -49,7 +49,7 @@ impl HostDevice {
             dhcp_server: false,
             vlan_tags: false,
             filtered: false,
-            hold: false,
+            backpressure: false,
             xdp: false,
             mtu: *MTU_RANGE.end(),
             slots: 256,

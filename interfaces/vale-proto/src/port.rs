@@ -137,8 +137,13 @@ pub struct PortAdd {
     pub filtered: bool,
     /// Frames from the port wait for a full receiver, so the sender's ring fills; after 100 ms without
     /// room they may be lost. Flooded frames never wait. Without it a frame to a full port is lost.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub hold: bool,
+    #[serde(
+        default,
+        skip_serializing_if = "std::ops::Not::not",
+        // Its name before 0.3.
+        alias = "hold"
+    )]
+    pub backpressure: bool,
     /// An AF_XDP socket takes the interface's frames, or a packet socket if the kernel refuses that;
     /// only for kind `veth`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -226,7 +231,7 @@ impl PortAdd {
             dhcp_server: false,
             vlan_tags: false,
             filtered: false,
-            hold: false,
+            backpressure: false,
             xdp: false,
             mtu: default_mtu(),
             slots: default_slots(),
@@ -456,6 +461,9 @@ pub struct PortInfo {
     pub mirrors: Vec<MirrorName>,
     /// Frames from the port wait for a full receiver.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub backpressure: bool,
+    /// As `backpressure`: its name before 0.3, for one more release.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
     /// How the switch reaches the interface of a port with `xdp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -546,6 +554,16 @@ mod tests {
         ] {
             assert!(bad.parse::<PortId>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_earlier_name_of_backpressure_is_read() {
+        for name in ["backpressure", "hold"] {
+            let add = with(json!({name: true})).unwrap();
+            assert!(add.backpressure, "{name}");
+            assert_eq!(json!(add)["backpressure"], true);
+        }
+        assert!(with(json!({"backpressure": true, "hold": true})).is_err());
     }
 
     #[test]

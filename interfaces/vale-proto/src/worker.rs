@@ -31,6 +31,10 @@ pub struct WorkerInfo {
     /// Milliseconds of rounds that moved frames.
     pub busy_ms: u64,
     /// Frames that went to other workers.
+    #[serde(default)]
+    pub handoffs: u64,
+    /// As `handoffs`: its name before 0.3, for one more release.
+    #[serde(default)]
     pub handed_over: u64,
     /// Frames that found the ring to another worker full.
     pub dropped_full: u64,
@@ -47,9 +51,33 @@ pub struct WorkerInfo {
     pub ports: Vec<PortId>,
 }
 
+impl WorkerInfo {
+    /// Frames that went to other workers, by either name.
+    pub fn all_handoffs(&self) -> u64 {
+        self.handoffs.max(self.handed_over)
+    }
+}
+
 /// Answer of `worker-list`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workers {
     pub workers: Vec<WorkerInfo>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_earlier_name_of_handoffs_is_read() {
+        for name in ["handoffs", "handed_over"] {
+            let worker =
+                json!({"worker": 0, "busy_ms": 0, name: 7, "dropped_full": 0, "ports": []});
+            let worker: WorkerInfo = serde_json::from_value(worker).unwrap();
+            assert_eq!(worker.all_handoffs(), 7, "{name}");
+        }
+    }
 }

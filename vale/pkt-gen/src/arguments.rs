@@ -104,7 +104,7 @@ pub struct Arguments {
     pub slots: u32,
     /// Let frames wait for a full receiver instead of dropping them.
     #[arg(long)]
-    pub hold: bool,
+    pub backpressure: bool,
     /// End after this many seconds.
     #[arg(long)]
     pub seconds: Option<u64>,
@@ -164,7 +164,7 @@ impl Arguments {
             allowed: self.allow.clone(),
             port_security: !self.allow.is_empty(),
             slots: self.slots,
-            hold: self.hold,
+            backpressure: self.backpressure,
             mtu: self
                 .mtu
                 .unwrap_or(match self.length - ETHERNET > SHORT_MTU {

@@ -160,7 +160,7 @@ pub struct Attach {
     /// The domain whose switch gets the port: a driver domain in which `vale-ctl follow` runs. No valed is
     /// needed here.
     #[arg(long, default_value_t = 0, requires = "domid",
-          conflicts_with_all = ["netback", "vlan_tags", "hold"])]
+          conflicts_with_all = ["netback", "vlan_tags", "backpressure"])]
     pub backend: u16,
     /// The device is a vif of a patched netback, which has its nodes.
     #[arg(long, requires = "domid")]
@@ -210,8 +210,8 @@ pub struct Attach {
     #[arg(long)]
     pub vlan_tags: bool,
     /// Frames from the port wait for a full receiver, for 100 ms at most, and are not lost.
-    #[arg(long)]
-    pub hold: bool,
+    #[arg(long, alias = "hold")]
+    pub backpressure: bool,
     /// Largest packet, 68 to 9,000 bytes.
     #[arg(long, default_value_t = 1500)]
     pub mtu: u16,
@@ -289,6 +289,18 @@ mod tests {
         assert_eq!(examples.len(), 30);
         for example in examples {
             Arguments::try_parse_from(words(example)).map(drop).unwrap();
+        }
+    }
+
+    #[test]
+    fn the_earlier_name_of_backpressure_is_read() {
+        for option in ["--backpressure", "--hold"] {
+            let line = "vale-ctl attach vale0:p --kind pipe --pipe p1 --segment 7";
+            let parsed = Arguments::try_parse_from(words(&format!("{line} {option}"))).unwrap();
+            let Command::Attach(attach) = parsed.command else {
+                panic!("{option}")
+            };
+            assert!(attach.backpressure, "{option}");
         }
     }
 }

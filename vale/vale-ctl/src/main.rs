@@ -261,7 +261,7 @@ fn port_add(attach: &Attach) -> PortAdd {
         pcap: pcap(attach),
         vlan_tags: attach.vlan_tags,
         filtered: false,
-        hold: attach.hold,
+        backpressure: attach.backpressure,
         xdp: attach.xdp,
         mtu: attach.mtu,
         slots: attach.slots,

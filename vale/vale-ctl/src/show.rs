@@ -74,7 +74,7 @@ pub fn workers(workers: &[WorkerInfo], format: Format) -> String {
         vec![
             worker.worker.to_string(),
             worker.busy_ms.to_string(),
-            worker.handed_over.to_string(),
+            worker.all_handoffs().to_string(),
             worker.dropped_full.to_string(),
             worker.rounds.to_string(),
             worker.rounds_empty.to_string(),
@@ -118,7 +118,7 @@ fn drops(port: &PortInfo) -> String {
     or_none(some.map(|(reason, count)| format!("{reason}={count}")))
 }
 
-/// The limits, the filter, the choice to hold, the mode and the mirrors of a port.
+/// The limits, the filter, backpressure, the mode and the mirrors of a port.
 fn policies(port: &PortInfo) -> String {
     let limits = port
         .limits
@@ -128,13 +128,13 @@ fn policies(port: &PortInfo) -> String {
         format!("rules={rules} connections={connections}")
     });
     let mirrors = port.mirrors.iter().map(|name| format!("mirror={name}"));
-    let hold = port.hold.then(|| "hold".to_owned());
+    let backpressure = (port.backpressure || port.hold).then(|| "backpressure".to_owned());
     let mode = port.mode.as_ref().map(|mode| format!("mode={mode:?}"));
     or_none(
         limits
             .into_iter()
             .chain(filter)
-            .chain(hold)
+            .chain(backpressure)
             .chain(mode)
             .chain(mirrors),
     )

@@ -143,7 +143,7 @@ fn workers(before: &Look, now: &Look) -> Vec<Row> {
             ("rounds_empty", rate(|w| w.rounds_empty)),
             ("sleeps", rate(|w| w.sleeps)),
             ("yields", rate(|w| w.yields)),
-            ("handed_over", rate(|w| w.handed_over)),
+            ("handed_over", rate(WorkerInfo::all_handoffs)),
         ];
         (worker.worker.to_string(), figures)
     };
@@ -193,7 +193,7 @@ mod tests {
         };
         let port = json!({"switch": "vale0", "port": "a", "kind": "veth", "segment": 7,
             "mac": null, "link_up": true, "counters": counters});
-        let worker = json!({"worker": 0, "busy_ms": rounds, "handed_over": 0, "dropped_full": 0,
+        let worker = json!({"worker": 0, "busy_ms": rounds, "handoffs": 0, "dropped_full": 0,
             "rounds": rounds, "rounds_empty": rounds / 2, "ports": []});
         Look {
             at,

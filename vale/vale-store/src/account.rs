@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 use xenstore::{Code, Header, Kind};
 
 /// Watches of a connection: valed has one for each port of 64 switches with 256 ports, and for each silent vif.
-pub const MOST_WATCHES: usize = 20_000;
+pub const MAX_WATCHES: usize = 20_000;
 /// Bytes of a watch, which are its path and its token: the name of a port.
 pub const WATCH_BYTES: u32 = 512;
 /// Open transactions of a connection, as xenstored allows a guest.
-pub const MOST_TRANSACTIONS: usize = 10;
+pub const MAX_TRANSACTIONS: usize = 10;
 /// Requests within the open transactions together, since the store notes each node that they name.
-pub const MOST_STEPS: usize = 1024;
+pub const MAX_STEPS: usize = 1024;
 
 /// Counts by the store's answers, which come in the order of the requests.
 #[derive(Default)]
@@ -33,16 +33,16 @@ impl Account {
     pub fn ask(&mut self, header: Header) -> Result<(), Code> {
         let is = |kind: Kind| header.kind == kind as u32;
         if header.tx_id != 0 && !is(Kind::TransactionEnd) {
-            take(&mut self.steps, MOST_STEPS, Code::NoSpace)?;
+            take(&mut self.steps, MAX_STEPS, Code::NoSpace)?;
         }
         if is(Kind::Watch) && header.len > WATCH_BYTES {
             return Err(Code::TooBig);
         }
         if is(Kind::Watch) {
-            take(&mut self.watches, MOST_WATCHES, Code::TooBig)?;
+            take(&mut self.watches, MAX_WATCHES, Code::TooBig)?;
         }
         if is(Kind::TransactionStart) {
-            take(&mut self.transactions, MOST_TRANSACTIONS, Code::NoSpace)?;
+            take(&mut self.transactions, MAX_TRANSACTIONS, Code::NoSpace)?;
         }
         self.asked.push_back(header.kind);
         Ok(())
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn watches_have_a_bound_that_only_the_store_frees() {
         let mut account = Account::default();
-        for _ in 0..MOST_WATCHES {
+        for _ in 0..MAX_WATCHES {
             done(&mut account, Kind::Watch, (FAILED, b"EEXIST\0")).unwrap();
             done(&mut account, Kind::Watch, (OK, b"OK\0")).unwrap();
         }
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn transactions_have_a_bound() {
         let mut account = Account::default();
-        for _ in 0..MOST_TRANSACTIONS {
+        for _ in 0..MAX_TRANSACTIONS {
             done(&mut account, Kind::TransactionStart, (OK, b"7\0")).unwrap();
         }
         let start = request(Kind::TransactionStart, 0);
@@ -149,7 +149,7 @@ mod tests {
         let mut account = Account::default();
         for _ in 0..2 {
             done(&mut account, Kind::TransactionStart, (OK, b"7\0")).unwrap();
-            for _ in 0..MOST_STEPS {
+            for _ in 0..MAX_STEPS {
                 account.ask(request(Kind::Read, 7)).unwrap();
                 account.answered(FAILED, b"ENOENT\0");
             }

@@ -18,14 +18,14 @@ use crate::outbox::Outbox;
 use crate::rules::{self, Verdict};
 
 /// valed has one connection; another one may begin before its last one has ended.
-const MOST: usize = 4;
+const MAX: usize = 4;
 const HEADER: usize = 16;
 /// Log lines in a minute: the switch can ask and connect without end.
-const LINES: u32 = 60;
+const LOG_LINES_PER_MINUTE: u32 = 60;
 /// Writes a line about a client to the log.
 fn note(level: Level, text: std::fmt::Arguments<'_>) {
     static WRITTEN: LazyLock<Mutex<EventLimit>> =
-        LazyLock::new(|| Mutex::new(EventLimit::new(LINES)));
+        LazyLock::new(|| Mutex::new(EventLimit::new(LOG_LINES_PER_MINUTE)));
     let mut written = WRITTEN.lock().unwrap_or_else(|e| e.into_inner());
     if written.allows(Instant::now()) {
         log::log!(level, "{text}");
@@ -40,9 +40,9 @@ pub fn serve(listener: &UnixListener, store: &Path) -> io::Result<()> {
     let open = Arc::new(AtomicUsize::new(0));
     loop {
         let (client, _) = listener.accept()?;
-        if open.fetch_add(1, Ordering::Relaxed) >= MOST {
+        if open.fetch_add(1, Ordering::Relaxed) >= MAX {
             open.fetch_sub(1, Ordering::Relaxed);
-            let text = format_args!("more than {MOST} connections: one is refused");
+            let text = format_args!("more than {MAX} connections: one is refused");
             note(Level::Warn, text);
             continue;
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Unread messages of a client, each of at most 4,112 bytes. With one more its connection ends.
-pub const MOST: usize = 4096;
+pub const MAX: usize = 4096;
 
 #[derive(Default)]
 struct State {
@@ -26,11 +26,11 @@ impl Outbox {
     /// Adds an answer.
     ///
     /// # Errors
-    /// The client has left [`MOST`] messages unread.
+    /// The client has left [`MAX`] messages unread.
     pub fn push(&self, message: Vec<u8>) -> io::Result<()> {
         let mut state = self.state();
-        if state.messages.len() == MOST {
-            let text = format!("{MOST} messages are unread");
+        if state.messages.len() == MAX {
+            let text = format!("{MAX} messages are unread");
             return Err(io::Error::new(io::ErrorKind::QuotaExceeded, text));
         }
         state.messages.push_back(message);
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn messages_have_a_bound_and_keep_their_order() {
         let outbox = Outbox::default();
-        for n in 0..MOST {
+        for n in 0..MAX {
             outbox.push(n.to_be_bytes().into()).unwrap();
         }
         assert!(outbox.push(Vec::new()).is_err());
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn an_unread_event_is_there_once() {
         let outbox = Outbox::default();
-        for _ in 0..=MOST {
+        for _ in 0..=MAX {
             outbox.push_event(b"one".into()).unwrap();
             outbox.push_event(b"two".into()).unwrap();
         }

@@ -9,7 +9,7 @@ pub enum Drop {
     Malformed = 1,
     Type = 2,
     Spoof = 3,
-    Role = 4,
+    Rogue = 4,
     Hidden = 5,
     Filter = 6,
 }

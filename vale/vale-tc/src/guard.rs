@@ -14,7 +14,7 @@ use crate::policy::Policy;
 const DHCP_CLIENT: u16 = 68;
 const DHCP_SERVER: u16 = 67;
 const DHCPV6_CLIENT: u16 = 546;
-/// The messages that a host may send (vale/valed/src/policy/role.rs).
+/// The messages that a host may send (vale/valed/src/policy/rogue.rs).
 const ICMP_TYPES: [u8; 12] = [0, 3, 8, 10, 11, 12, 13, 14, 15, 16, 42, 43];
 const IGMP_TYPES: [u8; 4] = [0x12, 0x16, 0x17, 0x22];
 const ICMPV6_TYPES: [u8; 14] = [1, 2, 3, 4, 128, 129, 131, 132, 133, 135, 136, 143, 160, 161];
@@ -59,7 +59,7 @@ pub fn bounds(net: IpNet) -> (Vec<u8>, Vec<u8>) {
 pub fn unsound(e: &Emitter) -> Unsound {
     Unsound {
         malformed: e.dropped(Drop::Malformed),
-        role: e.dropped(Drop::Role),
+        rogue: e.dropped(Drop::Rogue),
         hidden: e.dropped(Drop::Hidden),
     }
 }
@@ -330,7 +330,7 @@ fn not_to(e: &mut Emitter, port: u16) {
     e.read_body(0, slot::BODY, 8, e.dropped(Drop::Malformed));
     e.load(Size::Half, R1, slot::BODY + 2);
     e.asm
-        .jump_if(R1, If::Equal, raw16(port), e.dropped(Drop::Role));
+        .jump_if(R1, If::Equal, raw16(port), e.dropped(Drop::Rogue));
 }
 
 /// Drops a message whose type is not among these.
@@ -340,7 +340,7 @@ fn one_of(e: &mut Emitter, kinds: &[u8]) {
     for kind in kinds {
         e.asm.jump_if(R1, If::Equal, i32::from(*kind), good);
     }
-    e.asm.jump(e.dropped(Drop::Role));
+    e.asm.jump(e.dropped(Drop::Rogue));
     e.asm.place(good);
 }
 

@@ -38,7 +38,7 @@ const MAX_OPTIONS: usize = 40;
 #[derive(Clone, Copy)]
 pub struct Unsound {
     pub malformed: Label,
-    pub role: Label,
+    pub rogue: Label,
     pub hidden: Label,
 }
 
@@ -130,7 +130,7 @@ fn option_length(e: &mut Emitter, to: Unsound) {
     e.asm.place(has_length);
     e.load(Size::Byte, R1, slot::SCRATCH);
     for route in SOURCE_ROUTES {
-        e.asm.jump_if(R1, If::Equal, route, to.role);
+        e.asm.jump_if(R1, If::Equal, route, to.rogue);
     }
     e.read(LOCAL, 1, slot::SCRATCH, 1, to.malformed);
     e.load(Size::Byte, R1, slot::SCRATCH);
@@ -204,7 +204,7 @@ fn routes_and_fragments(e: &mut Emitter, to: Unsound) {
     let (no_route, done) = (e.asm.label(), e.asm.label());
     e.jump_if_protocol(If::NotEqual, ROUTING, no_route);
     e.load(Size::Byte, R1, slot::SCRATCH + 3);
-    e.asm.jump_if(R1, If::NotEqual, 0, to.role);
+    e.asm.jump_if(R1, If::NotEqual, 0, to.rogue);
     e.asm.place(no_route);
     e.jump_if_protocol(If::NotEqual, FRAGMENT, done);
     e.load_be16(R1, slot::SCRATCH + 2);

@@ -82,7 +82,7 @@ fn no_packet(e: &Emitter) -> Unsound {
     let dropped = e.dropped(Drop::Filter);
     Unsound {
         malformed: dropped,
-        role: dropped,
+        rogue: dropped,
         hidden: dropped,
     }
 }

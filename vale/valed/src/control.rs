@@ -41,7 +41,7 @@ pub struct Control {
     pub forwarder: Handle,
     /// None on a host without Xen.
     pub xen: Option<Xen>,
-    pub links: HostResources,
+    pub resources: HostResources,
     /// An operator's requests.
     pub kept: Arc<Kept>,
     /// The thread that follows the far ends of ports.
@@ -112,14 +112,14 @@ impl Control {
             return Err(ApiError::bad_request(text));
         }
         let opened = match add.kind == Kind::Process && !fds.is_empty() {
-            true => port::resume(&add, fds, &self.links).map(|port| (port, Vec::new())),
-            false => port::open(&add, &self.links),
+            true => port::resume(&add, fds, &self.resources).map(|port| (port, Vec::new())),
+            false => port::open(&add, &self.resources),
         };
         let (port, fds) = opened.map_err(|e| open_error(&add, &e))?;
         let added = self.forwarder.add(&add.switch, Box::new(port));
         let added = added.ok_or_else(stopped)?;
         if let Err(failure) = added {
-            self.links.discard_file(&add);
+            self.resources.discard_file(&add);
             return Err(add_error(&add, failure));
         }
         self.follow(&add)?;

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use vale_handover::Receiver as Incoming;
+use vale_handoff::Receiver as Incoming;
 
 use crate::clock::Nanoseconds;
 use crate::mesh::blocked::Patience;
-use crate::mesh::handover::{Frame, Peers, WorkerWaker};
+use crate::mesh::handoff::{Frame, Peers, WorkerWaker};
 use crate::switch::{MAX_PORTS, Scratch, Switch};
 pub use changes::AddFailure;
 
@@ -28,7 +28,7 @@ const PATIENT_ROUNDS: u32 = 4;
 /// The time between two polls of the interfaces while the thread is busy.
 const EVENTS_EVERY: Duration = Duration::from_micros(20);
 /// A guest that frees its full ring wakes no one: valed looks again after this time.
-const HOLD_POLL: Timespec = Timespec {
+const BACKPRESSURE_POLL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 1_000_000,
 };
@@ -46,7 +46,7 @@ pub struct Forwarder {
     switches: Vec<Option<Switch>>,
     commands: Receiver<Command>,
     epoll: OwnedFd,
-    sleeper: WorkerWaker,
+    waker: WorkerWaker,
     /// Frames of the other workers.
     incoming: Vec<Incoming<Frame>>,
     /// The frames of the others come after those of the own ports in this round.
@@ -66,7 +66,7 @@ pub struct Forwarder {
 pub struct WorkerConfig {
     pub worker: usize,
     pub start: Instant,
-    pub sleeper: WorkerWaker,
+    pub waker: WorkerWaker,
     pub commands: Receiver<Command>,
     pub peers: Peers,
     pub incoming: Vec<Incoming<Frame>>,
@@ -75,31 +75,31 @@ pub struct WorkerConfig {
 }
 
 impl Forwarder {
-    pub fn new(post: WorkerConfig) -> io::Result<Self> {
+    pub fn new(config: WorkerConfig) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let (token, flags) = (
             EventData::new_u64(COMMAND_TOKEN),
             EventFlags::IN | EventFlags::ET,
         );
-        epoll::add(&epoll, &post.sleeper.wake, token, flags)?;
+        epoll::add(&epoll, &config.waker.wake, token, flags)?;
         let mut scratch = Scratch::default();
-        scratch.buffers.peers = post.peers;
-        scratch.patience = post.patience;
+        scratch.buffers.peers = config.peers;
+        scratch.patience = config.patience;
         Ok(Self {
-            worker: post.worker,
+            worker: config.worker,
             switches: Vec::new(),
-            commands: post.commands,
+            commands: config.commands,
             epoll,
-            sleeper: post.sleeper,
-            incoming: post.incoming,
+            waker: config.waker,
+            incoming: config.incoming,
             others_last: false,
             scratch,
             running: true,
-            start: post.start,
+            start: config.start,
             now: 0,
             found_full: false,
             load: Load {
-                worker: post.worker,
+                worker: config.worker,
                 ..Load::default()
             },
         })
@@ -174,13 +174,13 @@ impl Forwarder {
         let mut moved = false;
         self.others_last = !self.others_last;
         if !self.others_last {
-            moved |= self.take_over(OTHERS_BURST);
+            moved |= self.receive_handoffs(OTHERS_BURST);
         }
         for switch in self.switches.iter_mut().flatten() {
             moved |= switch.serve_ports(&mut self.scratch);
         }
         if self.others_last {
-            moved |= self.take_over(OTHERS_BURST);
+            moved |= self.receive_handoffs(OTHERS_BURST);
         }
         self.flush();
         moved
@@ -199,7 +199,7 @@ impl Forwarder {
     }
 
     /// Takes up to `most` frames from each other worker.
-    fn take_over(&mut self, most: usize) -> bool {
+    fn receive_handoffs(&mut self, most: usize) -> bool {
         let (switches, scratch) = (&mut self.switches, &mut self.scratch);
         let mut moved = false;
         for ring in &mut self.incoming {
@@ -217,9 +217,9 @@ impl Forwarder {
         moved
     }
 
-    /// Takes all frames that the other workers have handed over so far.
+    /// Takes all frames that the other workers have handed off so far.
     pub fn drain(&mut self) {
-        self.take_over(usize::MAX);
+        self.receive_handoffs(usize::MAX);
         self.flush();
     }
 
@@ -242,17 +242,21 @@ impl Forwarder {
 
     /// Waits for a kick, an interface, another worker or a command, unless one has come meanwhile.
     fn sleep(&mut self, events: &mut Vec<Event>) -> io::Result<()> {
-        self.sleeper.bell.prepare();
+        self.waker.need_wakeup.prepare();
         let mut busy = self.incoming.iter_mut().any(|ring| ring.waiting() > 0);
         for switch in self.switches.iter_mut().flatten() {
             busy |= switch.sleep_prepare();
         }
         if !busy {
             self.load.sleeps += 1;
-            let holds = self.switches.iter().flatten().any(Switch::holds_frames);
-            self.take_events(events, holds.then_some(&HOLD_POLL))?;
+            let waits = self
+                .switches
+                .iter()
+                .flatten()
+                .any(Switch::has_blocked_frames);
+            self.take_events(events, waits.then_some(&BACKPRESSURE_POLL))?;
         }
-        self.sleeper.bell.done();
+        self.waker.need_wakeup.done();
         self.switches
             .iter_mut()
             .flatten()
@@ -274,7 +278,7 @@ impl Forwarder {
             let token = event.data.u64();
             if token == COMMAND_TOKEN {
                 // Edge-triggered, so this only keeps the counter from filling up.
-                let _ = rustix::io::read(&*self.sleeper.wake, &mut [0; 8]);
+                let _ = rustix::io::read(&*self.waker.wake, &mut [0; 8]);
                 continue;
             }
             let (switch, port) = (
@@ -296,7 +300,7 @@ pub struct Load {
     /// Nanoseconds of rounds that moved frames.
     pub busy: Nanoseconds,
     /// Frames that went to other workers.
-    pub handed: u64,
+    pub handoffs: u64,
     /// Frames that found the ring to another worker full.
     pub lost: u64,
     /// Rounds, and those of them that moved no frame.
@@ -307,12 +311,12 @@ pub struct Load {
     pub yields: u64,
 }
 
-/// Delivers a handed-over frame. One to a switch that is gone is lost.
+/// Delivers a frame of another worker. One to a switch that is gone is lost.
 fn deliver(switches: &mut [Option<Switch>], scratch: &mut Scratch, frame: &mut Frame) {
     let at = frame.envelope().switch;
     if let Some(Some(switch)) = switches.get_mut(at.index) {
         if switch.is_at(at) {
-            switch.take_over(frame, scratch.now, &mut scratch.buffers);
+            switch.receive_handoff(frame, scratch.now, &mut scratch.buffers);
         }
     }
 }

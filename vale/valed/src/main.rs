@@ -133,18 +133,18 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     let server = Server::bind(&config.socket, config.roles).map_err(text)?;
     let stopper = server.stopper();
     let store = config.xenstore.as_deref();
-    let guests = Arc::new(RegionRegistry::new(config.copying_rings));
+    let regions = Arc::new(RegionRegistry::new(config.copying_rings));
     let kept = Arc::new(Kept::open(config.state_dir.or_else(state_of_systemd)));
-    let xen = store.map(|socket| Xen::start(socket, handle.clone(), Arc::clone(&guests)));
+    let xen = store.map(|socket| Xen::start(socket, handle.clone(), Arc::clone(&regions)));
     let capture_bytes = u64::from(config.capture_mib) << 20;
     let capture_dir = config.capture_dir;
     let capture_dir = capture_dir.map(|path| CaptureDir::new(path, capture_bytes));
     let control = Arc::new(Control {
         forwarder: handle.clone(),
         xen: xen.transpose().map_err(text)?,
-        links: HostResources {
+        resources: HostResources {
             capture_dir,
-            guests,
+            regions,
             ..HostResources::default()
         },
         kept: Arc::clone(&kept),

@@ -24,7 +24,7 @@ use crate::frame::headers::{ETHERNET, Ethernet};
 use crate::frame::key::FilterKey;
 use crate::frame::tx_frame::TxFrame;
 use crate::mesh::blocked::BlockedFrames;
-use crate::mesh::handover::GenIndex;
+use crate::mesh::handoff::GenIndex;
 use crate::policy::filter::Filter;
 use crate::policy::guard::Guard;
 use crate::policy::offload_rules::{OffloadTables, OffloadVerdict, RedirectTarget};
@@ -66,9 +66,9 @@ pub struct Face {
     /// The worker of the port has a filter for it.
     pub is_filtered: bool,
     /// Frames from the port wait for a full receiver.
-    holds: bool,
-    /// Frames of a port that holds, at other workers.
-    pub abroad: Arc<AtomicUsize>,
+    has_backpressure: bool,
+    /// Frames of a port with backpressure, at other workers.
+    pub remote_in_flight: Arc<AtomicUsize>,
     /// The number of the port's owner.
     pub owner: Option<u64>,
 }
@@ -77,21 +77,21 @@ pub struct Face {
 pub struct Port {
     pub face: Face,
     /// The worker that has the far end, the filter and the rates; None for this worker.
-    pub elsewhere: Option<usize>,
+    pub remote_worker: Option<usize>,
     uplink: Option<Uplink>,
     pub counters: Counters,
     pub device: Box<dyn Device>,
     pub filter: Option<Box<Filter>>,
-    /// Rules that decide packets for the guest.
-    pub decided: Option<Box<OffloadTables>>,
+    /// The offload rules of the guest's packets.
+    pub offload_tables: Option<Box<OffloadTables>>,
     pub limits: Option<Box<PortLimits>>,
     /// The port has moved frames since the last flush.
     pub dirty: bool,
     /// `dropped_full` at the last flush.
     full_before: u64,
-    pub held: BlockedFrames,
+    pub blocked: BlockedFrames,
     /// The port missed its last turn, since too many of its frames are at other workers.
-    pub waits_abroad: bool,
+    pub throttled_by_remote: bool,
 }
 
 impl Face {
@@ -117,8 +117,8 @@ impl Face {
             is_gone: false,
             guard: Guard::new(add),
             is_filtered: add.filtered,
-            holds: add.hold,
-            abroad: Arc::default(),
+            has_backpressure: add.backpressure,
+            remote_in_flight: Arc::default(),
             owner: add.owner,
         }
     }
@@ -137,17 +137,17 @@ impl Port {
     fn of(face: Face, device: Box<dyn Device>) -> Self {
         Self {
             face,
-            elsewhere: None,
+            remote_worker: None,
             uplink: None,
             counters: Counters::default(),
             device,
             filter: None,
-            decided: None,
+            offload_tables: None,
             limits: None,
             dirty: false,
             full_before: 0,
-            held: BlockedFrames::default(),
-            waits_abroad: false,
+            blocked: BlockedFrames::default(),
+            throttled_by_remote: false,
         }
     }
 
@@ -158,10 +158,10 @@ impl Port {
 
     /// The port as the other workers see it: its addresses, without far end, filter and rates.
     pub fn proxy(&self, worker: usize) -> Self {
-        let is_elsewhere = self.device.is_present();
+        let is_remote = self.device.is_present();
         Self {
-            elsewhere: Some(worker),
-            ..Self::of(self.face.clone(), Box::new(Absent { is_elsewhere }))
+            remote_worker: Some(worker),
+            ..Self::of(self.face.clone(), Box::new(Absent { is_remote }))
         }
     }
 
@@ -173,9 +173,10 @@ impl Port {
     }
 
     /// True if the port has to wait for its frames at other workers.
-    pub fn waits_abroad(&mut self) -> bool {
-        self.waits_abroad = self.face.holds && self.face.abroad.load(Ordering::Relaxed) >= BURST;
-        self.waits_abroad
+    pub fn throttled_by_remote(&mut self) -> bool {
+        self.throttled_by_remote = self.face.has_backpressure
+            && self.face.remote_in_flight.load(Ordering::Relaxed) >= BURST;
+        self.throttled_by_remote
     }
 
     /// True if frames can leave by the port.
@@ -246,8 +247,8 @@ impl Port {
             .takes(out.longest - out.payload)
             .and_then(|()| self.takes_tags(out.payload))
             .and_then(|()| self.leaves(out));
-        if let (Ok(()), Some(decided)) = (admitted, &mut self.decided) {
-            match decided.decide(out) {
+        if let (Ok(()), Some(tables)) = (admitted, &mut self.offload_tables) {
+            match tables.decide(out) {
                 OffloadVerdict::Redirect(found) if !out.redirected => {
                     return Delivery::Redirect(found);
                 }
@@ -262,7 +263,7 @@ impl Port {
     }
 
     /// As [`Self::deliver`], for a frame of the flow that the filter has just admitted, at a port without
-    /// rules that decide.
+    /// offload rules.
     pub fn deliver_repeated(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) -> Delivery {
         let admitted = self
             .takes(out.longest - out.payload)
@@ -292,8 +293,8 @@ impl Port {
     }
 
     /// True if frames from the port wait for full receivers.
-    pub fn holds(&self) -> bool {
-        self.face.holds
+    pub fn has_backpressure(&self) -> bool {
+        self.face.has_backpressure
     }
 
     /// The mark of packets from the port.
@@ -304,7 +305,7 @@ impl Port {
     /// True if frames to the port need no stage but [`Self::deliver_plain`].
     pub fn takes_all(&self) -> bool {
         let is_open = self.face.link_up && !self.face.is_gone && !self.face.is_untagged;
-        is_open && self.filter.is_none() && self.limits.is_none() && self.decided.is_none()
+        is_open && self.filter.is_none() && self.limits.is_none() && self.offload_tables.is_none()
     }
 
     /// As [`Self::deliver`], for a port that [`Self::takes_all`].
@@ -438,7 +439,8 @@ impl Port {
             limits: self.limits.as_ref().map(|limits| limits.set),
             filter: self.filter.as_ref().map(|filter| filter.info()),
             mirrors: Vec::new(),
-            hold: self.face.holds,
+            backpressure: self.face.has_backpressure,
+            hold: self.face.has_backpressure,
             mode: self.device.mode().map(str::to_owned),
             owner: self.face.owner,
             far_end: self.face.far_end,
@@ -466,15 +468,15 @@ fn counter_of(refusal: DropReason) -> Counter {
         DropReason::Malformed => MALFORMED,
         DropReason::Type => |c| &mut c.dropped_type,
         DropReason::Spoof => |c| &mut c.dropped_spoof,
-        DropReason::Role => |c| &mut c.dropped_role,
+        DropReason::Rogue => |c| &mut c.dropped_role,
         DropReason::Hidden => |c| &mut c.dropped_hidden,
     }
 }
 
 /// Opens the device that `add` names. Returns the descriptors for the caller, if there are any.
-pub fn open(add: &PortAdd, links: &HostResources) -> io::Result<(Port, Vec<OwnedFd>)> {
+pub fn open(add: &PortAdd, resources: &HostResources) -> io::Result<(Port, Vec<OwnedFd>)> {
     if add.kind == Kind::Process {
-        let regions = links.guests.regions_in_place(add);
+        let regions = resources.regions.regions_in_place(add);
         let made = match add.has_long_frames() {
             true => RingPort::create_long(add.slots),
             false => RingPort::create(add.slots, regions.as_ref()),
@@ -482,11 +484,11 @@ pub fn open(add: &PortAdd, links: &HostResources) -> io::Result<(Port, Vec<Owned
         let (rings, fds) = made.map_err(io::Error::other)?;
         return Ok((Port::new(add, Box::new(rings)), fds.into()));
     }
-    Ok((Port::new(add, device(add, links)?), Vec::new()))
+    Ok((Port::new(add, device(add, resources)?), Vec::new()))
 }
 
 /// Makes a process port that continues with the rings of an earlier one.
-pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &HostResources) -> io::Result<Port> {
+pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, resources: &HostResources) -> io::Result<Port> {
     let expected = |fds: Vec<_>| format!("expected 3 descriptors, not {}", fds.len());
     let fds = fds
         .try_into()
@@ -496,21 +498,21 @@ pub fn resume(add: &PortAdd, fds: Vec<OwnedFd>, links: &HostResources) -> io::Re
         rings.set_long();
     }
     if let Some(domain) = add.in_place {
-        rings.join(&links.guests.regions(add.kind, domain));
+        rings.join(&resources.regions.regions(add.kind, domain));
     }
     Ok(Port::new(add, Box::new(rings)))
 }
 
-fn device(add: &PortAdd, links: &HostResources) -> io::Result<Box<dyn Device>> {
+fn device(add: &PortAdd, resources: &HostResources) -> io::Result<Box<dyn Device>> {
     if let Some(vxlan) = &add.vxlan {
-        return Ok(Box::new(links.tunnels.open(vxlan)?));
+        return Ok(Box::new(resources.tunnels.open(vxlan)?));
     }
     if let Some(pipe) = &add.pipe {
         let place = (add.switch.clone(), add.segment);
-        return Ok(Box::new(links.pipes.open(pipe, place)?));
+        return Ok(Box::new(resources.pipes.open(pipe, place)?));
     }
     if let Some(pcap) = &add.pcap {
-        let directory = links.capture_dir.as_ref();
+        let directory = resources.capture_dir.as_ref();
         let directory = directory.ok_or_else(|| io::Error::other(NO_DIRECTORY))?;
         return Ok(Box::new(PcapPort::open(pcap, directory)?));
     }

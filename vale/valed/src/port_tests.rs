@@ -9,7 +9,7 @@ use vale_netdev::VNET_HEADER;
 use super::*;
 use crate::device::Burst;
 use crate::device::fake_nic::FakeNic;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::headers::Ethernet;
 
 const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
@@ -92,7 +92,7 @@ fn header(kind: u8, size: u16, start: u16, offset: u16) -> [u8; VNET_HEADER] {
 
 /// The frames that a guest behind another port gets.
 fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Vec<u8>> {
-    let Some(offload) = Offload::parse(header, frame.len()) else {
+    let Some(offload) = TxOffload::parse(header, frame.len()) else {
         return Vec::new();
     };
     let (sender, _) = port("from", security);
@@ -103,7 +103,7 @@ fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Ve
     let taken = sent.taken(&mut burst, 0).unwrap();
     let judged = Ethernet::parse(taken.bytes)
         .and_then(|e| Some((e, sender.judge(&e, taken.bytes, None).ok()?)));
-    let out = judged.and_then(|(e, judged)| TxFrame::new(taken, e.payload, judged));
+    let out = judged.and_then(|(e, checked_len)| TxFrame::new(taken, e.payload, checked_len));
     if let Some(mut out) = out {
         receiver.deliver(&mut out, &mut Buffers::default());
     }
@@ -124,7 +124,7 @@ fn no_checksum_lands_in_what_was_judged() {
         for start in 0..frame.len() as u16 {
             for offset in [0, 2, 6, 16] {
                 let header = header(0, 0, start, offset);
-                let judged = match frame[13] {
+                let checked_len = match frame[13] {
                     6 => frame.len(),
                     0 => 38,
                     _ if frame[20] == 58 => frame.len(),
@@ -133,7 +133,7 @@ fn no_checksum_lands_in_what_was_judged() {
                 let field = usize::from(start + offset);
                 let fits = field + 2 <= frame.len();
                 let found = delivered(true, &frame, &header).len();
-                assert_eq!(found == 1, field >= judged && fits, "{start}+{offset}");
+                assert_eq!(found == 1, field >= checked_len && fits, "{start}+{offset}");
                 let found = delivered(false, &frame, &header).len();
                 assert_eq!(found == 1, field >= 14 && fits, "{start}+{offset}");
             }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One named switch: takes frames from its ports, judges them, and delivers them.
+mod backpressure;
 mod chains;
 mod circles;
-mod detour;
 mod drr;
-mod hold;
+mod handoff;
 mod limits;
 mod mirrors;
 mod offload_rules;
@@ -25,14 +25,14 @@ use crate::frame::nsh::Label;
 use crate::frame::packet;
 use crate::frame::tx_frame::TxFrame;
 use crate::mesh::blocked::Patience;
-use crate::mesh::handover::GenIndex;
+use crate::mesh::handoff::GenIndex;
 use crate::mirror::Mirrors;
 use crate::policy::filter::Filter;
 use crate::port::{Counter, Delivery, MALFORMED, Port};
 use crate::stations::lookup::StaticTable;
 use crate::stations::mac_learning::{MacLearning, SharedLearning};
 use circles::Lines;
-use drr::{Taken, Turns};
+use drr::{DeficitRoundRobin, Taken};
 use limits::SegmentLimits;
 
 /// Most ports of a switch.
@@ -80,9 +80,9 @@ struct Verdict {
     ethernet: Ethernet,
     step: Option<Steering>,
     /// Bytes at the start of the frame that no offload may change.
-    judged: usize,
-    /// Bytes at the start of the frame that decided.
-    rests_on: usize,
+    checked_len: usize,
+    /// Bytes at the start of the frame on which the verdict depends.
+    inspected_len: usize,
 }
 
 /// The destination of a frame.
@@ -142,7 +142,7 @@ pub struct Switch {
     filters: bool,
     /// Indexes of ports to be flushed.
     dirty: Vec<usize>,
-    turns: Turns,
+    drr: DeficitRoundRobin,
 }
 
 impl Switch {
@@ -161,7 +161,7 @@ impl Switch {
             segment_limits: SegmentLimits::default(),
             filters: false,
             dirty: Vec::new(),
-            turns: Turns::default(),
+            drr: DeficitRoundRobin::default(),
         }
     }
 
@@ -189,7 +189,7 @@ impl Switch {
         self.ports
             .resize_with(self.ports.len().max(index + 1), || None);
         self.filters |= port.face.is_filtered;
-        self.turns.add(index, port.face.owner);
+        self.drr.add(index, port.face.owner);
         self.ports[index] = offered.take();
         self.resolve();
         Ok(index)
@@ -199,7 +199,7 @@ impl Switch {
         let is_it = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.face.name == *name);
         let index = self.ports.iter().position(is_it)?;
         let port = self.ports[index].take()?;
-        self.turns.remove(index);
+        self.drr.remove(index);
         let others = self.ports.iter_mut().flatten();
         others.for_each(|p| p.forget(index));
         self.learned.forget(index);
@@ -259,11 +259,11 @@ impl Switch {
         self.mirrors.resolve(&self.ports);
     }
 
-    /// The ports of this worker, by their places.
-    pub fn places(&self) -> impl Iterator<Item = (usize, PortInfo)> {
+    /// The ports of this worker, by their indices.
+    pub fn local_ports(&self) -> impl Iterator<Item = (usize, PortInfo)> {
         let ports = self.ports.iter().enumerate();
         let ports = ports.filter_map(|(index, port)| Some((index, port.as_ref()?)));
-        let here = ports.filter(|(_, port)| port.elsewhere.is_none());
+        let here = ports.filter(|(_, port)| port.remote_worker.is_none());
         here.map(|(index, port)| {
             let mirrors = self.mirrors.of(&port.face.name);
             let info = port.info(&self.name);
@@ -273,7 +273,7 @@ impl Switch {
 
     /// The far ends of this worker's ports.
     pub fn far_ends(&self) -> impl Iterator<Item = FarEndFound> {
-        let here = self.ports().filter(|port| port.elsewhere.is_none());
+        let here = self.ports().filter(|port| port.remote_worker.is_none());
         here.map(|port| FarEndFound {
             id: PortId {
                 switch: self.name.clone(),
@@ -289,14 +289,14 @@ impl Switch {
     }
 
     /// The counts of this worker about ports of others.
-    pub fn counts_elsewhere(&self) -> impl Iterator<Item = (&PortName, Counters)> {
-        let ports = self.ports().filter(|port| port.elsewhere.is_some());
+    pub fn remote_counters(&self) -> impl Iterator<Item = (&PortName, Counters)> {
+        let ports = self.ports().filter(|port| port.remote_worker.is_some());
         ports.map(|port| (&port.face.name, port.counters))
     }
 
     #[cfg(test)]
     pub fn infos(&self) -> impl Iterator<Item = PortInfo> {
-        self.places().map(|(_, info)| info)
+        self.local_ports().map(|(_, info)| info)
     }
 
     /// Takes an event of the port at `index`.
@@ -311,9 +311,9 @@ impl Switch {
     /// the round.
     pub fn serve_ports(&mut self, scratch: &mut Scratch) -> bool {
         scratch.burst.now = scratch.now;
-        let (mut turns, mut released) = (std::mem::take(&mut self.turns), false);
-        let moved = turns.round(|index| self.serve(index, scratch, &mut released));
-        self.turns = turns;
+        let (mut drr, mut released) = (std::mem::take(&mut self.drr), false);
+        let moved = drr.round(|index| self.serve(index, scratch, &mut released));
+        self.drr = drr;
         moved | released
     }
 
@@ -353,11 +353,11 @@ impl Switch {
         let Some(port) = &mut self.ports[source] else {
             return Taken::default();
         };
-        if !port.held.is_empty() {
+        if !port.blocked.is_empty() {
             *released |= self.release(source, scratch);
             return Taken::default();
         }
-        if port.elsewhere.is_some() || port.waits_abroad() {
+        if port.remote_worker.is_some() || port.throttled_by_remote() {
             return Taken::default();
         }
         let before = port.counters.rx_bytes;
@@ -381,7 +381,7 @@ impl Switch {
             _ => port.counters.bursts += 1,
         }
         if self.chains.is_due() {
-            self.chains.settle(&self.ports);
+            self.chains.promote_due(&self.ports);
         }
         if count == 0 {
             // The flush gives back the descriptors that a ring without a good frame passed over.
@@ -430,7 +430,7 @@ impl Switch {
             .head(burst, n)
             .map(|bytes| self.verdict(source, label, bytes, seen));
         let by_head = by_head.and_then(Result::ok);
-        let (taken, verdict) = match by_head.filter(|v| v.rests_on <= HEAD) {
+        let (taken, verdict) = match by_head.filter(|v| v.inspected_len <= HEAD) {
             Some(verdict) => (device.taken(burst, n).ok_or(MALFORMED)?, Ok(verdict)),
             None => {
                 let taken = device.taken_whole(burst, n).ok_or(MALFORMED)?;
@@ -444,11 +444,11 @@ impl Switch {
         let Verdict {
             ethernet,
             step,
-            judged,
+            checked_len,
             ..
         } = verdict?;
         let seen = &*seen;
-        let mut out = TxFrame::new(taken, ethernet.payload, judged).ok_or(MALFORMED)?;
+        let mut out = TxFrame::new(taken, ethernet.payload, checked_len).ok_or(MALFORMED)?;
         (out.seen, out.now, out.from) = (seen, *now, source);
         self.enter(source, &ethernet, step, &mut out, buffers)
     }
@@ -516,18 +516,18 @@ impl Switch {
         let filtered = match self.filters {
             true => {
                 *seen = FilterKey::parse(&ethernet, bytes);
-                seen.rests_on(&ethernet, bytes)
+                seen.inspected_len(&ethernet, bytes)
             }
             false => 0,
         };
         let relayed =
             step.and_then(|step| self.chains.relayed(step, &self.ports, source, &ethernet));
-        let judged = port.judge(&ethernet, bytes, relayed)?;
+        let checked_len = port.judge(&ethernet, bytes, relayed)?;
         Ok(Verdict {
             ethernet,
             step,
-            judged,
-            rests_on: judged.max(classified).max(filtered),
+            checked_len,
+            inspected_len: checked_len.max(classified).max(filtered),
         })
     }
 
@@ -552,7 +552,7 @@ impl Switch {
             if let Some(step) = step.filter(|step| self.chains.is_inside(*step, index)) {
                 return Err(self.cut_step(step, source, Some(index), out.count()));
             }
-            self.deliver_or_hold(index, out, buffers);
+            self.deliver_or_block(index, out, buffers);
             return Ok(());
         }
         let known = found.is_some();
@@ -585,17 +585,17 @@ impl Switch {
             }
             sent = true;
             match self.ports[index].as_deref() {
-                Some(port) if port.face.is_moving => self.deliver_or_hold(index, out, buffers),
+                Some(port) if port.face.is_moving => self.deliver_or_block(index, out, buffers),
                 // Another worker does not know the chain of the frame.
                 Some(Port {
-                    elsewhere: Some(worker),
+                    remote_worker: Some(worker),
                     ..
                 }) if step.is_none() => workers |= 1 << worker,
                 _ => self.deliver(index, out, buffers),
             }
         }
         if workers != 0 {
-            self.flood_elsewhere(workers, segment, group, out, buffers);
+            self.flood_remote(workers, segment, group, out, buffers);
         }
         sent
     }
@@ -611,8 +611,8 @@ impl Switch {
         let Some(port) = &mut self.ports[index] else {
             return;
         };
-        if let Some(worker) = port.elsewhere {
-            return self.detour((index, worker), out, buffers);
+        if let Some(worker) = port.remote_worker {
+            return self.handoff((index, worker), out, buffers);
         }
         if let Err(dropped) = self.segment_limits.leaves(port.face.segment, out) {
             return *dropped(&mut port.counters) += 1;

@@ -10,7 +10,7 @@ use crate::chain::SetError;
 use crate::device::fake_nic::FakeNic;
 use crate::device::host_resources::HostResources;
 use crate::device::ring_port::RingPort;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::policy::token_bucket::PortLimits;
 use crate::port;
 
@@ -70,7 +70,7 @@ impl Guest {
 
 struct Bench {
     switch: Switch,
-    links: HostResources,
+    resources: HostResources,
     scratch: Scratch,
 }
 
@@ -105,13 +105,13 @@ impl Bench {
     fn new() -> Self {
         Self {
             switch: Switch::new("vale0".parse().unwrap(), 0, Shared::default()),
-            links: HostResources::default(),
+            resources: HostResources::default(),
             scratch: Scratch::default(),
         }
     }
 
     fn try_add(&mut self, name: &str, extra: Value) -> Result<Guest, AddError> {
-        let (port, fds) = port::open(&add(name, extra), &self.links).unwrap();
+        let (port, fds) = port::open(&add(name, extra), &self.resources).unwrap();
         let name = port.face.name.clone();
         self.switch.add(&mut Some(Box::new(port)))?;
         Ok(Guest {
@@ -168,7 +168,7 @@ impl Bench {
     }
 
     /// Forwards a frame that comes from the first port, which is an interface for the moment.
-    fn send_from_interface(&mut self, frame: &[u8], offload: Offload) {
+    fn send_from_interface(&mut self, frame: &[u8], offload: TxOffload) {
         let sent = Box::new(FakeNic(offload, frame.to_vec()));
         let device = self.switch.ports[0].as_mut().unwrap().replace(sent);
         self.switch.take_burst(0, &mut self.scratch);
@@ -447,7 +447,7 @@ fn a_guest_cannot_block_the_switch_with_its_notifications() {
 }
 
 /// A TCP frame as a host leaves it to its network card, with 3,000 bytes of payload.
-fn tcp_burst() -> (Vec<u8>, Offload) {
+fn tcp_burst() -> (Vec<u8>, TxOffload) {
     let mut frame = frame(mac(2), mac(1), 54 + 3000);
     frame[12..34].copy_from_slice(&[
         8, 0, 0x45, 0, 0, 0, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
@@ -457,7 +457,7 @@ fn tcp_burst() -> (Vec<u8>, Offload) {
     ]);
     let mut header = [1, 1, 54, 0, 0, 0, 34, 0, 16, 0];
     header[4..6].copy_from_slice(&1400u16.to_ne_bytes());
-    let offload = Offload::parse(&header, frame.len()).unwrap();
+    let offload = TxOffload::parse(&header, frame.len()).unwrap();
     (frame, offload)
 }
 
@@ -500,7 +500,7 @@ fn a_checksum_left_to_the_card_is_completed() {
     let mut udp = frame(mac(2), mac(1), 60);
     udp[34..60].fill(0);
     let header = [1, 0, 0, 0, 0, 0, 34, 0, 6, 0];
-    let offload = Offload::parse(&header, udp.len()).unwrap();
+    let offload = TxOffload::parse(&header, udp.len()).unwrap();
     bench.send_from_interface(&udp, offload);
     bench.round();
     assert_eq!(b.received()[0][40..42], [0xff, 0xff]);

@@ -9,13 +9,13 @@ use vale_proto::{ChainSet, Mac, PortAdd, PortName, SwitchName};
 
 use crate::device::vxlan;
 use crate::frame::drop_reason::DropReason;
-use crate::frame::gso::{Checksum, Offload, complete};
+use crate::frame::gso::{Checksum, TxOffload, complete};
 use crate::frame::headers::Ethernet;
 use crate::frame::packet::{self, FragmentPart};
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
 use crate::policy::guard::Guard;
-use crate::policy::role;
+use crate::policy::rogue;
 
 const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
@@ -148,7 +148,7 @@ proptest! {
         let message = |protocol, mut body: Vec<u8>| {
             body[0] = kind;
             let packet = ipv4(0, [10, 0, 0, 5], protocol, &body);
-            role::ipv4(&packet::ipv4(&packet).unwrap(), false).is_ok()
+            rogue::ipv4(&packet::ipv4(&packet).unwrap(), false).is_ok()
         };
         let icmp = message(1, body.clone());
         prop_assert!(icmp || ![0, 3, 8, 11].contains(&kind), "errors and echo pass: {}", kind);
@@ -156,7 +156,7 @@ proptest! {
         prop_assert!(!(icmp && routers.contains(&kind)), "ICMP {}", kind);
         prop_assert!(!(message(2, body) && kind == 0x11), "queries of IGMP");
         let packet = ipv4(0, [10, 0, 0, 5], 17, &udp(1, port, &[]));
-        let served = role::ipv4(&packet::ipv4(&packet).unwrap(), false);
+        let served = rogue::ipv4(&packet::ipv4(&packet).unwrap(), false);
         prop_assert_eq!(served.is_ok(), port != 68, "answers of DHCP");
     }
 
@@ -194,7 +194,7 @@ proptest! {
         let fits = !needs || field(6) + field(8) + 2 <= len;
         let kind = header[1] % 128;
         let cut = kind == 0 || [1, 4, 5].contains(&kind) && needs && field(4) > 0;
-        let parsed = Offload::parse(&header, len);
+        let parsed = TxOffload::parse(&header, len);
         prop_assert_eq!(parsed.is_some(), fits && cut);
         if let Some(offload) = parsed {
             prop_assert_eq!((offload.checksum.is_some(), offload.gso.is_some()), (needs, kind != 0));
@@ -219,7 +219,7 @@ proptest! {
         frame.extend(ipv4(0, [10, 0, 0, 5], 6, &tcp));
         let mut header = [1, 1, 54, 0, 0, 0, 34, 0, 16, 0];
         header[4..6].copy_from_slice(&size.to_ne_bytes());
-        let offload = Offload::parse(&header, frame.len()).unwrap();
+        let offload = TxOffload::parse(&header, frame.len()).unwrap();
         let taken = RxFrame { bytes: &mut frame, rest: None, offload };
         let mut out = TxFrame::new(taken, 14, 14).unwrap();
         let (mut gathered, mut buffer, mut count) = (Vec::new(), Vec::new(), 0usize);

@@ -20,8 +20,8 @@ use vale_proto::{PortId, PortName, SwitchName};
 
 use crate::forwarder::{Command, Forwarder, WorkerConfig};
 use crate::mesh::blocked::Patience;
-pub use crate::mesh::handover::MAX_WORKERS;
-use crate::mesh::handover::{WorkerWaker, mesh};
+pub use crate::mesh::handoff::MAX_WORKERS;
+use crate::mesh::handoff::{WorkerWaker, mesh};
 pub use changes::TableRefusal;
 pub use moves::MoveFailure;
 
@@ -50,13 +50,13 @@ impl Channel {
 
 /// The ports of a host and their workers.
 #[derive(Default)]
-struct Places {
+struct PortMap {
     workers: BTreeMap<(SwitchName, PortName), usize>,
     /// The number of the last port or switch.
     last_id: u64,
 }
 
-impl Places {
+impl PortMap {
     fn of(&self, id: &PortId) -> Option<usize> {
         let key = (id.switch.clone(), id.port.clone());
         self.workers.get(&key).copied()
@@ -106,7 +106,7 @@ pub struct Handle {
     channels: Arc<[Channel]>,
     waits: Waits,
     /// Held during a change, so that all workers see changes in one order.
-    places: Arc<Mutex<Places>>,
+    port_map: Arc<Mutex<PortMap>>,
 }
 
 /// Makes workers, which the caller runs on threads of their own.
@@ -114,18 +114,18 @@ pub struct Handle {
 /// # Errors
 /// There are no further descriptors.
 pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> {
-    let sleepers = (0..count).map(|_| {
+    let wakers = (0..count).map(|_| {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        let (bell, wake) = (Arc::default(), Arc::new(wake));
-        Ok(WorkerWaker { bell, wake })
+        let (need_wakeup, wake) = (Arc::default(), Arc::new(wake));
+        Ok(WorkerWaker { need_wakeup, wake })
     });
-    let sleepers: Vec<WorkerWaker> = sleepers.collect::<io::Result<_>>()?;
+    let wakers: Vec<WorkerWaker> = wakers.collect::<io::Result<_>>()?;
     let start = Instant::now();
     let (mut workers, mut channels) = (Vec::new(), Vec::new());
-    let ways = mesh(&sleepers).into_iter().zip(sleepers);
-    for (worker, ((peers, incoming), sleeper)) in ways.enumerate() {
+    let ways = mesh(&wakers).into_iter().zip(wakers);
+    for (worker, ((peers, incoming), waker)) in ways.enumerate() {
         let (sender, commands) = sync_channel(COMMANDS);
-        let wake = Arc::clone(&sleeper.wake);
+        let wake = Arc::clone(&waker.wake);
         let commands_to = Channel {
             commands: sender,
             wake,
@@ -134,7 +134,7 @@ pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> 
         workers.push(Forwarder::new(WorkerConfig {
             worker,
             start,
-            sleeper,
+            waker,
             commands,
             peers,
             incoming,
@@ -144,7 +144,7 @@ pub fn make(count: usize, waits: Waits) -> io::Result<(Vec<Forwarder>, Handle)> 
     let handle = Handle {
         channels: channels.into(),
         waits,
-        places: Arc::default(),
+        port_map: Arc::default(),
     };
     Ok((workers, handle))
 }
@@ -162,9 +162,9 @@ impl Handle {
         }
     }
 
-    /// A panic of another thread leaves the places as the workers have them.
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A panic of another thread leaves the map as the workers have the ports.
+    fn lock(&self) -> MutexGuard<'_, PortMap> {
+        self.port_map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `work` at one worker, between two rounds, and waits for its result. None if the worker has

@@ -8,17 +8,17 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use click_lang::{
-    ConfigError, Errors, Flat, FlatElement, Memory, Phase, Place, Scope, Sources, Subject, flatten,
-    sort, text,
+    ConfigError, Errors, Flat, FlatElement, Memory, Phase, Scope, SourcePos, Sources, Subject,
+    flatten, sort, text,
 };
 
-use crate::config::args::{Args, Noted, Surroundings};
+use crate::config::args::{ArgContext, Args, ParsedArgs};
 use crate::config::environment::{Environment, Limits};
 use crate::config::names::Names;
 use crate::engine::class::Class;
 use crate::engine::element::Element;
 use crate::engine::graph::{Graph, count_ports, label};
-use crate::engine::{Config, Edge, Engine, Plan, Slot};
+use crate::engine::{Config, Edge, ElementSlot, Engine, Plan};
 use crate::registry::Registry;
 use click_packet::PacketPool;
 use click_packet::memory::has_room;
@@ -58,7 +58,7 @@ pub fn assemble(
         .map(|(inputs, outputs)| inputs + outputs)
         .sum();
     let bytes = ports * PORT_BYTES;
-    if !errors.plan(bytes, &limits, Place::default(), "connecting all ports") {
+    if !errors.plan(bytes, &limits, SourcePos::default(), "connecting all ports") {
         return Err((errors.into_sorted(&sources), pool));
     }
     let graph = Graph::check(&flat, &classes, &counts, whole_graph, &limits, &mut errors);
@@ -130,7 +130,7 @@ fn add_implicit(flat: &mut Flat, environment: &Environment) {
         let taken: BTreeSet<usize> = sort::tree(flat.elements.iter().filter_map(number));
         let free = (flat.elements.len() + 1..).find(|n| !taken.contains(n));
         let name_of = format!("{class}@{}", free.unwrap_or(0));
-        let place = Place::default();
+        let place = SourcePos::default();
         flat.elements.push(FlatElement {
             name: name_of,
             class: class.as_str().into(),
@@ -197,14 +197,14 @@ fn build_elements(
         if !has_memory(errors, flat, index, &e.config, limits) {
             break;
         }
-        let surroundings = Surroundings {
+        let arg_context = ArgContext {
             environment,
             names,
             element: &e.name,
         };
-        let mut args = Args::bind(class.args, &e.config, counts[index], surroundings);
+        let mut args = Args::bind(class.args, &e.config, counts[index], arg_context);
         let built = (class.build)(&mut args);
-        let Noted {
+        let ParsedArgs {
             errors: wrong,
             notices: told,
             defined,
@@ -272,10 +272,10 @@ fn connect(
     counts: &[(usize, usize)],
     elements: Vec<Box<dyn Element>>,
     configs: Vec<Config>,
-) -> Vec<Slot> {
+) -> Vec<ElementSlot> {
     let slot = |((index, element), config): ((usize, Box<dyn Element>), Config)| {
         let (inputs, outputs) = counts[index];
-        Slot {
+        ElementSlot {
             name: flat.elements[index].name.clone(),
             config,
             element: Some(element),
@@ -287,12 +287,12 @@ fn connect(
             writers: Vec::new(),
             upstream: (0..inputs).map(|_| None).collect(),
             downstream: (0..outputs).map(|_| None).collect(),
-            rest: 0,
+            backoff: 0,
             reach: None,
             apart: None,
         }
     };
-    let mut slots: Vec<Slot> = elements
+    let mut slots: Vec<ElementSlot> = elements
         .into_iter()
         .enumerate()
         .zip(configs)

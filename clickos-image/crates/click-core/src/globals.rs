@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use crate::engine::Engine;
-use crate::listed::{HandlerInfo, Listed};
+use crate::handler_info::{HandlerDecl, HandlerInfo};
 use crate::traffic::Traffic;
 
 /// A handler of the router.
@@ -27,18 +27,18 @@ pub enum Global {
 }
 
 /// All of them.
-pub const ALL: [(Listed, Global); 11] = [
-    (Listed::read("version"), Global::Version),
-    (Listed::read("list"), Global::List),
-    (Listed::read("classes"), Global::Classes),
-    (Listed::read("config"), Global::Config),
-    (Listed::read("flatconfig"), Global::FlatConfig),
-    (Listed::read("requirements"), Global::Requirements),
-    (Listed::read("handlers"), Global::Handlers),
-    (Listed::read("packages"), Global::Packages),
-    (Listed::read("pool"), Global::Pool),
-    (Listed::read("graph"), Global::Graph),
-    (Listed::command("stop"), Global::Stop),
+pub const ALL: [(HandlerDecl, Global); 11] = [
+    (HandlerDecl::read("version"), Global::Version),
+    (HandlerDecl::read("list"), Global::List),
+    (HandlerDecl::read("classes"), Global::Classes),
+    (HandlerDecl::read("config"), Global::Config),
+    (HandlerDecl::read("flatconfig"), Global::FlatConfig),
+    (HandlerDecl::read("requirements"), Global::Requirements),
+    (HandlerDecl::read("handlers"), Global::Handlers),
+    (HandlerDecl::read("packages"), Global::Packages),
+    (HandlerDecl::read("pool"), Global::Pool),
+    (HandlerDecl::read("graph"), Global::Graph),
+    (HandlerDecl::command("stop"), Global::Stop),
 ];
 
 impl Global {

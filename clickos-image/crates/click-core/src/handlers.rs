@@ -12,56 +12,56 @@ use crate::engine::element::{Element, View};
 use crate::engine::handler::{Change, Table};
 use crate::error::HandlerError;
 use crate::globals::{self, Global};
-use crate::listed::{HandlerInfo, Kind, Listed};
+use crate::handler_info::{HandlerDecl, HandlerInfo, Kind};
 use crate::live::{Undo, busy};
 use crate::reconfigure::with_argument;
 
 /// A handler that the engine answers for an element.
 pub struct Common {
     /// The handler as programs see it.
-    pub listed: Listed,
+    pub decl: HandlerDecl,
     get: fn(&Engine, usize) -> String,
 }
 
-const fn common(listed: Listed, get: fn(&Engine, usize) -> String) -> Common {
-    Common { listed, get }
+const fn common(decl: HandlerDecl, get: fn(&Engine, usize) -> String) -> Common {
+    Common { decl, get }
 }
 
 /// Handlers of every element.
 static COMMON: [Common; 6] = [
-    common(Listed::read("class"), |engine, index| {
+    common(HandlerDecl::read("class"), |engine, index| {
         engine.plan.flat.elements[index].class.to_string()
     }),
-    common(Listed::read("name"), |engine, index| {
+    common(HandlerDecl::read("name"), |engine, index| {
         engine.slots[index].name.clone()
     }),
-    common(Listed::read("config"), Engine::config_text),
+    common(HandlerDecl::read("config"), Engine::config_text),
     common(LIVE_CONFIG, Engine::config_text),
-    common(Listed::read("ports"), Engine::ports_text),
-    common(Listed::read("handlers"), Engine::handlers_text),
+    common(HandlerDecl::read("ports"), Engine::ports_text),
+    common(HandlerDecl::read("handlers"), Engine::handlers_text),
 ];
 
 /// Handlers of elements with a task. A router runs on one thread, which has the number 0.
 static OF_TASKS: [Common; 3] = [
-    common(Listed::read("scheduled"), |engine, index| {
+    common(HandlerDecl::read("scheduled"), |engine, index| {
         engine.tasks.is_scheduled(index).to_string()
     }),
     common(TICKETS, |engine, index| {
         engine.tasks.tickets(index).to_string()
     }),
-    common(Listed::read("home_thread"), |_, _| "0".to_string()),
+    common(HandlerDecl::read("home_thread"), |_, _| "0".to_string()),
 ];
 
 /// `config` of an element that takes a new configuration.
-const LIVE_CONFIG: Listed = Listed::read_write("config");
+const LIVE_CONFIG: HandlerDecl = HandlerDecl::read_write("config");
 
 /// The one handler of `OF_TASKS` that programs can write.
-const TICKETS: Listed = Listed::read_write("tickets");
+const TICKETS: HandlerDecl = HandlerDecl::read_write("tickets");
 
-/// Where a name leads.
-enum Target<'n> {
+/// What a handler name resolves to.
+enum HandlerTarget<'n> {
     Global(Global),
-    Host(Listed),
+    Host(HandlerDecl),
     Element(Own<'n>),
 }
 
@@ -74,12 +74,12 @@ struct Own<'n> {
     read: bool,
     write: bool,
     kind: Kind,
-    place: Place,
+    provider: HandlerProvider,
 }
 
-/// The engine or the class: either answers for a handler of an element.
+/// What provides a handler of an element: the engine or the class.
 #[derive(Clone, Copy)]
-enum Place {
+enum HandlerProvider {
     Engine(&'static Common),
     Class(&'static dyn Table, usize),
 }
@@ -135,7 +135,7 @@ impl Engine {
     /// The handlers of one element: common ones, its class's, its ports' and its own.
     pub(crate) fn handlers_of(&self, index: usize) -> Vec<HandlerInfo> {
         let class = self.plan.classes[index];
-        let common = self.common_of(index).map(|c| c.listed);
+        let common = self.common_of(index).map(|c| c.decl);
         let fixed = common.chain(class.handlers.iter());
         let fixed = fixed.map(|h| h.named(h.name.to_string()));
         let of_ports = self.tables_of_ports(index).flat_map(|(table, ports)| {
@@ -143,7 +143,7 @@ impl Engine {
             handlers.flat_map(move |h| (0..ports).map(move |p| h.named(format!("{}{p}", h.name))))
         });
         let element = self.slots[index].element.as_ref();
-        let further = element.map_or_else(Vec::new, |e| e.more_handlers(""));
+        let further = element.map_or_else(Vec::new, |e| e.dynamic_handlers(""));
         fixed.chain(of_ports).chain(further).collect()
     }
 
@@ -152,8 +152,8 @@ impl Engine {
         let class = self.plan.classes[index];
         let of_task: &[Common] = if class.task { &OF_TASKS } else { &[] };
         let all = COMMON.iter().chain(of_task);
-        all.filter(|c| c.listed.name != LIVE_CONFIG.name || c.listed.write == class.live)
-            .filter(|c| class.handlers.find(c.listed.name).is_none())
+        all.filter(|c| c.decl.name != LIVE_CONFIG.name || c.decl.write == class.live)
+            .filter(|c| class.handlers.find(c.decl.name).is_none())
     }
 
     /// The tables of handlers that exist once per port, and the number of ports.
@@ -173,25 +173,30 @@ impl Engine {
     /// The handler of an element that has this name.
     fn own<'n>(&self, index: usize, name: &'n str) -> Option<Own<'n>> {
         let class = self.plan.classes[index];
-        let own = |name, port, h: Listed, place| Own {
+        let own = |name, port, h: HandlerDecl, provider| Own {
             index,
             name,
             port,
             read: h.read,
             write: h.write,
             kind: h.kind,
-            place,
+            provider,
         };
         if let Some((place, h)) = class.handlers.find(name) {
-            return Some(own(name, 0, h, Place::Class(class.handlers, place)));
+            return Some(own(
+                name,
+                0,
+                h,
+                HandlerProvider::Class(class.handlers, place),
+            ));
         }
-        if let Some(c) = self.common_of(index).find(|c| c.listed.name == name) {
-            return Some(own(name, 0, c.listed, Place::Engine(c)));
+        if let Some(c) = self.common_of(index).find(|c| c.decl.name == name) {
+            return Some(own(name, 0, c.decl, HandlerProvider::Engine(c)));
         }
         for (table, ports) in self.tables_of_ports(index) {
             if let Some((place, h, port)) = of_port(table, ports, name) {
                 let name = &name[..h.name.len()];
-                return Some(own(name, port, h, Place::Class(table, place)));
+                return Some(own(name, port, h, HandlerProvider::Class(table, place)));
             }
         }
         self.further(index, name)
@@ -199,7 +204,7 @@ impl Engine {
 
     /// The same among the handlers that only the element itself lists.
     fn further<'n>(&self, index: usize, name: &'n str) -> Option<Own<'n>> {
-        let listed = self.slots[index].element.as_ref()?.more_handlers(name);
+        let listed = self.slots[index].element.as_ref()?.dynamic_handlers(name);
         let found = listed.into_iter().find(|h| h.name == name)?;
         let HandlerInfo {
             read, write, kind, ..
@@ -216,7 +221,7 @@ impl Engine {
             read,
             write,
             kind,
-            place: Place::Class(table?, 0),
+            provider: HandlerProvider::Class(table?, 0),
         })
     }
 
@@ -254,13 +259,13 @@ impl Engine {
     /// The handler of this full name.
     pub(crate) fn info(&self, full: &str) -> Result<HandlerInfo, HandlerError> {
         match self.find(full)? {
-            Target::Global(global) => {
+            HandlerTarget::Global(global) => {
                 let own = globals::ALL.iter().find(|(_, g)| *g == global);
                 let (handler, _) = own.expect("found among them");
                 Ok(handler.named(full.to_string()))
             }
-            Target::Host(handler) => Ok(handler.named(full.to_string())),
-            Target::Element(own) => Ok(HandlerInfo {
+            HandlerTarget::Host(handler) => Ok(handler.named(full.to_string())),
+            HandlerTarget::Element(own) => Ok(HandlerInfo {
                 name: full.to_string(),
                 read: own.read,
                 write: own.write,
@@ -270,23 +275,25 @@ impl Engine {
     }
 
     /// Handlers of the program around the router.
-    pub(crate) fn host_handlers(&self) -> &'static [Listed] {
+    pub(crate) fn host_handlers(&self) -> &'static [HandlerDecl] {
         let host = self.environment.host.as_ref();
         host.map_or(&[], |host| host.handlers())
     }
 
-    fn find<'n>(&self, full: &'n str) -> Result<Target<'n>, HandlerError> {
+    fn find<'n>(&self, full: &'n str) -> Result<HandlerTarget<'n>, HandlerError> {
         let no_handler = || HandlerError::NoSuchHandler {
             name: full.to_string(),
         };
         let Some((element, handler)) = full.rsplit_once('.').filter(|(e, _)| !e.is_empty()) else {
             let name = full.strip_prefix('.').unwrap_or(full);
             if let Some((_, global)) = globals::ALL.iter().find(|(h, _)| h.name == name) {
-                return Ok(Target::Global(*global));
+                return Ok(HandlerTarget::Global(*global));
             }
             let mut of_host = self.host_handlers().iter();
             let found = of_host.find(|h| h.name == name);
-            return found.map(|h| Target::Host(*h)).ok_or_else(no_handler);
+            return found
+                .map(|h| HandlerTarget::Host(*h))
+                .ok_or_else(no_handler);
         };
         let Some(index) = self.slots.iter().position(|s| s.name == element) else {
             return Err(HandlerError::NoSuchElement {
@@ -294,36 +301,38 @@ impl Engine {
             });
         };
         let own = self.own(index, handler);
-        own.map(Target::Element).ok_or_else(no_handler)
+        own.map(HandlerTarget::Element).ok_or_else(no_handler)
     }
 
     /// Calls a read handler.
     pub(crate) fn read(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
         self.reads += 1;
         match self.find(name)? {
-            Target::Global(_) | Target::Host(_) if !param.is_empty() => {
+            HandlerTarget::Global(_) | HandlerTarget::Host(_) if !param.is_empty() => {
                 Err(HandlerError::takes_no_parameter(param).named(name))
             }
-            Target::Global(global) => global.read(self).ok_or_else(|| not_permitted(name, "read")),
-            Target::Host(handler) if handler.read => {
+            HandlerTarget::Global(global) => {
+                global.read(self).ok_or_else(|| not_permitted(name, "read"))
+            }
+            HandlerTarget::Host(handler) if handler.read => {
                 let host = self.environment.host.as_ref();
                 let value = host.and_then(|h| h.read_handler(handler.name));
                 value.ok_or_else(|| not_permitted(name, "read"))
             }
-            Target::Element(own) if own.read => {
+            HandlerTarget::Element(own) if own.read => {
                 self.read_of(&own, param).map_err(|e| e.named(name))
             }
-            Target::Host(_) | Target::Element(_) => Err(not_permitted(name, "read")),
+            HandlerTarget::Host(_) | HandlerTarget::Element(_) => Err(not_permitted(name, "read")),
         }
     }
 
     fn read_of(&mut self, own: &Own<'_>, param: &str) -> Result<String, HandlerError> {
-        let (table, place) = match own.place {
-            Place::Engine(_) if !param.is_empty() => {
+        let (table, place) = match own.provider {
+            HandlerProvider::Engine(_) if !param.is_empty() => {
                 return Err(HandlerError::takes_no_parameter(param));
             }
-            Place::Engine(common) => return Ok((common.get)(self, own.index)),
-            Place::Class(table, place) => (table, place),
+            HandlerProvider::Engine(common) => return Ok((common.get)(self, own.index)),
+            HandlerProvider::Class(table, place) => (table, place),
         };
         let value = self.with(own.index, |element, ctx| {
             let mut view = own.view(ctx, param);
@@ -366,21 +375,23 @@ impl Engine {
         let text = core::str::from_utf8(value)
             .map_err(|_| reject("the value is not UTF-8 text".into()))?;
         match self.find(name)? {
-            Target::Global(global) if global.is_writable() => Ok(Prepared::Global(global)),
-            Target::Global(_) => Err(not_permitted(name, "written")),
-            Target::Host(handler) if handler.write => {
+            HandlerTarget::Global(global) if global.is_writable() => Ok(Prepared::Global(global)),
+            HandlerTarget::Global(_) => Err(not_permitted(name, "written")),
+            HandlerTarget::Host(handler) if handler.write => {
                 let host = self.environment.host.as_ref();
                 let checked = host.map_or(Ok(()), |h| h.check_write(handler.name, text));
                 checked.map_err(reject)?;
                 let (name, value) = (handler.name, text.to_string());
                 Ok(Prepared::Host { name, value })
             }
-            Target::Element(own) if own.write => {
+            HandlerTarget::Element(own) if own.write => {
                 let (_, handler) = name.rsplit_once('.').unwrap_or(("", name));
                 self.prepare_element(&own, handler, text.trim())
                     .map_err(|e| e.named(name))
             }
-            Target::Host(_) | Target::Element(_) => Err(not_permitted(name, "written")),
+            HandlerTarget::Host(_) | HandlerTarget::Element(_) => {
+                Err(not_permitted(name, "written"))
+            }
         }
     }
 
@@ -391,7 +402,7 @@ impl Engine {
         value: &str,
     ) -> Result<Prepared, HandlerError> {
         let index = own.index;
-        let Place::Class(table, place) = own.place else {
+        let HandlerProvider::Class(table, place) = own.provider else {
             if handler == LIVE_CONFIG.name {
                 let (element, config) = (self.rebuilt(index, value)?, value.to_string());
                 return Ok(Prepared::Rebuilt {
@@ -482,7 +493,7 @@ impl<'n> Own<'n> {
 }
 
 /// The handler `name3` of port 3: its place in the table, itself and the port.
-fn of_port(table: &dyn Table, ports: usize, name: &str) -> Option<(usize, Listed, usize)> {
+fn of_port(table: &dyn Table, ports: usize, name: &str) -> Option<(usize, HandlerDecl, usize)> {
     let mut handlers = table.iter().enumerate();
     handlers.find_map(|(place, h)| {
         let port: usize = name.strip_prefix(h.name)?.parse().ok()?;

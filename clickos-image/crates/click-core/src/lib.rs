@@ -18,12 +18,12 @@ mod engine;
 mod error;
 mod files;
 mod globals;
+mod handler_info;
 mod handlers;
-mod independence;
-mod listed;
 mod listing;
 mod live;
 pub mod offload;
+mod output_order;
 mod ports;
 mod random;
 mod reconfigure;
@@ -31,14 +31,14 @@ mod registry;
 mod router;
 mod sched;
 mod signal;
-mod surroundings;
+mod storage;
 mod task_batching;
 mod traffic;
 
 pub use click_lang::{ConfigError, Located, Phase, Sources, Subject, did_you_mean, sort, text};
 pub use click_packet::memory;
 pub use click_packet::{Batch, HEADROOM, MAX_PACKET, Packet, PacketPool, Ring, anno};
-pub use config::args::{Args, Surroundings};
+pub use config::args::{ArgContext, Args};
 pub use config::environment::{
     ChatterOptions, ControlOptions, DeviceRequest, Environment, Host, Limits, Protocol,
     ServerAddress, ServerSocket, Tun, TunRequest,
@@ -55,9 +55,9 @@ pub use engine::handler::{Change, Handler, Table};
 pub use engine::{class, handler};
 pub use error::HandlerError;
 pub use files::{ReadFile, WriteFile};
-pub use listed::{HandlerInfo, Kind, Listed};
+pub use handler_info::{HandlerDecl, HandlerInfo, Kind};
 pub use listing::{COPIES as ANSWER_COPIES, Listing, listing};
 pub use random::Entropy;
 pub use registry::{Entry, Registry};
 pub use router::{Progress, Router};
-pub use surroundings::Store;
+pub use storage::StorageRef;

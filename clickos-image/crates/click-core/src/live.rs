@@ -13,7 +13,7 @@ use click_lang::text;
 use click_packet::memory::has_room;
 
 use crate::build::ELEMENT_BYTES;
-use crate::config::args::{Args, Surroundings};
+use crate::config::args::{ArgContext, Args};
 use crate::engine::Engine;
 use crate::engine::context::Context;
 use crate::engine::element::Element;
@@ -48,13 +48,13 @@ impl Engine {
             return Err(busy());
         }
         self.has_room_for(config)?;
-        let surroundings = Surroundings {
+        let arg_context = ArgContext {
             environment: &self.environment,
             names: &self.names,
             element: &slot.name,
         };
         let ports = (slot.inputs.len(), slot.outputs.len());
-        let mut args = Args::bind(class.args, config, ports, surroundings);
+        let mut args = Args::bind(class.args, config, ports, arg_context);
         let built = (class.build)(&mut args);
         let errors = args.finish().errors;
         let built = built.filter(|_| errors.is_empty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wishes of elements that the switch decides packets of a device (docs/adr/0083-offloaded-rules.md).
+//! Requests of elements for offload rules at a device (docs/adr/0083-offloaded-rules.md).
 //!
-//! Elements claim devices on the [`Board`]; the control thread brings the claims to the toolstack, and the
+//! Elements claim devices on the [`OffloadRegistry`]; the control thread brings the claims to the toolstack, and the
 //! switch's hits back.
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 use core::fmt::Write as _;
 
-/// Packets that the switch decided by one rule.
+/// Packets that matched one rule at the switch.
 pub type Hits = Rc<Cell<u64>>;
 
 /// The rules of an element: a line and a counter for each.
@@ -21,14 +21,14 @@ pub struct Rules(pub Vec<(String, Hits)>);
 pub enum Outcome {
     /// It has not answered yet.
     #[default]
-    Asked,
+    Pending,
     /// The switch decides by the rules.
     Active,
     /// The reason of a refusal.
     Refused(String),
 }
 
-/// A table of the last wishes, and its hits so far.
+/// A table of the last requests, and its hits so far.
 #[derive(Default)]
 struct Version {
     number: u64,
@@ -39,7 +39,7 @@ struct Version {
 }
 
 #[derive(Default)]
-struct Slot {
+struct DeviceClaims {
     /// The last claim counts.
     claims: Vec<(u64, Rules)>,
     /// The last versions: the one in force, and the request after it.
@@ -49,7 +49,7 @@ struct Slot {
     outcome: Outcome,
 }
 
-impl Slot {
+impl DeviceClaims {
     fn version(&self) -> u64 {
         self.versions.last().map_or(0, |version| version.number)
     }
@@ -60,16 +60,16 @@ const VERSIONS: usize = 3;
 
 /// The claims of all routers of a guest.
 #[derive(Default)]
-pub struct Board {
-    slots: Vec<(u32, Slot)>,
+pub struct OffloadRegistry {
+    slots: Vec<(u32, DeviceClaims)>,
     /// A device may ask.
     is_due: bool,
     last_claim: u64,
     last_version: u64,
 }
 
-/// A device's wish for the toolstack.
-pub struct Wish {
+/// A device's request for the toolstack.
+pub struct OffloadRequest {
     /// The device.
     pub device: u32,
     /// The version, and the rules, a line each.
@@ -77,20 +77,20 @@ pub struct Wish {
 }
 
 /// An element's claim, which ends with it.
-pub struct Claim {
-    board: Rc<RefCell<Board>>,
+pub struct OffloadClaim {
+    registry: Rc<RefCell<OffloadRegistry>>,
     device: u32,
     number: u64,
 }
 
-impl Claim {
+impl OffloadClaim {
     /// Asks for rules at a device. The last element that claims a device counts.
-    pub fn new(board: &Rc<RefCell<Board>>, device: u32, rules: Rules) -> Self {
-        let mut all = board.borrow_mut();
+    pub fn new(registry: &Rc<RefCell<OffloadRegistry>>, device: u32, rules: Rules) -> Self {
+        let mut all = registry.borrow_mut();
         all.last_claim += 1;
         let number = all.last_claim;
         if all.slot(device).is_none() {
-            all.slots.push((device, Slot::default()));
+            all.slots.push((device, DeviceClaims::default()));
         }
         if let Some(slot) = all.slot(device) {
             slot.claims.push((number, rules));
@@ -98,9 +98,9 @@ impl Claim {
         }
         all.is_due = true;
         drop(all);
-        let board = Rc::clone(board);
+        let registry = Rc::clone(registry);
         Self {
-            board,
+            registry,
             device,
             number,
         }
@@ -108,62 +108,62 @@ impl Claim {
 
     /// The outcome; none if another element claims the device, too.
     pub fn outcome(&self) -> Option<Outcome> {
-        let board = self.board.borrow();
-        let (_, slot) = board
+        let registry = self.registry.borrow();
+        let (_, slot) = registry
             .slots
             .iter()
             .find(|(device, _)| *device == self.device)?;
         let (last, _) = slot.claims.last()?;
         match slot.changed {
             _ if *last != self.number => None,
-            true => Some(Outcome::Asked),
+            true => Some(Outcome::Pending),
             false => Some(slot.outcome.clone()),
         }
     }
 }
 
-impl Drop for Claim {
+impl Drop for OffloadClaim {
     fn drop(&mut self) {
-        let mut board = self.board.borrow_mut();
-        if let Some(slot) = board.slot(self.device) {
+        let mut registry = self.registry.borrow_mut();
+        if let Some(slot) = registry.slot(self.device) {
             slot.claims.retain(|(number, _)| *number != self.number);
             slot.changed = true;
         }
-        board.is_due = true;
+        registry.is_due = true;
     }
 }
 
-impl Board {
-    fn slot(&mut self, device: u32) -> Option<&mut Slot> {
+impl OffloadRegistry {
+    fn slot(&mut self, device: u32) -> Option<&mut DeviceClaims> {
         let mut slots = self.slots.iter_mut();
         slots.find_map(|(number, slot)| (*number == device).then_some(slot))
     }
 
-    /// True if [`Board::wishes`] may have some.
-    pub fn has_wishes(&self) -> bool {
+    /// True if [`OffloadRegistry::take_requests`] may have some.
+    pub fn has_requests(&self) -> bool {
         self.is_due
     }
 
-    /// The wishes that the toolstack does not know yet. A device whose last wish has no answer waits:
+    /// The requests that the toolstack does not know yet. A device whose last request has no answer waits:
     /// each answer has the last hits of the version before.
-    pub fn wishes(&mut self) -> Vec<Wish> {
+    pub fn take_requests(&mut self) -> Vec<OffloadRequest> {
         self.is_due = false;
         let (slots, last) = (&mut self.slots, &mut self.last_version);
-        let wishes = slots.iter_mut().filter_map(|(device, slot)| {
+        let requests = slots.iter_mut().filter_map(|(device, slot)| {
             let device = *device;
             let text = slot.ask(last)?;
-            Some(Wish { device, text })
+            Some(OffloadRequest { device, text })
         });
-        wishes.collect()
+        requests.collect()
     }
 
-    /// The devices with wishes.
+    /// The devices with requests.
     pub fn devices(&self) -> Vec<u32> {
         self.slots.iter().map(|(device, _)| *device).collect()
     }
 
-    /// Lets each device ask again: the store is that of a new domain.
-    pub fn ask_again(&mut self) {
+    /// Lets each device send its request again: the store is that of a new domain.
+    pub fn resend_all(&mut self) {
         for (_, slot) in &mut self.slots {
             slot.outcome = Outcome::Refused(String::new());
             slot.changed = true;
@@ -193,14 +193,14 @@ impl Board {
     }
 }
 
-impl Slot {
+impl DeviceClaims {
     /// The next version, if there is one to ask for.
     fn ask(&mut self, last: &mut u64) -> Option<String> {
-        let waits = self.outcome == Outcome::Asked && !self.versions.is_empty();
+        let waits = self.outcome == Outcome::Pending && !self.versions.is_empty();
         if waits || !self.changed {
             return None;
         }
-        (self.changed, self.outcome) = (false, Outcome::Asked);
+        (self.changed, self.outcome) = (false, Outcome::Pending);
         *last += 1;
         let mut text = String::new();
         let _ = writeln!(text, "{last}");
@@ -257,19 +257,19 @@ mod tests {
         )
     }
 
-    fn wish(board: &Rc<RefCell<Board>>) -> String {
-        let wishes = board.borrow_mut().wishes();
-        wishes.into_iter().map(|wish| wish.text).collect()
+    fn request(registry: &Rc<RefCell<OffloadRegistry>>) -> String {
+        let requests = registry.borrow_mut().take_requests();
+        requests.into_iter().map(|request| request.text).collect()
     }
 
     #[test]
     fn hits_of_two_versions_and_of_two_switches_add_up() {
-        let board = Rc::default();
+        let registry = Rc::default();
         let one = rules(&["drop", "pass"]);
-        let claim = Claim::new(&board, 0, one.clone());
-        assert_eq!(wish(&board), "1\ndrop\npass\n");
-        assert_eq!(claim.outcome(), Some(Outcome::Asked));
-        let answer = |text: &str| board.borrow_mut().answer(0, text);
+        let claim = OffloadClaim::new(&registry, 0, one.clone());
+        assert_eq!(request(&registry), "1\ndrop\npass\n");
+        assert_eq!(claim.outcome(), Some(Outcome::Pending));
+        let answer = |text: &str| registry.borrow_mut().answer(0, text);
         answer("1 ok\n1 100 5 0");
         answer("1 ok\n1 100 7 1");
         answer("1 ok\n1 100 6 1"); // A count goes never back.
@@ -279,40 +279,40 @@ mod tests {
         assert_eq!(get(), [9, 1]);
         // The next version counts on by the same counter.
         let next = Rules(one.0[..1].to_vec());
-        let second = Claim::new(&board, 0, next);
+        let second = OffloadClaim::new(&registry, 0, next);
         drop(claim);
-        assert_eq!(wish(&board), "2\ndrop\n");
+        assert_eq!(request(&registry), "2\ndrop\n");
         answer("2 ok\n1 200 4 3\n2 300 10");
         assert_eq!(get(), [21, 4]);
         drop(second);
-        assert_eq!(wish(&board), "3\n");
+        assert_eq!(request(&registry), "3\n");
         answer("3 ok\n2 300 11");
         assert_eq!(get(), [22, 4]);
     }
 
     #[test]
-    fn a_wish_waits_for_the_answer_of_the_one_before() {
-        let board = Rc::default();
-        let first = Claim::new(&board, 0, rules(&["drop"]));
-        assert_eq!(wish(&board), "1\ndrop\n");
-        let second = Claim::new(&board, 0, rules(&["pass"]));
-        assert_eq!((wish(&board).as_str(), first.outcome()), ("", None));
-        board
+    fn a_request_waits_for_the_answer_of_the_one_before() {
+        let registry = Rc::default();
+        let first = OffloadClaim::new(&registry, 0, rules(&["drop"]));
+        assert_eq!(request(&registry), "1\ndrop\n");
+        let second = OffloadClaim::new(&registry, 0, rules(&["pass"]));
+        assert_eq!((request(&registry).as_str(), first.outcome()), ("", None));
+        registry
             .borrow_mut()
             .answer(0, "1 vale0:p: there is no such port");
-        assert_eq!(wish(&board), "2\npass\n");
-        board.borrow_mut().answer(0, "2 full");
+        assert_eq!(request(&registry), "2\npass\n");
+        registry.borrow_mut().answer(0, "2 full");
         assert_eq!(second.outcome(), Some(Outcome::Refused("full".into())));
-        board.borrow_mut().ask_again();
-        assert_eq!(wish(&board), "3\npass\n");
+        registry.borrow_mut().resend_all();
+        assert_eq!(request(&registry), "3\npass\n");
     }
 
     #[test]
     fn a_hostile_answer_changes_no_counter_of_others() {
-        let board = Rc::default();
+        let registry = Rc::default();
         let one = rules(&["drop"]);
-        let _claim = Claim::new(&board, 0, one.clone());
-        wish(&board);
+        let _claim = OffloadClaim::new(&registry, 0, one.clone());
+        request(&registry);
         let long = format!("1 ok\n1 1 {}", "9 ".repeat(5000));
         for text in [
             "",
@@ -324,11 +324,11 @@ mod tests {
             "1 ok\n1 x 5",
             "1 ok\n1",
         ] {
-            board.borrow_mut().answer(0, text);
-            board.borrow_mut().answer(9, text);
+            registry.borrow_mut().answer(0, text);
+            registry.borrow_mut().answer(9, text);
             assert_eq!(one.0[0].1.get(), 0, "{text:?}");
         }
-        board.borrow_mut().answer(0, &long);
+        registry.borrow_mut().answer(0, &long);
         assert_eq!(one.0[0].1.get(), 9);
     }
 }

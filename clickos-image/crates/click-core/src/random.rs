@@ -85,7 +85,7 @@ const DISCARDED: usize = 310;
 /// Modulus and factor of what fills the state from the seed (Park, Miller 1988).
 const MINIMAL: (i64, i64) = (2_147_483_647, 16_807);
 /// The largest number that is drawn.
-pub const MOST: u32 = 0x7fff_ffff;
+pub const MAX: u32 = 0x7fff_ffff;
 
 /// The state of the numbers that follow from a seed; none without a seed.
 pub struct Seeded(Option<Box<Additive>>);
@@ -130,8 +130,8 @@ impl Random {
         self.foreseen = seed.map(|seed| Box::new(Additive::new(seed)));
     }
 
-    /// A number up to `MOST`.
-    pub fn draw(&mut self) -> u32 {
+    /// A number up to `MAX`.
+    pub fn random_u32(&mut self) -> u32 {
         match &mut self.foreseen {
             Some(additive) => additive.next(),
             None => u32::try_from(self.bits() >> 33).expect("31 bits are left"),
@@ -139,19 +139,19 @@ impl Random {
     }
 
     /// A number from `low` to `high`, every one as likely; `low` if the two are in the wrong order.
-    pub fn draw_from(&mut self, low: u32, high: u32) -> u32 {
+    pub fn random_range(&mut self, low: u32, high: u32) -> u32 {
         match high.checked_sub(low) {
             None => low,
-            Some(1) => low + (self.draw() >> 14 & 1),
-            Some(most) if most > MOST => low + self.draw_wide(most),
+            Some(1) => low + (self.random_u32() >> 14 & 1),
+            Some(most) if most > MAX => low + self.draw_wide(most),
             Some(most) => low + self.draw_up_to(most),
         }
     }
 
     fn draw_up_to(&mut self, most: u32) -> u32 {
-        let each = (MOST + 1) / (most + 1);
+        let each = (MAX + 1) / (most + 1);
         loop {
-            let number = self.draw();
+            let number = self.random_u32();
             if number < each * (most + 1) {
                 return number / each;
             }
@@ -161,7 +161,7 @@ impl Random {
     /// A number up to `most`, which is more than one drawing gives.
     fn draw_wide(&mut self, most: u32) -> u32 {
         loop {
-            let number = (self.draw() << 17) ^ (self.draw() >> 14);
+            let number = (self.random_u32() << 17) ^ (self.random_u32() >> 14);
             if number <= most {
                 return number;
             }
@@ -217,7 +217,11 @@ mod tests {
         random.seed(Some(1));
         let mut seeded = |seed| {
             random.seed(Some(seed));
-            [random.draw(), random.draw(), random.draw()]
+            [
+                random.random_u32(),
+                random.random_u32(),
+                random.random_u32(),
+            ]
         };
         assert_eq!(seeded(1), [1_804_289_383, 846_930_886, 1_681_692_777]);
         assert_eq!(seeded(0), seeded(1));
@@ -241,7 +245,7 @@ mod tests {
                 (5, 2),
                 (1 << 31, u32::MAX),
             ] {
-                let number = random.draw_from(low, high);
+                let number = random.random_range(low, high);
                 assert!(
                     (low..=high.max(low)).contains(&number),
                     "{low} {high} {number}"
@@ -255,7 +259,7 @@ mod tests {
         let [mut one, mut other] = [[1; KEY], [2; KEY]].map(|key| Random::new(&key));
         one.seed(Some(5));
         other.seed(Some(5));
-        assert_eq!(one.draw(), other.draw());
+        assert_eq!(one.random_u32(), other.random_u32());
         assert_ne!(one.bits(), other.bits());
     }
 

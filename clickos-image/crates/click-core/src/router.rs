@@ -13,7 +13,7 @@ use crate::config::environment::Environment;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::error::HandlerError;
-use crate::listed::{HandlerInfo, Kind};
+use crate::handler_info::{HandlerInfo, Kind};
 use crate::registry::Registry;
 use click_packet::PacketPool;
 

@@ -10,7 +10,7 @@ const FEW: usize = 4;
 /// Do not batch when more tasks than this are queued: few runs of each fit in a slice.
 const MANY: usize = 16;
 /// Most task runs between two tries, after tries that failed.
-const LONGEST_REST: u8 = 15;
+const MAX_BACKOFF: u8 = 15;
 
 impl Context<'_> {
     /// Takes several task runs at once where the result is the same; returns their number, this run
@@ -45,8 +45,8 @@ impl Engine {
     /// True if a task that sends `each` packets a run may batch its runs, by the tests that cost
     /// little.
     fn may_batch_runs(&mut self, me: usize, each: usize) -> bool {
-        if self.slots[me].rest > 0 {
-            self.slots[me].rest -= 1;
+        if self.slots[me].backoff > 0 {
+            self.slots[me].backoff -= 1;
             return false;
         }
         let others = self.tasks.len();
@@ -67,7 +67,7 @@ impl Engine {
             false => (1, 0),
         };
         let more = turns.saturating_sub(1);
-        self.rest_after(me, more == 0);
+        self.back_off(me, more == 0);
         if more > 0 {
             self.runs_left -= more;
             self.tasks.skip(me, more, others > 0);
@@ -77,14 +77,14 @@ impl Engine {
     }
 
     /// Each try that fails doubles the pause before the next one.
-    fn rest_after(&mut self, me: usize, in_vain: bool) {
+    fn back_off(&mut self, me: usize, has_failed: bool) {
         if let Some(reach) = &mut self.slots[me].reach {
-            let rest = reach.rest;
-            reach.rest = match in_vain {
-                true => (2 * rest + 1).min(LONGEST_REST),
+            let backoff = reach.backoff;
+            reach.backoff = match has_failed {
+                true => (2 * backoff + 1).min(MAX_BACKOFF),
                 false => 0,
             };
-            self.slots[me].rest = rest.min(reach.rest);
+            self.slots[me].backoff = backoff.min(reach.backoff);
         }
     }
 

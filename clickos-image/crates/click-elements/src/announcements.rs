@@ -13,8 +13,8 @@ const FIRST_INTERVAL_NS: u64 = 2 * SECOND_NS;
 /// Time between later announcements: a guest on a process host does not notice that it was resumed.
 const INTERVAL_NS: u64 = 60 * SECOND_NS;
 /// Addresses that one call announces, and all of them.
-const MOST_AT_ONCE: u32 = 64;
-const MOST: u32 = 1024;
+const MAX_AT_ONCE: u32 = 64;
+const MAX: u32 = 1024;
 const PAUSE_NS: u64 = SECOND_NS / 100;
 
 /// The times of announcements.
@@ -93,7 +93,7 @@ impl Addresses {
             let first = address & mask;
             (first..=first | !mask).map(Ipv4Addr::from)
         };
-        self.prefixes.iter().flat_map(of).take(MOST as usize)
+        self.prefixes.iter().flat_map(of).take(MAX as usize)
     }
 
     /// The addresses to announce now.
@@ -102,9 +102,9 @@ impl Addresses {
             return Vec::new();
         }
         let left = self.all().skip(self.done as usize);
-        let now: Vec<Ipv4Addr> = left.take(MOST_AT_ONCE as usize).collect();
-        self.done += MOST_AT_ONCE;
-        if now.len() < MOST_AT_ONCE as usize {
+        let now: Vec<Ipv4Addr> = left.take(MAX_AT_ONCE as usize).collect();
+        self.done += MAX_AT_ONCE;
+        if now.len() < MAX_AT_ONCE as usize {
             self.done = 0;
             self.schedule.end_round(now_ns);
         } else {

@@ -313,7 +313,7 @@ impl Table {
 /// The handler `table`.
 pub const fn table<T: Part<Shared>>() -> Handler<T> {
     read("table", |me, view| {
-        let limits = &view.surroundings().environment.limits;
+        let limits = &view.arg_context().environment.limits;
         Ok(me.part().borrow().text(limits, view.now_ns()))
     })
 }

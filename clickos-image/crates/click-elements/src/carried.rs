@@ -10,7 +10,7 @@ const NS_PER_MS: u64 = 1_000_000;
 
 /// Text of entries, of which the newest come first: those that fit, the newest last.
 pub fn render(head: &str, view: &View<'_>, newest: impl Iterator<Item = String>) -> String {
-    let most = view.surroundings().environment.limits.handler_bytes;
+    let most = view.arg_context().environment.limits.handler_bytes;
     let mut left = most.saturating_sub(head.len() + 1);
     let fits = |line: &String| {
         let need = line.len() + 1;

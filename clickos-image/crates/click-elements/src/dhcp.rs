@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of DHCP (RFC 2131) as a relay agent sees them, and its option (RFC 3046).
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use crate::prelude::*;
 
@@ -30,26 +30,26 @@ const AGENT: u8 = 82;
 const CIRCUIT: u8 = 1;
 const REMOTE: u8 = 2;
 /// Relays that a message may have passed (RFC 1542, section 4.1.1).
-const MOST_HOPS: u8 = 16;
+const MAX_HOPS: u8 = 16;
 /// Bytes of a text in the agent's option.
-const MOST_TEXT: usize = 64;
+const MAX_TEXT: usize = 64;
 
 /// A text in the agent's option; without one it is left out.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct AgentText(pub String);
 
 impl FromArg for AgentText {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let text = text.trim();
         match text.len() {
-            0..=MOST_TEXT if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) => {
+            0..=MAX_TEXT if text.bytes().all(|b| b == b' ' || b.is_ascii_graphic()) => {
                 Ok(Self(text.into()))
             }
-            0..=MOST_TEXT => Err(format!(
+            0..=MAX_TEXT => Err(format!(
                 "expected plain characters, got \"{}\"",
                 text.escape_debug()
             )),
-            length => Err(format!("{length} characters, the most is {MOST_TEXT}")),
+            length => Err(format!("{length} characters, the most is {MAX_TEXT}")),
         }
     }
 }
@@ -186,7 +186,7 @@ pub fn request(
     if !is_message(message, REQUEST) {
         return Err(Fault::Malformed);
     }
-    if message[GIADDR..GIADDR + 4] != [0; 4] || message[HOPS] >= MOST_HOPS {
+    if message[GIADDR..GIADDR + 4] != [0; 4] || message[HOPS] >= MAX_HOPS {
         return Err(Fault::Relayed);
     }
     let options = Options::of(message).ok_or(Fault::Malformed)?;
@@ -355,7 +355,7 @@ mod tests {
             assert_eq!(relayed(&bad, 1472).map(drop), Err(fault));
         }
         let mut far = message(REQUEST, none, &[END]);
-        far[HOPS] = MOST_HOPS;
+        far[HOPS] = MAX_HOPS;
         assert_eq!(relayed(&far, 1472).map(drop), Err(Fault::Relayed));
         assert_eq!(relayed(&far[..239], 1472).map(drop), Err(Fault::Malformed));
     }

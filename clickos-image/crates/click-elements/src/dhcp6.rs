@@ -28,7 +28,7 @@ const INTERFACE_ID: u16 = 18;
 const REMOTE_ID: u16 = 37;
 const OPTION_HEADER: usize = 4;
 /// Relays that a message may have passed (RFC 8415, section 7.6).
-const MOST_HOPS: u8 = 8;
+const MAX_HOPS: u8 = 8;
 
 /// Why a message is not relayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,10 +116,10 @@ fn opened(message: &[u8]) -> Result<(&[u8], Option<&[u8]>), Fault> {
     Ok((inner, interface))
 }
 
-/// The message of a client or a server inside at most `MOST_HOPS` messages of relays, all of one direction.
+/// The message of a client or a server inside at most `MAX_HOPS` messages of relays, all of one direction.
 fn innermost(mut message: &[u8]) -> Result<&[u8], Fault> {
     let outer = message.first().copied();
-    for _ in 0..=MOST_HOPS {
+    for _ in 0..=MAX_HOPS {
         if !is_relays(message) {
             let options = message.get(HEADER..).ok_or(Fault::Malformed)?;
             each_option(options, |_, _| {})?;
@@ -175,7 +175,7 @@ impl Agent {
             RELAY_FORWARD => *message.get(HOPS).ok_or(Fault::Malformed)?,
             _ => 0,
         };
-        if hops >= MOST_HOPS {
+        if hops >= MAX_HOPS {
             return Err(Fault::Deep);
         }
         let inner = innermost(message)?;

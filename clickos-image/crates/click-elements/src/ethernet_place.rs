@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where Ethernet addresses are: in packets, and in their annotations.
 use click_core::value::ByteAnno;
-use click_core::{Surroundings, anno};
+use click_core::{ArgContext, anno};
 
 use crate::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::prelude::*;
 pub struct EtherPlace(pub usize);
 
 impl FromArg for EtherPlace {
-    fn from_arg(arg: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match arg.to_ascii_lowercase().as_str() {
             "dst" => Ok(Self(0)),
             "src" => Ok(Self(6)),
@@ -24,7 +24,7 @@ impl FromArg for EtherPlace {
 pub struct EtherAnno(usize);
 
 impl FromArg for EtherAnno {
-    fn from_arg(arg: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let last = anno::SIZE - 6;
         match ByteAnno::from_arg(arg, at)?.0 {
             first if first <= last => Ok(Self(first)),

@@ -62,7 +62,7 @@ impl Flow {
 }
 
 fn draw(ctx: &mut Context<'_>) -> udp::Repr {
-    let mut port = || (ctx.draw() >> 2) as u16;
+    let mut port = || (ctx.random_u32() >> 2) as u16;
     udp::Repr {
         source: port(),
         destination: port(),
@@ -81,7 +81,7 @@ impl Ports {
                 *ports
             }
             Self::Drawn(flows, size) => {
-                let index = (ctx.draw() >> 2) as usize % flows.len();
+                let index = (ctx.random_u32() >> 2) as usize % flows.len();
                 let Flow(ports, count) = &mut flows[index];
                 if *size > 0 {
                     if *count == *size {
@@ -228,7 +228,7 @@ pub fn build(a: &mut Args<'_>, ports: Ports) -> Built {
 struct Length(usize);
 
 impl FromArg for Length {
-    fn from_arg(arg: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, at: click_core::ArgContext<'_>) -> Result<Self, String> {
         match usize::from_arg(arg, at)? {
             length if length <= LONGEST => Ok(Self(length.max(SHORTEST).max(HEADERS))),
             length => Err(format!("{length} is out of range, the most is {LONGEST}")),

@@ -95,7 +95,7 @@ impl FlowLog {
 /// The handler `log`.
 pub const fn log<T: Part<FlowLog>>() -> Handler<T> {
     read("log", |me, view| {
-        let limits = &view.surroundings().environment.limits;
+        let limits = &view.arg_context().environment.limits;
         Ok(me.part().text(limits, view.now_ns()))
     })
 }

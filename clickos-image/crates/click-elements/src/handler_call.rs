@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A handler write that an element does on an event.
-use click_core::{Surroundings, text};
+use click_core::{ArgContext, text};
 
 use crate::prelude::*;
 
@@ -57,7 +57,7 @@ impl HandlerCall {
 }
 
 impl FromArg for HandlerCall {
-    fn from_arg(arg: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let (name, value) = text::shift_word(arg);
         if name.is_empty() {
             return Err("expected HANDLER [VALUE], got nothing".to_string());
@@ -98,7 +98,7 @@ impl CountCall {
 }
 
 impl FromArg for CountCall {
-    fn from_arg(arg: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let (count, call) = text::shift_word(arg);
         Ok(Self {
             at: u64::from_arg(&count, at)?,

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use click_core::value::number;
-use click_core::{Packet, Surroundings};
+use click_core::{ArgContext, Packet};
 use click_wire::{ipv4, tcp, udp};
 
 use crate::classify::names::{ANY_TRANSPORT, Kind, Lookup, TCP_OR_UDP, lookup, protocol_name};
@@ -87,7 +87,7 @@ const EXPECTED: &str = "expected HEADER, a field's name or [OFFSET:LENGTH], and 
 const FARTHEST: u32 = 1 << 16;
 
 impl FromArg for IpField {
-    fn from_arg(arg: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let mut text = Cursor(arg.trim());
         let field = text.field().filter(|_| text.0.is_empty());
         let field = field.ok_or_else(|| format!("{EXPECTED}, got \"{}\"", arg.escape_debug()))?;
@@ -290,7 +290,7 @@ mod tests {
 
     fn parsed(text: &str) -> Result<IpField, String> {
         let environment = Environment::new();
-        let at = Surroundings {
+        let at = ArgContext {
             environment: &environment,
             names: &Names::new(&environment),
             element: "",

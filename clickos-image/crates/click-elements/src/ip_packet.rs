@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! IP headers of packets: finding the marked one, changing it, putting one in front.
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::unquote;
 use click_wire::ipv4::{self, View as Header};
 use click_wire::{checksum, icmp, tcp, udp};
@@ -47,7 +47,7 @@ pub enum Destination {
 }
 
 impl FromArg for Destination {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match unquote(text).as_str() {
             "DST_ANNO" => Ok(Self::Annotation),
             _ => Ipv4Addr::from_arg(text, at).map(Self::Fixed),

@@ -39,7 +39,7 @@ const FIELDS: [Field; 9] = [
 const RECORD: usize = 48;
 const RECORD6: usize = 72;
 /// Bytes of all records of a message: it fits the MTU of a tunnel of 1,450 bytes with its headers and the templates.
-const MOST: usize = 26 * RECORD;
+const MAX: usize = 26 * RECORD;
 /// How packets are sampled (RFC 5477, section 8.2): the selector's number is the scope.
 const SAMPLING_FIELDS: [Field; 4] = [
     (302, 8), // selectorId
@@ -111,7 +111,7 @@ impl Message {
     /// True if one more record may not fit.
     pub fn is_full(&self) -> bool {
         // the next one may be of either version
-        self.records.len() + self.records6.len() + RECORD6 > MOST
+        self.records.len() + self.records6.len() + RECORD6 > MAX
     }
 
     /// Adds a record.
@@ -144,7 +144,7 @@ impl Message {
         domain: u32,
         templates: Option<Templates>,
     ) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER + MOST);
+        let mut bytes = Vec::with_capacity(HEADER + MAX);
         bytes.extend(VERSION.to_be_bytes());
         bytes.extend([0; 2]);
         bytes.extend(((now_ns / 1_000_000_000) as u32).to_be_bytes());

@@ -14,7 +14,7 @@ pub const CLASS: Class = Class {
     args: &[keyword("TIMEOUT"), keyword("CAPACITY")],
     handlers: &[
         read("table", |me: &mut LearningSwitch, view| {
-            Ok(me.table.text(&view.surroundings().environment.limits))
+            Ok(me.table.text(&view.arg_context().environment.limits))
         }),
         read_command(
             "state",
@@ -215,23 +215,23 @@ impl LearningSwitch {
     /// Sends each frame its way; those that leave by the first port stay in their batch.
     fn send(&mut self, ctx: &mut Context<'_>, from: usize, mut batch: Batch, ways: &[Way]) {
         let mut first = None;
-        let mut sweep = batch.sweep();
+        let mut cursor = batch.cursor_mut();
         for way in ways {
-            let Some(mut packet) = sweep.next() else {
+            let Some(mut packet) = cursor.next() else {
                 break;
             };
             self.overhear(ctx, &mut packet, *way);
             match *way {
                 Way::Nowhere => {}
-                Way::Port(port) if self.stays(port, &mut first) => sweep.keep(packet),
+                Way::Port(port) if self.stays(port, &mut first) => cursor.keep(packet),
                 Way::Port(port) => self.outputs.put(port, packet),
                 Way::Everywhere => {
                     let kept = self.flood(ctx, packet, from, first);
-                    kept.into_iter().for_each(|packet| sweep.keep(packet));
+                    kept.into_iter().for_each(|packet| cursor.keep(packet));
                 }
             }
         }
-        drop(sweep);
+        drop(cursor);
         match first {
             Some(port) => ctx.push(port, batch),
             None => ctx.recycle(batch),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Numbers that arguments may give by name: IP protocols, ports, ICMP types.
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::value::{ByteAnno, number};
 
 use crate::classify::names::{Kind, Lookup, lookup_at};
@@ -28,7 +28,7 @@ pub struct TcpPort(pub u16);
 
 /// A number, or a name of `kind`.
 fn named<T: TryFrom<u64>>(
-    at: Surroundings<'_>,
+    at: ArgContext<'_>,
     text: &str,
     what: &str,
     kind: Kind,
@@ -45,13 +45,13 @@ fn named<T: TryFrom<u64>>(
 }
 
 impl FromArg for Protocol {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         named(at, text, "an IP protocol", Kind::Protocol, None).map(Self)
     }
 }
 
 impl FromArg for Dscp {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match u8::from_arg(text, at)? {
             dscp @ 0..=63 => Ok(Self(dscp)),
             dscp => Err(format!("{dscp} is out of range, the most is 63")),
@@ -60,19 +60,19 @@ impl FromArg for Dscp {
 }
 
 impl FromArg for IcmpType {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         named(at, text, "an ICMP type", Kind::IcmpType, Some(1)).map(Self)
     }
 }
 
 impl FromArg for UdpPort {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         named(at, text, "a UDP port", Kind::Port, Some(17)).map(Self)
     }
 }
 
 impl FromArg for TcpPort {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         named(at, text, "a TCP port", Kind::Port, Some(6)).map(Self)
     }
 }
@@ -87,7 +87,7 @@ impl WordAnno {
 }
 
 impl FromArg for WordAnno {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let ByteAnno(offset) = ByteAnno::from_arg(text, at)?;
         let last = click_core::anno::SIZE - 2;
         if offset > last {

@@ -14,7 +14,7 @@ const UNIT: usize = 8;
 /// The longest payload.
 const LONGEST: usize = 65_535 - ipv4::HEADER;
 /// The largest memory of a payload that is kept for the next packet, in bytes.
-const MOST_SPARE: usize = 16 << 10;
+const MAX_SPARE: usize = 16 << 10;
 
 /// Where a fragment belongs.
 #[derive(Clone, Copy)]
@@ -320,7 +320,7 @@ impl Waiting {
 
     /// Keeps the memory of a payload that is not needed any more.
     pub fn recycle(&mut self, payload: Payload) {
-        if payload.bytes.capacity() <= MOST_SPARE {
+        if payload.bytes.capacity() <= MAX_SPARE {
             self.spare = payload.emptied();
         }
     }

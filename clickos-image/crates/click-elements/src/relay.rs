@@ -3,15 +3,15 @@
 use alloc::collections::VecDeque;
 use core::fmt::Display;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 
 use crate::prelude::*;
 
 /// Servers beyond the first one.
-const MOST_SERVERS: usize = 7;
+const MAX_SERVERS: usize = 7;
 /// Questions that are kept; a new one replaces the oldest.
-const MOST_QUESTIONS: usize = 1024;
+const MAX_QUESTIONS: usize = 1024;
 
 /// Addresses of servers beyond the first one.
 pub struct Servers<A>(Vec<A>);
@@ -23,11 +23,11 @@ impl<A> Default for Servers<A> {
 }
 
 impl<A: FromArg> FromArg for Servers<A> {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&text.replace(',', " "));
-        if words.len() > MOST_SERVERS {
+        if words.len() > MAX_SERVERS {
             return Err(format!(
-                "{} servers, the most is {MOST_SERVERS}",
+                "{} servers, the most is {MAX_SERVERS}",
                 words.len()
             ));
         }
@@ -66,7 +66,7 @@ impl<K> Default for Asked<K> {
 impl<K: PartialEq> Asked<K> {
     /// Notes a question.
     pub fn note(&mut self, key: K) {
-        if self.0.len() == MOST_QUESTIONS {
+        if self.0.len() == MAX_QUESTIONS {
             self.0.pop_front();
         }
         self.0.push_back(key);
@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn the_oldest_makes_room() {
         let mut asked = Asked::default();
-        (0..=MOST_QUESTIONS).for_each(|n| asked.note(n));
+        (0..=MAX_QUESTIONS).for_each(|n| asked.note(n));
         assert!(!asked.has(&0));
-        assert!(asked.has(&1) && asked.has(&MOST_QUESTIONS));
+        assert!(asked.has(&1) && asked.has(&MAX_QUESTIONS));
     }
 }

@@ -27,7 +27,7 @@ pub struct Forest {
 
 impl Forest {
     /// Values are smaller than this.
-    pub const MOST_VALUES: u32 = NODE;
+    pub const MAX_VALUES: u32 = NODE;
 
     /// True if this is a root, not a value.
     #[inline]

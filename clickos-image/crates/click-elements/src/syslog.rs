@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 use core::fmt::Display;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::memory::{RESERVE, has_room};
 use click_core::text::split_words;
 use click_wire::{ipv4, udp};
@@ -15,8 +15,8 @@ use crate::ip_packet::encapsulate;
 use crate::prelude::*;
 
 /// Messages that wait at most, and bytes of one.
-const MOST: usize = 256;
-const MOST_BYTES: usize = 1400;
+const MAX: usize = 256;
+const MAX_BYTES: usize = 1400;
 /// Messages are sent this often.
 const TICK_NS: u64 = 100_000_000;
 const TICKS_PER_S: u32 = 10;
@@ -64,7 +64,7 @@ impl Log {
         if !self.is_on {
             return;
         }
-        if self.waiting.len() == MOST || !has_room(RESERVE + 2 * MOST_BYTES) {
+        if self.waiting.len() == MAX || !has_room(RESERVE + 2 * MAX_BYTES) {
             self.lost += 1;
             return;
         }
@@ -104,7 +104,7 @@ const NOWHERE: Target = Target {
 };
 
 impl FromArg for Target {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let (address, port) = match words.as_slice() {
             [] => return Ok(NOWHERE),
@@ -200,7 +200,7 @@ impl Syslog {
 
     fn packet(&mut self, ctx: &mut Context<'_>, message: &Message) -> Option<Packet> {
         let line = self.line(message, ctx.now_ns());
-        if line.len() > MOST_BYTES {
+        if line.len() > MAX_BYTES {
             return None;
         }
         let mut packet = ctx.pool().packet_from(line.as_bytes())?;
@@ -270,7 +270,7 @@ mod tests {
         log.write(None, Severity::Info, "x", &"off");
         assert_eq!((log.waiting.len(), log.lost), (0, 0));
         log.is_on = true;
-        (0..MOST + 3).for_each(|n| log.write(None, Severity::Info, "x", &n));
-        assert_eq!((log.waiting.len(), log.lost), (MOST, 3));
+        (0..MAX + 3).for_each(|n| log.write(None, Severity::Info, "x", &n));
+        assert_eq!((log.waiting.len(), log.lost), (MAX, 3));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! VLAN tags (IEEE 802.1Q): the arguments, handlers and annotation that elements share.
-use click_core::{Surroundings, anno};
+use click_core::{ArgContext, anno};
 
 use crate::prelude::*;
 
@@ -42,7 +42,7 @@ pub enum Tci {
 }
 
 impl FromArg for Tci {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match text {
             "ANNO" => Ok(Self::Annotation),
             _ => u16::from_arg(text, at).map(Self::Fixed),
@@ -55,7 +55,7 @@ impl FromArg for Tci {
 pub struct Id(pub u16);
 
 impl FromArg for Id {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         within(u16::from_arg(text, at)?, ID).map(Self)
     }
 }
@@ -65,7 +65,7 @@ impl FromArg for Id {
 pub struct Native(pub Option<u16>);
 
 impl FromArg for Native {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match text {
             "-1" => Ok(Self(None)),
             _ => Id::from_arg(text, at).map(|id| Self(Some(id.0))),
@@ -77,7 +77,7 @@ impl FromArg for Native {
 struct Priority(u16);
 
 impl FromArg for Priority {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         within(u16::from_arg(text, at)?, 7).map(Self)
     }
 }

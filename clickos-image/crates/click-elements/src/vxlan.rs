@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The header of VXLAN (RFC 7348, section 5): flags, three reserved bytes, the network's number, a reserved byte.
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use crate::prelude::*;
 
@@ -30,7 +30,7 @@ impl Vni {
 }
 
 impl FromArg for Vni {
-    fn from_arg(text: &str, around: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, around: ArgContext<'_>) -> Result<Self, String> {
         let number = u32::from_arg(text, around)?;
         if number > MAX {
             return Err(format!("{number} is out of range, it is 0 to {MAX}"));

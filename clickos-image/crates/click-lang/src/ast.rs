@@ -5,7 +5,7 @@ use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::source::Place;
+use crate::source::SourcePos;
 use crate::text;
 
 /// One statement.
@@ -20,7 +20,7 @@ pub enum Statement<'a> {
         /// The class, or the compound.
         body: ClassBody<'a>,
         /// Where.
-        place: Place,
+        place: SourcePos,
     },
     /// `require(...)`, its arguments verbatim.
     Require(Config<'a>),
@@ -47,7 +47,7 @@ pub struct Compound<'a> {
     /// True if `...` ends it: the class of the same name so far is tried last.
     pub extends: bool,
     /// Where.
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 /// One overload of a compound element class.
@@ -58,7 +58,7 @@ pub struct Overload<'a> {
     /// Its content.
     pub statements: Vec<Statement<'a>>,
     /// Where.
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 /// A parameter: `$name` or `KEYWORD $name`; `__REST__ $name` takes what is left.
@@ -76,7 +76,7 @@ pub struct Step<'a> {
     /// Separated by commas.
     pub terms: Vec<Term<'a>>,
     /// The arrow behind them; none behind the last step.
-    pub arrow: Option<(Arrow, Place)>,
+    pub arrow: Option<(Arrow, SourcePos)>,
 }
 
 /// How two steps are connected.
@@ -102,7 +102,7 @@ pub struct Term<'a> {
     /// `[..]` behind.
     pub outputs: Option<Box<Ports>>,
     /// Where.
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 /// The element itself.
@@ -122,7 +122,7 @@ pub enum What<'a> {
 #[derive(Clone, Debug)]
 pub enum ClassRef<'a> {
     /// By name.
-    Name(&'a str, Place),
+    Name(&'a str, SourcePos),
     /// Written on the spot.
     Compound(Box<Compound<'a>>),
 }
@@ -133,7 +133,7 @@ pub struct Config<'a> {
     /// The text between the parentheses, with its line directives.
     pub raw: &'a str,
     /// Where the text begins.
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 impl<'a> Config<'a> {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter};
 
 use crate::ast::{Config, Formal};
-use crate::source::Place;
+use crate::source::SourcePos;
 
 /// The class of an element in a body.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub struct Member<'a> {
     pub class: Class<'a>,
     /// With line directives.
     pub raw_config: &'a str,
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 impl<'a> Member<'a> {
@@ -79,7 +79,7 @@ pub type End = (usize, usize);
 pub struct Link {
     from: (u32, u32),
     to: (u32, u32),
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 /// Indices are below the bytes of the text, which are counted in 32 bits.
@@ -88,7 +88,7 @@ pub fn narrow(index: usize) -> u32 {
 }
 
 impl Link {
-    pub fn new(from: End, to: End, place: Place) -> Self {
+    pub fn new(from: End, to: End, place: SourcePos) -> Self {
         Self {
             from: (narrow(from.0), narrow(from.1)),
             to: (narrow(to.0), narrow(to.1)),
@@ -133,7 +133,7 @@ impl<'a> Body<'a> {
     }
 
     /// The body of a compound element at `depth`.
-    pub fn compound(formals: Vec<Formal<'a>>, depth: usize, place: Place) -> Self {
+    pub fn compound(formals: Vec<Formal<'a>>, depth: usize, place: SourcePos) -> Self {
         let mut body = Self {
             formals,
             depth,
@@ -152,7 +152,13 @@ impl<'a> Body<'a> {
     }
 
     /// Adds a named member.
-    pub fn add(&mut self, name: &'a str, class: Class<'a>, config: &'a str, at: Place) -> usize {
+    pub fn add(
+        &mut self,
+        name: &'a str,
+        class: Class<'a>,
+        config: &'a str,
+        at: SourcePos,
+    ) -> usize {
         self.names.insert(name, narrow(self.members.len()));
         self.push(name, 0, class, config, at)
     }
@@ -163,7 +169,7 @@ impl<'a> Body<'a> {
         class_name: &'a str,
         class: Class<'a>,
         config: &'a str,
-        at: Place,
+        at: SourcePos,
     ) -> usize {
         self.push(class_name, self.count + 1, class, config, at)
     }
@@ -174,7 +180,7 @@ impl<'a> Body<'a> {
         number: u32,
         class: Class<'a>,
         raw_config: &'a str,
-        place: Place,
+        place: SourcePos,
     ) -> usize {
         self.members.push(Member {
             name: Name { text, number },
@@ -187,7 +193,7 @@ impl<'a> Body<'a> {
     }
 
     /// Begins a group: two tunnels that `input` and `output` mean until `end_group`.
-    pub fn begin_group(&mut self, place: Place) -> (Group, Option<usize>, Option<usize>) {
+    pub fn begin_group(&mut self, place: SourcePos) -> (Group, Option<usize>, Option<usize>) {
         let outer = (self.find("input"), self.find("output"));
         let count = self.count;
         let input = self.add("input", Class::Tunnel, "", place);
@@ -207,7 +213,7 @@ impl<'a> Body<'a> {
     }
 
     /// Adds a connection.
-    pub fn link(&mut self, from: End, to: End, place: Place) {
+    pub fn link(&mut self, from: End, to: End, place: SourcePos) {
         self.links.push(Link::new(from, to, place));
     }
 

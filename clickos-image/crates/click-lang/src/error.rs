@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::sort;
-use crate::source::{Directive, Located, Place, Sources};
+use crate::source::{Directive, Located, SourcePos, Sources};
 
 /// The part of an element's life that an error belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,10 +67,10 @@ impl core::error::Error for ConfigError {}
 
 #[derive(Debug)]
 struct Entry {
-    place: Place,
+    place: SourcePos,
     subject: Option<Subject>,
     message: String,
-    note: Option<(Place, String)>,
+    note: Option<(SourcePos, String)>,
 }
 
 /// Collects errors, up to a number a person can use.
@@ -100,7 +100,7 @@ impl Errors {
     /// Counts `steps` of work: bytes read, elements, connections and candidates compared. Beyond
     /// the limit it adds one error that names the place and `what`, and returns false.
     /// It looks for memory once in [`STEPS_PER_PROBE`] steps.
-    pub fn spend(&mut self, steps: usize, limits: &Limits, place: Place, what: &str) -> bool {
+    pub fn spend(&mut self, steps: usize, limits: &Limits, place: SourcePos, what: &str) -> bool {
         let before = self.steps;
         self.steps = self.steps.saturating_add(steps);
         if self.steps > limits.steps {
@@ -115,7 +115,13 @@ impl Errors {
     }
 
     /// True if the reserve is left after an allocation of `bytes`; else it adds one error.
-    pub fn has_memory(&mut self, bytes: usize, limits: &Limits, place: Place, what: &str) -> bool {
+    pub fn has_memory(
+        &mut self,
+        bytes: usize,
+        limits: &Limits,
+        place: SourcePos,
+        what: &str,
+    ) -> bool {
         let has = !self.exhausted && limits.memory.has(bytes);
         if !has {
             self.out_of_memory(limits, place, what);
@@ -124,7 +130,7 @@ impl Errors {
     }
 
     /// Plans an allocation of `bytes`. It looks for memory when half of the reserve is planned.
-    pub fn plan(&mut self, bytes: usize, limits: &Limits, place: Place, what: &str) -> bool {
+    pub fn plan(&mut self, bytes: usize, limits: &Limits, place: SourcePos, what: &str) -> bool {
         self.planned += bytes;
         if self.planned <= limits.memory.reserve / 2 {
             return !self.exhausted;
@@ -133,7 +139,7 @@ impl Errors {
         self.has_memory(bytes, limits, place, what)
     }
 
-    pub(crate) fn out_of_memory(&mut self, limits: &Limits, place: Place, what: &str) {
+    pub(crate) fn out_of_memory(&mut self, limits: &Limits, place: SourcePos, what: &str) {
         let reserve = limits.memory.reserve >> 10;
         self.exhaust(place, || {
             format!("{what} leaves less than {reserve} KiB of the memory, the limit")
@@ -142,7 +148,7 @@ impl Errors {
 
     /// Reports the first limit that was reached. It explains the failure, so it has a place even
     /// if there are too many errors.
-    fn exhaust(&mut self, place: Place, message: impl FnOnce() -> String) {
+    fn exhaust(&mut self, place: SourcePos, message: impl FnOnce() -> String) {
         if !self.exhausted {
             self.exhausted = true;
             self.list.truncate(Self::MAX - 1);
@@ -184,7 +190,7 @@ impl Errors {
     }
 
     /// Notes an error.
-    pub fn add(&mut self, place: Place, message: impl Into<String>) {
+    pub fn add(&mut self, place: SourcePos, message: impl Into<String>) {
         self.push(Entry {
             place,
             subject: None,
@@ -194,7 +200,7 @@ impl Errors {
     }
 
     /// Notes a warning.
-    pub(crate) fn warn(&mut self, place: Place, message: &str) {
+    pub(crate) fn warn(&mut self, place: SourcePos, message: &str) {
         if self.warnings.len() < Self::MAX {
             self.warnings.push(Entry {
                 place,
@@ -214,7 +220,7 @@ impl Errors {
     }
 
     /// Notes an error about an element.
-    pub fn add_about(&mut self, place: Place, subject: Subject, message: impl Into<String>) {
+    pub fn add_about(&mut self, place: SourcePos, subject: Subject, message: impl Into<String>) {
         self.push(Entry {
             place,
             subject: Some(subject),
@@ -224,7 +230,12 @@ impl Errors {
     }
 
     /// Notes an error that has to do with another place, too.
-    pub(crate) fn add_with_note(&mut self, place: Place, message: String, note: (Place, String)) {
+    pub(crate) fn add_with_note(
+        &mut self,
+        place: SourcePos,
+        message: String,
+        note: (SourcePos, String),
+    ) {
         self.push(Entry {
             place,
             subject: None,

@@ -6,7 +6,7 @@ use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::source::{Directive, Place};
+use crate::source::{Directive, SourcePos};
 
 /// One element.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct FlatElement {
     /// Its configuration string, expanded.
     pub config: String,
     /// Where it was declared.
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 /// One connection: output port to input port.
@@ -29,7 +29,7 @@ pub struct FlatConnection {
     /// Element index and input port.
     pub to: (usize, usize),
     /// Where the arrow is.
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 /// A `require` statement's item.
@@ -40,7 +40,7 @@ pub struct Requirement {
     /// The name of the requirement.
     pub value: String,
     /// Where.
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 /// A flat configuration.

@@ -15,7 +15,7 @@ use crate::error::{Errors, Limits, MAX_DEPTH};
 use crate::expand::{Room, Scope, TooMuch};
 use crate::flat::{Flat, FlatElement};
 use crate::resolve::{Classes, Resolved, resolve};
-use crate::source::{Place, Sources};
+use crate::source::{SourcePos, Sources};
 use crate::text;
 use select::{Selected, cost, select};
 
@@ -40,7 +40,7 @@ pub fn flatten(
         exhausted: false,
     };
     let bytes = Scope::bytes(&body.defines);
-    let place = Place::default();
+    let place = SourcePos::default();
     if (flattener.errors).has_memory(bytes, limits, place, DEFINING) {
         let scope = globals.top(&body.defines);
         flattener.body(&body, "", &scope, 0);
@@ -82,7 +82,7 @@ struct Instance<'b, 'a> {
     config: String,
     /// Inputs and outputs in use.
     ports: (usize, usize),
-    place: Place,
+    place: SourcePos,
 }
 
 struct Flattener<'e, 'a> {
@@ -100,7 +100,7 @@ struct Flattener<'e, 'a> {
 }
 
 impl<'a> Flattener<'_, 'a> {
-    fn give_up(&mut self, place: Place, message: String) {
+    fn give_up(&mut self, place: SourcePos, message: String) {
         if !self.exhausted {
             self.errors.add(place, message);
         }
@@ -108,14 +108,14 @@ impl<'a> Flattener<'_, 'a> {
     }
 
     /// Counts work. Returns false beyond the limit; the caller then makes nothing more.
-    fn spend(&mut self, steps: usize, place: Place, what: &str) -> bool {
+    fn spend(&mut self, steps: usize, place: SourcePos, what: &str) -> bool {
         let fits = self.errors.spend(steps, self.limits, place, what);
         self.exhausted |= !fits;
         fits
     }
 
     /// Adds a node; there are no more than what their elements could need.
-    fn node(&mut self, node: Node, place: Place) -> Sides {
+    fn node(&mut self, node: Node, place: SourcePos) -> Sides {
         let limit = self.limits.elements.saturating_mul(NODES_PER_ELEMENT);
         if self.nodes.len() >= limit {
             self.give_up(
@@ -153,7 +153,7 @@ impl<'a> Flattener<'_, 'a> {
         String::new()
     }
 
-    fn out_of_memory(&mut self, place: Place, what: &str) {
+    fn out_of_memory(&mut self, place: SourcePos, what: &str) {
         self.errors.out_of_memory(self.limits, place, what);
         self.exhausted = true;
     }
@@ -236,7 +236,7 @@ impl<'a> Flattener<'_, 'a> {
         }
     }
 
-    fn element(&mut self, name: String, class: &'a str, config: String, place: Place) -> Sides {
+    fn element(&mut self, name: String, class: &'a str, config: String, place: SourcePos) -> Sides {
         let limit = self.limits.elements;
         if self.elements.len() >= limit {
             self.give_up(place, format!("more than {limit} elements"));

@@ -2,7 +2,7 @@
 //! Text to tokens, on demand: whether parentheses hold a configuration string or
 //! a group is known to the parser only.
 use crate::error::Errors;
-use crate::source::{Directive, Place};
+use crate::source::{Directive, SourcePos};
 use crate::text;
 
 /// The kind of a token.
@@ -28,14 +28,14 @@ pub enum Kind {
 pub struct Token<'a> {
     pub kind: Kind,
     pub text: &'a str,
-    pub place: Place,
+    pub place: SourcePos,
 }
 
 pub struct Lexer<'a> {
     text: &'a str,
     pos: usize,
     /// The place of the text's beginning.
-    base: Place,
+    base: SourcePos,
     max_directives: usize,
     pub errors: Errors,
 }
@@ -56,7 +56,7 @@ fn is_word(b: u8) -> bool {
 }
 
 impl<'a> Lexer<'a> {
-    pub fn new(text: &'a str, base: Place, max_directives: usize) -> Self {
+    pub fn new(text: &'a str, base: SourcePos, max_directives: usize) -> Self {
         let errors = Errors::default();
         Self {
             text,
@@ -67,13 +67,13 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> SourcePos {
         self.place_of(self.pos)
     }
 
-    fn place_of(&self, pos: usize) -> Place {
+    fn place_of(&self, pos: usize) -> SourcePos {
         let offset = u32::try_from(pos).unwrap_or(u32::MAX);
-        Place(self.base.0.saturating_add(offset))
+        SourcePos(self.base.0.saturating_add(offset))
     }
 
     fn bytes(&self) -> &'a [u8] {

@@ -34,5 +34,5 @@ pub use flat::{Flat, FlatConnection, FlatElement, Requirement};
 pub use flatten::flatten;
 pub use parser::parse;
 pub use resolve::Classes;
-pub use source::{Directive, FindLibrary, Located, Place, Sources};
+pub use source::{Directive, FindLibrary, Located, SourcePos, Sources};
 pub use suggest::{did_you_mean, suggest};

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use crate::ast::{Arrow, ClassBody, Config, Statement, Step, Term, What};
 use crate::error::{Errors, Limits, MAX_DEPTH};
 use crate::lexer::{Kind, Lexer, Token};
-use crate::source::{Place, Sources};
+use crate::source::{SourcePos, Sources};
 
 /// Parses a configuration and adds the errors to `errors`. It returns the valid statements all the
 /// same, so that later steps can find more errors.
@@ -29,7 +29,7 @@ pub(crate) fn is_too_long(text: &str, limits: &Limits, errors: &mut Errors) -> b
     let (bytes, limit) = (text.len(), limits.config_bytes.min(u32::MAX as usize - 1));
     if bytes > limit {
         let message = format!("the configuration has {bytes} bytes, the limit is {limit}");
-        errors.add(Place(0), message);
+        errors.add(SourcePos(0), message);
     }
     bytes > limit
 }
@@ -72,7 +72,7 @@ fn most_parts(limits: &Limits) -> usize {
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(text: &'a str, base: Place, limits: &Limits) -> Self {
+    pub(crate) fn new(text: &'a str, base: SourcePos, limits: &Limits) -> Self {
         Self {
             lexer: Lexer::new(text, base, limits.elements),
             peeked: None,
@@ -113,7 +113,7 @@ impl<'a> Parser<'a> {
         found
     }
 
-    fn fail<T>(&mut self, place: Place, message: impl Into<String>) -> Parsed<T> {
+    fn fail<T>(&mut self, place: SourcePos, message: impl Into<String>) -> Parsed<T> {
         self.lexer.errors.add(place, message);
         Err(Reported)
     }
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Counts a part of the statement; one too many is passed over.
-    fn count(&mut self, place: Place, parts: usize) -> Parsed<()> {
+    fn count(&mut self, place: SourcePos, parts: usize) -> Parsed<()> {
         self.parts += parts;
         self.unprobed += parts;
         if self.unprobed >= PARTS_PER_PROBE {
@@ -272,7 +272,7 @@ impl<'a> Parser<'a> {
         Ok(Statement::ElementClass { name, body, place })
     }
 
-    fn enter(&mut self, place: Place) -> Parsed<()> {
+    fn enter(&mut self, place: SourcePos) -> Parsed<()> {
         if self.depth == MAX_DEPTH {
             return self.fail(
                 place,
@@ -333,7 +333,7 @@ impl<'a> Parser<'a> {
 
 /// Chains that begin with an arrow, and so with the compound's input, behind a chain that does not
 /// end with its output. Perhaps the author meant one chain.
-fn doubtful_starts(list: &[Statement<'_>]) -> Vec<(Place, &'static str)> {
+fn doubtful_starts(list: &[Statement<'_>]) -> Vec<(SourcePos, &'static str)> {
     let mut ended = true;
     let mut doubtful = Vec::new();
     for statement in list {

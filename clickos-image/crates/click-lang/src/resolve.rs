@@ -14,7 +14,7 @@ use crate::body::{Body, Class, Group};
 use crate::error::{Errors, Limits};
 use crate::flat::Requirement;
 use crate::parser::{Parser, is_too_long};
-use crate::source::{Place, Sources};
+use crate::source::{SourcePos, Sources};
 use crate::suggest::did_you_mean;
 use chain::Ends;
 
@@ -66,7 +66,7 @@ pub fn resolve<'a>(
             resolver.read_file(*index, &mut body);
         }
     }
-    resolver.finish(&mut body, Place::default());
+    resolver.finish(&mut body, SourcePos::default());
     Resolved {
         body,
         requirements: resolver.requirements,
@@ -93,11 +93,11 @@ struct Resolver<'r, 'a> {
 }
 
 impl<'a> Resolver<'_, 'a> {
-    fn spend(&mut self, steps: usize, place: Place, what: &str) -> bool {
+    fn spend(&mut self, steps: usize, place: SourcePos, what: &str) -> bool {
         self.errors.spend(steps, self.limits, place, what)
     }
 
-    fn finish(&mut self, body: &mut Body<'a>, place: Place) {
+    fn finish(&mut self, body: &mut Body<'a>, place: SourcePos) {
         let left = self.limits.steps.saturating_sub(self.errors.steps());
         let steps = body.finish(left);
         self.spend(steps, place, "numbering elements without a name");
@@ -173,7 +173,7 @@ impl<'a> Resolver<'_, 'a> {
         }
     }
 
-    fn unknown_class(&mut self, name: &'a str, what: &str, place: Place) -> Class<'a> {
+    fn unknown_class(&mut self, name: &'a str, what: &str, place: SourcePos) -> Class<'a> {
         if let Some(class) = self.take(name) {
             return class;
         }
@@ -262,14 +262,14 @@ impl<'a> Resolver<'_, 'a> {
     fn new_member(
         &mut self,
         body: &mut Body<'a>,
-        place: Place,
-        add: impl FnOnce(&mut Body<'a>, Place) -> usize,
+        place: SourcePos,
+        add: impl FnOnce(&mut Body<'a>, SourcePos) -> usize,
     ) -> Option<usize> {
         (!self.is_full(body, place)).then(|| add(body, place))
     }
 
     /// Reports a body that has all elements it may have.
-    fn is_full(&mut self, body: &Body<'a>, place: Place) -> bool {
+    fn is_full(&mut self, body: &Body<'a>, place: SourcePos) -> bool {
         let limit = self.limits.elements;
         let full = body.members.len() >= limit.saturating_mul(2);
         if full {
@@ -311,7 +311,7 @@ impl<'a> Resolver<'_, 'a> {
         body: &Body<'a>,
         group: Group,
         name: &str,
-        place: Place,
+        place: SourcePos,
     ) -> (usize, usize) {
         let steps = body.links.len().saturating_mul(4);
         let what = format!("'{name}': checking its ports");

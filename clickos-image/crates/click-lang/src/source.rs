@@ -13,13 +13,13 @@ use crate::text;
 
 /// A place in a configuration: bytes from the beginning of its texts. `Sources` knows file and line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place(pub(crate) u32);
+pub struct SourcePos(pub(crate) u32);
 
 /// `# LINE "FILE"`: what stands behind it belongs to that line of that file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directive {
     /// Where the line behind the directive begins.
-    pub(crate) at: Place,
+    pub(crate) at: SourcePos,
     pub(crate) line: u32,
     /// Nothing if the file stays the same.
     pub(crate) file: Option<Rc<str>>,
@@ -92,7 +92,7 @@ impl Sources {
     }
 
     /// The place of `part` in the configuration's own text, if it begins soon behind `place`.
-    pub fn find(&self, place: Place, part: &str) -> Option<Range<usize>> {
+    pub fn find(&self, place: SourcePos, part: &str) -> Option<Range<usize>> {
         let (text, from) = (self.text(), place.0 as usize);
         let ends = |start: &usize| {
             text.get(*start..)
@@ -162,9 +162,9 @@ impl Sources {
     }
 
     /// The text of a file and the place where it begins.
-    pub(crate) fn file(&self, index: usize) -> (&str, Place) {
+    pub(crate) fn file(&self, index: usize) -> (&str, SourcePos) {
         let file = &self.files[index];
-        (&file.text, Place(file.base))
+        (&file.text, SourcePos(file.base))
     }
 
     /// The file that `name` required by the file `by` leads to.
@@ -180,7 +180,7 @@ impl Sources {
     }
 
     /// File, line and column of a place.
-    pub fn locate(&self, place: Place, directives: &[Directive]) -> Located {
+    pub fn locate(&self, place: SourcePos, directives: &[Directive]) -> Located {
         let behind = self.files.partition_point(|f| f.base <= place.0);
         let file = &self.files[behind.saturating_sub(1)];
         let before = |d: &&Directive| d.at <= place && d.at.0 >= file.base;
@@ -226,7 +226,7 @@ fn required(text: &str, limits: &Limits) -> Vec<String> {
         return names;
     }
     let mut errors = Errors::default();
-    let mut parser = Parser::new(text, Place(0), limits);
+    let mut parser = Parser::new(text, SourcePos(0), limits);
     while let Some(statement) = parser.next_statement(&mut errors) {
         if let Statement::Require(config) = statement {
             let arguments = text::split_args(&config.text());
@@ -250,7 +250,7 @@ mod tests {
     use alloc::vec;
 
     fn located(text: &str, at: u32, directives: &[Directive]) -> (String, u32, u32, bool) {
-        let found = Sources::new("f", text.into()).locate(Place(at), directives);
+        let found = Sources::new("f", text.into()).locate(SourcePos(at), directives);
         (found.file, found.line, found.column, found.first)
     }
 
@@ -268,16 +268,16 @@ mod tests {
     fn arguments_are_found_near_their_element_only() {
         let far = "x".repeat(NEAR);
         let sources = Sources::new("f", format!("a :: B(c, é);{far}d"));
-        assert_eq!(sources.find(Place(0), "c, é"), Some(7..12));
-        assert_eq!(sources.find(Place(8), "c, é"), None);
-        assert_eq!(sources.find(Place(0), "d"), None);
-        assert_eq!(sources.find(Place(9999), "d"), None);
+        assert_eq!(sources.find(SourcePos(0), "c, é"), Some(7..12));
+        assert_eq!(sources.find(SourcePos(8), "c, é"), None);
+        assert_eq!(sources.find(SourcePos(0), "d"), None);
+        assert_eq!(sources.find(SourcePos(9999), "d"), None);
     }
 
     #[test]
     fn directives_name_lines_and_files() {
         let directive = |at, line, file: Option<&str>| Directive {
-            at: Place(at),
+            at: SourcePos(at),
             line,
             file: file.map(Rc::from),
         };

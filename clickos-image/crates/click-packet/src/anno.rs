@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The 48 annotation bytes of a packet; offsets are Click's (click/packet_anno.hh).
+use crate::data_span::ANNOTATIONS;
 use crate::packet::Packet;
-use crate::place::ANNOTATIONS;
 
 /// Destination IPv4 or IPv6 address.
 pub const DST_IP: usize = 0;
@@ -184,8 +184,8 @@ impl Annotations {
     /// Takes over all of another packet.
     pub fn copy_from(&mut self, from: &Self) {
         self.0.dst_ip = from.0.dst_ip;
-        if !from.0.place.has(ANNOTATIONS) {
-            return self.0.place.clear(ANNOTATIONS);
+        if !from.0.span.has(ANNOTATIONS) {
+            return self.0.span.clear(ANNOTATIONS);
         }
         *self.0.annotations_mut() = *from.0.annotations();
         self.0.set_packet_type(from.0.packet_type());

@@ -2,7 +2,7 @@
 //! Where buffers live: blocks of buffers of two sizes, last in, first out, so that the next packet is
 //! in the cache. It lives as long as its pool or a packet of it.
 //!
-//! Packets may share a buffer. For each of them but one, a free buffer of that size is held back: so a packet that is
+//! Packets may share a buffer. For each of them but one, a free buffer of that size is reserved: so a packet that is
 //! to be changed finds one of its own, and as many packets need as much memory as if they shared nothing.
 use alloc::alloc::{alloc_zeroed, dealloc};
 use alloc::boxed::Box;
@@ -14,18 +14,18 @@ use core::ptr::NonNull;
 use crate::buffer::{self, BLOCK, FIRST, Header, LINE, block_of};
 use crate::memory;
 use crate::packet::{HEADROOM, Packet};
-use crate::shares::leave;
+use crate::refcount::drop_refs;
 
 /// Bytes of the buffers that are kept; most packets fit the first.
 pub const SIZES: [usize; 2] = [HEADROOM + 384, HEADROOM + 2048 + 128];
 /// Blocks begin their buffers at that many different lines, or packets would lie in the same sets of the cache.
 const COLORS: usize = 9;
 /// There are half as many new blocks as there are, but no more than fill a large page.
-const MOST_BLOCKS: usize = (2 << 20) / BLOCK;
+const MAX_BLOCKS: usize = (2 << 20) / BLOCK;
 /// The class of the buffers of a device, which are not shared.
 pub const REGION: usize = SIZES.len();
 /// The class of buffers that are not kept, nor shared.
-const SINGLE: usize = REGION + 1;
+const LARGE: usize = REGION + 1;
 
 /// Buffers of a block.
 const fn per_block(class: usize) -> usize {
@@ -34,27 +34,27 @@ const fn per_block(class: usize) -> usize {
 
 /// Buffers of one size.
 #[derive(Default)]
-pub struct Shelf {
+pub struct FreeList {
     pub free: Vec<NonNull<Header>>,
-    /// How many of those are held back for packets that share one.
-    pub held: usize,
+    /// How many of those are reserved for packets that share one.
+    pub reserved: usize,
     blocks: usize,
 }
 
-impl Shelf {
+impl FreeList {
     /// How many buffers may be taken.
     #[inline]
     fn ready(&self) -> usize {
-        self.free.len() - self.held
+        self.free.len() - self.reserved
     }
 }
 
 /// Where dropped packets leave their buffers.
 pub struct Arena {
-    pub(crate) shelves: [Shelf; REGION + 1],
+    pub(crate) free_lists: [FreeList; REGION + 1],
     memory: Vec<(NonNull<u8>, Layout)>,
     /// The memory of a device.
-    pub(crate) region: Option<Memory>,
+    pub(crate) region: Option<DeviceRegion>,
     /// Packets, shared or not.
     in_use: usize,
     /// The pool exists.
@@ -62,7 +62,7 @@ pub struct Arena {
 }
 
 /// Memory that is a device's.
-pub struct Memory {
+pub struct DeviceRegion {
     pub first: NonNull<u8>,
     pub number: u16,
     /// Where the first chunk lies in the region.
@@ -75,10 +75,10 @@ pub struct Memory {
 /// Where a buffer belongs: the address of its arena and, in the lowest bits of it, which are 0, the class. Two are
 /// compared as one number, always: whether packets lie in the same block besides is a decision that no processor can predict.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Kind(NonNull<Arena>);
-const _: () = assert!(align_of::<Arena>() > SINGLE);
+pub struct ArenaRef(NonNull<Arena>);
+const _: () = assert!(align_of::<Arena>() > LARGE);
 
-impl Kind {
+impl ArenaRef {
     #[inline]
     pub fn new(arena: NonNull<Arena>, class: usize) -> Self {
         Self(arena.map_addr(|at| at | class))
@@ -115,9 +115,9 @@ impl Kind {
 /// # Safety
 /// It is alive.
 #[inline]
-pub unsafe fn kind(buffer: NonNull<Header>) -> Kind {
+pub unsafe fn arena_ref(buffer: NonNull<Header>) -> ArenaRef {
     // SAFETY: its block is alive too, and this field of it never changes.
-    unsafe { (*block_of(buffer).as_ptr()).kind }
+    unsafe { (*block_of(buffer).as_ptr()).arena_ref }
 }
 
 /// The class of the smallest size with room for `bytes`.
@@ -132,7 +132,7 @@ impl Arena {
     /// A arena for a pool, to be closed with `close`.
     pub fn open() -> NonNull<Self> {
         let arena = Self {
-            shelves: Default::default(),
+            free_lists: Default::default(),
             memory: Vec::new(),
             region: None,
             in_use: 0,
@@ -155,14 +155,14 @@ impl Arena {
         let me = unsafe { &mut *arena.as_ptr() };
         let class = class_for(bytes);
         if class == SIZES.len() {
-            let buffer = Self::make_single(arena, bytes)?;
+            let buffer = Self::make_large(arena, bytes)?;
             me.in_use += 1;
             return Some(buffer);
         }
-        if me.shelves[class].ready() == 0 {
+        if me.free_lists[class].ready() == 0 {
             me.make(arena, class)?;
         }
-        let buffer = me.shelves[class].free.pop()?;
+        let buffer = me.free_lists[class].free.pop()?;
         me.in_use += 1;
         Some(buffer)
     }
@@ -175,18 +175,18 @@ impl Arena {
     pub unsafe fn take_of_region(arena: NonNull<Self>) -> Option<NonNull<Header>> {
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
-        let buffer = me.shelves[REGION].free.pop()?;
+        let buffer = me.free_lists[REGION].free.pop()?;
         me.in_use += 1;
         Some(buffer)
     }
 
     #[cold]
-    fn make_single(arena: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
+    fn make_large(arena: NonNull<Self>, bytes: usize) -> Option<NonNull<Header>> {
         let layout = buffer::layout(FIRST + buffer::size(bytes));
         let at = allocate(layout)?;
         // SAFETY: just allocated with this layout, and zeroed.
         unsafe {
-            buffer::begin_block(at, Kind::new(arena, SINGLE), bytes);
+            buffer::begin_block(at, ArenaRef::new(arena, LARGE), bytes);
             Some(buffer::place(at.add(FIRST)))
         }
     }
@@ -194,72 +194,72 @@ impl Arena {
     /// Makes more buffers; `None` when there is no memory.
     #[cold]
     fn make(&mut self, arena: NonNull<Self>, class: usize) -> Option<()> {
-        let before = self.shelves[class].blocks;
+        let before = self.free_lists[class].blocks;
         let blocks = |count| Some((count, allocate(buffer::layout(count * BLOCK))?));
-        let wanted = (before / 2).clamp(1, MOST_BLOCKS);
+        let wanted = (before / 2).clamp(1, MAX_BLOCKS);
         let (count, memory) = blocks(wanted).or_else(|| blocks(1))?;
         self.memory.push((memory, buffer::layout(count * BLOCK)));
-        let shelf = &mut self.shelves[class];
-        shelf.blocks += count;
-        shelf.free.reserve(shelf.blocks * per_block(class));
+        let list = &mut self.free_lists[class];
+        list.blocks += count;
+        list.free.reserve(list.blocks * per_block(class));
         for n in (0..count).rev() {
             // SAFETY: the n-th block of the memory, which is zeroed and that no other code uses.
             unsafe {
                 let block = memory.add(n * BLOCK);
-                buffer::begin_block(block, Kind::new(arena, class), SIZES[class]);
-                shelf.cut(block.add(FIRST + (before + n) % COLORS * LINE), class);
+                buffer::begin_block(block, ArenaRef::new(arena, class), SIZES[class]);
+                list.cut(block.add(FIRST + (before + n) % COLORS * LINE), class);
             }
         }
         Some(())
     }
 
-    /// Holds back buffers for at most `n` more packets that are to share one of this kind, which count as in use from
-    /// now on. Returns for how many there were; `None` if such buffers are not shared.
+    /// Reserves buffers for at most `n` more packets that are to share one of this arena and class, which count as in
+    /// use from now on. Returns for how many there were; `None` if such buffers are not shared.
     ///
     /// # Safety
     /// The arena is alive and no reference to it exists.
     #[inline]
-    pub unsafe fn hold(kind: Kind, n: usize) -> Option<usize> {
-        let (arena, class) = kind.parts();
+    pub unsafe fn reserve_buffers(arena_ref: ArenaRef, n: usize) -> Option<usize> {
+        let (arena, class) = arena_ref.parts();
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
         debug_assert!(class != REGION, "no pool has such an arena");
-        let mut ready = me.shelves.get(class)?.ready();
+        let mut ready = me.free_lists.get(class)?.ready();
         while ready < n && me.make(arena, class).is_some() {
-            ready = me.shelves[class].ready();
+            ready = me.free_lists[class].ready();
         }
         let n = n.min(ready);
-        me.shelves[class].held += n;
+        me.free_lists[class].reserved += n;
         me.in_use += n;
         Some(n)
     }
 
-    /// Ends the shares of the first packets that are shared and of one kind: those whose buffer others still have get
+    /// Unshares the first packets that are shared and of one arena and class: those whose buffer others still have get
     /// a copy of it. Returns how many packets those are.
     ///
     /// # Safety
     /// The first one is shared, and no reference to its arena exists.
-    pub unsafe fn end_shares(packets: &mut [Packet]) -> usize {
+    pub unsafe fn unshare(packets: &mut [Packet]) -> usize {
         let Some(first) = packets.first() else {
             return 0;
         };
-        let (arena, class) = first.kind().parts();
+        let (arena, class) = first.arena_ref().parts();
         // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
         // SAFETY: the first one is shared, says the caller, and belongs there.
-        unsafe { me.shelves[class].end_shares(packets) }
+        unsafe { me.free_lists[class].unshare(packets) }
     }
 
-    /// Gives back what was held for packets that were not made after all.
+    /// Releases what was reserved for packets that were not made after all.
     ///
-    /// # Safety The caller held this number for the kind by `hold`; no reference to the arena
-    /// exists.
+    /// # Safety
+    /// The caller reserved this number for the arena and class by `reserve_buffers`; no reference to the arena exists.
     #[inline]
-    pub unsafe fn give_back(kind: Kind, n: usize) {
-        let (arena, class) = kind.parts();
+    pub unsafe fn release_reserved(arena_ref: ArenaRef, n: usize) {
+        let (arena, class) = arena_ref.parts();
         // SAFETY: as the caller says; the reference ends with this function.
         let me = unsafe { &mut *arena.as_ptr() };
-        me.shelves[class].held -= n;
+        me.free_lists[class].reserved -= n;
         me.in_use -= n;
     }
 
@@ -272,19 +272,19 @@ impl Arena {
         let Some(first) = packets.first() else {
             return 0;
         };
-        let (arena, class) = first.kind().parts();
+        let (arena, class) = first.arena_ref().parts();
         // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
-        // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for.
+        // SAFETY: as the caller says; `make_large` made the buffers that no free list is for.
         let count = unsafe {
-            match me.shelves.get_mut(class) {
-                Some(shelf) if first.is_shared() => shelf.drop_shares(packets),
-                Some(shelf) => shelf.put_back(packets),
-                None => release_single(first.header),
+            match me.free_lists.get_mut(class) {
+                Some(list) if first.is_shared() => list.release_refs(packets),
+                Some(list) => list.put_back(packets),
+                None => release_large(first.header),
             }
         };
         // SAFETY: they are gone; `me` is not used any more.
-        unsafe { Self::leave(arena, count) };
+        unsafe { Self::end_use(arena, count) };
         count
     }
 
@@ -293,16 +293,17 @@ impl Arena {
     /// # Safety
     /// As `put_back`.
     pub unsafe fn put_back_one(packet: &Packet) {
-        let (arena, class) = packet.kind().parts();
+        let (arena, class) = packet.arena_ref().parts();
         // SAFETY: a arena lives while a packet of it is in use; this is the only reference.
         let me = unsafe { &mut *arena.as_ptr() };
-        // SAFETY: as the caller says; `make_single` made the buffers that no shelf is for, and `me` is not used after.
+        // SAFETY: as the caller says; `make_large` made the buffers that no free list is for, and `me` is not used
+        // after.
         unsafe {
-            match me.shelves.get_mut(class) {
-                Some(shelf) => shelf.put_back_one(packet),
-                None => _ = release_single(packet.header),
+            match me.free_lists.get_mut(class) {
+                Some(list) => list.put_back_one(packet),
+                None => _ = release_large(packet.header),
             }
-            Self::leave(arena, 1);
+            Self::end_use(arena, 1);
         }
     }
 
@@ -311,7 +312,7 @@ impl Arena {
     /// # Safety
     /// They were, the arena is alive, and no reference to it is used any more.
     #[inline]
-    unsafe fn leave(arena: NonNull<Self>, count: usize) {
+    unsafe fn end_use(arena: NonNull<Self>, count: usize) {
         // SAFETY: as the caller says.
         let me = unsafe { &mut *arena.as_ptr() };
         me.in_use -= count;
@@ -350,7 +351,7 @@ impl Arena {
     }
 }
 
-impl Shelf {
+impl FreeList {
     /// Cuts a block's memory from `at` on into buffers, the first of which is taken first.
     ///
     /// # Safety
@@ -366,12 +367,12 @@ impl Shelf {
     /// Takes the buffers of the first packets back that are not shared. Returns how many those are.
     ///
     /// # Safety
-    /// The first one's is of this shelf, and they are not used any more.
+    /// The first one's is of this free list, and they are not used any more.
     #[inline]
     unsafe fn put_back(&mut self, packets: &[Packet]) -> usize {
-        let (kind, before) = (packets[0].kind(), self.free.len());
+        let (arena_ref, before) = (packets[0].arena_ref(), self.free.len());
         for packet in packets {
-            if packet.is_shared() || packet.kind() != kind {
+            if packet.is_shared() || packet.arena_ref() != arena_ref {
                 break;
             }
             self.free.push(packet.header);
@@ -382,12 +383,12 @@ impl Shelf {
     /// Takes the buffer of one packet back, unless others have it too.
     ///
     /// # Safety
-    /// It is of this shelf, and the packet is not used any more.
+    /// It is of this free list, and the packet is not used any more.
     #[inline]
     unsafe fn put_back_one(&mut self, packet: &Packet) {
         // SAFETY: the buffer is alive, and one of its packets is gone.
-        if packet.is_shared() && unsafe { leave(packet.header, 1) } {
-            self.held -= 1;
+        if packet.is_shared() && unsafe { drop_refs(packet.header, 1) } {
+            self.reserved -= 1;
             return;
         }
         self.free.push(packet.header);
@@ -406,8 +407,8 @@ fn allocate(layout: Layout) -> Option<NonNull<u8>> {
 /// Frees a buffer that is alone in its block; returns that it is one.
 ///
 /// # Safety
-/// It came from `make_single` and is not used any more.
-unsafe fn release_single(buffer: NonNull<Header>) -> usize {
+/// It came from `make_large` and is not used any more.
+unsafe fn release_large(buffer: NonNull<Header>) -> usize {
     // SAFETY: alive, and made with this layout, as the caller says.
     unsafe {
         let capacity = buffer::capacity(buffer) as usize;

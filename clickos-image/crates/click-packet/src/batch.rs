@@ -247,15 +247,15 @@ impl Batch {
 
     /// Gives every packet a buffer of its own, for who is to change them: quicker than one by one, when it happens.
     #[inline]
-    pub fn own(&mut self) {
-        Packet::own_all(self.packets_mut());
+    pub fn uniqueify(&mut self) {
+        Packet::uniqueify_all(self.packets_mut());
     }
 
     /// Appends packets as they are.
     ///
     /// # Safety
-    /// Either they are not used any more, or they say that they are shared, and each copy is counted and held back
-    /// for.
+    /// Either they are not used any more, or they say that they are shared, and each copy is counted and has a
+    /// reserved buffer.
     #[inline]
     pub(crate) unsafe fn extend_copied(&mut self, packets: &[Packet]) {
         self.reserve(packets.len());
@@ -273,7 +273,7 @@ impl Batch {
     /// Appends a packet `n` times.
     ///
     /// # Safety
-    /// It says that it is shared, and each copy is counted and held back for.
+    /// It says that it is shared, and each copy is counted and has a reserved buffer.
     #[inline]
     pub(crate) unsafe fn extend_repeated(&mut self, packet: &Packet, n: usize) {
         self.reserve(n);
@@ -316,10 +316,10 @@ impl Batch {
 
     /// Keeps the packets for which `keep` is true.
     pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut Packet) -> bool) {
-        let mut sweep = self.sweep();
-        while let Some(mut packet) = sweep.next() {
+        let mut cursor = self.cursor_mut();
+        while let Some(mut packet) = cursor.next() {
             if keep(&mut packet) {
-                sweep.keep(packet);
+                cursor.keep(packet);
             }
         }
     }

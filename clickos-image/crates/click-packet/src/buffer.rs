@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The memory of packets: blocks of buffers, in each a line of what is known of the packet, its bytes right behind.
+//! The memory of packets: blocks of buffers, in each a line of metadata of the packet, its bytes right behind.
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::anno;
-use crate::arena::Kind;
+use crate::arena::ArenaRef;
 
 /// Bytes of a cache line.
 pub const LINE: usize = 64;
@@ -18,16 +18,16 @@ const PIECES: usize = BLOCK / PIECE;
 #[repr(C, align(64))]
 pub struct Block {
     /// Where its buffers belong.
-    pub kind: Kind,
+    pub arena_ref: ArenaRef,
     /// Bytes of each of its buffers.
     pub capacity: u32,
     /// How many packets besides one have the buffer that begins in a piece. They lie close together: a thread that copies
     /// or drops stored packets touches no line of the packets themselves.
-    sharers: [u32; PIECES],
+    extra_refs: [u32; PIECES],
 }
 
 /// Begins every buffer; `capacity` initialized bytes follow. Of annotations and link header only that counts which
-/// a packet's `Place` says is here. All bits are allowed: in a device's region another domain can write them.
+/// a packet's `DataSpan` says is here. All bits are allowed: in a device's region another domain can write them.
 #[repr(C, align(64))]
 pub struct Header {
     /// All but the destination address.
@@ -38,15 +38,15 @@ pub struct Header {
 }
 
 /// Bytes from the header to the packet's bytes.
-pub const BYTES_AT: usize = size_of::<Header>();
-const _: () = assert!(BYTES_AT == LINE);
+pub const DATA_OFFSET: usize = size_of::<Header>();
+const _: () = assert!(DATA_OFFSET == LINE);
 
 /// Bytes from the beginning of a block to its first buffer.
 pub const FIRST: usize = size_of::<Block>();
 
 /// Bytes of a buffer with room for `capacity`.
 pub const fn size(capacity: usize) -> usize {
-    (BYTES_AT + capacity).next_multiple_of(LINE)
+    (DATA_OFFSET + capacity).next_multiple_of(LINE)
 }
 
 /// The memory of `bytes`, which blocks begin in.
@@ -71,10 +71,10 @@ pub fn capacity(buffer: NonNull<Header>) -> u32 {
 
 /// The number of packets that have a buffer, besides one.
 #[inline]
-pub fn sharers(buffer: NonNull<Header>) -> *mut u32 {
+pub fn extra_refs(buffer: NonNull<Header>) -> *mut u32 {
     let piece = buffer.addr().get() / PIECE % PIECES;
     // SAFETY: the block is alive as long as its buffer; the place is within it.
-    unsafe { (&raw mut (*block_of(buffer).as_ptr()).sharers[piece]).cast() }
+    unsafe { (&raw mut (*block_of(buffer).as_ptr()).extra_refs[piece]).cast() }
 }
 
 #[derive(Clone, Copy)]
@@ -108,10 +108,10 @@ pub unsafe fn copy_lines(buffer: NonNull<Header>, other: NonNull<Header>, from: 
 ///
 /// # Safety
 /// `FIRST` bytes at `at` are allocated, aligned for a block, and not used otherwise.
-pub unsafe fn begin_block(at: NonNull<u8>, kind: Kind, capacity: usize) {
+pub unsafe fn begin_block(at: NonNull<u8>, arena_ref: ArenaRef, capacity: usize) {
     let block = Block {
-        kind,
-        sharers: [0; PIECES],
+        arena_ref,
+        extra_refs: [0; PIECES],
         capacity: u32::try_from(capacity).expect("no buffer is longer than 2 * MAX_PACKET"),
     };
     // SAFETY: the caller gives this memory to the block.

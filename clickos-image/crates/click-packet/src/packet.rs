@@ -4,11 +4,11 @@ use core::ptr::NonNull;
 use core::slice;
 
 use crate::anno::DST_IP_SIZE;
-use crate::arena::{self, Arena, Kind};
-use crate::buffer::{BYTES_AT, Header, capacity, copy_lines, sharers};
+use crate::arena::{self, Arena, ArenaRef};
+use crate::buffer::{DATA_OFFSET, Header, capacity, copy_lines, extra_refs};
 use crate::copy::copy;
-use crate::known::Headers;
-use crate::place::{ANNOTATIONS, Place, SHARED};
+use crate::data_span::{ANNOTATIONS, DataSpan, SHARED};
+use crate::metadata::HeaderOffsets;
 
 /// Bytes kept free before the data of a fresh packet, for encapsulation.
 pub const HEADROOM: usize = 128;
@@ -28,9 +28,9 @@ fn offset(n: usize) -> u32 {
 pub struct Packet {
     pub(crate) header: NonNull<Header>,
     /// Invariant: it ends within the buffer.
-    pub(crate) place: Place,
+    pub(crate) span: DataSpan,
     pub(crate) timestamp_ns: u64,
-    pub(crate) headers: Headers,
+    pub(crate) headers: HeaderOffsets,
     pub(crate) dst_ip: [u8; DST_IP_SIZE],
 }
 
@@ -43,9 +43,9 @@ impl Packet {
     pub(crate) unsafe fn fresh(header: NonNull<Header>, headroom: usize, len: usize) -> Self {
         Self {
             header,
-            place: Place::new(headroom, len),
+            span: DataSpan::new(headroom, len),
             timestamp_ns: 0,
-            headers: Headers::NONE,
+            headers: HeaderOffsets::NONE,
             dst_ip: [0; DST_IP_SIZE],
         }
     }
@@ -58,7 +58,7 @@ impl Packet {
 
     #[inline]
     pub(crate) fn h_mut(&mut self) -> &mut Header {
-        self.own();
+        self.uniqueify();
         // SAFETY: no other packet has this buffer, and `&mut self` is the only way there.
         unsafe { self.header.as_mut() }
     }
@@ -71,7 +71,7 @@ impl Packet {
     pub(crate) unsafe fn bytes(&self, from: u32, to: u32) -> &[u8] {
         // SAFETY: `capacity` initialized bytes begin there; the header's references do not reach them.
         unsafe {
-            let at = self.header.cast::<u8>().add(BYTES_AT + from as usize);
+            let at = self.header.cast::<u8>().add(DATA_OFFSET + from as usize);
             slice::from_raw_parts(at.as_ptr(), (to - from) as usize)
         }
     }
@@ -82,10 +82,10 @@ impl Packet {
     /// As `bytes`.
     #[inline]
     pub(crate) unsafe fn bytes_mut(&mut self, from: u32, to: u32) -> &mut [u8] {
-        self.own();
+        self.uniqueify();
         // SAFETY: as in `bytes`, no other packet has the buffer, and `&mut self` is the only way there.
         unsafe {
-            let at = self.header.cast::<u8>().add(BYTES_AT + from as usize);
+            let at = self.header.cast::<u8>().add(DATA_OFFSET + from as usize);
             slice::from_raw_parts_mut(at.as_ptr(), (to - from) as usize)
         }
     }
@@ -94,20 +94,20 @@ impl Packet {
     #[inline]
     pub fn data(&self) -> &[u8] {
         // SAFETY: start <= end <= capacity.
-        unsafe { self.bytes(self.place.start(), self.place.end()) }
+        unsafe { self.bytes(self.span.start(), self.span.end()) }
     }
 
     /// The packet's bytes, to change in place.
     #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {
         // SAFETY: start <= end <= capacity.
-        unsafe { self.bytes_mut(self.place.start(), self.place.end()) }
+        unsafe { self.bytes_mut(self.span.start(), self.span.end()) }
     }
 
     /// Number of bytes of data.
     #[inline]
     pub fn len(&self) -> usize {
-        self.place.len() as usize
+        self.span.len() as usize
     }
 
     /// True if the packet has no data.
@@ -119,25 +119,25 @@ impl Packet {
     /// Bytes free before the data.
     #[inline]
     pub fn headroom(&self) -> usize {
-        self.place.start() as usize
+        self.span.start() as usize
     }
 
     /// Bytes free after the data.
     #[inline]
     pub fn tailroom(&self) -> usize {
-        (capacity(self.header) - self.place.end()) as usize
+        (capacity(self.header) - self.span.end()) as usize
     }
 
     /// Removes `n` bytes (at most all) from the front.
     #[inline]
     pub fn pull(&mut self, n: usize) {
-        self.place.pull(n);
+        self.span.pull(n);
     }
 
     /// Removes `n` bytes (at most all) from the end.
     #[inline]
     pub fn take(&mut self, n: usize) {
-        self.place.take(offset(n.min(self.len())));
+        self.span.take(offset(n.min(self.len())));
     }
 
     /// Adds `n` bytes of unspecified content in front; false if the packet would become too long.
@@ -147,8 +147,8 @@ impl Packet {
         if self.headroom() < n && !self.grow(n - self.headroom() + HEADROOM, 0) {
             return false;
         }
-        self.own();
-        self.place.push(offset(n));
+        self.uniqueify();
+        self.span.push(offset(n));
         true
     }
 
@@ -185,7 +185,7 @@ impl Packet {
     unsafe fn write_front<const N: usize>(&mut self, header: &[u8; N]) {
         // SAFETY: as the caller says.
         unsafe {
-            let at = self.header.cast::<u8>().add(BYTES_AT + self.headroom());
+            let at = self.header.cast::<u8>().add(DATA_OFFSET + self.headroom());
             at.cast::<[u8; N]>().write(*header);
         }
     }
@@ -196,10 +196,10 @@ impl Packet {
         if self.tailroom() < n && !self.grow(0, n - self.tailroom()) {
             return false;
         }
-        let end = self.place.end();
+        let end = self.span.end();
         // SAFETY: there are n bytes after the data.
         unsafe { self.bytes_mut(end, end + offset(n)) }.fill(0);
-        self.place.put(offset(n));
+        self.span.put(offset(n));
         true
     }
 
@@ -210,10 +210,10 @@ impl Packet {
         if self.tailroom() < n && !self.grow(0, n - self.tailroom()) {
             return false;
         }
-        let end = self.place.end();
+        let end = self.span.end();
         // SAFETY: the tailroom of at least n bytes lies between the end of the data and the buffer's capacity.
         copy(unsafe { self.bytes_mut(end, end + offset(n)) }, data);
-        self.place.put(offset(n));
+        self.span.put(offset(n));
         true
     }
 
@@ -226,7 +226,7 @@ impl Packet {
             return false;
         }
         // SAFETY: a packet's arena is alive; no reference to it is held here.
-        let Some(header) = (unsafe { Arena::take(self.kind().arena(), size) }) else {
+        let Some(header) = (unsafe { Arena::take(self.arena_ref().arena(), size) }) else {
             return false;
         };
         // SAFETY: just taken, and larger by more than what everything lies further back.
@@ -242,25 +242,25 @@ impl Packet {
         // SAFETY: as the caller says.
         unsafe { self.copy_to(header, by) };
         let mut copy = Self { header, ..*self };
-        copy.place.clear(SHARED);
-        copy.move_known(by);
+        copy.span.clear(SHARED);
+        copy.shift_metadata(by);
         copy
     }
 
-    /// Copies data, what was stripped before it, and what is known to another buffer, `by` bytes further back.
+    /// Copies data, what was stripped before it, and metadata to another buffer, `by` bytes further back.
     ///
     /// # Safety
     /// That buffer is not in use, and everything fits there.
     #[inline]
     pub(crate) unsafe fn copy_to(&self, header: NonNull<Header>, by: u32) {
-        let (first, end) = (self.place.first(), self.place.end());
+        let (first, end) = (self.span.first(), self.span.end());
         // SAFETY: first <= end <= capacity; the caller guarantees that it fits there and that no other packet uses the place.
         unsafe {
-            let at = header.cast::<u8>().add(BYTES_AT + (first + by) as usize);
+            let at = header.cast::<u8>().add(DATA_OFFSET + (first + by) as usize);
             let to = slice::from_raw_parts_mut(at.as_ptr(), (end - first) as usize);
             copy(to, self.bytes(first, end));
         }
-        if self.place.has(ANNOTATIONS) || self.place.has_far_mac() {
+        if self.span.has(ANNOTATIONS) || self.span.has_far_mac() {
             // SAFETY: the caller guarantees that no other packet uses it.
             let (to, from) = (unsafe { &mut *header.as_ptr() }, self.h());
             to.annotations = from.annotations;
@@ -278,76 +278,76 @@ impl Packet {
     /// Asks the processor to fetch the data's beginning.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        let data = BYTES_AT + self.place.start() as usize;
+        let data = DATA_OFFSET + self.span.start() as usize;
         prefetch(self.header.as_ptr().cast::<u8>().wrapping_add(data));
     }
 
     /// Where its buffer belongs.
     #[inline]
-    pub(crate) fn kind(&self) -> Kind {
+    pub(crate) fn arena_ref(&self) -> ArenaRef {
         // SAFETY: a packet's buffer is alive.
-        unsafe { arena::kind(self.header) }
+        unsafe { arena::arena_ref(self.header) }
     }
 
     /// True if other packets may have the same buffer.
     #[inline]
     pub(crate) fn is_shared(&self) -> bool {
-        self.place.has(SHARED)
+        self.span.has(SHARED)
     }
 
     /// Counts `more` packets that are to have the same buffer.
     #[inline]
-    pub(crate) fn begin_share(&mut self, more: usize) {
+    pub(crate) fn add_refs(&mut self, more: usize) {
         // not written without need: a packet that is copied right after would wait for that
         if !self.is_shared() {
-            self.place.set(SHARED);
+            self.span.set(SHARED);
         }
         // SAFETY: the buffer is alive, and no other code reads its number now.
-        unsafe { *sharers(self.header) += more as u32 };
+        unsafe { *extra_refs(self.header) += more as u32 };
     }
 
     /// One of those packets.
     ///
     /// # Safety
-    /// It was counted, and is held back for.
+    /// It was counted, and a buffer is reserved for it.
     #[inline]
-    pub(crate) unsafe fn share(&self) -> Self {
+    pub(crate) unsafe fn clone_ref(&self) -> Self {
         Self { ..*self }
     }
 
     /// Sees to it that no other packet has this one's buffer.
     #[inline]
-    pub(crate) fn own(&mut self) {
+    pub(crate) fn uniqueify(&mut self) {
         if self.is_shared() {
             // SAFETY: shared until now; no reference to its arena is held.
-            unsafe { Arena::end_shares(slice::from_mut(self)) };
+            unsafe { Arena::unshare(slice::from_mut(self)) };
         }
     }
 
     /// Sees to it that no other packet has these packets' buffers. Mostly none has, which takes no decisions.
     #[inline]
-    pub(crate) fn own_all(packets: &mut [Self]) {
-        let places = packets.iter().map(|packet| packet.place);
-        if places.fold(Place::NONE, Place::or).has(SHARED) {
-            Self::own_some(packets);
+    pub(crate) fn uniqueify_all(packets: &mut [Self]) {
+        let spans = packets.iter().map(|packet| packet.span);
+        if spans.fold(DataSpan::NONE, DataSpan::or).has(SHARED) {
+            Self::uniqueify_some(packets);
         }
     }
 
     /// The same where some have.
     #[inline(never)]
-    fn own_some(mut packets: &mut [Self]) {
+    fn uniqueify_some(mut packets: &mut [Self]) {
         while let Some(at) = packets.iter().position(Self::is_shared) {
             packets = &mut packets[at..];
             // SAFETY: the first one is shared; no reference to its arena is held.
-            let done = unsafe { Arena::end_shares(packets) };
+            let done = unsafe { Arena::unshare(packets) };
             packets = &mut packets[done..];
         }
     }
 
     /// The packet is the only one that has its buffer.
     #[inline]
-    pub(crate) fn end_share(&mut self) {
-        self.place.clear(SHARED);
+    pub(crate) fn clear_shared(&mut self) {
+        self.span.clear(SHARED);
     }
 
     /// Copies the packet to another buffer, which it alone has from now on.
@@ -358,13 +358,13 @@ impl Packet {
     pub(crate) unsafe fn move_to(&mut self, buffer: NonNull<Header>) {
         // SAFETY: first <= end <= capacity of both, as the caller guarantees, and the new one is unused.
         unsafe {
-            copy_lines(self.header, buffer, self.place.first(), self.place.end());
-            if self.place.has(ANNOTATIONS) || self.place.has_far_mac() {
+            copy_lines(self.header, buffer, self.span.first(), self.span.end());
+            if self.span.has(ANNOTATIONS) || self.span.has_far_mac() {
                 self.header.copy_to_nonoverlapping(buffer, 1);
             }
         }
         self.header = buffer;
-        self.end_share();
+        self.clear_shared();
     }
 }
 

@@ -2,7 +2,7 @@
 //! The packet buffers of a router: bounded in number, reused, never shared between threads.
 use core::ptr::NonNull;
 
-use crate::arena::{Arena, Kind};
+use crate::arena::{Arena, ArenaRef};
 use crate::batch::Batch;
 use crate::buffer::Header;
 use crate::packet::{HEADROOM, MAX_PACKET, Packet};
@@ -59,12 +59,12 @@ impl PacketPool {
     /// either is changed.
     #[inline]
     pub fn duplicate(&mut self, packet: &mut Packet) -> Option<Packet> {
-        let copy = match self.hold(packet.kind(), 1) {
+        let copy = match self.reserve_buffers(packet.arena_ref(), 1) {
             None => self.copy(packet),
             Some(room) => (room > 0).then(|| {
-                packet.begin_share(1);
-                // SAFETY: held back for, and counted just now.
-                unsafe { packet.share() }
+                packet.add_refs(1);
+                // SAFETY: a buffer is reserved for it, and it was counted just now.
+                unsafe { packet.clone_ref() }
             }),
         };
         self.refused += u64::from(copy.is_none());
@@ -76,7 +76,7 @@ impl PacketPool {
         let enough = into.len() + packets.len();
         let mut packets = packets.packets_mut();
         while !packets.is_empty() {
-            let done = match self.hold(packets[0].kind(), packets.len()) {
+            let done = match self.reserve_buffers(packets[0].arena_ref(), packets.len()) {
                 Some(0) => break,
                 Some(room) => Self::share_alike(&mut packets[..room], into),
                 None => {
@@ -89,22 +89,22 @@ impl PacketPool {
         self.refused += (enough - into.len()) as u64;
     }
 
-    /// Appends copies of the first packets that are of one kind, and for which all buffers are held back; returns how
-    /// many.
+    /// Appends copies of the first packets that are of one arena and class, and for which all buffers are reserved;
+    /// returns how many.
     #[inline]
     fn share_alike(packets: &mut [Packet], into: &mut Batch) -> usize {
-        let (kind, mut done) = (packets[0].kind(), 0);
+        let (arena_ref, mut done) = (packets[0].arena_ref(), 0);
         for packet in packets.iter_mut() {
-            if packet.kind() != kind {
+            if packet.arena_ref() != arena_ref {
                 break;
             }
-            packet.begin_share(1);
+            packet.add_refs(1);
             done += 1;
         }
-        // SAFETY: held by our caller, and counted just now; no reference to the arena is held.
+        // SAFETY: reserved by our caller, and counted just now; no reference to the arena is held.
         unsafe {
             into.extend_copied(&packets[..done]);
-            Arena::give_back(kind, packets.len() - done);
+            Arena::release_reserved(arena_ref, packets.len() - done);
         }
         done
     }
@@ -112,10 +112,10 @@ impl PacketPool {
     /// Appends `n` copies of a packet, or as many as the pool has room for.
     pub fn repeat(&mut self, packet: &mut Packet, n: usize, into: &mut Batch) {
         let enough = into.len() + n;
-        match self.hold(packet.kind(), n) {
+        match self.reserve_buffers(packet.arena_ref(), n) {
             Some(room) => {
-                packet.begin_share(room);
-                // SAFETY: held back for, and counted just now.
+                packet.add_refs(room);
+                // SAFETY: a buffer is reserved for it, and it was counted just now.
                 unsafe { into.extend_repeated(packet, room) };
             }
             None => into.extend((0..n).map_while(|_| self.copy(packet))),
@@ -123,13 +123,14 @@ impl PacketPool {
         self.refused += (enough - into.len()) as u64;
     }
 
-    /// For how many more packets, at most `n`, that share buffers of this kind there is room; they count as in use.
-    /// `None` if such buffers are not shared.
+    /// For how many more packets, at most `n`, that share buffers of this arena and class there is room; they count as
+    /// in use. `None` if such buffers are not shared.
     #[inline]
-    fn hold(&mut self, kind: Kind, n: usize) -> Option<usize> {
+    fn reserve_buffers(&mut self, arena_ref: ArenaRef, n: usize) -> Option<usize> {
         let room = n.min(self.limit.saturating_sub(self.in_use()));
+        let is_own = arena_ref.arena() == self.arena;
         // SAFETY: the arena lives as long as the pool, and no reference to it is held.
-        (kind.arena() == self.arena).then(|| unsafe { Arena::hold(kind, room) })?
+        is_own.then(|| unsafe { Arena::reserve_buffers(arena_ref, room) })?
     }
 
     /// A copy with a buffer of its own.

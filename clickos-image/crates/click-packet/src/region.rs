@@ -9,14 +9,14 @@ use alloc::boxed::Box;
 use core::any::Any;
 use core::ptr::NonNull;
 
-use crate::arena::{Arena, Kind, Memory, REGION, SIZES};
+use crate::arena::{Arena, ArenaRef, DeviceRegion, REGION, SIZES};
 use crate::buffer::{self, BLOCK, Header};
 use crate::packet::{HEADROOM, Packet};
 
 /// Where a packet's data lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RegionPlace {
-    /// The number of the region; 0 for the one that gives the place.
+pub struct RegionOffset {
+    /// The number of the region; 0 for the one that gives the offset.
     pub number: u16,
     /// Bytes from the start of that region.
     pub offset: usize,
@@ -39,7 +39,7 @@ impl Region {
     /// Buffers in a chunk.
     pub const PER_CHUNK: usize = Self::CHUNK / Self::STRIDE;
     /// Bytes from the beginning of a buffer to a fresh packet's data.
-    pub const BEFORE_DATA: usize = buffer::BYTES_AT + HEADROOM;
+    pub const BEFORE_DATA: usize = buffer::DATA_OFFSET + HEADROOM;
     /// Bytes of a fresh packet.
     pub const ROOM: usize = 2048;
 
@@ -61,7 +61,7 @@ impl Region {
             // SAFETY: the n-th block, as the caller says.
             unsafe {
                 let block = first.add(n * BLOCK);
-                buffer::begin_block(block, Kind::new(arena, REGION), SIZES[1]);
+                buffer::begin_block(block, ArenaRef::new(arena, REGION), SIZES[1]);
                 let at = block.add(Self::PRIVATE + color(n) % (Self::CHUNK % Self::STRIDE + 1));
                 free.extend(
                     (0..Self::PER_CHUNK).map(|n| at.add(n * Self::STRIDE).cast::<Header>()),
@@ -72,8 +72,8 @@ impl Region {
         // SAFETY: opened just now; the reference ends with this block.
         unsafe {
             let arena = &mut *arena.as_ptr();
-            arena.shelves[REGION].free = free;
-            arena.region = Some(Memory {
+            arena.free_lists[REGION].free = free;
+            arena.region = Some(DeviceRegion {
                 first,
                 number: 0,
                 start: 0,
@@ -100,21 +100,21 @@ impl Region {
 
     /// Where a packet's data lies, if it lies in this region, or in another one and both have a number.
     #[inline]
-    pub fn place_of(&self, packet: &Packet) -> Option<RegionPlace> {
-        let kind = packet.kind();
-        if !kind.is_region() {
+    pub fn offset_of(&self, packet: &Packet) -> Option<RegionOffset> {
+        let arena_ref = packet.arena_ref();
+        if !arena_ref.is_region() {
             return None;
         }
         // SAFETY: the arenas of a packet and of a region are alive, and no other reference to them is held.
-        let (own, memory) = unsafe { (self.arena.as_ref(), kind.arena().as_ref()) };
+        let (own, memory) = unsafe { (self.arena.as_ref(), arena_ref.arena().as_ref()) };
         let (own, memory) = (own.region.as_ref()?, memory.region.as_ref()?);
-        let is_own = kind.arena() == self.arena;
+        let is_own = arena_ref.arena() == self.arena;
         if !is_own && (own.number == 0 || memory.number == 0) {
             return None;
         }
         let from_first = packet.data().as_ptr().addr() - memory.first.addr().get();
         let (block, at) = (from_first / BLOCK, from_first % BLOCK);
-        Some(RegionPlace {
+        Some(RegionOffset {
             number: if is_own { 0 } else { memory.number },
             offset: memory.start + block * Self::CHUNK + (at - Self::PRIVATE),
         })
@@ -133,7 +133,7 @@ impl Region {
     #[inline]
     pub fn free(&self) -> usize {
         // SAFETY: the arena lives as long as the region, and no other reference to it is held.
-        unsafe { self.arena.as_ref() }.shelves[REGION].free.len()
+        unsafe { self.arena.as_ref() }.free_lists[REGION].free.len()
     }
 }
 

@@ -7,7 +7,7 @@ mod queues;
 mod rename;
 mod split;
 
-use click_lang::{Flat, FlatConnection, FlatElement, Place};
+use click_lang::{Flat, FlatConnection, FlatElement, SourcePos};
 pub use fuse::fuse;
 pub use link::{End, Link};
 pub use rename::{Device, rename};
@@ -40,7 +40,7 @@ fn add(whole: &mut Flat, prefix: &str, flat: Flat) {
         .elements
         .extend(flat.elements.into_iter().map(|e| FlatElement {
             name: format!("{prefix}{}", e.name),
-            place: Place::default(),
+            place: SourcePos::default(),
             ..e
         }));
     let moved = |(element, port): (usize, usize)| (element + offset, port);
@@ -49,7 +49,7 @@ fn add(whole: &mut Flat, prefix: &str, flat: Flat) {
         .extend(flat.connections.into_iter().map(|c| FlatConnection {
             from: moved(c.from),
             to: moved(c.to),
-            place: Place::default(),
+            place: SourcePos::default(),
         }));
     whole.requirements.extend(flat.requirements);
 }

@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::rc::{Rc, Weak};
 
 use click_core::{
-    ConfigError, Device, DeviceRequest, Host, Listed, Named, ReadFile, ServerSocket, Tun,
+    ConfigError, Device, DeviceRequest, HandlerDecl, Host, Named, ReadFile, ServerSocket, Tun,
     TunRequest, WriteFile,
 };
 
@@ -90,8 +90,11 @@ impl Machine {
     }
 }
 
-const WITHOUT_HOTCONFIG: [Listed; 1] = [Listed::read_write("timewarp")];
-const WITH_HOTCONFIG: [Listed; 2] = [Listed::read_write("timewarp"), Listed::command("hotconfig")];
+const WITHOUT_HOTCONFIG: [HandlerDecl; 1] = [HandlerDecl::read_write("timewarp")];
+const WITH_HOTCONFIG: [HandlerDecl; 2] = [
+    HandlerDecl::read_write("timewarp"),
+    HandlerDecl::command("hotconfig"),
+];
 
 /// A factor of time's speed; `nowait` is 0.
 fn warp(value: &str) -> Option<f64> {
@@ -175,7 +178,7 @@ impl Host for Machine {
         std::process::id()
     }
 
-    fn handlers(&self) -> &'static [Listed] {
+    fn handlers(&self) -> &'static [HandlerDecl] {
         if self.reconfigurable {
             &WITH_HOTCONFIG
         } else {

@@ -98,9 +98,9 @@ impl<S: Store> Control<S> {
                 self.tolerate(told)?;
             }
             let node = match next {
-                Next::Wishes(wishes) => {
-                    let told = self.tell_wishes(wishes).await;
-                    self.tolerate(told)?;
+                Next::OffloadRequests(requests) => {
+                    let sent = self.send_offload_requests(requests).await;
+                    self.tolerate(sent)?;
                     None
                 }
                 Next::Event(Some(event)) => Node::of(&event.path),
@@ -147,7 +147,7 @@ impl<S: Store> Control<S> {
         }
         self.told.clear();
         self.expect_no_echoes();
-        self.ask_again();
+        self.resend_all();
         self.tell_states().await?;
         let version = version();
         self.link.write(&node::version(), version.as_bytes()).await
@@ -179,7 +179,7 @@ impl<S: Store> Control<S> {
             self.link
                 .write(&node::version(), version.as_bytes())
                 .await?;
-            self.ask_again();
+            self.resend_all();
         }
         self.look_at_answers().await?;
         let numbers = names.iter().filter_map(|name| node::number(name));

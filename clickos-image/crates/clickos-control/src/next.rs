@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 use alloc::vec::Vec;
 
-use click_core::offload::Wish;
+use click_core::offload::OffloadRequest;
 use xenstore::WatchEvent;
 
 /// Something for the control thread.
 pub(crate) enum Next {
     /// An event of the store; none if some were lost.
     Event(Option<WatchEvent>),
-    Wishes(Vec<Wish>),
+    OffloadRequests(Vec<OffloadRequest>),
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wishes that the switch decides packets, and the toolstack's answers.
+//! Requests of elements for offload rules, and the answers of the toolstack.
 use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -7,7 +7,7 @@ use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::Poll;
 
-use click_core::offload::{Board, Wish};
+use click_core::offload::{OffloadRegistry, OffloadRequest};
 use xenstore::{Error, Store};
 
 use crate::control::Control;
@@ -15,26 +15,29 @@ use crate::next::Next;
 use crate::node;
 
 impl<S: Store> Control<S> {
-    fn board(&self) -> Rc<RefCell<Board>> {
+    fn registry(&self) -> Rc<RefCell<OffloadRegistry>> {
         Rc::clone(&self.routers.borrow().environment().offload)
     }
 
-    /// Waits for an event of the store, or for wishes of elements.
+    /// Waits for an event of the store, or for requests of elements.
     pub(crate) async fn next(&self) -> Result<Next, Error> {
         let mut event = pin!(self.link.event());
-        let board = self.board();
+        let registry = self.registry();
         poll_fn(|context| match event.as_mut().poll(context) {
             Poll::Ready(event) => Poll::Ready(event.map(Next::Event)),
-            Poll::Pending if board.borrow().has_wishes() => {
-                Poll::Ready(Ok(Next::Wishes(board.borrow_mut().wishes())))
-            }
+            Poll::Pending if registry.borrow().has_requests() => Poll::Ready(Ok(
+                Next::OffloadRequests(registry.borrow_mut().take_requests()),
+            )),
             Poll::Pending => Poll::Pending,
         })
         .await
     }
 
-    pub(crate) async fn tell_wishes(&self, wishes: Vec<Wish>) -> Result<(), Error> {
-        for Wish { device, text } in wishes {
+    pub(crate) async fn send_offload_requests(
+        &self,
+        requests: Vec<OffloadRequest>,
+    ) -> Result<(), Error> {
+        for OffloadRequest { device, text } in requests {
             self.link
                 .write(&node::offload(device), text.as_bytes())
                 .await?;
@@ -48,25 +51,25 @@ impl<S: Store> Control<S> {
             return Ok(());
         };
         if let Ok(answer) = core::str::from_utf8(&answer) {
-            let board = self.board();
-            board.borrow_mut().answer(device, answer);
+            let registry = self.registry();
+            registry.borrow_mut().answer(device, answer);
         }
         Ok(())
     }
 
     /// Takes all answers, after events were lost.
     pub(crate) async fn look_at_answers(&self) -> Result<(), Error> {
-        let board = self.board();
-        let devices = board.borrow().devices();
+        let registry = self.registry();
+        let devices = registry.borrow().devices();
         for device in devices {
             self.offloaded(device).await?;
         }
         Ok(())
     }
 
-    /// The store knows no wish any more.
-    pub(crate) fn ask_again(&self) {
-        let board = self.board();
-        board.borrow_mut().ask_again();
+    /// Sends all requests again, since the store does not know them any more.
+    pub(crate) fn resend_all(&self) {
+        let registry = self.registry();
+        registry.borrow_mut().resend_all();
     }
 }

@@ -12,7 +12,7 @@ use rustix::mm::{Advice, madvise};
 /// Bytes of a large page.
 const PAGE: usize = 2 << 20;
 /// Blocks from this size on are worth one.
-const LEAST: usize = PAGE / 2;
+const MIN: usize = PAGE / 2;
 
 /// The system's allocator, and large pages for large blocks.
 pub struct LargePages;
@@ -20,7 +20,7 @@ pub struct LargePages;
 /// The layout that the allocator requests from the system, the same one for the same block every
 /// time.
 fn placed(layout: Layout) -> Layout {
-    if layout.size() < LEAST {
+    if layout.size() < MIN {
         return layout;
     }
     layout
@@ -45,7 +45,7 @@ unsafe impl GlobalAlloc for LargePages {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if layout.size() < LEAST {
+        if layout.size() < MIN {
             // SAFETY: as the caller says.
             return unsafe { System.alloc_zeroed(layout) };
         }
@@ -64,7 +64,7 @@ unsafe impl GlobalAlloc for LargePages {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if layout.size() < LEAST && size < LEAST {
+        if layout.size() < MIN && size < MIN {
             // SAFETY: as the caller says; small blocks are the system's as they are.
             return unsafe { System.realloc(block, layout, size) };
         }
@@ -95,7 +95,7 @@ mod tests {
         for n in 0..5 * PAGE {
             bytes.push((n % 251) as u8);
         }
-        bytes.truncate(LEAST / 2);
+        bytes.truncate(MIN / 2);
         bytes.shrink_to_fit();
         assert!(
             bytes
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn large_blocks_are_zeroed_and_aligned() {
-        for size in [LEAST - 1, LEAST, PAGE, PAGE + 1] {
+        for size in [MIN - 1, MIN, PAGE, PAGE + 1] {
             let mut block = vec![0u8; size];
             assert!(block.iter().all(|b| *b == 0));
             block.fill(0xff);
-            if size >= LEAST {
+            if size >= MIN {
                 assert_eq!(block.as_ptr().addr() % PAGE, 0);
             }
         }

@@ -47,8 +47,8 @@ impl<M: Memory> InPlace<M> {
         let slots = layout.slots() as usize;
         let offered = (0..slots).map(|slot| {
             let packet = region.take()?;
-            let place = region.place_of(&packet)?;
-            (place.offset == layout.frame(slot)).then_some(packet)
+            let at = region.offset_of(&packet)?;
+            (at.offset == layout.frame(slot)).then_some(packet)
         });
         let offered = offered.collect::<Option<Vec<_>>>()?;
         Some(Self {
@@ -97,7 +97,7 @@ impl<M: Memory> InPlace<M> {
             }
         }
         let fresh = self.region.take()?;
-        let offset = self.region.place_of(&fresh)?.offset;
+        let offset = self.region.offset_of(&fresh)?.offset;
         let mut packet = mem::replace(&mut self.offered[slot as usize], fresh);
         self.port.offer(slot, offset as u32);
         packet.take(BUFFER_SIZE - len);
@@ -141,10 +141,10 @@ impl<M: Memory> InPlace<M> {
             let sent = self.port.send_copy(packet.data());
             return sent.map_err(|error| (error, packet));
         }
-        let Some(place) = self.region.place_of(&packet) else {
+        let Some(at) = self.region.offset_of(&packet) else {
             return self.copy_and_send(packet);
         };
-        let (number, offset) = (place.number, place.offset as u32);
+        let (number, offset) = (at.number, at.offset as u32);
         match self.port.send(number, offset, packet.len()) {
             Ok(slot) => {
                 self.sent.push_back((slot, packet));

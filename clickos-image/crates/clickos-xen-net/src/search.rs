@@ -14,7 +14,7 @@ use ring::SLOTS_RANGE;
 use xenstore::{Error, Link, Store};
 
 /// Devices one guest may have.
-const MOST: usize = 64;
+const MAX: usize = 64;
 const DEFAULT_MTU: u16 = 1500;
 const MTU_MAX: u16 = 9000;
 const DEFAULT_SLOTS: u32 = 256;
@@ -178,13 +178,13 @@ impl<P: Platform, S: Store> Search<P, S> {
     fn add(&self, place: &str, device: Result<Found, String>) {
         let mut progress = self.progress.borrow_mut();
         match device {
-            Ok(device) if progress.present.len() < MOST => {
+            Ok(device) if progress.present.len() < MAX => {
                 progress.note(&device);
                 progress.found.push(device);
             }
             result => {
                 let why = result.err().unwrap_or("is one device too many".into());
-                if progress.refused.len() < MOST && !progress.refused.iter().any(|p| p == place) {
+                if progress.refused.len() < MAX && !progress.refused.iter().any(|p| p == place) {
                     progress.refused.push(place.into());
                     self.platform.say(&format!("{place}/{why}"));
                 }

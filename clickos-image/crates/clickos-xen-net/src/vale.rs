@@ -13,7 +13,7 @@ use click_core::{Batch, PacketPool};
 use ring::directory;
 
 /// Regions of the past the switch may still hold; more are refused.
-const MOST_OLD: usize = 4;
+const MAX_OLD: usize = 4;
 
 /// A port of the switch.
 pub struct ValePort<P: Platform> {
@@ -107,7 +107,7 @@ impl<P: Platform> Frontend for ValePort<P> {
 
     fn connect(&mut self, backend: DomId, answers: &Answers) -> Result<Keys, String> {
         self.disconnect();
-        if self.old.len() > MOST_OLD {
+        if self.old.len() > MAX_OLD {
             return Err("vale: the switch holds the pages of earlier connections".into());
         }
         let accepted = answers.first().and_then(Option::as_deref);

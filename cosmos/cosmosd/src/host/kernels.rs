@@ -11,7 +11,7 @@ use crate::base::error::{Code, Error, Result};
 use crate::images::{Entries, Images, check_kernel, check_ramdisk};
 
 /// A larger image does not stay in memory. One of Click has at most 3 MiB.
-const MOST_KEPT: usize = 16 << 20;
+const MAX_KEPT: usize = 16 << 20;
 
 /// See the module.
 pub struct Kernels {
@@ -113,7 +113,7 @@ impl Kernels {
         // The installed one may have been replaced meanwhile: then it has another sum now.
         self.touch(sha256)?;
         let bytes = Arc::new(bytes);
-        if bytes.len() > MOST_KEPT {
+        if bytes.len() > MAX_KEPT {
             return Ok(bytes);
         }
         *last = Some(Loaded {

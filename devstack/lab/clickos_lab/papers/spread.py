@@ -73,7 +73,7 @@ def main(arguments):
     parser.add_argument('--runs', type=int, default=RUNS)
     parser.add_argument('--seconds', type=int, default=SECONDS,
                         help='of a run')
-    parser.add_argument('--hold', action='store_true',
+    parser.add_argument('--backpressure', action='store_true',
                         help='frames wait for a full receiver')
     found = parser.parse_args(arguments)
     for place in found.places or PLACES:
@@ -102,7 +102,8 @@ def _run(found, cpus):
                     found, cpu, 'pkt-gen', '-f', function, '-i',
                     f'vale0:{name}', '--socket', socket, '--mac',
                     _MAC.format(1 + (function == 'rx')), '-D', _MAC.format(2),
-                    *(['--hold'] if found.hold and function == 'tx' else [])))
+                    *(['--backpressure'] if found.backpressure
+                      and function == 'tx' else [])))
                 _wait(lambda name=name: name in _ctl(found, socket, 'ports'))
             # The first second touches the pages of all slots.
             out = _ctl(found, socket, 'top', '--count',

@@ -28,7 +28,7 @@ _LIMITS_S = {'unit': 60, 'as_root': 600, 'browser': 180}
 #: of cargo: what `make test` builds and runs
 _WORKSPACE = ('--workspace', '--locked', '--no-fail-fast', '--lib', '--bins')
 #: the one crate whose documents have tests; rustdoc takes a second for each
-_DOCUMENTED = 'vale-handover'
+_DOCUMENTED = 'vale-handoff'
 
 
 def test(state):

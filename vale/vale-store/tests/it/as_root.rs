@@ -5,9 +5,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
 use cosmos_testbed::Testbed;
-use vale_store::account::{MOST_TRANSACTIONS, WATCH_BYTES};
+use vale_store::account::{MAX_TRANSACTIONS, WATCH_BYTES};
 use vale_store::door;
-use vale_store::outbox::MOST;
+use vale_store::outbox::MAX;
 use xenstore::{Client, Code, Error, Header, Kind, Request, Tx};
 
 const STATE: &str = "/local/domain/7/device/vale/1/state";
@@ -109,7 +109,7 @@ fn open_transactions_and_long_watches_are_refused() {
     let bed = Testbed::start();
     let mut switch = Client::connect(&open(&bed)).unwrap();
     let start = Request::transaction_start();
-    let begun: Vec<_> = (0..MOST_TRANSACTIONS)
+    let begun: Vec<_> = (0..MAX_TRANSACTIONS)
         .map(|_| Tx::from_reply(&switch.call(&start).unwrap()).unwrap())
         .collect();
     let refused = switch.call(&start).expect_err("one more than may be open");
@@ -133,7 +133,7 @@ fn a_client_that_reads_nothing_loses_its_connection_alone() {
     let mut hostile = UnixStream::connect(&socket).unwrap();
     let request = [&read_of(6).to_bytes()[..], b"domid\0"].concat();
     // What the socket holds comes on top of what the door holds.
-    let sent = (0..100 * MOST).take_while(|_| hostile.write_all(&request).is_ok());
-    assert!(sent.count() < 100 * MOST);
+    let sent = (0..100 * MAX).take_while(|_| hostile.write_all(&request).is_ok());
+    assert!(sent.count() < 100 * MAX);
     assert_eq!(other.read_opt(Tx::NONE, STATE).unwrap(), None);
 }

@@ -68,7 +68,7 @@ impl Oracle {
                 DropReason::Malformed => Drop::Malformed,
                 DropReason::Type => Drop::Type,
                 DropReason::Spoof => Drop::Spoof,
-                DropReason::Role => Drop::Role,
+                DropReason::Rogue => Drop::Rogue,
                 DropReason::Hidden => Drop::Hidden,
             })?;
         self.admit(&ethernet, frame, Direction::Egress, now)

@@ -49,7 +49,7 @@ fn flows_keep_their_instances_while_hops_come_and_go() {
     }
 }
 
-/// The hosts get the definitions at other times, and hear of each other in between or not.
+/// The hosts get the definitions at other times, and exchange states in between or not.
 #[test]
 fn flows_keep_their_instances_whenever_the_hosts_get_new_definitions() {
     for seed in 1..40u64 {
@@ -274,7 +274,7 @@ fn a_packet_by_a_definition_that_waits_puts_it_in_force_at_all_workers() {
         first.count(step.unwrap(), packet.len(), 1);
         for chains in [first, second] {
             assert!(chains.is_due(), "{hops:?}");
-            chains.settle(ports);
+            chains.promote_due(ports);
             let info = info(chains);
             assert!(!info.is_changing && !chains.is_due(), "{hops:?}");
             assert_eq!(info.set.hops.len(), hops.len());

@@ -36,7 +36,7 @@ use version::{Chain, Phase, Way};
 /// The ports of a switch, by index.
 pub type Ports = [Option<Box<Port>>];
 
-/// Definitions of one chain that wait, and that ended while other hosts may use them.
+/// Definitions of one chain that wait, and draining ones that other hosts may still use.
 const MAX_OLD: usize = 4;
 
 /// The direction of a packet: with the classifier, or the answer.
@@ -116,7 +116,7 @@ struct Role {
 /// The chains of a switch.
 #[derive(Default)]
 pub struct Chains {
-    /// The definition in force of each chain, and those that wait or have ended.
+    /// The active definition of each chain, and those that wait or drain.
     chains: Vec<Chain>,
     /// The roles of each port.
     roles: Vec<Vec<Role>>,
@@ -161,7 +161,7 @@ impl Definition {
     }
 }
 
-/// A state that another host told.
+/// A state that another host announced.
 pub struct ReceivedState {
     link: Arc<Link>,
     from: IpAddr,
@@ -184,13 +184,13 @@ impl Chains {
         self.chains.is_empty()
     }
 
-    fn in_force(&self) -> impl Iterator<Item = (usize, &Chain)> {
+    fn active(&self) -> impl Iterator<Item = (usize, &Chain)> {
         let all = self.chains.iter().enumerate();
-        all.filter(|(_, chain)| chain.is_in_force())
+        all.filter(|(_, chain)| chain.is_active())
     }
 
     fn find(&self, name: &ChainName) -> Option<usize> {
-        let mut found = self.in_force();
+        let mut found = self.active();
         found.find_map(|(index, chain)| (chain.set.chain == *name).then_some(index))
     }
 
@@ -206,9 +206,9 @@ impl Chains {
         })
     }
 
-    /// The definition of each chain that counts: in force, or of a chain that is new.
+    /// The definition of each chain that counts: the active one, or that of a new chain.
     fn current(&self) -> impl Iterator<Item = (usize, &Chain)> {
-        self.in_force().chain(self.new_ones())
+        self.active().chain(self.new_ones())
     }
 
     /// Refuses a chain that claims addresses which no hop may use.
@@ -224,7 +224,7 @@ impl Chains {
             self.resolve(ports);
         }
         let found = self.find(&definition.set.chain);
-        let same = |c: &Chain| !c.has_ended() && c.set.chain == definition.set.chain;
+        let same = |c: &Chain| !c.is_draining() && c.set.chain == definition.set.chain;
         let is_new = !self.chains.iter().any(same);
         if is_new && self.current().count() == MAX_CHAINS {
             return Err(SetError::TooMany);
@@ -278,14 +278,14 @@ impl Chains {
         }
     }
 
-    /// True if the definition in force at `index` is this one, and no other waits.
+    /// True if the active definition at `index` is this one, and no other waits.
     fn is_settled(&self, index: usize, new: &Chain) -> bool {
         let mut all = self.chains.iter();
         self.chains[index].is_same_version(new) && !all.any(|c| c.waits() && c.is_of(new))
     }
 
-    /// Takes over what hosts told about the same version. A new definition takes the place of one that
-    /// has ended: packets by it can still come, and put the new one in force.
+    /// Takes over what hosts announced about the same version. A new definition takes the place of one that
+    /// drains: packets by it can still come, and make the new one active.
     fn take_again(&mut self, new: &mut Chain) {
         let same = |c: &Chain| c.is_of(new) && c.is_same_version(new);
         let Some(index) = self.chains.iter().position(same) else {
@@ -295,30 +295,30 @@ impl Chains {
         if let Some((route, before)) = new.route.as_mut().zip(old.route.as_ref()) {
             route.keep_live(before);
         }
-        if old.has_ended() {
+        if old.is_draining() {
             self.chains.remove(index);
         }
     }
 
     /// Ends the definitions of a chain that wait, up to an index.
     fn end_waiting(&mut self, index: usize, name: &ChainName) {
-        let now = Phase::Ended(Instant::now());
+        let now = Phase::Draining(Instant::now());
         let waiting = self.chains[..index].iter_mut();
         let waiting = waiting.filter(|c| c.waits() && c.set.chain == *name);
         waiting.for_each(|c| c.phase = now);
     }
 
-    /// Puts a definition in force in place of another.
+    /// Makes a definition active in place of another.
     fn replace(&mut self, index: usize, mut new: Chain) {
         let old = &mut self.chains[index];
         new.retired = retire(&old.set, &old.retired, &new.set);
         new.keep_counters(old);
-        new.phase = Phase::InForce;
+        new.phase = Phase::Active;
         new.keep_states(old);
         let ends = old.route.is_some() && !new.is_same_version(old);
         let mut old = std::mem::replace(old, new);
         if ends {
-            old.phase = Phase::Ended(Instant::now());
+            old.phase = Phase::Draining(Instant::now());
             self.chains.push(old);
         }
     }
@@ -327,7 +327,7 @@ impl Chains {
     fn limit(&mut self) {
         let names: Vec<_> = self.chains.iter().map(|c| c.set.chain.clone()).collect();
         for name in names {
-            for is_old in [Chain::waits, Chain::has_ended] {
+            for is_old in [Chain::waits, Chain::is_draining] {
                 let old = |c: &Chain| is_old(c) && c.set.chain == name;
                 while self.chains.iter().filter(|c| old(c)).count() > MAX_OLD {
                     let oldest = self.chains.iter().position(old);
@@ -342,8 +342,8 @@ impl Chains {
         let of_name = |chain: &Chain| chain.set.chain == *name;
         self.chains.retain(|c| !of_name(c) || c.route.is_some());
         for chain in self.chains.iter_mut().filter(|c| of_name(c)) {
-            if !chain.has_ended() {
-                chain.phase = Phase::Ended(Instant::now());
+            if !chain.is_draining() {
+                chain.phase = Phase::Draining(Instant::now());
             }
         }
         self.limit();
@@ -367,9 +367,9 @@ impl Chains {
         let is_path = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.is_path());
         self.isolated = ports.iter().map(is_path).collect();
         let phase = |chain: &Chain| match chain.phase {
-            Phase::InForce => 0,
+            Phase::Active => 0,
             Phase::Waiting(_) => 1,
-            Phase::Ended(_) => 2,
+            Phase::Draining(_) => 2,
         };
         // A port has one role in each chain, in the definition that counts most.
         self.chains.sort_by_key(phase);
@@ -381,7 +381,7 @@ impl Chains {
         let steered = ports.iter().enumerate().map(|(index, port)| {
             let segment = port.as_ref().map(|port| port.face.segment);
             let takes = |chain: &Chain| {
-                let counts = chain.is_in_force() || chain.blocks_until_known();
+                let counts = chain.is_active() || chain.blocks_until_known();
                 counts && segment == Some(chain.set.segment) && chain.takes_from(index)
             };
             let is_part = !self.roles[index].is_empty() || self.isolated[index];
@@ -399,7 +399,7 @@ impl Chains {
                 continue;
             };
             let partner = partner(&chain.set, name).and_then(|name| find(ports, name));
-            // A port that left the chain has the role of an ended definition after its own ends.
+            // A port that left the chain has the role of a draining definition after its own ends.
             let same = |role: &Role| {
                 let earlier = earlier.get(role.chain);
                 let same = earlier.is_some_and(|other| other.set.chain == chain.set.chain);
@@ -425,10 +425,10 @@ impl Chains {
         self.waits && self.chains.iter().any(is_due)
     }
 
-    /// Puts definitions in force by which packets came: hops that another order has could else send
+    /// Makes definitions active by which packets came: hops that another order has could else send
     /// packets in a circle between hosts. To be called between two bursts.
     #[cold]
-    pub fn settle(&mut self, ports: &Ports) {
+    pub fn promote_due(&mut self, ports: &Ports) {
         if self.promote(Instant::now()) {
             self.resolve(ports);
         }

@@ -19,10 +19,10 @@ impl Net {
     /// Exchanges states with the other hosts, and removes the ports that are left over.
     fn tick(&mut self, now: Instant) {
         let switch = &mut self.bench.switch;
-        switch.hear(&switch.heard(), now);
+        switch.receive_states(&switch.received_states(), now);
         let unused = switch.tick_chains(now);
         unused.iter().for_each(|port| drop(switch.remove(port)));
-        switch.tell_chains();
+        switch.announce_chains();
     }
 }
 
@@ -47,7 +47,7 @@ impl Hosts {
         let (port, now) = (free_port(&HOSTS), Instant::now());
         let mut nets = [first, second];
         nets.iter_mut()
-            .for_each(|net| net.bench.links.paths = Paths::at(port));
+            .for_each(|net| net.bench.resources.paths = Paths::at(port));
         Self { nets, port, now }
     }
 
@@ -72,7 +72,7 @@ impl Hosts {
         let path = set.path.clone().unwrap();
         let known = bench.switch.paths_of(&set.chain);
         let link = known.is_empty().then(|| {
-            let (device, link) = bench.links.paths.open(&path).unwrap();
+            let (device, link) = bench.resources.paths.open(&path).unwrap();
             let id = "vale0:path7".parse().unwrap();
             let add = PortAdd::open(id, Kind::Path, set.segment);
             let port = Port::new(&add, Box::new(device));
@@ -104,7 +104,7 @@ impl Hosts {
         [0, 1].map(|n| self.relay(n, true))
     }
 
-    /// Sets the chain on both hosts and lets them hear of each other.
+    /// Sets the chain on both hosts and lets them exchange states.
     pub fn chain(&mut self, hops: Vec<Value>, change: Value) {
         for host in [0, 1] {
             self.set(host, hops.clone(), &change);

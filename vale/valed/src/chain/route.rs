@@ -10,9 +10,9 @@ use vale_proto::{ChainSet, HostState, Path, PortName};
 use crate::frame::nsh::{Link, State};
 
 /// A host that says nothing for this long is gone.
-pub const SILENCE: Duration = Duration::from_secs(1);
+pub const DEAD_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A host and the last state that it told.
+/// A host and the last state that it announced.
 #[derive(Clone)]
 struct Host {
     address: IpAddr,
@@ -29,7 +29,7 @@ pub struct Route {
     pub version: u64,
     /// The port that leads to the other hosts, if it is there.
     pub port: Option<usize>,
-    /// All workers share this: a packet came by the version, or a worker has put it in force.
+    /// All workers share this: a packet came by the version, or a worker has made it active.
     is_due: Arc<AtomicBool>,
     hosts: Vec<Host>,
 }
@@ -74,10 +74,10 @@ impl Route {
         }
     }
 
-    /// Takes over which pairs live from an ended definition of the same version. Its hosts may not have
+    /// Takes over which pairs live from a draining definition of the same version. Its hosts may not have
     /// the new one yet.
-    pub fn keep_live(&mut self, ended: &Self) {
-        self.hosts.clone_from(&ended.hosts);
+    pub fn keep_live(&mut self, draining: &Self) {
+        self.hosts.clone_from(&draining.hosts);
         for host in &mut self.hosts {
             (host.in_force, host.is_informed) = (false, false);
         }
@@ -100,7 +100,7 @@ impl Route {
     pub fn expire(&mut self, now: Instant) -> bool {
         let mut expired = false;
         for host in &mut self.hosts {
-            let silent = host.seen.is_some_and(|seen| now - seen > SILENCE);
+            let silent = host.seen.is_some_and(|seen| now - seen > DEAD_INTERVAL);
             if silent {
                 (host.seen, host.in_force) = (None, false);
                 host.is_informed = false;
@@ -126,14 +126,14 @@ impl Route {
         self.hosts.iter().any(|host| host.in_force)
     }
 
-    /// True if a packet came by the version at any worker, or a worker has put it in force. A worker
+    /// True if a packet came by the version at any worker, or a worker has made it active. A worker
     /// asks after it has taken a frame, and before it judges the frame. Another worker may have given
     /// the sender a packet by the version.
     pub fn is_due(&self) -> bool {
         self.is_due.load(Ordering::Acquire)
     }
 
-    /// Lets all workers put the version in force.
+    /// Lets all workers make the version active.
     pub fn set_due(&self) {
         self.is_due.store(true, Ordering::Release);
     }

@@ -48,7 +48,7 @@ impl Chains {
         }
         let port = ports[source].as_ref().filter(|port| !port.is_path())?;
         let chains = self.chains.iter().enumerate();
-        let mut chains = chains.filter(|(_, c)| c.is_in_force() || c.blocks_until_known());
+        let mut chains = chains.filter(|(_, c)| c.is_active() || c.blocks_until_known());
         chains.find_map(|(index, chain)| {
             (chain.set.segment == port.face.segment).then_some(())?;
             let direction = chain.entry(ports, source, ethernet, flow)?;
@@ -61,7 +61,7 @@ impl Chains {
                 ttl: TTL,
             };
             // No hop gets such a frame, and it may not pass by the hops.
-            let way = match chain.is_in_force() && !flow.evades {
+            let way = match chain.is_active() && !flow.evades {
                 true => chain.next(ports, place, direction, flow),
                 false => Way::blocked(0),
             };

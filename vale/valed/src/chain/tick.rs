@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use vale_proto::{ChainName, ChainSet, PortName};
 
-use super::route::{Route, SILENCE};
+use super::route::{DEAD_INTERVAL, Route};
 use super::version::Chain;
 use super::{Chains, Phase, Ports, ReceivedState};
 use crate::frame::nsh::Link;
@@ -14,11 +14,11 @@ use crate::frame::nsh::Link;
 /// Packets that are inside of guests when a chain ends may come back for this long.
 const GRACE: Duration = Duration::from_secs(1);
 /// A new definition waits this long for a host that says nothing about it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PENDING_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Chains {
-    /// The states that came since from other hosts. One worker asks, for all.
-    pub fn heard(&self) -> Vec<ReceivedState> {
+    /// The states received since from other hosts. One worker asks, for all.
+    pub fn received_states(&self) -> Vec<ReceivedState> {
         let links = self
             .chains
             .iter()
@@ -34,11 +34,11 @@ impl Chains {
         links.flat_map(of).collect()
     }
 
-    /// Takes the states that came, and forgets those of silent hosts.
-    pub fn hear(&mut self, heard: &[ReceivedState], ports: &Ports, now: Instant) {
+    /// Takes received states, and forgets those of silent hosts.
+    pub fn receive_states(&mut self, received: &[ReceivedState], ports: &Ports, now: Instant) {
         let mut differs = false;
         for route in self.chains.iter_mut().filter_map(|c| c.route.as_mut()) {
-            for ReceivedState { link, from, state } in heard {
+            for ReceivedState { link, from, state } in received {
                 let own = Arc::ptr_eq(link, &route.link);
                 differs |= own && route.take(*from, state, now);
             }
@@ -49,8 +49,8 @@ impl Chains {
         }
     }
 
-    /// Ends what is over. All workers have heard the same before. True if a definition came in force or
-    /// is forgotten.
+    /// Ends what is over. All workers have received the same states before. True if a definition came in
+    /// force or is forgotten.
     pub fn tick(&mut self, ports: &Ports, now: Instant) -> bool {
         let changed = self.promote(now) | self.forget(now);
         if changed {
@@ -59,28 +59,28 @@ impl Chains {
         changed
     }
 
-    /// Tells the other hosts this one's part, once for each version: the definition that counts most
-    /// comes first. One worker does so, when all know what it tells.
-    pub fn tell(&self) {
+    /// Announces this host's part to the other hosts, once for each version: the definition that counts
+    /// most comes first. One worker does so, when all know what it announces.
+    pub fn announce(&self) {
         for (index, chain) in self.chains.iter().enumerate() {
             let mut earlier = self.chains[..index].iter();
             if !earlier.any(|c| c.is_of(chain) && c.is_same_version(chain)) {
-                tell(chain);
+                announce(chain);
             }
         }
     }
 
-    /// Puts definitions in force that all hosts have. True if there is one.
+    /// Makes definitions active that all hosts have. True if there is one.
     pub(super) fn promote(&mut self, now: Instant) -> bool {
         let is_due = |chain: &Chain| match (chain.phase, &chain.route) {
-            // A silent host is gone, and no packet tells more than the hosts themselves.
+            // A silent host is gone, and no packet says more than the hosts themselves.
             (Phase::Waiting(since), Some(route)) if chain.set.restored => {
-                route.is_known() || now - since > SILENCE
+                route.is_known() || now - since > DEAD_INTERVAL
             }
             (Phase::Waiting(since), Some(route)) => {
-                // Another host that uses it has heard that all have it.
+                // Another host uses it only after all have announced it.
                 let known = route.is_ready() || route.is_used();
-                route.is_due() || known || now - since > PATIENCE
+                route.is_due() || known || now - since > PENDING_TIMEOUT
             }
             (phase, _) => matches!(phase, Phase::Waiting(_)),
         };
@@ -90,7 +90,7 @@ impl Chains {
             let name = self.chains[index].set.chain.clone();
             self.end_waiting(index, &name);
             let mut new = self.chains.remove(index);
-            (new.phase, new.set.restored) = (Phase::InForce, false);
+            (new.phase, new.set.restored) = (Phase::Active, false);
             new.route.iter().for_each(Route::set_due);
             match self.find(&new.set.chain) {
                 Some(old) => self.replace(old, new),
@@ -107,7 +107,9 @@ impl Chains {
         self.chains.retain(|chain| {
             let used = chain.route.as_ref().is_some_and(|route| route.is_used());
             match chain.phase {
-                Phase::Ended(since) => used && now - since < PATIENCE || now - since < GRACE,
+                Phase::Draining(since) => {
+                    used && now - since < PENDING_TIMEOUT || now - since < GRACE
+                }
                 _ => true,
             }
         });
@@ -130,7 +132,7 @@ impl Chains {
         routes.map(|r| (r.link.number, r.local())).collect()
     }
 
-    /// The version of a path that is in force, or waits alone.
+    /// The version of a path that is active, or waits alone.
     #[cfg(test)]
     pub fn version(&self, number: u32) -> u64 {
         let routes = self.current().filter_map(|(_, c)| c.route.as_ref());
@@ -149,11 +151,11 @@ impl Chains {
     }
 }
 
-/// Tells the other hosts this one's part of a definition.
-fn tell(chain: &Chain) {
+/// Announces this host's part of a definition to the other hosts.
+fn announce(chain: &Chain) {
     if let Some((route, state)) = chain.route.as_ref().zip(chain.state()) {
         route
             .others()
-            .for_each(|host| route.link.tell(host, &state));
+            .for_each(|host| route.link.announce(host, &state));
     }
 }

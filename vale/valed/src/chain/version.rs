@@ -21,11 +21,11 @@ use crate::port::Port;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Packets enter the chain by it.
-    InForce,
-    /// It comes in force, in place of another one, when all hosts have it.
+    Active,
+    /// It becomes active, in place of another one, when all hosts have it.
     Waiting(Instant),
     /// Other hosts may still send packets by it.
-    Ended(Instant),
+    Draining(Instant),
 }
 
 pub struct Chain {
@@ -111,7 +111,7 @@ impl Chain {
         } = definition;
         let hops = set.hops.iter().zip(flows.into_iter().zip(balances));
         Self {
-            phase: Phase::InForce,
+            phase: Phase::Active,
             retired: Vec::new(),
             route: Route::new(&set, link, is_due),
             ends: Vec::new(),
@@ -127,16 +127,16 @@ impl Chain {
         }
     }
 
-    pub fn is_in_force(&self) -> bool {
-        self.phase == Phase::InForce
+    pub fn is_active(&self) -> bool {
+        self.phase == Phase::Active
     }
 
     pub fn waits(&self) -> bool {
         matches!(self.phase, Phase::Waiting(_))
     }
 
-    pub fn has_ended(&self) -> bool {
-        matches!(self.phase, Phase::Ended(_))
+    pub fn is_draining(&self) -> bool {
+        matches!(self.phase, Phase::Draining(_))
     }
 
     /// True if both are definitions of one chain.
@@ -240,8 +240,8 @@ impl Chain {
         let route = self.route.as_ref()?;
         Some(State {
             version: route.version,
-            in_force: self.is_in_force(),
-            is_informed: route.is_known() && !self.has_ended(),
+            in_force: self.is_active(),
+            is_informed: route.is_known() && !self.is_draining(),
             live: self.hops.iter().map(|hop| hop.live_bits).collect(),
         })
     }

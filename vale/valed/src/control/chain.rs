@@ -61,9 +61,9 @@ impl Control {
         if paths.contains(&(path.number, path.local)) {
             return Ok(None);
         }
-        let opened = self.links.paths.open(path);
+        let opened = self.resources.paths.open(path);
         let (device, link) = opened.map_err(|e| path_error(path, &e))?;
-        start_ticks(&self.links.chain_ticks, &self.forwarder);
+        start_ticks(&self.resources.chain_ticks, &self.forwarder);
         let port = Port::new(&path_port(set), Box::new(device));
         Ok(Some((Box::new(port), link)))
     }

@@ -26,7 +26,7 @@ impl Bench {
         let control = Control {
             forwarder,
             xen: None,
-            links: HostResources::default(),
+            resources: HostResources::default(),
             kept: Arc::new(Kept::open(None)),
             far_ends: Poke::default(),
         };

@@ -48,7 +48,7 @@ impl Control {
         let Some(file) = &set.to_file else {
             return Ok(None);
         };
-        let directory = self.links.capture_dir.as_ref().ok_or_else(|| {
+        let directory = self.resources.capture_dir.as_ref().ok_or_else(|| {
             ApiError::bad_request(
                 "mirror-set: to_file: valed has no capture_dir in its configuration",
             )

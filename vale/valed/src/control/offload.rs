@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verbs about rules that decide packets for guests.
+//! The verbs about offload rules.
 use control_socket::{ApiError, Done, Peer};
 use log::info;
 use vale_proto::{
@@ -77,7 +77,7 @@ impl Control {
             enabled,
         } = enable;
         let id = PortId { switch, port };
-        let found = self.forwarder.enable_table(&id, owner, enabled);
+        let found = self.forwarder.enable_offload_table(&id, owner, enabled);
         let PortId { switch, port } = &id;
         if !found.ok_or_else(stopped)? {
             let text = format!("{switch}:{port}: there are no such rules; set them first");

@@ -40,7 +40,8 @@ impl Control {
             WorkerInfo {
                 worker: load.worker,
                 busy_ms: load.busy / 1_000_000,
-                handed_over: load.handed,
+                handoffs: load.handoffs,
+                handed_over: load.handoffs,
                 dropped_full: load.lost,
                 rounds: load.rounds,
                 rounds_empty: load.rounds_empty,

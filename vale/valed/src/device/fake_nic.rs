@@ -5,11 +5,11 @@ use std::os::fd::BorrowedFd;
 use vale_proto::Counters;
 
 use super::{Buffers, Burst, Device, RxFrame};
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::tx_frame::TxFrame;
 
 /// The offloads and the frame.
-pub struct FakeNic(pub Offload, pub Vec<u8>);
+pub struct FakeNic(pub TxOffload, pub Vec<u8>);
 
 impl Device for FakeNic {
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {

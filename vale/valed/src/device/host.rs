@@ -12,13 +12,13 @@ use vale_netdev::{
 use vale_proto::{Counters, FarEnd, Kind};
 
 use crate::device::{Buffers, Burst, Device, Reopening};
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
 use control_socket::EventLimit;
 
 /// Log lines about one interface in a minute.
-const LINES: u32 = 10;
+const LOG_LINES_PER_MINUTE: u32 = 10;
 
 /// Collects the frames for an interface and sends them together.
 pub struct HostPort {
@@ -48,7 +48,7 @@ pub struct Failures {
 impl Default for Failures {
     fn default() -> Self {
         Self {
-            lines: EventLimit::new(LINES),
+            lines: EventLimit::new(LOG_LINES_PER_MINUTE),
             failing: false,
         }
     }
@@ -192,7 +192,7 @@ impl Device for HostPort {
         peeked(burst, n, self.vlan).map(|(_, bytes)| bytes)
     }
 
-    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+    fn work(&self, burst: &Burst, n: usize) -> Option<TxOffload> {
         peeked(burst, n, self.vlan).map(|(work, _)| work)
     }
 
@@ -231,9 +231,9 @@ pub fn far_end(ifname: &str, index: i32) -> FarEnd {
 
 /// A frame as [`received`] takes it, without work but for a checksum. None for a frame whose tag the
 /// kernel took out, if it belongs to the frame.
-pub fn peeked(burst: &Burst, n: usize, vlan: Option<u16>) -> Option<(Offload, &[u8])> {
+pub fn peeked(burst: &Burst, n: usize, vlan: Option<u16>) -> Option<(TxOffload, &[u8])> {
     let (header, bytes) = burst.host.peek(n, vlan)?;
-    let work = Offload::parse(header, bytes.len())?;
+    let work = TxOffload::parse(header, bytes.len())?;
     work.gso.is_none().then_some((work, bytes))
 }
 
@@ -246,7 +246,7 @@ pub fn received(burst: &mut Burst, n: usize, vlan: Option<u16>) -> Option<RxFram
     let Received::Frame(header, bytes) = received else {
         return None;
     };
-    let offload = Offload::parse(&header, bytes.len())?;
+    let offload = TxOffload::parse(&header, bytes.len())?;
     Some(RxFrame {
         bytes,
         rest: None,

@@ -17,7 +17,7 @@ pub struct HostResources {
     pub paths: Paths,
     /// Guards the start of the thread that looks at chains.
     pub chain_ticks: OnceLock<()>,
-    pub guests: Arc<RegionRegistry>,
+    pub regions: Arc<RegionRegistry>,
     /// The directory for files of mirrors and ports, if there is one.
     pub capture_dir: Option<CaptureDir>,
 }

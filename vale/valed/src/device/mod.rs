@@ -22,11 +22,11 @@ use vale_proto::{Counters, FarEnd};
 
 use crate::clock::Nanoseconds;
 use crate::frame::HEAD;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::nsh::Label;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handover::Peers;
+use crate::mesh::handoff::Peers;
 
 /// Most frames that the switch takes from one port at a time.
 pub const BURST: usize = 64;
@@ -86,8 +86,8 @@ pub trait Device: Send {
     }
     /// The work that the sender of a frame has left, for which [`Self::peek`] has bytes. None if the frame is
     /// malformed.
-    fn work(&self, _burst: &Burst, _n: usize) -> Option<Offload> {
-        Some(Offload::default())
+    fn work(&self, _burst: &Burst, _n: usize) -> Option<TxOffload> {
+        Some(TxOffload::default())
     }
     /// Frame `n` with the rest that [`Self::head`] left in the ring. None if it is malformed.
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>>;
@@ -127,7 +127,7 @@ pub trait Device: Send {
 #[derive(Default)]
 pub struct Absent {
     /// Frames can leave by the port, at its worker.
-    pub is_elsewhere: bool,
+    pub is_remote: bool,
 }
 
 impl Device for Absent {
@@ -136,7 +136,7 @@ impl Device for Absent {
     }
 
     fn is_present(&self) -> bool {
-        self.is_elsewhere
+        self.is_remote
     }
 
     fn take_event(&mut self) {}

@@ -9,7 +9,7 @@ use vale_proto::{Counters, Path};
 
 use crate::device::vxlan::{Endpoint, Form, Tunnels, counter_of, lock};
 use crate::device::{Buffers, Burst, Device};
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::headers::ETHERNET;
 use crate::frame::nsh::{self, Content, HEADERS, Label, Link, NSH, State};
 use crate::frame::rx_frame::RxFrame;
@@ -125,7 +125,7 @@ impl Device for PathPort {
         Some(RxFrame {
             bytes: burst.frames.get_mut(n)?.0.get_mut(NSH..)?,
             rest: None,
-            offload: Offload::default(),
+            offload: TxOffload::default(),
         })
     }
 

@@ -12,12 +12,12 @@ use vale_proto::Counters;
 
 use crate::device::ring_port::RingPort;
 use crate::device::{Buffers, Burst, Device};
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
 
 /// Most queues of a guest's port.
-pub const MOST: usize = 4;
+pub const MAX: usize = 4;
 
 /// The queues of a guest, two or more.
 pub struct Queues {
@@ -93,7 +93,7 @@ impl Device for Queues {
         self.queues[self.current].peek(burst, n)
     }
 
-    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+    fn work(&self, burst: &Burst, n: usize) -> Option<TxOffload> {
         self.queues[self.current].work(burst, n)
     }
 

@@ -30,7 +30,7 @@ impl RegionRegistry {
     pub(crate) fn version(&self) -> u32 {
         match self.copying {
             true => 1,
-            false => ring::layout::MOST_VERSION,
+            false => ring::layout::MAX_VERSION,
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
-use ring::layout::LEAST_SEGMENT;
+use ring::layout::MIN_SEGMENT;
 use ring::{PushError, Regions, RingError, SLOTS_RANGE, Slot, SwitchPort};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat};
@@ -15,7 +15,7 @@ use vale_xen_dev::EventChannel;
 
 use crate::device::{BURST, Buffers, Burst, Device};
 use crate::frame::HEAD;
-use crate::frame::gso::{Checksum, Offload};
+use crate::frame::gso::{Checksum, TxOffload};
 use crate::frame::headers::ETHERNET;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
@@ -24,7 +24,7 @@ use crate::frame::tx_frame::TxFrame;
 const EVENTFD: &str = "anon_inode:[eventfd]";
 
 /// Slots of the largest ring.
-const MOST_SLOTS: usize = *SLOTS_RANGE.end() as usize;
+const MAX_SLOTS: usize = *SLOTS_RANGE.end() as usize;
 
 /// A guest's rings and their notifications.
 pub struct RingPort {
@@ -133,7 +133,7 @@ impl RingPort {
     /// The size of the segments, if the guest can cut them itself.
     fn unsegmented(&self, out: &TxFrame<'_>) -> Option<u16> {
         let size = out.offload.gso?.size;
-        let sizes = LEAST_SEGMENT..=self.ring.most_segment();
+        let sizes = MIN_SEGMENT..=self.ring.most_segment();
         let fits = sizes.contains(&size) && out.len() <= u16::MAX.into();
         (fits && self.ring.takes_segments() && is_of_transport(out)).then_some(size)
     }
@@ -198,7 +198,7 @@ impl Device for RingPort {
         (slot.segment() == 0).then(|| &burst.heads[n * HEAD..][..slot.len()])
     }
 
-    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+    fn work(&self, burst: &Burst, n: usize) -> Option<TxOffload> {
         let slot = burst.slots[n];
         offload(slot, &burst.heads[n * HEAD..][..slot.len().min(HEAD)])
     }
@@ -238,7 +238,7 @@ impl Device for RingPort {
     }
 
     fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters) {
-        if out.offload == Offload::default() {
+        if out.offload == TxOffload::default() {
             let len = out.len();
             return count(self.ring.push_parts(out.head, out.rest), len, counters);
         }
@@ -285,7 +285,7 @@ impl Device for RingPort {
     /// A guest that continues sending meanwhile keeps the thread no longer than a full ring does.
     fn discard(&mut self) {
         let mut slots = [Slot::EMPTY; BURST];
-        for _ in 0..MOST_SLOTS / BURST {
+        for _ in 0..MAX_SLOTS / BURST {
             if self.ring.fetch(&mut slots) == 0 {
                 break;
             }
@@ -303,16 +303,16 @@ fn own_path(fd: &OwnedFd) -> PathBuf {
 }
 
 /// The work that the sender of a frame has left. None for flags that do not fit the frame.
-fn offload(slot: Slot, head: &[u8]) -> Option<Offload> {
+fn offload(slot: Slot, head: &[u8]) -> Option<TxOffload> {
     if !slot.is_unsummed() {
-        return Some(Offload::default());
+        return Some(TxOffload::default());
     }
     match slot.segment() {
-        0 => Some(Offload {
+        0 => Some(TxOffload {
             checksum: Some(Checksum::of(head)?),
             gso: None,
         }),
-        size => Offload::of_segments(head, size),
+        size => TxOffload::of_segments(head, size),
     }
 }
 

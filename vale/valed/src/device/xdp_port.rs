@@ -8,12 +8,12 @@ use vale_proto::{Counters, FarEnd, Kind};
 
 use crate::device::host::{Failures, HostPort, counter_of, far_end, peeked, received};
 use crate::device::{Buffers, Burst, Device, Reopening};
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::rx_frame::{RxFrame, UncopiedTail};
 use crate::frame::tx_frame::TxFrame;
 
 /// The longest packet of a socket: a buffer has a page, with 256 bytes for the kernel.
-const MOST_MTU: u16 = 3_500;
+const MAX_MTU: u16 = 3_500;
 /// Bytes of the addresses, behind which a VLAN tag stands.
 const ADDRESSES: usize = 12;
 
@@ -39,8 +39,8 @@ impl XdpPort {
     /// The kernel or the driver refuses AF_XDP, the interface has several receive queues, or the frames
     /// may be longer than its buffers.
     pub fn open(ifname: &str, vlan: Option<u16>, mtu: u16) -> io::Result<Self> {
-        if mtu > MOST_MTU {
-            let text = format!("mtu: {mtu} is above {MOST_MTU}");
+        if mtu > MAX_MTU {
+            let text = format!("mtu: {mtu} is above {MAX_MTU}");
             return Err(io::Error::other(text));
         }
         let socket = XdpSocket::open(ifname, vlan)?;
@@ -165,7 +165,7 @@ impl Device for XdpPort {
         peeked(burst, n, self.vlan).map(|(_, bytes)| bytes)
     }
 
-    fn work(&self, burst: &Burst, n: usize) -> Option<Offload> {
+    fn work(&self, burst: &Burst, n: usize) -> Option<TxOffload> {
         peeked(burst, n, self.vlan).map(|(work, _)| work)
     }
 

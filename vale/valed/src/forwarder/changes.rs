@@ -112,9 +112,9 @@ impl Forwarder {
     }
 
     /// Notes at a worker without the far end of a port whether it has one.
-    pub fn note_far_end(&mut self, id: &PortId, is_elsewhere: bool) {
+    pub fn note_far_end(&mut self, id: &PortId, is_remote: bool) {
         if let Some(port) = self.port_mut(id) {
-            drop(port.replace(Box::new(Absent { is_elsewhere })));
+            drop(port.replace(Box::new(Absent { is_remote })));
         }
         self.resolve(&id.switch);
     }
@@ -146,36 +146,37 @@ impl Forwarder {
     }
 
     /// True if frames of other workers wait here for the port, since it is full.
-    pub fn holds_for(&mut self, id: &PortId) -> bool {
+    pub fn has_blocked_for(&mut self, id: &PortId) -> bool {
         let Some(switch) = self.switch_mut(&id.switch) else {
             return false;
         };
         let index = switch.find(&id.port).map(|(index, _)| index);
-        index.is_some_and(|index| switch.holds_for(index))
+        index.is_some_and(|index| switch.has_blocked_for(index))
     }
 
     /// True if frames from the port wait here.
-    pub fn holds_from(&mut self, id: &PortId) -> bool {
-        self.port_mut(id).is_some_and(|port| !port.held.is_empty())
+    pub fn has_blocked_from(&mut self, id: &PortId) -> bool {
+        self.port_mut(id)
+            .is_some_and(|port| !port.blocked.is_empty())
     }
 
-    /// Takes the far end of a port out, for another worker.
-    pub fn give(&mut self, id: &PortId, worker: usize) -> Option<Box<Port>> {
+    /// Detaches a port, for another worker.
+    pub fn detach_port(&mut self, id: &PortId, worker: usize) -> Option<Box<Port>> {
         let switch = self.switches.iter_mut().flatten();
         let switch = switch.into_iter().find(|s| s.name == id.switch)?;
         let (index, _) = switch.find(&id.port)?;
-        let port = switch.give(index, worker)?;
+        let port = switch.detach_port(index, worker)?;
         if let Some(fd) = port.device.event_fd() {
             let _ = epoll::delete(&self.epoll, fd);
         }
         Some(port)
     }
 
-    /// Takes the far end of a port. Returns the proxy, which the caller drops.
-    pub fn take(&mut self, id: &PortId, port: Box<Port>) -> Option<Box<Port>> {
+    /// Attaches a port. Returns the proxy, which the caller drops.
+    pub fn attach_port(&mut self, id: &PortId, port: Box<Port>) -> Option<Box<Port>> {
         let switch = self.switch_mut(&id.switch)?;
         let (index, _) = switch.find(&id.port)?;
-        let proxy = switch.take(index, port);
+        let proxy = switch.attach_port(index, port);
         if let Err(e) = self.watch(&id.switch, &id.port) {
             // The worker finds its frames only while it is awake.
             log::error!("{}:{}: epoll: {e}", id.switch, id.port);
@@ -186,7 +187,7 @@ impl Forwarder {
     /// Notes the worker of a port.
     pub fn note_worker(&mut self, id: &PortId, worker: usize) {
         if let Some(port) = self.port_mut(id) {
-            port.elsewhere = Some(worker);
+            port.remote_worker = Some(worker);
         }
     }
 
@@ -288,27 +289,27 @@ impl Forwarder {
 
     /// Exchanges the table of an owner at a port for `new`, which gets the old one. False if there is no
     /// such port.
-    pub fn exchange_table(
+    pub fn swap_offload_table(
         &mut self,
         id: &PortId,
         owner: Owner,
         new: &mut Option<OffloadTable>,
     ) -> bool {
         let switch = self.switch_mut(&id.switch);
-        switch.is_some_and(|s| s.exchange_table(&id.port, owner, new))
+        switch.is_some_and(|s| s.swap_offload_table(&id.port, owner, new))
     }
 
     /// The epoch of the table of an owner at a port, or 0.
     pub fn epoch(&mut self, id: &PortId, owner: Owner) -> u64 {
         let port = self.port_mut(id);
-        let decided = port.and_then(|port| port.decided.as_deref_mut());
-        decided.map_or(0, |decided| decided.epoch(owner))
+        let tables = port.and_then(|port| port.offload_tables.as_deref_mut());
+        tables.map_or(0, |tables| tables.epoch(owner))
     }
 
-    /// Lets a table decide, or ends that. False if there is none.
-    pub fn enable_table(&mut self, id: &PortId, owner: Owner, enabled: bool) -> bool {
+    /// Enables or disables a table. False if the owner has no table.
+    pub fn enable_offload_table(&mut self, id: &PortId, owner: Owner, enabled: bool) -> bool {
         let switch = self.switch_mut(&id.switch);
-        switch.is_some_and(|s| s.enable_table(&id.port, owner, enabled))
+        switch.is_some_and(|s| s.enable_offload_table(&id.port, owner, enabled))
     }
 
     /// The tables of one switch, or of all, at the ports of this worker.
@@ -346,19 +347,21 @@ impl Forwarder {
     }
 
     /// The states of chains that came since from other hosts.
-    pub fn heard(&self) -> Vec<ReceivedState> {
-        self.switches(None).flat_map(Switch::heard).collect()
+    pub fn received_states(&self) -> Vec<ReceivedState> {
+        self.switches(None)
+            .flat_map(Switch::received_states)
+            .collect()
     }
 
     /// Tells other hosts the states of chains.
-    pub fn tell_chains(&self) {
-        self.switches(None).for_each(Switch::tell_chains);
+    pub fn announce_chains(&self) {
+        self.switches(None).for_each(Switch::announce_chains);
     }
 
     /// Takes the states of chains at other hosts.
-    pub fn hear(&mut self, heard: &[ReceivedState], now: Instant) {
+    pub fn receive_states(&mut self, received: &[ReceivedState], now: Instant) {
         let switches = self.switches.iter_mut().flatten();
-        switches.for_each(|switch| switch.hear(heard, now));
+        switches.for_each(|switch| switch.receive_states(received, now));
     }
 
     /// Changes chains as the states say. Returns the ports that no path has any more.
@@ -392,15 +395,15 @@ impl Forwarder {
         let switches = switches.filter_map(|(n, switch)| Some((n, switch.as_ref()?)));
         let wanted = switches.filter(|(_, s)| name.is_none_or(|name| s.name == *name));
         wanted
-            .flat_map(|(n, s)| s.places().map(move |(index, port)| ((n, index), port)))
+            .flat_map(|(n, s)| s.local_ports().map(move |(index, port)| ((n, index), port)))
             .collect()
     }
 
     /// The counts of this worker about ports of others.
-    pub fn counts_elsewhere(&self) -> Vec<(PortId, Counters)> {
+    pub fn remote_counters(&self) -> Vec<(PortId, Counters)> {
         let counts = |s: &Switch| {
             let switch = s.name.clone();
-            s.counts_elsewhere()
+            s.remote_counters()
                 .map(|(port, counters)| {
                     let (switch, port) = (switch.clone(), port.clone());
                     (PortId { switch, port }, counters)
@@ -420,7 +423,7 @@ impl Forwarder {
     pub fn load(&self) -> Load {
         let peers = &self.scratch.buffers.peers;
         Load {
-            handed: peers.handed,
+            handoffs: peers.handoffs,
             lost: peers.lost,
             ..self.load
         }

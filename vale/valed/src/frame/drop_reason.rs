@@ -11,7 +11,7 @@ pub enum DropReason {
     /// An address that is not the port's.
     Spoof,
     /// A message only routers and servers send, or a source route.
-    Role,
+    Rogue,
     /// Fragments or headers hide what the packet carries.
     Hidden,
 }

@@ -55,9 +55,9 @@ impl FilterKey {
         key.map_or(Self::Other, Self::Packet)
     }
 
-    /// The number of bytes at the frame's start that the key is of. The packet that an ICMP error quotes
+    /// The number of bytes at the frame's start on which the key depends. The packet that an ICMP error quotes
     /// may lie anywhere.
-    pub fn rests_on(&self, ethernet: &Ethernet, frame: &[u8]) -> usize {
+    pub fn inspected_len(&self, ethernet: &Ethernet, frame: &[u8]) -> usize {
         match self {
             Self::Packet(key) if key.is_error() => frame.len(),
             _ => packet::transport_end(ethernet, frame),

@@ -153,7 +153,7 @@ fn behind<'a>(
                 part = self::part(field >> 3, field & 1 != 0, left)?;
             }
             // With segments left, the sender would choose the route.
-            ROUTING if header[3] != 0 => return Err(DropReason::Role),
+            ROUTING if header[3] != 0 => return Err(DropReason::Rogue),
             _ => (),
         }
         protocol = header[0];
@@ -180,7 +180,7 @@ fn check_options(mut options: &[u8]) -> Result<(), DropReason> {
             _ => usize::from(*rest.first().ok_or(DropReason::Malformed)?),
         };
         if SOURCE_ROUTES.contains(kind) {
-            return Err(DropReason::Role);
+            return Err(DropReason::Rogue);
         }
         if length == 0 || length > options.len() || (*kind > 1 && length < 2) {
             return Err(DropReason::Malformed);

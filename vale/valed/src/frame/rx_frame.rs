@@ -2,7 +2,7 @@
 //! A frame that the switch took from a port.
 use ring::Mapping;
 
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 
 /// The bytes of a frame behind its head, in the sender's ring.
 pub type UncopiedTail<'a> = ring::Rest<'a, Mapping>;
@@ -12,7 +12,7 @@ pub struct RxFrame<'a> {
     /// The frame, or its head, in private memory.
     pub bytes: &'a mut [u8],
     pub rest: Option<UncopiedTail<'a>>,
-    pub offload: Offload,
+    pub offload: TxOffload,
 }
 
 impl RxFrame<'_> {

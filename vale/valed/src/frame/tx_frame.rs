@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ring::LONGEST;
 
 use crate::clock::Nanoseconds;
-use crate::frame::gso::{Checksum, Offload, Segments, complete};
+use crate::frame::gso::{Checksum, Segments, TxOffload, complete};
 use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
 use crate::frame::rx_frame::{RxFrame, UncopiedTail};
@@ -29,7 +29,7 @@ pub struct TxFrame<'a> {
     pub head: &'a mut [u8],
     /// The bytes behind `head`. The sender may change them at any time; no verdict rests on them.
     pub rest: Option<UncopiedTail<'a>>,
-    pub offload: Offload,
+    pub offload: TxOffload,
     /// The packet as filters see it; only valid while a port has one.
     pub seen: &'a FilterKey,
     /// The time of the burst.
@@ -48,8 +48,8 @@ pub struct TxFrame<'a> {
 
 impl<'a> TxFrame<'a> {
     /// None if the frame cannot be segmented as asked, or if an offload would change one of the
-    /// `judged` bytes at its start. A frame to be segmented has no `rest`.
-    pub fn new(taken: RxFrame<'a>, payload: usize, judged: usize) -> Option<Self> {
+    /// `checked_len` bytes at its start. A frame to be segmented has no `rest`.
+    pub fn new(taken: RxFrame<'a>, payload: usize, checked_len: usize) -> Option<Self> {
         let len = taken.len();
         let RxFrame {
             bytes: head,
@@ -58,14 +58,14 @@ impl<'a> TxFrame<'a> {
         } = taken;
         let (offload, longest) = match offload.gso {
             None => {
-                let field = offload.checksum.map_or(judged, Checksum::field);
-                (field >= judged).then_some((offload, len))?
+                let field = offload.checksum.map_or(checked_len, Checksum::field);
+                (field >= checked_len).then_some((offload, len))?
             }
             Some(gso) => {
                 let segments = Segments::new(head, gso)?;
                 let checksum = offload.checksum.filter(|c| *c == segments.checksum())?;
                 (segments.count() <= MAX_SEGMENTS).then_some(())?;
-                let offload = Offload::segmented(checksum, gso, segments.headers());
+                let offload = TxOffload::segmented(checksum, gso, segments.headers());
                 (offload, segments.longest())
             }
         };

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::clock::Nanoseconds;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
 use crate::frame::tx_frame::TxFrame;
@@ -19,11 +19,11 @@ impl Default for Patience {
 }
 
 /// A judged frame for a port whose queue was full, in private memory.
-struct HeldFrame {
+struct BlockedFrame {
     to: usize,
     from: usize,
     bytes: Vec<u8>,
-    offload: Offload,
+    offload: TxOffload,
     seen: FilterKey,
     redirected: bool,
     label: Option<(IpAddr, Label)>,
@@ -34,7 +34,7 @@ struct HeldFrame {
 /// The frames of one port, of one burst at most, in their order.
 #[derive(Default)]
 pub struct BlockedFrames {
-    frames: Vec<HeldFrame>,
+    frames: Vec<BlockedFrame>,
     since: Nanoseconds,
 }
 
@@ -71,7 +71,7 @@ impl BlockedFrames {
             longest,
             ..
         } = out.copied(&mut bytes);
-        self.frames.push(HeldFrame {
+        self.frames.push(BlockedFrame {
             to,
             from: out.from,
             bytes,
@@ -114,7 +114,7 @@ impl BlockedFrames {
     }
 }
 
-impl HeldFrame {
+impl BlockedFrame {
     fn outgoing(&mut self, now: Nanoseconds) -> TxFrame<'_> {
         TxFrame {
             head: &mut self.bytes,

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Frames between workers.
 pub(crate) mod blocked;
-pub(crate) mod handover;
+pub(crate) mod handoff;

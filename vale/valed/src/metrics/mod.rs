@@ -12,9 +12,9 @@ use crate::workers::Handle;
 use text::Snapshot;
 
 /// Time for one request and its answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The counters are at most this old. More questions cost the forwarding thread nothing.
-const FRESH: Duration = Duration::from_secs(1);
+const SNAPSHOT_MAX_AGE: Duration = Duration::from_secs(1);
 const MAX_REQUEST: usize = 4096;
 const CHUNK: usize = 64 << 10;
 
@@ -58,7 +58,7 @@ struct Page(Option<(Instant, String)>);
 
 impl Page {
     fn answer(&mut self, stream: &TcpStream, forwarder: &Handle, kept: &Kept) -> io::Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + REQUEST_TIMEOUT;
         let request = read_request(stream, end)?;
         if !is_for_metrics(&request) {
             return write_all(stream, b"HTTP/1.0 404 Not Found\r\n\r\n", end);
@@ -74,7 +74,10 @@ impl Page {
 
     /// None if valed stops.
     fn text(&mut self, forwarder: &Handle, kept: &Kept) -> Option<&str> {
-        let is_fresh = self.0.as_ref().is_some_and(|(at, _)| at.elapsed() < FRESH);
+        let is_fresh = self
+            .0
+            .as_ref()
+            .is_some_and(|(at, _)| at.elapsed() < SNAPSHOT_MAX_AGE);
         if !is_fresh {
             let snapshot = Snapshot {
                 ports: forwarder.ports(None)?,

@@ -207,7 +207,7 @@ impl Snapshot {
                     "vale_worker_frames_handed_over_total",
                     "Frames that a worker gave to another one",
                 ),
-                |w| w.handed,
+                |w| w.handoffs,
             ),
         ];
         let family = |(name, of): WorkerFigure| {

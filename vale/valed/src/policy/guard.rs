@@ -8,7 +8,7 @@ use vale_proto::{Allowed, IpNet, Mac, PortAdd};
 use crate::frame::drop_reason::DropReason;
 use crate::frame::headers::{ARP, ETHERNET, Ethernet, IPV4, IPV6, octets};
 use crate::frame::packet::{self, FragmentPart, udp_ports};
-use crate::policy::role::{self, DHCP_CLIENT, ICMPV6, UDP};
+use crate::policy::rogue::{self, DHCP_CLIENT, ICMPV6, UDP};
 
 /// An address range with the MAC it may be used with, as numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,14 +160,14 @@ impl Guard {
         let judged = match ethernet.kind {
             IPV4 => {
                 let packet = packet::ipv4(bytes)?;
-                packet.headers + role::ipv4(&packet, false)?
+                packet.headers + rogue::ipv4(&packet, false)?
             }
             IPV6 => {
                 let packet = packet::ipv6(bytes)?;
-                if packet.protocol == ICMPV6 && role::is_discovery(packet.body) {
+                if packet.protocol == ICMPV6 && rogue::is_discovery(packet.body) {
                     return Err(DropReason::Spoof);
                 }
-                packet.headers + role::ipv6(&packet, false)?
+                packet.headers + rogue::ipv6(&packet, false)?
             }
             _ => return Err(DropReason::Type),
         };
@@ -226,7 +226,7 @@ impl Guard {
         };
         let owns = self.has_v4(mac, source) || asks_dhcp();
         owns.then_some(()).ok_or(DropReason::Spoof)?;
-        Ok(packet.headers + role::ipv4(&packet, self.serves_dhcp)?)
+        Ok(packet.headers + rogue::ipv4(&packet, self.serves_dhcp)?)
     }
 
     /// The sender's addresses (RFC 826). A probe has none, and its target must be the port's:
@@ -255,8 +255,8 @@ impl Guard {
         let unspecified = source == 0;
         let owns = self.has_v6(mac, source) || unspecified && is_unnumbered(message);
         owns.then_some(()).ok_or(DropReason::Spoof)?;
-        let judged = packet.headers + role::ipv6(&packet, self.serves_dhcp)?;
-        if role::is_discovery(message) {
+        let judged = packet.headers + rogue::ipv6(&packet, self.serves_dhcp)?;
+        if rogue::is_discovery(message) {
             self.judge_discovery(mac, message, unspecified)?;
         }
         Ok(judged)

@@ -411,7 +411,7 @@ fn an_ipv4_packet_goes_no_way_of_its_senders_choice() {
     assert!(with(&[1, 1, 0, 131]).is_ok(), "nothing follows the end");
     for route in [131, 137] {
         let verdict = with(&[1, 7, 3, 4, route, 7, 4, 10, 0, 0, 1, 0]);
-        assert_eq!(verdict, Err(DropReason::Role));
+        assert_eq!(verdict, Err(DropReason::Rogue));
     }
     for odd in [[7, 0, 0, 0], [7, 1, 0, 0], [7, 5, 0, 0], [1, 1, 1, 7]] {
         assert_eq!(with(&odd), Err(DropReason::Malformed), "{odd:?}");
@@ -427,7 +427,7 @@ fn fragments_hide_no_dhcp_answer_in_ipv4() {
     data[..8].copy_from_slice(&DHCP_ANSWER);
     assert_eq!(
         judge_v4(&fragment_v4(udp, 0, true, &data)),
-        Err(DropReason::Role)
+        Err(DropReason::Rogue)
     );
     for (offset, more, len) in [
         (0, true, 0),
@@ -461,7 +461,7 @@ fn fragments_hide_nothing_in_ipv6() {
             assert_eq!(verdict, Err(DropReason::Hidden), "RFC 6980");
         }
         let verdict = judge_v6(44, &fragment_v6(UDP, 0, more, &long(&DHCPV6_ANSWER)));
-        assert_eq!(verdict, Err(DropReason::Role));
+        assert_eq!(verdict, Err(DropReason::Rogue));
         let echo = judge_v6(44, &fragment_v6(ICMPV6, 0, more, &long(&[128])));
         assert!(echo.is_ok());
         let chained = [&[UDP, 0, 1, 4, 0, 0, 0, 0][..], &long(&DHCPV6_ANSWER)].concat();
@@ -494,7 +494,7 @@ fn fragments_hide_nothing_in_ipv6() {
         &fragment_v6(UDP, 0, false, &DHCPV6_ANSWER),
     ]
     .concat();
-    assert_eq!(judge_v6(60, &outer), Err(DropReason::Role));
+    assert_eq!(judge_v6(60, &outer), Err(DropReason::Rogue));
 }
 
 #[test]
@@ -504,7 +504,7 @@ fn no_extension_header_hides_a_claim() {
         let body = advertisement([ICMPV6, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(
             judge_v6(extension, &body),
-            Err(DropReason::Role),
+            Err(DropReason::Rogue),
             "{extension}"
         );
         let echo = [&[ICMPV6, 0, 0, 0, 0, 0, 0, 0][..], &[128; 8]].concat();
@@ -522,14 +522,14 @@ fn no_extension_header_hides_a_claim() {
         let body = [&header[..], &ADVERTISEMENT].concat();
         assert_eq!(
             judge_v6(51, &body),
-            Err(DropReason::Role),
+            Err(DropReason::Rogue),
             "authentication {length}"
         );
         header[0] = UDP;
         let body = [&header[..], &DHCP_ANSWER].concat();
         assert_eq!(
             judge_v4(&ipv4([10, 0, 0, 5], 51, &body)),
-            Err(DropReason::Role)
+            Err(DropReason::Rogue)
         );
     }
     for experiment in [253, 254] {
@@ -551,7 +551,7 @@ fn no_extension_header_hides_a_claim() {
     let routed = [&[ICMPV6, 0, 4, 1, 0, 0, 0, 0][..], &[128; 8]].concat();
     assert_eq!(
         judge_v6(43, &routed),
-        Err(DropReason::Role),
+        Err(DropReason::Rogue),
         "segments left"
     );
     for opaque in [4, 41, 47, 50, 59, 132] {
@@ -582,7 +582,7 @@ fn roles_of_routers_and_servers_are_refused() {
         let body = [kind, 0, 0, 0, 0, 0, 0, 0];
         assert_eq!(
             judge_v6(ICMPV6, &body),
-            Err(DropReason::Role),
+            Err(DropReason::Rogue),
             "ICMPv6 {kind}"
         );
     }
@@ -626,16 +626,20 @@ fn the_role_of_a_dhcp_server_lets_its_own_answers_pass() {
     let mut server = Guard::of(true, Some(OWN), &allowed).serving_dhcp(true);
     let own = dhcp_answers([10, 0, 0, 5], "2001:db8::5");
     for frame in &own {
-        assert_eq!(judged(&port, frame), Err(DropReason::Role));
+        assert_eq!(judged(&port, frame), Err(DropReason::Rogue));
         assert!(judged(&server, frame).is_ok());
         let relayed = server.judge_relayed(&Ethernet::parse(frame).unwrap(), frame, true);
-        assert_eq!(relayed, Err(DropReason::Role), "a hop passes no answers on");
+        assert_eq!(
+            relayed,
+            Err(DropReason::Rogue),
+            "a hop passes no answers on"
+        );
     }
     for frame in &dhcp_answers([10, 0, 0, 6], "2001:db8::6") {
         assert_eq!(judged(&server, frame), Err(DropReason::Spoof));
     }
     let redirect = frame(OWN, IPV4, &ipv4([10, 0, 0, 5], 1, &[5; 8]));
-    assert_eq!(judged(&server, &redirect), Err(DropReason::Role));
+    assert_eq!(judged(&server, &redirect), Err(DropReason::Rogue));
     assert!(port.exchange(&mut server), "port-guard brings the role");
     assert!(judged(&port, &own[0]).is_ok() && judged(&server, &own[0]).is_err());
 }

@@ -3,5 +3,5 @@
 pub mod filter;
 pub mod guard;
 pub(crate) mod offload_rules;
-pub(crate) mod role;
+pub(crate) mod rogue;
 pub(crate) mod token_bucket;

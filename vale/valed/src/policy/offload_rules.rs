@@ -127,7 +127,7 @@ impl OffloadTables {
         let Some((view, (table, n, rule))) = found else {
             return OffloadVerdict::Guest;
         };
-        let (decision, at) = match table.rules[rule].action {
+        let (verdict, at) = match table.rules[rule].action {
             Action::Pass => (OffloadVerdict::Guest, (n, rule)),
             Action::Drop => (OffloadVerdict::Drop, (n, rule)),
             Action::Redirect(_) => {
@@ -136,7 +136,7 @@ impl OffloadTables {
             }
         };
         self.count(at, out);
-        decision
+        verdict
     }
 
     /// The stations among which a rule chooses.
@@ -149,8 +149,8 @@ impl OffloadTables {
     }
 
     /// Counts a redirected packet.
-    pub fn count_redirected(&mut self, redirection: &RedirectTarget, out: &TxFrame<'_>) {
-        self.count(redirection.rule, out);
+    pub fn count_redirected(&mut self, target: &RedirectTarget, out: &TxFrame<'_>) {
+        self.count(target.rule, out);
     }
 
     fn count(&mut self, (table, rule): (usize, usize), out: &TxFrame<'_>) {

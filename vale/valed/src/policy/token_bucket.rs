@@ -11,8 +11,8 @@ const SECOND: u64 = 1_000_000_000;
 /// A bucket holds the tokens of this part of a second.
 const DEPTH: u64 = 100;
 /// The least depth of a bucket: one burst, and the longest frame.
-const LEAST_PACKETS: u64 = 64;
-const LEAST_BITS: u64 = 8 * 65_600;
+const MIN_PACKETS: u64 = 64;
+const MIN_BITS: u64 = 8 * 65_600;
 /// Ticks in a nanosecond, so that the price of a bit at 100 Gb/s is no rough number. Nine years of
 /// ticks fit into a word.
 const TICKS: u64 = 64;
@@ -99,7 +99,7 @@ pub struct Budget(Option<Bucket>);
 
 impl Budget {
     pub fn new(rate_per_s: Option<u64>) -> Self {
-        Self(rate_per_s.map(|rate| Bucket::new(rate, None, LEAST_PACKETS)))
+        Self(rate_per_s.map(|rate| Bucket::new(rate, None, MIN_PACKETS)))
     }
 
     /// True if the budget admits a frame that becomes some frames, which then count.
@@ -125,8 +125,8 @@ impl Meter {
         let bucket =
             |rate: Option<u64>, burst, least| rate.map(|rate| Bucket::new(rate, burst, least));
         Self {
-            packets: bucket(rates.packets_per_s, rates.burst_packets, LEAST_PACKETS),
-            bits: bucket(rates.bits_per_s, rates.burst_bits, LEAST_BITS),
+            packets: bucket(rates.packets_per_s, rates.burst_packets, MIN_PACKETS),
+            bits: bucket(rates.bits_per_s, rates.burst_bits, MIN_BITS),
         }
     }
 

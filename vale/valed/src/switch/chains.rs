@@ -44,19 +44,19 @@ impl Switch {
         self.chains.paths_of(name)
     }
 
-    /// The states that came since from the other hosts of chains.
-    pub fn heard(&self) -> Vec<ReceivedState> {
-        self.chains.heard()
+    /// The states received since from the other hosts of chains.
+    pub fn received_states(&self) -> Vec<ReceivedState> {
+        self.chains.received_states()
     }
 
-    /// Tells the other hosts of chains this one's states.
-    pub fn tell_chains(&self) {
-        self.chains.tell();
+    /// Announces this host's states to the other hosts of chains.
+    pub fn announce_chains(&self) {
+        self.chains.announce();
     }
 
     /// Takes the states of the other hosts.
-    pub fn hear(&mut self, heard: &[ReceivedState], now: Instant) {
-        self.chains.hear(heard, &self.ports, now);
+    pub fn receive_states(&mut self, received: &[ReceivedState], now: Instant) {
+        self.chains.receive_states(received, &self.ports, now);
     }
 
     /// Changes chains as the states say. Returns the ports that no path has any more.
@@ -105,7 +105,7 @@ impl Switch {
                 if let (true, Some(mac)) = (addressed, mac) {
                     out.head[..mac.0.len()].copy_from_slice(&mac.0);
                 }
-                self.deliver_or_hold(port, out, buffers);
+                self.deliver_or_block(port, out, buffers);
             }
             Next::Exit => {
                 let to = Target::of(self.chains.segment(step), ethernet);
@@ -113,7 +113,7 @@ impl Switch {
             }
             Next::Remote { port, host, label } => {
                 out.label = Some((host, label));
-                self.deliver_or_hold(port, out, buffers);
+                self.deliver_or_block(port, out, buffers);
             }
             Next::Blocked { .. } => (),
         }

@@ -156,7 +156,7 @@ fn a_frame_of_an_interface_keeps_its_checksum_open_if_the_flag_can_say_so() {
     let udp = unsummed(mac(2), 17, 100);
     for (offset, flags) in [(6u8, FLAG), (8, 0)] {
         let header = [1, 0, 0, 0, 0, 0, 34, 0, offset, 0];
-        let offload = Offload::parse(&header, udp.len()).unwrap();
+        let offload = TxOffload::parse(&header, udp.len()).unwrap();
         bench.send_from_interface(&udp, offload);
         bench.round();
         let received = b.received();
@@ -207,7 +207,7 @@ fn flags_that_make_no_sense_are_dropped_and_counted() {
 fn a_guest_that_did_not_agree_has_no_flags() {
     let mut bench = Bench::new();
     let (mut a, mut b) = (Agreed::new(&mut bench, 1), bench.guest(2, 1));
-    let (port, fds) = port::open(&add("c", json!({"mac": mac(3)})), &bench.links).unwrap();
+    let (port, fds) = port::open(&add("c", json!({"mac": mac(3)})), &bench.resources).unwrap();
     bench.switch.add(&mut Some(Box::new(port))).unwrap();
     let ring = GuestPort::map(&fds[0]).unwrap();
     let name = "c".parse().unwrap();

@@ -14,7 +14,7 @@ use crate::port::Counter;
 use control_socket::EventLimit;
 
 /// Log lines about circles of one switch in a minute.
-const LINES: u32 = 10;
+const LOG_LINES_PER_MINUTE: u32 = 10;
 pub(super) const LOOP: Counter = |c| &mut c.dropped_loop;
 
 /// Bounds the log: guests can send frames in circles without end.
@@ -22,7 +22,7 @@ pub(super) struct Lines(EventLimit);
 
 impl Default for Lines {
     fn default() -> Self {
-        Self(EventLimit::new(LINES))
+        Self(EventLimit::new(LOG_LINES_PER_MINUTE))
     }
 }
 

@@ -142,7 +142,7 @@ fn forward((_, len, secure, course): Case) {
         assert!(
             bench
                 .switch
-                .exchange_table(&b.name, owner, &mut Some(table))
+                .swap_offload_table(&b.name, owner, &mut Some(table))
         );
     }
     if course == Course::ToUplink {

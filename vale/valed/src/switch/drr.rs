@@ -2,15 +2,15 @@
 //! Deficit round robin between the owners of a switch's ports, then between the ports of each owner
 //! (docs/adr/0060-workers.md).
 //!
-//! The bytes that an owner has had stand as a time on a clock of bytes. It waits until the clock
+//! The bytes that an owner has had are a virtual time, on a clock of bytes. It waits until the clock
 //! reaches its time. The ports of an owner have a clock of their own, which continues when each of them
 //! has been asked.
 use crate::device::BURST;
 
 /// Bytes that a frame costs at least: the work for a short frame.
-const LEAST: u64 = 512;
+const MIN_FRAME_COST: u64 = 512;
 /// Bytes that each owner may send in a round: a burst of short frames.
-const QUANTUM: u64 = LEAST * BURST as u64;
+const QUANTUM: u64 = MIN_FRAME_COST * BURST as u64;
 
 /// What the switch took from a port.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Taken {
 
 impl Taken {
     fn cost(self) -> u64 {
-        self.bytes.max(self.frames as u64 * LEAST)
+        self.bytes.max(self.frames as u64 * MIN_FRAME_COST)
     }
 }
 
@@ -29,7 +29,7 @@ impl Taken {
 #[derive(Debug)]
 struct Clock {
     now: u64,
-    /// The earliest time of those that have to wait.
+    /// The earliest virtual time of those that have to wait.
     soonest: u64,
 }
 
@@ -43,8 +43,8 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// True if it is the turn of this time.
-    fn allows(&mut self, time: u64) -> bool {
+    /// True if the clock has reached a virtual time.
+    fn is_eligible(&mut self, time: u64) -> bool {
         let may = time <= self.now;
         if !may {
             self.soonest = self.soonest.min(time);
@@ -52,7 +52,7 @@ impl Clock {
         may
     }
 
-    /// Moves a time by a cost. One that was idle has no more than one quantum left.
+    /// Moves a virtual time by a cost. One that was idle has no more than one quantum left.
     fn charge(&mut self, time: &mut u64, cost: u64) {
         let since = (*time).max(self.now.saturating_sub(QUANTUM));
         *time = since + cost;
@@ -68,16 +68,16 @@ impl Clock {
     }
 }
 
-/// The ports of an owner and their turns.
+/// The ports of an owner and their virtual times.
 #[derive(Debug, Default)]
 struct Account {
     /// None for a port without an owner's number, which is alone.
     owner: Option<u64>,
-    /// The indexes of the ports with their times.
+    /// The indexes of the ports with their virtual times.
     ports: Vec<(usize, u64)>,
     /// The place of the port that is asked next.
     next: usize,
-    time: u64,
+    virtual_time: u64,
     clock: Clock,
 }
 
@@ -85,7 +85,7 @@ impl Account {
     /// Asks as many ports as there are at most, while the owner has its turn. True if one had frames.
     fn serve(&mut self, clock: &mut Clock, take: &mut impl FnMut(usize) -> Taken) -> bool {
         let (mut moved, mut asked) = (false, 0);
-        while asked < self.ports.len() && clock.allows(self.time) {
+        while asked < self.ports.len() && clock.is_eligible(self.virtual_time) {
             if self.next >= self.ports.len() {
                 self.clock.end_round();
                 self.next = 0;
@@ -93,14 +93,14 @@ impl Account {
             let (index, time) = &mut self.ports[self.next];
             self.next += 1;
             // The end of a round of the ports lets the first of those that wait go on.
-            if !self.clock.allows(*time) {
+            if !self.clock.is_eligible(*time) {
                 continue;
             }
             asked += 1;
             let taken = take(*index);
             if taken.frames > 0 {
                 self.clock.charge(time, taken.cost());
-                clock.charge(&mut self.time, taken.cost());
+                clock.charge(&mut self.virtual_time, taken.cost());
                 moved = true;
             }
         }
@@ -108,16 +108,16 @@ impl Account {
     }
 }
 
-/// The turns of all ports of a switch.
+/// The order in which the ports of a switch are served.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub struct DeficitRoundRobin {
     clock: Clock,
     accounts: Vec<Account>,
     /// The place of the account at which the next round begins.
     first: usize,
 }
 
-impl Turns {
+impl DeficitRoundRobin {
     /// Adds the port at `index`.
     pub fn add(&mut self, index: usize, owner: Option<u64>) {
         let mut accounts = self.accounts.iter_mut();
@@ -127,7 +127,7 @@ impl Turns {
             None => self.accounts.push(Account {
                 owner,
                 ports: vec![(index, 0)],
-                time: self.clock.now,
+                virtual_time: self.clock.now,
                 ..Account::default()
             }),
         }
@@ -166,13 +166,13 @@ mod tests {
 
     /// The bytes that each of the busy ports gets, with its owner and the bytes of its bursts.
     fn served(ports: &[(Option<u64>, u64)], rounds: usize) -> Vec<u64> {
-        let mut turns = Turns::default();
+        let mut drr = DeficitRoundRobin::default();
         let mut bytes = vec![0; ports.len()];
         for (index, (owner, _)) in ports.iter().enumerate() {
-            turns.add(index, *owner);
+            drr.add(index, *owner);
         }
         for _ in 0..rounds {
-            let moved = turns.round(|index| {
+            let moved = drr.round(|index| {
                 let taken = ports[index].1;
                 bytes[index] += taken;
                 Taken {
@@ -223,24 +223,24 @@ mod tests {
 
     #[test]
     fn a_removed_port_leaves_its_turn_to_the_others() {
-        let mut turns = Turns::default();
-        turns.add(0, Some(1));
-        turns.add(1, Some(1));
-        turns.add(2, None);
+        let mut drr = DeficitRoundRobin::default();
+        drr.add(0, Some(1));
+        drr.add(1, Some(1));
+        drr.add(2, None);
         let mut asked = Vec::new();
-        let mut round = |turns: &mut Turns| {
+        let mut round = |drr: &mut DeficitRoundRobin| {
             asked.clear();
-            turns.round(|index| {
+            drr.round(|index| {
                 asked.push(index);
                 Taken::default()
             });
             asked.sort_unstable();
             asked.clone()
         };
-        assert_eq!(round(&mut turns), [0, 1, 2]);
-        turns.remove(0);
-        assert_eq!(round(&mut turns), [1, 2]);
-        turns.remove(2);
-        assert_eq!(round(&mut turns), [1]);
+        assert_eq!(round(&mut drr), [0, 1, 2]);
+        drr.remove(0);
+        assert_eq!(round(&mut drr), [1, 2]);
+        drr.remove(2);
+        assert_eq!(round(&mut drr), [1]);
     }
 }

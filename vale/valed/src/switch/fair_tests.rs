@@ -125,7 +125,10 @@ fn senders_share_the_room_of_a_slow_receiver() {
 /// A sender whose frames wait, and the numbers of the frames that a receiver gets.
 fn holding(bench: &mut Bench) -> Guest {
     bench
-        .try_add("holds", json!({"mac": mac(1), "hold": true, "slots": 256}))
+        .try_add(
+            "holds",
+            json!({"mac": mac(1), "backpressure": true, "slots": 256}),
+        )
         .unwrap()
 }
 
@@ -136,7 +139,7 @@ fn numbered(to: u8, number: u8) -> Vec<u8> {
 }
 
 #[test]
-fn a_sender_that_holds_loses_nothing_and_keeps_its_order() {
+fn a_sender_with_backpressure_loses_nothing_and_keeps_its_order() {
     let mut bench = Bench::new();
     let (mut a, mut b, mut c) = (holding(&mut bench), bench.guest(2, 1), bench.guest(3, 1));
     for number in 0..200 {
@@ -162,7 +165,7 @@ fn a_sender_that_holds_loses_nothing_and_keeps_its_order() {
 }
 
 #[test]
-fn a_receiver_that_never_reads_holds_a_sender_for_a_time_only() {
+fn a_receiver_that_never_reads_blocks_a_sender_for_a_time_only() {
     let mut bench = Bench::new();
     let (mut a, b) = (holding(&mut bench), bench.guest(2, 1));
     (0..100).for_each(|number| a.send(&numbered(2, number)));
@@ -174,7 +177,7 @@ fn a_receiver_that_never_reads_holds_a_sender_for_a_time_only() {
         ),
         (63, 0)
     );
-    assert!(bench.switch.holds_frames());
+    assert!(bench.switch.has_blocked_frames());
     assert_eq!(
         bench.counters(&a).rx_packets,
         64,
@@ -185,7 +188,7 @@ fn a_receiver_that_never_reads_holds_a_sender_for_a_time_only() {
         (0..10).for_each(|_| bench.round());
     }
     assert_eq!(bench.counters(&b).dropped_full, 37);
-    assert!(!bench.switch.holds_frames());
+    assert!(!bench.switch.has_blocked_frames());
 }
 
 /// A worker that gets no processor makes a move long.
@@ -211,20 +214,20 @@ fn frames_wait_for_a_receiver_that_moves_however_long_it_takes() {
 }
 
 #[test]
-fn a_removed_or_disconnected_receiver_holds_no_one() {
+fn a_removed_or_disconnected_receiver_blocks_no_one() {
     let mut bench = Bench::new();
     let (mut a, b) = (holding(&mut bench), bench.guest(2, 1));
     (0..70).for_each(|number| a.send(&numbered(2, number)));
     bench.round();
-    assert!(bench.switch.holds_frames());
+    assert!(bench.switch.has_blocked_frames());
     let port = bench.switch.remove(&b.name).unwrap();
-    assert!(!bench.switch.holds_frames());
+    assert!(!bench.switch.has_blocked_frames());
     bench.switch.add(&mut Some(port)).unwrap();
     bench.switch.port_mut(&b.name).unwrap().face.link_up = false;
     bench.round();
     assert_eq!(
         (
-            bench.switch.holds_frames(),
+            bench.switch.has_blocked_frames(),
             bench.counters(&b).dropped_link_down
         ),
         (false, 6)

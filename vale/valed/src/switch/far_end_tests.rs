@@ -9,7 +9,7 @@ use crate::device::capture::CaptureDir;
 
 /// A port without a guest.
 fn attach(bench: &mut Bench, name: &str, extra: Value) {
-    let (port, _) = port::open(&add(name, extra), &bench.links).unwrap();
+    let (port, _) = port::open(&add(name, extra), &bench.resources).unwrap();
     bench.switch.add(&mut Some(Box::new(port))).unwrap();
 }
 
@@ -57,7 +57,7 @@ fn a_full_pipe_loses_frames_and_their_count_is_right() {
     let pipe = |segment| json!({"kind": "pipe", "pipe": "x", "segment": segment});
     attach(&mut bench, "left", pipe(1));
     // The other end belongs to a switch that does not forward.
-    let (_right, _) = port::open(&add("right", pipe(2)), &bench.links).unwrap();
+    let (_right, _) = port::open(&add("right", pipe(2)), &bench.resources).unwrap();
     for _ in 0..10 {
         for _ in 0..60 {
             a.send(&frame(mac(9), mac(1), 60));
@@ -73,7 +73,7 @@ fn a_file_is_played_into_a_segment_and_another_gets_the_answers() {
     let dir = tempfile::tempdir().unwrap();
     let mut bench = Bench::new();
     let captures = CaptureDir::new(dir.path(), 1 << 20);
-    bench.links.capture_dir = Some(captures.clone());
+    bench.resources.capture_dir = Some(captures.clone());
     let mut writer = PcapWriter::new(File::create(captures.file("in")).unwrap()).unwrap();
     let to_a = frame(mac(1), mac(9), 1000);
     let packet = pcap_file::pcap::PcapPacket::new(Default::default(), 1000, &to_a);

@@ -8,7 +8,7 @@ use super::Switch;
 use crate::device::Buffers;
 use crate::device::capture::Capture;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handover::HandoffTarget;
+use crate::mesh::handoff::HandoffTarget;
 use crate::mirror::{Sighting, Target, TooManyMirrors};
 use crate::policy::token_bucket::Budget;
 
@@ -70,9 +70,9 @@ impl Switch {
         let Some(port) = &mut self.ports[to] else {
             return false;
         };
-        if let Some(worker) = port.elsewhere {
+        if let Some(worker) = port.remote_worker {
             let at = port.at(to);
-            return self.hand_over(worker, HandoffTarget::Copy(at), copy, buffers);
+            return self.handoff_to(worker, HandoffTarget::Copy(at), copy, buffers);
         }
         let taken = port.deliver_copy(copy, buffers);
         self.mark(to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The tables of rules that decide for guests, and the packets that they redirect.
+//! The offload rules of ports, and the packets that they redirect.
 use clickos_offload::redirect;
 use vale_proto::{Mac, OffloadInfo, Owner, PortName};
 
@@ -13,7 +13,7 @@ use crate::port::{Delivery, Port};
 impl Switch {
     /// Exchanges the table of an owner at a port for `new`, which gets the old one. False if there is no
     /// such port.
-    pub fn exchange_table(
+    pub fn swap_offload_table(
         &mut self,
         name: &PortName,
         owner: Owner,
@@ -22,25 +22,25 @@ impl Switch {
         let Some(port) = self.port_mut(name) else {
             return false;
         };
-        let mut decided = port.decided.take().unwrap_or_default();
-        decided.exchange(owner, new);
-        port.decided = Some(decided).filter(|decided| !decided.is_empty());
+        let mut tables = port.offload_tables.take().unwrap_or_default();
+        tables.exchange(owner, new);
+        port.offload_tables = Some(tables).filter(|tables| !tables.is_empty());
         true
     }
 
-    /// Lets a table decide, or ends that. False if there is none.
-    pub fn enable_table(&mut self, name: &PortName, owner: Owner, enabled: bool) -> bool {
+    /// Enables or disables a table. False if the owner has no table.
+    pub fn enable_offload_table(&mut self, name: &PortName, owner: Owner, enabled: bool) -> bool {
         let port = self.port_mut(name);
-        let decided = port.and_then(|port| port.decided.as_deref_mut());
-        decided.is_some_and(|decided| decided.enable(owner, enabled))
+        let tables = port.and_then(|port| port.offload_tables.as_deref_mut());
+        tables.is_some_and(|tables| tables.enable(owner, enabled))
     }
 
     /// The tables of this worker's ports.
     pub fn tables(&self) -> impl Iterator<Item = OffloadInfo> {
-        let of = |port: &Port, decided: &OffloadTables| decided.infos(&self.name, &port.face.name);
+        let of = |port: &Port, tables: &OffloadTables| tables.infos(&self.name, &port.face.name);
         let ports = self.ports();
-        let ports = ports.filter_map(|port| Some((port, port.decided.as_deref()?)));
-        ports.flat_map(move |(port, decided)| of(port, decided))
+        let ports = ports.filter_map(|port| Some((port, port.offload_tables.as_deref()?)));
+        ports.flat_map(move |(port, tables)| of(port, tables))
     }
 
     /// Sends a packet to the port at `index` on to another station, as if the guest sent it. The guest
@@ -98,12 +98,12 @@ impl Switch {
             let to = to.filter(|to| *to != index);
             to.is_some_and(|to| self.ports[to].as_deref().is_some_and(Port::is_live))
         };
-        let targets = *port.decided.as_deref()?.targets(found)?;
+        let targets = *port.offload_tables.as_deref()?.targets(found)?;
         let mut targets = targets.for_flow(found.view.flow());
         let target = *targets.find(|target| is_live(Mac(target.mac)))?;
         redirect(out.head, &found.view, &target, mac.0).then_some(())?;
-        let decided = self.ports[index].as_mut()?.decided.as_deref_mut()?;
-        decided.count_redirected(found, out);
+        let tables = self.ports[index].as_mut()?.offload_tables.as_deref_mut()?;
+        tables.count_redirected(found, out);
         Some(())
     }
 }

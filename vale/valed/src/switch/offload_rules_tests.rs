@@ -15,7 +15,7 @@ fn table(rules: &[&str]) -> Option<OffloadTable> {
 impl Bench {
     fn decide(&mut self, guest: &Guest, rules: &[&str]) {
         let (name, mut new) = (&guest.name, table(rules));
-        assert!(self.switch.exchange_table(name, Owner::Guest, &mut new));
+        assert!(self.switch.swap_offload_table(name, Owner::Guest, &mut new));
     }
 
     /// The hits of each rule of a port.
@@ -109,7 +109,11 @@ fn tables_change_between_two_packets_and_give_their_hits_back() {
     for n in 0..200u64 {
         let on = n % 2 == 0;
         let mut new = on.then(|| table(&["drop"]).unwrap());
-        assert!(bench.switch.exchange_table(&b.name, Owner::Guest, &mut new));
+        assert!(
+            bench
+                .switch
+                .swap_offload_table(&b.name, Owner::Guest, &mut new)
+        );
         let old = new.map(|t| t.info(&bench.switch.name, &b.name, Owner::Guest));
         decided += old.map_or(0, |old| old.rules[0].hits);
         for _ in 0..n % 7 {
@@ -141,23 +145,35 @@ fn the_operator_judges_first_and_can_disable_a_guests_rules() {
     assert!(
         bench
             .switch
-            .exchange_table(&name, Owner::Operator, &mut operators)
+            .swap_offload_table(&name, Owner::Operator, &mut operators)
     );
     assert_eq!(send(&mut bench), 1);
     assert!(
         bench
             .switch
-            .exchange_table(&name, Owner::Operator, &mut None)
+            .swap_offload_table(&name, Owner::Operator, &mut None)
     );
     assert_eq!(send(&mut bench), 0);
-    assert!(bench.switch.enable_table(&name, Owner::Guest, false));
+    assert!(
+        bench
+            .switch
+            .enable_offload_table(&name, Owner::Guest, false)
+    );
     assert_eq!(send(&mut bench), 1);
     let mut again = table(&["drop proto 17"]);
-    assert!(bench.switch.exchange_table(&name, Owner::Guest, &mut again));
+    assert!(
+        bench
+            .switch
+            .swap_offload_table(&name, Owner::Guest, &mut again)
+    );
     assert_eq!(send(&mut bench), 1, "the next table is disabled, too");
-    assert!(bench.switch.enable_table(&name, Owner::Guest, true));
+    assert!(bench.switch.enable_offload_table(&name, Owner::Guest, true));
     assert_eq!(send(&mut bench), 0);
-    assert!(!bench.switch.enable_table(&name, Owner::Operator, true));
+    assert!(
+        !bench
+            .switch
+            .enable_offload_table(&name, Owner::Operator, true)
+    );
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn all_taken_frames_are_released_before_any_copy_is_published() {
     let log = Arc::default();
     for n in 0..3 {
         let frame = frame(BROADCAST, mac(n + 1), 60);
-        let noted = Noted(FakeNic(Offload::default(), frame), Arc::clone(&log));
+        let noted = Noted(FakeNic(TxOffload::default(), frame), Arc::clone(&log));
         let port = bench.switch.ports[usize::from(n)].as_mut();
         port.unwrap().replace(Box::new(noted));
     }

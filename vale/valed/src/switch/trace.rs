@@ -214,7 +214,7 @@ impl Switch {
         let Some(port) = self.ports.get(to).and_then(Option::as_deref) else {
             return;
         };
-        if let Some(worker) = port.elsewhere {
+        if let Some(worker) = port.remote_worker {
             return trace.0.remote.push(Remote {
                 worker,
                 port: to,
@@ -225,7 +225,7 @@ impl Switch {
         let leaves = trace.output(port, traced.len, traced.ethernet.payload)
             && trace.filter(port, traced, Direction::Ingress)
             && self.trace_limits(trace, port, traced, Direction::Ingress)
-            && trace.decided(port, traced);
+            && trace.offload_rule(port, traced);
         if leaves {
             trace.0.trace.outputs.push(port.face.name.clone());
         }
@@ -307,10 +307,10 @@ impl Way {
         self.add(port, StageKind::Limits, verdict, detail)
     }
 
-    /// Adds the rule that decides for the guest, if there is one.
-    fn decided(&mut self, port: &Port, traced: &Traced) -> bool {
-        let decided = port.decided.as_ref().zip(traced.view);
-        let Some(rule) = decided.and_then(|(decided, view)| decided.explain(&view)) else {
+    /// Adds the offload rule of the packet, if there is one.
+    fn offload_rule(&mut self, port: &Port, traced: &Traced) -> bool {
+        let tables = port.offload_tables.as_ref().zip(traced.view);
+        let Some(rule) = tables.and_then(|(tables, view)| tables.explain(&view)) else {
             return true;
         };
         let dropped: Counter = |c| &mut c.dropped_offload;

@@ -35,9 +35,9 @@ enum Fate {
 struct Route {
     /// Index of the receiver.
     to: u16,
-    /// Offset of the IP packet, and the judged bytes.
+    /// Offset of the IP packet, and the number of checked bytes.
     payload: u16,
-    judged: u16,
+    checked_len: u16,
     /// Bytes of the frame.
     len: u16,
     /// The frame gets the receiver's MAC address.

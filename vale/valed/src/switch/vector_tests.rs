@@ -259,7 +259,11 @@ fn steered(seed: u64, is_alone: bool) -> (Vec<Vec<Vec<u8>>>, Vec<Counters>, Stri
         let rules = ["drop proto 17 dport 53".parse().unwrap()];
         let table = crate::policy::offload_rules::OffloadTable::new(1, &rules);
         let (name, owner) = (&ports[1].name, vale_proto::Owner::Operator);
-        assert!(bench.switch.exchange_table(name, owner, &mut Some(table)));
+        assert!(
+            bench
+                .switch
+                .swap_offload_table(name, owner, &mut Some(table))
+        );
     }
     if is_alone {
         let_frames_go_alone(&mut bench);

@@ -12,7 +12,7 @@ use super::Handle;
 /// The time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Frames of a port cost the switch too little for a move below this rate.
-const LEAST: u64 = 10_000;
+const MIN_FRAMES: u64 = 10_000;
 /// A worker is full if its rounds with frames take this part of a period, in percent.
 const FULL: u64 = 75;
 
@@ -91,7 +91,7 @@ fn plan(ports: &[Busy], percents: &[u64]) -> Option<(PortId, usize)> {
         let after = |frames: u64| (loads[most] - frames).max(loads[least] + frames);
         let movable = ports
             .iter()
-            .filter(|(_, w, frames)| *w == most && *frames >= LEAST);
+            .filter(|(_, w, frames)| *w == most && *frames >= MIN_FRAMES);
         let (id, _, frames) = movable.min_by_key(|(_, _, frames)| after(*frames))?;
         (after(*frames) <= loads[most] - loads[most] / 10).then(|| (id.clone(), least))
     })

@@ -9,7 +9,7 @@ use vale_proto::{
     PortPeers, SegmentLimit, SwitchName, Trace,
 };
 
-use super::{Handle, Places};
+use super::{Handle, PortMap};
 use crate::chain::{Definition, SetError};
 use crate::device::capture::Capture;
 use crate::device::{Absent, Device};
@@ -40,13 +40,13 @@ impl Handle {
 
     fn add_port(
         &self,
-        places: &mut Places,
+        port_map: &mut PortMap,
         switch: &SwitchName,
         mut port: Box<Port>,
     ) -> Option<Result<(), AddFailure>> {
-        port.face.id = places.next_id();
-        let shared = Shared::new(places.next_id());
-        let worker = places.idlest(self.workers());
+        port.face.id = port_map.next_id();
+        let shared = Shared::new(port_map.next_id());
+        let worker = port_map.idlest(self.workers());
         let id = PortId {
             switch: switch.clone(),
             port: port.face.name.clone(),
@@ -60,7 +60,7 @@ impl Handle {
         }
         let added = self.add_at(worker, switch, port, &shared)?;
         match added {
-            Ok(()) => places.set(&id, Some(worker)),
+            Ok(()) => port_map.set(&id, Some(worker)),
             Err(_) => others.for_each(|n| drop(self.remove_at(n, &id))),
         }
         Some(added)
@@ -93,24 +93,24 @@ impl Handle {
 
     /// The far end goes first. The port goes when the switch has delivered the frames that it took from
     /// there, or after [`super::Waits::changes`].
-    fn remove_port(&self, places: &mut Places, id: &PortId) -> Option<()> {
-        if places.of(id).is_none() {
+    fn remove_port(&self, port_map: &mut PortMap, id: &PortId) -> Option<()> {
+        if port_map.of(id).is_none() {
             return Some(());
         }
-        self.plug_port(places, id, Box::new(Absent::default()))?;
+        self.plug_port(port_map, id, Box::new(Absent::default()))?;
         self.await_frames_of(id)?;
-        places.set(id, None);
+        port_map.set(id, None);
         (0..self.workers()).try_for_each(|n| self.remove_at(n, id).map(drop))
     }
 
     /// Runs a change at the worker of a port. False if there is no such port.
     fn at_port<R: Send + 'static>(
         &self,
-        places: &Places,
+        port_map: &PortMap,
         id: &PortId,
         change: impl FnOnce(&mut crate::forwarder::Forwarder, &PortId) -> R + Send + 'static,
     ) -> Option<Option<R>> {
-        let Some(worker) = places.of(id) else {
+        let Some(worker) = port_map.of(id) else {
             return Some(None);
         };
         let id = id.clone();
@@ -123,19 +123,24 @@ impl Handle {
         self.plug_port(&self.lock(), id, device)
     }
 
-    fn plug_port(&self, places: &Places, id: &PortId, mut device: Box<dyn Device>) -> Option<bool> {
-        let is_elsewhere = device.is_present();
-        let plugged = self.at_port(places, id, move |f, id| {
+    fn plug_port(
+        &self,
+        port_map: &PortMap,
+        id: &PortId,
+        mut device: Box<dyn Device>,
+    ) -> Option<bool> {
+        let is_remote = device.is_present();
+        let plugged = self.at_port(port_map, id, move |f, id| {
             let plugged = f.plug(id, &mut device);
             (plugged, device)
         })?;
         let Some((true, _unused)) = plugged else {
             return Some(false);
         };
-        let (worker, of) = (places.of(id), id.clone());
+        let (worker, of) = (port_map.of(id), id.clone());
         self.each(move |n, f| {
             if worker != Some(n) {
-                f.note_far_end(&of, is_elsewhere);
+                f.note_far_end(&of, is_remote);
             }
         })?;
         Some(true)
@@ -149,7 +154,7 @@ impl Handle {
 
     /// Notes the state of a port's far end, if it is still the port with this number.
     pub fn set_far_end(&self, id: &PortId, number: u64, state: FarEnd) -> Option<()> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let id = id.clone();
         self.each(move |_, f| f.set_far_end(&id, number, state))
             .map(drop)
@@ -157,16 +162,16 @@ impl Handle {
 
     /// As [`Self::plug`], if it is still the port with this number.
     pub fn plug_again(&self, id: &PortId, number: u64, device: Box<dyn Device>) -> Option<bool> {
-        let places = self.lock();
-        match self.at_port(&places, id, move |f, id| f.has_port(id, number))? {
-            Some(true) => self.plug_port(&places, id, device),
+        let port_map = self.lock();
+        match self.at_port(&port_map, id, move |f, id| f.has_port(id, number))? {
+            Some(true) => self.plug_port(&port_map, id, device),
             _ => Some(false),
         }
     }
 
     /// False if there is no such port.
     pub fn set_link(&self, id: &PortId, up: bool) -> Option<bool> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let id = id.clone();
         let found = self.each(move |_, f| f.set_link(&id, up))?;
         Some(found.into_iter().all(|found| found))
@@ -174,7 +179,7 @@ impl Handle {
 
     /// False if there is no such port.
     pub fn set_guard(&self, id: &PortId, guard: &Guard) -> Option<bool> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let mut all = true;
         for n in 0..self.workers() {
             let (of, mut guard) = (id.clone(), Box::new(guard.clone()));
@@ -186,27 +191,27 @@ impl Handle {
 
     /// False if there is no such port of kind `vxlan`.
     pub fn set_peers(&self, peers: PortPeers) -> Option<bool> {
-        let places = self.lock();
+        let port_map = self.lock();
         let id = peers.id();
-        let found = self.at_port(&places, &id, move |f, _| f.set_peers(&peers))?;
+        let found = self.at_port(&port_map, &id, move |f, _| f.set_peers(&peers))?;
         Some(found.unwrap_or(false))
     }
 
     /// False if there is no such port.
     pub fn set_limits(&self, limit: &PortLimit) -> Option<bool> {
-        let places = self.lock();
+        let port_map = self.lock();
         let id = PortId {
             switch: limit.switch.clone(),
             port: limit.port.clone(),
         };
         let limits = PortLimits::new(&limit.limits);
-        let found = self.at_port(&places, &id, move |f, id| f.set_limits(id, limits))?;
+        let found = self.at_port(&port_map, &id, move |f, id| f.set_limits(id, limits))?;
         Some(found.unwrap_or(false))
     }
 
     /// False if there is no such switch.
     pub fn set_segment_limits(&self, set: &SegmentLimit) -> Option<bool> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let limits = Arc::new(PortLimits::new(&set.limits));
         let set = set.clone();
         let found = self.each(move |_, f| f.set_segment_limits(&set, Arc::clone(&limits)))?;
@@ -216,10 +221,10 @@ impl Handle {
     /// Replaces the filter of a port. The others look into the packets of their ports before the port
     /// has the filter, and longer than it has it. False if there is no such port.
     pub fn set_filter(&self, id: &PortId, filter: Option<Box<Filter>>) -> Option<bool> {
-        let places = self.lock();
+        let port_map = self.lock();
         let is_filtered = filter.is_some();
         let note = |is_filtered| {
-            let (worker, of) = (places.of(id), id.clone());
+            let (worker, of) = (port_map.of(id), id.clone());
             self.each(move |n, f| {
                 if worker != Some(n) {
                     f.note_filter(&of, is_filtered);
@@ -229,7 +234,7 @@ impl Handle {
         if is_filtered {
             note(true)?;
         }
-        let set = self.at_port(&places, id, move |f, id| {
+        let set = self.at_port(&port_map, id, move |f, id| {
             let mut filter = filter;
             (f.set_filter(id, &mut filter), filter)
         })?;
@@ -247,19 +252,19 @@ impl Handle {
         table: Option<OffloadTable>,
         replaces: Option<u64>,
     ) -> Option<Result<OffloadChange, TableRefusal>> {
-        let places = self.lock();
+        let port_map = self.lock();
         let info = {
             let id = id.clone();
             move |table: &OffloadTable| table.info(&id.switch, &id.port, owner)
         };
         let now = table.as_ref().map(&info);
-        let done = self.at_port(&places, id, move |f, id| {
+        let done = self.at_port(&port_map, id, move |f, id| {
             let epoch = f.epoch(id, owner);
             if replaces.is_some_and(|replaces| replaces != epoch) {
                 return Err(TableRefusal::Changed(epoch));
             }
             let mut table = table;
-            match f.exchange_table(id, owner, &mut table) {
+            match f.swap_offload_table(id, owner, &mut table) {
                 true => Ok(table),
                 false => Err(TableRefusal::NoSuchPort),
             }
@@ -271,16 +276,18 @@ impl Handle {
         }))
     }
 
-    /// Lets a table decide, or ends that. False if there is none.
-    pub fn enable_table(&self, id: &PortId, owner: Owner, enabled: bool) -> Option<bool> {
-        let places = self.lock();
-        let found = self.at_port(&places, id, move |f, id| f.enable_table(id, owner, enabled))?;
+    /// Enables or disables a table. False if the owner has no table.
+    pub fn enable_offload_table(&self, id: &PortId, owner: Owner, enabled: bool) -> Option<bool> {
+        let port_map = self.lock();
+        let found = self.at_port(&port_map, id, move |f, id| {
+            f.enable_offload_table(id, owner, enabled)
+        })?;
         Some(found.unwrap_or(false))
     }
 
     /// Makes a chain, or replaces it. False if there is no such switch.
     pub fn set_chain(&self, set: &ChainSet) -> Option<Result<bool, SetError>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         self.define(Definition::new(set.clone(), None))
     }
 
@@ -296,8 +303,8 @@ impl Handle {
         set: &ChainSet,
         (port, link): (Box<Port>, Arc<Link>),
     ) -> Option<Result<Result<bool, SetError>, AddFailure>> {
-        let mut places = self.lock();
-        match self.add_port(&mut places, &set.switch, port)? {
+        let mut port_map = self.lock();
+        match self.add_port(&mut port_map, &set.switch, port)? {
             Ok(()) => Some(Ok(self.define(Definition::new(set.clone(), Some(link)))?)),
             Err(failure) => Some(Err(failure)),
         }
@@ -305,7 +312,7 @@ impl Handle {
 
     /// Judges what a chain claims, before anything changes for it.
     pub fn check_claims(&self, set: &ChainSet) -> Option<Result<(), SetError>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let set = set.clone();
         self.at(0, move |f| {
             let switch = f.switch_mut(&set.switch);
@@ -315,7 +322,7 @@ impl Handle {
 
     /// The numbers and local addresses of a chain's paths; the inner None: there is no such switch.
     pub fn paths_of(&self, set: &ChainSet) -> Option<Option<Vec<(u32, IpAddr)>>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let (switch, chain) = (set.switch.clone(), set.chain.clone());
         self.at(0, move |f| {
             let switch = f.switch_mut(&switch)?;
@@ -324,22 +331,23 @@ impl Handle {
     }
 
     /// Exchanges the states of chains with other hosts, and closes the ports that are left over. No
-    /// worker uses a definition before all workers have heard the states, and the hosts hear last.
+    /// worker uses a definition before all workers have received the states, and the other hosts get them
+    /// last.
     pub fn tick_chains(&self) -> Option<()> {
-        let mut places = self.lock();
-        let (heard, now) = (self.at(0, |f| f.heard())?, Instant::now());
-        self.each(move |_, f| f.hear(&heard, now))?;
+        let mut port_map = self.lock();
+        let (received, now) = (self.at(0, |f| f.received_states())?, Instant::now());
+        self.each(move |_, f| f.receive_states(&received, now))?;
         let unused = self.each(move |_, f| f.tick_chains(now))?;
-        self.at(0, |f| f.tell_chains())?;
+        self.at(0, |f| f.announce_chains())?;
         // Another worker may have ended the last definition of a path a tick later. No packet needs it.
         let unused = unused.into_iter().next().unwrap_or_default();
         unused
             .iter()
-            .try_for_each(|id| self.remove_port(&mut places, id))
+            .try_for_each(|id| self.remove_port(&mut port_map, id))
     }
 
     pub fn remove_chain(&self, id: &ChainId) -> Option<()> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let id = id.clone();
         self.each(move |_, f| f.remove_chain(&id)).map(drop)
     }
@@ -350,7 +358,7 @@ impl Handle {
         set: &MirrorSet,
         capture: Option<&Capture>,
     ) -> Option<Option<Result<(), TooManyMirrors>>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let budget = budget(set);
         let mut results = Vec::new();
         for n in 0..self.workers() {
@@ -361,15 +369,15 @@ impl Handle {
     }
 
     pub fn remove_mirror(&self, id: &MirrorId) -> Option<()> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let id = id.clone();
         self.each(move |_, f| f.remove_mirror(&id)).map(drop)
     }
 
     /// The way of a frame that would come from a port. The inner None: there is no such port.
     pub fn trace(&self, id: &PortId, frame: Vec<u8>) -> Option<Option<Trace>> {
-        let places = self.lock();
-        let part = self.at_port(&places, id, move |f, id| f.trace(id, &frame))?;
+        let port_map = self.lock();
+        let part = self.at_port(&port_map, id, move |f, id| f.trace(id, &frame))?;
         let Some(mut part) = part.flatten() else {
             return Some(None);
         };

@@ -13,14 +13,14 @@ use crate::forwarder::Load;
 impl Handle {
     /// The ports of one switch, or of all.
     pub fn ports(&self, switch: Option<&SwitchName>) -> Option<Vec<PortInfo>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let name = switch.cloned();
-        let parts = self.each(move |_, f| (f.list(name.as_ref()), f.counts_elsewhere()))?;
+        let parts = self.each(move |_, f| (f.list(name.as_ref()), f.remote_counters()))?;
         let mut counts: BTreeMap<_, Counters> = BTreeMap::new();
         let mut ports = Vec::new();
-        for (part, elsewhere) in parts {
+        for (part, remote) in parts {
             ports.extend(part);
-            for (PortId { switch, port }, counters) in elsewhere {
+            for (PortId { switch, port }, counters) in remote {
                 *counts.entry((switch, port)).or_default() += counters;
             }
         }
@@ -35,8 +35,8 @@ impl Handle {
 
     /// The ports of a switch by their workers.
     pub fn placed(&self) -> Vec<(PortId, usize)> {
-        let places = self.lock();
-        let all = places.workers.iter();
+        let port_map = self.lock();
+        let all = port_map.workers.iter();
         let placed = all.map(|((switch, port), worker)| {
             let (switch, port) = (switch.clone(), port.clone());
             (PortId { switch, port }, *worker)
@@ -51,7 +51,7 @@ impl Handle {
 
     /// The chains of one switch, or of all.
     pub fn chains(&self, switch: Option<&SwitchName>) -> Option<Vec<ChainInfo>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let name = switch.cloned();
         let parts = self.each(move |_, f| f.chains(name.as_ref()))?;
         Some(summed(parts, |sum, part| {
@@ -68,7 +68,7 @@ impl Handle {
 
     /// The mirrors of one switch, or of all.
     pub fn mirrors(&self, switch: Option<&SwitchName>) -> Option<Vec<MirrorInfo>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let name = switch.cloned();
         let parts = self.each(move |_, f| f.mirrors(name.as_ref()))?;
         Some(summed(parts, |sum, part| {
@@ -80,9 +80,9 @@ impl Handle {
         }))
     }
 
-    /// The tables that decide for guests, of one switch, or of all.
+    /// The tables of offload rules, of one switch, or of all.
     pub fn tables(&self, switch: Option<&SwitchName>) -> Option<Vec<OffloadInfo>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let name = switch.cloned();
         let parts = self.each(move |_, f| f.tables(name.as_ref()))?;
         let mut tables = parts.concat();
@@ -92,7 +92,7 @@ impl Handle {
 
     /// The limits of the segments of one switch, or of all.
     pub fn segments(&self, switch: Option<&SwitchName>) -> Option<Vec<SegmentLimit>> {
-        let _places = self.lock();
+        let _port_map = self.lock();
         let name = switch.cloned();
         self.at(0, move |f| f.segment_limits(name.as_ref()))
     }

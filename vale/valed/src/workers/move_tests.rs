@@ -120,13 +120,13 @@ fn a_moved_port_keeps_its_filter_its_counters_and_its_group_frames() {
     assert_eq!(bench.counters(&a).rx_packets, 90);
 }
 
-/// A sender that holds waits for a receiver at another worker, also while both move.
+/// A sender with backpressure waits for a receiver at another worker, also while both move.
 #[test]
-fn a_sender_that_holds_loses_nothing_to_another_worker() {
+fn a_sender_with_backpressure_loses_nothing_to_another_worker() {
     for moves in [false, true] {
         let bench = Bench::new(2);
         let mut args = secure(1);
-        args["hold"] = json!(true);
+        args["backpressure"] = json!(true);
         let mut a = bench.add("g1", args);
         let mut args = secure(2);
         args["slots"] = json!(64);
@@ -163,7 +163,7 @@ fn send_and_go(bench: &Bench, mut from: Guest, frames: u32) -> JoinHandle<Option
     let handle = bench.handle.clone();
     let removal = std::thread::spawn(move || handle.remove(&from.id));
     eventually("the removal begins", || {
-        bench.handle.places.try_lock().is_err().then_some(())
+        bench.handle.port_map.try_lock().is_err().then_some(())
     });
     removal
 }
@@ -197,7 +197,7 @@ fn frames_for_a_full_receiver_arrive_although_their_port_goes() {
         let bench = Bench::new(workers);
         let [from, mut to] = [(1, 128), (2, 64)].map(|(last, slots)| {
             let mut args = secure(last);
-            (args["hold"], args["slots"]) = (json!(true), json!(slots));
+            (args["backpressure"], args["slots"]) = (json!(true), json!(slots));
             bench.add(&format!("g{last}"), args)
         });
         let removal = send_and_go(&bench, from, frames);

@@ -11,7 +11,7 @@ use super::Handle;
 pub enum MoveFailure {
     NoSuchPort,
     NoSuchWorker,
-    /// Held frames of other workers waited for the port all the time.
+    /// Blocked frames of other workers waited for the port all the time.
     Full,
 }
 
@@ -19,18 +19,18 @@ impl Handle {
     /// Moves a port. Meanwhile the frames to it wait at their sources; all others go on.
     ///
     /// 1. All workers let new frames to the port wait.
-    /// 2. All workers take the frames of each other, and the old worker delivers those that it holds.
+    /// 2. All workers take the frames of each other, and the old worker delivers its blocked ones.
     ///    After that, none to the port is on its way.
-    /// 3. The old worker gives the port up, which ends the frames from it.
+    /// 3. The old worker detaches the port, which ends the frames from it.
     /// 4. All workers take the frames of each other: after that, none from the port is on its way.
-    /// 5. The new worker takes the port.
+    /// 5. The new worker attaches the port.
     /// 6. The waiting frames go to the new worker.
     pub fn move_port(&self, id: &PortId, to: usize) -> Option<Result<(), MoveFailure>> {
-        let mut places = self.lock();
+        let mut port_map = self.lock();
         if to >= self.workers() {
             return Some(Err(MoveFailure::NoSuchWorker));
         }
-        let Some(from) = places.of(id) else {
+        let Some(from) = port_map.of(id) else {
             return Some(Err(MoveFailure::NoSuchPort));
         };
         if from == to {
@@ -39,19 +39,19 @@ impl Handle {
         let of = id.clone();
         self.each(move |_, f| f.set_moving(&of, true))?;
         self.each(|_, f| f.drain())?;
-        if !self.await_held(id, from)? {
+        if !self.await_blocked(id, from)? {
             let of = id.clone();
             self.each(move |_, f| f.set_moving(&of, false))?;
             return Some(Err(MoveFailure::Full));
         }
         let of = id.clone();
-        let Some(port) = self.at(from, move |f| f.give(&of, to))? else {
+        let Some(port) = self.at(from, move |f| f.detach_port(&of, to))? else {
             return Some(Err(MoveFailure::NoSuchPort));
         };
         self.each(|_, f| f.drain())?;
         let of = id.clone();
-        let _proxy = self.at(to, move |f| f.take(&of, port))?;
-        places.set(id, Some(to));
+        let _proxy = self.at(to, move |f| f.attach_port(&of, port))?;
+        port_map.set(id, Some(to));
         let of = id.clone();
         self.each(move |n, f| {
             if n != to {
@@ -62,30 +62,30 @@ impl Handle {
         Some(Ok(()))
     }
 
-    /// Waits until the worker holds no frames of others for the port. False after
+    /// Waits until the worker has no blocked frames of others for the port. False after
     /// [`super::Waits::changes`].
-    fn await_held(&self, id: &PortId, worker: usize) -> Option<bool> {
+    fn await_blocked(&self, id: &PortId, worker: usize) -> Option<bool> {
         self.within_patience(|| {
             let of = id.clone();
-            self.at(worker, move |f| !f.holds_for(&of))
+            self.at(worker, move |f| !f.has_blocked_for(&of))
         })
     }
 
     /// Waits until the switch has delivered all frames from a port without far end. False after
     /// [`super::Waits::changes`]. A frame that a rule redirects goes to two workers, one after the other.
     pub(super) fn await_frames_of(&self, id: &PortId) -> Option<bool> {
-        let holds = || {
+        let has_blocked = || {
             let of = id.clone();
-            let held = self.each(move |_, f| f.holds_from(&of))?;
-            Some(held.into_iter().any(|held| held))
+            let blocked = self.each(move |_, f| f.has_blocked_from(&of))?;
+            Some(blocked.into_iter().any(|blocked| blocked))
         };
         self.within_patience(|| {
-            if holds()? {
+            if has_blocked()? {
                 return Some(false);
             }
             self.each(|_, f| f.drain())?;
             self.each(|_, f| f.drain())?;
-            Some(!holds()?)
+            Some(!has_blocked()?)
         })
     }
 

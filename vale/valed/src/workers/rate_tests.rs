@@ -260,7 +260,7 @@ impl Filled {
     /// With `cross`, all frames go to the port of another worker.
     fn new(workers: usize, cross: bool) -> Self {
         let bench = Bench::pinned(workers);
-        let extra = json!({"slots": 2048, "hold": cross});
+        let extra = json!({"slots": 2048, "backpressure": cross});
         let guests = bench.pairs(Self::PORTS, extra, Stages::Guarded);
         for (n, guest) in guests.iter().enumerate() {
             let worker = if cross { n } else { n / 2 } % workers;

@@ -32,7 +32,7 @@ const WAITS: Waits = Waits {
 /// Running workers.
 struct Bench {
     handle: Handle,
-    links: HostResources,
+    resources: HostResources,
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
@@ -50,7 +50,7 @@ impl Bench {
             .map(|mut worker| std::thread::spawn(move || worker.run()));
         Self {
             handle,
-            links: HostResources::default(),
+            resources: HostResources::default(),
             threads: threads.collect(),
         }
     }
@@ -66,7 +66,7 @@ impl Bench {
         }
         let add: PortAdd = serde_json::from_value(args).unwrap();
         add.check().unwrap();
-        let (port, fds) = port::open(&add, &self.links).unwrap();
+        let (port, fds) = port::open(&add, &self.resources).unwrap();
         self.handle.add(&add.switch, Box::new(port)).unwrap()?;
         Ok(Guest {
             id: id(name),
@@ -286,7 +286,7 @@ fn unknown_unicast_and_learned_stations_cross_workers() {
     assert_eq!(json!(add.kind), pipe["kind"]);
     for (name, segment) in [("one", 1), ("two", 2)] {
         (add.port, add.segment) = (name.parse().unwrap(), segment);
-        let (port, _) = port::open(&add, &bench.links).unwrap();
+        let (port, _) = port::open(&add, &bench.resources).unwrap();
         bench
             .handle
             .add(&add.switch, Box::new(port))
@@ -502,13 +502,8 @@ fn a_trace_tells_the_stages_of_all_workers() {
     assert_eq!(last.counter.as_deref(), Some("dropped_filter"));
     let flooded = trace(&group(1));
     assert_eq!(outputs(&flooded), ["g2", "g3", "g4"]);
-    let places: Vec<_> = flooded.stages.iter().map(|s| s.port.to_string()).collect();
-    assert_eq!(
-        places[2..],
-        ["g2", "g2", "g3", "g4"],
-        "{:?}",
-        flooded.stages
-    );
+    let ports: Vec<_> = flooded.stages.iter().map(|s| s.port.to_string()).collect();
+    assert_eq!(ports[2..], ["g2", "g2", "g3", "g4"], "{:?}", flooded.stages);
 }
 
 #[test]
@@ -540,6 +535,12 @@ fn sleeping_workers_wake_each_other() {
         a.send(&udp(1, 2, (7, 7), 60));
         b.receive();
     }
-    let handed: u64 = bench.handle.loads().unwrap().iter().map(|l| l.handed).sum();
-    assert_eq!(handed, 50);
+    let handoffs: u64 = bench
+        .handle
+        .loads()
+        .unwrap()
+        .iter()
+        .map(|l| l.handoffs)
+        .sum();
+    assert_eq!(handoffs, 50);
 }

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use vale_proto::{GuestVif, PortId, SilentVif};
 use xenstore::{Client, Code, Error, Request, Transaction, Tx};
 
-use super::keys::{self, FrontendRings, MOST_QUEUES};
+use super::keys::{self, FrontendRings, MAX_QUEUES_KEY};
 use super::phase::{Frontend, Phase, Step};
 use super::rings;
 use super::vif::{CHANGES, Vif, port_name};
@@ -26,7 +26,7 @@ const RELEASE: &str = "@releaseDomain";
 /// Time between two tries to reach a lost store.
 const RECONNECT: Duration = Duration::from_secs(1);
 /// Log lines about refused requests in a minute.
-const LINES: u32 = 10;
+const LOG_LINES_PER_MINUTE: u32 = 10;
 
 pub(super) enum Command {
     Add {
@@ -52,7 +52,7 @@ pub(super) struct Backend {
     /// The domain in which valed runs.
     pub(super) domain: u16,
     forwarder: Handle,
-    guests: Arc<RegionRegistry>,
+    regions: Arc<RegionRegistry>,
     commands: Receiver<Command>,
     wake: Arc<OwnedFd>,
     pub(super) vifs: Vec<Vif>,
@@ -63,7 +63,7 @@ impl Backend {
     pub fn connect(
         store: &Path,
         forwarder: Handle,
-        guests: Arc<RegionRegistry>,
+        regions: Arc<RegionRegistry>,
         commands: Receiver<Command>,
         wake: Arc<OwnedFd>,
     ) -> Result<Self, Error> {
@@ -77,11 +77,11 @@ impl Backend {
             domain,
             path,
             forwarder,
-            guests,
+            regions,
             commands,
             wake,
             vifs: Vec::new(),
-            lines: EventLimit::new(LINES),
+            lines: EventLimit::new(LOG_LINES_PER_MINUTE),
         })
     }
 
@@ -232,7 +232,7 @@ impl Backend {
         if vif.watched {
             self.store.unwatch(&vif.frontend("state"), &vif.token)?;
         }
-        write_state(&mut self.store, &vif, Phase::Closed, &self.guests)
+        write_state(&mut self.store, &vif, Phase::Closed, &self.regions)
     }
 
     fn event(&mut self, token: &str) -> Result<(), Error> {
@@ -298,7 +298,7 @@ impl Backend {
         let found = self.frontend_rings(index)?;
         let vif = &self.vifs[index];
         let open = |found: FrontendRings| {
-            let opened = rings::open(vif.guest.domid, &found, vif.slots, &self.guests);
+            let opened = rings::open(vif.guest.domid, &found, vif.slots, &self.regions);
             opened.map_err(|e| e.to_string())
         };
         let opened = found.and_then(open);
@@ -316,7 +316,7 @@ impl Backend {
 
     fn frontend_rings(&mut self, index: usize) -> Result<Result<FrontendRings, String>, Error> {
         let vif = &self.vifs[index];
-        let most = keys::most_queues(vif.guest.netback, &self.guests);
+        let most = keys::most_queues(vif.guest.netback, &self.regions);
         keys::read(most, |key| {
             let value = read(&mut self.store, &vif.frontend(key))?;
             Ok(value.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
@@ -336,7 +336,7 @@ impl Backend {
         if vif.lines.allows(Instant::now()) {
             info!("{}: vif {devid} of domain {domid}: {phase:?}", vif.name());
         }
-        write_state(&mut self.store, vif, phase, &self.guests)?;
+        write_state(&mut self.store, vif, phase, &self.regions)?;
         self.watch(index)
     }
 
@@ -388,13 +388,13 @@ fn write_state(
     store: &mut Client,
     vif: &Vif,
     phase: Phase,
-    guests: &RegionRegistry,
+    regions: &RegionRegistry,
 ) -> Result<(), Error> {
     let Some(state) = phase.state() else {
         return Ok(());
     };
     let netback = vif.guest.netback;
-    let (version, most) = (guests.version(), keys::most_queues(netback, guests));
+    let (version, most) = (regions.version(), keys::most_queues(netback, regions));
     store.transaction(|tx| match tx.read_opt(&vif.backend("frontend"))? {
         Some(_) => {
             if phase == Phase::InitWait {
@@ -402,7 +402,7 @@ fn write_state(
             }
             // The guest of a vif reads netback's keys.
             if phase == Phase::InitWait && !netback {
-                write_number(tx, &vif.own(MOST_QUEUES), most)?;
+                write_number(tx, &vif.own(MAX_QUEUES_KEY), most)?;
             }
             tx.write(&vif.own("state"), state.as_bytes())
         }

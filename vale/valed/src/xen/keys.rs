@@ -5,7 +5,7 @@ use crate::device::queues;
 use crate::device::region_registry::RegionRegistry;
 
 /// The key in the backend's directory that allows more than one queue.
-pub const MOST_QUEUES: &str = "multi-queue-max-queues";
+pub const MAX_QUEUES_KEY: &str = "multi-queue-max-queues";
 const QUEUES: &str = "multi-queue-num-queues";
 /// Version of the rings of a port with several queues.
 const SEVERAL: u32 = 1;
@@ -30,10 +30,10 @@ pub struct Queue {
 
 /// Most queues of a guest. netback hands over the keys of one. A valed that makes room for an older one
 /// (`copying_rings`) allows one.
-pub fn most_queues(netback: bool, guests: &RegionRegistry) -> usize {
-    match netback || guests.copying {
+pub fn most_queues(netback: bool, regions: &RegionRegistry) -> usize {
+    match netback || regions.copying {
         true => 1,
-        false => queues::MOST,
+        false => queues::MAX,
     }
 }
 
@@ -112,7 +112,7 @@ mod tests {
     fn found(keys: &[(&str, &str)]) -> Result<FrontendRings, String> {
         let store: HashMap<_, _> = keys.iter().copied().collect();
         let text = |key: &str| Ok::<_, ()>(store.get(key).map(|text| (*text).to_owned()));
-        read(queues::MOST, text).unwrap()
+        read(queues::MAX, text).unwrap()
     }
 
     fn rings(version: u32, queues: &[(u32, u32)]) -> FrontendRings {
@@ -147,7 +147,7 @@ mod tests {
     fn each_of_several_queues_has_keys_of_its_own() {
         let two = rings(1, &[(10, 11), (20, 21)]);
         assert_eq!(found(&TWO), Ok(two));
-        let keys: Vec<_> = (0..queues::MOST)
+        let keys: Vec<_> = (0..queues::MAX)
             .flat_map(|n| {
                 [
                     format!("queue-{n}/ring-ref"),
@@ -155,12 +155,12 @@ mod tests {
                 ]
             })
             .collect();
-        let most = queues::MOST.to_string();
+        let most = queues::MAX.to_string();
         let all = keys.iter().map(|key| (key.as_str(), "7"));
         let all: Vec<_> = all
             .chain([("multi-queue-num-queues", most.as_str())])
             .collect();
-        assert_eq!(found(&all), Ok(rings(1, &[(7, 7); queues::MOST])));
+        assert_eq!(found(&all), Ok(rings(1, &[(7, 7); queues::MAX])));
         // The keys of one queue from before are nothing.
         assert_eq!(found(&[&TWO[..], &FLAT].concat()), found(&TWO));
     }
@@ -234,7 +234,7 @@ mod tests {
                     Ok(found.map(|(_, text)| (*text).to_owned()))
                 }
             };
-            assert_eq!(read(queues::MOST, text).err(), Some("lost"));
+            assert_eq!(read(queues::MAX, text).err(), Some("lost"));
         }
     }
 }

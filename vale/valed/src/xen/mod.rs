@@ -37,10 +37,14 @@ impl Xen {
     ///
     /// # Errors
     /// The store cannot be reached.
-    pub fn start(store: &Path, forwarder: Handle, guests: Arc<RegionRegistry>) -> io::Result<Self> {
+    pub fn start(
+        store: &Path,
+        forwarder: Handle,
+        regions: Arc<RegionRegistry>,
+    ) -> io::Result<Self> {
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (commands, receiver) = channel();
-        let backend = Backend::connect(store, forwarder, guests, receiver, Arc::clone(&wake))
+        let backend = Backend::connect(store, forwarder, regions, receiver, Arc::clone(&wake))
             .map_err(io::Error::other)?;
         std::thread::Builder::new()
             .name("xen".into())

@@ -17,12 +17,12 @@ pub fn open(
     domid: u16,
     frontend: &FrontendRings,
     slots: u32,
-    guests: &RegionRegistry,
+    regions: &RegionRegistry,
 ) -> io::Result<Box<dyn Device>> {
-    let layout = layout(frontend.version, slots, guests)?;
+    let layout = layout(frontend.version, slots, regions)?;
     let opened = frontend.queues.iter().map(|queue| {
         let mut rings = open_queue(domid, *queue, layout)?;
-        rings.join(&guests.regions(Kind::Xen, domid));
+        rings.join(&regions.regions(Kind::Xen, domid));
         Ok(rings)
     });
     queues::device(opened.collect::<io::Result<_>>()?)
@@ -45,8 +45,8 @@ fn open_queue(domid: u16, queue: Queue, layout: Layout) -> io::Result<RingPort> 
 }
 
 /// The layout of a version that valed accepts.
-fn layout(version: u32, slots: u32, guests: &RegionRegistry) -> io::Result<Layout> {
-    let most = guests.version();
+fn layout(version: u32, slots: u32, regions: &RegionRegistry) -> io::Result<Layout> {
+    let most = regions.version();
     if version > most {
         let why = format!("ring-version: {version} is above {most}");
         return Err(io::Error::other(why));
@@ -79,15 +79,15 @@ mod tests {
     #[test]
     fn a_guest_gets_no_version_above_what_valed_has() {
         for (copying, most) in [(false, 2), (true, 1)] {
-            let guests = RegionRegistry::new(copying);
+            let regions = RegionRegistry::new(copying);
             for version in [1, 2, 3, u32::MAX] {
-                let layout = layout(version, 256, &guests).map(Layout::version);
+                let layout = layout(version, 256, &regions).map(Layout::version);
                 match version <= most {
                     true => assert_eq!(layout.unwrap(), version),
                     false => assert!(layout.unwrap_err().to_string().contains("above")),
                 }
             }
-            assert!(layout(0, 256, &guests).is_err());
+            assert!(layout(0, 256, &regions).is_err());
         }
     }
 

@@ -9,7 +9,7 @@ use control_socket::EventLimit;
 /// Changes of a frontend's state that valed follows in a minute. A start or an end takes two.
 pub(super) const CHANGES: u32 = 80;
 /// Log lines about one vif in a minute.
-const LINES: u32 = 10;
+const LOG_LINES_PER_MINUTE: u32 = 10;
 
 /// A guest's vif.
 pub(super) struct Vif {
@@ -51,7 +51,7 @@ impl Vif {
             rings: None,
             watched: false,
             changes: EventLimit::new(CHANGES),
-            lines: EventLimit::new(LINES),
+            lines: EventLimit::new(LOG_LINES_PER_MINUTE),
         }
     }
 
@@ -67,7 +67,10 @@ impl Vif {
     /// Gives a silent vif its port, and its rings to the caller. No count of its time before stays.
     pub fn rehome(&mut self, port: PortId) -> Option<Box<dyn Device>> {
         self.port = Some(port);
-        (self.changes, self.lines) = (EventLimit::new(CHANGES), EventLimit::new(LINES));
+        (self.changes, self.lines) = (
+            EventLimit::new(CHANGES),
+            EventLimit::new(LOG_LINES_PER_MINUTE),
+        );
         self.rings.take()
     }
 

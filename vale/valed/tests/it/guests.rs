@@ -279,7 +279,11 @@ fn frames_that_wait_go_on_when_the_receiver_has_room() {
         args
     };
     let mut receiver = Guest::new(&valed, "slow", port(2, json!({"slots": 64})));
-    let mut sender = Guest::new(&valed, "fast", port(1, json!({"slots": 256, "hold": true})));
+    let mut sender = Guest::new(
+        &valed,
+        "fast",
+        port(1, json!({"slots": 256, "backpressure": true})),
+    );
     (0..200).for_each(|_| sender.ring.push(&frame(2, 1, [0x88, 0xb5])).unwrap());
     sender.publish();
     let mut got = 0;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const ADDRESSES: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
 /// Hops of the longest chain.
-const MOST: usize = 9;
+const MAX_HOPS: usize = 9;
 
 /// Two hosts that share a segment by VXLAN. The client is on the first one, the server on the
 /// second, or also on the first; hop n is on host n % 2.
@@ -246,8 +246,8 @@ fn wire_at(n: usize, host: usize) -> String {
 
 #[test]
 fn packets_pass_chains_of_two_to_nine_hops_over_two_hosts() {
-    let hosts = Hosts::new(MOST, 1);
-    for count in 2..=MOST {
+    let hosts = Hosts::new(MAX_HOPS, 1);
+    for count in 2..=MAX_HOPS {
         hosts.chain(&(0..count).map(wire).collect::<Vec<_>>());
         let counts = || {
             let hops = (0..count).map(|n| hosts.hop_packets(n));
@@ -266,7 +266,7 @@ fn packets_pass_chains_of_two_to_nine_hops_over_two_hosts() {
         });
     }
     let seconds = tcp_echo(&hosts.client, &hosts.server, "10.7.0.2", 2 << 20);
-    println!("{MOST} hops: {:.0} Mb/s each way", 16.8 / seconds);
+    println!("{MAX_HOPS} hops: {:.0} Mb/s each way", 16.8 / seconds);
     let counters = [0, 1].map(|n| hosts.hosts[n].counters("path7"));
     let dropped = counters.map(|c| (c.dropped_malformed, c.dropped_unknown, c.dropped_too_long));
     assert_eq!(dropped, [(0, 0, 0); 2]);

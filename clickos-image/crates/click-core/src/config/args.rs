@@ -13,7 +13,7 @@ use crate::config::value::FromArg;
 
 /// The environment in which an element reads its arguments.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct ArgContext<'a> {
     /// Devices and limits.
     pub environment: &'a Environment,
     /// Names for addresses.
@@ -27,7 +27,7 @@ pub struct Args<'a> {
     spec: &'static [Arg],
     values: Vec<Option<String>>,
     rest: Vec<String>,
-    surroundings: Surroundings<'a>,
+    arg_context: ArgContext<'a>,
     ports: (usize, usize),
     errors: Vec<String>,
     defined: Vec<(String, Definition)>,
@@ -35,7 +35,7 @@ pub struct Args<'a> {
 }
 
 /// Results of reading an element's arguments, besides the element.
-pub(crate) struct Noted {
+pub(crate) struct ParsedArgs {
     pub errors: Vec<String>,
     pub notices: Vec<String>,
     pub defined: Vec<(String, Definition)>,
@@ -47,13 +47,13 @@ impl<'a> Args<'a> {
         spec: &'static [Arg],
         config: &str,
         ports: (usize, usize),
-        surroundings: Surroundings<'a>,
+        arg_context: ArgContext<'a>,
     ) -> Self {
         let mut args = Self {
             spec,
             values: spec.iter().map(|_| None).collect(),
             rest: Vec::new(),
-            surroundings,
+            arg_context,
             ports,
             errors: Vec::new(),
             defined: Vec::new(),
@@ -148,7 +148,7 @@ impl<'a> Args<'a> {
 
     /// Parses a piece of an argument; an error is noted under `name`.
     pub fn parse<T: FromArg>(&mut self, name: &str, text: &str) -> Option<T> {
-        match T::from_arg(text, self.surroundings) {
+        match T::from_arg(text, self.arg_context) {
             Ok(value) => Some(value),
             Err(message) => {
                 self.errors.push(format!("{name}: {message}"));
@@ -197,17 +197,17 @@ impl<'a> Args<'a> {
 
     /// Devices and limits.
     pub fn environment(&self) -> &'a Environment {
-        self.surroundings.environment
+        self.arg_context.environment
     }
 
     /// Where names are looked up.
-    pub fn surroundings(&self) -> Surroundings<'a> {
-        self.surroundings
+    pub fn arg_context(&self) -> ArgContext<'a> {
+        self.arg_context
     }
 
     /// The errors, the notices and the defined names.
-    pub(crate) fn finish(self) -> Noted {
-        Noted {
+    pub(crate) fn finish(self) -> ParsedArgs {
+        ParsedArgs {
             errors: self.errors,
             notices: self.notices,
             defined: self.defined,

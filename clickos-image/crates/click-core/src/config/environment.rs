@@ -17,8 +17,8 @@ use crate::random::{self, Entropy};
 use crate::config::names::Named;
 use crate::device::Device;
 use crate::files::{ReadFile, WriteFile};
-use crate::listed::Listed;
-use crate::offload::Board;
+use crate::handler_info::HandlerDecl;
+use crate::offload::OffloadRegistry;
 
 /// A socket that an element has the program listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,7 +218,7 @@ pub trait Host {
         0
     }
     /// Handlers of the program around the router.
-    fn handlers(&self) -> &'static [Listed] {
+    fn handlers(&self) -> &'static [HandlerDecl] {
         &[]
     }
     /// Calls one of these handlers.
@@ -248,8 +248,8 @@ pub struct Environment {
     pub limits: Limits,
     /// The source of the router's random numbers.
     pub entropy: Entropy,
-    /// Wishes that the switch decides packets.
-    pub offload: Rc<RefCell<Board>>,
+    /// Requests of elements for offload rules.
+    pub offload: Rc<RefCell<OffloadRegistry>>,
     /// Classes that get an element in every configuration, such as `ClickOSControl`.
     pub implicit: Vec<String>,
 }

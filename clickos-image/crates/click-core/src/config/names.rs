@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use crate::config::args::Surroundings;
+use crate::config::args::ArgContext;
 use crate::config::environment::Environment;
 use crate::config::value::{EtherAddr, FromArg, Prefix};
 use click_lang::sort;
@@ -124,14 +124,14 @@ impl Names {
     ) -> Result<(), String> {
         match value {
             Definition::Addresses(values) => {
-                let surroundings = Surroundings {
+                let arg_context = ArgContext {
                     environment,
                     names: self,
                     element,
                 };
                 let mut named = Named::default();
                 for value in values {
-                    add_address(&mut named, value, surroundings)
+                    add_address(&mut named, value, arg_context)
                         .map_err(|e| format!("{name}: {e}"))?;
                 }
                 self.entry(element, name).set(named);
@@ -172,7 +172,7 @@ impl Names {
 }
 
 /// Adds an address, or another name, to what a line says of a name; a lone address goes before that of a network.
-fn add_address(named: &mut Named, value: &str, at: Surroundings<'_>) -> Result<(), String> {
+fn add_address(named: &mut Named, value: &str, at: ArgContext<'_>) -> Result<(), String> {
     let ether = EtherAddr::from_arg(value, at).ok().map(|ether| ether.0);
     let ip = Ipv4Addr::from_arg(value, at).ok().map(|ip| ip.octets());
     match (ether, ip) {

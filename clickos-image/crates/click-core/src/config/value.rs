@@ -7,7 +7,7 @@ use core::net::Ipv4Addr;
 
 use click_lang::text;
 
-use crate::config::args::Surroundings;
+use crate::config::args::ArgContext;
 use click_packet::anno;
 
 /// A type an argument can have.
@@ -15,7 +15,7 @@ pub trait FromArg: Sized {
     /// Parses an argument.
     ///
     /// # Errors The expected form and the value found.
-    fn from_arg(text: &str, surroundings: Surroundings<'_>) -> Result<Self, String>;
+    fn from_arg(text: &str, arg_context: ArgContext<'_>) -> Result<Self, String>;
 }
 
 fn expected<T>(what: &str, found: &str) -> Result<T, String> {
@@ -46,7 +46,7 @@ fn unsigned(text: &str, max: u64) -> Result<u64, String> {
 macro_rules! unsigned_args {
     ($($t:ty),*) => {$(
         impl FromArg for $t {
-            fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+            fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
                 let max = u64::try_from(<$t>::MAX).unwrap_or(u64::MAX);
                 let n = unsigned(text, max)?;
                 Ok(<$t>::try_from(n).expect("checked against the type's maximum"))
@@ -57,7 +57,7 @@ macro_rules! unsigned_args {
 unsigned_args!(u8, u16, u32, u64, usize);
 
 impl FromArg for i64 {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let (negative, digits) = text.strip_prefix('-').map_or((false, text), |d| (true, d));
         let magnitude = number(digits).and_then(|n| i64::try_from(n).ok());
         match magnitude {
@@ -68,7 +68,7 @@ impl FromArg for i64 {
 }
 
 impl FromArg for bool {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         match text {
             "1" | "true" | "t" | "yes" | "y" | "on" => Ok(true),
             "0" | "false" | "f" | "no" | "n" | "off" => Ok(false),
@@ -78,7 +78,7 @@ impl FromArg for bool {
 }
 
 impl FromArg for String {
-    fn from_arg(arg: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, _: ArgContext<'_>) -> Result<Self, String> {
         Ok(text::unquote(arg))
     }
 }
@@ -88,7 +88,7 @@ impl FromArg for String {
 pub struct Bytes(pub Vec<u8>);
 
 impl FromArg for Bytes {
-    fn from_arg(arg: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, _: ArgContext<'_>) -> Result<Self, String> {
         Ok(Self(text::unquote_bytes(arg)))
     }
 }
@@ -98,13 +98,13 @@ impl FromArg for Bytes {
 pub struct Verbatim(pub String);
 
 impl FromArg for Verbatim {
-    fn from_arg(arg: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, _: ArgContext<'_>) -> Result<Self, String> {
         Ok(Self(arg.to_string()))
     }
 }
 
 impl FromArg for Ipv4Addr {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         if let Ok(address) = text.parse() {
             return Ok(address);
         }
@@ -145,7 +145,7 @@ fn ether(text: &str) -> Option<[u8; 6]> {
 }
 
 impl FromArg for EtherAddr {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let named = || at.names.find(at.element, text)?.hardware_address(text);
         match ether(text).or_else(named) {
             Some(address) => Ok(Self(address)),
@@ -196,7 +196,7 @@ pub fn mask_of(length: u8) -> Ipv4Addr {
 }
 
 impl FromArg for Prefix {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let Some((address, mask)) = text.split_once('/') else {
             let network = || at.names.find(at.element, text)?.network(text);
             let lone = |address| Self {
@@ -252,7 +252,7 @@ const UNITS: [(&str, u64); 9] = [
 ];
 
 impl FromArg for Span {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let unit = UNITS
             .iter()
             .find_map(|(name, ns)| Some((text.strip_suffix(name)?, *ns)));
@@ -288,7 +288,7 @@ fn decimal(text: &str, scale: u64) -> Option<u64> {
 pub struct DeviceId(pub u32);
 
 impl FromArg for DeviceId {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let name = text::unquote(text);
         let id =
             number(name.strip_prefix("vif").unwrap_or(&name)).and_then(|n| u32::try_from(n).ok());
@@ -328,7 +328,7 @@ const ANNOTATIONS: [(&str, usize); 6] = [
 ];
 
 /// The offset of an annotation of `size` bytes.
-fn annotation(text: &str, size: usize, at: Surroundings<'_>) -> Result<usize, String> {
+fn annotation(text: &str, size: usize, at: ArgContext<'_>) -> Result<usize, String> {
     let defined = || at.names.find(at.element, text).and_then(|n| n.annotation);
     let known = || ANNOTATIONS.iter().find(|(name, _)| *name == text);
     let given = || number(text).and_then(|n| usize::try_from(n).ok());
@@ -346,13 +346,13 @@ fn annotation(text: &str, size: usize, at: Surroundings<'_>) -> Result<usize, St
 }
 
 impl FromArg for ByteAnno {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         annotation(text, 1, at).map(Self)
     }
 }
 
 impl FromArg for WordAnno {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         annotation(text, 4, at).map(Self)
     }
 }

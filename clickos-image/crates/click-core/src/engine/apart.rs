@@ -7,7 +7,7 @@ pub enum Apart {
     /// They may meet again, so they keep their order.
     Meet,
     /// They do not, but their order may show, for instance on the console.
-    NeverMeet,
+    Disjoint,
     /// They do not, and no one can see in which order they left.
     Unseen,
 }

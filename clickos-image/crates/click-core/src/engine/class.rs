@@ -67,6 +67,6 @@ pub enum Family {
     PerInput(&'static dyn Table),
     /// Once per output.
     PerOutput(&'static dyn Table),
-    /// The first of the table answers to every name that `Element::more_handlers` lists.
+    /// The first of the table answers to every name that `Element::dynamic_handlers` lists.
     Any(&'static dyn Table),
 }

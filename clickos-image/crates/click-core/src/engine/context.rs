@@ -7,14 +7,14 @@ use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::cell::{Cell, RefCell};
 
-use crate::config::args::Surroundings;
+use crate::config::args::ArgContext;
 use crate::config::environment::{Host, Limits};
 use crate::device::Device;
 use crate::engine::apart::Apart;
 use crate::engine::element::{Element, View};
 use crate::engine::{Edge, Engine};
 use crate::error::HandlerError;
-use crate::listed::HandlerInfo;
+use crate::handler_info::HandlerInfo;
 use click_packet::Batch;
 use click_packet::Packet;
 use click_packet::PacketPool;
@@ -90,14 +90,14 @@ impl<'a> Context<'a> {
     pub fn push_apart(&mut self, batch: Batch, ports: &[usize]) {
         match one_port(ports) {
             Some(to) => self.push(to, batch),
-            None => self.push_mixed(batch, ports, &[Apart::Unseen, Apart::NeverMeet]),
+            None => self.push_mixed(batch, ports, &[Apart::Unseen, Apart::Disjoint]),
         }
     }
 
     #[inline(never)]
-    fn push_mixed(&mut self, batch: Batch, ports: &[usize], dealt: &[Apart]) {
-        if dealt.contains(&self.engine.outputs_apart(self.me)) {
-            self.deal(batch, ports);
+    fn push_mixed(&mut self, batch: Batch, ports: &[usize], distributed: &[Apart]) {
+        if distributed.contains(&self.engine.outputs_apart(self.me)) {
+            self.distribute(batch, ports);
         } else {
             self.push_each_run(batch, ports);
         }
@@ -124,21 +124,21 @@ impl<'a> Context<'a> {
     }
 
     /// Sends the packets of each output in one batch, the output of the first packet first.
-    fn deal(&mut self, mut batch: Batch, ports: &[usize]) {
+    fn distribute(&mut self, mut batch: Batch, ports: &[usize]) {
         let outputs = self.outputs();
-        let mut dealt = core::mem::take(&mut self.engine.dealt);
-        if dealt.runs.len() < outputs {
-            dealt.runs.resize_with(outputs, Batch::new);
+        let mut distributed = core::mem::take(&mut self.engine.distributed);
+        if distributed.runs.len() < outputs {
+            distributed.runs.resize_with(outputs, Batch::new);
         }
-        batch.deal(ports, &mut dealt.runs[..outputs], |port| {
-            dealt.order.push(port)
+        batch.distribute(ports, &mut distributed.runs[..outputs], |port| {
+            distributed.order.push(port)
         });
         self.recycle(batch);
-        for port in dealt.order.drain(..) {
-            let run = core::mem::replace(&mut dealt.runs[port], self.engine.batch());
+        for port in distributed.order.drain(..) {
+            let run = core::mem::replace(&mut distributed.runs[port], self.engine.batch());
             self.push_run(port, run);
         }
-        self.engine.dealt = dealt;
+        self.engine.distributed = distributed;
     }
 
     /// As `push`, where it is called often: its code stands here once.
@@ -335,16 +335,16 @@ impl<'a> Context<'a> {
     }
 
     /// A random number of 31 bits for packets and handlers; it follows RandomSeed's seed as Click's do.
-    pub fn draw(&mut self) -> u32 {
-        self.engine.random.draw()
+    pub fn random_u32(&mut self) -> u32 {
+        self.engine.random.random_u32()
     }
 
     /// The same from `low` to `high`.
-    pub fn draw_from(&mut self, low: u32, high: u32) -> u32 {
-        self.engine.random.draw_from(low, high)
+    pub fn random_range(&mut self, low: u32, high: u32) -> u32 {
+        self.engine.random.random_range(low, high)
     }
 
-    /// Lets what is drawn follow from `seed`, or be unforeseeable again.
+    /// Lets the random numbers follow from `seed`, or be unforeseeable again.
     pub fn set_random_seed(&mut self, seed: Option<u32>) {
         self.engine.random.seed(seed);
     }
@@ -490,7 +490,7 @@ impl<'a> Context<'a> {
     }
 
     /// Class and configuration of an element by its number.
-    pub fn look_at(&self, index: usize) -> Option<(&'static str, &str)> {
+    pub fn class_and_config(&self, index: usize) -> Option<(&'static str, &str)> {
         let class = self.engine.plan.classes.get(index)?;
         Some((class.name, self.engine.config(index)))
     }
@@ -501,7 +501,7 @@ impl<'a> Context<'a> {
     }
 
     /// The element and the input that get what an element pushes.
-    pub fn behind(&self, index: usize, output: usize) -> Option<(usize, usize)> {
+    pub fn downstream_of(&self, index: usize, output: usize) -> Option<(usize, usize)> {
         let edge = (*self.engine.slots.get(index)?.outputs.get(output)?)?;
         Some((edge.element, edge.port))
     }
@@ -513,7 +513,7 @@ impl<'a> Context<'a> {
 
     /// Counts steps of a script's work. False beyond the limit of one slice of the router, of one
     /// call of a handler or of one installation ([`Limits::steps`]).
-    pub fn spend(&mut self, steps: usize) -> bool {
+    pub fn charge_steps(&mut self, steps: usize) -> bool {
         let left = self.engine.steps_left.checked_sub(steps);
         self.engine.steps_left = left.unwrap_or(0);
         left.is_some()
@@ -525,8 +525,8 @@ impl<'a> Context<'a> {
     }
 
     /// Names, devices, limits.
-    pub fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub fn arg_context(&self) -> ArgContext<'_> {
+        ArgContext {
             environment: &self.engine.environment,
             names: &self.engine.names,
             element: &self.engine.slots[self.me].name,

@@ -5,12 +5,12 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::cell::Cell;
 
-use crate::config::args::Surroundings;
+use crate::config::args::ArgContext;
 use crate::config::value::FromArg;
 use crate::engine::Engine;
 use crate::engine::context::Context;
 use crate::error::HandlerError;
-use crate::listed::HandlerInfo;
+use crate::handler_info::HandlerInfo;
 use click_packet::{Batch, Packet};
 
 /// Casts for handlers and hot swap.
@@ -81,7 +81,7 @@ pub trait Element: AsAny {
         false
     }
 
-    /// The store, of an element whose purpose is to store packets.
+    /// The storage of an element whose purpose is to store packets.
     fn storage(&self) -> Option<&dyn Storage> {
         None
     }
@@ -91,7 +91,7 @@ pub trait Element: AsAny {
         None
     }
 
-    /// The number of next task runs that each only take one packet from a store, or make one, and
+    /// The number of next task runs that each only take one packet from storage, or make one, and
     /// push it.
     fn steady_runs(&self) -> usize {
         0
@@ -101,7 +101,7 @@ pub trait Element: AsAny {
     ///
     /// `asked` is the name that the engine looks for, and empty for a list. An element may answer to
     /// any name.
-    fn more_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
+    fn dynamic_handlers(&self, _asked: &str) -> Vec<HandlerInfo> {
         Vec::new()
     }
 
@@ -116,7 +116,7 @@ pub trait Element: AsAny {
 
 /// What only elements do whose purpose is to store packets.
 pub trait Storage {
-    /// Packets in store.
+    /// Packets in storage.
     fn stored(&self) -> usize;
 
     /// Packets that it can store at its end and still have room.
@@ -168,7 +168,7 @@ impl View<'_> {
     /// The expected form and the value found.
     #[inline(never)]
     pub fn parse<T: FromArg>(&self, value: &str) -> Result<T, HandlerError> {
-        T::from_arg(value, self.surroundings()).map_err(HandlerError::rejected)
+        T::from_arg(value, self.arg_context()).map_err(HandlerError::rejected)
     }
 
     /// The element's context, for a getter that does more than look.
@@ -187,8 +187,8 @@ impl View<'_> {
     }
 
     /// Names, devices, limits.
-    pub fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
+    pub fn arg_context(&self) -> ArgContext<'_> {
+        ArgContext {
             environment: &self.engine.environment,
             names: &self.engine.names,
             element: &self.engine.slots[self.me].name,

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use click_lang::{Errors, Flat, FlatConnection, Limits, Phase, Place, Subject};
+use click_lang::{Errors, Flat, FlatConnection, Limits, Phase, SourcePos, Subject};
 
 use crate::engine::class::Class;
 use crate::ports::{Processing, count, flows, processing};
@@ -155,7 +155,7 @@ impl Graph {
         while changed {
             changed = false;
             let what = "settling push and pull";
-            if !errors.spend(round, limits, Place::default(), what) {
+            if !errors.spend(round, limits, SourcePos::default(), what) {
                 return;
             }
             for (index, c) in flat.connections.iter().enumerate() {

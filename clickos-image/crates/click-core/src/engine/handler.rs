@@ -9,7 +9,7 @@ use alloc::string::String;
 use crate::engine::context::Context;
 use crate::engine::element::{Element, View};
 use crate::error::HandlerError;
-use crate::listed::{Kind, Listed};
+use crate::handler_info::{HandlerDecl, Kind};
 
 /// The value of a read handler.
 pub type Text = Result<String, HandlerError>;
@@ -82,8 +82,8 @@ pub const fn read_command<T>(name: &'static str, get: Get<T>, set: Set<T>) -> Ha
 
 impl<T> Handler<T> {
     /// The handler as programs see it.
-    pub fn listed(&self) -> Listed {
-        Listed {
+    pub fn decl(&self) -> HandlerDecl {
+        HandlerDecl {
             name: self.name,
             read: self.get.is_some(),
             write: self.set.is_some(),
@@ -122,7 +122,7 @@ fn boxed<F: FnOnce(&mut dyn Element, &mut Context<'_>)>(apply: F) -> Box<F> {
 /// The handlers of a class, whatever the type of its element.
 pub trait Table: Sync {
     /// The handler at this place, as programs see it.
-    fn listed(&self, place: usize) -> Option<Listed>;
+    fn decl(&self, place: usize) -> Option<HandlerDecl>;
 
     /// Reads the handler at this place.
     ///
@@ -144,8 +144,8 @@ pub trait Table: Sync {
 }
 
 impl<T: Element, const N: usize> Table for [Handler<T>; N] {
-    fn listed(&self, place: usize) -> Option<Listed> {
-        self.get(place).map(Handler::listed)
+    fn decl(&self, place: usize) -> Option<HandlerDecl> {
+        self.get(place).map(Handler::decl)
     }
 
     fn read(&self, place: usize, element: &mut dyn Element, view: &mut View<'_>) -> Text {
@@ -183,19 +183,19 @@ fn missing() -> HandlerError {
 
 impl dyn Table + '_ {
     /// All handlers, as programs see them.
-    pub fn iter(&self) -> impl Iterator<Item = Listed> + '_ {
-        (0..).map_while(|place| self.listed(place))
+    pub fn iter(&self) -> impl Iterator<Item = HandlerDecl> + '_ {
+        (0..).map_while(|place| self.decl(place))
     }
 
     /// The place of the handler of this name.
-    pub(crate) fn find(&self, name: &str) -> Option<(usize, Listed)> {
+    pub(crate) fn find(&self, name: &str) -> Option<(usize, HandlerDecl)> {
         self.iter().enumerate().find(|(_, h)| h.name == name)
     }
 }
 
 /// The table of a class without handlers.
 impl Table for () {
-    fn listed(&self, _: usize) -> Option<Listed> {
+    fn decl(&self, _: usize) -> Option<HandlerDecl> {
         None
     }
 

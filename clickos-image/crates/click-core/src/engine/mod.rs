@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::any::{Any, TypeId};
 use core::ops::Range;
 
-use click_lang::{Flat, Place, Sources};
+use click_lang::{Flat, SourcePos, Sources};
 
 use crate::config::environment::Environment;
 use crate::config::names::Names;
@@ -56,7 +56,7 @@ pub enum Config {
 
 impl Config {
     /// The configuration of an element declared at `place`.
-    pub fn new(config: &str, place: Place, sources: &Sources) -> Self {
+    pub fn new(config: &str, place: SourcePos, sources: &Sources) -> Self {
         match sources.find(place, config) {
             Some(part) => Self::Part(part),
             None => Self::Own(config.into()),
@@ -78,7 +78,7 @@ impl From<String> for Config {
 }
 
 /// One element and its place in the graph.
-pub struct Slot {
+pub struct ElementSlot {
     pub name: String,
     pub config: Config,
     /// Away while it runs.
@@ -95,7 +95,7 @@ pub struct Slot {
     pub upstream: Vec<Option<Watch>>,
     pub downstream: Vec<Option<Watch>>,
     /// Turns of the task until the engine again looks for several turns to join.
-    pub rest: u8,
+    pub backoff: u8,
     /// Elements that turns of its task meet, once the engine looked for them.
     pub reach: Option<Box<Reachability>>,
     /// What becomes of packets of different outputs, once the engine looked.
@@ -104,7 +104,7 @@ pub struct Slot {
 
 /// Memory to divide a batch by outputs.
 #[derive(Default)]
-pub struct Dealt {
+pub struct Distributed {
     /// By output; all are empty between two calls.
     pub runs: Vec<Batch>,
     /// The outputs in the order of their first packets.
@@ -142,7 +142,7 @@ pub struct Plan {
 
 pub struct Engine {
     pub plan: Rc<Plan>,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<ElementSlot>,
     /// The batch that goes next; most elements send one, and it is found here again sooner than in a list.
     next: Option<Work>,
     /// Those that go after it, the last one first.
@@ -150,7 +150,7 @@ pub struct Engine {
     spare: Vec<Batch>,
     /// Memory for `Context::take_ports`.
     pub ports: Vec<usize>,
-    pub dealt: Dealt,
+    pub distributed: Distributed,
     pub pool: PacketPool,
     pub tasks: Tasks,
     pub timers: Timers,
@@ -192,7 +192,7 @@ impl Engine {
 
     pub fn new(
         plan: Plan,
-        slots: Vec<Slot>,
+        slots: Vec<ElementSlot>,
         environment: Environment,
         names: Names,
         pool: PacketPool,
@@ -209,7 +209,7 @@ impl Engine {
             work: Vec::new(),
             spare: Vec::new(),
             ports: Vec::new(),
-            dealt: Dealt::default(),
+            distributed: Distributed::default(),
             pool,
             random: Random::new(&environment.entropy.key()),
             environment,

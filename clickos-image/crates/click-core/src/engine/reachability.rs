@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use crate::engine::{Engine, Slot};
+use crate::engine::{ElementSlot, Engine};
 
 /// Elements that a run of a task can meet; a handler write may change them.
 pub struct Reachability {
@@ -21,7 +21,7 @@ pub struct Reachability {
     /// Stores that it pulls from.
     pub takes: Vec<usize>,
     /// Task runs until the next try to batch runs; it grows with each try that fails.
-    pub rest: u8,
+    pub backoff: u8,
     /// Other tasks; true for those that only meet this one where they take packets from a store.
     others: Vec<(usize, bool)>,
 }
@@ -53,7 +53,7 @@ impl Engine {
             fills: fills.map(|store| (*store, self.taker(*store))).collect(),
             takes,
             copies: ways.map(|ways| ways.saturating_sub(1)).sum::<usize>() + 1,
-            rest: 0,
+            backoff: 0,
             others: Vec::new(),
             meets: pushed,
         };
@@ -100,7 +100,7 @@ impl Engine {
 
     /// The one element that pulls from a store.
     fn taker(&self, store: usize) -> Option<usize> {
-        let pulls = |(element, slot): (usize, &Slot)| {
+        let pulls = |(element, slot): (usize, &ElementSlot)| {
             let inputs = slot.inputs.iter().flatten();
             let count = inputs.filter(|edge| edge.element == store).count();
             core::iter::repeat_n(element, count)

@@ -3,7 +3,7 @@
 use alloc::rc::Rc;
 
 use click_core::Table;
-use click_core::offload::{Claim, Outcome};
+use click_core::offload::{OffloadClaim, Outcome};
 use click_core::text::split_args;
 
 use super::offload::{self, Devices};
@@ -80,7 +80,7 @@ pub const LOGGING: &dyn Table = &[
 /// Builds an element of such a class from its arguments, which errors call `what`.
 pub fn build(a: &mut Args<'_>, syntax: Syntax, what: &str) -> Built {
     let list = a.rest().to_vec();
-    match Program::compile(&list, syntax, a.outputs(), a.surroundings()) {
+    match Program::compile(&list, syntax, a.outputs(), a.arg_context()) {
         Ok(program) => Some(Box::new(ClassifyIp {
             program,
             syntax,
@@ -110,7 +110,7 @@ part!(ClassifyIp, log: FlowLog);
 #[derive(Default)]
 struct Offload {
     devices: Devices,
-    claims: Vec<(u32, Claim)>,
+    claims: Vec<(u32, OffloadClaim)>,
     /// Why there are none.
     reason: String,
 }
@@ -121,7 +121,7 @@ const LOOK_NS: u64 = 1_000_000_000;
 impl ClassifyIp {
     /// Another list, of as many outputs.
     fn relist(&self, view: &View<'_>, list: &[String]) -> Result<Change, HandlerError> {
-        let compiled = Program::compile(list, self.syntax, view.ports().1, view.surroundings());
+        let compiled = Program::compile(list, self.syntax, view.ports().1, view.arg_context());
         let rejected = |messages: Vec<String>| HandlerError::rejected(messages.join("\n"));
         let mut program = compiled.map_err(rejected)?;
         Ok(Change::of(move |me: &mut Self, ctx| {
@@ -152,8 +152,13 @@ impl ClassifyIp {
             offload.reason = "the switch can express no drop in front of other rules".to_string();
             return;
         }
-        let board = Rc::clone(&ctx.surroundings().environment.offload);
-        let claim = |device: &u32| (*device, Claim::new(&board, *device, rules.clone()));
+        let registry = Rc::clone(&ctx.arg_context().environment.offload);
+        let claim = |device: &u32| {
+            (
+                *device,
+                OffloadClaim::new(&registry, *device, rules.clone()),
+            )
+        };
         offload.claims = offload.devices.numbers.iter().map(claim).collect();
     }
 
@@ -162,9 +167,9 @@ impl ClassifyIp {
         let Some(offload) = &self.offload else {
             return "off".to_string();
         };
-        let line = |(device, claim): &(u32, Claim)| match claim.outcome() {
+        let line = |(device, claim): &(u32, OffloadClaim)| match claim.outcome() {
             None => format!("{device} replaced\n"),
-            Some(Outcome::Asked) => format!("{device} asked\n"),
+            Some(Outcome::Pending) => format!("{device} asked\n"),
             Some(Outcome::Active) => format!("{device} active\n"),
             Some(Outcome::Refused(reason)) => format!("{device} refused: {reason}\n"),
         };

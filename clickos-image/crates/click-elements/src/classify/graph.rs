@@ -15,9 +15,9 @@ use crate::headers::{Axis, Headers, Place};
 use crate::steps::Forest;
 
 /// Boxes that all nodes are made of at most: a number, and a number for each box, but not more than this.
-const LEAST_WORK: usize = 1 << 12;
+const MIN_WORK: usize = 1 << 12;
 const WORK_PER_BOX: usize = 32;
-const MOST_WORK: usize = 1 << 20;
+const MAX_WORK: usize = 1 << 20;
 /// Boxes that are put into nodes between two looks for memory.
 const WORK_PER_PROBE: usize = 1 << 12;
 
@@ -84,7 +84,7 @@ impl Graph {
     /// The decisions about what each rule matches, as far as `reserve` bytes of memory are left.
     pub fn new(rules: &[Cover], reserve: usize) -> Self {
         let boxes: usize = rules.iter().map(|cover| cover.boxes.len()).sum();
-        let work = MOST_WORK.min(LEAST_WORK + WORK_PER_BOX * boxes);
+        let work = MAX_WORK.min(MIN_WORK + WORK_PER_BOX * boxes);
         Self::with_work(rules, work, reserve)
     }
 

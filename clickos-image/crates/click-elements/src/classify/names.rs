@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Names that patterns may use for numbers (Click's IPClassifier documentation).
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::value::number;
 use click_wire::{icmp, tcp};
 
@@ -140,7 +140,7 @@ pub enum Lookup {
 /// Looks a name up, also among those that PortInfo defines and those of the system; `wanted` and
 /// `protocol` narrow it down.
 pub fn lookup_at(
-    at: Surroundings<'_>,
+    at: ArgContext<'_>,
     name: &str,
     wanted: Option<Kind>,
     protocol: Option<u32>,

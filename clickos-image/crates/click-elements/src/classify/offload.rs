@@ -9,7 +9,7 @@ use crate::prelude::*;
 use click_core::text::split_args;
 
 /// Rules of one box at most.
-const MOST: usize = 8;
+const MAX: usize = 8;
 const TOS: Axis = Axis {
     start: Start::Ip4,
     at: 1,
@@ -108,7 +108,7 @@ fn exact(region: &Region, reassembled: bool) -> Option<Vec<IpPattern>> {
             }
         }
         patterns = next;
-        (patterns.len() <= MOST).then_some(())?;
+        (patterns.len() <= MAX).then_some(())?;
     }
     let is_clear = |ip: &IpPattern| {
         let has_ports = ip.source_port.is_some() || ip.destination_port.is_some();
@@ -174,7 +174,7 @@ pub struct Devices {
 pub fn devices(ctx: &Context<'_>) -> Result<Devices, String> {
     let (mut devices, mut ends) = (Devices::default(), Vec::new());
     let mut index = 0;
-    while let Some((class, config)) = ctx.look_at(index) {
+    while let Some((class, config)) = ctx.class_and_config(index) {
         let first = split_args(config).into_iter().next().unwrap_or_default();
         let name = if first.is_empty() { "0" } else { &first };
         if class == "FromDevice" {
@@ -205,7 +205,7 @@ fn leads_here(ctx: &Context<'_>, from: usize) -> Result<bool, String> {
     let (mut stripped, mut marked, mut reassembled) = (false, false, false);
     // No way is longer than the router has elements.
     for _ in 0..ctx.limits().elements {
-        let Some((next, input)) = ctx.behind(at, output) else {
+        let Some((next, input)) = ctx.downstream_of(at, output) else {
             return Err(ctx.name_of(at).into());
         };
         if next == ctx.index() {
@@ -215,7 +215,7 @@ fn leads_here(ctx: &Context<'_>, from: usize) -> Result<bool, String> {
                 Err(ctx.name_of(at).into())
             };
         }
-        let (class, config) = ctx.look_at(next).unwrap_or_default();
+        let (class, config) = ctx.class_and_config(next).unwrap_or_default();
         let config = config.trim();
         let is_offset = config == if stripped { "" } else { ETHERNET };
         output = 0;

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 /// The small numbers that a first byte and each second one lead to.
 type Table = [u8; 256];
 /// Tables of a function at most, 16 KiB.
-const MOST_TABLES: usize = 64;
+const MAX_TABLES: usize = 64;
 
 /// A small number for each number of two bytes.
 pub struct Numbers {
@@ -46,7 +46,7 @@ impl Numbers {
         if number == self.tables.len() {
             self.tables.push(table);
         }
-        u8::try_from(number).ok().filter(|_| number < MOST_TABLES)
+        u8::try_from(number).ok().filter(|_| number < MAX_TABLES)
     }
 
     /// The small number for one of two bytes.

@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use click_core::value::number;
-use click_core::{Surroundings, did_you_mean};
+use click_core::{ArgContext, did_you_mean};
 
 use super::expr::{Expr, Side};
 use super::names::{self, ICMP6, Kind, Lookup, lookup, lookup_at};
@@ -19,7 +19,7 @@ use super::subject::{
 const MAX_DEPTH: usize = 100;
 
 /// Parses the words of one pattern.
-pub fn parse(words: &[String], at: Surroundings<'_>) -> Result<Expr, String> {
+pub fn parse(words: &[String], at: ArgContext<'_>) -> Result<Expr, String> {
     let mut parser = Parser {
         words,
         pos: 0,
@@ -56,7 +56,7 @@ fn hint(word: &str) -> String {
 struct Parser<'a> {
     words: &'a [String],
     pos: usize,
-    at: Surroundings<'a>,
+    at: ArgContext<'a>,
     before: Primitive,
     depth: usize,
 }

@@ -6,7 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::value::{EtherAddr, FromArg, Prefix, number};
 
 use super::expr::{Base, Compare, Expr, Side, Test};
@@ -94,7 +94,7 @@ impl Primitive {
         &mut self,
         word: &str,
         layer: Option<Layer>,
-        at: Surroundings<'_>,
+        at: ArgContext<'_>,
     ) -> Result<bool, String> {
         let wanted = match self.subject {
             Some(Subject::Protocol) => Some(Kind::Protocol),
@@ -552,7 +552,7 @@ fn plain_data(
     word: &str,
     subject: Option<Subject>,
     layer: Option<Layer>,
-    at: Surroundings<'_>,
+    at: ArgContext<'_>,
 ) -> Option<Data> {
     if let Some(n) = number(word).and_then(|n| u32::try_from(n).ok()) {
         return Some(Data::Int(n));
@@ -583,7 +583,7 @@ fn ip6_data(word: &str, layer: Option<Layer>) -> Option<Data> {
 }
 
 /// A name that is both is a network behind `net`, else an address.
-fn ip_data(word: &str, subject: Option<Subject>, at: Surroundings<'_>) -> Option<Data> {
+fn ip_data(word: &str, subject: Option<Subject>, at: ArgContext<'_>) -> Option<Data> {
     let named = || at.names.find(at.element, word)?.network(word);
     let net = |net: Prefix| Data::Net(net.address.into(), net.mask.into());
     match Ipv4Addr::from_arg(word, at) {
@@ -595,7 +595,7 @@ fn ip_data(word: &str, subject: Option<Subject>, at: Surroundings<'_>) -> Option
     }
 }
 
-fn ether_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
+fn ether_data(word: &str, layer: Option<Layer>, at: ArgContext<'_>) -> Option<Data> {
     if matches!(layer, Some(Layer::Ip | Layer::Ip6)) {
         return None;
     }
@@ -606,7 +606,7 @@ fn ether_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<
 }
 
 /// Parses the mask behind `&`.
-pub fn mask_data(word: &str, layer: Option<Layer>, at: Surroundings<'_>) -> Option<Data> {
+pub fn mask_data(word: &str, layer: Option<Layer>, at: ArgContext<'_>) -> Option<Data> {
     match plain_data(word, None, layer, at)? {
         data @ (Data::Int(_) | Data::Host(_) | Data::Ether(_)) => Some(data),
         _ => None,

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use click_core::offload::{Hits, Rules};
-use click_core::{Batch, Packet, Surroundings, did_you_mean, memory, text};
+use click_core::{ArgContext, Batch, Packet, did_you_mean, memory, text};
 
 use super::expr::Expr;
 use super::graph::Graph;
@@ -65,13 +65,13 @@ impl Finder {
 }
 
 /// Boxes that all rules are made of at most; rules for which there are none left are evaluated one by one.
-const MOST_BOXES: usize = 1 << 17;
+const MAX_BOXES: usize = 1 << 17;
 /// Rules between two looks for memory.
 const RULES_PER_PROBE: usize = 64;
 
 /// The boxes of rules, as far as `reserve` bytes of memory are left.
 fn covers(rules: &[Rule], reserve: usize) -> Vec<Cover> {
-    let mut left = MOST_BOXES;
+    let mut left = MAX_BOXES;
     let bounded = |(index, rule): (usize, &Rule)| {
         if index % RULES_PER_PROBE == 0 && !memory::has_room(reserve) {
             left = 0;
@@ -110,7 +110,7 @@ impl Program {
         rules: &[String],
         syntax: Syntax,
         outputs: usize,
-        at: Surroundings<'_>,
+        at: ArgContext<'_>,
     ) -> Result<Self, Vec<String>> {
         let limit = at.environment.limits.table_entries;
         if rules.len() > limit {
@@ -288,7 +288,7 @@ impl Rule {
         index: usize,
         syntax: Syntax,
         outputs: usize,
-        at: Surroundings<'_>,
+        at: ArgContext<'_>,
     ) -> Result<Self, String> {
         let bytes = rule.len();
         if bytes > RULE_BYTES {

@@ -14,7 +14,7 @@ use crate::headers::{Axis, FRAGMENT_BITS, FRAGMENT6_BITS};
 pub type Region = Vec<(Axis, Values)>;
 
 /// Boxes of one expression at most; beyond, one larger box is taken.
-const MOST: usize = 32;
+const MAX: usize = 32;
 
 /// The packets that an expression matches.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Cover {
 
     /// Fewer boxes, if they are too many.
     fn limited(self, otherwise: impl FnOnce() -> Self) -> Self {
-        if self.boxes.len() <= MOST {
+        if self.boxes.len() <= MAX {
             return self;
         }
         Self {
@@ -317,7 +317,7 @@ mod tests {
         let all: Vec<Expr> = fields.collect();
         let pairs = all.chunks(2).map(|pair| Expr::Or(pair.to_vec())).collect();
         let got = cover(&Expr::And(pairs));
-        assert!(!got.exact && got.boxes.len() <= MOST);
+        assert!(!got.exact && got.boxes.len() <= MAX);
         assert!(cover(&Expr::And(all)).exact);
     }
 

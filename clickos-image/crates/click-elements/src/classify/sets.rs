@@ -159,7 +159,7 @@ impl Maker {
         self.made.numbers.extend(&self.numbers);
         self.summarize();
         let number = u32::try_from(number).ok();
-        number.filter(|n| *n < Forest::MOST_VALUES && self.made.bytes() <= self.most)
+        number.filter(|n| *n < Forest::MAX_VALUES && self.made.bytes() <= self.most)
     }
 
     fn summarize(&mut self) {

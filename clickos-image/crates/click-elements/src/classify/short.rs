@@ -21,7 +21,7 @@ use crate::prelude::Packet;
 use crate::steps::Forest;
 
 /// Boxes, one for each bit of a set.
-const MOST_BOXES: usize = 64;
+const MAX_BOXES: usize = 64;
 
 /// A bit for each box.
 pub type Set = u64;
@@ -89,7 +89,7 @@ impl Short {
             .enumerate()
             .flat_map(|(rule, c)| c.boxes.iter().map(move |b| (number(rule), c.exact, b)))
             .collect();
-        if list.len() > MOST_BOXES {
+        if list.len() > MAX_BOXES {
             return None;
         }
         let mut axes = axes(rules);
@@ -179,7 +179,7 @@ impl Short {
 /// The set of the first `n` boxes.
 fn all(boxes: usize) -> Set {
     match boxes {
-        MOST_BOXES => Set::MAX,
+        MAX_BOXES => Set::MAX,
         fewer => (1 << fewer) - 1,
     }
 }

@@ -15,10 +15,10 @@ use super::sets::Sets;
 use crate::headers::{Axis, Headers};
 
 /// Fields that are used; of more those that most boxes ask for.
-const MOST_FIELDS: usize = 16;
+const MAX_FIELDS: usize = 16;
 /// Bytes that the sets of a field may take; where they would be more, the field is not used, and rules that ask
 /// for it are evaluated one by one.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// The boxes of all rules.
 pub struct Table {
@@ -47,7 +47,7 @@ impl Table {
         sort::by(&mut list, |(_, _, a), (_, _, b)| asked(a).cmp(asked(b)));
         let sets = |axis: Axis| {
             let boxes: Vec<_> = list.iter().map(|(_, _, r)| values(r, axis)).collect();
-            let bytes = memory::part_of(MOST_BYTES, reserve);
+            let bytes = memory::part_of(MAX_BYTES, reserve);
             Some((axis, Sets::new(&boxes, bytes)?))
         };
         let fields: Vec<_> = axes(rules).into_iter().filter_map(sets).collect();
@@ -71,7 +71,7 @@ impl Table {
         headers: &Headers<'_>,
         mut check: impl FnMut(usize) -> bool,
     ) -> Option<usize> {
-        let mut sets = [0; MOST_FIELDS];
+        let mut sets = [0; MAX_FIELDS];
         for (set, (axis, field)) in sets.iter_mut().zip(&self.fields) {
             *set = field.find(headers.value(*axis));
         }
@@ -96,7 +96,7 @@ impl Table {
     /// The bits that are set for all fields; `all` is how many bits there are.
     fn both(
         &self,
-        sets: &[usize; MOST_FIELDS],
+        sets: &[usize; MAX_FIELDS],
         all: usize,
         word: usize,
         of: impl Fn(&Sets, usize, usize) -> u64,
@@ -140,6 +140,6 @@ pub fn axes(rules: &[Cover]) -> Vec<Axis> {
     }
     let mut asked: Vec<_> = asked.into_iter().collect();
     sort::by_key(&mut asked, |(_, boxes)| core::cmp::Reverse(*boxes));
-    asked.truncate(MOST_FIELDS);
+    asked.truncate(MAX_FIELDS);
     asked.into_iter().map(|(axis, _)| axis).collect()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the packets of a pcap file begin with, and where their IP header is.
 use crate::prelude::*;
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::anno::DST_IP;
 
 /// A link type of pcap files.
@@ -202,7 +202,7 @@ fn null(data: &[u8]) -> Option<usize> {
 }
 
 impl FromArg for Link {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let word = String::from_arg(text, at)?.to_ascii_uppercase();
         let named = NAMES
             .iter()

@@ -113,7 +113,7 @@ impl Window {
                 self.over = true;
                 Verdict::End
             }
-            _ if self.sample.0 < 1.0 && !self.sample.happens(ctx.draw()) => Verdict::Skip,
+            _ if self.sample.0 < 1.0 && !self.sample.happens(ctx.random_u32()) => Verdict::Skip,
             _ => Verdict::Take,
         }
     }

@@ -37,7 +37,7 @@ macro_rules! timeout {
 /// Its handlers.
 pub const HANDLERS: &[Handler<Guard>; 18] = &[
     read("table", |me: &mut Guard, view| {
-        let (now_ns, limits) = (view.now_ns(), &view.surroundings().environment.limits);
+        let (now_ns, limits) = (view.now_ns(), &view.arg_context().environment.limits);
         Ok(listing(
             limits,
             me.table.iter().map(|f| me.table.text(f, now_ns) + "\n"),
@@ -73,13 +73,13 @@ pub const HANDLERS: &[Handler<Guard>; 18] = &[
 
 /// Time between two looks for flows whose time is over, and most of each kind that are forgotten then.
 const REAP_NS: u64 = 1_000_000_000;
-const REAP_MOST: usize = 256;
+const MAX_REAPED: usize = 256;
 /// The input of the outside's packets that may begin a flow, and the output of those that do not pass.
 const MAY_BEGIN: usize = 2;
 pub(super) const REFUSED: usize = 2;
 /// Flows, if no number is given, and the most of them.
 const USUAL: usize = 4096;
-const MOST: usize = 1 << 20;
+const MAX: usize = 1 << 20;
 /// Why packets do not pass, in the order of the counts.
 const REASONS: [&str; 4] = ["no flow", "beyond the window", "table full", "unreadable"];
 
@@ -125,7 +125,7 @@ part!(Guard, log: FlowLog);
 impl Guard {
     /// An element with the arguments; `balance` makes it a balancer.
     fn new(a: &mut Args<'_>, balance: Option<Balance>) -> Option<Self> {
-        let most = a.environment().limits.flows.min(MOST);
+        let most = a.environment().limits.flows.min(MAX);
         let capacity = a.or("CAPACITY", USUAL.min(most));
         let seconds = [
             a.or("TCP_TRANSITORY_TIMEOUT", 240u32),
@@ -264,7 +264,7 @@ impl Element for Guard {
         distribute(ctx, batch, |ctx, batch, ways| {
             let (now_ns, ports) = (ctx.now_ns(), ctx.outputs());
             if self.balance.is_some() {
-                batch.own();
+                batch.uniqueify();
                 ways.extend(
                     batch
                         .iter_mut()
@@ -282,7 +282,7 @@ impl Element for Guard {
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
-        self.table.reap(REAP_MOST, ctx.now_ns());
+        self.table.reap(MAX_REAPED, ctx.now_ns());
         ctx.set_timer(ctx.now_ns() + REAP_NS);
     }
 

@@ -11,7 +11,7 @@ use crate::prelude::*;
 /// No flow's text is longer, whatever happened to its sequence numbers.
 const LINE_BYTES: usize = 1024;
 /// The most places of a part of the table, so that the part fits into an answer to the toolstack.
-const PART_MOST: usize = 256;
+const MAX_PART: usize = 256;
 /// A copy may be this old when it arrives, since the message with it is repeated until it is confirmed.
 const LATE_NS: u64 = 3_000_000_000;
 
@@ -45,7 +45,7 @@ pub fn state(flows: &dyn Copied, view: &View<'_>) -> Text {
     let slots = match view.param() {
         "" => 0..flows.used(),
         part => {
-            let places = view.surroundings().environment.limits.handler_bytes / LINE_BYTES;
+            let places = view.arg_context().environment.limits.handler_bytes / LINE_BYTES;
             match part_slots(view.parse(part)?, places, flows.used()) {
                 Some(slots) => slots,
                 None => return Ok(String::new()),
@@ -65,7 +65,7 @@ pub fn state(flows: &dyn Copied, view: &View<'_>) -> Text {
 }
 
 fn part_slots(part: usize, places: usize, used: u32) -> Option<Range<u32>> {
-    let places = places.clamp(1, PART_MOST);
+    let places = places.clamp(1, MAX_PART);
     let first = u32::try_from(part.checked_mul(places)?).ok()?;
     let end = used.min(first.saturating_add(places as u32));
     (first < end).then_some(first..end)
@@ -77,7 +77,7 @@ pub fn wanted(view: &View<'_>) -> Result<Option<usize>, HandlerError> {
     match view.param() {
         "all" => Ok(None),
         bytes => {
-            let most = view.surroundings().environment.limits.handler_bytes;
+            let most = view.arg_context().environment.limits.handler_bytes;
             Ok(Some(view.parse::<usize>(bytes)?.min(most)))
         }
     }

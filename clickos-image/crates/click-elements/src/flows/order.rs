@@ -10,7 +10,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub struct Seconds(u32);
 
 impl FromArg for Seconds {
-    fn from_arg(text: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: click_core::ArgContext<'_>) -> Result<Self, String> {
         match u32::from_arg(text, at)? {
             0 => Err("0 seconds, the least is 1".into()),
             seconds => Ok(Self(seconds)),

@@ -3,7 +3,7 @@
 use crate::prelude::*;
 
 /// Changes that are remembered for one direction; older ones count for all earlier numbers.
-const MOST: usize = 16;
+const MAX: usize = 16;
 /// A change is over when numbers are so far beyond it.
 const OVER: u32 = 1 << 30;
 
@@ -48,7 +48,7 @@ impl Shift {
             .steps
             .iter()
             .take_while(|s| reached(from, s.from.wrapping_add(OVER)));
-        let old = old.count().max(self.steps.len().saturating_sub(MOST));
+        let old = old.count().max(self.steps.len().saturating_sub(MAX));
         if let Some(last) = self.steps.drain(..old).next_back() {
             self.before = last.by;
         }
@@ -81,10 +81,10 @@ impl Shift {
                 by: by.parse().ok()?,
             })
         };
-        let steps = steps.split_terminator('/').take(MOST + 1).map(step);
+        let steps = steps.split_terminator('/').take(MAX + 1).map(step);
         let steps = steps.collect::<Option<Vec<_>>>()?;
         let before = before.parse().ok()?;
-        (steps.len() <= MOST).then_some(Self { before, steps })
+        (steps.len() <= MAX).then_some(Self { before, steps })
     }
 
     /// A packet with this number was seen: changes long before it are over.
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(shift.to_text(), "0/30:-12/65:-5");
         let same = Shift::from_text(&shift.to_text()).unwrap();
         assert_eq!((same.forward(65), same.backward(18)), (60, 30));
-        let many = format!("0{}", "/1:1".repeat(MOST + 1));
+        let many = format!("0{}", "/1:1".repeat(MAX + 1));
         for bad in ["", "x", "0/1", "0/1:x", "99999999999", &many] {
             assert!(Shift::from_text(bad).is_none(), "{bad}");
         }
@@ -162,7 +162,7 @@ mod tests {
     fn old_changes_are_summed_up() {
         let mut shift = Shift::default();
         (1..1000u32).for_each(|n| shift.add(n * 100, 1));
-        assert_eq!(shift.steps.len(), MOST);
+        assert_eq!(shift.steps.len(), MAX);
         assert_eq!((shift.forward(99_999), shift.now()), (99_999 + 999, 999));
         shift.add(2_000_000_000, 1);
         assert_eq!((shift.steps.len(), shift.before), (1, 999));

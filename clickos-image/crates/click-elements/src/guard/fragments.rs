@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use super::seen::Fragment;
 
 /// Fragmented packets that are known, and for how long.
-const MOST: usize = 256;
+const MAX: usize = 256;
 const KEPT_NS: u64 = 30_000_000_000;
 
 /// A packet whose first fragment passed.
@@ -40,7 +40,7 @@ impl<T: Copy> Fragments<T> {
     pub fn keep(&mut self, first: Fragment, way: T, now_ns: u64) {
         self.0
             .retain(|known| known.first != first && known.until_ns > now_ns);
-        if self.0.len() == MOST {
+        if self.0.len() == MAX {
             self.0.pop_front();
         }
         let until_ns = now_ns.saturating_add(KEPT_NS);

@@ -11,7 +11,7 @@ use crate::rewrite::server_pool::Served;
 pub type Target = u16;
 
 /// Addresses at a time. Those without a flow make place.
-const MOST: usize = 1024;
+const MAX: usize = 1024;
 /// An address that was removed.
 const FREE: u128 = 0;
 
@@ -66,7 +66,7 @@ impl Targets {
             self.all[usize::from(free)] = entry;
             return Some(free);
         }
-        if self.all.len() >= MOST {
+        if self.all.len() >= MAX {
             self.forget();
             let free = self.find(FREE)?;
             self.all[usize::from(free)] = entry;
@@ -112,12 +112,12 @@ mod tests {
     #[test]
     fn addresses_without_a_flow_make_place() {
         let mut targets = Targets::new(7);
-        for address in 1..=MOST as u128 {
+        for address in 1..=MAX as u128 {
             assert_eq!(targets.number(address), Some(address as Target - 1));
             targets.count(address as Target - 1, true);
         }
         assert_eq!((targets.number(5), targets.number(FREE)), (Some(4), None));
-        let more = MOST as u128 + 1;
+        let more = MAX as u128 + 1;
         assert_eq!(targets.number(more), None);
         targets.count(0, false);
         targets.count(1, false);

@@ -12,7 +12,7 @@ use crate::prelude::*;
 
 /// Packets that wait for fragments; for a new one the one that waits longest goes, of the host that holds most fragments, in
 /// the VLAN that does.
-const MOST: usize = 64;
+const MAX: usize = 64;
 /// Seconds that they wait (RFC 1122, section 3.3.2, asks for 60 to 120, and Linux waits 30).
 const WAIT_NS: u64 = 30_000_000_000;
 /// Bytes after the headers.
@@ -270,7 +270,7 @@ impl Fragments {
         if let Some(at) = self.waiting.iter().position(|waiting| waiting.key == *key) {
             return at;
         }
-        if self.waiting.len() == MOST {
+        if self.waiting.len() == MAX {
             self.remove_greedy();
         }
         self.waiting.push(Waiting {

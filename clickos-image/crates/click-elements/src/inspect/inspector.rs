@@ -14,7 +14,7 @@ use crate::guard::ends::Ends;
 use crate::prelude::*;
 
 /// Rules that may yet hold for a stream.
-const MOST_PENDING: usize = 256;
+const MAX_PENDING: usize = 256;
 /// Steps of work that a rule counts for before its data is looked at.
 const RULE_STEPS: usize = 64;
 /// No part of it has failed yet.
@@ -247,7 +247,7 @@ impl Inspector {
             }
             match self.try_one(&candidate, subject.flow.bits, hay, before, credit) {
                 Found::Yes => self.hold(candidate.rule, subject, true)?,
-                Found::No(_) if pending.len() == MOST_PENDING => return self.give_up(subject),
+                Found::No(_) if pending.len() == MAX_PENDING => return self.give_up(subject),
                 Found::No(failed) => pending.push(Pending {
                     failed: failed as u8,
                     ..candidate

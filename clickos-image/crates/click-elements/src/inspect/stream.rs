@@ -12,9 +12,9 @@ use crate::prelude::*;
 /// The place of a stream's first byte: places before it are old.
 pub const FIRST: u64 = 1 << 32;
 /// Pieces that came before those in front of them.
-const MOST_PIECES: usize = 64;
+const MAX_PIECES: usize = 64;
 /// The part of the kept bytes that is forgotten at least.
-const LEAST_PART: usize = 4;
+const MIN_PART: usize = 4;
 /// Bytes that come out of the reserve.
 const SMALL: usize = 8 << 10;
 /// Bytes that a vector may have beyond what it needs.
@@ -148,7 +148,7 @@ impl Stream {
         let unneeded = needed.saturating_sub(self.start()) as usize;
         // what is moved has to be worth it
         let is_all = self.acked == self.next;
-        if unneeded == 0 || unneeded * LEAST_PART < self.kept.len() && !is_all {
+        if unneeded == 0 || unneeded * MIN_PART < self.kept.len() && !is_all {
             return;
         }
         self.kept.drain(..unneeded.min(self.kept.len()));
@@ -189,7 +189,7 @@ impl Stream {
         let held = self.pieces.len();
         // a hole may be filled whatever waits behind it, and a piece may grow
         let grows = || self.pieces.iter().any(|piece| piece.end() == at);
-        let has_place = !is_ahead || held < MOST_PIECES || grows();
+        let has_place = !is_ahead || held < MAX_PIECES || grows();
         if has_place && span <= most {
             Fit::Fits
         } else {
@@ -289,7 +289,7 @@ impl Stream {
     /// Puts bytes between the pieces, where there are no bytes yet.
     fn insert(&mut self, mut at: u64, mut bytes: &[u8]) {
         let mut place = 0;
-        while !bytes.is_empty() && self.pieces.len() <= MOST_PIECES {
+        while !bytes.is_empty() && self.pieces.len() <= MAX_PIECES {
             let Some(piece) = self.pieces.get(place) else {
                 self.put(place, at, bytes);
                 return;
@@ -424,7 +424,7 @@ mod tests {
     fn memory_is_bounded() {
         let mut stream = stream();
         assert_eq!(add(&mut stream, 999, b"ab"), Fit::TooMuch);
-        for n in 0..MOST_PIECES as u64 {
+        for n in 0..MAX_PIECES as u64 {
             assert_eq!(add(&mut stream, 2 * n + 1, b"x"), Fit::Fits);
         }
         assert_eq!(add(&mut stream, 500, b"x"), Fit::TooMuch);

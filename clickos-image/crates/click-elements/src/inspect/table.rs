@@ -15,11 +15,11 @@ use crate::prelude::*;
 /// An open connection is not forgotten for another flow for this long.
 const GUARANTEED_NS: u64 = 5_000_000_000;
 /// Flows that are forgotten for the memory of one packet.
-const MOST_FORGOTTEN: usize = 8;
+const MAX_FORGOTTEN: usize = 8;
 /// Bytes that count as an entry where the memory is checked now and then.
 const ENTRY_BYTES: usize = 2048;
 /// Flows that are compared to find a large one.
-const MOST_COMPARED: u32 = 64;
+const MAX_COMPARED: u32 = 64;
 /// Flows that are compared to find one of the host with most of them.
 const HOSTS_COMPARED: u32 = 16;
 /// The part of all flows from which on a host with most of them loses one of its own for a new one.
@@ -239,7 +239,7 @@ impl Table {
         now_ns: u64,
     ) -> bool {
         let own = flow.map(|at| at.slot());
-        for _ in 0..MOST_FORGOTTEN {
+        for _ in 0..MAX_FORGOTTEN {
             if self.fits(bytes) || !self.forget_one((own, vlan), now_ns) {
                 break;
             }
@@ -279,7 +279,7 @@ impl Table {
     /// Forgets the flow that takes most of the next few ones, if that is more than twice some bytes, or if its VLAN takes more
     /// than twice as many with them. So a host that fills the memory loses it to those that take less.
     fn forget_larger(&mut self, bytes: usize, vlan: u16) {
-        let slots = self.next_slots(MOST_COMPARED);
+        let slots = self.next_slots(MAX_COMPARED);
         let slots = slots.filter(|slot| self.may_go(*slot, vlan, |held| held.bytes));
         let Some(slot) = slots.max_by_key(|slot| self.cost(*slot)) else {
             return;

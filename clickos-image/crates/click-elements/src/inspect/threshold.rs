@@ -7,7 +7,7 @@ use crate::guard::ends::Ends;
 use crate::prelude::*;
 
 /// Addresses that are counted; the one that was counted first is forgotten for a new one.
-const MOST: usize = 1024;
+const MAX: usize = 1024;
 const MAX_SECONDS: u32 = 86_400;
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -124,7 +124,7 @@ impl Counts {
 
     fn entry(&mut self, key: (u32, u128), now_ns: u64) -> &mut Counted {
         if !self.entries.contains_key(&key) {
-            if self.entries.len() == MOST
+            if self.entries.len() == MAX
                 && let Some((_, oldest)) = self.ages.pop_first()
             {
                 self.entries.remove(&oldest);
@@ -207,10 +207,10 @@ mod tests {
             counts.count(1, &threshold, &ends, 0).alerts
         };
         assert!(alerts(0) && !alerts(0));
-        assert!((1..=MOST as u128).all(&mut alerts));
+        assert!((1..=MAX as u128).all(&mut alerts));
         assert!(alerts(0), "forgotten");
-        assert!(!alerts(MOST as u128), "known");
-        assert_eq!(counts.entries.len(), MOST);
-        assert_eq!(counts.ages.len(), MOST);
+        assert!(!alerts(MAX as u128), "known");
+        assert_eq!(counts.entries.len(), MAX);
+        assert_eq!(counts.ages.len(), MAX);
     }
 }

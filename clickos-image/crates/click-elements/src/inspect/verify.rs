@@ -21,24 +21,24 @@ const SEARCH_STEPS: usize = 32;
 pub struct Credit(u32);
 
 impl Credit {
-    const MOST: u32 = 1 << 22;
+    const MAX: u32 = 1 << 22;
     const PER_PACKET: u32 = 32 << 10;
     const PER_BYTE: u32 = 128;
 
     pub const fn full() -> Self {
-        Self(Self::MOST)
+        Self(Self::MAX)
     }
 
     /// That of a packet on its own.
     pub const fn of_datagram() -> Self {
-        Self(Self::MOST / 16)
+        Self(Self::MAX / 16)
     }
 
     /// Adds what a packet with this many bytes may cost.
     pub fn earn(&mut self, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         let more = Self::PER_PACKET.saturating_add(bytes.saturating_mul(Self::PER_BYTE));
-        self.0 = self.0.saturating_add(more).min(Self::MOST);
+        self.0 = self.0.saturating_add(more).min(Self::MAX);
     }
 
     /// Takes some steps; false if they are not left.
@@ -394,7 +394,7 @@ mod tests {
         let mut credit = Credit::full();
         let found = Scratch::default().verify((0, &set.rules[0]), &hay, 0, &mut credit);
         assert_eq!(found, Found::No(15));
-        let spent = Credit::MOST - credit.0;
+        let spent = Credit::MAX - credit.0;
         assert!(spent < 16 * 2 * 4200, "{spent}");
     }
 

@@ -10,7 +10,7 @@ pub mod translate;
 
 use core::net::Ipv6Addr;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::unquote;
 use click_wire::checksum;
 
@@ -28,7 +28,7 @@ pub const HOP_LIMIT: u8 = 255;
 pub struct Address(pub Ipv6Addr);
 
 impl FromArg for Address {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let expected = |_| format!("expected an IPv6 address, got \"{}\"", text.escape_debug());
         text.parse().map(Self).map_err(expected)
     }
@@ -94,7 +94,7 @@ impl core::fmt::Display for Prefix6 {
 }
 
 impl FromArg for Prefix6 {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let (address, length) = text.split_once('/').unwrap_or((text, "128"));
         let length = length.parse().ok().filter(|l| *l <= 128);
         let expected = || format!("expected an IPv6 prefix, got \"{}\"", text.escape_debug());
@@ -125,7 +125,7 @@ pub enum Destination {
 }
 
 impl FromArg for Destination {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match unquote(text).as_str() {
             "DST_ANNO" => Ok(Self::Annotation),
             _ => Address::from_arg(text, at).map(Self::Fixed),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routes of IPv6: longest prefix match, and what handlers say of them.
 use click_core::text::{shift_word, split_words};
-use click_core::{Limits, Surroundings, listing, sort};
+use click_core::{ArgContext, Limits, listing, sort};
 
 use super::{Address, Prefix6, mask};
 use crate::flows::FlowId;
@@ -30,12 +30,7 @@ impl Command {
     ///
     /// # Errors
     /// The error of a route, for instance an output that is not one of `ports`.
-    pub fn parse(
-        verb: &str,
-        text: &str,
-        ports: usize,
-        at: Surroundings<'_>,
-    ) -> Result<Self, String> {
+    pub fn parse(verb: &str, text: &str, ports: usize, at: ArgContext<'_>) -> Result<Self, String> {
         match verb {
             "add" => route(text, ports, at).map(|(prefix, hop)| Self::Add(prefix, hop)),
             "remove" => Prefix6::from_arg(text.trim(), at).map(Self::Remove),
@@ -50,7 +45,7 @@ impl Command {
 }
 
 /// Parses `PREFIX [GATEWAY] OUTPUT`.
-fn route(text: &str, ports: usize, at: Surroundings<'_>) -> Result<(Prefix6, Hop), String> {
+fn route(text: &str, ports: usize, at: ArgContext<'_>) -> Result<(Prefix6, Hop), String> {
     let words = split_words(text);
     let (prefix, gateway, port) = match words.as_slice() {
         [prefix, port] => (prefix, None, port),

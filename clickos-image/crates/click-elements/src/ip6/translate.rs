@@ -137,11 +137,11 @@ impl Common {
 }
 
 /// The most bytes of headers that change: of an ICMPv6 error with the start of a packet in it.
-const MOST: usize = HEADER + icmp::HEADER + HEADER;
+const MAX: usize = HEADER + icmp::HEADER + HEADER;
 
 /// Headers that take the place of those at the start of a packet.
 struct Replaced {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX],
     len: usize,
     /// Bytes of the old ones.
     old_len: usize,
@@ -155,7 +155,7 @@ impl Replaced {
         let packet_len = outer.header_len + outer.payload_len;
         let payload = bytes.get(outer.header_len..packet_len)?;
         let mut new = Self {
-            bytes: [0; MOST],
+            bytes: [0; MAX],
             len: 0,
             old_len: outer.header_len,
             packet_len,
@@ -211,7 +211,7 @@ const FIELDS: [(u8, u8); 6] = [(0, 0), (2, 4), (8, 7), (9, 6), (12, 8), (16, 24)
 /// By how much an IPv6 header is longer.
 const GROWTH: u32 = 20;
 /// The least a link must carry of IPv6.
-const LEAST_MTU: u32 = 1280;
+const MIN_MTU: u32 = 1280;
 
 fn message(kind: u8, code: u8, rest: u32) -> Option<icmp::Repr> {
     Some(icmp::Repr { kind, code, rest })
@@ -223,11 +223,7 @@ fn message_to_six(m: &icmp::Repr) -> Option<icmp::Repr> {
         (8, 0) => message(128, 0, m.rest),
         (0, 0) => message(129, 0, m.rest),
         (3, 2) => message(4, 1, super::NEXT_HEADER_AT as u32),
-        (3, 4) => message(
-            2,
-            0,
-            (m.rest & 0xffff).saturating_add(GROWTH).max(LEAST_MTU),
-        ),
+        (3, 4) => message(2, 0, (m.rest & 0xffff).saturating_add(GROWTH).max(MIN_MTU)),
         (3, 3) => message(1, 4, 0),
         (3, 5) => message(1, 2, 0),
         (3, 9 | 10 | 13) => message(1, 1, 0),

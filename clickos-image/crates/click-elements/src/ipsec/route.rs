@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `10.0.0.0/8 10.0.0.1 1 234 ENCRYPT_KEY AUTH_KEY 300 64`: a route, and the association for its packets.
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::{split_words, unquote_bytes};
 
 use super::{KEY, Terms};
@@ -12,7 +12,7 @@ const WORDS: usize = 5;
 /// Splits a route's text into what every route has, and the terms of its association.
 ///
 /// # Errors The fault of the terms.
-pub fn split(text: &str, at: Surroundings<'_>) -> Result<(String, Option<Terms>), String> {
+pub fn split(text: &str, at: ArgContext<'_>) -> Result<(String, Option<Terms>), String> {
     let words = split_words(text);
     // a route has two words, or three with a gateway
     if ![2 + WORDS, 3 + WORDS].contains(&words.len()) {
@@ -23,7 +23,7 @@ pub fn split(text: &str, at: Surroundings<'_>) -> Result<(String, Option<Terms>)
 }
 
 impl Terms {
-    fn parse(words: &[String], at: Surroundings<'_>) -> Result<Self, String> {
+    fn parse(words: &[String], at: ArgContext<'_>) -> Result<Self, String> {
         let [spi, encrypt, auth, replay, window] = words else {
             return Err("expected SPI ENCRYPT_KEY AUTH_KEY REPLAY OOSIZE".into());
         };

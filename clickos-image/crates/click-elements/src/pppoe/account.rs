@@ -3,7 +3,7 @@
 use crate::standard::token_bucket::TokenBucket;
 
 /// Bytes that may pass at once: those of a tenth of a second, and some packets on slow lines.
-const LEAST_BURST: u64 = 16_384;
+const MIN_BURST: u64 = 16_384;
 
 /// Packets and bytes of IP in one direction.
 #[derive(Default)]
@@ -22,7 +22,7 @@ pub struct Way {
 impl Way {
     /// Sets bytes a second; 0: without limit.
     pub fn set_rate(&mut self, rate: u64) {
-        let burst = (rate / 10).max(LEAST_BURST);
+        let burst = (rate / 10).max(MIN_BURST);
         match (rate, &mut self.bucket) {
             (0, bucket) => *bucket = None,
             (_, Some(bucket)) => bucket.assign(rate, burst),

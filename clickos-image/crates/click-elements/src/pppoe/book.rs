@@ -2,7 +2,7 @@
 //! The users: names, addresses, rates, and apart from them passwords, which nothing reads back.
 use alloc::collections::{BTreeMap, BTreeSet};
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::{split_args, split_words, unquote};
 
 use crate::prelude::*;
@@ -25,7 +25,7 @@ pub struct User {
 }
 
 impl FromArg for User {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&unquote(text));
         let (name, address, rates) = match words.as_slice() {
             [name, address] => (name, address, None),
@@ -71,7 +71,7 @@ pub fn checked_name(name: &str) -> Result<String, String> {
 pub struct Name(pub String);
 
 impl FromArg for Name {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         checked_name(unquote(text).trim()).map(Self)
     }
 }
@@ -134,7 +134,7 @@ impl Users {
 }
 
 impl FromArg for Users {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let text = unquote(text);
         let parts = text
             .split([',', '\n'])
@@ -167,7 +167,7 @@ impl Passwords {
 
 impl FromArg for Passwords {
     /// `NAME PASSWORD, ...`; a password with blanks or commas stands between quotes, and so may the whole text.
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let quoted = text.trim_start().starts_with('"');
         let text = if quoted { unquote(text) } else { text.into() };
         let mut passwords = BTreeMap::new();

@@ -9,7 +9,7 @@ use super::negotiation::{Layer, Verdict};
 use super::{MRU, Moment};
 
 /// The least MRU that a peer may ask for; IPv4 demands 68 (RFC 791).
-pub const LEAST_MRU: u16 = 128;
+pub const MIN_MRU: u16 = 128;
 
 /// How a subscriber proves its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Layer for Link {
         for option in options {
             match (option.kind, option.value) {
                 (OPTION_MRU, &[high, low]) => match u16::from_be_bytes([high, low]) {
-                    mru if mru >= LEAST_MRU => self.peer_mru = mru.min(MRU),
+                    mru if mru >= MIN_MRU => self.peer_mru = mru.min(MRU),
                     _ => put(&mut naks, OPTION_MRU, &MRU.to_be_bytes()),
                 },
                 (OPTION_MAGIC, value @ &[_, _, _, _]) => {

@@ -88,7 +88,7 @@ fn first_run<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, batch: &mut Batch) -
     match T::USE {
         Use::Little => {}
         Use::Reads => batch.prefetch(),
-        Use::Writes => batch.own(),
+        Use::Writes => batch.uniqueify(),
     }
     let (all, mut next) = (batch.len(), 0);
     let mut packets = batch.iter_mut();
@@ -184,9 +184,9 @@ pub fn pull_in_place<T: InPlace>(me: &mut T, ctx: &mut Context<'_>, max: usize) 
 #[inline(never)]
 fn pull_runs(choose: Way<'_>, ctx: &mut Context<'_>, batch: &mut Batch, first: &Run) {
     let mut known = (first.len < batch.len()).then_some(long(first.next));
-    let mut sweep = batch.sweep();
+    let mut cursor = batch.cursor_mut();
     let mut left = first.len;
-    while let Some(mut packet) = sweep.next() {
+    while let Some(mut packet) = cursor.next() {
         let way = if left > 0 {
             left -= 1;
             long(first.way)
@@ -194,7 +194,7 @@ fn pull_runs(choose: Way<'_>, ctx: &mut Context<'_>, batch: &mut Batch, first: &
             known.take().unwrap_or_else(|| choose(ctx, &mut packet))
         };
         match way {
-            0 => sweep.keep(packet),
+            0 => cursor.keep(packet),
             DROPPED => {}
             port => ctx.push_one(port, packet),
         }

@@ -20,7 +20,7 @@ const CHOICE: u32 = 0xffff_fffe;
 /// Values of Class that are kept.
 const CLASSES: usize = 4;
 /// The least seconds between interim records (RFC 2869, section 5.16).
-const LEAST_INTERIM_S: u32 = 60;
+const MIN_INTERIM_S: u32 = 60;
 /// Bits of a subscriber's IPv6 prefix.
 const PREFIX: u8 = 64;
 
@@ -60,7 +60,7 @@ impl Grant {
                 attribute::SESSION_TIMEOUT => me.session_s = number(value)?,
                 attribute::IDLE_TIMEOUT => me.idle_s = number(value)?,
                 attribute::ACCT_INTERIM_INTERVAL => {
-                    me.interim_s = number(value)?.max(LEAST_INTERIM_S);
+                    me.interim_s = number(value)?.max(MIN_INTERIM_S);
                 }
                 attribute::CLASS if me.classes.len() < CLASSES => me.classes.push(value.to_vec()),
                 attribute::VENDOR_SPECIFIC => me.vendor(value)?,

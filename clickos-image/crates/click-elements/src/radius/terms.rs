@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The servers of a client, their key and the time between records, as arguments of an element.
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::{split_words, unquote};
 
 use super::client::{Place, SERVERS};
@@ -12,7 +12,7 @@ pub struct Places(pub Vec<Place>);
 /// The port of a server's logins, unless it says another one.
 const RADIUS_PORT: u16 = 1812;
 impl FromArg for Places {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let text = unquote(text).replace(',', " ");
         let words = split_words(&text);
         if words.len() > SERVERS {
@@ -54,7 +54,7 @@ impl core::fmt::Display for Places {
 pub struct Secret(pub Vec<u8>);
 
 impl FromArg for Secret {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         match unquote(text.trim()).into_bytes() {
             secret if secret.len() <= 128 => Ok(Self(secret)),
             secret => Err(format!("{} bytes, the limit is 128", secret.len())),
@@ -66,7 +66,7 @@ impl FromArg for Secret {
 pub struct Interim(pub u32);
 
 impl FromArg for Interim {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match u32::from_arg(text, at)? {
             seconds @ (0 | 60..=86_400) => Ok(Self(seconds)),
             seconds => Err(format!(

@@ -3,7 +3,7 @@
 use alloc::rc::Rc;
 use core::cell::RefCell;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::unquote;
 use click_core::value::{ByteAnno, number};
 
@@ -79,7 +79,7 @@ pub(crate) use rewriter_handlers;
 struct Mapping(bool);
 
 impl FromArg for Mapping {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match text {
             "endpoint-independent" => Ok(Self(true)),
             "address-and-port-dependent" => Ok(Self(false)),
@@ -188,7 +188,7 @@ fn capacity(a: &mut Args<'_>) -> Option<(usize, Capacity)> {
 }
 
 fn inputs(a: &mut Args<'_>) -> Option<Vec<Input>> {
-    let (specs, ports, at) = (a.rest().to_vec(), a.outputs(), a.surroundings());
+    let (specs, ports, at) = (a.rest().to_vec(), a.outputs(), a.arg_context());
     if specs.len() != a.inputs() {
         let message = format!("need {} arguments, one per input port", a.inputs());
         a.error("INPUTSPEC", message);

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::fmt;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::value::number;
 
 use super::pools::Pools;
@@ -81,7 +81,7 @@ fn marked(text: &str) -> (&str, Choice) {
 }
 
 /// First and last address, inclusive.
-fn address_range(text: &str, at: Surroundings<'_>) -> Option<(u32, u32)> {
+fn address_range(text: &str, at: ArgContext<'_>) -> Option<(u32, u32)> {
     if let Some((first, last)) = text.split_once('-') {
         let address = |text| Ipv4Addr::from_arg(text, at).ok().map(u32::from);
         return Some((address(first)?, address(last)?)).filter(|(first, last)| first <= last);
@@ -116,7 +116,7 @@ impl Pattern {
     /// Parses `SADDR DADDR`, `SADDR DADDR SPORT`, `SADDR SPORT DADDR DPORT` or the name of a pattern.
     ///
     /// # Errors The wrong part.
-    pub fn parse(words: &[String], at: Surroundings<'_>) -> Result<Self, String> {
+    pub fn parse(words: &[String], at: ArgContext<'_>) -> Result<Self, String> {
         let blank = "-".to_string();
         let (source, sport, destination, dport) = match words {
             [name] => return Self::named(name, at),
@@ -151,7 +151,7 @@ impl Pattern {
         }
     }
 
-    fn named(name: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn named(name: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let named = at.names.find(at.element, name);
         let Some(text) = named.and_then(|n| n.meanings.get(NAMES)) else {
             return Err(format!("no such pattern \"{name}\""));
@@ -163,7 +163,7 @@ impl Pattern {
         Self::parse(&words, at)
     }
 
-    fn set_source(&mut self, word: &str, at: Surroundings<'_>) -> Result<(), String> {
+    fn set_source(&mut self, word: &str, at: ArgContext<'_>) -> Result<(), String> {
         if word == "-" {
             return Ok(());
         }

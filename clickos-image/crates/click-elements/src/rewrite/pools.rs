@@ -9,9 +9,9 @@ use crate::flows::{FlowId, Freed};
 use crate::prelude::*;
 
 /// Searches of different flows that are remembered, each with the choices of a range.
-const MOST_POOLS: usize = 8;
+const MAX_POOLS: usize = 8;
 /// Choices of the largest range that is remembered.
-const MOST_CHOICES: u32 = 1 << 20;
+const MAX_CHOICES: u32 = 1 << 20;
 const BITS: u32 = u64::BITS;
 
 /// A bit for each choice of a range: whether it is known to be taken.
@@ -139,15 +139,15 @@ impl Pools {
     /// Begins to remember choices 0 to `last`; `None` if they are too many, or for the memory.
     pub fn open(&mut self, map: u16, like: &FlowId, last: u32) -> Option<&mut Choices> {
         let bytes = words(last) * size_of::<u64>();
-        if last >= MOST_CHOICES || !memory::has_room(bytes + memory::RESERVE) {
+        if last >= MAX_CHOICES || !memory::has_room(bytes + memory::RESERVE) {
             return None;
         }
         let pool = (map, *like, Choices::new(last));
-        if self.pools.len() < MOST_POOLS {
+        if self.pools.len() < MAX_POOLS {
             self.pools.push(pool);
             return self.pools.last_mut().map(|(.., pool)| pool);
         }
-        self.next = (self.next + 1) % MOST_POOLS;
+        self.next = (self.next + 1) % MAX_POOLS;
         let place = &mut self.pools[self.next];
         *place = pool;
         Some(&mut place.2)

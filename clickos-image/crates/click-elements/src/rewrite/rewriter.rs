@@ -257,7 +257,7 @@ impl Rewriter {
             Some(at) => at,
             None if !key.opens => return self.unknown(input),
             None => match self.open(table, input, key, ctx.now_ns(), &mut |most| {
-                ctx.draw_from(0, most)
+                ctx.random_range(0, most)
             }) {
                 Ok(at) => {
                     let anno = self.annos.reply.map_or(0, |anno| packet.anno().u8(anno));
@@ -425,7 +425,7 @@ impl Rewriter {
         if is_as_read && value == self.inputs[input].spec.to_string() {
             return on_write(self, |_, _| {});
         }
-        let spec = Spec::parse(value, view.ports().1, view.surroundings());
+        let spec = Spec::parse(value, view.ports().1, view.arg_context());
         match spec.map_err(HandlerError::rejected)? {
             Spec::Named(..) => Err(HandlerError::rejected(
                 "a mapper cannot be set while the router runs",
@@ -435,7 +435,7 @@ impl Rewriter {
     }
 
     fn write_capacity(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
-        let most = view.surroundings().environment.limits.flows;
+        let most = view.arg_context().environment.limits.flows;
         let capacity: usize = view.parse(value)?;
         if capacity > most {
             return Err(HandlerError::rejected(format!(
@@ -482,7 +482,7 @@ impl Element for Rewriter {
         let flows = Rc::clone(&self.flows);
         let mut table = flows.borrow_mut();
         self.look_ahead(&table, &batch);
-        batch.own();
+        batch.uniqueify();
         let (keys, mut ways) = (
             core::mem::take(&mut self.keys),
             core::mem::take(&mut self.ways),

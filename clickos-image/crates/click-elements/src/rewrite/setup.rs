@@ -13,7 +13,7 @@ use crate::flows::{At, Flow, FlowTable};
 use crate::prelude::*;
 
 /// Elements that refer to each other for their capacity.
-const MOST_REFERENCES: usize = 32;
+const MAX_REFERENCES: usize = 32;
 
 impl Rewriter {
     /// The table of the element the capacity comes from.
@@ -22,7 +22,7 @@ impl Rewriter {
         name: &str,
     ) -> Result<Rc<RefCell<FlowTable>>, String> {
         let mut name = name.to_string();
-        for _ in 0..MOST_REFERENCES {
+        for _ in 0..MAX_REFERENCES {
             if name == ctx.name() {
                 break;
             }

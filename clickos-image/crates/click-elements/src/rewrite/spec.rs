@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a rewriter does with flows that come in at one of its inputs.
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 use click_core::value::number;
 
@@ -29,7 +29,7 @@ impl Spec {
     /// Parses the specification of an input of an element with that many outputs.
     ///
     /// # Errors The fault.
-    pub fn parse(text: &str, ports: usize, at: Surroundings<'_>) -> Result<Self, String> {
+    pub fn parse(text: &str, ports: usize, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let Some((kind, rest)) = words.split_first() else {
             return Err("empty argument".into());
@@ -81,7 +81,7 @@ fn bound(rest: &[String], ports: usize) -> Result<Spec, String> {
     }
 }
 
-fn pattern(rest: &[String], ports: usize, at: Surroundings<'_>) -> Result<Spec, String> {
+fn pattern(rest: &[String], ports: usize, at: ArgContext<'_>) -> Result<Spec, String> {
     let (pattern, outputs) = with_outputs(rest, ports, at)?;
     Ok(Spec::Pattern(pattern, outputs))
 }
@@ -92,7 +92,7 @@ fn pattern(rest: &[String], ports: usize, at: Surroundings<'_>) -> Result<Spec, 
 pub fn with_outputs(
     words: &[String],
     ports: usize,
-    at: Surroundings<'_>,
+    at: ArgContext<'_>,
 ) -> Result<(Pattern, Outputs), String> {
     if words.len() <= 2 {
         return Err("syntax error".into());

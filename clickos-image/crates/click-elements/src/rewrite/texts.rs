@@ -40,7 +40,7 @@ impl Rewriter {
     /// All flows of a protocol, or of all, a line for each direction; not more than a handler may return.
     pub(super) fn table_text(&self, view: &View<'_>, protocol: Option<u8>) -> String {
         let table = self.flows.borrow();
-        let mut text = Listing::new(&view.surroundings().environment.limits);
+        let mut text = Listing::new(&view.arg_context().environment.limits);
         for (slot, flow) in table.iter().filter(|(_, flow)| self.owns(flow.owner)) {
             if protocol.is_some_and(|wanted| wanted != flow.protocol) {
                 continue;

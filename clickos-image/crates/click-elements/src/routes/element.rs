@@ -27,13 +27,13 @@ pub const CLASS: Class = Class {
 
 /// The handler `table`.
 pub const TABLE: Handler<LookUp> = read("table", |me, view| {
-    Ok(me.table(&view.surroundings().environment.limits))
+    Ok(me.table(&view.arg_context().environment.limits))
 });
 /// The handler `lookup`.
 pub const LOOKUP: Handler<LookUp> = read("lookup", |me, view| me.routes.answer(view, view.param()));
 /// The handler `ctrl`.
 const CTRL: Handler<LookUp> = edit("ctrl", |me, view, value| {
-    let (ports, at) = (view.ports().1, view.surroundings());
+    let (ports, at) = (view.ports().1, view.arg_context());
     let commands = parse_lines(value, |verb, text| Command::parse(verb, text, ports, at));
     me.change(view, commands)
 });
@@ -57,7 +57,7 @@ pub const WITH_EXTRA: [Handler<LookUp>; 8] = {
 
 /// The handler `extra`.
 const EXTRA: Handler<LookUp> = write("extra", |me, view, value| {
-    let (ports, at) = (view.ports().1, view.surroundings());
+    let (ports, at) = (view.ports().1, view.arg_context());
     let texts = value.split(',').map(str::trim).filter(|t| !t.is_empty());
     let routes = texts.map(|text| Command::parse("set", text, ports, at));
     let routes = routes.collect::<Result<Vec<_>, String>>();
@@ -67,14 +67,14 @@ const EXTRA: Handler<LookUp> = write("extra", |me, view, value| {
 /// A handler whose name is the verb of a change.
 const fn change(verb: &'static str) -> Handler<LookUp> {
     edit(verb, |me, view, value| {
-        let (ports, at) = (view.ports().1, view.surroundings());
+        let (ports, at) = (view.ports().1, view.arg_context());
         let command = Command::parse(view.handler, value, ports, at);
         me.change(view, command.map(|command| [command].into()))
     })
 }
 
 fn build(a: &mut Args<'_>) -> Built {
-    let (ports, at) = (a.outputs(), a.surroundings());
+    let (ports, at) = (a.outputs(), a.arg_context());
     let mut routes = Vec::new();
     let most = a.environment().limits.table_entries;
     for (index, text) in a.rest().to_vec().iter().enumerate() {
@@ -188,7 +188,7 @@ impl LookUp {
         commands: Result<Vec<Command>, String>,
     ) -> Result<Change, HandlerError> {
         let commands = commands.map_err(HandlerError::rejected)?;
-        let most = view.surroundings().environment.limits.table_entries;
+        let most = view.arg_context().environment.limits.table_entries;
         self.routes.check(commands.iter(), most)?;
         on_write(self, move |me, _| me.routes.run(commands.iter(), most))
     }

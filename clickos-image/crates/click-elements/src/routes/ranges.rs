@@ -13,13 +13,13 @@ use crate::steps::Forest;
 /// There are 2 to the power of this many parts for each route, so that a part seldom has three networks in it,
 const PARTS_A_ROUTE: u32 = 3;
 /// and at most 2 to the power of this many.
-const MOST_BITS: u32 = 20;
+const MAX_BITS: u32 = 20;
 /// Most bytes of old parts that the table keeps, or the size of the parts in use.
 pub const LEFT_BEHIND: usize = 64 << 10;
 /// Most steps of two networks.
-const MOST_SIMPLE: usize = 4;
+const MAX_SIMPLE: usize = 4;
 /// No route.
-const NOWHERE: u32 = Forest::MOST_VALUES - 1;
+const NOWHERE: u32 = Forest::MAX_VALUES - 1;
 
 /// Addresses from `first` on, as many as `span` and one.
 #[derive(Clone, Copy)]
@@ -133,7 +133,7 @@ impl<'a> Ready<'a> {
 
 /// The base-2 logarithm of the number of parts for this number of routes.
 pub fn bits(routes: usize) -> u32 {
-    (routes.max(1).ilog2() + PARTS_A_ROUTE).min(MOST_BITS)
+    (routes.max(1).ilog2() + PARTS_A_ROUTE).min(MAX_BITS)
 }
 
 /// For each address the hop.
@@ -198,7 +198,7 @@ impl Ranges {
     fn part(&mut self, below: u32, steps: &[(u32, u32)]) -> Part {
         match steps {
             [] => Some(Part::plain(below)),
-            _ if steps.len() <= MOST_SIMPLE => Part::simple(below, steps),
+            _ if steps.len() <= MAX_SIMPLE => Part::simple(below, steps),
             _ => None,
         }
         .unwrap_or_else(|| Part::plain(self.forest.plant(below, steps)))

@@ -2,7 +2,7 @@
 //! One route: `10.0.0.0/8 10.0.0.1 2`.
 use core::fmt;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 
 use crate::prelude::*;
@@ -94,7 +94,7 @@ impl Partial {
     ///
     /// # Errors
     /// What is wrong; a port that is not one of `ports`.
-    pub fn parse(text: &str, ports: usize, at: Surroundings<'_>) -> Result<Self, String> {
+    pub fn parse(text: &str, ports: usize, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let (network, rest) = match words.split_first() {
             Some((first, rest)) => (network(first, at)?, rest),
@@ -153,7 +153,7 @@ impl Partial {
     }
 }
 
-fn network(word: &str, at: Surroundings<'_>) -> Result<Network, String> {
+fn network(word: &str, at: ArgContext<'_>) -> Result<Network, String> {
     let prefix = Prefix::from_arg(word, at)?;
     let mask = u32::from(prefix.mask);
     let length = mask.leading_ones();
@@ -165,14 +165,14 @@ fn network(word: &str, at: Surroundings<'_>) -> Result<Network, String> {
 }
 
 /// `-` and 0.0.0.0 mean that there is none.
-fn gateway(word: &str, at: Surroundings<'_>) -> Result<Option<Ipv4Addr>, String> {
+fn gateway(word: &str, at: ArgContext<'_>) -> Result<Option<Ipv4Addr>, String> {
     match word {
         "-" => Ok(None),
         _ => Ipv4Addr::from_arg(word, at).map(|a| Some(a).filter(|a| !a.is_unspecified())),
     }
 }
 
-fn port(word: &str, ports: usize, at: Surroundings<'_>) -> Result<usize, String> {
+fn port(word: &str, ports: usize, at: ArgContext<'_>) -> Result<usize, String> {
     match usize::from_arg(word, at) {
         Ok(port) if port < ports => Ok(port),
         Ok(port) => Err(format!("output {port} does not exist, there are {ports}")),

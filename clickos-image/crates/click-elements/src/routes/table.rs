@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The routes there are, and the commands that change them.
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::shift_word;
 
 use super::prefixes::{Entry, KEYS, Prefixes, Way};
@@ -34,12 +34,7 @@ impl Command {
     /// Parses a command's arguments; `verb` is one of `add`, `set`, `remove`.
     ///
     /// # Errors The fault.
-    pub fn parse(
-        verb: &str,
-        text: &str,
-        ports: usize,
-        at: Surroundings<'_>,
-    ) -> Result<Self, String> {
+    pub fn parse(verb: &str, text: &str, ports: usize, at: ArgContext<'_>) -> Result<Self, String> {
         let partial = || Partial::parse(text, ports, at);
         match verb {
             "add" => Ok(Self::Add(partial()?.complete()?)),

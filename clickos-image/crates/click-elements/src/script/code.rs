@@ -106,7 +106,7 @@ const QUOTABLE: [&str; 9] = [
 /// # Errors The fault.
 pub fn parse(
     argument: &str,
-    at: click_core::Surroundings<'_>,
+    at: click_core::ArgContext<'_>,
 ) -> Result<Option<Instruction>, String> {
     let (word, rest) = text::shift_word(argument);
     let base = word.strip_suffix('q');
@@ -174,7 +174,7 @@ fn call(word: &str, is_read: bool, rest: String, unquote: bool) -> Result<Instru
 }
 
 /// For a time or, for all words but `wait_for`, until a step if there is none.
-fn wait(base: &str, rest: String, at: click_core::Surroundings<'_>) -> Result<Instruction, String> {
+fn wait(base: &str, rest: String, at: click_core::ArgContext<'_>) -> Result<Instruction, String> {
     if rest.is_empty() && base != "wait_for" {
         return Ok(Instruction::Pause(rest));
     }

@@ -151,7 +151,7 @@ impl Element for Script {
         kept
     }
 
-    fn more_handlers(&self, asked: &str) -> Vec<HandlerInfo> {
+    fn dynamic_handlers(&self, asked: &str) -> Vec<HandlerInfo> {
         let exported = self.exported.iter().map(|name| HandlerInfo {
             name: name.clone(),
             read: true,

@@ -103,7 +103,7 @@ fn typed(a: &mut Args<'_>, usual: Kind) -> Option<(Kind, Vec<String>)> {
 struct Words(Vec<String>);
 
 impl FromArg for Words {
-    fn from_arg(text: &str, _at: click_core::Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _at: click_core::ArgContext<'_>) -> Result<Self, String> {
         Ok(Self(click_core::text::split_words(text)))
     }
 }
@@ -133,7 +133,7 @@ const LABELS: [&str; 6] = ["begin", "loop", "end", "exit", "stop", "error"];
 fn instructions(a: &mut Args<'_>) -> Option<Vec<Instruction>> {
     let (mut code, mut right) = (Vec::new(), true);
     for (number, argument) in (1..).zip(a.rest().to_vec()) {
-        match code::parse(&argument, a.surroundings()) {
+        match code::parse(&argument, a.arg_context()) {
             Ok(instruction) => code.extend(instruction),
             Err(message) => {
                 a.error("INSTRUCTION", format!("{number}: {message}"));

@@ -39,12 +39,12 @@ pub(super) fn random(view: &mut View<'_>) -> Result<String, String> {
     let mut ctx = view.ctx();
     let numbers: Option<Vec<u32>> = words.iter().map(number).collect();
     let (low, high) = match numbers.as_deref() {
-        Some([]) => return Ok(ctx.draw().to_string()),
+        Some([]) => return Ok(ctx.random_u32().to_string()),
         Some([n]) if *n > 0 => (0, n - 1),
         Some([low, high]) if low <= high => (*low, *high),
         _ => return Err("random: expected nothing, N > 0, or two numbers in order".to_string()),
     };
-    Ok(ctx.draw_from(low, high).to_string())
+    Ok(ctx.random_range(low, high).to_string())
 }
 
 pub(super) fn accessible(view: &mut View<'_>, read: bool) -> bool {
@@ -52,7 +52,7 @@ pub(super) fn accessible(view: &mut View<'_>, read: bool) -> bool {
     let ctx = &view.ctx();
     names.iter().all(|n| match local(ctx, n) {
         Some(own) => {
-            let mut all = HANDLERS.iter().map(Handler::listed);
+            let mut all = HANDLERS.iter().map(Handler::decl);
             all.any(|h| h.name == own && if read { h.read } else { h.write })
         }
         None => ctx

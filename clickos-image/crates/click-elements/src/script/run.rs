@@ -46,7 +46,7 @@ impl Script {
                 return self.rest(Outcome::End);
             };
             self.at += 1;
-            if !ctx.spend(INSTRUCTION) {
+            if !ctx.charge_steps(INSTRUCTION) {
                 self.complain(ctx, "too much work, giving up");
                 self.at = self.code.len();
                 return self.rest(Outcome::Exit);
@@ -190,7 +190,7 @@ impl Script {
 
     fn wait(&mut self, ctx: &mut Context<'_>, time: &str) -> Next {
         let time = self.text(ctx, time, true);
-        match Span::from_arg(&time, ctx.surroundings()) {
+        match Span::from_arg(&time, ctx.arg_context()) {
             Ok(span) => {
                 ctx.set_timer(ctx.now_ns().saturating_add(span.ns));
                 self.state = State::Waiting;
@@ -245,7 +245,7 @@ impl Script {
                 export,
             } = instruction
             {
-                if !ctx.spend(INSTRUCTION) {
+                if !ctx.charge_steps(INSTRUCTION) {
                     return Err(format!("init {name}: too much work"));
                 }
                 let value = self.text(ctx, &text, unquote);
@@ -332,7 +332,7 @@ impl Values for Seen<'_, '_> {
     }
 
     fn spend(&mut self, bytes: usize) -> Result<(), String> {
-        let may = self.ctx.spend(bytes);
+        let may = self.ctx.charge_steps(bytes);
         may.then_some(()).ok_or_else(|| "too much work".to_string())
     }
 }

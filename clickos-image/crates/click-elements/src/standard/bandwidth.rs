@@ -2,7 +2,7 @@
 //! Bytes a second, written as Click does: `384kbps`, `1.5MBps`; a bare number is bytes.
 use crate::decimal;
 use crate::prelude::*;
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 /// Bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ const UNITS: [(&str, f64); 5] = [
 const PREFIXES: [(char, f64); 4] = [('k', 1e3), ('K', 1e3), ('M', 1e6), ('G', 1e9)];
 
 impl FromArg for Bandwidth {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let unit = UNITS
             .iter()
             .find_map(|(name, per_byte)| Some((text.strip_suffix(name)?, *per_byte)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How Click prints a span of time.
 use crate::prelude::*;
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 /// A span below a second in the largest unit that fits, a longer one in seconds.
 pub fn interval(span: Span) -> String {
@@ -18,7 +18,7 @@ pub fn interval(span: Span) -> String {
 #[derive(Clone, Copy)]
 pub struct Interval(pub Span);
 
-const LEAST_NS: u64 = 1_000_000;
+const MIN_NS: u64 = 1_000_000;
 
 impl Interval {
     /// The default interval of timed elements.
@@ -26,9 +26,9 @@ impl Interval {
 }
 
 impl FromArg for Interval {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let span = Span::from_arg(text, at)?;
-        if span.ns < LEAST_NS {
+        if span.ns < MIN_NS {
             return Err(format!("{text} is too short, the least is 1ms"));
         }
         Ok(Self(span))

@@ -2,7 +2,7 @@
 //! A probability as an argument and as a decision.
 use crate::decimal;
 use crate::prelude::*;
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 /// A number from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +30,7 @@ impl core::fmt::Display for Probability {
 }
 
 impl FromArg for Probability {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         let number = decimal::parse(text).filter(|_| plain);
         match number {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The queues by whose lengths an element decides.
-use click_core::Store;
+use click_core::StorageRef;
 use click_core::text::split_words;
 
 use crate::prelude::*;
@@ -8,7 +8,7 @@ use crate::prelude::*;
 /// Queues by name, or those around.
 pub struct Queues {
     names: Vec<String>,
-    stores: Vec<Store>,
+    storage: Vec<StorageRef>,
 }
 
 impl Queues {
@@ -16,21 +16,22 @@ impl Queues {
     pub fn argument(a: &mut Args<'_>) -> Option<Self> {
         Some(Self {
             names: split_words(&a.or("QUEUES", String::new())?),
-            stores: Vec::new(),
+            storage: Vec::new(),
         })
     }
 
     /// Finds them in the router.
     pub fn find(&mut self, ctx: &Context<'_>) -> Result<(), String> {
         let named = self.names.iter().map(|name| {
-            let store = ctx.store(name);
-            store.ok_or_else(|| format!("QUEUES: \"{name}\" is not an element that stores packets"))
+            let storage = ctx.storage(name);
+            storage
+                .ok_or_else(|| format!("QUEUES: \"{name}\" is not an element that stores packets"))
         });
-        self.stores = match self.names.is_empty() {
-            true => ctx.nearest_stores(),
+        self.storage = match self.names.is_empty() {
+            true => ctx.nearest_storage(),
             false => named.collect::<Result<_, _>>()?,
         };
-        match self.stores.is_empty() {
+        match self.storage.is_empty() {
             true => Err("there is no queue around".to_string()),
             false => Ok(()),
         }
@@ -38,12 +39,12 @@ impl Queues {
 
     /// Packets stored in all of them.
     pub fn length(&self, ctx: &Context<'_>) -> usize {
-        self.stores.iter().map(|queue| ctx.stored(*queue)).sum()
+        self.storage.iter().map(|queue| ctx.stored(*queue)).sum()
     }
 
     /// Their names, one a line.
     pub fn list(&self, ctx: &Context<'_>) -> String {
-        let names = self.stores.iter().map(|q| ctx.store_name(*q) + "\n");
+        let names = self.storage.iter().map(|q| ctx.storage_name(*q) + "\n");
         names.collect()
     }
 }

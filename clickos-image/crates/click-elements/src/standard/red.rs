@@ -12,7 +12,7 @@ const IDLE_STEP_NS: u64 = 20_000_000;
 /// After this many steps nothing is left of an average.
 const FORGET_STEPS: u64 = 4096;
 /// The largest threshold.
-pub const MOST: u32 = 0xffff;
+pub const MAX: u32 = 0xffff;
 
 /// How packets are chosen.
 #[derive(Clone, Copy)]
@@ -32,9 +32,9 @@ pub fn scaled(p: Probability) -> u64 {
 impl Rule {
     /// Checks that the thresholds fit each other.
     pub fn check(&self) -> Result<(), String> {
-        if self.max_thresh > MOST {
+        if self.max_thresh > MAX {
             return Err(format!(
-                "MAX_THRESH: {} is out of range, the most is {MOST}",
+                "MAX_THRESH: {} is out of range, the most is {MAX}",
                 self.max_thresh
             ));
         }
@@ -172,7 +172,7 @@ pub fn build(a: &mut Args<'_>, rule: Rule) -> Option<Red> {
 
 impl Red {
     fn draw(&mut self, ctx: &mut Context<'_>) {
-        self.random = u64::from(ctx.draw() >> 5) % CERTAIN;
+        self.random = u64::from(ctx.random_u32() >> 5) % CERTAIN;
     }
 
     /// True if the next packet goes.

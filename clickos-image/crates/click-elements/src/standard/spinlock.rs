@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Locks by name. There is one thread, so they are never waited for.
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::unquote;
 
 use crate::prelude::*;
@@ -22,7 +22,7 @@ pub const CLASS: Class = Class {
 struct Lock;
 
 impl FromArg for Lock {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let named = at.names.find(at.element, &unquote(text));
         match named.is_some_and(|n| n.meanings.contains_key(KIND)) {
             true => Ok(Self),

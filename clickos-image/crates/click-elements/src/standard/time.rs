@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Times of packets, which may lie before the epoch: nanoseconds in two's complement.
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use crate::prelude::*;
 use crate::print_line::stamp;
@@ -67,7 +67,7 @@ impl core::fmt::Display for Time {
 }
 
 impl FromArg for Time {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let (negative, digits) = match text.strip_prefix('-') {
             Some(digits) => (true, digits),
             None => (false, text.strip_prefix('+').unwrap_or(text)),

@@ -19,14 +19,14 @@ pub fn build(args: &mut Args<'_>, default_burst: usize) -> Built {
         args.error("BURST", "expected at least 1, got 0");
     }
     Some(Box::new(TimedUnqueue {
-        interval_ns: interval.ns.max(LEAST_NS),
+        interval_ns: interval.ns.max(MIN_NS),
         burst,
         next_ns: 0,
     }))
 }
 
 /// Shorter intervals would keep the machine busy with nothing to do.
-const LEAST_NS: u64 = 1_000_000;
+const MIN_NS: u64 = 1_000_000;
 
 struct TimedUnqueue {
     interval_ns: u64,

@@ -61,7 +61,7 @@ pub struct UDPIPEncap {
 }
 
 /// The longest payload that leaves room for both headers.
-const MOST: usize = 65_535 - ipv4::HEADER - udp::HEADER;
+const MAX: usize = 65_535 - ipv4::HEADER - udp::HEADER;
 const TTL: u8 = 250;
 
 impl UDPIPEncap {
@@ -79,7 +79,7 @@ impl UDPIPEncap {
 
     fn encapsulate(&mut self, packet: &mut Packet) -> bool {
         let destination = self.destination.of(packet);
-        if packet.len() > MOST || !packet.push(udp::HEADER) {
+        if packet.len() > MAX || !packet.push(udp::HEADER) {
             return false;
         }
         self.ports.emit(packet.data_mut(), self.source, destination);

@@ -5,7 +5,7 @@ use alloc::rc::Rc;
 use core::cell::RefCell;
 use core::net::{IpAddr, Ipv6Addr};
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::{split_words, unquote};
 
 use super::advertisement::{Advertisement, MAX_ADDRESSES, virtual_mac};
@@ -36,7 +36,7 @@ pub struct Side {
 
 impl FromArg for Side {
     /// `VRID IP ETH PEER PEER_ETH ADDRESS ...`; no peer is `- -`.
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&unquote(text));
         let [vrid, ip, mac, peer, peer_mac, addresses @ ..] = words.as_slice() else {
             return Err(format!("expected {FORM}, got \"{}\"", text.escape_debug()));
@@ -69,7 +69,7 @@ impl FromArg for Side {
     }
 }
 
-fn ip_of(text: &str, at: Surroundings<'_>) -> Result<IpAddr, String> {
+fn ip_of(text: &str, at: ArgContext<'_>) -> Result<IpAddr, String> {
     match text.parse::<Ipv6Addr>() {
         Ok(ip) => Ok(ip.into()),
         Err(_) => Ipv4Addr::from_arg(text, at).map(IpAddr::from),

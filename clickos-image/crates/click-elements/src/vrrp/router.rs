@@ -240,7 +240,7 @@ impl Element for Vrrp {
 
 /// The elements whose flows can be copied.
 fn names_of_copied(ctx: &Context<'_>) -> Vec<String> {
-    let indices = (0..).take_while(|index| ctx.look_at(*index).is_some());
+    let indices = (0..).take_while(|index| ctx.class_and_config(*index).is_some());
     let names = indices.map(|index| ctx.name_of(index));
     let has = |name: &str, handler| ctx.handler_info(&format!("{name}.{handler}")).is_some();
     let copied =

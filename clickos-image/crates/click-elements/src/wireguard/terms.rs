@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddrV4;
 
 use base64ct::{Base64, Encoding};
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::{split_words, unquote};
 
 use super::Endpoint;
@@ -23,7 +23,7 @@ pub struct KeyText(pub Key);
 
 impl FromArg for KeyText {
     /// The text is not repeated in an error, since it may be a secret.
-    fn from_arg(text: &str, _at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _at: ArgContext<'_>) -> Result<Self, String> {
         let mut key = [0; KEY];
         match Base64::decode(unquote(text), &mut key) {
             Ok(bytes) if bytes.len() == KEY => Ok(Self(key)),
@@ -51,7 +51,7 @@ pub struct Terms {
 }
 
 impl FromArg for Terms {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&unquote(text));
         let [public, endpoint, rest @ ..] = words.as_slice() else {
             return Err("expected PUBLIC_KEY ENDPOINT NETWORK ...".into());
@@ -70,7 +70,7 @@ impl FromArg for Terms {
 }
 
 impl Terms {
-    fn add(&mut self, word: &str, at: Surroundings<'_>) -> Result<(), String> {
+    fn add(&mut self, word: &str, at: ArgContext<'_>) -> Result<(), String> {
         if let Some(key) = word.strip_prefix("psk=") {
             let KeyText(key) = KeyText::from_arg(key, at).map_err(|e| format!("psk: {e}"))?;
             self.preshared = key;
@@ -128,7 +128,7 @@ impl Peers {
 }
 
 impl FromArg for Peers {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let text = unquote(text);
         let parts = text.split(',').filter(|part| !part.trim().is_empty());
         let peers: Result<Vec<_>, _> = parts.map(|part| Terms::from_arg(part.trim(), at)).collect();

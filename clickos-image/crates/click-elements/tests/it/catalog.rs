@@ -23,10 +23,10 @@ const SEEDS: u64 = 2;
 /// Packets that a router of these tests has.
 const BUFFERS: usize = 512;
 /// The most frames that leave for one that came, and for the time that passes.
-const MOST_OUT: usize = 2;
+const MAX_OUT: usize = 2;
 const BY_THEMSELVES: usize = 600;
 /// The most slices of the router's work for one frame.
-const MOST_TURNS: usize = 20;
+const MAX_TURNS: usize = 20;
 const SECOND_NS: u64 = 1_000_000_000;
 
 fn templates() -> PathBuf {
@@ -315,7 +315,7 @@ fn attack(name: &str, config: &str, seed: u64) -> Result<(), String> {
         let shown = format!("{frame:02x?}");
         devices[random.below(2)].borrow_mut().input.push_back(frame);
         now_ns += 1_000_000;
-        let mut turns = (0..MOST_TURNS).map(|_| router.run(now_ns));
+        let mut turns = (0..MAX_TURNS).map(|_| router.run(now_ns));
         if turns.all(|progress| progress == Progress::Worked) {
             return Err(format!("{name}, seed {seed}: it never rests after {shown}"));
         }
@@ -325,7 +325,7 @@ fn attack(name: &str, config: &str, seed: u64) -> Result<(), String> {
             }
         }
     }
-    let most = MOST_OUT * FRAMES + BY_THEMSELVES;
+    let most = MAX_OUT * FRAMES + BY_THEMSELVES;
     if sent > most {
         return Err(format!(
             "{name}, seed {seed}: {sent} frames left for {FRAMES}"

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 struct Bench {
     router: Router,
     device: Rc<RefCell<MemoryDevice>>,
-    board: Rc<RefCell<click_core::offload::Board>>,
+    requests: Rc<RefCell<click_core::offload::OffloadRegistry>>,
     rules: Vec<Rule>,
     hits: Vec<u64>,
     now: u64,
@@ -31,7 +31,7 @@ impl Bench {
             devices: BTreeMap::from([(0, device.clone() as Rc<RefCell<dyn Device>>)]),
             ..Environment::new()
         };
-        let board = Rc::clone(&environment.offload);
+        let requests = Rc::clone(&environment.offload);
         let config = format!(
             "FromDevice(0) -> Strip(14) -> {way} -> fw :: IPFilter({list})
                 -> Unstrip(14) -> Queue(1000) -> ToDevice(0);"
@@ -43,14 +43,14 @@ impl Bench {
                 .write_handlers(&[("fw.offload", b"true")], 1)
                 .unwrap();
         }
-        let wishes = board.borrow_mut().wishes();
-        let text = wishes.first().map_or("", |wish| &wish.text);
+        let taken = requests.borrow_mut().take_requests();
+        let text = taken.first().map_or("", |request| &request.text);
         let rules: Vec<Rule> = text.lines().skip(1).map(|l| l.parse().unwrap()).collect();
         let hits = vec![0; rules.len()];
         Self {
             router,
             device,
-            board,
+            requests,
             rules,
             hits,
             now: 1,
@@ -82,7 +82,7 @@ impl Bench {
             .iter()
             .map(|n| format!(" {n}"))
             .collect::<String>();
-        self.board
+        self.requests
             .borrow_mut()
             .answer(0, &format!("1 ok\n1 9{counts}"));
         let read = self.router.read_handler("fw.hits", "", self.now).unwrap();

@@ -10,7 +10,7 @@ use crate::devices::{Memory, devices, environment};
 const CONFIG: &str = "FromDevice(0) -> MarkIPHeader -> g :: FlowGuard(1000); g[0] -> Discard;
     Idle -> [1]g; g[1] -> Discard; g[2] -> Discard; Idle -> [2]g;";
 /// Bytes of a handler's value in these tests.
-const MOST: usize = 4096;
+const MAX: usize = 4096;
 
 /// A datagram without a checksum.
 fn datagram(sport: u16) -> Vec<u8> {
@@ -26,7 +26,7 @@ fn a_long_table_is_cut_at_a_line() {
     let devices = devices::<1>();
     let mut environment = environment(&devices);
     let [device] = devices;
-    environment.limits.handler_bytes = MOST;
+    environment.limits.handler_bytes = MAX;
     let registry = click_elements::registry();
     let mut router = Router::build("t", CONFIG, &registry, environment, 1).unwrap();
     device.borrow_mut().input.extend((1..=500).map(datagram));
@@ -34,10 +34,10 @@ fn a_long_table_is_cut_at_a_line() {
     let mut read = |name| String::from_utf8(router.read_handler(name, "", 1).unwrap()).unwrap();
     assert_eq!(read("g.table_size"), "500");
     let table = read("g.table");
-    assert!(table.len() <= MOST, "{} bytes", table.len());
+    assert!(table.len() <= MAX, "{} bytes", table.len());
     assert!(table.ends_with("\n...\n"), "{table}");
     let state = read("g.state");
-    assert!(state.len() <= MOST && state.starts_with("flowguard 1\n"));
+    assert!(state.len() <= MAX && state.starts_with("flowguard 1\n"));
 }
 
 /// A guard between the devices 0, inside, 1, outside, and 2, what the outside may begin; what passes leaves by device 3.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::{Parsed, Parser, Until};
 use crate::ast::{Compound, Formal, Overload};
 use crate::lexer::Kind;
-use crate::source::Place;
+use crate::source::SourcePos;
 
 /// Parameters of a compound element.
 const MAX_FORMALS: usize = 256;
@@ -21,7 +21,7 @@ impl<'a> Parser<'a> {
         compound
     }
 
-    fn compound_inside(&mut self, place: Place) -> Parsed<Compound<'a>> {
+    fn compound_inside(&mut self, place: SourcePos) -> Parsed<Compound<'a>> {
         let (mut overloads, mut extends) = (Vec::new(), false);
         loop {
             if self.kind() == Kind::Dots {
@@ -97,7 +97,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn check_formal(&mut self, place: Place, before: &[Formal<'a>], keyword: &str, name: &str) {
+    fn check_formal(&mut self, place: SourcePos, before: &[Formal<'a>], keyword: &str, name: &str) {
         if before.iter().any(|f| f.name == name) {
             self.lexer
                 .errors

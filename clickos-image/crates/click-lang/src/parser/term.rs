@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::{Parsed, Parser, Until};
 use crate::ast::{ClassRef, Ports, Statement, Term, What};
 use crate::lexer::Kind;
-use crate::source::Place;
+use crate::source::SourcePos;
 
 impl<'a> Parser<'a> {
     pub(super) fn terms(&mut self, nested: bool, first_step: bool) -> Parsed<Vec<Term<'a>>> {
@@ -59,7 +59,7 @@ impl<'a> Parser<'a> {
         first_step: bool,
         first_term: bool,
         ports: Option<Box<Ports>>,
-        place: Place,
+        place: SourcePos,
     ) -> Parsed<Option<Term<'a>>> {
         let may_stand_alone = ports.is_some() || first_term;
         let is_implicit = nested
@@ -150,7 +150,13 @@ impl<'a> Parser<'a> {
     }
 
     /// A list has as many ports as an element, and all lists of a statement are held at once.
-    fn check_count(&mut self, before: usize, first: usize, last: usize, at: Place) -> Parsed<()> {
+    fn check_count(
+        &mut self,
+        before: usize,
+        first: usize,
+        last: usize,
+        at: SourcePos,
+    ) -> Parsed<()> {
         let more = last.saturating_add(1).saturating_sub(first);
         let limit = self.limits.ports;
         if before + more > limit {

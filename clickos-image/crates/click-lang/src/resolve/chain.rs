@@ -8,7 +8,7 @@ use super::Resolver;
 use crate::ast::{Arrow, Ports, Step};
 use crate::body::{Body, End};
 use crate::ports::{Side, pairs};
-use crate::source::Place;
+use crate::source::SourcePos;
 
 /// The members a term stands for: its inputs and its outputs differ for groups.
 pub(super) struct Ends {
@@ -40,7 +40,7 @@ impl Ends {
 
 impl<'a> Resolver<'_, 'a> {
     pub(super) fn chain(&mut self, steps: &[Step<'a>], body: &mut Body<'a>) {
-        let mut left: Option<(Place, Vec<Ends>, Arrow, Place)> = None;
+        let mut left: Option<(SourcePos, Vec<Ends>, Arrow, SourcePos)> = None;
         for (index, step) in steps.iter().enumerate() {
             let ends = self.terms(&step.terms, body, steps.len() == 1, index == 0);
             let Some(ends) = ends else {

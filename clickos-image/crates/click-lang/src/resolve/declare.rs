@@ -9,7 +9,7 @@ use super::Resolver;
 use crate::ast::{ClassBody, Compound, Config, Overload};
 use crate::body::{Body, Class, CompoundClass, Group, INPUT, OUTPUT};
 use crate::flat::Requirement;
-use crate::source::{Place, library_name};
+use crate::source::{SourcePos, library_name};
 use crate::text;
 
 /// Steps of work for one requirement or variable.
@@ -25,7 +25,7 @@ impl<'a> Resolver<'_, 'a> {
         &mut self,
         name: &'a str,
         body: &ClassBody<'a>,
-        place: Place,
+        place: SourcePos,
         around: &Body<'a>,
     ) {
         let limit = self.limits.elements;
@@ -137,7 +137,7 @@ impl<'a> Resolver<'_, 'a> {
         }
     }
 
-    fn library(&mut self, name: &str, place: Place, body: &mut Body<'a>) {
+    fn library(&mut self, name: &str, place: SourcePos, body: &mut Body<'a>) {
         if body.depth > 0 {
             let message = "'require library' must be used at file scope";
             self.errors.add(place, message);

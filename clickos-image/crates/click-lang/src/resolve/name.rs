@@ -5,7 +5,7 @@ use alloc::format;
 use super::Resolver;
 use crate::ast::Config;
 use crate::body::{Body, Class, Member};
-use crate::source::Place;
+use crate::source::SourcePos;
 
 impl<'a> Resolver<'_, 'a> {
     /// The element a name stands for; a class makes a new one.
@@ -15,7 +15,7 @@ impl<'a> Resolver<'_, 'a> {
         class: Option<Class<'a>>,
         config: Option<Config<'a>>,
         body: &mut Body<'a>,
-        place: Place,
+        place: SourcePos,
     ) -> Option<usize> {
         let raw = config.map_or("", |c| c.raw);
         let mut anonymous_of = self.class(name);
@@ -49,7 +49,7 @@ impl<'a> Resolver<'_, 'a> {
         name: &'a str,
         config: Option<Config<'a>>,
         body: &mut Body<'a>,
-        place: Place,
+        place: SourcePos,
     ) -> Option<usize> {
         let is_class = config.is_some() || name.starts_with(|c: char| c.is_uppercase());
         let what = if is_class {
@@ -71,7 +71,7 @@ impl<'a> Resolver<'_, 'a> {
         member: &Member<'a>,
         class: Option<Class<'a>>,
         config: Option<Config<'a>>,
-        place: Place,
+        place: SourcePos,
     ) {
         if matches!(member.class, Class::Unknown) {
             return;
@@ -88,7 +88,7 @@ impl<'a> Resolver<'_, 'a> {
     }
 
     /// Handlers of elements whose names are numbers could not be told from others.
-    fn check_name(&mut self, name: &str, place: Place) {
+    fn check_name(&mut self, name: &str, place: SourcePos) {
         let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
         if name.split('/').any(digits) {
             let message = format!("element name '{name}' has all-digit component");

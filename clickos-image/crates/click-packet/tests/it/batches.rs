@@ -14,7 +14,7 @@ enum Step {
     Drain(usize, usize),
     AppendFront(usize),
     Retain(u8),
-    Sweep { stop_after: usize, give_at: usize },
+    Cursor { stop_after: usize, give_at: usize },
     Clear,
     Swap,
 }
@@ -29,7 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (n(), n()).prop_map(|(a, b)| Step::Drain(a, b)),
         1 => n().prop_map(Step::AppendFront),
         1 => any::<u8>().prop_map(Step::Retain),
-        1 => (n(), n()).prop_map(|(stop_after, give_at)| Step::Sweep { stop_after, give_at }),
+        1 => (n(), n()).prop_map(|(stop_after, give_at)| Step::Cursor { stop_after, give_at }),
         1 => Just(Step::Clear),
         2 => Just(Step::Swap),
     ]
@@ -88,10 +88,10 @@ impl Pair {
                 self.batches[0].retain_mut(|p| p.data()[0] & mask == 0);
                 self.model[0].retain(|n| n & mask == 0);
             }
-            Step::Sweep {
+            Step::Cursor {
                 stop_after,
                 give_at,
-            } => self.sweep(stop_after, give_at),
+            } => self.cursor(stop_after, give_at),
             Step::Clear => {
                 self.batches[0].clear();
                 self.model[0].clear();
@@ -104,25 +104,25 @@ impl Pair {
     }
 
     /// Keeps every other packet, gives those kept away once, and does not look at the last.
-    fn sweep(&mut self, stop_after: usize, give_at: usize) {
+    fn cursor(&mut self, stop_after: usize, give_at: usize) {
         let [a, b] = &mut self.batches;
-        let mut sweep = a.sweep();
+        let mut cursor = a.cursor_mut();
         let mut kept = VecDeque::new();
         for n in 0..stop_after {
-            let Some(packet) = sweep.next() else { break };
+            let Some(packet) = cursor.next() else { break };
             let expected = self.model[0].pop_front();
             assert_eq!(Some(packet.data()[0]), expected);
             if n % 2 == 0 {
                 kept.extend(expected);
-                sweep.keep(packet);
+                cursor.keep(packet);
             }
-            assert_eq!(sweep.kept(), kept.len());
+            assert_eq!(cursor.kept(), kept.len());
             if n == give_at {
-                sweep.give_kept(b);
+                cursor.move_kept_to(b);
                 self.model[1].append(&mut kept);
             }
         }
-        drop(sweep);
+        drop(cursor);
         kept.append(&mut self.model[0]);
         self.model[0] = kept;
     }

@@ -199,12 +199,12 @@ fn a_sweep_passes_packets_that_were_looked_at() {
     for (keep, left) in [(true, [0, 1, 2, 4]), (false, [2, 4, 5, 6])] {
         let (mut pool, mut batch) = (PacketPool::new(9), Batch::new());
         (0..7).for_each(|n| batch.extend(pool.packet_from(&[n])));
-        let mut sweep = batch.sweep();
-        sweep.skip(2, keep);
-        let (kept, _dropped) = (sweep.next().unwrap(), sweep.next());
-        sweep.keep(kept);
-        sweep.skip(1, true);
-        drop(sweep);
+        let mut cursor = batch.cursor_mut();
+        cursor.skip(2, keep);
+        let (kept, _dropped) = (cursor.next().unwrap(), cursor.next());
+        cursor.keep(kept);
+        cursor.skip(1, true);
+        drop(cursor);
         let data: Vec<u8> = batch.iter().map(|p| p.data()[0]).collect();
         assert_eq!(data[..4], left);
     }

@@ -53,7 +53,7 @@ fn all_buffers_are_apart_and_in_their_chunks() {
     for (n, packet) in packets.iter_mut().enumerate() {
         let (block, place) = (n / Region::PER_CHUNK, n % Region::PER_CHUNK);
         let offset = block * (Region::CHUNK + 64) + place * Region::STRIDE + Region::BEFORE_DATA;
-        assert_eq!(region.place_of(packet).map(|p| p.offset), Some(offset));
+        assert_eq!(region.offset_of(packet).map(|p| p.offset), Some(offset));
         assert_eq!(packet.len(), Region::ROOM);
         packet.data_mut().fill(n as u8);
     }
@@ -85,14 +85,14 @@ fn a_copy_and_a_longer_packet_lie_elsewhere() {
     packet.data_mut().copy_from_slice(b"data");
     packet.anno_mut().set_u8(click_packet::anno::PAINT, 7);
     let mut copy = pool.duplicate(&mut packet).unwrap();
-    assert_eq!(region.place_of(&copy), None);
+    assert_eq!(region.offset_of(&copy), None);
     copy.data_mut()[0] = b'D';
     assert_eq!((packet.data(), copy.data()), (&b"data"[..], &b"Data"[..]));
     assert_eq!(copy.anno().u8(click_packet::anno::PAINT), 7);
     assert!(packet.push(14), "the headroom is there");
-    assert!(region.place_of(&packet).is_some());
+    assert!(region.offset_of(&packet).is_some());
     assert!(packet.push(1000), "it moves to a larger buffer");
-    assert_eq!(region.place_of(&packet), None);
+    assert_eq!(region.offset_of(&packet), None);
     assert_eq!(region.free(), BLOCKS * Region::PER_CHUNK);
     let mut long = region.take().unwrap();
     assert!(long.put(4000));
@@ -106,7 +106,7 @@ fn regions_with_numbers_know_each_other() {
     let (mut one, mut other) = (one.numbered(1, 100), other.numbered(2, 200));
     let (a, b) = (one.take().unwrap(), other.take().unwrap());
     let place = |region: &Region, packet| {
-        let place = region.place_of(packet)?;
+        let place = region.offset_of(packet)?;
         Some((place.number, place.offset - Region::BEFORE_DATA))
     };
     assert_eq!(place(&one, &a), Some((0, 100)));

@@ -9,7 +9,7 @@ enum Step {
     Copy(usize),
     Repeat(usize, usize),
     CopyAll,
-    OwnAll,
+    UniqueifyAll,
     Drop(usize),
     Write(usize, u8),
     Push(usize, u8),
@@ -31,7 +31,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => n().prop_map(Step::Copy),
         1 => (n(), 0usize..5).prop_map(|(at, n)| Step::Repeat(at, n)),
         1 => Just(Step::CopyAll),
-        1 => Just(Step::OwnAll),
+        1 => Just(Step::UniqueifyAll),
         4 => n().prop_map(Step::Drop),
         3 => (n(), any::<u8>()).prop_map(|(at, byte)| Step::Write(at, byte)),
         1 => (n(), any::<u8>()).prop_map(|(at, byte)| Step::Push(at, byte)),
@@ -170,7 +170,7 @@ impl World {
             Step::Copy(n) => self.repeat(n, 1),
             Step::Repeat(n, times) => self.repeat(n, times),
             Step::CopyAll => self.copy_all(),
-            Step::OwnAll => self.batch.own(),
+            Step::UniqueifyAll => self.batch.uniqueify(),
             Step::Drop(n) => self.drop_one(n),
             Step::Clear => {
                 self.batch.clear();

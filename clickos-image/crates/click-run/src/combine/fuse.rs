@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A combined configuration that an engine runs: links without devices.
 use click_core::Registry;
-use click_lang::{Flat, FlatConnection, FlatElement, Place};
+use click_lang::{Flat, FlatConnection, FlatElement, SourcePos};
 
 use super::{ROUTER_LINK, queues, retain};
 
@@ -66,7 +66,7 @@ fn add_mover(
         name: format!("{}_{}", flat.elements[input.0].name, input.1),
         class: class.into(),
         config: config.to_string(),
-        place: Place::default(),
+        place: SourcePos::default(),
     });
     for connection in flat.connections.iter_mut().filter(|c| c.to == input) {
         connection.to = (mover, 0);
@@ -75,7 +75,7 @@ fn add_mover(
         .extend(receivers.iter().map(|&to| FlatConnection {
             from: (mover, 0),
             to,
-            place: Place::default(),
+            place: SourcePos::default(),
         }));
 }
 

@@ -2,7 +2,7 @@
 //! Links between components.
 use std::str::FromStr;
 
-use click_lang::{Flat, FlatElement, Place, text};
+use click_lang::{Flat, FlatElement, SourcePos, text};
 
 use super::{ROUTER_LINK, retain};
 
@@ -145,7 +145,7 @@ fn replace(flat: &mut Flat, name: &str, group: &Group) {
         name: name.to_string(),
         class: ROUTER_LINK.into(),
         config: described.join(", "),
-        place: Place::default(),
+        place: SourcePos::default(),
     });
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A component of a combined configuration as a router of its own.
-use click_lang::{Flat, FlatElement, Place, text};
+use click_lang::{Flat, FlatElement, SourcePos, text};
 
 use super::{ROUTER_LINK, retain};
 
@@ -68,6 +68,6 @@ fn parse(arg: &str) -> Option<FlatElement> {
         name,
         class: class.as_str().into(),
         config: text::unquote(&config),
-        place: Place::default(),
+        place: SourcePos::default(),
     })
 }

@@ -27,7 +27,7 @@ use fault::Fault;
 use link::Link;
 
 /// Connections of the past whose pages the backend may still hold; more are refused.
-const MOST_OLD: usize = 4 * 4;
+const MAX_OLD: usize = 4 * 4;
 
 /// One vif.
 pub struct Netfront<P: Platform> {
@@ -96,7 +96,7 @@ impl<P: Platform> Frontend for Netfront<P> {
 
     fn connect(&mut self, backend: DomId, answers: &Answers) -> Result<Keys, String> {
         self.disconnect();
-        if self.old.len() > MOST_OLD {
+        if self.old.len() > MAX_OLD {
             return Err("netfront: the backend holds the pages of earlier connections".into());
         }
         let split = answers[0].as_deref() == Some("1");

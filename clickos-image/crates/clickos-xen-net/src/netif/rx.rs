@@ -17,7 +17,7 @@ use ring::layout::PAGE;
 
 const NAME: &str = "rx";
 /// Frames passed over in search of a good one.
-const MOST_BAD: u32 = 64;
+const MAX_BAD: u32 = 64;
 
 pub(super) struct Rx<P: Platform> {
     ring: FrontRing<Shared<P>, RX_SLOT>,
@@ -65,7 +65,7 @@ impl<P: Platform> Rx<P> {
         counters: &mut Counters,
     ) -> Result<Option<usize>, Fault> {
         let mut bytes = [0; RX_SLOT];
-        for _ in 0..=MOST_BAD {
+        for _ in 0..=MAX_BAD {
             if !self
                 .ring
                 .pop(&mut bytes)

@@ -117,7 +117,7 @@ mod tests {
     /// Neighbouring numbers reach all queues.
     #[test]
     fn neighbouring_flows_lie_in_all_queues() {
-        for queues in 2..=super::super::MOST as u64 {
+        for queues in 2..=super::super::MAX as u64 {
             let mut counts = vec![0; queues as usize];
             for port in 40_000..40_256 {
                 let found = hash(&v4(TCP, 1, 0, port, false), 14).unwrap();

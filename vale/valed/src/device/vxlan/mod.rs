@@ -12,7 +12,7 @@ use vale_proto::{Counters, Mac, Vxlan};
 
 use crate::clock::Nanoseconds;
 use crate::device::{Buffers, Burst, Device};
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::headers::octets;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::{TxFrame, append};
@@ -118,7 +118,7 @@ impl Device for VxlanPort {
         Some(RxFrame {
             bytes: &mut burst.frames.get_mut(n)?.0,
             rest: None,
-            offload: Offload::default(),
+            offload: TxOffload::default(),
         })
     }
 

@@ -70,7 +70,7 @@ fn push(port: &mut VxlanPort, frame: &[u8], counters: &mut Counters, now: Nanose
     let taken = RxFrame {
         bytes: &mut bytes,
         rest: None,
-        offload: Offload::default(),
+        offload: TxOffload::default(),
     };
     let mut out = TxFrame::new(taken, 14, 14).unwrap();
     out.now = now;

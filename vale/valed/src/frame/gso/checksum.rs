@@ -22,7 +22,7 @@ pub fn finish(mut sum: u64) -> u16 {
     !(sum as u16)
 }
 
-/// Fills in a checksum. [`super::Offload::parse`] has checked its bounds.
+/// Fills in a checksum. [`super::TxOffload::parse`] has checked its bounds.
 pub fn complete(frame: &mut [u8], checksum: Checksum) {
     let start = usize::from(checksum.start);
     let at = start + usize::from(checksum.offset);

@@ -12,4 +12,4 @@ mod vnet;
 pub use checksum::complete;
 pub use segment::Segments;
 pub use transport::Transport;
-pub use vnet::{Checksum, Offload};
+pub use vnet::{Checksum, TxOffload};

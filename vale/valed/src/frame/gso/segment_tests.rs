@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::*;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 
 fn gso(kind: u8, size: u16) -> Gso {
     let mut header = [1, kind, 0, 0, 0, 0, 34, 0, 6, 0];
     header[4..6].copy_from_slice(&size.to_ne_bytes());
-    Offload::parse(&header, 65_000).unwrap().gso.unwrap()
+    TxOffload::parse(&header, 65_000).unwrap().gso.unwrap()
 }
 
 fn v4(protocol: u8, l4: &[u8]) -> Vec<u8> {

@@ -44,12 +44,12 @@ pub struct Gso {
 
 /// The work that the sender has left to its network card.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Offload {
+pub struct TxOffload {
     pub checksum: Option<Checksum>,
     pub gso: Option<Gso>,
 }
 
-impl Offload {
+impl TxOffload {
     /// None for an offload that valed has not asked the kernel for, or that does not fit the frame.
     pub fn parse(header: &[u8; VNET_HEADER], frame_len: usize) -> Option<Self> {
         let field = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
@@ -166,7 +166,7 @@ mod tests {
             header(1, GSO_TCPV6 | GSO_ECN, [74, 1428, 54, 16]),
             header(1, GSO_UDP_L4, [42, 1400, 34, 6]),
         ] {
-            assert_eq!(Offload::parse(&good, 3000).unwrap().to_header(), good);
+            assert_eq!(TxOffload::parse(&good, 3000).unwrap().to_header(), good);
         }
     }
 
@@ -183,7 +183,7 @@ mod tests {
             (header(1, 3, [42, 1400, 34, 6]), "UDP fragmentation"),
             (header(1, 9, [42, 1400, 34, 6]), "unknown kind"),
         ] {
-            assert_eq!(Offload::parse(&bad, 3000), None, "{why}");
+            assert_eq!(TxOffload::parse(&bad, 3000), None, "{why}");
         }
     }
 }

@@ -46,8 +46,8 @@ impl Link {
         }
     }
 
-    /// Tells another host a state. A lost one costs time only.
-    pub fn tell(&self, host: IpAddr, state: &State) {
+    /// Announces a state to another host. A lost one costs time only.
+    pub fn announce(&self, host: IpAddr, state: &State) {
         let label = Label {
             number: self.number,
             reverse: false,

@@ -106,13 +106,13 @@ pub fn parse_nsh(bytes: &[u8]) -> Option<(Label, Content)> {
     (known && ttl > 0).then_some((label, content))
 }
 
-/// A host's part of a chain, as it tells the others of the path.
+/// A host's part of a chain, as it announces it to the others of the path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     pub version: u64,
     /// Packets enter the chain by this version.
     pub in_force: bool,
-    /// The host has heard from all others about this version.
+    /// The host has received the states of all others for this version.
     pub is_informed: bool,
     /// Bit n of a hop's word: the host has the hop's pair n, and it is live.
     pub live: Vec<u16>,

@@ -9,7 +9,7 @@ use crate::chain::{Flow, Next, Steering};
 use crate::clock::Nanoseconds;
 use crate::device::{Burst, Device};
 use crate::frame::HEAD;
-use crate::frame::gso::{Checksum, Offload};
+use crate::frame::gso::{Checksum, TxOffload};
 use crate::frame::headers::Ethernet;
 use crate::frame::key::FilterKey;
 use crate::frame::packet;
@@ -146,12 +146,12 @@ impl Switch {
             return Some(Fate::To(route));
         }
         let ethernet = Ethernet::parse(bytes)?;
-        let (mut relayed, mut rests_on) = (None, 0);
+        let (mut relayed, mut inspected_len) = (None, 0);
         let mut found = None;
         let (mut addressed, mut leaves_hop) = (false, false);
         if MORE && origin.steers {
             let steered = self.steered(origin, port, &ethernet, bytes, last, now)?;
-            rests_on = packet::transport_end(&ethernet, bytes);
+            inspected_len = packet::transport_end(&ethernet, bytes);
             vector.steps[n] = steered.step.map(|step| Steered { step, ethernet });
             if let Some(step) = steered.step {
                 (relayed, leaves_hop) = (steered.relayed, !step.enters);
@@ -184,25 +184,25 @@ impl Switch {
             }
         };
         let to = found.to?;
-        let judged = match port.judge(&ethernet, bytes, relayed) {
-            Ok(judged) => judged,
+        let checked_len = match port.judge(&ethernet, bytes, relayed) {
+            Ok(checked_len) => checked_len,
             // The verdict on a longer frame rests on all its bytes.
             Err(dropped) => return (bytes.len() <= HEAD).then_some(Fate::Dropped(dropped, len)),
         };
-        rests_on = rests_on.max(judged);
+        inspected_len = inspected_len.max(checked_len);
         vector.keys[n] = FilterKey::Other;
         if found.filtered {
             let key = FilterKey::parse(&ethernet, bytes);
-            rests_on = rests_on.max(key.rests_on(&ethernet, bytes));
+            inspected_len = inspected_len.max(key.inspected_len(&ethernet, bytes));
             vector.keys[n] = key;
         }
-        if bytes.len() > HEAD && rests_on > HEAD {
+        if bytes.len() > HEAD && inspected_len > HEAD {
             return None;
         }
         let route = Route {
             to,
             payload: ethernet.payload as u16,
-            judged: judged as u16,
+            checked_len: checked_len as u16,
             len,
             addressed,
         };
@@ -318,7 +318,7 @@ impl Switch {
 
 /// None for a frame that cannot be written as its sender asks. Steps and stations count before frames are
 /// written.
-fn is_done(work: Offload, route: Route) -> Option<()> {
-    let is_free = |c: Checksum| c.field() >= usize::from(route.judged);
+fn is_done(work: TxOffload, route: Route) -> Option<()> {
+    let is_free = |c: Checksum| c.field() >= usize::from(route.checked_len);
     work.checksum.is_none_or(is_free).then_some(())
 }

@@ -44,7 +44,7 @@ impl Switch {
         let Some(port) = self.ports[source].as_deref() else {
             return;
         };
-        let (holds, dscp) = (port.holds(), port.dscp());
+        let (has_backpressure, dscp) = (port.has_backpressure(), port.dscp());
         let sender = Sender {
             port: source,
             now: scratch.now,
@@ -70,7 +70,7 @@ impl Switch {
             }
             left &= !list;
             let to = to.into();
-            let malformed = match self.delivering(to, holds) {
+            let malformed = match self.delivering(to, has_backpressure) {
                 Delivering::Plain => self.write_to::<true>(sender, device, (to, list), scratch),
                 Delivering::Port => self.write_to::<false>(sender, device, (to, list), scratch),
                 Delivering::Switch => self.write_one_by_one(sender, device, (to, list), scratch),
@@ -81,15 +81,16 @@ impl Switch {
         }
     }
 
-    fn delivering(&self, to: usize, holds: bool) -> Delivering {
+    fn delivering(&self, to: usize, has_backpressure: bool) -> Delivering {
         let Some(port) = self.ports[to].as_deref() else {
             return Delivering::Switch;
         };
         let segment = port.face.segment;
         let limits = self.segment_limits.of(segment).is_some();
-        let is_here = port.elsewhere.is_none() && !port.face.is_moving && port.decided.is_none();
+        let is_here =
+            port.remote_worker.is_none() && !port.face.is_moving && port.offload_tables.is_none();
         match () {
-            () if holds || limits || !is_here => Delivering::Switch,
+            () if has_backpressure || limits || !is_here => Delivering::Switch,
             () if self.mirrors.sees(Side::Tx, to, segment) => Delivering::Switch,
             () if port.takes_all() => Delivering::Plain,
             () => Delivering::Port,
@@ -135,7 +136,7 @@ impl Switch {
     }
 
     /// The same with all stages of single frames: limits of the segment, frames that wait, another worker,
-    /// rules that decide, mirrors.
+    /// offload rules, mirrors.
     #[inline(never)]
     fn write_one_by_one(
         &mut self,
@@ -152,7 +153,7 @@ impl Switch {
             let Some(mut out) = frame(sender, device, port, (n, route), key, burst) else {
                 return false;
             };
-            self.deliver_or_hold(to, &mut out, buffers);
+            self.deliver_or_block(to, &mut out, buffers);
             true
         })
     }
@@ -187,7 +188,7 @@ fn frame<'a>(
     burst: &'a mut Burst,
 ) -> Option<TxFrame<'a>> {
     let taken = device.taken(burst, n)?;
-    let mut out = TxFrame::new(taken, route.payload.into(), route.judged.into())?;
+    let mut out = TxFrame::new(taken, route.payload.into(), route.checked_len.into())?;
     (out.seen, out.now, out.from) = (seen, sender.now, sender.port);
     if let Some(dscp) = sender.dscp {
         dscp::mark(out.head, out.payload, dscp);

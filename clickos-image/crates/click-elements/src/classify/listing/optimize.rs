@@ -7,12 +7,12 @@ use super::thread::thread;
 use super::{Fragment, Listing, Next, Step, Test, chain};
 
 /// Longer lists are printed as they are.
-const MOST_STEPS: usize = 2048;
+const MAX_STEPS: usize = 2048;
 
 /// The list of rules, each of which leads to an output or to `Failure`, where the next one begins.
 pub fn merged(mut rules: Vec<Fragment>) -> Listing {
     let steps: usize = rules.iter().map(Vec::len).sum();
-    let small = steps <= MOST_STEPS;
+    let small = steps <= MAX_STEPS;
     while rules.len() > 1 {
         rules = rules
             .chunks_mut(2)
@@ -30,7 +30,7 @@ pub fn merged(mut rules: Vec<Fragment>) -> Listing {
 /// The list of rules that Click makes of Classifier's patterns.
 pub fn at_once(rules: Vec<Fragment>) -> Listing {
     let mut steps = super::any(rules);
-    if steps.len() <= MOST_STEPS {
+    if steps.len() <= MAX_STEPS {
         optimize(&mut steps);
     }
     super::redirect(&mut steps, Next::Failure, Next::Drop);

@@ -9,7 +9,7 @@ use super::{Next, Step};
 
 /// Most paths to a step that the analysis keeps separate; of more it keeps what they have in
 /// common.
-const MOST_WAYS: usize = 4;
+const MAX_WAYS: usize = 4;
 
 /// Facts known on one path to a step, by the numbers of the steps that gave them.
 type Way = Vec<(usize, bool)>;
@@ -80,7 +80,7 @@ impl Threader<'_> {
         }
         let branches = self.branches_to(at);
         let ways = self.ways_by(&branches);
-        if ways.len() > MOST_WAYS {
+        if ways.len() > MAX_WAYS {
             return vec![common(&ways)];
         }
         let outcomes: Vec<_> = ways.iter().map(|way| self.known(way, at)).collect();

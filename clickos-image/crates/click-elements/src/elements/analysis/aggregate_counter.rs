@@ -125,7 +125,7 @@ struct Limit {
 }
 
 impl FromArg for Limit {
-    fn from_arg(arg: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, at: click_core::ArgContext<'_>) -> Result<Self, String> {
         let (count, call) = shift_word(arg);
         Ok(Self {
             at: u64::from_arg(&count, at)?,

@@ -342,7 +342,7 @@ impl AggregateIPFlows {
     /// Marks a batch; returns true if some packets have to wait.
     fn mark_all(&mut self, ctx: &Context<'_>, batch: &mut Batch) -> bool {
         self.look_ahead(batch);
-        batch.own();
+        batch.uniqueify();
         let (keys, mut ways) = (
             core::mem::take(&mut self.keys),
             core::mem::take(&mut self.ways),

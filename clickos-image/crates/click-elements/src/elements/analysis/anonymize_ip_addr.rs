@@ -18,7 +18,7 @@
 //! `FromDump(in.pcap, FORCE_IP true, STOP true) -> AnonymizeIPAddr(CLASS 4) -> ToDump(out.pcap, ENCAP ETHER);`
 use aes::Aes128;
 use aes::cipher::{BlockEncrypt, KeyInit};
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 use click_wire::{checksum, icmp, ipv4};
 
@@ -57,7 +57,7 @@ pub static ELEMENT: Class = Class {
 struct Networks(Vec<u8>);
 
 impl FromArg for Networks {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let numbers = words.iter().map(|word| u8::from_arg(word, at));
         numbers.collect::<Result<_, _>>().map(Self)

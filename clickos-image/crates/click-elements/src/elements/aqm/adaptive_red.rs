@@ -17,7 +17,7 @@
 //! `FromDevice(0) -> AdaptiveRED(50, 0.02) -> Queue(200) -> ToDevice(1);`
 use crate::prelude::*;
 use crate::standard::probability::Probability;
-use crate::standard::red::{self, MOST, Red, Rule, scaled};
+use crate::standard::red::{self, MAX, Red, Rule, scaled};
 
 pub static ELEMENT: Class = Class {
     name: "AdaptiveRED",
@@ -32,11 +32,11 @@ pub static ELEMENT: Class = Class {
     handlers: &red::handlers::<AdaptiveRED>(),
     build: |a| {
         let (target, max_p) = (a.need::<u32>("TARGET"), a.need::<Probability>("MAX_P"));
-        let target = target?.max(LEAST_TARGET);
-        if target > MOST_TARGET {
+        let target = target?.max(MIN_TARGET);
+        if target > MAX_TARGET {
             a.error(
                 "TARGET",
-                format!("{target} is out of range, the most is {MOST_TARGET}"),
+                format!("{target} is out of range, the most is {MAX_TARGET}"),
             );
             return None;
         }
@@ -52,8 +52,8 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-const LEAST_TARGET: u32 = 10;
-const MOST_TARGET: u32 = MOST / 3 * 2;
+const MIN_TARGET: u32 = 10;
+const MAX_TARGET: u32 = MAX / 3 * 2;
 const INTERVAL_NS: u64 = 500_000_000;
 /// Bounds of MAX_P, in 1/65536.
 const ONE_HUNDREDTH: u64 = 655;

@@ -50,7 +50,7 @@
 use alloc::collections::VecDeque;
 use core::net::IpAddr;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::{split_words, unquote};
 use click_wire::ipv4;
 
@@ -59,7 +59,7 @@ use crate::datagram;
 use crate::ip6;
 use crate::pppoe::book::{Book, Name, Passwords, User, Users, checked_name};
 use crate::pppoe::discovery::Discovery;
-use crate::pppoe::layers::{LEAST_MRU, Method};
+use crate::pppoe::layers::{MIN_MRU, Method};
 use crate::pppoe::server::{Counts, Given, Server, line, next_record_ns};
 use crate::pppoe::session::{Holder, Session, Terms};
 use crate::pppoe::table::Table;
@@ -174,7 +174,7 @@ struct Auth {
 }
 
 impl FromArg for Auth {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let (method, either) = match text {
             "CHAP" => (Method::Chap, false),
             "PAP" => (Method::Pap, false),
@@ -194,7 +194,7 @@ impl FromArg for Auth {
 struct Dns(Vec<Ipv4Addr>);
 
 impl FromArg for Dns {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(&unquote(text));
         if words.len() > 2 {
             return Err(format!("{} name servers, the limit is 2", words.len()));
@@ -212,7 +212,7 @@ impl FromArg for Dns {
 struct Most(u16);
 
 impl FromArg for Most {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         match u16::from_arg(text, at)? {
             most @ 1..=16_384 => Ok(Self(most)),
             most => Err(format!("{most} is out of range, expected 1 to 16384")),
@@ -568,7 +568,7 @@ impl Carried {
             },
             link: (
                 carried::number(magic)?,
-                carried::number(mru).filter(|mru| (LEAST_MRU..=MRU).contains(mru))?,
+                carried::number(mru).filter(|mru| (MIN_MRU..=MRU).contains(mru))?,
             ),
             age_ms: carried::number(age_ms)?,
             counts: [[a, b, c], [d, e, f]],

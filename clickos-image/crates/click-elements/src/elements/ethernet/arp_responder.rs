@@ -16,7 +16,7 @@
 //! # Example
 //! `c :: Classifier(12/0806 20/0001, -); c -> ARPResponder(10.0.0.1 vif0) -> ToDevice(0);`
 use click_core::text::{split_args, split_words};
-use click_core::{Limits, Surroundings, listing, sort};
+use click_core::{Limits, ArgContext, listing, sort};
 use click_wire::{arp, ether};
 
 use crate::prelude::*;
@@ -28,7 +28,7 @@ pub static ELEMENT: Class = Class {
     args: &[rest("PREFIX")],
     handlers: &[
         read("table", |me: &mut ARPResponder, view| {
-            Ok(me.table.text(&view.surroundings().environment.limits))
+            Ok(me.table.text(&view.arg_context().environment.limits))
         }),
         read("lookup", |me, view| {
             let address = view.parse::<Ipv4Addr>(view.param().trim())?;
@@ -44,7 +44,7 @@ pub static ELEMENT: Class = Class {
         ),
     ],
     build: |a| {
-        let (at, lines) = (a.surroundings(), a.rest().to_vec());
+        let (at, lines) = (a.arg_context(), a.rest().to_vec());
         let mut list = Vec::new();
         for line in &lines {
             match entries(line, at) {
@@ -70,7 +70,7 @@ struct Entry {
 }
 
 /// Parses `PREFIX [PREFIX ...] ETH`, or a name that is both.
-fn entries(line: &str, at: Surroundings<'_>) -> Result<Vec<Entry>, String> {
+fn entries(line: &str, at: ArgContext<'_>) -> Result<Vec<Entry>, String> {
     let words = split_words(line);
     let Some((last, others)) = words.split_last() else {
         return Err("expected \"PREFIX ETH\"".to_string());
@@ -101,7 +101,7 @@ struct Table {
 
 impl Table {
     /// The last of several entries for a prefix counts.
-    fn new(mut entries: Vec<Entry>, at: Surroundings<'_>) -> Result<Self, String> {
+    fn new(mut entries: Vec<Entry>, at: ArgContext<'_>) -> Result<Self, String> {
         let limit = at.environment.limits.table_entries;
         if entries.len() > limit {
             return Err(format!("{} entries, the limit is {limit}", entries.len()));
@@ -158,7 +158,7 @@ impl ARPResponder {
     /// The entries with some more added.
     fn with(&self, more: Vec<Entry>, view: &View<'_>) -> Result<Table, HandlerError> {
         let all = self.table.entries.iter().copied().chain(more).collect();
-        let table = Table::new(all, view.surroundings()).map_err(HandlerError::rejected)?;
+        let table = Table::new(all, view.arg_context()).map_err(HandlerError::rejected)?;
         Ok(Table {
             repeated: Vec::new(),
             ..table
@@ -214,7 +214,7 @@ impl InPlace for ARPResponder {
 
 impl ARPResponder {
     fn add(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
-        let more = entries(value, view.surroundings()).map_err(HandlerError::rejected)?;
+        let more = entries(value, view.arg_context()).map_err(HandlerError::rejected)?;
         Ok(Self::set_table(self.with(more, view)?))
     }
 
@@ -226,10 +226,10 @@ impl ARPResponder {
 
     fn set_config(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let lines = split_args(value);
-        let parsed = lines.iter().map(|line| entries(line, view.surroundings()));
+        let parsed = lines.iter().map(|line| entries(line, view.arg_context()));
         let parsed: Result<Vec<_>, _> = parsed.collect();
         let list = parsed.map_err(HandlerError::rejected)?.concat();
-        let table = Table::new(list, view.surroundings()).map_err(HandlerError::rejected)?;
+        let table = Table::new(list, view.arg_context()).map_err(HandlerError::rejected)?;
         Ok(Self::set_table(table))
     }
 

@@ -44,7 +44,7 @@ const TICK_NS: u64 = 1_000_000;
 struct Most(u16);
 
 impl FromArg for Most {
-    fn from_arg(text: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: click_core::ArgContext<'_>) -> Result<Self, String> {
         match u16::from_arg(text, at)? {
             0 => Err("0 packets, the least is 1".into()),
             count => Ok(Self(count)),

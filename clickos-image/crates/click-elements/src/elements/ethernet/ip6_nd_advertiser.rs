@@ -10,7 +10,7 @@
 //! None of its own.
 //! # Example
 //! `c :: Classifier(12/86dd 54/87, -); c -> IP6NDAdvertiser(2001:db8::5/128 vif0) -> ToDevice(0);`
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 use click_wire::ether;
 
@@ -41,7 +41,7 @@ struct Entry {
 struct Entries(Vec<Entry>);
 
 impl FromArg for Entries {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let Some((mac, prefixes)) = words.split_last().filter(|(_, p)| !p.is_empty()) else {
             return Err(format!(

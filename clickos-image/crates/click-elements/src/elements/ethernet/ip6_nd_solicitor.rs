@@ -37,7 +37,7 @@ pub static ELEMENT: Class = Class {
     args: &[mandatory("IP"), mandatory("ETH"), keyword("ANNOUNCE")],
     handlers: &[
         read("table", |me: &mut IP6NDSolicitor, view| {
-            Ok(me.table_text(&view.surroundings().environment.limits))
+            Ok(me.table_text(&view.arg_context().environment.limits))
         }),
         read("stats", |me, _| {
             text(format!(

@@ -33,7 +33,7 @@ pub static ELEMENT: Class = Class {
         read("max", |me, _| me.most()),
         read("min", |me, _| me.least()),
         read("dump", |me, view| {
-            me.dump(&view.surroundings().environment.limits)
+            me.dump(&view.arg_context().environment.limits)
         }),
     ],
     build: |a| {
@@ -79,7 +79,7 @@ struct CheckNumberPacket {
 
 impl CheckNumberPacket {
     fn set_count(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
-        let limits = view.surroundings().environment.limits;
+        let limits = view.arg_context().environment.limits;
         let times = zeros(view.parse(value)?, limits.flows);
         let mut times = times.map_err(HandlerError::rejected)?;
         Ok(Change::of(move |me: &mut Self, _| {

@@ -241,7 +241,7 @@ impl TimestampDiff {
             true => format!("{place}: {delay}\n"),
             false => format!("{delay}\n"),
         });
-        let limits = &view.surroundings().environment.limits;
+        let limits = &view.arg_context().environment.limits;
         Ok(listing(limits, lines))
     }
 }

@@ -77,7 +77,7 @@ fn compile(patterns: &[String], no_case: bool, limits: &Limits) -> Result<Patter
         return Err(errors);
     }
     let size = Size::of(&bytes, no_case);
-    let is_fast = bytes.len() <= MOST_FAST && size.fast <= FAST_BYTES_PER_ENTRY * most;
+    let is_fast = bytes.len() <= MAX_FAST && size.fast <= FAST_BYTES_PER_ENTRY * most;
     let needed = size.small + if is_fast { size.fast } else { 0 };
     if !has_room(needed + RESERVE) {
         return Err(vec![format!(
@@ -88,7 +88,7 @@ fn compile(patterns: &[String], no_case: bool, limits: &Limits) -> Result<Patter
 }
 
 /// Patterns up to this number get the fastest automaton, which takes most memory.
-const MOST_FAST: usize = 100;
+const MAX_FAST: usize = 100;
 /// The most bytes of that automaton, for each entry that a table may have: a sixteenth of a guest's memory.
 const FAST_BYTES_PER_ENTRY: usize = 64;
 /// Bytes of a state of the others while they are made: a list that grows takes three times its size.
@@ -181,7 +181,7 @@ impl StringMatcher {
         if let Some(n) = words.iter().position(|word| word.starts_with(NO_CASE)) {
             no_case = view.parse(&words.remove(n)[NO_CASE.len()..])?;
         }
-        let limits = &view.surroundings().environment.limits;
+        let limits = &view.arg_context().environment.limits;
         let compiled = compile(&words, no_case, limits);
         let patterns = compiled.map_err(|messages| HandlerError::rejected(messages.join("\n")))?;
         Ok(Change::of(move |me: &mut Self, _| {

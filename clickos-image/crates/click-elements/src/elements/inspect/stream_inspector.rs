@@ -32,7 +32,7 @@
 //! # Example
 //! `i :: StreamInspector("drop tcp any any -> any 80 (msg:\"x\"; content:\"/etc/passwd\"; sid:1;)"); FromDevice(0) -> MarkIPHeader(14) -> i -> Queue -> ToDevice(1); FromDevice(1) -> MarkIPHeader(14) -> [1]i[1] -> Queue -> ToDevice(0);`
 use click_core::text::unquote;
-use click_core::{Limits, Surroundings, listing};
+use click_core::{Limits, ArgContext, listing};
 
 use crate::inspect::alerts::Alert;
 use crate::inspect::fragments::{self, Fragments, Outcome};
@@ -75,7 +75,7 @@ pub static ELEMENT: Class = Class {
             set!(|me, Word(mode): Word<Mode>, _| me.judge.inspector.mode = mode),
         ),
         read("alerts", |me, view| {
-            Ok(me.alerts(&view.surroundings().environment.limits))
+            Ok(me.alerts(&view.arg_context().environment.limits))
         }),
         read("alert_count", |me, _| text(me.judge.inspector.ring.count)),
         read("alerts_lost", |me, _| text(me.judge.inspector.ring.lost())),
@@ -102,10 +102,10 @@ pub static ELEMENT: Class = Class {
 
 /// Time between two looks for what has waited too long, and most flows of a kind that are forgotten then.
 const REAP_NS: u64 = 1_000_000_000;
-const REAP_MOST: usize = 256;
+const MAX_REAPED: usize = 256;
 /// Flows, if no number is given, and the most of them.
 const USUAL: usize = 4096;
-const MOST: usize = 1 << 20;
+const MAX: usize = 1 << 20;
 /// Bytes of streams, for each entry that a table may have.
 const BYTES_PER_ENTRY: usize = 256;
 const MAX_STREAM: usize = 1 << 24;
@@ -140,7 +140,7 @@ impl Words for bool {
 }
 
 impl<T: Words> FromArg for Word<T> {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let text = unquote(text);
         let found = T::WORDS.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| Self(*value)).ok_or_else(|| {
@@ -175,7 +175,7 @@ fn within(a: &mut Args<'_>, name: &'static str, usual: usize, most: usize) -> Op
 fn build(a: &mut Args<'_>) -> Built {
     let limits = a.environment().limits;
     let mode = a.or("ACTION", Word(Mode::Rule));
-    let capacity = within(a, "CAPACITY", USUAL, limits.flows.min(MOST));
+    let capacity = within(a, "CAPACITY", USUAL, limits.flows.min(MAX));
     let memory = within(
         a,
         "MEMORY",
@@ -336,7 +336,7 @@ impl Element for StreamInspector {
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
-        self.judge.table.reap(REAP_MOST, ctx.now_ns());
+        self.judge.table.reap(MAX_REAPED, ctx.now_ns());
         self.fragments.expire(ctx.now_ns());
         ctx.set_timer(ctx.now_ns() + REAP_NS);
     }

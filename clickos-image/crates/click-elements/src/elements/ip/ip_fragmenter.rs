@@ -50,10 +50,10 @@ fn build(a: &mut Args<'_>) -> Built {
     if mtu < 8 {
         a.error("MTU", format!("{mtu} is out of range, the least is 8"));
     }
-    if headroom > MOST_HEADROOM {
+    if headroom > MAX_HEADROOM {
         a.error(
             "HEADROOM",
-            format!("{headroom} is out of range, the most is {MOST_HEADROOM}"),
+            format!("{headroom} is out of range, the most is {MAX_HEADROOM}"),
         );
     }
     Some(Box::new(IPFragmenter {
@@ -66,7 +66,7 @@ fn build(a: &mut Args<'_>) -> Built {
     }))
 }
 
-const MOST_HEADROOM: usize = 65_535;
+const MAX_HEADROOM: usize = 65_535;
 /// Messages about packets that cannot be sent, unless VERBOSE.
 const COMPLAINTS: u64 = 5;
 /// The longest header.
@@ -172,7 +172,7 @@ impl IPFragmenter {
         }
         if unwanted {
             // the sender did not expect that the identification matters
-            let [a, b, ..] = ctx.draw().to_le_bytes();
+            let [a, b, ..] = ctx.random_u32().to_le_bytes();
             let bytes = packet.network_mut().unwrap_or_default();
             bytes[4..6].copy_from_slice(&[a, b]);
         }

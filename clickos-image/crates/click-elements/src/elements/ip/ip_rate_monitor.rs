@@ -23,7 +23,7 @@
 //! # Example
 //! `... -> [0] m :: IPRateMonitor(PACKETS, 0.5, 256, 600) -> ...; ... -> [1] m [1] -> ...`
 use click_core::text::split_words;
-use click_core::{Listing, Surroundings};
+use click_core::{Listing, ArgContext};
 use click_wire::ipv4;
 
 use crate::networks::{Amount, NETWORK_BYTES, Networks};
@@ -100,7 +100,7 @@ enum Kind {
 }
 
 impl FromArg for Kind {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         match text.to_ascii_uppercase().as_str() {
             "PACKETS" => Ok(Self::Packets),
             "BYTES" => Ok(Self::Bytes),
@@ -122,13 +122,13 @@ impl Kind {
 }
 
 /// Below this memory cannot be limited: all networks of the first level find room in it.
-const LEAST_KIB: usize = 100;
+const MIN_KIB: usize = 100;
 
 /// Networks that fit into that much memory, if that is limited.
 fn capacity(memory_kib: usize, most: usize) -> usize {
     match memory_kib {
         0 => most,
-        kib => most.min(kib.max(LEAST_KIB).saturating_mul(1024) / NETWORK_BYTES),
+        kib => most.min(kib.max(MIN_KIB).saturating_mul(1024) / NETWORK_BYTES),
     }
 }
 
@@ -144,7 +144,7 @@ struct Hold {
 }
 
 impl FromArg for Hold {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let [address, level, seconds] = words.as_slice() else {
             let got = text.escape_debug();
@@ -183,7 +183,7 @@ impl IPRateMonitor {
     }
 
     fn count(&mut self, ctx: &mut Context<'_>, port: usize, packet: &mut Packet) {
-        let counts = f64::from((ctx.draw() >> 5) & 0xffff) <= self.ratio.0 * 65_536.0;
+        let counts = f64::from((ctx.random_u32() >> 5) & 0xffff) <= self.ratio.0 * 65_536.0;
         let Some(bytes) = packet
             .network()
             .and_then(<[u8]>::first_chunk::<{ ipv4::HEADER }>)
@@ -219,7 +219,7 @@ impl IPRateMonitor {
 impl IPRateMonitor {
     fn look_text(&self, view: &View<'_>) -> Text {
         let ticks = view.now_ns().saturating_sub(self.reset_ns) / TICK_NS;
-        let mut text = Listing::new(&view.surroundings().environment.limits);
+        let mut text = Listing::new(&view.arg_context().environment.limits);
         text.add(format_args!("{ticks}\n"));
         self.networks.look(&mut text, view.now_ns());
         Ok(text.finish())

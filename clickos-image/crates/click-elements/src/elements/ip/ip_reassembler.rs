@@ -157,10 +157,10 @@ impl IPReassembler {
         if batch.iter().all(is_whole) {
             return;
         }
-        let mut sweep = batch.sweep();
-        while let Some(packet) = sweep.next() {
+        let mut cursor = batch.cursor_mut();
+        while let Some(packet) = cursor.next() {
             if let Some(packet) = self.reassemble(ctx, packet) {
-                sweep.keep(packet);
+                cursor.keep(packet);
             }
         }
     }

@@ -38,7 +38,7 @@ struct IPRewriterPatterns;
 impl Element for IPRewriterPatterns {}
 
 fn define(a: &mut Args<'_>, known: &[String], name: &String, text: &str) -> Result<(), String> {
-    let at = a.surroundings();
+    let at = a.arg_context();
     let before = at.names.find(at.element, name);
     if known.contains(name) || before.is_some_and(|n| n.meanings.contains_key(NAMES)) {
         return Err(format!("pattern \"{name}\" already defined"));

@@ -33,7 +33,7 @@ pub static ELEMENT: Class = Class {
     ],
     handlers: &[
         read("table", |me: &mut PortBlockMapper, view| {
-            Ok(me.table_text(&view.surroundings().environment.limits))
+            Ok(me.table_text(&view.arg_context().environment.limits))
         }),
         read("lookup", |me, view| me.lookup_text(view)),
     ],

@@ -21,7 +21,7 @@ pub static ELEMENT: Class = Class {
     ports: "0/0",
     args: &[rest("PATTERN")],
     build: |a| {
-        let (lines, at) = (a.rest().to_vec(), a.surroundings());
+        let (lines, at) = (a.rest().to_vec(), a.arg_context());
         if lines.is_empty() {
             a.error("PATTERN", "no patterns given");
         }

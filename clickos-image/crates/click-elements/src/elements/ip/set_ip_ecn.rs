@@ -12,7 +12,7 @@
 //! Packets without a marked IP header are dropped.
 //! # Example
 //! `... -> CheckIPHeader -> SetIPECN(ect1) -> ...`
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use crate::ip_packet::header_mut;
 use crate::prelude::*;
@@ -41,7 +41,7 @@ struct Ecn {
 }
 
 impl FromArg for Ecn {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let bits = match text {
             "0" | "no" | "-" => 0,
             "1" | "ect1" | "ECT(1)" => 1,

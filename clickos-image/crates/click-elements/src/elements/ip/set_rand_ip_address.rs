@@ -44,7 +44,7 @@ impl SetRandIPAddress {
     fn any(&self, ctx: &mut Context<'_>) -> Ipv4Addr {
         let mask = u32::from(self.prefix.mask);
         // the low byte comes first, as on the hosts Click runs on
-        let host = ctx.draw().swap_bytes() & !mask;
+        let host = ctx.random_u32().swap_bytes() & !mask;
         Ipv4Addr::from(host | u32::from(self.prefix.address) & mask)
     }
 }
@@ -52,7 +52,7 @@ impl SetRandIPAddress {
 impl InPlace for SetRandIPAddress {
     fn output_port(&mut self, ctx: &mut Context<'_>, packet: &mut Packet) -> usize {
         let address = match self.chosen.len().checked_sub(1) {
-            Some(last) => self.chosen[ctx.draw_from(0, last as u32) as usize],
+            Some(last) => self.chosen[ctx.random_range(0, last as u32) as usize],
             None => self.any(ctx),
         };
         packet.anno_mut().set_dst_ip(address.octets());

@@ -84,7 +84,7 @@ fn server(a: &mut Args<'_>, line: &str) -> Option<((Pattern, Outputs), u32)> {
     match with_outputs(
         &words[..words.len() - 1],
         usize::from(u16::MAX),
-        a.surroundings(),
+        a.arg_context(),
     ) {
         Ok(pattern) => Some((pattern, id)),
         Err(message) => {

@@ -184,7 +184,7 @@ impl AddressTranslator {
             now_ns: ctx.now_ns(),
         };
         let before = batch.len();
-        batch.own();
+        batch.uniqueify();
         batch.retain_mut(|packet| rename(packet.data_mut(), end, &mut names));
         self.drops += (before - batch.len()) as u64;
     }

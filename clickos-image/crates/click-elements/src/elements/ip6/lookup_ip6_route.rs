@@ -25,7 +25,7 @@ pub static ELEMENT: Class = Class {
     args: &[rest("ROUTE")],
     handlers: &[
         read("table", |me: &mut LookupIP6Route, view| {
-            Ok(me.table.show(&view.surroundings().environment.limits))
+            Ok(me.table.show(&view.arg_context().environment.limits))
         }),
         edit("add", LookupIP6Route::change),
         edit("remove", LookupIP6Route::change),
@@ -36,7 +36,7 @@ pub static ELEMENT: Class = Class {
 };
 
 fn build(a: &mut Args<'_>) -> Built {
-    let (ports, at) = (a.outputs(), a.surroundings());
+    let (ports, at) = (a.outputs(), a.arg_context());
     let most = a.environment().limits.table_entries;
     let mut routes = Vec::new();
     for (index, text) in a.rest().to_vec().iter().enumerate() {
@@ -84,7 +84,7 @@ impl InPlace for LookupIP6Route {
 impl LookupIP6Route {
     /// The handlers `add`, `remove` and `ctrl`, of which each is a command's verb.
     fn change(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
-        let at = view.surroundings();
+        let at = view.arg_context();
         let most = at.environment.limits.table_entries;
         let command = Command::parse(view.handler, value, view.ports().1, at);
         let command = command.and_then(|command| room(&self.table, command, most));

@@ -24,7 +24,7 @@
 //! # Example
 //! `rt :: RadixIPsecLookup(1.0.0.1/32 0, 2.0.0.0/8 1.0.0.2 1 234 \<00112233445566778899aabbccddeeff>
 //!  \<ffeeddccbbaa99887766554433221100> 300 64); rt[0] -> ...`
-use click_core::{Limits, Surroundings, listing, sort};
+use click_core::{Limits, ArgContext, listing, sort};
 
 use crate::ip_packet::header;
 use crate::ipsec::tunnels::Tunnels;
@@ -40,14 +40,14 @@ pub static ELEMENT: Class = Class {
     name: "RadixIPsecLookup",
     handlers: &[
         read("table", |me: &mut RadixIPsecLookup, view| {
-            Ok(me.table(&view.surroundings().environment.limits))
+            Ok(me.table(&view.arg_context().environment.limits))
         }),
         read("lookup", |me, view| me.routes.answer(view, view.param())),
         change("add"),
         change("set"),
         change("remove"),
         edit("ctrl", |me, view, value| {
-            let (ports, at) = (view.ports().1, view.surroundings());
+            let (ports, at) = (view.ports().1, view.arg_context());
             let steps = parse_lines(value, |verb, text| parse(verb, text, ports, at));
             me.change(view, steps)
         }),
@@ -67,7 +67,7 @@ const COMPLAINTS: u32 = 5;
 /// A command, and the terms that come with its route.
 type Step = (Command, Option<Terms>);
 
-fn parse(verb: &str, text: &str, ports: usize, at: Surroundings<'_>) -> Result<Step, String> {
+fn parse(verb: &str, text: &str, ports: usize, at: ArgContext<'_>) -> Result<Step, String> {
     let (route, terms) = route::split(text, at)?;
     let mut command = Command::parse(verb, &route, ports, at)?;
     if let Command::Add(route) | Command::Set(route) = &mut command {
@@ -79,14 +79,14 @@ fn parse(verb: &str, text: &str, ports: usize, at: Surroundings<'_>) -> Result<S
 /// A handler whose name is the verb of a change.
 const fn change(verb: &'static str) -> Handler<RadixIPsecLookup> {
     edit(verb, |me, view, value| {
-        let (ports, at) = (view.ports().1, view.surroundings());
+        let (ports, at) = (view.ports().1, view.arg_context());
         let step = parse(view.handler, value, ports, at);
         me.change(view, step.map(|step| [step].into()))
     })
 }
 
 fn build(a: &mut Args<'_>) -> Built {
-    let (ports, at) = (a.outputs(), a.surroundings());
+    let (ports, at) = (a.outputs(), a.arg_context());
     let most = a.environment().limits.table_entries;
     let (mut table, mut tunnels) = (Table::default(), Tunnels::default());
     for (index, text) in a.rest().to_vec().iter().enumerate() {
@@ -182,7 +182,7 @@ impl RadixIPsecLookup {
         steps: Result<Vec<Step>, String>,
     ) -> Result<Change, HandlerError> {
         let steps = steps.map_err(HandlerError::rejected)?;
-        let most = view.surroundings().environment.limits.table_entries;
+        let most = view.arg_context().environment.limits.table_entries;
         self.routes.check(steps.iter().map(|(c, _)| c), most)?;
         let mut trial = self.tunnels.clone();
         for (command, given) in &steps {

@@ -21,7 +21,7 @@
 //! # Example
 //! `FromDevice(0) -> ClickOSOffload(0, drop proto 17 dport 53) -> ToDevice(1);`
 use alloc::rc::Rc;
-use click_core::offload::{Claim, Hits, Outcome, Rules};
+use click_core::offload::{OffloadClaim, Hits, Outcome, Rules};
 use click_core::text::split_args;
 use clickos_offload::{Action, MAX_RULES, MAX_TEXT, Rule, first, redirect};
 
@@ -78,7 +78,7 @@ struct ClickOsOffload {
     mac: [u8; 6],
     active: bool,
     table: Table,
-    claim: Option<Claim>,
+    claim: Option<OffloadClaim>,
 }
 
 /// The rules with their counters.
@@ -148,7 +148,7 @@ impl ClickOsOffload {
         };
         let word = match claim.outcome() {
             None => "replaced",
-            Some(Outcome::Asked) => "asked",
+            Some(Outcome::Pending) => "asked",
             Some(Outcome::Active) => "active",
             Some(Outcome::Refused(reason)) => return ("refused", reason),
         };
@@ -158,10 +158,10 @@ impl ClickOsOffload {
     /// Asks for the rules as they are now, or for none.
     fn ask(&mut self, ctx: &Context<'_>) {
         // The new claim begins before the old one ends: the switch never is without rules in between.
-        let board = &ctx.surroundings().environment.offload;
+        let registry = &ctx.arg_context().environment.offload;
         let new = self
             .active
-            .then(|| Claim::new(board, self.device, self.table.switch.clone()));
+            .then(|| OffloadClaim::new(registry, self.device, self.table.switch.clone()));
         self.claim = new;
     }
 

@@ -193,7 +193,7 @@ impl RegexClassifier {
     fn set_pattern(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let mut texts = self.texts.clone();
         texts[view.port] = unquote(value);
-        let most = view.surroundings().environment.limits.reserve_bytes;
+        let most = view.arg_context().environment.limits.reserve_bytes;
         let search = Search::of(&texts, self.memory, most).map_err(HandlerError::rejected)?;
         Ok(Change::of(move |me: &mut Self, _| {
             (me.texts, me.search) = (texts, search);

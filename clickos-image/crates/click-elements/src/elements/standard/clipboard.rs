@@ -13,7 +13,7 @@
 //! Copies the last of the packets that are pushed in one batch.
 //! # Example
 //! `first -> [0] c :: Clipboard(0/6) -> Discard; others -> [1] c [1] -> ToDevice(0);`
-use click_core::{MAX_PACKET, Surroundings};
+use click_core::{MAX_PACKET, ArgContext};
 
 use crate::prelude::*;
 
@@ -47,7 +47,7 @@ struct Range {
 }
 
 impl FromArg for Range {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let expected = || format!("expected OFFSET/LENGTH, got \"{}\"", text.escape_debug());
         let (offset, length) = text.split_once('/').ok_or_else(expected)?;
         let part = |digits| u16::from_arg(digits, at).map(usize::from);

@@ -59,13 +59,13 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-const LEAST: Bandwidth = Bandwidth(100);
+const MIN: Bandwidth = Bandwidth(100);
 
 fn check(bandwidth: Bandwidth) -> Result<(), String> {
-    if bandwidth >= LEAST {
+    if bandwidth >= MIN {
         return Ok(());
     }
-    let (got, least) = (bandwidth.0, LEAST.0);
+    let (got, least) = (bandwidth.0, MIN.0);
     Err(format!(
         "{got} bytes a second are too few, the least is {least}"
     ))

@@ -40,17 +40,17 @@ impl Element for PaintTee {
         if !batch.iter().any(|packet| self.0.is_of(packet)) {
             return ctx.push(0, batch);
         }
-        let mut sweep = batch.sweep();
-        while let Some(mut packet) = sweep.next() {
+        let mut cursor = batch.cursor_mut();
+        while let Some(mut packet) = cursor.next() {
             if self.0.is_of(&packet) {
                 let mut before = ctx.batch();
-                sweep.give_kept(&mut before);
+                cursor.move_kept_to(&mut before);
                 ctx.push(0, before);
                 self.copy(ctx, &mut packet);
             }
-            sweep.keep(packet);
+            cursor.keep(packet);
         }
-        drop(sweep);
+        drop(cursor);
         ctx.push(0, batch);
     }
 

@@ -67,13 +67,13 @@ impl Quota {
 
     #[inline(never)]
     fn keep_fitting(&mut self, batch: &mut Batch, mut left: u64) {
-        let mut sweep = batch.sweep();
-        while let Some(packet) = sweep.next() {
+        let mut cursor = batch.cursor_mut();
+        while let Some(packet) = cursor.next() {
             let len = packet.len() as u64;
             if len <= left {
                 left -= len;
                 self.used += len;
-                sweep.keep(packet);
+                cursor.keep(packet);
             } else {
                 self.refused += 1;
             }

@@ -10,7 +10,7 @@
 //! * `p_bit_error`, `error_kind`, `active` (read, write): the arguments.
 //! # Example
 //! `FromDevice(0) -> RandomBitErrors(0.0001) -> ToDevice(1);`
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use crate::prelude::*;
 use crate::standard::probability::Probability;
@@ -72,7 +72,7 @@ impl Kind {
 }
 
 impl FromArg for Kind {
-    fn from_arg(arg: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(arg: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let word = String::from_arg(arg, at)?;
         let kind = KINDS.iter().find(|(name, _)| *name == word);
         kind.map(|(_, kind)| *kind).ok_or_else(|| {
@@ -108,7 +108,7 @@ impl RandomBitErrors {
         let Some(first) = self.first_error.iter().position(|limit| random < *limit) else {
             return 0;
         };
-        let later = (first + 1..8).filter(|_| self.p.happens(ctx.draw()));
+        let later = (first + 1..8).filter(|_| self.p.happens(ctx.random_u32()));
         later.fold(1 << first, |bits, bit| bits | 1 << bit)
     }
 }

@@ -75,7 +75,7 @@ struct RandomSample {
 
 impl InPlace for RandomSample {
     fn output_port(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
-        if !self.active || self.sampling.happens(ctx.draw()) {
+        if !self.active || self.sampling.happens(ctx.random_u32()) {
             return 0;
         }
         self.drops += 1;

@@ -91,7 +91,7 @@ pub static ELEMENT: Class = Class {
 struct Burst(usize);
 
 impl FromArg for Burst {
-    fn from_arg(text: &str, at: click_core::Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: click_core::ArgContext<'_>) -> Result<Self, String> {
         match usize::from_arg(text, at)? {
             0 => Err("expected at least 1, got 0".to_string()),
             burst => Ok(Self(burst)),
@@ -125,7 +125,7 @@ impl RandomSource {
     fn make_one(&self, ctx: &mut Context<'_>) -> Option<Packet> {
         let mut packet = ctx.pool().alloc(usize::from(self.length))?;
         for piece in packet.data_mut().chunks_mut(4) {
-            let drawn = ctx.draw().to_le_bytes();
+            let drawn = ctx.random_u32().to_le_bytes();
             piece.copy_from_slice(&drawn[..piece.len()]);
         }
         if self.timestamp {

@@ -24,7 +24,7 @@ struct RandomSwitch;
 impl InPlace for RandomSwitch {
     fn output_port(&mut self, ctx: &mut Context<'_>, _packet: &mut Packet) -> usize {
         let last = u32::try_from(ctx.outputs() - 1).expect("ports are limited");
-        let output = ctx.draw_from(0, last);
+        let output = ctx.random_range(0, last);
         output as usize
     }
 }

@@ -107,7 +107,7 @@ const SECOND: u64 = 1_000_000_000;
 /// The source does not make up for packets that are later than this.
 const MAX_LATE_NS: u64 = SECOND / 10;
 /// Packets made before others get their turn.
-const MOST_AT_ONCE: u64 = 256;
+const MAX_AT_ONCE: u64 = 256;
 
 struct RatedSource {
     data: Vec<u8>,
@@ -178,7 +178,7 @@ impl Element for RatedSource {
             return ctx.set_readable(self.makes_packets());
         }
         self.catch_up(ctx);
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_AT_ONCE {
             if !self.due(ctx) {
                 break;
             }

@@ -11,7 +11,7 @@
 //! * `head`, `tail` (read, write): the arguments.
 //! # Example
 //! `FromDevice(0) -> Resize(-14, 4) -> Discard;`
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use crate::prelude::*;
 
@@ -45,15 +45,15 @@ pub static ELEMENT: Class = Class {
 #[derive(Clone, Copy)]
 struct Bytes(i64);
 
-const MOST: i64 = click_core::MAX_PACKET as i64;
+const MAX: i64 = click_core::MAX_PACKET as i64;
 
 impl FromArg for Bytes {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let count = i64::from_arg(text.strip_prefix('+').unwrap_or(text), at)?;
-        if (-MOST..=MOST).contains(&count) {
+        if (-MAX..=MAX).contains(&count) {
             return Ok(Self(count));
         }
-        Err(format!("{count} is out of range -{MOST} to {MOST}"))
+        Err(format!("{count} is out of range -{MAX} to {MAX}"))
     }
 }
 
@@ -64,7 +64,7 @@ struct Resize {
 
 /// Splits into bytes to add and bytes to remove.
 fn parts(Bytes(count): Bytes) -> (usize, usize) {
-    let size = usize::try_from(count.unsigned_abs()).expect("at most MOST");
+    let size = usize::try_from(count.unsigned_abs()).expect("at most MAX");
     match count {
         0.. => (size, 0),
         _ => (0, size),

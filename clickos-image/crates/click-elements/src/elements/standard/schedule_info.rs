@@ -16,7 +16,7 @@
 //! `ScheduleInfo(important 2, background 0.1);`
 use crate::decimal;
 use crate::prelude::*;
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 
 pub static ELEMENT: Class = Class {
@@ -47,7 +47,7 @@ pub static ELEMENT: Class = Class {
 struct Share(u64);
 
 impl FromArg for Share {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         match decimal::parse(text).filter(|_| plain) {
             // half a thousandth more, so that fractions are rounded

@@ -10,7 +10,7 @@
 //! None of its own.
 //! # Example
 //! `FromDump(in.pcap) -> SetPacketType(BROADCAST) -> DropBroadcasts -> Discard;`
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::anno::PacketType;
 
 use crate::prelude::*;
@@ -29,7 +29,7 @@ pub static ELEMENT: Class = Class {
 struct Type(PacketType);
 
 impl FromArg for Type {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         Ok(Self(match text.to_ascii_uppercase().as_str() {
             "HOST" => PacketType::Host,
             "BROADCAST" => PacketType::Broadcast,

@@ -299,7 +299,7 @@ impl Player for FromIPSummaryDump {
             if times > 1 {
                 self.repeated = Some((record, times - 1));
             }
-            if self.sample.0 >= 1.0 || self.sample.happens(ctx.draw()) {
+            if self.sample.0 >= 1.0 || self.sample.happens(ctx.random_u32()) {
                 return Some(packet);
             }
         }

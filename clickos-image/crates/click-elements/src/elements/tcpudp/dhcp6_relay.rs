@@ -178,7 +178,7 @@ impl DHCP6Relay {
             return AgentText::default();
         }
         let text = ctx.read_handler(&self.remote, "").unwrap_or_default();
-        AgentText::from_arg(&text, ctx.surroundings()).unwrap_or_default()
+        AgentText::from_arg(&text, ctx.arg_context()).unwrap_or_default()
     }
 
     fn request(&mut self, ctx: &mut Context<'_>, packet: &Packet) -> Result<(), Fault> {

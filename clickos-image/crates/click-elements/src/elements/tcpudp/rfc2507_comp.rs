@@ -66,7 +66,7 @@ impl RFC2507Comp {
     fn front(&mut self, ctx: &mut Context<'_>, headers: &Headers) -> (usize, Vec<u8>) {
         let last = u32::try_from(CONTEXTS - 1).expect("a few");
         let known = self.known(headers);
-        let number = known.unwrap_or_else(|| ctx.draw_from(1, last) as usize);
+        let number = known.unwrap_or_else(|| ctx.random_range(1, last) as usize);
         let old = self.contexts[number]
             .replace(*headers)
             .filter(|_| known.is_some());

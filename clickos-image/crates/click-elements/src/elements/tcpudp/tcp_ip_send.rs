@@ -27,7 +27,7 @@ pub static ELEMENT: Class = Class {
     ..Class::DEFAULT
 };
 
-const MOST: u32 = 1024;
+const MAX: u32 = 1024;
 const WINDOW: u16 = 32_120;
 
 struct TCPIPSend;
@@ -66,9 +66,9 @@ fn order(view: &View<'_>, value: &str) -> Result<Order, HandlerError> {
     };
     let port = |word: &str| view.parse::<TcpPort>(word).map(|port| port.0);
     let count = rest.first().map_or(Ok(1), |word| view.parse(word))?;
-    if count > MOST {
+    if count > MAX {
         return Err(HandlerError::rejected(format!(
-            "{count} is out of range, the most is {MOST}"
+            "{count} is out of range, the most is {MAX}"
         )));
     }
     Ok(Order {

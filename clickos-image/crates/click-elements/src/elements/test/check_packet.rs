@@ -15,7 +15,7 @@
 //! Packets pass; Click loses them.
 //! # Example
 //! `FromDump(in.pcap) -> CheckPacket(LENGTH_GE 60) -> Discard;`
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 
 use crate::prelude::*;
@@ -84,7 +84,7 @@ struct Alignment {
 }
 
 impl FromArg for Alignment {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let words = split_words(text);
         let numbers: Result<Vec<_>, _> = words.iter().map(|w| usize::from_arg(w, at)).collect();
         match numbers.as_deref() {

@@ -102,7 +102,7 @@ impl Pcap {
         for name in &self.encap_from {
             let value = ctx.read_handler(&format!("{name}.encap"), "");
             let value = value.map_err(|e| format!("USE_ENCAP_FROM: {e}"))?;
-            let link = Link::from_arg(value.trim(), ctx.surroundings())?;
+            let link = Link::from_arg(value.trim(), ctx.arg_context())?;
             if *agreed.get_or_insert(link) != link {
                 return Err(format!(
                     "USE_ENCAP_FROM: {name} has {link}, others have not"

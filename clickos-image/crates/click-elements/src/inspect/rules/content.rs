@@ -7,7 +7,7 @@ use crate::prelude::*;
 /// Bytes of a content.
 const LONGEST: usize = 255;
 /// Contents and regular expressions of a rule.
-const MOST: usize = 16;
+const MAX: usize = 16;
 /// The largest place or distance.
 const FARTHEST: u32 = 65_535;
 
@@ -58,10 +58,10 @@ impl Part {
 
 /// Adds the option `content` or `pcre`.
 pub fn add(parts: &mut Vec<Part>, keyword: &str, value: &str) -> Result<(), String> {
-    if parts.len() == MOST {
+    if parts.len() == MAX {
         return Err(format!(
-            "{keyword}: {} in a rule, the limit is {MOST}",
-            MOST + 1
+            "{keyword}: {} in a rule, the limit is {MAX}",
+            MAX + 1
         ));
     }
     let (is_negated, text) = quoted(keyword, value)?;

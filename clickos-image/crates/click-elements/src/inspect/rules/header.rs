@@ -7,14 +7,14 @@ use crate::guard::ends::mapped;
 use crate::prelude::*;
 
 /// Addresses, networks or ports of one list.
-const MOST: usize = 256;
+const MAX: usize = 256;
 /// Lists in lists, and variables in variables.
 const DEEPEST: usize = 8;
 /// Words, lists and variables that are read for one end; a long one counts for as many as it has parts of some bytes.
-const MOST_STEPS: usize = 4096;
+const MAX_STEPS: usize = 4096;
 const STEP_BYTES: usize = 16;
 /// Variables of a set.
-const MOST_NAMES: usize = 256;
+const MAX_NAMES: usize = 256;
 
 /// The protocol of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,9 +157,9 @@ impl Variables {
             ));
         }
         self.0.retain(|(known, _)| known != name);
-        if self.0.len() == MOST_NAMES {
+        if self.0.len() == MAX_NAMES {
             return Err(format!(
-                "var: {} variables, the limit is {MOST_NAMES}",
+                "var: {} variables, the limit is {MAX_NAMES}",
                 self.0.len() + 1
             ));
         }
@@ -209,8 +209,8 @@ impl<T, F: Fn(&str) -> Option<T>> Reader<'_, T, F> {
         let keyword = self.keyword;
         let wrong = |reason: &str| Err(fault(keyword, word, reason));
         self.steps += 1 + word.len() / STEP_BYTES;
-        if self.steps > MOST_STEPS {
-            return Err(format!("{}: more than {MOST_STEPS} words", self.keyword));
+        if self.steps > MAX_STEPS {
+            return Err(format!("{}: more than {MAX_STEPS} words", self.keyword));
         }
         if depth > DEEPEST {
             return Err(format!(
@@ -251,11 +251,11 @@ impl<T, F: Fn(&str) -> Option<T>> Reader<'_, T, F> {
         let value =
             value.ok_or_else(|| format!("{}: \"{}\" is not one", self.keyword, shown(word)))?;
         let (those, but) = (&mut self.found.those, &mut self.found.but);
-        if those.len() + but.len() == MOST {
+        if those.len() + but.len() == MAX {
             return Err(format!(
-                "{}: {} in a list, the limit is {MOST}",
+                "{}: {} in a list, the limit is {MAX}",
                 self.keyword,
-                MOST + 1
+                MAX + 1
             ));
         }
         if is_negated { but } else { those }.push(value);
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn lists_are_bounded() {
-        let long = format!("[{}]", vec!["80"; MOST + 1].join(","));
+        let long = format!("[{}]", vec!["80"; MAX + 1].join(","));
         let deep = format!("{}80{}", "[".repeat(30), "]".repeat(30));
         for (text, limit) in [(long, "the limit is 256"), (deep, "the limit is 8")] {
             let error = Ports::of(&text, &Variables::usual()).unwrap_err();

@@ -10,7 +10,7 @@ use crate::inspect::threshold::Threshold;
 use crate::prelude::*;
 
 /// Options of a rule.
-const MOST: usize = 64;
+const MAX: usize = 64;
 /// Characters of a message or a class.
 const LONGEST: usize = 200;
 
@@ -67,8 +67,8 @@ pub struct Options {
 impl Options {
     /// Reads options; `names` are the bits of flows.
     pub fn of(options: &[(&str, &str)], names: &mut Names) -> Result<Self, String> {
-        if options.len() > MOST {
-            return Err(format!("{} options, the limit is {MOST}", options.len()));
+        if options.len() > MAX {
+            return Err(format!("{} options, the limit is {MAX}", options.len()));
         }
         let (mut found, mut meta) = (Self::default(), Meta::default());
         meta.priority = 3;

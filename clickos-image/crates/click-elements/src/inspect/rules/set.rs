@@ -11,16 +11,16 @@ use crate::inspect::prefilter::Prefilter;
 use crate::prelude::*;
 
 /// Rules of a set, and those of them without a content, which are asked for each packet.
-const MOST: usize = 4096;
-const MOST_PLAIN: usize = 64;
+const MAX: usize = 4096;
+const MAX_PLAIN: usize = 64;
 /// Bits of a flow.
-const MOST_BITS: usize = 64;
+const MAX_BITS: usize = 64;
 /// Regular expressions of a set.
-const MOST_PCRE: usize = 256;
+const MAX_PCRE: usize = 256;
 /// Bytes that an expression takes at most while it is made.
 const PCRE_BYTES: usize = 128 << 10;
 /// Networks and ranges of ports in all different lists, and bytes that those of a rule take at most.
-const MOST_ITEMS: usize = 16_384;
+const MAX_ITEMS: usize = 16_384;
 const LISTS_BYTES: usize = 32 << 10;
 /// Bytes that a rule takes besides its text, and those that each byte of a text takes at most.
 const RULE_BYTES: usize = 512;
@@ -40,10 +40,10 @@ impl Names {
         let known = self.names.iter().position(|(known, _)| known == name);
         let free = || self.names.iter().position(|(known, _)| known.is_empty());
         let at = known.or_else(free).unwrap_or(self.names.len());
-        if at == MOST_BITS {
+        if at == MAX_BITS {
             return Err(format!(
-                "flowbits: {} names, the limit is {MOST_BITS}",
-                MOST_BITS + 1
+                "flowbits: {} names, the limit is {MAX_BITS}",
+                MAX_BITS + 1
             ));
         }
         match self.names.get_mut(at) {
@@ -107,7 +107,7 @@ impl RuleSet {
     /// # Errors
     /// What is wrong, with its line; at most twenty lines.
     pub fn of(text: &str, before: &Names, sizes: &Sizes) -> Result<Self, String> {
-        let most = MOST.min(sizes.limits.table_entries);
+        let most = MAX.min(sizes.limits.table_entries);
         let needed = text.len() * BYTES_PER_BYTE + text.lines().count().min(most) * RULE_BYTES;
         if sizes.limits.reserve_bytes != 0 && !has_room(needed + RESERVE) {
             let length = text.len();
@@ -207,14 +207,14 @@ impl Reader {
         if self.rules.iter().any(|known| known.meta.sid == sid) {
             return Err(format!("sid: {sid} is given twice"));
         }
-        if pcre > MOST_PCRE {
+        if pcre > MAX_PCRE {
             return Err(format!(
-                "pcre: {pcre} in all rules, the limit is {MOST_PCRE}"
+                "pcre: {pcre} in all rules, the limit is {MAX_PCRE}"
             ));
         }
-        if plain > MOST_PLAIN {
+        if plain > MAX_PLAIN {
             return Err(format!(
-                "{plain} rules without a content, the limit is {MOST_PLAIN}"
+                "{plain} rules without a content, the limit is {MAX_PLAIN}"
             ));
         }
         (self.pcre, self.plain) = (pcre, plain);
@@ -263,10 +263,10 @@ impl Reader {
         };
         self.items += items_of_nets * (self.nets.len() - known_nets);
         self.items += items_of_ports * (self.ports.len() - known_ports);
-        if self.items > MOST_ITEMS {
+        if self.items > MAX_ITEMS {
             let items = self.items;
             return Err(format!(
-                "{items} networks and ports in all lists, the limit is {MOST_ITEMS}"
+                "{items} networks and ports in all lists, the limit is {MAX_ITEMS}"
             ));
         }
         Ok(end)

@@ -2,13 +2,13 @@
 //! What a server is asked by HTTP (RFC 9112), and which answers are good.
 use core::net::IpAddr;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 
 use super::servers::Outcome;
 use crate::prelude::*;
 
 /// Bytes of a path: the request fits into a packet of any link.
-const MOST: usize = 255;
+const MAX: usize = 255;
 /// Bytes of `HTTP/1.1 200`.
 const STATUS_LINE: usize = 12;
 
@@ -27,17 +27,17 @@ pub struct Http {
 pub struct Path(pub String);
 
 impl FromArg for Path {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let text = text.trim();
         let is_path = text.starts_with('/') && text.bytes().all(|byte| byte.is_ascii_graphic());
         match text.len() {
             0 => Ok(Self::default()),
-            1..=MOST if is_path => Ok(Self(text.into())),
-            1..=MOST => Err(format!(
+            1..=MAX if is_path => Ok(Self(text.into())),
+            1..=MAX => Err(format!(
                 "expected a path that begins with /, got \"{}\"",
                 text.escape_debug()
             )),
-            length => Err(format!("{length} bytes, the most is {MOST}")),
+            length => Err(format!("{length} bytes, the most is {MAX}")),
         }
     }
 }
@@ -47,7 +47,7 @@ impl FromArg for Path {
 pub struct Expected(pub u16, pub u16);
 
 impl FromArg for Expected {
-    fn from_arg(text: &str, _: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, _: ArgContext<'_>) -> Result<Self, String> {
         let text = text.trim();
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let status = |text: &str| text.parse().ok().filter(|n| (100..600).contains(n));

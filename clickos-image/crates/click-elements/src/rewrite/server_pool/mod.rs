@@ -36,7 +36,7 @@ pub fn build(a: &mut Args<'_>) -> Built {
     }
     let mut addresses = Addresses::default();
     for text in a.rest().to_vec() {
-        let added = servers::address(&text, a.surroundings()).and_then(|s| addresses.add(s));
+        let added = servers::address(&text, a.arg_context()).and_then(|s| addresses.add(s));
         if let Err(message) = added {
             a.error("SERVER", message);
         }

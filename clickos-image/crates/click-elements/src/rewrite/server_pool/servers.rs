@@ -7,7 +7,7 @@ use alloc::rc::Weak;
 use core::cell::RefCell;
 use core::net::IpAddr;
 
-use click_core::Surroundings;
+use click_core::ArgContext;
 use click_core::text::split_words;
 
 use crate::carried;
@@ -17,14 +17,14 @@ use crate::rewrite::mapper::{Map, point};
 use crate::rewrite::pattern::{Draw, Outputs};
 
 /// A new flow asks each server, so their number bounds its time.
-pub const MOST: usize = 256;
+pub const MAX: usize = 256;
 
 /// Addresses with commas or blanks between them, each once.
 #[derive(Clone, Default)]
 pub struct Addresses(pub Vec<IpAddr>);
 
 /// Reads an address of either version, as far as the pool has servers of it.
-pub fn address(text: &str, at: Surroundings<'_>) -> Result<IpAddr, String> {
+pub fn address(text: &str, at: ArgContext<'_>) -> Result<IpAddr, String> {
     let address = match text.parse() {
         Ok(six) if cfg!(services) => IpAddr::V6(six),
         _ => Ipv4Addr::from_arg(text, at).map(IpAddr::V4)?,
@@ -37,7 +37,7 @@ pub fn address(text: &str, at: Surroundings<'_>) -> Result<IpAddr, String> {
 }
 
 impl FromArg for Addresses {
-    fn from_arg(text: &str, at: Surroundings<'_>) -> Result<Self, String> {
+    fn from_arg(text: &str, at: ArgContext<'_>) -> Result<Self, String> {
         let mut all = Self::default();
         for word in split_words(&text.replace(',', " ")) {
             all.add(address(&word, at)?)?;
@@ -54,8 +54,8 @@ impl Addresses {
         if self.0.contains(&address) {
             return Err(format!("server {address} is given twice"));
         }
-        if self.0.len() >= MOST {
-            return Err(format!("too many servers, the most is {MOST}"));
+        if self.0.len() >= MAX {
+            return Err(format!("too many servers, the most is {MAX}"));
         }
         self.0.push(address);
         Ok(())

@@ -401,15 +401,15 @@ fn no_disguise_leads_past_the_dns_filter() {
 
 #[test]
 fn no_disguise_leads_past_the_syn_guard() {
-    const MOST: usize = 5;
+    const MAX: usize = 5;
     let packet = Segment::new(true, SYN, 1, 0, b"").ip();
     for (name, frames) in disguises(&packet) {
         let mut bed = Bed::new(&package(
             "syn-guard",
-            &format!("define($SOURCE_ATTEMPTS {MOST});"),
+            &format!("define($SOURCE_ATTEMPTS {MAX});"),
         ));
         let mut passed = 0;
-        for _ in 0..10 * MOST {
+        for _ in 0..10 * MAX {
             // without the fragment that has the flags no server sees an attempt
             let flags = |frame: &Vec<u8>| frame.windows(8).any(|part| part == &packet[32..40]);
             passed += frames
@@ -419,7 +419,7 @@ fn no_disguise_leads_past_the_syn_guard() {
                 .count();
         }
         assert!(
-            passed <= MOST || name.contains("fragments") && is_headless(&mut bed, &frames),
+            passed <= MAX || name.contains("fragments") && is_headless(&mut bed, &frames),
             "{name}: {passed}"
         );
     }

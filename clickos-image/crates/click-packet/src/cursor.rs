@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Going through a batch in place: each packet is taken out, and put back if it stays.
+//! A cursor through a batch: each packet is taken out, and put back if it stays.
 use core::ptr;
 
 use crate::batch::Batch;
 use crate::packet::Packet;
 
-/// A pass through a batch. Packets that it neither keeps nor drops stay.
+/// A pass through a batch. Packets that it does not take out stay.
 ///
 /// Slots `head..kept` hold packets that were kept, `next..tail` those that were not looked at, and
-/// those between hold none. The batch itself is empty until the sweep ends, by a panic too.
-pub struct Sweep<'a> {
+/// those between hold none. The batch itself is empty until the cursor is dropped, by a panic too.
+pub struct BatchCursor<'a> {
     batch: &'a mut Batch,
     head: usize,
     kept: usize,
@@ -20,13 +20,13 @@ pub struct Sweep<'a> {
 impl Batch {
     /// Begins a pass through all packets.
     #[inline]
-    pub fn sweep(&mut self) -> Sweep<'_> {
+    pub fn cursor_mut(&mut self) -> BatchCursor<'_> {
         let (head, tail) = self.range();
         if head < tail {
-            // SAFETY: a batch with packets has memory; the packets are the sweep's until its end.
+            // SAFETY: a batch with packets has memory; the packets are the cursor's until its end.
             unsafe { self.set_range(0, 0) };
         }
-        Sweep {
+        BatchCursor {
             batch: self,
             head,
             kept: head,
@@ -36,7 +36,7 @@ impl Batch {
     }
 }
 
-impl Sweep<'_> {
+impl BatchCursor<'_> {
     /// Takes the next packet out.
     #[expect(
         clippy::should_implement_trait,
@@ -88,7 +88,7 @@ impl Sweep<'_> {
 
     /// Moves the packets that are kept now to the end of another batch.
     #[inline]
-    pub fn give_kept(&mut self, to: &mut Batch) {
+    pub fn move_kept_to(&mut self, to: &mut Batch) {
         let count = self.kept();
         to.reserve(count);
         let (head, tail) = to.range();
@@ -104,7 +104,7 @@ impl Sweep<'_> {
     }
 }
 
-impl Drop for Sweep<'_> {
+impl Drop for BatchCursor<'_> {
     #[inline]
     fn drop(&mut self) {
         let left = self.tail - self.next;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds elements whose outputs may get whole batches, one output after the other.
+//! Whether the order of packets at different outputs can be observed. If not, the outputs get whole batches, one after
+//! the other.
 use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -34,22 +35,22 @@ impl Engine {
     fn find_apart(&mut self, me: usize) -> Apart {
         // the output by which an element was reached first
         let mut reached = vec![usize::MAX; self.slots.len()];
-        let (mut never_meet, mut unseen) = (true, true);
+        let (mut disjoint, mut unseen) = (true, true);
         for (output, edge) in self.slots[me].outputs.iter().enumerate() {
             let mut pending: Vec<Edge> = edge.iter().copied().collect();
             while let Some(Edge { element, .. }) = pending.pop() {
                 match core::mem::replace(&mut reached[element], output) {
                     usize::MAX => {}
                     before if before == output => continue,
-                    _ => never_meet &= self.only_drops(element),
+                    _ => disjoint &= self.only_drops(element),
                 }
                 unseen &= self.is_plain(element) || self.stores(element);
                 pending.extend(self.slots[element].outputs.iter().flatten());
             }
         }
-        let apart = match (never_meet, unseen) {
+        let apart = match (disjoint, unseen) {
             (false, _) => Apart::Meet,
-            (true, false) => Apart::NeverMeet,
+            (true, false) => Apart::Disjoint,
             (true, true) => Apart::Unseen,
         };
         self.slots[me].apart = Some(apart);

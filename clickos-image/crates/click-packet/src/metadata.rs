@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What is known of a packet besides its bytes: headers, annotations, the time it came in.
+//! Metadata of a packet: header offsets, annotations, the time it came in.
 use crate::anno::{self, PacketType};
 use crate::buffer::Header;
+use crate::data_span::{ANNOTATIONS, NETWORK};
 use crate::packet::Packet;
-use crate::place::{ANNOTATIONS, NETWORK};
 
 /// Bits of the offset of the network header; the others are the distance to the transport header.
 const NETWORK_BITS: u32 = 18;
@@ -11,9 +11,9 @@ const NETWORK_BITS: u32 = 18;
 /// Offsets of the network header, counted from the first byte of the buffer, and of the transport header, counted
 /// from there. Four bytes, so that a packet is four words.
 #[derive(Clone, Copy)]
-pub struct Headers(u32);
+pub struct HeaderOffsets(u32);
 
-impl Headers {
+impl HeaderOffsets {
     pub const NONE: Self = Self(0);
 
     /// `None` if no packet has headers there.
@@ -43,23 +43,23 @@ impl Headers {
 }
 
 impl Packet {
-    /// Everything lies `by` bytes further back, in a larger buffer.
-    pub(crate) fn move_known(&mut self, by: u32) {
+    /// Shifts all offsets by `by` bytes, for a larger buffer.
+    pub(crate) fn shift_metadata(&mut self, by: u32) {
         let network = self.headers.network() + by;
-        let moved = Headers::new(network as usize, self.headers.distance() as usize);
-        self.set_headers(moved.filter(|_| self.place.has(NETWORK)));
+        let moved = HeaderOffsets::new(network as usize, self.headers.distance() as usize);
+        self.set_headers(moved.filter(|_| self.span.has(NETWORK)));
         if let Some(mac) = self.mac_at() {
             self.set_mac_at(mac.checked_add(by));
         }
-        self.place.shift(by);
+        self.span.shift(by);
     }
 
     #[inline]
-    fn set_headers(&mut self, headers: Option<Headers>) {
+    fn set_headers(&mut self, headers: Option<HeaderOffsets>) {
         match headers {
-            None => self.place.clear(NETWORK),
+            None => self.span.clear(NETWORK),
             Some(headers) => {
-                self.place.set(NETWORK);
+                self.span.set(NETWORK);
                 self.headers = headers;
             }
         }
@@ -67,7 +67,7 @@ impl Packet {
 
     #[inline]
     fn set_mac_at(&mut self, at: Option<u32>) {
-        if let (true, Some(at)) = (self.place.set_mac(at), at) {
+        if let (true, Some(at)) = (self.span.set_mac(at), at) {
             self.h_mut().mac = at;
         }
     }
@@ -75,7 +75,7 @@ impl Packet {
     /// Annotations, of which the destination address does not count.
     #[inline]
     pub(crate) fn annotations(&self) -> &[u8; anno::SIZE] {
-        if self.place.has(ANNOTATIONS) {
+        if self.span.has(ANNOTATIONS) {
             &self.h().annotations
         } else {
             &[0; anno::SIZE]
@@ -91,9 +91,9 @@ impl Packet {
     /// The header, where annotations are kept from now on.
     #[inline]
     fn begin_annotations(&mut self) -> &mut Header {
-        let known = self.place.has(ANNOTATIONS);
-        self.own();
-        self.place.set(ANNOTATIONS);
+        let known = self.span.has(ANNOTATIONS);
+        self.uniqueify();
+        self.span.set(ANNOTATIONS);
         // SAFETY: no other packet has this buffer any more, and `&mut self` is the only way there.
         let header = unsafe { self.header.as_mut() };
         if !known {
@@ -105,7 +105,7 @@ impl Packet {
 
     #[inline]
     pub(crate) fn packet_type(&self) -> PacketType {
-        if self.place.has(ANNOTATIONS) {
+        if self.span.has(ANNOTATIONS) {
             PacketType::from_bits(self.h().packet_type)
         } else {
             PacketType::Host
@@ -134,22 +134,22 @@ impl Packet {
     /// Where an offset lies relative to the data.
     #[inline]
     fn relative(&self, at: u32) -> Option<isize> {
-        Some(isize::try_from(at).ok()? - isize::try_from(self.place.start()).ok()?)
+        Some(isize::try_from(at).ok()? - isize::try_from(self.span.start()).ok()?)
     }
 
     #[inline]
     fn network_at(&self) -> Option<u32> {
-        self.place.has(NETWORK).then(|| self.headers.network())
+        self.span.has(NETWORK).then(|| self.headers.network())
     }
 
     #[inline]
     fn transport_at(&self) -> Option<u32> {
-        self.place.has(NETWORK).then(|| self.headers.transport())
+        self.span.has(NETWORK).then(|| self.headers.transport())
     }
 
     #[inline]
     fn mac_at(&self) -> Option<u32> {
-        self.place.mac(|| self.h().mac)
+        self.span.mac(|| self.h().mac)
     }
 
     /// Where the link header begins, relative to the data; negative if it was stripped.
@@ -159,7 +159,7 @@ impl Packet {
 
     /// Sets the link header, relative to the data.
     pub fn set_mac_offset(&mut self, from_data: isize) {
-        let start = isize::try_from(self.place.start()).ok();
+        let start = isize::try_from(self.span.start()).ok();
         self.set_mac_at(start.and_then(|start| u32::try_from(start.checked_add(from_data)?).ok()));
     }
 
@@ -178,33 +178,33 @@ impl Packet {
     /// Bytes of the network header, up to the transport header.
     #[inline]
     pub fn network_len(&self) -> Option<usize> {
-        (self.place.has(NETWORK)).then(|| self.headers.distance() as usize)
+        (self.span.has(NETWORK)).then(|| self.headers.distance() as usize)
     }
 
     /// Sets network and transport header: the network header begins at `at` of the data and is `len` long. Offsets
     /// that no packet can have make both unknown.
     #[inline]
     pub fn set_network(&mut self, at: usize, len: usize) {
-        let network = at.checked_add(self.place.start() as usize);
-        self.set_headers(network.and_then(|network| Headers::new(network, len)));
+        let network = at.checked_add(self.span.start() as usize);
+        self.set_headers(network.and_then(|network| HeaderOffsets::new(network, len)));
     }
 
     /// Forgets the network and transport header.
     #[inline]
     pub fn clear_network(&mut self) {
-        self.place.clear(NETWORK);
+        self.span.clear(NETWORK);
     }
 
     #[inline]
     fn rest_from(&self, at: u32) -> Option<&[u8]> {
-        let end = self.place.end();
+        let end = self.span.end();
         // SAFETY: end <= capacity.
         (at <= end).then(|| unsafe { self.bytes(at, end) })
     }
 
     #[inline]
     fn rest_from_mut(&mut self, at: u32) -> Option<&mut [u8]> {
-        let end = self.place.end();
+        let end = self.span.end();
         // SAFETY: end <= capacity.
         (at <= end).then(|| unsafe { self.bytes_mut(at, end) })
     }

@@ -57,7 +57,7 @@ pub fn is_discovery(message: &[u8]) -> bool {
 fn not_to(port: u16, datagram: &[u8], may: bool) -> Result<usize, DropReason> {
     match udp_ports(datagram) {
         None => Err(DropReason::Malformed),
-        Some((_, to)) if to == port && !may => Err(DropReason::Role),
+        Some((_, to)) if to == port && !may => Err(DropReason::Rogue),
         Some(_) => Ok(4),
     }
 }
@@ -66,6 +66,6 @@ fn one_of(types: &[u8], message: &[u8]) -> Result<usize, DropReason> {
     let kind = message.first().ok_or(DropReason::Malformed)?;
     match types.contains(kind) {
         true => Ok(1),
-        false => Err(DropReason::Role),
+        false => Err(DropReason::Rogue),
     }
 }

@@ -74,7 +74,7 @@ impl<T, M: Memory<T>> Sender<T, M> {
         true
     }
 
-    /// Shows the receiver what was pushed. True if that is anything: see [`crate::Bell::is_due`].
+    /// Shows the receiver what was pushed. True if that is anything: see [`crate::NeedWakeup::is_due`].
     pub fn publish(&mut self) -> bool {
         if self.next == self.published {
             return false;

@@ -6,29 +6,31 @@ use super::Switch;
 use crate::clock::Nanoseconds;
 use crate::device::Buffers;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handover::{Envelope, Frame, GenIndex, HandoffTarget};
+use crate::mesh::handoff::{Envelope, Frame, GenIndex, HandoffTarget};
 use crate::port::Port;
 
 impl Port {
-    /// Forgets the held frames for a port that is gone.
+    /// Forgets the blocked frames for a port that is gone.
     pub(super) fn forget(&mut self, to: usize) {
-        let before = self.held.len();
-        self.held.forget(to);
-        self.came_home(before - self.held.len());
+        let before = self.blocked.len();
+        self.blocked.forget(to);
+        self.complete_remote(before - self.blocked.len());
     }
 
     /// Ends the wait of the port's own worker for some frames.
-    pub(super) fn came_home(&mut self, frames: usize) {
-        if self.elsewhere.is_some() && self.holds() {
-            self.face.abroad.fetch_sub(frames, Ordering::Relaxed);
+    pub(super) fn complete_remote(&mut self, frames: usize) {
+        if self.remote_worker.is_some() && self.has_backpressure() {
+            self.face
+                .remote_in_flight
+                .fetch_sub(frames, Ordering::Relaxed);
         }
     }
 }
 
 impl Switch {
-    /// Hands a frame to the worker of its receiver.
+    /// Hands a frame off to the worker of its receiver.
     #[cold]
-    pub(super) fn detour(
+    pub(super) fn handoff(
         &mut self,
         (to, worker): (usize, usize),
         out: &mut TxFrame<'_>,
@@ -37,7 +39,7 @@ impl Switch {
         let Some(at) = self.ports[to].as_ref().map(|port| port.at(to)) else {
             return;
         };
-        if !self.hand_over(worker, HandoffTarget::Port(at), out, buffers) {
+        if !self.handoff_to(worker, HandoffTarget::Port(at), out, buffers) {
             self.lose(to);
         }
     }
@@ -52,10 +54,10 @@ impl Switch {
     /// True if the port is one of this worker.
     pub(super) fn has(&self, index: usize) -> bool {
         let port = self.ports.get(index).and_then(Option::as_ref);
-        port.is_some_and(|port| port.elsewhere.is_none())
+        port.is_some_and(|port| port.remote_worker.is_none())
     }
 
-    pub(super) fn hand_over(
+    pub(super) fn handoff_to(
         &mut self,
         worker: usize,
         to: HandoffTarget,
@@ -78,15 +80,15 @@ impl Switch {
             HandoffTarget::Copy(_) => false,
             HandoffTarget::Segment { .. } => self.filters,
         };
-        let handed = buffers.peers.hand_over(worker, envelope, out, is_seen);
-        if handed && source.holds() && matches!(to, HandoffTarget::Port(_)) {
-            source.face.abroad.fetch_add(1, Ordering::Relaxed);
+        let handed = buffers.peers.handoff_to(worker, envelope, out, is_seen);
+        if handed && source.has_backpressure() && matches!(to, HandoffTarget::Port(_)) {
+            source.face.remote_in_flight.fetch_add(1, Ordering::Relaxed);
         }
         handed
     }
 
-    /// Hands a flooded frame to each of some workers, once.
-    pub(super) fn flood_elsewhere(
+    /// Hands a flooded frame off to each of some workers, once.
+    pub(super) fn flood_remote(
         &mut self,
         workers: u64,
         segment: u32,
@@ -101,7 +103,7 @@ impl Switch {
             except: self.ports.iter().position(is_moving),
         };
         for worker in (0..u64::BITS as usize).filter(|n| workers >> n & 1 == 1) {
-            if !self.hand_over(worker, to, out, buffers) {
+            if !self.handoff_to(worker, to, out, buffers) {
                 self.lose_flooded(worker, segment, group, out.from);
             }
         }
@@ -110,27 +112,28 @@ impl Switch {
     fn lose_flooded(&mut self, worker: usize, segment: u32, group: bool, source: usize) {
         for index in 0..self.ports.len() {
             let port = self.ports[index].as_ref();
-            let is_there = port.is_some_and(|p| p.elsewhere == Some(worker) && !p.face.is_moving);
+            let is_there =
+                port.is_some_and(|p| p.remote_worker == Some(worker) && !p.face.is_moving);
             if is_there && self.floods(index, source, segment, group) {
                 self.lose(index);
             }
         }
     }
 
-    /// True if the switch is the one of a handed-over frame.
+    /// True if the switch is the one of a frame from another worker.
     pub fn is_at(&self, at: GenIndex) -> bool {
         self.at == at
     }
 
-    /// Delivers a frame that another worker hands over. A frame from or to a port that is gone is lost.
-    pub fn take_over(&mut self, frame: &mut Frame, now: Nanoseconds, buffers: &mut Buffers) {
+    /// Delivers a frame that another worker hands off. A frame from or to a port that is gone is lost.
+    pub fn receive_handoff(&mut self, frame: &mut Frame, now: Nanoseconds, buffers: &mut Buffers) {
         let Envelope { from, to, .. } = frame.envelope();
         if !self.is_port(from) {
             return;
         }
         let out = &mut frame.outgoing(now);
         match to {
-            HandoffTarget::Port(to) => self.take_over_for(from.index, to, out, buffers),
+            HandoffTarget::Port(to) => self.receive_handoff_for(from.index, to, out, buffers),
             HandoffTarget::Copy(to) if self.is_port(to) && self.has(to.index) => {
                 if let Some(port) = &mut self.ports[to.index] {
                     port.deliver_copy(out, buffers);
@@ -152,21 +155,25 @@ impl Switch {
         }
     }
 
-    fn take_over_for(
+    fn receive_handoff_for(
         &mut self,
         from: usize,
         to: GenIndex,
         out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
-        let held = |this: &Self| this.ports[from].as_ref().map_or(0, |port| port.held.len());
-        let before = held(self);
+        let blocked = |this: &Self| {
+            this.ports[from]
+                .as_ref()
+                .map_or(0, |port| port.blocked.len())
+        };
+        let before = blocked(self);
         if self.is_port(to) {
-            self.deliver_or_hold(to.index, out, buffers);
+            self.deliver_or_block(to.index, out, buffers);
         }
-        let waits = held(self) - before;
+        let waits = blocked(self) - before;
         if let Some(port) = &mut self.ports[from] {
-            port.came_home(1 - waits);
+            port.complete_remote(1 - waits);
         }
     }
 
@@ -175,23 +182,23 @@ impl Switch {
         port.is_some_and(|port| port.face.id == at.id)
     }
 
-    /// Takes the far end of a port out, for another worker. None if it is not here.
-    pub fn give(&mut self, index: usize, worker: usize) -> Option<Box<Port>> {
+    /// Detaches a port, for another worker. None if it is not here.
+    pub fn detach_port(&mut self, index: usize, worker: usize) -> Option<Box<Port>> {
         let place = self.ports.get_mut(index)?;
-        let port = place.as_ref().filter(|port| port.elsewhere.is_none())?;
+        let port = place.as_ref().filter(|port| port.remote_worker.is_none())?;
         let proxy = Box::new(port.proxy(worker));
         place.replace(proxy)
     }
 
-    /// Takes a port instead of its proxy, which it returns. Frames of the port that wait here for
+    /// Attaches a port instead of its proxy, which it returns. Frames of the port that wait here for
     /// receivers are older than those that come with it.
-    pub fn take(&mut self, index: usize, mut port: Box<Port>) -> Option<Box<Port>> {
+    pub fn attach_port(&mut self, index: usize, mut port: Box<Port>) -> Option<Box<Port>> {
         let mut proxy = self.ports.get_mut(index)?.take()?;
-        let mut held = std::mem::take(&mut proxy.held);
-        proxy.came_home(held.len());
-        held.append(std::mem::take(&mut port.held));
-        (port.held, port.dirty) = (held, false);
-        port.waits_abroad = false;
+        let mut blocked = std::mem::take(&mut proxy.blocked);
+        proxy.complete_remote(blocked.len());
+        blocked.append(std::mem::take(&mut port.blocked));
+        (port.blocked, port.dirty) = (blocked, false);
+        port.throttled_by_remote = false;
         self.ports[index] = Some(port);
         Some(proxy)
     }

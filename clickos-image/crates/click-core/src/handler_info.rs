@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Handlers as programs see them.
+//! Declarations of handlers, and handlers as programs see them.
 use alloc::string::String;
 
 /// The kinds of handlers by what a write of one is. Only a value says how an element is to be from now on, so only
@@ -45,9 +45,9 @@ pub struct HandlerInfo {
     pub kind: Kind,
 }
 
-/// A handler as programs see it.
+/// The static declaration of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct HandlerDecl {
     /// Its name.
     pub name: &'static str,
     /// True if programs can read it.
@@ -58,7 +58,7 @@ pub struct Listed {
     pub kind: Kind,
 }
 
-impl Listed {
+impl HandlerDecl {
     /// A handler to read.
     pub const fn read(name: &'static str) -> Self {
         Self {

@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use ring::{BUFFER_SIZE, LONGEST};
-use vale_handover::{Bell, Receiver, Sender};
+use vale_handoff::{NeedWakeup, Receiver, Sender};
 
 use crate::clock::Nanoseconds;
-use crate::frame::gso::Offload;
+use crate::frame::gso::TxOffload;
 use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
 use crate::frame::tx_frame::TxFrame;
@@ -58,7 +58,7 @@ pub struct Frame {
     len: usize,
     payload: usize,
     longest: usize,
-    offload: Offload,
+    offload: TxOffload,
     redirected: bool,
     /// The receiver may have a filter, which needs `seen`.
     is_seen: bool,
@@ -78,7 +78,7 @@ impl Default for Frame {
             len: 0,
             payload: 0,
             longest: 0,
-            offload: Offload::default(),
+            offload: TxOffload::default(),
             redirected: false,
             is_seen: false,
             has_label: false,
@@ -143,7 +143,7 @@ impl Frame {
 /// The sleep of a worker, as the others see it.
 #[derive(Clone)]
 pub struct WorkerWaker {
-    pub bell: Arc<Bell>,
+    pub need_wakeup: Arc<NeedWakeup>,
     pub wake: Arc<OwnedFd>,
 }
 
@@ -153,76 +153,76 @@ impl WorkerWaker {
     }
 }
 
-/// The way to another worker.
+/// The queue to another worker.
 pub struct PeerQueue {
     pub frames: Sender<Frame>,
-    pub sleeper: WorkerWaker,
+    pub waker: WorkerWaker,
 }
 
-/// The ways to the other workers, by their numbers.
+/// The queues to the other workers, by their numbers.
 #[derive(Default)]
 pub struct Peers {
-    links: Vec<Option<PeerQueue>>,
-    /// Frames handed over, and frames that found a ring full.
-    pub handed: u64,
+    queues: Vec<Option<PeerQueue>>,
+    /// Frames handed off, and frames that found a ring full.
+    pub handoffs: u64,
     pub lost: u64,
 }
 
 impl Peers {
-    pub fn new(links: Vec<Option<PeerQueue>>) -> Self {
+    pub fn new(queues: Vec<Option<PeerQueue>>) -> Self {
         Self {
-            links,
+            queues,
             ..Self::default()
         }
     }
 
     pub fn has_room(&mut self, worker: usize) -> bool {
-        let link = self.links.get_mut(worker).and_then(Option::as_mut);
-        link.is_some_and(|link| link.frames.has_room())
+        let queue = self.queues.get_mut(worker).and_then(Option::as_mut);
+        queue.is_some_and(|queue| queue.frames.has_room())
     }
 
     /// Copies a frame into the ring to a worker, with what filters see of it if one may judge it there.
     /// False if the ring is full.
-    pub fn hand_over(
+    pub fn handoff_to(
         &mut self,
         worker: usize,
         envelope: Envelope,
         out: &TxFrame<'_>,
         is_seen: bool,
     ) -> bool {
-        let link = self.links.get_mut(worker).and_then(Option::as_mut);
+        let queue = self.queues.get_mut(worker).and_then(Option::as_mut);
         let fill = |frame: &mut Frame| frame.fill(envelope, out, is_seen);
-        let pushed = link.is_some_and(|link| link.frames.push(fill));
-        self.handed += u64::from(pushed);
+        let pushed = queue.is_some_and(|queue| queue.frames.push(fill));
+        self.handoffs += u64::from(pushed);
         self.lost += u64::from(!pushed);
         pushed
     }
 
     /// Shows the other workers their frames, and wakes those that sleep.
     pub fn publish(&mut self) {
-        for link in self.links.iter_mut().flatten() {
-            if link.frames.publish() && link.sleeper.bell.is_due() {
-                link.sleeper.wake();
+        for queue in self.queues.iter_mut().flatten() {
+            if queue.frames.publish() && queue.waker.need_wakeup.is_due() {
+                queue.waker.wake();
             }
         }
     }
 }
 
-/// The rings between all workers: the ways out and the ways in of each.
-pub fn mesh(sleepers: &[WorkerWaker]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
-    let count = sleepers.len();
-    let mut links: Vec<Vec<Option<PeerQueue>>> = (0..count).map(|_| Vec::new()).collect();
+/// The rings between all workers: the outgoing and the incoming ones of each.
+pub fn mesh(wakers: &[WorkerWaker]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
+    let count = wakers.len();
+    let mut queues: Vec<Vec<Option<PeerQueue>>> = (0..count).map(|_| Vec::new()).collect();
     let mut incoming: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
-    for (from, row) in links.iter_mut().enumerate() {
-        for (to, sleeper) in sleepers.iter().enumerate() {
+    for (from, row) in queues.iter_mut().enumerate() {
+        for (to, waker) in wakers.iter().enumerate() {
             row.push((from != to).then(|| {
-                let (frames, receiver) = vale_handover::ring(SLOTS);
+                let (frames, receiver) = vale_handoff::ring(SLOTS);
                 incoming[to].push(receiver);
-                let sleeper = sleeper.clone();
-                PeerQueue { frames, sleeper }
+                let waker = waker.clone();
+                PeerQueue { frames, waker }
             }));
         }
     }
-    let peers = links.into_iter().map(Peers::new);
+    let peers = queues.into_iter().map(Peers::new);
     peers.zip(incoming).collect()
 }

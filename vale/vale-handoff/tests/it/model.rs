@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All interleavings, and reorderings of memory, of two threads at a ring and at a bell. A lost
+//! All interleavings, and reorderings of memory, of two threads at a ring and at its flag. A lost
 //! wake-up is a deadlock of the model, and an unordered access to a slot is a race. loom reports
 //! both.
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::sync::Notify;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use vale_handover::{Bell, Flag, Index, Memory, Receiver, Sender, ring_in};
+use vale_handoff::{Flag, Index, Memory, NeedWakeup, Receiver, Sender, ring_in};
 
 const SLOTS: usize = 2;
 const MESSAGES: usize = 3;
@@ -119,13 +119,13 @@ fn the_model_finds_a_shared_slot_if_indices_order_nothing() {
 /// The receiver sleeps whenever its ring is empty.
 fn sleep((mut sender, mut receiver): End, fenced: bool) {
     let flag = AtomicBool::new(false);
-    let bell = Arc::new(Bell::new(ModelFlag { flag, fenced }));
+    let need_wakeup = Arc::new(NeedWakeup::new(ModelFlag { flag, fenced }));
     let wake = Arc::new(Notify::new());
-    let (ringing, waking) = (Arc::clone(&bell), Arc::clone(&wake));
+    let (at_sender, waking) = (Arc::clone(&need_wakeup), Arc::clone(&wake));
     let sending = loom::thread::spawn(move || {
         for n in 0..SLOTS {
             assert!(sender.push(|slot| *slot = n));
-            if sender.publish() && ringing.is_due() {
+            if sender.publish() && at_sender.is_due() {
                 waking.notify();
             }
         }
@@ -137,11 +137,11 @@ fn sleep((mut sender, mut receiver): End, fenced: bool) {
         }
         receiver.release();
         if taken < SLOTS {
-            bell.prepare();
+            need_wakeup.prepare();
             if receiver.waiting() == 0 {
                 wake.wait();
             }
-            bell.done();
+            need_wakeup.done();
         }
     }
     sending.join().unwrap();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where a packet's data lies in its buffer, in eight bytes that travel with the pointer to it: stripping, cutting and
+//! The span of a packet's data in its buffer, in eight bytes that travel with the pointer to it: stripping, cutting and
 //! handing on touch no memory of the packet itself.
 
 /// Bits of an offset; no buffer is longer.
 const BITS: u32 = 18;
 const OFFSET: u32 = (1 << BITS) - 1;
-/// The place remembers stripped bytes up to this number.
-const MOST_STRIPPED: u32 = u32::MAX >> BITS;
+/// The span remembers stripped bytes up to this number.
+const MAX_STRIPPED: u32 = u32::MAX >> BITS;
 
 /// The network header is known.
 pub const NETWORK: u64 = 1 << 50;
@@ -26,9 +26,9 @@ const PULLED: u64 = 1u64.wrapping_add(1 << BITS).wrapping_sub(1 << LEN);
 /// From the lowest bit on: where the data begins, how many bytes before it were stripped, its length, the flags, the
 /// link header.
 #[derive(Clone, Copy)]
-pub struct Place(u64);
+pub struct DataSpan(u64);
 
-impl Place {
+impl DataSpan {
     /// No bit is set.
     pub const NONE: Self = Self(0);
 
@@ -73,7 +73,7 @@ impl Place {
 
     #[inline]
     fn set_start(&mut self, start: u32, stripped: u32) {
-        let low = start | stripped.min(MOST_STRIPPED) << BITS;
+        let low = start | stripped.min(MAX_STRIPPED) << BITS;
         self.0 = self.0 >> LEN << LEN | u64::from(low);
     }
 
@@ -81,13 +81,13 @@ impl Place {
     #[inline]
     pub fn pull(&mut self, n: usize) {
         let n = u32::try_from(n).map_or(self.len(), |n| n.min(self.len()));
-        if n <= MOST_STRIPPED - self.stripped() {
+        if n <= MAX_STRIPPED - self.stripped() {
             // all three parts at once: none of them leaves its bits
             self.0 = self.0.wrapping_add(u64::from(n).wrapping_mul(PULLED));
             return;
         }
         self.take(n);
-        self.set_start(self.start() + n, MOST_STRIPPED);
+        self.set_start(self.start() + n, MAX_STRIPPED);
     }
 
     /// The data begins `n` bytes earlier; that many exist.

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The ends of shares: of packets that are to be changed, and of those that are dropped.
+//! Reference counts of buffers, when packets are to be changed and when they are dropped.
 use core::ptr::NonNull;
 
-use crate::arena::Shelf;
-use crate::buffer::{Header, sharers};
+use crate::arena::FreeList;
+use crate::buffer::{Header, extra_refs};
 use crate::packet::Packet;
 
-impl Shelf {
-    /// Ends the shares of the first packets that are shared and of one kind: those whose buffer others still have get
+impl FreeList {
+    /// Unshares the first packets that are shared and of one arena and class: those whose buffer others still have get
     /// a copy of it. Returns how many packets those are.
     ///
     /// # Safety
-    /// The first one is shared, its buffer of this shelf.
-    pub unsafe fn end_shares(&mut self, packets: &mut [Packet]) -> usize {
-        let kind = packets[0].kind();
+    /// The first one is shared, its buffer of this free list.
+    pub unsafe fn unshare(&mut self, packets: &mut [Packet]) -> usize {
+        let arena_ref = packets[0].arena_ref();
         let (mut done, mut free) = (0, self.free.len());
         for packet in packets {
-            if !packet.is_shared() || packet.kind() != kind {
+            if !packet.is_shared() || packet.arena_ref() != arena_ref {
                 break;
             }
             done += 1;
-            // SAFETY: the buffer is alive, and this packet leaves it.
-            if unsafe { !leave(packet.header, 1) } {
-                packet.end_share();
+            // SAFETY: the buffer is alive, and this packet gives its reference up.
+            if unsafe { !drop_refs(packet.header, 1) } {
+                packet.clear_shared();
                 continue;
             }
             free -= 1;
             // SAFETY: free, and as large as the one that the others keep.
             unsafe { packet.move_to(self.free[free]) };
         }
-        self.held -= self.free.len() - free;
+        self.reserved -= self.free.len() - free;
         self.free.truncate(free);
         done
     }
 
-    /// Ends the shares of the first packets that are shared; a buffer whose last one ends is free. Returns how many
+    /// Releases the references of the first packets that are shared; a buffer without any is free. Returns how many
     /// those are.
     ///
     /// # Safety
-    /// The first one's buffer is of this shelf, and they are not used any more.
+    /// The first one's buffer is of this free list, and they are not used any more.
     #[inline]
-    pub unsafe fn drop_shares(&mut self, packets: &[Packet]) -> usize {
-        let (kind, mut done, mut freed) = (packets[0].kind(), 0, 0);
+    pub unsafe fn release_refs(&mut self, packets: &[Packet]) -> usize {
+        let (arena_ref, mut done, mut freed) = (packets[0].arena_ref(), 0, 0);
         while let Some(first) = packets.get(done) {
-            if !first.is_shared() || first.kind() != kind {
+            if !first.is_shared() || first.arena_ref() != arena_ref {
                 break;
             }
             // those of one buffer together, so that its number need not be written and read again for each
@@ -51,25 +51,25 @@ impl Shelf {
             let same = others.take_while(|packet| packet.header == first.header);
             let count = 1 + same.count();
             // SAFETY: the buffer is alive, and that many of its packets are gone.
-            if unsafe { !leave(first.header, count) } {
+            if unsafe { !drop_refs(first.header, count) } {
                 freed += 1;
                 self.free.push(first.header);
             }
             done += count;
         }
-        self.held -= done - freed;
+        self.reserved -= done - freed;
         done
     }
 }
 
-/// Lets `count` packets leave their buffer; returns whether others still have it.
+/// Drops `count` references to a buffer; returns whether others remain.
 ///
 /// # Safety
 /// The buffer is alive, and that many packets have it.
 #[inline]
-pub unsafe fn leave(buffer: NonNull<Header>, count: usize) -> bool {
+pub unsafe fn drop_refs(buffer: NonNull<Header>, count: usize) -> bool {
     // SAFETY: the buffer is alive; this is the only reference.
-    let others = unsafe { &mut *sharers(buffer) };
+    let others = unsafe { &mut *extra_refs(buffer) };
     let left = (*others as usize).checked_sub(count);
     *others = left.unwrap_or(0) as u32;
     left.is_some()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The bell of a thread that sleeps when its rings are empty.
+//! The flag by which a thread that sleeps, since its rings are empty, asks for a wake-up.
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// The word of a bell. The tests have a model that runs under loom.
+/// The word of the flag. The tests have a model that runs under loom.
 pub trait Flag {
     fn is_set(&self) -> bool;
     fn set(&self, value: bool);
@@ -26,9 +26,9 @@ impl Flag for AtomicBool {
 
 /// Notifies senders whether the receiver sleeps. One of them has to wake it.
 #[derive(Debug, Default)]
-pub struct Bell<F: Flag = AtomicBool>(F);
+pub struct NeedWakeup<F: Flag = AtomicBool>(F);
 
-impl<F: Flag> Bell<F> {
+impl<F: Flag> NeedWakeup<F> {
     pub fn new(flag: F) -> Self {
         Self(flag)
     }

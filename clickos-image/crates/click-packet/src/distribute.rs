@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Dealing the packets of a batch out to others.
+//! Distributes the packets of a batch to others.
 use crate::batch::Batch;
 
 impl Batch {
     /// Moves each packet, oldest first, to the end of the batch with the number that `to` has for it; it is dropped
     /// if that batch does not exist. `begins` is called with each batch that was empty. Packets that `to` has no number for stay.
     #[inline]
-    pub fn deal(&mut self, to: &[usize], others: &mut [Self], mut begins: impl FnMut(usize)) {
+    pub fn distribute(&mut self, to: &[usize], others: &mut [Self], mut begins: impl FnMut(usize)) {
         let (head, tail) = self.range();
         let count = to.len().min(tail - head);
         if count == 0 {
             return;
         }
-        // SAFETY: there is memory; the packets that are dealt are not this batch's any more, whatever happens.
+        // SAFETY: there is memory; the packets that are distributed are not this batch's any more, whatever happens.
         unsafe { self.set_range_or_reset(head + count, tail) };
         for (slot, to) in (head..).zip(&to[..count]) {
             // SAFETY: the slot held a packet, which is moved or dropped once; its memory stays.
@@ -46,7 +46,7 @@ mod tests {
         let to: Vec<usize> = (0..37).map(|n| [2, 0, 9][n % 3]).collect();
         let mut others = [Batch::new(), Batch::new(), Batch::new()];
         let mut begun = Vec::new();
-        batch.deal(&to, &mut others, |n| begun.push(n));
+        batch.distribute(&to, &mut others, |n| begun.push(n));
         let first = |batch: &Batch| batch.iter().map(|p| p.data()[0]).collect::<Vec<_>>();
         let every_third = |from: u8| (from..37).step_by(3).collect::<Vec<_>>();
         assert_eq!(begun, [2, 0]);
@@ -58,9 +58,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_dealt_of_nothing() {
+    fn nothing_is_distributed_of_nothing() {
         let mut batch = Batch::new();
-        batch.deal(&[0, 1], &mut [], |_| panic!("nothing begins"));
+        batch.distribute(&[0, 1], &mut [], |_| panic!("nothing begins"));
         assert!(batch.is_empty());
     }
 }
