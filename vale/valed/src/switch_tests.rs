@@ -247,6 +247,10 @@ fn udp(from: u8, to: u8, ports: [u8; 4], len: usize) -> Vec<u8> {
     sent[12..26].copy_from_slice(&[8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0]);
     sent[26..34].copy_from_slice(&[10, 0, 0, from, 10, 0, 0, to]);
     sent[34..38].copy_from_slice(&ports);
+    let word = |w: &[u8]| u32::from(w[0]) << 8 | u32::from(w[1]);
+    let sum: u32 = sent[14..34].chunks(2).map(word).sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    sent[24..26].copy_from_slice(&sum.to_be_bytes());
     sent
 }
 

@@ -59,14 +59,6 @@ const CASES: [Case; 15] = [
     ("1500 bytes, out of a hop", 1500, true, Course::OutOfHop),
 ];
 
-fn udp_packet(len: usize) -> Vec<u8> {
-    let mut sent = frame(mac(2), mac(1), len);
-    let [high, low] = (len as u16 - 14).to_be_bytes();
-    sent[12..26].copy_from_slice(&[8, 0, 0x45, 0, high, low, 0, 0, 0, 0, 64, 17, 0, 0]);
-    sent[26..38].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2, 0, 9, 0, 9]);
-    sent
-}
-
 /// The ports a and b, and c and d for the others.
 fn ports(secure: bool, course: Course) -> (Bench, [Guest; 2]) {
     let mut bench = Bench::new();
@@ -150,7 +142,7 @@ fn forward((_, len, secure, course): Case) {
         bench.round();
         a.received();
     }
-    let mut sent = udp_packet(len);
+    let mut sent = udp(1, 2, [0, 9, 0, 9], len);
     if course == Course::IntoHop {
         // The packet's destination is the last port, not the hop.
         sent[..6].copy_from_slice(&mac(3).0);
