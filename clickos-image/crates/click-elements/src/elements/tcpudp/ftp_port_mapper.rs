@@ -7,12 +7,13 @@
 //! if its first packet had come in at DATA_REWRITER_INPUT.
 //! # Ports
 //! 1/1, agnostic. TCP packets of control connections with a marked IP header. The command must be alone in its packet, and the
-//! connection known to CONTROL_REWRITER; other packets pass unchanged.
+//! connection known to CONTROL_REWRITER, and the address its client's, with a port of 1,024 or more (RFC 2577, section 3); other packets
+//! pass unchanged.
 //! # Handlers
 //! None of its own.
 //! # Differences from Click
 //! The connection must be known before the batch with the command; the text ends with the IP
-//! packet, not with padding.
+//! packet, not with padding. No flow is opened to another host than the client, or to a lower port.
 //! # Example
 //! `rw :: TCPRewriter(pattern 203.0.113.1 1024-65535 - - 0 1, drop); in -> FTPPortMapper(rw, rw, 0) -> [0] rw;`
 use click_wire::{checksum, ipv4, tcp};
@@ -22,6 +23,9 @@ use crate::ip_packet::header;
 use crate::prelude::*;
 use crate::rewrite::flow_lookup::FlowLookup;
 use crate::rewrite::rewriter::Rewriter;
+
+/// The first port that is no service's (RFC 2577, section 3).
+const FIRST_PORT: u16 = 1024;
 
 pub static ELEMENT: Class = Class {
     name: "FTPPortMapper",
@@ -199,6 +203,9 @@ impl FTPPortMapper {
 
     fn translate(&self, ctx: &mut Context<'_>, packet: &mut Packet) -> Option<()> {
         let command = command(packet)?;
+        // a server would reach another host, or a service of this one
+        let is_own = command.address == command.control.source && command.port >= FIRST_PORT;
+        is_own.then_some(())?;
         let control = self.control(ctx)?;
         let known = control.find(&control.flows.borrow(), ipv4::TCP, &command.control)?;
         let (to, data, at) = self.announced(ctx, &command)?;
