@@ -16,7 +16,7 @@
 //! # Example
 //! `c :: Classifier(12/0806 20/0001, -); c -> ARPResponder(10.0.0.1 vif0) -> ToDevice(0);`
 use click_core::text::{split_args, split_words};
-use click_core::{Limits, ArgContext, listing, sort};
+use click_core::{ArgContext, Limits, listing, sort};
 use click_wire::{arp, ether};
 
 use crate::prelude::*;

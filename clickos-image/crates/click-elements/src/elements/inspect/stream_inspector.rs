@@ -32,7 +32,7 @@
 //! # Example
 //! `i :: StreamInspector("drop tcp any any -> any 80 (msg:\"x\"; content:\"/etc/passwd\"; sid:1;)"); FromDevice(0) -> MarkIPHeader(14) -> i -> Queue -> ToDevice(1); FromDevice(1) -> MarkIPHeader(14) -> [1]i[1] -> Queue -> ToDevice(0);`
 use click_core::text::unquote;
-use click_core::{Limits, ArgContext, listing};
+use click_core::{ArgContext, Limits, listing};
 
 use crate::inspect::alerts::Alert;
 use crate::inspect::fragments::{self, Fragments, Outcome};

@@ -23,7 +23,7 @@
 //! # Example
 //! `... -> [0] m :: IPRateMonitor(PACKETS, 0.5, 256, 600) -> ...; ... -> [1] m [1] -> ...`
 use click_core::text::split_words;
-use click_core::{Listing, ArgContext};
+use click_core::{ArgContext, Listing};
 use click_wire::ipv4;
 
 use crate::networks::{Amount, NETWORK_BYTES, Networks};

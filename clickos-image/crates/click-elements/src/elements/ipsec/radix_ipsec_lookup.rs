@@ -24,7 +24,7 @@
 //! # Example
 //! `rt :: RadixIPsecLookup(1.0.0.1/32 0, 2.0.0.0/8 1.0.0.2 1 234 \<00112233445566778899aabbccddeeff>
 //!  \<ffeeddccbbaa99887766554433221100> 300 64); rt[0] -> ...`
-use click_core::{Limits, ArgContext, listing, sort};
+use click_core::{ArgContext, Limits, listing, sort};
 
 use crate::ip_packet::header;
 use crate::ipsec::tunnels::Tunnels;

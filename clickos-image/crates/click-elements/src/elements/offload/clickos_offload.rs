@@ -21,7 +21,7 @@
 //! # Example
 //! `FromDevice(0) -> ClickOSOffload(0, drop proto 17 dport 53) -> ToDevice(1);`
 use alloc::rc::Rc;
-use click_core::offload::{OffloadClaim, Hits, Outcome, Rules};
+use click_core::offload::{Hits, OffloadClaim, Outcome, Rules};
 use click_core::text::split_args;
 use clickos_offload::{Action, MAX_RULES, MAX_TEXT, Rule, first, redirect};
 

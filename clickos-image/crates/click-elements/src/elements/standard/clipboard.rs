@@ -13,7 +13,7 @@
 //! Copies the last of the packets that are pushed in one batch.
 //! # Example
 //! `first -> [0] c :: Clipboard(0/6) -> Discard; others -> [1] c [1] -> ToDevice(0);`
-use click_core::{MAX_PACKET, ArgContext};
+use click_core::{ArgContext, MAX_PACKET};
 
 use crate::prelude::*;
 
