@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 
+from clickos_client import neutron_rpc
 from clickos_client import pings
 from tempest import config
 
@@ -232,7 +233,7 @@ def _host_name(admin):
                  binary='nova-compute')['services']}
     name, = (agent['host'] for agent in
              admin.network_agents_client.list_agents(
-                 agent_type='ClickOS agent')['agents']
+                 agent_type=neutron_rpc.AGENT_TYPE)['agents']
              if agent['configurations'].get('host_kind') == 'process'
              and zones.get(agent['host']) != CONF.clickos.second_zone)
     return name

@@ -36,7 +36,7 @@ _PROPERTIES = {
 }
 
 
-#: Two VNFs may run at once, and a switch of guests knows stations for a time.
+#: Two VNFs may run at once, and the switch remembers the stations of the last.
 _NUMBERS = itertools.count()
 
 

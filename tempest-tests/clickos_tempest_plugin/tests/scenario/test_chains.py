@@ -70,6 +70,11 @@ class SfcMixin:
                         self.sfc.delete, kind, made['id'])
         return made['id']
 
+    def let_flow(self, sender, active, flows=FLOWS):
+        """Start or stop all flows of the sender."""
+        self.tenant.clickos.write_handlers(
+            sender, [[f's{n}.active', active] for n in range(flows)])
+
     def steered(self, chain):
         """Return the packets that each hop got, [] if there is no chain."""
         try:
@@ -495,11 +500,6 @@ class OverHostsMixin(SfcMixin):
         return server_id, self.make(
             'port_pair', ingress=ports[0]['id'], egress=ports[1]['id'],
             service_function_parameters={'weight': weight})
-
-    def let_flow(self, sender, active):
-        """Start or stop all flows of the sender."""
-        self.tenant.clickos.write_handlers(
-            sender, [[f's{n}.active', active] for n in range(FLOWS)])
 
     def lost(self, sender, receiver):
         """Stop all flows; return the number of packets that are lost."""

@@ -163,11 +163,6 @@ class SharedLimitsTest(test_chains.ScaledHopCase):
         return int(self.clickos.read_handler(self.receiver,
                                              'heard.byte_count'))
 
-    def let_flow(self, active):
-        """Start or stop all flows of the sender."""
-        self.clickos.write_handlers(
-            self.sender, [[f's{n}.active', active] for n in range(FLOWS)])
-
     def share_of(self, server_id):
         """Return the share of the rate and the bytes that a guest passed."""
         return [int(each) for each in self.clickos.read_handler(
@@ -214,14 +209,14 @@ class SharedLimitsTest(test_chains.ScaledHopCase):
     @decorators.idempotent_id('47d20938-e4f7-4846-86a4-b96038eb731c')
     def test_guests_share_a_quota_over_heals_and_scaling(self):
         # What passes without a quota counts for none.
-        self.let_flow('false')
+        self.let_flow(self.sender, 'false', FLOWS)
         first, _ = waiters.until(
             lambda: [self.heard() for _ in range(2)],
             lambda seen: seen[0] == seen[1], 'no packet is on its way')
         used = self.limit('quota')['used']
         total = used + QUOTA
         self.set(to_right=FAST, quota=total)
-        self.let_flow('true')
+        self.let_flow(self.sender, 'true', FLOWS)
         waiters.until(lambda: self.limit('quota')['used'],
                       lambda seen: seen > used + QUOTA // 4, 'a part is used')
         tenant.completed(self.tenant.operate(self.vnf_id, 'heal'))

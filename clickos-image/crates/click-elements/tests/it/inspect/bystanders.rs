@@ -126,20 +126,25 @@ fn no_host_takes_the_memory_of_all_streams() {
     assert!(bed.passes(&of(1000, from_client(1400, b"more"))));
 }
 
+/// The segments that open a connection.
+fn handshake() -> [Segment; 3] {
+    let ack = CLIENT_SEQ.wrapping_add(1);
+    [
+        Segment::new(true, SYN, CLIENT_SEQ, 0, b""),
+        Segment::new(false, SYN | ACK, SERVER_SEQ, ack, b""),
+        Segment::new(true, ACK, ack, SERVER_SEQ + 1, b""),
+    ]
+}
+
 /// Opens a connection of a host; true if it is open.
 fn open(bed: &mut Bed, host: u8, port: u16) -> bool {
-    let of = |segment: Segment| Segment {
-        client: [10, 0, 1, host],
-        ports: [port, 80],
-        ..segment
-    };
-    let ack = CLIENT_SEQ.wrapping_add(1);
-    let syn = Segment::new(true, SYN, CLIENT_SEQ, 0, b"");
-    let answer = Segment::new(false, SYN | ACK, SERVER_SEQ, ack, b"");
-    let last = Segment::new(true, ACK, ack, SERVER_SEQ + 1, b"");
-    [syn, answer, last]
-        .into_iter()
-        .all(|segment| bed.passes(&of(segment)))
+    handshake().into_iter().all(|segment| {
+        bed.passes(&Segment {
+            client: [10, 0, 1, host],
+            ports: [port, 80],
+            ..segment
+        })
+    })
 }
 
 #[test]
@@ -216,11 +221,7 @@ fn passes(bed: &mut Bed, (vlan, client): (u8, [u8; 4]), segment: Segment) -> boo
 
 /// Opens a connection of a host in a VLAN; true if it is open.
 fn open_within(bed: &mut Bed, host: (u8, [u8; 4])) -> bool {
-    let ack = CLIENT_SEQ.wrapping_add(1);
-    let syn = Segment::new(true, SYN, CLIENT_SEQ, 0, b"");
-    let answer = Segment::new(false, SYN | ACK, SERVER_SEQ, ack, b"");
-    let last = Segment::new(true, ACK, ack, SERVER_SEQ + 1, b"");
-    [syn, answer, last]
+    handshake()
         .into_iter()
         .all(|segment| passes(bed, host, segment))
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What states, servers and users may bring, and what all sessions together do at a time.
+use super::begin;
 use super::radius::{ARGUMENTS, GRANT, ask, decide, logged_in, requests};
-use super::subscriber::{AC, Bench, Client, SECOND_NS, ethernet, find_tag, pppoe, tag};
+use super::subscriber::{Bench, Client, SECOND_NS};
 
 /// A session's line in a state.
 fn entry(id: u16, name: &str, mru: u32, counts: &str, more: &str) -> String {
@@ -118,22 +119,6 @@ fn no_host_takes_the_offers_of_others() {
     let offers = bench.exchange(0, &frames);
     let to = |client: &Client| offers.iter().filter(|f| f[..6] == client.mac).count();
     assert_eq!((to(&one), to(&two)), (32, 1));
-}
-
-/// Begins one of several sessions of a host, which says no more.
-fn begin(bench: &mut Bench, mac: [u8; 6], attempt: u8) {
-    let mut host = Client::new(0, "", "");
-    host.mac = mac;
-    let offers = bench.exchange(0, &[host.padi()]);
-    let offer = offers.iter().find(|f| f[15] == 0x07).unwrap();
-    let cookie = find_tag(&offer[20..], 0x0104).unwrap();
-    let tags = [
-        tag(0x0101, b""),
-        tag(0x0103, &[attempt]),
-        tag(0x0104, cookie),
-    ];
-    let request = pppoe(0x19, 0, &tags.concat());
-    bench.exchange(0, &[ethernet(AC, mac, 0x8863, &request)]);
 }
 
 /// 64 hosts with four sessions each end no login that a server decides, nor a session before its login.

@@ -213,24 +213,28 @@ fn floods_are_bounded_in_answers_and_sessions() {
     );
 }
 
+/// Begins one of several sessions of a host, which says no more.
+fn begin(bench: &mut Bench, mac: [u8; 6], attempt: u8) {
+    let mut host = Client::new(0, "", "");
+    host.mac = mac;
+    let offers = bench.exchange(0, &[host.padi()]);
+    let offer = offers.iter().find(|f| f[15] == 0x07).unwrap();
+    let cookie = find_tag(&offer[20..], 0x0104).unwrap();
+    let tags = [
+        tag(0x0101, b""),
+        tag(0x0103, &[attempt]),
+        tag(0x0104, cookie),
+    ];
+    let request = pppoe(0x19, 0, &tags.concat());
+    bench.exchange(0, &[ethernet(AC, mac, 0x8863, &request)]);
+}
+
 #[test]
 fn one_host_has_four_sessions() {
     let mut bench = Bench::new(USERS);
-    for attempt in 0..6u8 {
-        let client = Client::new(1, "amy", "one");
-        let answers = bench.exchange(0, &[client.padi()]);
-        let offer = answers.iter().find(|f| f[15] == 0x07).unwrap();
-        let cookie = find_tag(&offer[20..], 0x0104).unwrap();
-        let tags = [
-            tag(0x0101, b""),
-            tag(0x0103, &[attempt]),
-            tag(0x0104, cookie),
-        ]
-        .concat();
-        bench.exchange(
-            0,
-            &[ethernet(AC, client.mac, 0x8863, &pppoe(0x19, 0, &tags))],
-        );
+    let mac = Client::new(1, "amy", "one").mac;
+    for attempt in 0..6 {
+        begin(&mut bench, mac, attempt);
         bench.now_ns += SECOND_NS;
     }
     assert_eq!(bench.read("s.opening"), "4");
