@@ -82,7 +82,7 @@ pub enum Base {
     /// In the header of IPv6.
     Ip6,
     /// In the transport header of this protocol.
-    Transport(u32),
+    Transport(u16),
 }
 
 impl Base {
@@ -99,7 +99,7 @@ impl Base {
     /// The protocol whose packets have it.
     pub fn protocol(self) -> u32 {
         match self {
-            Self::Transport(protocol) => protocol,
+            Self::Transport(protocol) => protocol.into(),
             _ => ANY_TRANSPORT,
         }
     }
@@ -123,8 +123,8 @@ pub enum Test {
     Fragment(bool),
     Field {
         base: Base,
-        offset: usize,
-        len: usize,
+        offset: u32,
+        len: u8,
         compare: Compare,
     },
     Ether {
@@ -170,7 +170,7 @@ impl Test {
                 len,
                 compare,
             } => {
-                let field = || bits_at(h.from(base.start()), offset, len);
+                let field = || bits_at(h.from(base.start()), offset as usize, len.into());
                 is_protocol(h, base.protocol()) && compare.holds(field())
             }
             Self::Ether {

@@ -16,7 +16,7 @@ use crate::steps::Forest;
 
 /// Boxes that all nodes are made of at most: a number, and a number for each box, but not more than this.
 const MIN_WORK: usize = 1 << 12;
-const WORK_PER_BOX: usize = 32;
+const WORK_PER_BOX: usize = 48;
 const MAX_WORK: usize = 1 << 20;
 /// Boxes that are put into nodes between two looks for memory.
 const WORK_PER_PROBE: usize = 1 << 12;

@@ -262,7 +262,7 @@ impl<'a> Parser<'a> {
         self.pos += end + 1;
         let small = |s: &str| {
             number(s)
-                .and_then(|n| usize::try_from(n).ok())
+                .and_then(|n| u32::try_from(n).ok())
                 .filter(|n| *n < 1 << 16)
         };
         let parts = match (inside.split_once(':'), inside.split_once(',')) {
@@ -284,8 +284,8 @@ impl<'a> Parser<'a> {
         primitive.subject = Some(Subject::Field(Field {
             transport,
             protocol,
-            offset: at * 8,
-            len: len * 8,
+            offset: 8 * at,
+            len: 8 * u8::try_from(len).expect("at most 4 bytes"),
         }));
         Ok(())
     }

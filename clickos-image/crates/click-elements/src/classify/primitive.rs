@@ -178,7 +178,7 @@ impl Primitive {
     }
 
     /// A field of the header of IPv6.
-    fn field6(&mut self, offset: usize, len: usize) -> Result<Expr, String> {
+    fn field6(&mut self, offset: u32, len: u8) -> Result<Expr, String> {
         let compare = self.compare_field(len)?;
         Ok(Expr::Test(Test::Field {
             base: Base::Ip6,
@@ -396,7 +396,7 @@ impl Primitive {
 
     /// The comparison of a field of `len` bits.
     #[inline(never)]
-    fn compare_field(&self, len: usize) -> Result<Compare, String> {
+    fn compare_field(&self, len: u8) -> Result<Compare, String> {
         let (Data::Int(value) | Data::Named(_, value)) = self.data else {
             return self.refuse("expected a number");
         };
@@ -408,7 +408,10 @@ impl Primitive {
         let compare = self.compare_field(field.len)?;
         let protocol = field.protocol.or(self.protocol);
         let base = match (field.transport, protocol) {
-            (true, Some(protocol)) => Base::Transport(protocol),
+            (true, Some(protocol)) => match u16::try_from(protocol) {
+                Ok(protocol) => Base::Transport(protocol),
+                Err(_) => return self.refuse("expected a protocol"),
+            },
             (false, Some(protocol)) => {
                 let test = Test::Field {
                     base: Base::Network,
@@ -482,11 +485,11 @@ impl Primitive {
 }
 
 /// Offset and bits of the version, which IPv4 and IPv6 have at one place.
-const VERSION: (usize, usize) = (0, 4);
+const VERSION: (u32, u8) = (0, 4);
 
 /// The address at an offset is as it must be in the bits of a mask.
 #[inline(never)]
-fn address_is(offset: usize, value: u128, mask: u128) -> Expr {
+fn address_is(offset: u32, value: u128, mask: u128) -> Expr {
     let word = |of: u128, n: usize| (of >> (96 - 32 * n)) as u32;
     let test = |n: usize| {
         let (value, mask) = (word(value, n), word(mask, n));
@@ -498,7 +501,7 @@ fn address_is(offset: usize, value: u128, mask: u128) -> Expr {
         };
         (mask != 0).then_some(Expr::Test(Test::Field {
             base: Base::Ip6,
-            offset: offset + 32 * n,
+            offset: offset + 32 * n as u32,
             len: 32,
             compare,
         }))

@@ -197,7 +197,7 @@ fn of_test(test: &Test) -> Option<Cover> {
             len,
             compare,
         } => {
-            let (axis, compare) = place(base, offset, len, compare)?;
+            let (axis, compare) = place(base, offset as usize, len.into(), compare)?;
             Some(of_protocol(base.protocol()).and(&of_field(axis, &compare)?))
         }
         Test::Ether { .. } => None,
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn too_many_boxes_become_a_larger_one() {
-        let fields = (0..20usize).map(|n| {
+        let fields = (0..20u32).map(|n| {
             Expr::Test(Test::Field {
                 base: Base::Network,
                 offset: 8 * n,

@@ -148,7 +148,7 @@ impl Display for Relation {
     }
 }
 
-fn field(f: &mut Formatter<'_>, base: Base, offset: usize, len: usize, compare: Compare) -> Result {
+fn field(f: &mut Formatter<'_>, base: Base, offset: u32, len: u8, compare: Compare) -> Result {
     let max = u32::try_from((1u64 << len) - 1).unwrap_or(u32::MAX);
     let named = [
         (0, 4, "vers"),
@@ -176,7 +176,7 @@ fn field(f: &mut Formatter<'_>, base: Base, offset: usize, len: usize, compare: 
             None => write!(f, "ip6[{}:{}] ", offset / 8, len / 8)?,
         },
         (Base::Transport(protocol), _) => {
-            write!(f, "{}[{}:{}] ", Protocol(protocol), offset / 8, len / 8)?
+            write!(f, "{}[{}:{}] ", Protocol(protocol.into()), offset / 8, len / 8)?
         }
     }
     Relation(compare, max).fmt(f)

@@ -26,11 +26,11 @@ pub struct Field {
     pub transport: bool,
     /// The protocol the field belongs to, if it is that of one.
     pub protocol: Option<u32>,
-    pub offset: usize,
-    pub len: usize,
+    pub offset: u32,
+    pub len: u8,
 }
 
-const fn ip_field(offset: usize, len: usize) -> Subject {
+const fn ip_field(offset: u32, len: u8) -> Subject {
     Subject::Field(Field {
         transport: false,
         protocol: None,

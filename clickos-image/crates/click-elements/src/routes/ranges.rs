@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The structure that packets are looked up in: the address space in equal parts, and for each part how the hop
-//! depends on the address. Most parts have at most two networks in them, which takes one look. A change of a network
-//! rebuilds the parts that it reaches into. A thousand routes are some 150 KB, a million some 40 MB.
+//! depends on the address. Most parts have at most two networks in them, which takes two loads; parts where all
+//! addresses have one hop are kept once for each hop. A change of a network rebuilds the parts that it reaches into.
+use alloc::collections::BTreeMap;
 use core::ops::RangeInclusive;
 
 use super::prefixes::Entry;
@@ -97,6 +98,12 @@ impl Part {
         })
     }
 
+    /// The hop, if all addresses have the same one.
+    fn only_hop(&self) -> Option<u32> {
+        let root = self.roots[0];
+        (self.roots == [root; 4] && !Forest::is_root(root)).then_some(root)
+    }
+
     #[inline]
     fn root(&self, address: u32) -> u32 {
         let [first, second] = self.intervals.map(|i| usize::from(i.has(address)));
@@ -107,6 +114,7 @@ impl Part {
 /// The data of a look-up, kept for a whole batch: writes to packets cannot change them.
 #[derive(Clone, Copy)]
 pub struct Ready<'a> {
+    numbers: &'a [u32],
     parts: &'a [Part],
     shift: u32,
     forest: &'a Forest,
@@ -117,7 +125,8 @@ impl<'a> Ready<'a> {
     /// Where packets to `address` go.
     #[inline(always)]
     pub fn hop(self, address: u32) -> Option<&'a Hop> {
-        let mut hop = self.parts[(address >> self.shift) as usize].root(address);
+        let number = self.numbers[(address >> self.shift) as usize];
+        let mut hop = self.parts[number as usize].root(address);
         if Forest::is_root(hop) {
             hop = self.further(hop, address);
         }
@@ -138,7 +147,11 @@ pub fn bits(routes: usize) -> u32 {
 
 /// For each address the hop.
 pub struct Ranges {
+    /// For each part of the address space where it is in `parts`.
+    numbers: Vec<u32>,
     parts: Vec<Part>,
+    /// The parts with one hop for all addresses, by that hop.
+    plain: BTreeMap<u32, u32>,
     shift: u32,
     forest: Forest,
     /// The root of all addresses, if it is known to be the same.
@@ -152,13 +165,17 @@ impl Ranges {
     pub fn of(table: &Table) -> Self {
         let bits = bits(table.len());
         let mut ranges = Self {
-            parts: vec![Part::plain(NOWHERE); 1 << bits],
+            numbers: vec![0; 1 << bits],
+            parts: vec![Part::plain(NOWHERE)],
+            plain: BTreeMap::from([(NOWHERE, 0)]),
             shift: 32 - bits,
             forest: Forest::default(),
             only: None,
             bytes: 0,
         };
         ranges.fill(table, 0..=(1 << bits) - 1);
+        ranges.parts.shrink_to_fit();
+        ranges.forest.shrink();
         ranges.bytes = ranges.bytes();
         ranges
     }
@@ -167,6 +184,7 @@ impl Ranges {
     #[inline]
     pub fn ready<'a>(&'a self, hops: &'a [Hop]) -> Ready<'a> {
         Ready {
+            numbers: &self.numbers,
             parts: &self.parts,
             shift: self.shift,
             forest: &self.forest,
@@ -191,7 +209,25 @@ impl Ranges {
     }
 
     fn bytes(&self) -> usize {
-        size_of_val(self.parts.as_slice()) + self.forest.bytes()
+        let numbers = size_of_val(self.numbers.as_slice());
+        numbers + size_of_val(self.parts.as_slice()) + self.forest.bytes()
+    }
+
+    /// Makes this a part of the address space.
+    fn put(&mut self, at: usize, part: Part) {
+        let old = self.numbers[at];
+        let is_shared = self.parts[old as usize].only_hop().is_some();
+        let hop = part.only_hop();
+        if let Some(known) = hop.and_then(|hop| self.plain.get(&hop)) {
+            self.numbers[at] = *known;
+        } else if hop.is_none() && !is_shared {
+            self.parts[old as usize] = part;
+        } else {
+            let number = u32::try_from(self.parts.len()).expect("fewer than 2 billion parts");
+            self.numbers[at] = number;
+            self.parts.push(part);
+            self.plain.extend(hop.map(|hop| (hop, number)));
+        }
     }
 
     /// A part that begins with `below` and has such steps.
@@ -217,7 +253,8 @@ impl Ranges {
             _ => None,
         };
         cut(&steps, before, shift, parts, &mut |part, below, steps| {
-            self.parts[part as usize] = self.part(below, steps);
+            let made = self.part(below, steps);
+            self.put(part as usize, made);
         });
     }
 }
@@ -406,7 +443,7 @@ mod tests {
         let mut ranges = Ranges::of(&table);
         assert_eq!(table.hops().len(), 8);
         let least = ranges.bytes();
-        assert!(least < 144 << 10, "{least}");
+        assert!(least < 56 << 10, "{least}");
         for n in 0..5000u32 {
             let network = set(
                 &mut table,

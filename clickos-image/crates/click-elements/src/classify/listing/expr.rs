@@ -71,7 +71,7 @@ fn of_test(test: &Test) -> Fragment {
             offset,
             len,
             compare,
-        } => field(base, offset, len, &compare),
+        } => field(base, offset as usize, len.into(), &compare),
         Test::Ether {
             side,
             address,
@@ -118,7 +118,7 @@ fn field(base: Base, offset: usize, len: usize, compare: &Compare) -> Fragment {
     let (word, bit) = ((offset / 8) & !3, offset % 32);
     let shift = 32 - (bit + len);
     match base {
-        Base::Transport(of) => transport(of, negatable(TRANSPORT + word, shift, compare)),
+        Base::Transport(of) => transport(of.into(), negatable(TRANSPORT + word, shift, compare)),
         _ => negatable(NETWORK + word, shift, compare),
     }
 }
