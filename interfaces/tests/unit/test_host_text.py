@@ -27,6 +27,25 @@ class HostTextTest(unittest.TestCase):
             self.assertEqual(shown, host_text.shown('internal', text))
             self.assertEqual(shown, host_text.shown('a new code', text))
 
+    def test_no_address_of_ipv6_is_shown(self):
+        for place in (
+                '2001:db8::7', '2001:DB8::7:a', '::1', 'fe80::1%eth0',
+                'fe80::a:1%25br-ex.7', '1:2:3:4:5:6:7:8', 'fd00::',
+                '::ffff:10.0.0.7', '64:ff9b::10.0.0.7', '[2001:db8::7]:8004',
+                '[fe80::1%eth0]:80', '[::1]', '1:2:3:4:5:6:10.0.0.7'):
+            for text in ('connect to {}: refused', "('{}', 8004)", 'by:{},',
+                         'at {}', '<{}>', 'peer={}.', 'net {}/64'):
+                self.assertEqual(text.format('...'), host_text.shown(
+                    'internal', text.format(place)))
+        self.assertEqual('to ... at', host_text.without_places(
+            'to http://[2001:db8::7]:8004/v1 at'))
+
+    def test_words_with_colons_remain(self):
+        for text in ('c :: Counter; c::Counter -> d ::Queue', '::/0 and ::',
+                     'std::io::Error', '10:30:45', '02:00:00:09:01:01',
+                     'fw.click:12:5: a', 'vale0:fw: gone', 'a:b:c'):
+            self.assertEqual(text, host_text.without_places(text))
+
     def test_words_about_a_request_remain(self):
         for text in ('memory: 8 MiB of 2048/4096 MiB are left',
                      'engine/7: 0/0 and fw/q.count, ::/0, 64/'):
@@ -37,7 +56,8 @@ class HostTextTest(unittest.TestCase):
 
     def test_a_hostile_text_costs_little(self):
         began_s = time.process_time()
-        for part in ('a', '/', '/1', '-/', '1.', "host='", 'a://', '/a.'):
+        for part in ('a', '/', '/1', '-/', '1.', "host='", 'a://', '/a.',
+                     'a:', ':', '::', 'a::', '[::a', '::1%', 'a:' * 6 + '1.'):
             text = host_text.without_places(part * (4 << 20))
             self.assertLessEqual(len(text), 2 * host_text.MAX_SHOWN)
         self.assertLess(time.process_time() - began_s, 1)

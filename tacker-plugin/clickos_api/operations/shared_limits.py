@@ -54,8 +54,8 @@ _LOOK_S = 0.02
 _LEDGERS_AT_ONCE, _MAX_GROUPS = 4096, 64
 #: Guests of a group with those that leave and do not answer.
 _MAX_WITH_LEAVING = 2 * sharing.MAX_MEMBERS
-
-
+#: Codes of a write to a handler that the guest does not have.
+_MISSING = frozenset(('no-such-element', 'no-such-handler'))
 #: How the JSON of a ledger without guests ends.
 _NO_MEMBERS = json.dumps(sharing.Ledger().content).rpartition(', ')[2]
 
@@ -169,10 +169,17 @@ class SharedLimits:
                 ' not give their shares back, the limit is'
                 f' {_MAX_WITH_LEAVING}')
         handlers = {each['handler'] for each in limits}
+        former = found.former_without(handlers) if found else ()
+        if len(former) > sharing.MAX_FORMER:
+            raise errors.TooLarge(
+                f'limits {key[1]}: {len(former)} handlers to be given back,'
+                f' the limit is {sharing.MAX_FORMER}')
         for other, ledger in others.items():
-            both = handlers.intersection(ledger.handlers())
-            server_id = next(filter(ledger.members.get, server_ids), None)
-            if both and server_id:
+            shared = {server_id: handlers & ledger.handlers_of(server_id)
+                      for server_id in server_ids}
+            server_id = next(filter(shared.get, server_ids), None)
+            both = shared.get(server_id)
+            if both:
                 why = (f'has a share of the deleted limits {other}; set'
                        ' these again, or start the server again'
                        if ledger.is_deleted else
@@ -397,34 +404,52 @@ class SharedLimits:
                            turn.seconds)
         doubtful = {server_id for server_id, member in ledger.members.items()
                     if member['is_doubtful']}
-        writes = ledger.plan()
+        writes, restores = ledger.plan(), ledger.restores()
         if ledger.is_deleted and not ledger.members:
             self._remove(turn)
             return True
         used = {'used_ms': _now_ms()} if ledger.members else {}
         self._keep(turn, looked_ms=_now_ms(), **used)
         jobs = self._ask_all(turn.key[0], {
-            server_id: (self._write, turn, servers[server_id], shares)
+            server_id: (self._write, turn, servers[server_id], [
+                [handler, str(share)] for handler, share
+                in zip(ledger.handlers(), shares)])
             for server_id, shares in writes.items()}, _VERDICT_S)
         for server_id, job in jobs.items():
             if self._is_accepted(server_id, job, server_id not in doubtful):
                 ledger.accept(server_id, writes[server_id])
-        if writes:
+        self._restore(turn, servers, restores)
+        if writes or restores:
             self._keep(turn)
-        return not writes
+        return not writes and not restores
+
+    def _restore(self, turn, servers, restores):
+        """Give guests what they had at handlers that no limit has now.
+
+        A handler that a guest has no more needs nothing.
+        """
+        jobs = self._ask_all(turn.key[0], {
+            place: (self._write, turn, servers[place[0]],
+                    [[place[1], str(share)]])
+            for place, share in restores.items()}, _VERDICT_S)
+        for (server_id, handler), job in jobs.items():
+            error = job.exception() if job.done() else None
+            if getattr(error, 'code', None) in _MISSING \
+                    or self._is_accepted(server_id, job, False):
+                turn.ledger.restored(server_id, handler)
 
     def _ask_all(self, project_id, calls, wait_s):
         """Make the calls, as many at a time as the project may.
 
-        :param calls: {server id: (function, argument, ...)}
+        :param calls: {key, such as a server id: (function, argument, ...)}
         :param wait_s: after which no call begins or is waited for
-        :returns: {server id: job} of those that began
+        :returns: {key: job} of those that began
         """
         deadline_s, jobs = time.monotonic() + wait_s, {}
-        for server_id, call in calls.items():
-            while server_id not in jobs and time.monotonic() < deadline_s:
+        for key, call in calls.items():
+            while key not in jobs and time.monotonic() < deadline_s:
                 try:
-                    jobs[server_id] = self._guests.submit(project_id, *call)
+                    jobs[key] = self._guests.submit(project_id, *call)
                 except errors.Unavailable:
                     time.sleep(_LOOK_S)
         futures.wait(jobs.values(), max(0, deadline_s - time.monotonic()))
@@ -520,10 +545,8 @@ class SharedLimits:
                    else sharing.number(value) for value in values]
         return None if None in numbers else numbers
 
-    def _write(self, turn, server, shares):
+    def _write(self, turn, server, writes):
         """Write shares; return True if the guest accepted them."""
-        writes = [[name, str(share)] for name, share in zip(
-            turn.ledger.handlers(), shares)]
         incarnation = turn.ledger.members[server.id]['incarnation']
         change_id = self._store.begin(
             server.state_key, writes, server.project_id, server.id,

@@ -6,7 +6,11 @@ No clock, no database and no guest is used here. The ledger is plain JSON:
     limits      [{name, kind, handler, total, spent}]
     is_deleted  if so: the guests keep their shares, and nothing is written
     members     {server id: {incarnation, is_leaving, is_doubtful, is_silent,
-                 and for each limit: bounds, shares, used, rates}}
+                 for each limit: bounds, shares, used, rates, and origins,
+                 the shares that the guest had before the ledger's,
+                 former: {handler: {bound, origin, is_doubtful}} of handlers
+                 that no limit has any more, until the guest has its own
+                 share there again}}
 
 A bound is the most that a guest may have, whatever became of the writes to
 it. What holds after each method: the bounds of a limit, and the ``spent`` of
@@ -19,6 +23,8 @@ the guest starts again, or when its server is gone.
 RATE, QUOTA = 'rate', 'quota'
 KINDS = (RATE, QUOTA)
 MAX_LIMITS, MAX_MEMBERS = 8, 64
+#: Handlers that guests may have to get back.
+MAX_FORMER = MAX_LIMITS
 #: No total and no number of a guest is larger.
 MAX_TOTAL = 2 ** 53
 #: A quota is given in parts of this fraction of it, at least of these bytes.
@@ -50,6 +56,10 @@ class Ledger:
     def __init__(self, content=None):
         content = content or {'limits': [], 'members': {}}
         self.limits, self.members = content['limits'], content['members']
+        for member in self.members.values():
+            # A ledger of before has none.
+            member.setdefault('origins', list(member['shares']))
+            member.setdefault('former', {})
         self.is_deleted = content.get('is_deleted', False)
 
     @property
@@ -62,13 +72,28 @@ class Ledger:
         """Return the handlers of a guest, in the order of the limits."""
         return [limit['handler'] for limit in self.limits]
 
+    def handlers_of(self, server_id):
+        """Return the set of handlers where a guest may have shares."""
+        member = self.members.get(server_id)
+        return {*self.handlers(), *member['former']} if member else set()
+
+    def former_without(self, handlers):
+        """Return the handlers to be given back under other limits."""
+        return {each for server_id in self.members
+                for each in self.handlers_of(server_id)}.difference(handlers)
+
     def declare(self, limits, server_ids):
         """Set limits and guests; other guests have to give back.
+
+        Guests get the share back that they had before at a handler that no
+        limit has any more.
 
         :param limits: [{name, kind, handler, total}]; a limit with the name,
             kind and handler of a former one continues it. Another one of
             its handler begins with the shares that guests have there
         """
+        for member in self.members.values():
+            self._set_aside(member, {each['handler'] for each in limits})
         former = {limit['handler']: place
                   for place, limit in enumerate(self.limits)}
         places = [former.get(limit['handler']) for limit in limits]
@@ -78,10 +103,15 @@ class Ledger:
         for member in self.members.values():
             for name, continued in (
                     ('bounds', places), ('shares', places),
+                    ('origins', places),
                     ('used', _of(places, continues)),
                     ('rates', _of(places, continues))):
-                member[name] = [0 if place is None else member[name][place]
-                                for place in continued]
+                nothing = None if name == 'origins' else 0
+                member[name] = [
+                    nothing if place is None else member[name][place]
+                    for place in continued]
+            for place, limit in enumerate(limits):
+                _take_back(member, place, limit['handler'])
         self.limits = [
             {**limit, 'spent': 0 if place is None
              else self.limits[place]['spent']}
@@ -91,6 +121,16 @@ class Ledger:
             self.members.setdefault(server_id, _member(len(limits)))
         for server_id, member in self.members.items():
             member['is_leaving'] = server_id not in server_ids
+
+    def _set_aside(self, member, handlers):
+        """Keep what a guest may have at handlers that are no limit's now."""
+        for place, limit in enumerate(self.limits):
+            handler, origin = limit['handler'], member['origins'][place]
+            # Nothing was written to a guest that has never answered.
+            if handler not in handlers and origin is not None:
+                member['former'][handler] = {
+                    'bound': member['bounds'][place], 'origin': origin,
+                    'is_doubtful': member['is_doubtful']}
 
     def observe(self, server_id, incarnation, values, seconds):
         """Take over what a guest shows.
@@ -111,11 +151,13 @@ class Ledger:
         for place, (share, used) in enumerate(values):
             self._show(member, place, share, used, seconds)
         if member['is_leaving'] and not member['is_doubtful'] \
-                and not any(member['shares']):
+                and not any(member['shares']) and not member['former']:
             self.drop(server_id)
 
     def _show(self, member, place, share, used, seconds):
         limit, bounds = self.limits[place], member['bounds']
+        if member['origins'][place] is None:
+            member['origins'][place] = share
         is_quota = limit['kind'] == QUOTA
         if used < member['used'][place]:
             # The guest counts from the beginning, with a new configuration.
@@ -162,7 +204,7 @@ class Ledger:
         """
         self.is_deleted = True
         for server_id, member in list(self.members.items()):
-            if not any(member['bounds']):
+            if not any(member['bounds']) and not member['former']:
                 self.drop(server_id)
 
     def plan(self):
@@ -206,6 +248,26 @@ class Ledger:
         member = self.members[server_id]
         member['is_doubtful'], member['shares'] = False, list(shares)
 
+    def restores(self):
+        """Return {(server id, handler): share} that guests get back.
+
+        Until restored() the guest may have either share.
+        """
+        writes = {}
+        for server_id, member in self.members.items():
+            if member['is_silent']:
+                continue
+            for handler, former in member['former'].items():
+                former['is_doubtful'] = True
+                former['bound'] = max(former['bound'], former['origin'])
+                writes[server_id, handler] = former['origin']
+        return writes
+
+    def restored(self, server_id, handler):
+        """Note that a guest has its own share, and no former write counts.
+        """
+        self.members[server_id]['former'].pop(handler)
+
     def shown(self):
         """Return the limits as clients see them."""
         return [_shown(limit, place, self.members)
@@ -222,9 +284,19 @@ def _key(limit):
     return limit['name'], limit['kind'], limit['handler']
 
 
+def _take_back(member, place, handler):
+    """Let a limit have what a guest may have at its handler."""
+    former = member['former'].pop(handler, None)
+    if former:
+        member['bounds'][place] = member['shares'][place] = former['bound']
+        member['origins'][place] = former['origin']
+        member['is_doubtful'] |= former['is_doubtful']
+
+
 def _member(count):
     return {'incarnation': None, 'is_leaving': False, 'is_doubtful': False,
-            'is_silent': True, **{name: [0] * count for name in (
+            'is_silent': True, 'origins': [None] * count, 'former': {},
+            **{name: [0] * count for name in (
                 'bounds', 'shares', 'used', 'rates')}}
 
 

@@ -26,7 +26,10 @@ left_type[0] -> ARPResponder($LEFT_IP $LEFT_MAC) -> left_out;
 // may send 1 a second, and 16 at once, so that it leaves room for the others.
 too_many :: Counter -> Discard;
 left_type[1] -> Strip(14) -> CheckIPHeader
-    -> IPClassifier(udp and src port 68 and dst port 67) -> CheckUDPHeader
+    // what a client sends to another station is not this relay's
+    -> IPClassifier(udp and src port 68 and dst port 67
+                    and (dst host 255.255.255.255 or dst host $LEFT_IP))
+    -> CheckUDPHeader
     -> StripIPHeader -> Strip(8)
     // a request of an Ethernet host
     -> asks :: Classifier(0/01 1/0106) -> CheckLength(1400)
@@ -39,6 +42,7 @@ share[1] -> too_many;
 rate[1] -> too_many;
 
 left_type[2] -> Strip(14) -> CheckIP6Header($LEFT_IP6 $RIGHT_IP6)
+    -> IPClassifier(dst host ff02::1:2 or dst host $LEFT_IP6)
     -> share6 :: EtherRatedSplitter(1, 16)
     -> rate6 :: RatedSplitter(20, BURST_SIZE 400) -> requests6 :: Counter
     -> relay6 :: DHCP6Relay($LEFT_IP6, $LEFT_NET6, $RIGHT_IP6, $SERVER6,

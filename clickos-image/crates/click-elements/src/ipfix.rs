@@ -72,6 +72,13 @@ pub struct Templates {
     pub sample: u32,
 }
 
+impl Templates {
+    /// Data records that go with the templates: the one of options that says how packets are sampled.
+    pub fn records(self) -> u32 {
+        (self.sample > 1).into()
+    }
+}
+
 /// Why a record ends (flowEndReason).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -195,7 +202,7 @@ fn add_templates(bytes: &mut Vec<u8>, templates: Templates) {
         add(TEMPLATE6, &ADDRESSES6);
     }
     add_set(bytes, TEMPLATE_SET, &content);
-    if templates.sample > 1 {
+    if templates.records() > 0 {
         add_sampling(bytes, templates.sample);
     }
 }

@@ -167,7 +167,7 @@ class SharedLimitsTest(base.TestCase):
         self.assertRaises(shared_limits.Lost, self.limits._round, old)
         server = self.service.cloud.server(self.servers[0])
         self.assertRaises(shared_limits.Lost, self.limits._write, old,
-                          server, [TOTAL, 0])
+                          server, [['s.share', str(TOTAL)]])
         self.assertEqual(TOTAL // 2, self.share(self.servers[0]))
         self.limits._end(old)
         self.assertIsNone(self.limits._begin(key))
@@ -218,6 +218,71 @@ class SharedLimitsTest(base.TestCase):
             self.assertEqual(200, self.set(limits=[{**RATE, 'name': name}])[0])
             self.assertEqual(TOTAL // 2, self.share(self.servers[0]))
             self.assertEqual(TOTAL, self.shown(name)['shared'])
+
+    def own(self, server_id, name='own'):
+        """Return the share that a guest has at another handler."""
+        return self.share(server_id, name)
+
+    def move(self, *handlers):
+        """Put the limit at one handler after another."""
+        for handler in handlers:
+            self.assertEqual(200, self.set(
+                limits=[{**RATE, 'handler': handler}])[0])
+
+    def test_a_handler_without_a_limit_has_its_own_share_again(self):
+        for server_id in self.servers:
+            self.agent.guests[server_id]['own.share'] = '5000 0'
+        self.move('own.share')
+        self.assertEqual([TOTAL // 2] * 2, list(map(self.own, self.servers)))
+        self.move('s.share', 'q.share')
+        self.assertEqual([5000] * 2, list(map(self.own, self.servers)))
+        self.assertEqual([0] * 2, list(map(self.share, self.servers)))
+
+    def test_a_handler_is_given_back_after_a_failure_and_a_restart(self):
+        for server_id in self.servers:
+            self.agent.guests[server_id]['own.share'] = '5000 0'
+        self.move('own.share')
+        written = self.agent.handler_write
+
+        def fails(ctxt, server_id, writes, *args, **more):
+            if writes[0][0] == 'own.share':
+                return {'error': {'code': 'timeout', 'message': 'late'}}
+            return written(ctxt, server_id, writes, *args, **more)
+        with mock.patch.object(self.agent, 'handler_write',
+                               side_effect=fails):
+            self.move('s.share', 'q.share')
+        self.assertEqual([TOTAL // 2] * 2, list(map(self.own, self.servers)))
+        # Other limits do not get the handler meanwhile.
+        first, self.group = self.group, str(uuid.uuid4())
+        self.assertError(409, 'shares', 'own.share', self.set(
+            limits=[{**RATE, 'handler': 'own.share'}]))
+        self.group = first
+        self.limits = shared_limits.SharedLimits(self.service)
+        self.limits._guests = workers.Workers(1, 1)
+        self.round()
+        self.assertEqual([5000] * 2, list(map(self.own, self.servers)))
+
+    def test_a_handler_that_is_gone_is_not_given_back(self):
+        self.move('q.share')
+        missing = {'error': {'code': 'no-such-element', 'message': 'q'}}
+        written = self.agent.handler_write
+        with mock.patch.object(
+                self.agent, 'handler_write', side_effect=(
+                    lambda ctxt, server_id, writes, *args, **more: missing
+                    if writes[0][0] == 'q.share' else written(
+                        ctxt, server_id, writes, *args, **more))):
+            self.move('s.share')
+        key = self.project_id, self.group
+        ledger = self.limits._of_project(key[0])[key[1]]
+        self.assertEqual(set(), ledger.former_without(['s.share']))
+
+    def test_handlers_that_are_not_given_back_are_counted(self):
+        self.move('s.share')
+        self.agent.guests.clear()
+        with mock.patch.object(sharing, 'MAX_FORMER', 1):
+            self.move('q.share')
+            self.assertError(413, 'too-large', 'the limit is 1', self.set(
+                limits=[{**RATE, 'handler': 'x.share'}]))
 
     def test_shares_of_deleted_limits_are_in_no_others(self):
         self.set()

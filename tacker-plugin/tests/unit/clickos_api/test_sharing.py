@@ -181,6 +181,125 @@ class InvariantTest(unittest.TestCase):
                          sharing.number('5 18446744073709551615'))
 
 
+def _limit(handler):
+    return {'name': 'rate', 'kind': 'rate', 'handler': handler,
+            'total': 1000}
+
+
+class FormerHandlerTest(unittest.TestCase):
+    """What guests have at handlers that no limit has any more."""
+
+    def setUp(self):
+        super().setUp()
+        self.ledger = sharing.Ledger()
+        #: share by handler, as configured
+        self.guests = {name: {'a': 7000, 'b': 8000} for name in ('s', 't')}
+        self.silent = set()
+
+    def declare(self, handler):
+        self.ledger.declare([_limit(handler)], ['s', 't'])
+
+    def round(self, loses=False):
+        """Do a round; all answers to its writes may get lost."""
+        self.ledger = sharing.Ledger(json.loads(json.dumps(
+            self.ledger.content)))
+        handlers = self.ledger.handlers()
+        for name, guest in self.guests.items():
+            self.ledger.observe(
+                name, 'i', None if name in self.silent else [
+                    (guest[each], 0) for each in handlers], 1)
+        for name, shares in self.ledger.plan().items():
+            self.guests[name].update(zip(handlers, shares))
+            if not loses:
+                self.ledger.accept(name, shares)
+        for (name, handler), share in self.ledger.restores().items():
+            self.guests[name][handler] = share
+            if not loses:
+                self.ledger.restored(name, handler)
+
+    def test_guests_get_their_own_shares_back(self):
+        self.declare('a')
+        self.round()
+        self.assertEqual(500, self.guests['s']['a'])
+        self.declare('b')
+        self.round()
+        self.assertEqual([{'a': 7000, 'b': 500}] * 2,
+                         list(self.guests.values()))
+        self.declare('a')
+        self.round()
+        self.round()
+        self.assertEqual([{'a': 500, 'b': 8000}] * 2,
+                         list(self.guests.values()))
+        self.assertEqual({}, self.ledger.restores())
+
+    def test_a_silent_guest_gets_it_when_it_answers(self):
+        self.declare('a')
+        self.round()
+        self.silent = {'t'}
+        self.declare('b')
+        self.round()
+        self.assertEqual(500, self.guests['t']['a'])
+        self.silent = set()
+        self.round()
+        self.assertEqual(7000, self.guests['t']['a'])
+
+    def test_a_limit_that_returns_counts_what_a_silent_guest_has(self):
+        self.declare('a')
+        self.round()
+        self.silent = {'t'}
+        for handler in 'ba':
+            self.declare(handler)
+            for _ in range(3):
+                self.round()
+        self.assertEqual([500, 500], [each['a'] for each
+                                      in self.guests.values()])
+
+    def test_a_limit_that_returns_counts_a_share_that_may_be_given_back(self):
+        self.declare('a')
+        self.round()
+        self.declare('b')
+        self.round(loses=True)
+        self.declare('a')
+        for name in 'st':
+            self.assertEqual(7000, self.ledger.members[name]['bounds'][0])
+        for _ in range(4):
+            self.round()
+        self.assertEqual([500, 500], [each['a'] for each
+                                      in self.guests.values()])
+
+    def test_a_guest_that_starts_again_needs_nothing(self):
+        self.declare('a')
+        self.round()
+        self.silent = {'t'}
+        self.declare('b')
+        self.round()
+        self.ledger.observe('t', 'j', None, 1)
+        self.assertEqual({}, self.ledger.restores())
+        self.assertEqual({'b'}, self.ledger.handlers_of('t'))
+
+    def test_a_guest_that_leaves_gets_it_before_it_is_forgotten(self):
+        self.declare('a')
+        self.round()
+        self.ledger.declare([_limit('b')], ['s'])
+        for _ in range(3):
+            self.round()
+            self.guests = {name: guest for name, guest in self.guests.items()
+                           if name in self.ledger.members} or self.guests
+        self.assertNotIn('t', self.ledger.members)
+
+    def test_a_ledger_of_before_is_read(self):
+        self.declare('a')
+        self.round()
+        content = self.ledger.content
+        for member in content['members'].values():
+            del member['origins'], member['former']
+        self.ledger = sharing.Ledger(content)
+        self.declare('b')
+        self.round()
+        self.assertEqual(500, self.guests['s']['a'])
+        self.assertEqual({}, self.ledger.restores())
+
+
 class ShareTest(unittest.TestCase):
     """What guests get, and when."""
 

@@ -2,6 +2,8 @@
 //! Fragments wait until their packet is whole, and leave together, or not at all.
 //!
 //! None of them may overlap another one: hosts do not agree on which bytes count then (RFC 5722).
+use alloc::collections::BTreeMap;
+
 use click_wire::{checksum, ipv4};
 
 use super::hosts::{Hosts, Place};
@@ -80,6 +82,8 @@ pub struct Fragments {
     most: usize,
     held: usize,
     hosts: Hosts,
+    /// Packets that wait, by VLAN; none without one.
+    vlans: BTreeMap<u16, usize>,
 }
 
 fn be16(bytes: &[u8], at: usize) -> Option<u16> {
@@ -258,6 +262,7 @@ impl Fragments {
         waiting.parts.push((part, packet));
         self.held += 1;
         self.hosts.add(waiting.host, 1);
+        *self.vlans.entry(origin.vlan).or_default() += 1;
         if self.waiting[at].is_whole() {
             return Outcome::Complete(self.remove(at));
         }
@@ -291,15 +296,10 @@ impl Fragments {
 
     /// Gives up the first one of the host that holds most, in the VLAN that holds most.
     fn remove_greedy(&mut self) {
-        let of_vlan = |vlan: u16| {
-            let waiting = self.waiting.iter();
-            let of_it = waiting.filter(|waiting| waiting.key.origin.vlan == vlan);
-            of_it.map(|waiting| waiting.parts.len()).sum::<usize>()
-        };
         let held = |at: &usize| {
             let waiting = &self.waiting[*at];
-            let of_host = self.hosts.get(waiting.host);
-            (of_vlan(waiting.key.origin.vlan), of_host)
+            let of_vlan = self.vlans.get(&waiting.key.origin.vlan);
+            (of_vlan, self.hosts.get(waiting.host))
         };
         if let Some(at) = (0..self.waiting.len()).rev().max_by_key(held) {
             self.remove(at);
@@ -320,7 +320,12 @@ impl Fragments {
     fn remove(&mut self, at: usize) -> Vec<Packet> {
         let mut waiting = self.waiting.remove(at);
         self.held -= waiting.parts.len();
-        self.hosts.remove(waiting.host, waiting.parts.len() as u32);
+        let (vlan, count) = (waiting.key.origin.vlan, waiting.parts.len());
+        self.hosts.remove(waiting.host, count as u32);
+        if let Some(held) = self.vlans.get_mut(&vlan) {
+            *held -= count;
+        }
+        self.vlans.retain(|_, held| *held > 0);
         waiting.parts.sort_by_key(|(part, _)| part.start);
         waiting
             .parts
@@ -411,4 +416,43 @@ pub fn ends(network: &[u8]) -> Option<Ends> {
         dport: 0,
         protocol,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use click_core::PacketPool;
+
+    use super::*;
+
+    #[test]
+    fn the_counts_of_vlans_are_those_of_what_waits() {
+        let mut pool = PacketPool::new(256);
+        let mut fragments = Fragments::new(100);
+        for n in 0..2000u32 {
+            let place = n * 7 % 5;
+            let is_last = place == 4;
+            let field = place as u16 | if is_last { 0 } else { ipv4::MORE_FRAGMENTS };
+            let mut bytes = vec![0; 28];
+            bytes[..4].copy_from_slice(&[0x45, 0, 0, 28]);
+            bytes[5] = (n / 13 % 9) as u8;
+            bytes[6..8].copy_from_slice(&field.to_be_bytes());
+            bytes[12..16].copy_from_slice(&[10, 0, 0, (n % 11) as u8]);
+            let sum = checksum::of(&bytes[..20]);
+            bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+            let mut packet = pool.packet_from(&bytes).unwrap();
+            packet.set_network(0, 20);
+            let vlan = (n % 6) as u16;
+            let origin = Origin { vlan, ..NOWHERE };
+            fragments.take(packet, origin, u64::from(n) * WAIT_NS / 700);
+            fragments.expire(u64::from(n) * WAIT_NS / 700);
+            let mut sums = BTreeMap::new();
+            for waiting in &fragments.waiting {
+                let vlan = waiting.key.origin.vlan;
+                *sums.entry(vlan).or_insert(0) += waiting.parts.len();
+            }
+            assert_eq!(fragments.vlans, sums, "{n}");
+        }
+        fragments.expire(u64::MAX);
+        assert!(fragments.vlans.is_empty() && fragments.held() == 0);
+    }
 }

@@ -18,12 +18,15 @@ const GUARANTEED_NS: u64 = 5_000_000_000;
 const MAX_FORGOTTEN: usize = 8;
 /// Bytes that count as an entry where the memory is checked now and then.
 const ENTRY_BYTES: usize = 2048;
-/// Flows that are compared to find a large one.
+/// Flows that are compared to find a large one, or one of a larger VLAN.
 const MAX_COMPARED: u32 = 64;
 /// Flows that are compared to find one of the host with most of them.
 const HOSTS_COMPARED: u32 = 16;
 /// The part of all flows from which on a host with most of them loses one of its own for a new one.
 const SHARE: usize = 8;
+/// A VLAN takes no more flows and bytes than this many times as many as are free then. So one VLAN leaves an eighth to others,
+/// and two a fifteenth.
+const SPARE: usize = 7;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Flows that time out alike. For a new one the one that was silent longest is forgotten, of its own kind first, so that a
@@ -231,7 +234,7 @@ impl Table {
     }
 
     /// True if a flow of a VLAN, which may be new, may take this many bytes more; the flows that were silent longest go for
-    /// them, then one that takes more than twice as much as this one. A VLAN with fewer bytes loses none.
+    /// them, then one of this VLAN that takes more than twice as much as this one. A VLAN with fewer bytes loses none.
     pub fn has_memory(
         &mut self,
         bytes: usize,
@@ -240,19 +243,26 @@ impl Table {
     ) -> bool {
         let own = flow.map(|at| at.slot());
         for _ in 0..MAX_FORGOTTEN {
-            if self.fits(bytes) || !self.forget_one((own, vlan), now_ns) {
+            if self.fits(bytes, vlan) || !self.forget_one((own, vlan), now_ns) {
                 break;
             }
         }
-        if !self.fits(bytes) {
+        if !self.fits(bytes, vlan) {
             let held = own.map_or(0, |slot| self.cost(slot));
             self.forget_larger(held + bytes, vlan);
         }
-        self.fits(bytes) && (0..=bytes / ENTRY_BYTES).all(|_| self.growth.takes_entry())
+        self.fits(bytes, vlan) && (0..=bytes / ENTRY_BYTES).all(|_| self.growth.takes_entry())
     }
 
-    fn fits(&self, bytes: usize) -> bool {
-        self.bytes + bytes <= self.most_bytes
+    fn fits(&self, bytes: usize, vlan: u16) -> bool {
+        let free = self.most_bytes.checked_sub(self.bytes + bytes);
+        free.is_some_and(|free| self.vlans.get(vlan).bytes + bytes <= SPARE.saturating_mul(free))
+    }
+
+    /// True if a VLAN may have a flow more, and no other one goes for it.
+    fn has_place(&self, vlan: u16) -> bool {
+        let free = self.capacity.saturating_sub(self.len());
+        (self.vlans.get(vlan).flows as usize) < SPARE * free
     }
 
     fn cost(&self, slot: u32) -> usize {
@@ -267,47 +277,44 @@ impl Table {
         (0..some).map(move |n| (first + n) % used)
     }
 
-    /// True if a flow may go for one of a VLAN: it is of the same one, or of one that holds more.
-    fn may_go(&self, slot: u32, vlan: u16, of: impl Fn(Held) -> usize) -> bool {
+    /// True if a flow may go for one of a VLAN: it is of the same one, or free and of one that holds more. Senders may forge tags,
+    /// so for another VLAN no open connection goes.
+    fn may_go(&self, slot: u32, vlan: u16, now_ns: u64, of: impl Fn(Held) -> usize) -> bool {
         let flow = self.slots.get(slot);
         flow.is_some_and(|flow| {
             let other = flow.origin.vlan;
-            other == vlan || of(self.vlans.get(other)) > of(self.vlans.get(vlan))
+            let holds_more = || of(self.vlans.get(other)) > of(self.vlans.get(vlan));
+            other == vlan || self.is_free(slot, now_ns) && holds_more()
         })
     }
 
-    /// Forgets the flow that takes most of the next few ones, if that is more than twice some bytes, or if its VLAN takes more
-    /// than twice as many with them. So a host that fills the memory loses it to those that take less.
+    /// Forgets the flow of a VLAN that takes most of the next few ones, if that is more than twice some bytes. So a host that
+    /// fills the memory loses it to those that take less.
     fn forget_larger(&mut self, bytes: usize, vlan: u16) {
         let slots = self.next_slots(MAX_COMPARED);
-        let slots = slots.filter(|slot| self.may_go(*slot, vlan, |held| held.bytes));
-        let Some(slot) = slots.max_by_key(|slot| self.cost(*slot)) else {
-            return;
+        let is_own = |slot: &u32| {
+            let flow = self.slots.get(*slot);
+            flow.is_some_and(|flow| flow.origin.vlan == vlan)
         };
-        let of_slot = self
-            .slots
-            .get(slot)
-            .map_or(0, |f| self.vlans.get(f.origin.vlan).bytes);
-        let of_vlan = self.vlans.get(vlan).bytes;
-        if self.cost(slot) > 2 * bytes || of_slot > 2 * (of_vlan + bytes) {
+        let largest = slots.filter(is_own).max_by_key(|slot| self.cost(*slot));
+        if let Some(slot) = largest.filter(|slot| self.cost(*slot) > 2 * bytes) {
             self.remove(slot);
         }
     }
 
-    /// A flow of the VLAN that has most of the next few ones, if it has more than another VLAN; one that is free before others,
-    /// which go only if it has more than twice as many, the one that was silent longest of these.
+    /// A free flow of the VLAN that has most of the next few ones, if it has more than another VLAN; the one that was silent
+    /// longest of these.
     fn of_larger_vlan(&mut self, vlan: u16, now_ns: u64) -> Option<u32> {
         let own = self.vlans.get(vlan).flows;
         if own as usize == self.len() {
             return None;
         }
-        let slots = self.next_slots(HOSTS_COMPARED);
+        let slots = self.next_slots(MAX_COMPARED);
         let weigh = |slot: u32| {
             let flow = self.slots.get(slot)?;
             let count = self.vlans.get(flow.origin.vlan).flows;
-            let is_free = self.is_free(slot, now_ns);
-            let goes = count > own && (is_free || count > 2 * (own + 1));
-            goes.then_some(((count, is_free, Reverse(flow.heard_ns)), slot))
+            let goes = count > own && self.is_free(slot, now_ns);
+            goes.then_some(((count, Reverse(flow.heard_ns)), slot))
         };
         let found = slots.filter_map(weigh).max_by_key(|(weight, _)| *weight);
         found.map(|(_, slot)| slot)
@@ -315,13 +322,13 @@ impl Table {
 
     /// A flow of the host that has most of the next few ones that may go for a VLAN, and its number of flows; one that is not
     /// open before others, the one that was silent longest of these.
-    fn greediest(&mut self, vlan: u16) -> Option<(u32, u32)> {
+    fn greediest(&mut self, vlan: u16, now_ns: u64) -> Option<(u32, u32)> {
         let slots = self.next_slots(HOSTS_COMPARED);
         let weigh = |slot: u32| {
             let flow = self.slots.get(slot)?;
             let count = self.hosts.get(flow.host);
             let is_closed = flow.kind() != Kind::Open;
-            let may_go = self.may_go(slot, vlan, |held| held.flows as usize);
+            let may_go = self.may_go(slot, vlan, now_ns, |held| held.flows as usize);
             may_go.then_some(((count, is_closed, Reverse(flow.heard_ns)), slot))
         };
         let found = slots.filter_map(weigh).max_by_key(|(weight, _)| *weight);
@@ -329,10 +336,11 @@ impl Table {
     }
 
     /// Makes a place for a flow of a host in a VLAN. In a full table a host with a large part of it gives one up, or gets no
-    /// more. For others a flow of a VLAN with more flows goes, then the one of this VLAN that was silent longest, or one of a
-    /// host that has more than twice as many as this one. A VLAN with fewer flows loses none.
+    /// more. For others a free flow of a VLAN with more flows goes, then the one of this VLAN that was silent longest, or one of a
+    /// host that has more than twice as many as this one. A VLAN with fewer flows loses none. False if none may go: the packet
+    /// does not pass.
     fn make_room(&mut self, kind: Kind, (host, vlan): (Place, u16), now_ns: u64) -> bool {
-        if self.len() < self.capacity {
+        if self.has_place(vlan) {
             return true;
         }
         let order = match kind {
@@ -344,12 +352,12 @@ impl Table {
             true => self.of_larger_vlan(vlan, now_ns),
             false => None,
         };
-        let may_go = |slot| self.may_go(slot, vlan, |held| held.flows as usize);
+        let may_go = |slot| self.may_go(slot, vlan, now_ns, |held| held.flows as usize);
         let oldest = self.oldest(&order, may_go, now_ns);
         let of_greedy = oldest.filter(|slot| self.held_by_host(*slot) >= own.max(share));
         let goes = of_larger
             .or(of_greedy)
-            .or_else(|| match self.greediest(vlan) {
+            .or_else(|| match self.greediest(vlan, now_ns) {
                 Some((slot, count)) if count > own && count >= share => Some(slot),
                 Some((slot, count)) if own >= share => {
                     (count == own && self.is_free(slot, now_ns)).then_some(slot)
@@ -388,7 +396,8 @@ impl Table {
     /// Forgets a flow that has memory for a flow of a VLAN, but not that one itself.
     fn forget_one(&mut self, (own, vlan): (Option<u32>, u16), now_ns: u64) -> bool {
         let next = self.next_slots(HOSTS_COMPARED);
-        let may_go = |slot| Some(slot) != own && self.may_go(slot, vlan, |held: Held| held.bytes);
+        let may_go =
+            |slot| Some(slot) != own && self.may_go(slot, vlan, now_ns, |held: Held| held.bytes);
         let found = self.oldest(&[Kind::Transitory, Kind::Open], may_go, now_ns);
         // behind one that may not go
         let found = found.or_else(|| {

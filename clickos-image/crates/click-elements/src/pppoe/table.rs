@@ -13,8 +13,6 @@ use crate::ip6::Address;
 
 /// Sessions that did not log in yet.
 const OPENING: usize = 256;
-/// Those of them that may wait for RADIUS servers before one of these has to go: this many quarters.
-const WAITING: usize = 3;
 /// The number of the last IPv4 address.
 const LAST_ADDRESS: u64 = u32::MAX as u64;
 /// Sessions of one Ethernet address.
@@ -198,7 +196,7 @@ impl Table {
 }
 
 /// The session without a login whose place another host gets: of a host with the most of them, so that a flood of few
-/// hosts ends its own ones. Those that wait for RADIUS servers go only if they are more than WAITING quarters, the newest
+/// hosts ends its own ones. Those that wait for RADIUS servers go only if they are more than half of all, the newest
 /// first: later hosts cannot end a login that a slow server decides, nor can such logins take all places.
 fn crowded_out(opening: &[&Session]) -> Option<u16> {
     let mut of_host = BTreeMap::new();
@@ -207,7 +205,7 @@ fn crowded_out(opening: &[&Session]) -> Option<u16> {
     }
     let waits = |s: &Session| s.asked_name().is_some();
     let waiting = opening.iter().filter(|s| waits(s)).count();
-    let too_many_wait = waiting * 4 > opening.len() * WAITING;
+    let too_many_wait = waiting * 2 > opening.len();
     let candidates = opening.iter().filter(|s| waits(s) == too_many_wait);
     let age = |s: &Session| match too_many_wait {
         true => s.began_ns(),

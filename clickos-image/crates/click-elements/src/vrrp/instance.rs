@@ -55,6 +55,8 @@ pub struct Instance {
     due_ns: u64,
     repeat_ns: Option<u64>,
     transitions: u64,
+    /// It gave way on request, and was not active since.
+    has_resigned: bool,
 }
 
 impl Instance {
@@ -67,6 +69,7 @@ impl Instance {
             due_ns: u64::MAX,
             repeat_ns: None,
             transitions: 0,
+            has_resigned: false,
         }
     }
 
@@ -129,6 +132,7 @@ impl Instance {
 
     fn become_active(&mut self, now_ns: u64) -> Send {
         self.set_state(State::Active);
+        self.has_resigned = false;
         self.active_interval_cs = self.settings.interval_cs;
         self.repeat_ns = Some(now_ns.saturating_add(REPEAT_NS));
         Send {
@@ -159,8 +163,8 @@ impl Instance {
         now_ns: u64,
     ) -> Send {
         let own = self.settings.priority;
-        // no other router has a say about the owner's addresses (section 7.1)
-        if own == OWNER {
+        // no other router has a say about the owner's addresses (section 7.1), unless the owner gave them up
+        if own == OWNER && !self.has_resigned {
             return Send::default();
         }
         match (self.state, priority) {
@@ -191,12 +195,14 @@ impl Instance {
         }
     }
 
-    /// Gives way to the other router: it hears that this one leaves (priority 0).
+    /// Gives way to the other router: it hears that this one leaves (priority 0). A router that does not preempt stays backup
+    /// while it hears the other one, also the owner, which preempts without a request (section 6.1).
     pub fn resign(&mut self, now_ns: u64) -> Send {
         if self.state == State::Backup {
             return Send::default();
         }
         self.become_backup(self.settings.interval_cs, now_ns);
+        self.has_resigned = true;
         Send {
             advertisement: Some(0),
             announcement: false,
@@ -209,6 +215,7 @@ impl Instance {
         self.active_interval_cs = old.active_interval_cs;
         (self.due_ns, self.repeat_ns) = (old.due_ns, old.repeat_ns);
         self.transitions = old.transitions;
+        self.has_resigned = old.has_resigned;
     }
 }
 
@@ -315,5 +322,72 @@ mod tests {
         assert_eq!(active.resign(5), advertises(0));
         assert_eq!(active.state(), State::Backup);
         assert_eq!(active.resign(5), Send::default());
+    }
+
+    /// An owner of the addresses.
+    fn owner(preempts: bool) -> Instance {
+        Instance::new(Settings {
+            priority: OWNER,
+            interval_cs: 20,
+            preempts,
+        })
+    }
+
+    /// Whether a backup router takes over from a lower one that it hears every 200 ms.
+    fn takes_over(backup: &mut Instance, from_ms: u64) -> bool {
+        (0..50).any(|n| {
+            let now_ns = (from_ms + 200 * n) * MS;
+            backup.receive(100, 20, false, now_ns);
+            backup.run(now_ns);
+            backup.state() == State::Active
+        })
+    }
+
+    #[test]
+    fn an_owner_that_resigned_takes_over_only_if_it_preempts() {
+        for preempts in [false, true] {
+            let mut owner = owner(preempts);
+            owner.start(0);
+            assert_eq!(owner.resign(5), advertises(0));
+            assert_eq!(takes_over(&mut owner, 1), preempts);
+        }
+    }
+
+    #[test]
+    fn an_owner_that_resigned_takes_over_from_one_that_leaves_or_is_silent() {
+        for leaves in [false, true] {
+            let mut owner = owner(false);
+            owner.start(0);
+            owner.resign(5);
+            assert!(!takes_over(&mut owner, 1));
+            if leaves {
+                owner.receive(0, 20, false, 10_000 * MS);
+            }
+            let due_ms = if leaves { 10_001 } else { 10_402 };
+            owner.run((due_ms - 2) * MS);
+            assert_eq!(owner.state(), State::Backup);
+            assert_eq!(owner.run(due_ms * MS).advertisement, Some(OWNER));
+            assert_eq!(owner.receive(100, 20, true, due_ms * MS), Send::default());
+            assert_eq!(owner.state(), State::Active, "it is the owner again");
+        }
+    }
+
+    #[test]
+    fn an_owner_that_did_not_resign_preempts_in_any_case() {
+        let mut backup = instance(50);
+        backup.settings.preempts = false;
+        assert!(!takes_over(&mut backup, 1));
+        backup.settings.priority = OWNER;
+        assert!(takes_over(&mut backup, 10_001));
+    }
+
+    #[test]
+    fn a_hot_swap_keeps_a_resignation() {
+        let mut old = owner(false);
+        old.start(0);
+        old.resign(5);
+        let mut owner = owner(false);
+        owner.take_from(&old);
+        assert!(!takes_over(&mut owner, 1));
     }
 }

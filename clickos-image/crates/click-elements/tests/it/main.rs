@@ -22,6 +22,7 @@ mod merge;
 mod parameters;
 mod pppoe;
 mod registry;
+mod relay;
 mod schedulers;
 mod shapes;
 mod system_names;

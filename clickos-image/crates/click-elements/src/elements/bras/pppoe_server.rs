@@ -28,7 +28,7 @@
 //! A host gets a session only with a cookie, which a flood with false addresses never sees. All hosts together get 256
 //! offers and 128 sessions a second. At most 256 sessions wait for their login, for 30 s. At most four sessions belong to one
 //! Ethernet address. A newer session takes the place of one that waits, of an address with the most of them. Logins that a
-//! RADIUS server decides keep their places while they are at most three quarters of these. A session ends that begins again with
+//! RADIUS server decides keep their places while they are at most half of these. A session ends that begins again with
 //! its link or IPv4 more than eight times in a minute; rates and Session-Timeout count on over such negotiations. A server gets a request three times in
 //! six seconds; then the other one gets it, and comes first for a minute. Up to 512 accounts wait, of
 //! 128 KiB; interim ones take half of that.

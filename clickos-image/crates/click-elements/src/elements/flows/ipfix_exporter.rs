@@ -12,7 +12,7 @@
 //! 1/2, push. Output 0 gives the packets unchanged, which need a marked IP header; others are not counted. Output 1 gives
 //! messages for UDPIPEncap and port 4739, of at most 1,420 bytes. The element looks at 16,384 flows every second.
 //! # Handlers
-//! * `size` (read): flows known. `exported` (read): records sent. `lost` (read): records without a buffer for their message.
+//! * `size` (read): flows known. `exported` (read): records of flows sent. `lost` (read): records without a buffer for their message.
 //! * `flush` (write): exports all flows and forgets them.
 //! # Example
 //! `in -> MarkIPHeader(14) -> x :: IPFIXExporter -> out; x[1] -> UDPIPEncap(10.0.0.1, 4739, 10.0.0.9, 4739) -> arp;`
@@ -389,8 +389,9 @@ impl IPFIXExporter {
         let bytes = self
             .message
             .take(now_ns, self.sequence, self.domain, templates);
-        // RFC 7011, 3.1: a collector finds lost records by gaps in the sequence
-        self.sequence = self.sequence.wrapping_add(count as u32);
+        // RFC 7011, 3.1: a collector finds lost records by gaps in the sequence, which counts those of options, too
+        let options = templates.map_or(0, Templates::records);
+        self.sequence = self.sequence.wrapping_add(count as u32 + options);
         match ctx.pool().packet_from(&bytes) {
             Some(packet) => {
                 self.exported += count;

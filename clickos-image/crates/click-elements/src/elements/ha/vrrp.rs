@@ -21,7 +21,9 @@
 //! 0/0.
 //! # Handlers
 //! * `state` (read): `active` or `backup`. `transitions` (read): how often it changed.
-//! * `priority` (read, write): PRIORITY. `resign` (write): gives way to the other router.
+//! * `priority` (read, write): PRIORITY, 255 for the owner of the addresses, which becomes active at the start and whatever it
+//!   hears. `resign` (write): gives way to the other router. With PREEMPT false a router that resigned, also the owner, becomes
+//!   active again only if the other one resigns or is silent, or after a start; with PREEMPT true the higher one takes over again.
 //! * `copies` (read): whether the other router hears, messages with flows sent, received and waiting, texts that an element
 //!   refused, and the numbers of both ends of the connection. The other router has all flows if none waits and it has the same
 //!   numbers, the other way round: one that began again just now has others.

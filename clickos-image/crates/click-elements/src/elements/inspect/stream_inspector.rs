@@ -17,7 +17,8 @@
 //! window, or without connection do not change a stream, and do not pass. Marks of urgent data are removed, and windows are
 //! made smaller to STREAM bytes.
 //! When the table is full, a host that began more than an eighth of the flows loses one; else, and when the memory is full, the flow that was silent longest is
-//! forgotten, but no open connection of less than 5 s, or one of a host with more than twice as many flows. The fragments of the host that holds most of them go first.
+//! forgotten, but no open connection that had a packet within 5 s, or one of a host with more than twice as many flows in the same VLAN. A VLAN takes no more than
+//! seven times what is free. What finds no place does not pass. The fragments of the host that holds most of them go first.
 //! # Ports
 //! 2/2-3, push. The IP header must be marked. What comes by input 0 leaves by output 0, and 1 by 1. Output 2 gets what
 //! does not pass, or it is dropped.

@@ -165,3 +165,34 @@ fn logins_that_wait_leave_places_to_others() {
     decide(&mut bench, &mut eve, asked.answer(2, &GRANT));
     assert!(eve.is_up());
 }
+
+/// Half of the sessions without a login are for those that wait for no server.
+#[test]
+fn logins_that_wait_have_half_of_the_places() {
+    let mut bench = Bench::new(ARGUMENTS);
+    let begin = |bench: &mut Bench, n: u16, login: bool| {
+        let mut host = Client::new(0, "mallory", "four");
+        host.mac[3..5].copy_from_slice(&n.to_be_bytes());
+        if login {
+            host.dial(bench);
+        } else {
+            let mut sends = vec![host.padi()];
+            for _ in 0..2 {
+                let frames = bench.exchange(0, &sends);
+                sends = frames.iter().flat_map(|f| host.answer(f)).collect();
+            }
+        }
+        if n % 100 == 99 {
+            bench.now_ns += SECOND_NS;
+        }
+        host
+    };
+    (0..300).for_each(|n| _ = begin(&mut bench, n, true));
+    let others: Vec<Client> = (300..428).map(|n| begin(&mut bench, n, false)).collect();
+    assert_eq!(bench.read("s.opening"), "256");
+    let refused = bench.read("s.refused");
+    for host in &others {
+        bench.exchange(0, &[host.control(0xc021, 9, 1, &[0; 4])]);
+    }
+    assert_eq!(bench.read("s.refused"), refused, "all are there");
+}
