@@ -158,10 +158,9 @@ impl Port {
 
     /// The port as the other workers see it: its addresses, without far end, filter and rates.
     pub fn proxy(&self, worker: usize) -> Self {
-        let is_remote = self.device.is_present();
         Self {
             remote_worker: Some(worker),
-            ..Self::of(self.face.clone(), Box::new(Absent { is_remote }))
+            ..Self::of(self.face.clone(), Box::new(Absent))
         }
     }
 
@@ -386,7 +385,7 @@ impl Port {
 
     /// Takes the device out while the switch forwards its frames.
     pub fn take_device(&mut self) -> Box<dyn Device> {
-        std::mem::replace(&mut self.device, Box::new(Absent::default()))
+        std::mem::replace(&mut self.device, Box::new(Absent))
     }
 
     /// Gives the port other rings, or none, and keeps the counts of the old ones.
@@ -517,7 +516,7 @@ fn device(add: &PortAdd, resources: &HostResources) -> io::Result<Box<dyn Device
         return Ok(Box::new(PcapPort::open(pcap, directory)?));
     }
     if add.kind == Kind::Xen {
-        return Ok(Box::new(Absent::default()));
+        return Ok(Box::new(Absent));
     }
     let ifname = add.ifname.as_deref().unwrap_or_default();
     if add.xdp {
