@@ -19,8 +19,6 @@ pub mod metrics;
 mod mirror;
 pub mod policy;
 mod port;
-#[cfg(test)]
-mod ports;
 pub mod stations;
 mod switch;
 #[cfg(test)]

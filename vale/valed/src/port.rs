@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A port of a switch: its device, its guard and its counters.
+pub mod blocked;
+
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
@@ -23,12 +25,12 @@ use crate::frame::dscp;
 use crate::frame::headers::{ETHERNET, Ethernet};
 use crate::frame::key::FilterKey;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::blocked::BlockedFrames;
-use crate::mesh::handoff::GenIndex;
+use crate::mesh::GenIndex;
 use crate::policy::filter::Filter;
 use crate::policy::guard::Guard;
 use crate::policy::offload_rules::{OffloadTables, OffloadVerdict, RedirectTarget};
 use crate::policy::token_bucket::PortLimits;
+use crate::port::blocked::BlockedFrames;
 
 /// A packet that a hop of a chain sends.
 #[derive(Clone, Copy)]
@@ -529,5 +531,4 @@ fn device(add: &PortAdd, resources: &HostResources) -> io::Result<Box<dyn Device
 pub const NO_DIRECTORY: &str = "valed has no capture_dir in its configuration";
 
 #[cfg(test)]
-#[path = "port_tests.rs"]
 mod tests;

@@ -24,10 +24,10 @@ use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
 use crate::frame::packet;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::blocked::Patience;
-use crate::mesh::handoff::GenIndex;
+use crate::mesh::GenIndex;
 use crate::mirror::Mirrors;
 use crate::policy::filter::Filter;
+use crate::port::blocked::Patience;
 use crate::port::{Counter, Delivery, MALFORMED, Port};
 use crate::stations::lookup::StaticTable;
 use crate::stations::mac_learning::{MacLearning, SharedLearning};
@@ -655,5 +655,4 @@ impl Switch {
 }
 
 #[cfg(test)]
-#[path = "switch_tests.rs"]
 mod tests;

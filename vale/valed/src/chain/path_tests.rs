@@ -7,7 +7,7 @@ use vale_proto::Kind;
 
 use super::*;
 use crate::device::path_port::Paths;
-use crate::ports::free_port;
+use crate::device::vxlan::free_port::free_port;
 
 #[path = "definition_tests.rs"]
 mod definitions;

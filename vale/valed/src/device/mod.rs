@@ -26,7 +26,7 @@ use crate::frame::gso::TxOffload;
 use crate::frame::nsh::Label;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handoff::Peers;
+use crate::mesh::Peers;
 
 /// Most frames that the switch takes from one port at a time.
 pub const BURST: usize = 64;

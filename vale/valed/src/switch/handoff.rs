@@ -6,7 +6,7 @@ use super::Switch;
 use crate::clock::Nanoseconds;
 use crate::device::Buffers;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handoff::{Envelope, Frame, GenIndex, HandoffTarget};
+use crate::mesh::{Envelope, Frame, GenIndex, HandoffTarget};
 use crate::port::Port;
 
 impl Port {
