@@ -14,7 +14,7 @@ pub mod far_ends;
 pub mod forwarder;
 pub mod frame;
 pub mod kept;
-pub mod mesh;
+mod mesh;
 pub mod metrics;
 mod mirror;
 pub mod policy;

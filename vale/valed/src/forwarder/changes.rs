@@ -119,7 +119,8 @@ impl Forwarder {
 
     /// Notes the state of a port's far end.
     pub fn note_far_end(&mut self, id: &PortId, state: FarEnd) {
-        if self.port_mut(id).is_some_and(|p| p.note_far_end(state)) {
+        let port = self.port_mut(id);
+        if port.is_some_and(|port| port.face.note_far_end(state)) {
             self.resolve(&id.switch);
         }
     }
