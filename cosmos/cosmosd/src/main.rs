@@ -7,7 +7,6 @@ mod base;
 mod changes;
 mod config;
 mod control;
-mod demand;
 mod disk;
 mod guest;
 mod health;

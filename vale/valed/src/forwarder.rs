@@ -13,8 +13,8 @@ use rustix::io::Errno;
 use vale_handoff::Receiver as Incoming;
 
 use crate::clock::Nanoseconds;
-use crate::mesh::blocked::Patience;
-use crate::mesh::handoff::{Frame, Peers, WorkerWaker};
+use crate::mesh::{Frame, Peers, WorkerWaker};
+use crate::port::blocked::Patience;
 use crate::switch::{MAX_PORTS, Scratch, Switch};
 pub use changes::AddFailure;
 

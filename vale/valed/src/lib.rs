@@ -14,13 +14,11 @@ pub mod far_ends;
 pub mod forwarder;
 pub mod frame;
 pub mod kept;
-pub mod mesh;
+mod mesh;
 pub mod metrics;
 mod mirror;
 pub mod policy;
 mod port;
-#[cfg(test)]
-mod ports;
 pub mod stations;
 mod switch;
 #[cfg(test)]

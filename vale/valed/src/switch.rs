@@ -24,10 +24,10 @@ use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
 use crate::frame::packet;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::blocked::Patience;
-use crate::mesh::handoff::GenIndex;
+use crate::mesh::GenIndex;
 use crate::mirror::Mirrors;
 use crate::policy::filter::Filter;
+use crate::port::blocked::Patience;
 use crate::port::{Counter, Delivery, MALFORMED, Port};
 use crate::stations::lookup::StaticTable;
 use crate::stations::mac_learning::{MacLearning, SharedLearning};
@@ -280,7 +280,7 @@ impl Switch {
                 port: port.face.name.clone(),
             },
             number: port.face.id,
-            noted: port.far_end(),
+            noted: port.face.far_end,
             now: match port.device.reopening() {
                 Some(interface) => FarEndNow::Interface(interface),
                 None => FarEndNow::Is(port.device.far_end()),
@@ -490,7 +490,7 @@ impl Switch {
     fn station(&self, segment: u32, mac: Mac, now: Nanoseconds) -> Option<usize> {
         let index = self.learned.find(segment, mac, now)?;
         let port = self.ports.get(index)?.as_ref()?;
-        let is_there = port.face.learns || port.has_virtual_router(mac);
+        let is_there = port.face.learns || port.face.has_virtual_router(mac);
         (port.face.segment == segment && is_there).then_some(index)
     }
 
@@ -522,7 +522,7 @@ impl Switch {
         };
         let relayed =
             step.and_then(|step| self.chains.relayed(step, &self.ports, source, &ethernet));
-        let checked_len = port.judge(&ethernet, bytes, relayed)?;
+        let checked_len = port.face.judge(&ethernet, bytes, relayed)?;
         Ok(Verdict {
             ethernet,
             step,
@@ -655,5 +655,4 @@ impl Switch {
 }
 
 #[cfg(test)]
-#[path = "switch_tests.rs"]
 mod tests;

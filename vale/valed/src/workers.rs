@@ -19,9 +19,9 @@ use rustix::event::{EventfdFlags, eventfd};
 use vale_proto::{PortId, PortName, SwitchName};
 
 use crate::forwarder::{Command, Forwarder, WorkerConfig};
-use crate::mesh::blocked::Patience;
-pub use crate::mesh::handoff::MAX_WORKERS;
-use crate::mesh::handoff::{WorkerWaker, mesh};
+pub use crate::mesh::MAX_WORKERS;
+use crate::mesh::{WorkerWaker, mesh};
+use crate::port::blocked::Patience;
 pub use changes::TableRefusal;
 pub use moves::MoveFailure;
 

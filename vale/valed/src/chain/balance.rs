@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use super::flows::bucket_of;
 use crate::clock::Nanoseconds;
-use crate::mesh::handoff::MAX_WORKERS;
+use crate::mesh::MAX_WORKERS;
 use crate::policy::token_bucket::Budget;
 
 /// Parts of the flows. All flows of a part count as one.

@@ -304,7 +304,7 @@ fn a_hop_sends_with_its_own_address_or_that_of_the_station() {
         for name in ["h0-in", "h0-out"] {
             let port = net.bench.switch.port_mut(&name.parse().unwrap()).unwrap();
             let own = Guard::of(secure, port.face.mac, &[]);
-            port.set_guard(&mut own.clone());
+            port.face.set_guard(&mut own.clone());
         }
         net.chain(vec![transparent(0), transparent(1)], json!({}));
         let frame = |source| udp((source, 2), (A, B), (1000, 53));

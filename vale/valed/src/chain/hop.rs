@@ -94,7 +94,7 @@ impl LiveHop {
         ports: &Ports,
         find: impl Fn(&PortName) -> Option<usize>,
     ) {
-        let is_live = |port: usize| ports[port].as_ref().is_some_and(|port| port.is_live());
+        let is_live = |port: usize| ports[port].as_ref().is_some_and(|port| port.face.is_live());
         let here = |pair: &Pair| {
             let (ingress, egress) = find(&pair.ingress).zip(find(&pair.egress))?;
             (is_live(ingress) && is_live(egress)).then_some(Live::Ports { ingress, egress })

@@ -364,7 +364,7 @@ impl Chains {
     /// Finds all ports again, after a port, its link or another host changed.
     pub fn resolve(&mut self, ports: &Ports) {
         self.roles = vec![Vec::new(); ports.len()];
-        let is_path = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.is_path());
+        let is_path = |p: &Option<Box<Port>>| p.as_ref().is_some_and(|p| p.face.is_path());
         self.isolated = ports.iter().map(is_path).collect();
         let phase = |chain: &Chain| match chain.phase {
             Phase::Active => 0,

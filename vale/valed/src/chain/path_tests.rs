@@ -7,7 +7,7 @@ use vale_proto::Kind;
 
 use super::*;
 use crate::device::path_port::Paths;
-use crate::ports::free_port;
+use crate::device::vxlan::free_port::free_port;
 
 #[path = "definition_tests.rs"]
 mod definitions;
@@ -400,7 +400,13 @@ fn a_removed_chain_lets_its_last_packets_pass_and_frees_its_port() {
     hosts.tick(2);
     hosts.now += SILENT;
     hosts.tick(2);
-    let left = |net: &Net| net.bench.switch.ports().filter(|p| p.is_path()).count();
+    let left = |net: &Net| {
+        net.bench
+            .switch
+            .ports()
+            .filter(|p| p.face.is_path())
+            .count()
+    };
     assert_eq!(hosts.nets.each_ref().map(left), [0, 0]);
 }
 

@@ -46,7 +46,7 @@ impl Chains {
                 .iter()
                 .find_map(|role| self.onward(ports, source, *role, flow));
         }
-        let port = ports[source].as_ref().filter(|port| !port.is_path())?;
+        let port = ports[source].as_ref().filter(|port| !port.face.is_path())?;
         let chains = self.chains.iter().enumerate();
         let mut chains = chains.filter(|(_, c)| c.is_active() || c.blocks_until_known());
         chains.find_map(|(index, chain)| {

@@ -26,7 +26,7 @@ use crate::frame::gso::TxOffload;
 use crate::frame::nsh::Label;
 use crate::frame::rx_frame::RxFrame;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handoff::Peers;
+use crate::mesh::Peers;
 
 /// Most frames that the switch takes from one port at a time.
 pub const BURST: usize = 64;
@@ -43,16 +43,9 @@ pub struct Reopening {
 pub trait Device: Send {
     /// The descriptor for epoll.
     fn event_fd(&self) -> Option<BorrowedFd<'_>>;
-    /// False for a guest without rings.
-    fn is_present(&self) -> bool {
-        true
-    }
     /// The state of the far end.
     fn far_end(&self) -> FarEnd {
-        match self.is_present() {
-            true => FarEnd::Up,
-            false => FarEnd::Down,
-        }
+        FarEnd::Up
     }
     /// The interface of a device, which another one of its name may replace.
     fn reopening(&self) -> Option<Reopening> {
@@ -124,19 +117,15 @@ pub trait Device: Send {
 }
 
 /// No far end: a Xen guest without rings, or a port whose far end another worker has.
-#[derive(Default)]
-pub struct Absent {
-    /// Frames can leave by the port, at its worker.
-    pub is_remote: bool,
-}
+pub struct Absent;
 
 impl Device for Absent {
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    fn is_present(&self) -> bool {
-        self.is_remote
+    fn far_end(&self) -> FarEnd {
+        FarEnd::Down
     }
 
     fn take_event(&mut self) {}

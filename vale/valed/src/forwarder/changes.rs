@@ -102,7 +102,7 @@ impl Forwarder {
         let Some(port) = self.port_mut(id) else {
             return false;
         };
-        *rings = port.replace(std::mem::replace(rings, Box::new(Absent::default())));
+        *rings = port.replace(std::mem::replace(rings, Box::new(Absent)));
         if let Some(fd) = rings.event_fd() {
             // The guest may hold a copy of its eventfd, so closing ours would not end the watch.
             let _ = epoll::delete(&self.epoll, fd);
@@ -111,25 +111,24 @@ impl Forwarder {
         self.watch(&id.switch, &id.port).is_ok()
     }
 
-    /// Notes at a worker without the far end of a port whether it has one.
-    pub fn note_far_end(&mut self, id: &PortId, is_remote: bool) {
-        if let Some(port) = self.port_mut(id) {
-            drop(port.replace(Box::new(Absent { is_remote })));
-        }
-        self.resolve(&id.switch);
-    }
-
     /// The far ends of this worker's ports.
     pub fn far_ends(&self) -> Vec<FarEndFound> {
         let switches = self.switches.iter().flatten();
         switches.flat_map(Switch::far_ends).collect()
     }
 
-    /// Notes the state of a port's far end, if it is the port with this number.
-    pub fn set_far_end(&mut self, id: &PortId, number: u64, state: FarEnd) {
-        let port = self.port_mut(id).filter(|port| port.face.id == number);
-        if port.is_some_and(|port| port.note_far_end(state)) {
+    /// Notes the state of a port's far end.
+    pub fn note_far_end(&mut self, id: &PortId, state: FarEnd) {
+        let port = self.port_mut(id);
+        if port.is_some_and(|port| port.face.note_far_end(state)) {
             self.resolve(&id.switch);
+        }
+    }
+
+    /// The same, if it is the port with this number.
+    pub fn set_far_end(&mut self, id: &PortId, number: u64, state: FarEnd) {
+        if self.has_port(id, number) {
+            self.note_far_end(id, state);
         }
     }
 

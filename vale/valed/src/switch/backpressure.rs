@@ -28,7 +28,8 @@ impl Switch {
         let Some(source) = self.ports[out.from].as_ref() else {
             return false;
         };
-        let (has_backpressure, waits) = (source.has_backpressure(), source.blocked.waits_for(to));
+        let (has_backpressure, waits) =
+            (source.face.has_backpressure, source.blocked.waits_for(to));
         waits
             || self.meets_a_move(out.from, to)
             || (has_backpressure && self.is_full(to, out, buffers))

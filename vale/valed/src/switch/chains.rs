@@ -33,7 +33,7 @@ impl Switch {
         let Some((index, port)) = self.find(name) else {
             return false;
         };
-        if port.set_guard(guard) {
+        if port.face.set_guard(guard) {
             self.chains.forget_translated(index);
         }
         true
@@ -65,7 +65,7 @@ impl Switch {
             self.set_path_peers();
         }
         let used: Vec<_> = self.chains.path_ports().collect();
-        let paths = self.ports().filter(|p| p.is_path());
+        let paths = self.ports().filter(|p| p.face.is_path());
         let unused = paths.filter(|p| !used.contains(&p.face.name));
         unused.map(|p| p.face.name.clone()).collect()
     }
@@ -73,7 +73,7 @@ impl Switch {
     /// Tells the ports of paths which hosts may send.
     fn set_path_peers(&mut self) {
         for port in self.ports.iter_mut().flatten() {
-            if port.is_path() {
+            if port.face.is_path() {
                 port.device.set_peers(&self.chains.peers(&port.face.name));
             }
         }

@@ -70,11 +70,11 @@ impl Switch {
         let Some(port) = self.ports[source].as_deref() else {
             return false;
         };
-        if port.is_path() {
+        if port.face.is_path() {
             return true;
         }
         let (segment, station) = (port.face.segment, ethernet.source);
-        if port.face.learns || port.has_virtual_router(station) {
+        if port.face.learns || port.face.has_virtual_router(station) {
             if self.lookup.find(segment, station).is_none() {
                 self.learned.learn(segment, station, source, now);
             }
@@ -95,10 +95,10 @@ impl Switch {
             return false;
         };
         let (segment, station) = (port.face.segment, ethernet.source);
-        if port.face.mac == Some(station) || port.face.learns || port.is_path() {
+        if port.face.mac == Some(station) || port.face.learns || port.face.is_path() {
             return false;
         }
-        if port.has_virtual_router(station) {
+        if port.face.has_virtual_router(station) {
             return false;
         }
         let is_open_guest = port.face.is_open && port.face.mac.is_some();

@@ -6,7 +6,7 @@ use super::Switch;
 use crate::clock::Nanoseconds;
 use crate::device::Buffers;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handoff::{Envelope, Frame, GenIndex, HandoffTarget};
+use crate::mesh::{Envelope, Frame, GenIndex, HandoffTarget};
 use crate::port::Port;
 
 impl Port {
@@ -19,7 +19,7 @@ impl Port {
 
     /// Ends the wait of the port's own worker for some frames.
     pub(super) fn complete_remote(&mut self, frames: usize) {
-        if self.remote_worker.is_some() && self.has_backpressure() {
+        if self.remote_worker.is_some() && self.face.has_backpressure {
             self.face
                 .remote_in_flight
                 .fetch_sub(frames, Ordering::Relaxed);
@@ -81,7 +81,7 @@ impl Switch {
             HandoffTarget::Segment { .. } => self.filters,
         };
         let handed = buffers.peers.handoff_to(worker, envelope, out, is_seen);
-        if handed && source.has_backpressure() && matches!(to, HandoffTarget::Port(_)) {
+        if handed && source.face.has_backpressure && matches!(to, HandoffTarget::Port(_)) {
             source.face.remote_in_flight.fetch_add(1, Ordering::Relaxed);
         }
         handed

@@ -8,7 +8,7 @@ use super::Switch;
 use crate::device::Buffers;
 use crate::device::capture::Capture;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::handoff::HandoffTarget;
+use crate::mesh::HandoffTarget;
 use crate::mirror::{Sighting, Target, TooManyMirrors};
 use crate::policy::token_bucket::Budget;
 

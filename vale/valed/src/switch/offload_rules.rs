@@ -96,7 +96,11 @@ impl Switch {
             let owner = self.lookup.find(port.face.segment, station);
             let to = owner.or_else(|| self.station(port.face.segment, station, out.now));
             let to = to.filter(|to| *to != index);
-            to.is_some_and(|to| self.ports[to].as_deref().is_some_and(Port::is_live))
+            to.is_some_and(|to| {
+                self.ports[to]
+                    .as_deref()
+                    .is_some_and(|port| port.face.is_live())
+            })
         };
         let targets = *port.offload_tables.as_deref()?.targets(found)?;
         let mut targets = targets.for_flow(found.view.flow());

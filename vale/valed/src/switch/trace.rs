@@ -328,10 +328,11 @@ impl Way {
     /// Adds the link, the MTU and the tags of a port.
     fn output(&mut self, port: &Port, len: usize, payload: usize) -> bool {
         let down: Counter = |c| &mut c.dropped_link_down;
-        let verdict = match port.is_live() {
+        let verdict = match port.face.is_live() {
             true => port
+                .face
                 .takes(len - payload)
-                .and_then(|()| port.takes_tags(payload)),
+                .and_then(|()| port.face.takes_tags(payload)),
             false => Err(down),
         };
         self.add(port, StageKind::Output, verdict, "")

@@ -137,7 +137,7 @@ impl Switch {
             let of_port = port.filter.is_some() || port.limits.is_some();
             of_port || self.segment_limits.of(segment).is_some()
         };
-        let has_order = port.is_path() || self.mirrors.sees(Side::Rx, source, segment);
+        let has_order = port.face.is_path() || self.mirrors.sees(Side::Rx, source, segment);
         let is_alone = has_order || learns && limited();
         (!is_alone).then_some(Origin {
             port: source,

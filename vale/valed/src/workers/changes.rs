@@ -97,7 +97,7 @@ impl Handle {
         if port_map.of(id).is_none() {
             return Some(());
         }
-        self.plug_port(port_map, id, Box::new(Absent::default()))?;
+        self.plug_port(port_map, id, Box::new(Absent))?;
         self.await_frames_of(id)?;
         port_map.set(id, None);
         (0..self.workers()).try_for_each(|n| self.remove_at(n, id).map(drop))
@@ -129,7 +129,7 @@ impl Handle {
         id: &PortId,
         mut device: Box<dyn Device>,
     ) -> Option<bool> {
-        let is_remote = device.is_present();
+        let state = device.far_end();
         let plugged = self.at_port(port_map, id, move |f, id| {
             let plugged = f.plug(id, &mut device);
             (plugged, device)
@@ -140,7 +140,7 @@ impl Handle {
         let (worker, of) = (port_map.of(id), id.clone());
         self.each(move |n, f| {
             if worker != Some(n) {
-                f.note_far_end(&of, is_remote);
+                f.note_far_end(&of, state);
             }
         })?;
         Some(true)

@@ -348,7 +348,7 @@ impl Backend {
             vif.rings = rings;
             return true;
         };
-        let device = rings.unwrap_or_else(|| Box::new(Absent::default()));
+        let device = rings.unwrap_or_else(|| Box::new(Absent));
         let plugged = self.forwarder.plug(port, device);
         plugged.unwrap_or(false)
     }

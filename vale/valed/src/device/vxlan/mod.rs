@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A VXLAN network as the far end of a port (docs/adr/0054-networks.md).
 mod endpoint;
+#[cfg(test)]
+pub(crate) mod free_port;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};

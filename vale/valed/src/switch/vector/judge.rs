@@ -184,7 +184,7 @@ impl Switch {
             }
         };
         let to = found.to?;
-        let checked_len = match port.judge(&ethernet, bytes, relayed) {
+        let checked_len = match port.face.judge(&ethernet, bytes, relayed) {
             Ok(checked_len) => checked_len,
             // The verdict on a longer frame rests on all its bytes.
             Err(dropped) => return (bytes.len() <= HEAD).then_some(Fate::Dropped(dropped, len)),
@@ -235,7 +235,7 @@ impl Switch {
             return Some(());
         }
         (station != ethernet.destination).then_some(())?;
-        match port.face.learns || port.has_virtual_router(station) {
+        match port.face.learns || port.face.has_virtual_router(station) {
             true if self.lookup.find(segment, station).is_none() => {
                 self.learned.learn(segment, station, source, now);
             }

@@ -44,7 +44,7 @@ impl Switch {
         let Some(port) = self.ports[source].as_deref() else {
             return;
         };
-        let (has_backpressure, dscp) = (port.has_backpressure(), port.dscp());
+        let (has_backpressure, dscp) = (port.face.has_backpressure, port.dscp());
         let sender = Sender {
             port: source,
             now: scratch.now,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! When the pool of guests is to be filled, and with what; `lifecycle::fill` fills it.
 
+mod demand;
+
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::PoolEntry;
-use crate::demand::Demand;
 use crate::guest::Shape;
+use demand::Demand;
 
 /// Time without creations before cosmosd fills the pool, since filling slows creations down.
 const QUIET: Duration = Duration::from_secs(1);

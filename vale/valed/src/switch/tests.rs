@@ -14,35 +14,22 @@ use crate::frame::gso::TxOffload;
 use crate::policy::token_bucket::PortLimits;
 use crate::port;
 
-#[path = "chain/tests.rs"]
+#[path = "../chain/tests.rs"]
 mod chains;
-#[path = "switch/checksum_tests.rs"]
 mod checksums;
-#[path = "switch/cost_tests.rs"]
 mod costs;
-#[path = "switch/drop_tests.rs"]
 mod drops;
-#[path = "switch/fair_tests.rs"]
 mod fair;
-#[path = "switch/far_end_tests.rs"]
 mod far_ends;
-#[path = "mirror/tests.rs"]
+#[path = "../mirror/tests.rs"]
 mod mirrors;
-#[path = "switch/offload_rules_tests.rs"]
 mod offload_rules;
-#[path = "switch/order_tests.rs"]
 mod order;
-#[path = "switch/pair_tests.rs"]
 mod pairs;
-#[path = "switch/queues_tests.rs"]
 mod queues;
-#[path = "switch/segments_tests.rs"]
 mod segments;
-#[path = "switch/trace_tests.rs"]
 mod traces;
-#[path = "switch/uplink_tests.rs"]
 mod uplinks;
-#[path = "switch/vector_tests.rs"]
 mod vectors;
 
 /// A guest of the switch under test.

@@ -5,10 +5,12 @@ use proptest::sample::select;
 use ring::GuestPort;
 use serde_json::json;
 use vale_netdev::VNET_HEADER;
+use vale_proto::Mac;
 
 use super::*;
 use crate::device::Burst;
 use crate::device::fake_nic::FakeNic;
+use crate::device::host_resources::HostResources;
 use crate::frame::gso::TxOffload;
 use crate::frame::headers::Ethernet;
 
@@ -102,7 +104,7 @@ fn delivered(security: bool, frame: &[u8], header: &[u8; VNET_HEADER]) -> Vec<Ve
     burst.heads[..frame.len()].copy_from_slice(frame);
     let taken = sent.taken(&mut burst, 0).unwrap();
     let judged = Ethernet::parse(taken.bytes)
-        .and_then(|e| Some((e, sender.judge(&e, taken.bytes, None).ok()?)));
+        .and_then(|e| Some((e, sender.face.judge(&e, taken.bytes, None).ok()?)));
     let out = judged.and_then(|(e, checked_len)| TxFrame::new(taken, e.payload, checked_len));
     if let Some(mut out) = out {
         receiver.deliver(&mut out, &mut Buffers::default());
