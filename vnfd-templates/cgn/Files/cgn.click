@@ -14,10 +14,12 @@ right_arp -> right_out;
 
 // Output 0 is to right, output 1 is to left. An inside address and port has
 // one public port, whatever it talks to, so BLOCK limits a subscriber's ports
-// of TCP and of UDP, and its pings. FILTERING says who reaches a port.
+// of TCP and of UDP, and its pings; flows to many targets use one port, so
+// SUBSCRIBER_FLOWS limits them (RFC 6888, REQ-5). FILTERING says who reaches a
+// port.
 blocks :: PortBlockMapper($SUBSCRIBERS, $PUBLIC, FIRST_PORT $PORTS_FIRST,
                           LAST_PORT $PORTS_LAST, BLOCK $BLOCK,
-                          LOG syslog);
+                          FLOWS $SUBSCRIBER_FLOWS, LOG syslog);
 flows :: IPRewriter(blocks 0 1, bound 1 0 $FILTERING, blocks 2 1, bound 1 2,
                     MAPPING_CAPACITY $FLOWS, ENDPOINTS true,
                     REAP_INTERVAL 10);
