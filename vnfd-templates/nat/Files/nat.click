@@ -22,14 +22,14 @@ flows :: IPRewriter(pattern public 0 1, bound 1 0 $FILTERING,
                     REAP_INTERVAL 10);
 pings :: ICMPPingRewriter(pattern public 0 1, drop, MAPPING_CAPACITY 1024,
                           REAP_INTERVAL 10);
-errors :: ICMPRewriter(flows pings);
+errors :: ICMPRewriter(flows:0 pings:0);
 
 // Active FTP: the mapper rewrites addresses in the control connection and
 // opens the data connection's flow.
 ftp :: FTPPortMapper(flows, flows, 0);
 
 // Packets that leave. An error about one of them quotes its new addresses, so
-// it goes through the flows, too.
+// it goes through the flows, too, which know the side of its receiver.
 to_right :: Fit($RIGHT_MTU, $LEFT_IP) -> GetIPAddress(16)
     -> hop :: StaticIPLookup($RIGHT_NET 0, 0.0.0.0/0 $RIGHT_GW 0) -> right_arp;
 to_left :: Fit($LEFT_MTU, $RIGHT_IP) -> GetIPAddress(16)
@@ -40,14 +40,15 @@ to_left[1] -> errors;
 
 // Fragments are put together first, since only the first has ports (RFC 4787,
 // REQ-14). An inside host reaches another one by its public port (REQ-9): the
-// packet goes through the flows twice.
+// packet goes through the flows twice, as do errors about it (RFC 5508,
+// REQ-7).
 from_left :: IPClassifier(
-    dst host $LEFT_IP or dst host $RIGHT_IP,
-    dst host $PUBLIC and (tcp or udp), dst host $PUBLIC, -);
+    dst host $LEFT_IP or dst host $RIGHT_IP
+        or dst host $PUBLIC and icmp type echo,
+    dst host $PUBLIC and (tcp or udp), -);
 from_left[0] -> left_own :: Own($LEFT_MTU) -> to_left;
 from_left[1] -> hairpin_hop :: Hop($LEFT_IP) -> [2]flows;
-from_left[2] -> left_own;
-from_left[3] -> left_hop_count :: Hop($LEFT_IP)
+from_left[2] -> left_hop_count :: Hop($LEFT_IP)
     -> left_kind :: IPClassifier(tcp dst port ftp, tcp or udp,
                                  icmp type echo, icmp, -);
 hairpin_hop[1] -> to_left;
@@ -76,9 +77,9 @@ flows[0] -> to_right;
 flows[1] -> to_left;
 pings[0] -> to_right;
 pings[1] -> to_left;
-errors -> side :: IPClassifier(dst net $LEFT_NET, -);
-side[0] -> to_left;
-side[1] -> to_right;
+errors[0] -> to_right;
+errors[1] -> to_left;
+errors[2] -> errors;
 
 FromDevice(0) -> left_in :: Counter
     -> left :: FromVif($LEFT_MAC, $LEFT_IP, $LEFT_IP $RIGHT_IP $PUBLIC);

@@ -47,12 +47,24 @@ pub struct Log {
     is_on: bool,
     waiting: VecDeque<Message>,
     lost: u64,
+    /// How often the target changed.
+    era: u32,
 }
 
 /// A log that several elements write to.
 pub type Shared = Rc<RefCell<Log>>;
 
 impl Log {
+    /// A number that changes with the target, 0 without one.
+    pub fn era(&self) -> u32 {
+        if self.is_on { self.era } else { 0 }
+    }
+
+    /// True if a message would not be lost.
+    pub fn has_place(&self) -> bool {
+        self.waiting.len() < MAX && has_room(RESERVE + 2 * MAX_BYTES)
+    }
+
     /// Adds a message of a kind, which has the time `at_ns`, or that at which it is sent. It is lost if it has no place.
     pub fn write(
         &mut self,
@@ -64,7 +76,7 @@ impl Log {
         if !self.is_on {
             return;
         }
-        if self.waiting.len() == MAX || !has_room(RESERVE + 2 * MAX_BYTES) {
+        if !self.has_place() {
             self.lost += 1;
             return;
         }
@@ -182,8 +194,9 @@ pub const HANDLERS: &[Handler<Syslog>; 4] = &[
 
 impl Syslog {
     fn set_target(&mut self, target: Target, ctx: &mut Context<'_>) {
-        self.target = target;
         let mut log = self.log.borrow_mut();
+        log.era += u32::from(target != self.target);
+        self.target = target;
         log.is_on = target.is_set();
         match log.is_on {
             true => ctx.set_timer(ctx.now_ns() + TICK_NS),
@@ -257,6 +270,7 @@ impl Element for Syslog {
         self.log.borrow_mut().lost = before.lost;
         self.log.borrow_mut().waiting = core::mem::take(&mut before.waiting);
         self.set_target(old.target, ctx);
+        self.log.borrow_mut().era = before.era;
     }
 }
 

@@ -2,6 +2,7 @@
 """A VNF under test, a station at each vif, and how packets get through it."""
 
 import contextlib
+import dataclasses
 import itertools
 
 from scapy import all as scapy
@@ -15,6 +16,8 @@ from clickos_lab.vnf import xen_bench
 LEFT_IP = '10.9.1.77'
 OTHER_IP = '10.9.1.78'
 RIGHT_IP = '10.9.2.77'
+#: A host behind the gateway of left, which is OTHER_IP.
+BEHIND_IP = '10.7.0.5'
 LEFT_IP6, RIGHT_IP6 = '2001:db8:1::77', '2001:db8:2::77'
 PUBLIC = '10.9.2.64'
 #: Networks behind a tunnel, and an address there.
@@ -49,6 +52,9 @@ class _Values(bench.Bench):
         self.values = _PROPERTIES.get(name) or rendering.wanted(
             self.scenario)
         self.values = {**self.values, **more}
+        if name in duty.TRANSLATORS:
+            self.interfaces[0] = dataclasses.replace(
+                self.interfaces[0], gateway=OTHER_IP)
 
     def configuration(self):
         return rendering.configuration(self.vdu, self.interfaces,

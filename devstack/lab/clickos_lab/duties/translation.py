@@ -82,6 +82,29 @@ def hairpin_tcp(case, place):
                      (answer[scapy.IP].src, answer[scapy.TCP].sport))
 
 
+@duty.duty('drops packets from its public addresses', 'RFC 1812, 5.3.8',
+           duty.TRANSLATORS)
+def no_public_sources(case, place):
+    first = place.open(sport=5134)
+    second = place.open(sport=5135, station=place.other, src=places.OTHER_IP)
+    hairpin = scapy.IP(src=places.OTHER_IP, dst=first.dst) / scapy.UDP(
+        sport=5135, dport=first.dport)
+    since = place.left.mark()
+    forged = scapy.IP(src=second.dst, dst=first.dst) / scapy.UDP(
+        sport=second.dport, dport=first.dport) / scapy.Raw(b'forged')
+    place.send(hairpin / scapy.Raw(b'begins'), place.other)
+    place.left.expect(_udp(places.LEFT_IP, 5134), 'hairpin', since)
+    place.send(forged)
+    place.right.send_ip(forged, place.right_mac)
+    for sends in (lambda: place.back(first / scapy.Raw(b'answer')),
+                  lambda: place.send(hairpin / scapy.Raw(b'l'), place.other)):
+        since = place.left.mark()
+        sends()     # behind the forged ones at both links
+        place.left.expect(_udp(places.LEFT_IP, 5134), 'packet', since)
+    case.assertEqual([], place.left.found(
+        lambda f: b'forged' in bytes(f)))
+
+
 @duty.duty('others reach no port in use', 'RFC 4787, REQ-8', duty.TRANSLATORS)
 def filters(case, place):
     answer = place.open(sport=5130)
@@ -311,6 +334,64 @@ def errors_from_inside(case, place):
     case.assertEqual(
         (sent.dst, sent.dst, sent.dport),
         (found[scapy.IP].src, quoted.dst, quoted[scapy.UDP].dport))
+
+
+@duty.duty('errors reach hosts behind a gateway', 'RFC 5508, REQ-4', ('nat',))
+def errors_behind_a_gateway(case, place):
+    sent = place.open(sport=5160, station=place.other, src=places.BEHIND_IP)
+    since = place.other.mark()
+    place.right.send_ip(
+        scapy.IP(src=places.RIGHT_IP, dst=sent.dst)
+        / scapy.ICMP(type=3, code=3)
+        / scapy.IP(src=sent.dst, dst=places.RIGHT_IP)
+        / scapy.UDP(sport=sent.dport, dport=sent.sport), place.right_mac)
+    found = place.other.expect(_error(places.BEHIND_IP, 3), 'error', since)
+    quoted = scapy.IP(bytes(found[scapy.ICMP].payload))
+    case.assertEqual((places.BEHIND_IP, 5160),
+                     (quoted.src, quoted[scapy.UDP].sport))
+
+
+def _error(ip, code):
+    """Return a condition: an unreachable message to a host."""
+    return lambda f: scapy.ICMP in f and f[scapy.IP].dst == ip and (
+        f[scapy.ICMP].type, f[scapy.ICMP].code) == (3, code) and f
+
+
+@duty.duty('errors about hairpinned packets', 'RFC 5508, REQ-7',
+           duty.TRANSLATORS)
+def hairpin_errors(case, place):
+    first = place.open(sport=5161)
+    second = place.open(sport=5162, station=place.other, src=places.OTHER_IP)
+    since, mark = place.left.mark(), place.other.mark()
+    sends = scapy.IP(src=places.OTHER_IP, dst=first.dst, flags='DF') \
+        / scapy.UDP(sport=5162, dport=first.dport)
+    place.send(sends / scapy.Raw(b'hairpin'), place.other)
+    got = place.left.expect(_udp(places.LEFT_IP, 5161), 'hairpin', since)
+    place.send(scapy.IP(src=places.LEFT_IP, dst=second.dst)
+               / scapy.ICMP(type=3, code=3)
+               / scapy.Raw(bytes(got[scapy.IP])[:28]))
+    found = place.other.expect(_error(places.OTHER_IP, 3), 'error', mark)
+    case.assertEqual(first.dst, found[scapy.IP].src)
+    _check_quoted(case, found, sends)
+    mark = place.other.mark()
+    place.send(sends / scapy.Raw(bytes(1600)), place.other)
+    found = place.other.expect(_error(places.OTHER_IP, 4),
+                               'fragmentation needed', mark)
+    case.assertEqual(1500, found[scapy.ICMP].nexthopmtu)
+    _check_quoted(case, found, sends)
+    mark = place.other.mark()
+    sends.ttl = 1
+    place.send(sends, place.other)
+    place.other.expect(
+        lambda f: scapy.ICMP in f and f[scapy.ICMP].type == 11
+        and f[scapy.IP].dst == places.OTHER_IP, 'time exceeded', mark)
+
+
+def _check_quoted(case, error, sent):
+    quoted = scapy.IP(bytes(error[scapy.ICMP].payload))
+    case.assertEqual(
+        (sent.src, sent.sport, sent.dst, sent.dport),
+        (quoted.src, quoted.sport, quoted.dst, quoted.dport))
 
 
 @duty.duty('an ICMP error ends no mapping', 'RFC 4787, REQ-10',

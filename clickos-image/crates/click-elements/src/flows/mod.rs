@@ -15,6 +15,7 @@ mod order;
 mod peers;
 mod sequence;
 mod table;
+mod watch;
 
 pub use changes::Changes;
 pub use chunks::Chunks;
@@ -28,3 +29,4 @@ pub use keys::Keys;
 pub use order::{ListId, Order, Seconds, Times};
 pub use sequence::Shift;
 pub use table::{Flow, FlowTable, MAX_FLOWS};
+pub use watch::Watch;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The table of flows.
 use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
 
 use super::changes::Changes;
 use super::chunks::Chunks;
@@ -12,6 +13,7 @@ use super::index::{At, Index};
 use super::keys::Keys;
 use super::order::{ListId, Order, Times};
 use super::sequence::Shift;
+use super::watch::Watch;
 use crate::prelude::*;
 
 /// The most flows a table can hold.
@@ -103,6 +105,7 @@ pub struct FlowTable {
     changes: Option<Box<Changes>>,
     /// The flows that ended last, once somebody asked for them.
     freed: Option<Box<Freed>>,
+    watchers: Vec<Rc<dyn Watch>>,
 }
 
 impl FlowTable {
@@ -122,7 +125,36 @@ impl FlowTable {
             endpoints: None,
             changes: None,
             freed: None,
+            watchers: Vec::new(),
         }
+    }
+
+    /// From now on, `watcher` counts each flow that begins or ends.
+    pub fn watch(&mut self, watcher: Rc<dyn Watch>) {
+        let is_it =
+            |known: &Rc<dyn Watch>| core::ptr::addr_eq(Rc::as_ptr(known), Rc::as_ptr(&watcher));
+        if !self.watchers.iter().any(is_it) {
+            self.watchers.push(watcher);
+        }
+    }
+
+    /// Lets the watchers count a flow; `None` if one of them refuses it.
+    fn begins(&self, flow: &Flow) -> Option<()> {
+        for (n, watcher) in self.watchers.iter().enumerate() {
+            if watcher.began(flow.map, &flow.ids).is_none() {
+                self.ends(n, flow);
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Lets the first `count` watchers count a flow no longer.
+    fn ends(&self, count: usize, flow: &Flow) {
+        let counting = &self.watchers[..count];
+        counting
+            .iter()
+            .for_each(|watcher| watcher.ended(flow.map, &flow.ids));
     }
 
     /// From now on, the flows that end are known.
@@ -335,8 +367,13 @@ impl FlowTable {
             None if self.make_room(times, now_ns) => self.free.pop()?,
             None => return None,
         };
+        if self.begins(&flow).is_none() {
+            self.free.push(slot);
+            return None;
+        }
         let endpoints = self.endpoints.as_mut();
         if endpoints.is_some_and(|ends| ends.add(flow.map, &flow.ids).is_none()) {
+            self.ends(self.watchers.len(), &flow);
             self.free.push(slot);
             return None;
         }
@@ -396,6 +433,7 @@ impl FlowTable {
         if let Some(freed) = &mut self.freed {
             freed.add(&flow.ids);
         }
+        self.ends(self.watchers.len(), &self.flows[slot]);
         self.order.unlink(list, slot);
         self.free.push(slot);
         if !self.shifts.is_empty() {

@@ -229,7 +229,7 @@ impl Rewriter {
             table.set_shifts(at.slot(), shifts.clone());
         }
         if let Spec::Mapper(mapper, _) = &self.inputs[usize::from(carried.input)].spec {
-            mapper.borrow_mut().took_over(old, new, map);
+            mapper.borrow_mut().took_over();
         }
         Some(at)
     }

@@ -6,7 +6,7 @@ use core::cell::RefCell;
 use super::pattern::{Draw, Outputs, Pattern};
 use super::port_blocks::PortBlockMapper;
 use super::server_pool::ServerPool;
-use crate::flows::{FlowId, FlowTable};
+use crate::flows::{FlowId, FlowTable, Watch};
 use crate::prelude::*;
 
 /// Decides about new flows.
@@ -20,8 +20,18 @@ pub trait Map {
         taken: &dyn Fn(&FlowId) -> bool,
     ) -> Option<(FlowId, Outputs)>;
 
-    /// The rewriter got a flow from another guest, with what it becomes.
-    fn took_over(&mut self, _id: FlowId, _new: FlowId, _map: u16) {}
+    /// False if a new flow is refused, also one of an endpoint that has flows.
+    fn admits(&mut self, _id: &FlowId) -> bool {
+        true
+    }
+
+    /// The rewriter got a flow from another guest.
+    fn took_over(&mut self) {}
+
+    /// Who is to know of each flow of the rewriters that ask.
+    fn watch(&self) -> Option<Rc<dyn Watch>> {
+        None
+    }
 
     /// A rewriter with these flows asks from now on.
     fn serves(&mut self, _flows: &Rc<RefCell<FlowTable>>) {}

@@ -122,18 +122,20 @@ impl Pools {
         }
     }
 
-    /// The choices of flows that become `like` with one of them.
-    pub fn find(&mut self, map: u16, like: &FlowId) -> Option<&mut Choices> {
-        let mut pools = self.pools.iter_mut();
-        let found = pools.find(|(other, id, _)| *other == map && id == like);
-        found.map(|(.., pool)| pool)
+    fn place(&self, map: u16, like: &FlowId) -> Option<usize> {
+        let mut pools = self.pools.iter();
+        pools.position(|(other, id, _)| *other == map && id == like)
     }
 
-    /// As [`Self::find`], to look at them only.
+    /// The choices of flows that become `like` with one of them.
+    pub fn find(&mut self, map: u16, like: &FlowId) -> Option<&mut Choices> {
+        let n = self.place(map, like)?;
+        Some(&mut self.pools[n].2)
+    }
+
+    /// As [`Self::find`], to read them only.
     pub fn known(&self, map: u16, like: &FlowId) -> Option<&Choices> {
-        let mut pools = self.pools.iter();
-        let found = pools.find(|(other, id, _)| *other == map && id == like);
-        found.map(|(.., pool)| pool)
+        self.place(map, like).map(|n| &self.pools[n].2)
     }
 
     /// Begins to remember choices 0 to `last`; `None` if they are too many, or for the memory.

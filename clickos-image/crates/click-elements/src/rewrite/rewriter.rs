@@ -139,6 +139,7 @@ impl Rewriter {
                     (new, *outputs)
                 })
             }
+            Spec::Mapper(mapper, _) if !mapper.borrow_mut().admits(&id) => None,
             Spec::Pattern(_, outputs) | Spec::Mapper(_, Some(outputs)) if as_before.is_some() => {
                 as_before.map(|new| (new, *outputs))
             }

@@ -60,6 +60,10 @@ impl Rewriter {
             return Err(format!("input spec {input}: there is no output {port}"));
         }
         mapper.borrow_mut().serves(&self.flows);
+        let watch = mapper.borrow().watch();
+        if let Some(watch) = watch {
+            self.flows.borrow_mut().watch(watch);
+        }
         self.inputs[input].spec = Spec::Mapper(mapper, outputs);
         Ok(())
     }

@@ -35,7 +35,8 @@ const FIREWALL: &str = "
     Idle -> [2] rw [2] -> Discard;";
 /// Each subscriber has four ports.
 const CARRIER_NAT: &str = "
-    blocks :: PortBlockMapper(10.0.0.0/28, 203.0.113.1/32, BLOCK 4);
+    blocks :: PortBlockMapper(10.0.0.0/28, 203.0.113.1/32, BLOCK 4, LOG syslog);
+    syslog :: Syslog(203.0.113.1, cgn) -> to_right;
     rw :: IPRewriter(blocks, drop);
     left -> Strip(14) -> CheckIPHeader -> [0] rw [0] -> to_right;
     right -> Strip(14) -> CheckIPHeader -> [1] rw [1] -> to_left;";
@@ -564,6 +565,23 @@ fn a_carrier_nat_gives_no_port_twice() {
         assert_eq!(world.answers(*port, sport), 1);
     }
     assert_eq!(world.read(1, "rw.mapping_failures"), "1");
+}
+
+#[test]
+fn a_carrier_nat_logs_the_blocks_that_it_takes_over() {
+    let mut world = World::new(CARRIER_NAT);
+    for member in &mut world.members {
+        let target = [("syslog.target", &b"198.51.100.9"[..])];
+        member.router.write_handlers(&target, world.now_ns).unwrap();
+    }
+    world.open(10);
+    world.wait(11_000);
+    assert_eq!([0, 1].map(|n| world.read(n, "syslog.sent")), ["1", "0"]);
+    world.take_over();
+    let other = datagram([10, 0, 0, 8], 10, OUTSIDE, 53);
+    assert_eq!(world.send(0, &other).len(), 1);
+    world.wait(11_000);
+    assert_eq!(world.read(1, "syslog.sent"), "2");
 }
 
 #[test]

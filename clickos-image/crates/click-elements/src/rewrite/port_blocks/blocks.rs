@@ -1,87 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The ports of subscribers, and which flow has each.
-use alloc::rc::Rc;
+//! The ports of subscribers, and the log of those in use.
+use alloc::rc::{Rc, Weak};
 use core::cell::RefCell;
 use core::fmt::{self, Display};
 
 use click_core::memory::{RESERVE, has_room};
 use click_core::{Limits, listing};
 
-use super::layout::Layout;
-use crate::flows::{FlowId, FlowTable};
+use super::layout::{Layout, count};
+use super::subscriber::Subscriber;
+use crate::flows::{Chunks, FlowId, Watch};
 use crate::prelude::*;
 use crate::rewrite::mapper::Map;
 use crate::rewrite::pattern::{Draw, Outputs};
 use crate::syslog::{Severity, Shared};
 
-/// Ports that are looked at for one flow, so that it takes bounded time where almost all are taken.
-const TRIES: u32 = 64;
 /// The rewriter's outputs for flows and answers.
 const OUTPUTS: Outputs = [0, 1];
+/// Subscribers that a sweep visits in one go, and the time until the next ones.
+const AT_ONCE: u32 = 1024;
+const PAUSE_NS: u64 = 1_000_000;
+/// Time in which a full log sends some of what waits.
+const LOG_PAUSE_NS: u64 = 100_000_000;
+/// Time between two searches for blocks without flows.
+pub const SWEEP_NS: u64 = 10_000_000_000;
 
-/// The last flow that had a port: its destination.
-#[derive(Clone, Copy)]
-struct Slot {
-    destination: Ipv4Addr,
-    dport: u16,
-}
-
-const FREE: Slot = Slot {
-    destination: Ipv4Addr::UNSPECIFIED,
-    dport: 0,
-};
-
-/// The ports of a subscriber for one protocol.
-struct Block {
-    /// The subscriber's number and the rewriter's map.
-    key: (u32, u16),
-    slots: Vec<Slot>,
-    begun: u64,
-    refused: u64,
-}
-
-impl Block {
-    /// A free port, counted from the block's first one.
-    fn find(
-        &self,
-        id: FlowId,
-        first: u16,
-        draw: Draw<'_>,
-        taken: &dyn Fn(&FlowId) -> bool,
-    ) -> Option<u16> {
-        let count = self.slots.len() as u32;
-        let start = draw(count - 1);
-        let free = |n: &u16| {
-            let slot = self.slots[usize::from(*n)];
-            let had = FlowId {
-                sport: first + n,
-                destination: slot.destination,
-                dport: slot.dport,
-                ..id
-            };
-            let fresh = FlowId {
-                sport: first + n,
-                ..id
-            };
-            (slot.destination.is_unspecified() || !taken(&had)) && !taken(&fresh)
-        };
-        let from_start = (0..count.min(TRIES)).map(|n| ((start + n) % count) as u16);
-        // even ports stay even, and odd ones odd (RFC 4787, REQ-4)
-        let is_alike = |n: &u16| first.wrapping_add(*n) & 1 == id.sport & 1 && free(n);
-        let alike = from_start.clone().find(is_alike);
-        alike.or_else(|| from_start.clone().find(free))
-    }
-}
-
-/// The blocks of all subscribers that had flows, sorted.
+/// The subscribers that have flows.
 pub struct Blocks {
     pub layout: Layout,
-    blocks: Vec<Block>,
-    /// Subscribers with flows, sorted; none without a log.
-    active: Vec<u32>,
-    /// The flows of the rewriters that ask.
-    tables: Vec<Rc<RefCell<FlowTable>>>,
+    /// The most flows that a subscriber opens.
+    most: u32,
+    /// By number.
+    subscribers: Chunks<Option<Box<Subscriber>>>,
+    /// How many there may be; 0 until the memory has places for them.
+    count: u32,
+    /// The next subscriber that a sweep visits.
+    next: u32,
+    /// False after flows of another guest came, until a packet asks for one: the other guest may be the active one.
+    forwards: bool,
     pub log: Option<Shared>,
+    me: Weak<RefCell<Self>>,
 }
 
 /// What a block of ports is about, as a message.
@@ -104,53 +62,113 @@ impl Display for Event {
 }
 
 impl Blocks {
-    pub fn new(layout: Layout) -> Self {
-        Self {
-            layout,
-            blocks: Vec::new(),
-            active: Vec::new(),
-            tables: Vec::new(),
-            log: None,
-        }
+    pub fn new(layout: Layout, most: u32) -> Rc<RefCell<Self>> {
+        Rc::new_cyclic(|me| {
+            RefCell::new(Self {
+                layout,
+                most,
+                subscribers: Chunks::new(),
+                count: 0,
+                next: 0,
+                forwards: false,
+                log: None,
+                me: me.clone(),
+            })
+        })
     }
 
-    /// The block with this key, which may be new; `None` if the memory takes no more.
-    fn block(&mut self, key: (u32, u16)) -> Option<&mut Block> {
-        let n = match self.blocks.binary_search_by(|b| b.key.cmp(&key)) {
-            Ok(n) => n,
-            Err(n) => {
-                let size = self.layout.block as usize;
-                let list = (self.blocks.len() + 1) * 2 * size_of::<Block>();
-                if !has_room(RESERVE + list + size * size_of::<Slot>()) {
-                    return None;
-                }
-                let block = Block {
-                    key,
-                    slots: vec![FREE; size],
-                    begun: 0,
-                    refused: 0,
-                };
-                self.blocks.insert(n, block);
-                n
+    /// Makes a place for each subscriber; `None` if the memory does not take them.
+    pub fn prepare(&mut self) -> Option<()> {
+        let last = u32::try_from(count(self.layout.subscribers) - 1).ok()?;
+        self.subscribers.reach(last, &None)?;
+        self.count = last + 1;
+        Some(())
+    }
+
+    fn known(&mut self, n: u32) -> Option<&mut Subscriber> {
+        if n >= self.count {
+            return None;
+        }
+        self.subscribers[n].as_deref_mut()
+    }
+
+    /// A subscriber, who may be new; `None` if the memory takes no more.
+    fn subscriber(&mut self, n: u32) -> Option<&mut Subscriber> {
+        if n >= self.count {
+            return None;
+        }
+        let place = &mut self.subscribers[n];
+        if place.is_none() && !has_room(RESERVE + size_of::<Subscriber>()) {
+            return None;
+        }
+        Some(place.get_or_insert_default())
+    }
+
+    /// The subscriber whose port a flow has, whether it opened the flow, and which port of its block that is.
+    fn owner(&self, [there, back]: &[FlowId; 2]) -> Option<(u32, bool, Option<u32>)> {
+        let (n, opened, public) = match self.layout.subscriber(there.source) {
+            Some(n) => (n, true, (back.destination, back.dport)),
+            None => {
+                let n = self.layout.subscriber(back.source)?;
+                (n, false, (there.destination, there.dport))
             }
         };
-        self.blocks.get_mut(n)
+        let (address, first) = self.layout.place(n);
+        let port = u32::from(public.1.wrapping_sub(first));
+        let is_own = address == public.0 && port < self.layout.block;
+        Some((n, opened, is_own.then_some(port)))
     }
 
-    /// Notes that a subscriber has a flow; writes it down if it is the first one.
-    fn begin(&mut self, subscriber: u32) {
-        if self.log.is_none() {
+    fn began(&mut self, map: u16, ids: &[FlowId; 2]) -> Option<()> {
+        let Some((n, opened, port)) = self.owner(ids) else {
+            return Some(());
+        };
+        let size = self.layout.block;
+        let subscriber = self.subscriber(n)?;
+        if let Some(port) = port {
+            subscriber.take((map, size), port)?;
+        }
+        subscriber.flows += 1;
+        subscriber.opened += u32::from(opened);
+        Some(())
+    }
+
+    fn ended(&mut self, map: u16, ids: &[FlowId; 2]) {
+        let owner = self.owner(ids);
+        let Some((n, opened, port)) = owner else {
             return;
-        }
-        if let Err(at) = self.active.binary_search(&subscriber) {
-            self.active.insert(at, subscriber);
-            self.write("allocated", subscriber);
+        };
+        if let Some(subscriber) = self.known(n) {
+            if let Some(port) = port {
+                subscriber.give(map, port);
+            }
+            subscriber.flows = subscriber.flows.saturating_sub(1);
+            subscriber.opened = subscriber.opened.saturating_sub(opened.into());
         }
     }
 
-    fn write(&self, word: &'static str, subscriber: u32) {
+    /// The number of what the log has written down, 0 while it cannot.
+    fn era(&self) -> u32 {
+        self.log.as_ref().map_or(0, |log| log.borrow().era())
+    }
+
+    /// Writes down that a block came into use, unless the log has that; false if it has no place now.
+    fn begin(&mut self, n: u32) -> bool {
+        let era = self.era();
+        let is_new = self.known(n).is_some_and(|known| known.logged != era);
+        if era == 0 || !is_new {
+            return true;
+        }
+        let is_written = self.write("allocated", n);
+        if let (true, Some(known)) = (is_written, self.known(n)) {
+            known.logged = era;
+        }
+        is_written
+    }
+
+    fn write(&self, word: &'static str, subscriber: u32) -> bool {
         let Some(log) = &self.log else {
-            return;
+            return true;
         };
         let (public, first) = self.layout.place(subscriber);
         let event = Event {
@@ -160,58 +178,101 @@ impl Blocks {
             ports: (first, u32::from(first) + self.layout.block - 1),
         };
         let mut log = log.borrow_mut();
-        log.write(None, Severity::Info, "block", &event);
+        let has_place = log.has_place();
+        if has_place {
+            log.write(None, Severity::Info, "block", &event);
+        }
+        has_place
     }
 
-    /// Writes down the subscribers whose last flow has ended.
-    pub fn sweep(&mut self) {
-        let before = core::mem::take(&mut self.active);
-        if before.is_empty() {
+    /// Gives back what subscribers without flows have, and completes the log. Returns the time until the next call.
+    pub fn sweep(&mut self) -> u64 {
+        for _ in 0..AT_ONCE {
+            if self.next >= self.count {
+                self.next = 0;
+                return SWEEP_NS;
+            }
+            if !self.visit(self.next) {
+                return LOG_PAUSE_NS;
+            }
+            self.next += 1;
+        }
+        PAUSE_NS
+    }
+
+    /// Frees what a subscriber without flows has, or completes the log; false if the log has no place now.
+    fn visit(&mut self, n: u32) -> bool {
+        let Some(known) = self.known(n) else {
+            return true;
+        };
+        known.trim();
+        let (in_use, logged) = (known.flows > 0, known.logged > 0);
+        if in_use {
+            return !self.forwards || self.begin(n);
+        }
+        if logged && self.era() != 0 && !self.write("freed", n) {
+            return false;
+        }
+        self.subscribers[n] = None;
+        true
+    }
+
+    /// Takes over what the flows do not tell, unless the blocks lie elsewhere.
+    pub fn adopt(&mut self, old: &mut Self) {
+        if self.layout != old.layout {
             return;
         }
-        let mut has_flows = vec![false; before.len()];
-        for table in &self.tables {
-            let table = table.borrow();
-            for id in table.iter().flat_map(|(_, flow)| flow.ids) {
-                let subscriber = self.layout.subscriber(id.source);
-                let place = subscriber.and_then(|n| before.binary_search(&n).ok());
-                if let Some(place) = place {
-                    has_flows[place] = true;
-                }
+        self.forwards = old.forwards;
+        for n in 0..old.count {
+            let Some(before) = old.known(n) else {
+                continue;
+            };
+            if let Some(now) = self.subscriber(n) {
+                now.begun += before.begun;
+                now.refused += before.refused;
+                now.logged = before.logged;
             }
-        }
-        for (subscriber, has_flows) in before.into_iter().zip(has_flows) {
-            match has_flows {
-                true => self.active.push(subscriber),
-                false => self.write("freed", subscriber),
-            }
-        }
-    }
-
-    /// Takes the blocks over, unless they lie elsewhere.
-    pub fn adopt(&mut self, old: &mut Self) {
-        if self.layout == old.layout {
-            self.blocks = core::mem::take(&mut old.blocks);
-            self.active = core::mem::take(&mut old.active);
         }
     }
 
     pub fn table(&self, limits: &Limits) -> String {
-        let same = |a: &Block, b: &Block| a.key.0 == b.key.0;
-        let line = |blocks: &[Block]| {
-            let n = blocks[0].key.0;
+        let line = |n: u32| {
+            let known = self.subscribers[n].as_deref()?;
             let (public, first) = self.layout.place(n);
             let last = u32::from(first) + self.layout.block - 1;
-            let begun: u64 = blocks.iter().map(|b| b.begun).sum();
-            let refused: u64 = blocks.iter().map(|b| b.refused).sum();
+            let (begun, refused) = (known.begun, known.refused);
             let subscriber = self.layout.subscriber_address(n);
-            format!("{subscriber} {public} {first}-{last} {begun} {refused}\n")
+            Some(format!(
+                "{subscriber} {public} {first}-{last} {begun} {refused}\n"
+            ))
         };
-        listing(limits, self.blocks.chunk_by(same).map(line))
+        listing(limits, (0..self.count).filter_map(line))
+    }
+}
+
+impl Watch for RefCell<Blocks> {
+    fn began(&self, map: u16, ids: &[FlowId; 2]) -> Option<()> {
+        self.borrow_mut().began(map, ids)
+    }
+
+    fn ended(&self, map: u16, ids: &[FlowId; 2]) {
+        self.borrow_mut().ended(map, ids);
     }
 }
 
 impl Map for Blocks {
+    fn admits(&mut self, id: &FlowId) -> bool {
+        self.forwards = true;
+        let most = self.most;
+        let subscriber = self.layout.subscriber(id.source);
+        let Some(known) = subscriber.and_then(|n| self.known(n)) else {
+            return true;
+        };
+        let has_place = known.opened < most;
+        known.refused += u64::from(!has_place);
+        has_place
+    }
+
     fn rewrite(
         &mut self,
         id: FlowId,
@@ -219,19 +280,15 @@ impl Map for Blocks {
         draw: Draw<'_>,
         taken: &dyn Fn(&FlowId) -> bool,
     ) -> Option<(FlowId, Outputs)> {
-        let subscriber = self.layout.subscriber(id.source)?;
-        let (source, first) = self.layout.place(subscriber);
-        let block = self.block((subscriber, map))?;
-        let found = block.find(FlowId { source, ..id }, first, draw, taken);
-        block.refused += u64::from(found.is_none());
-        let n = found?;
-        block.begun += 1;
-        block.slots[usize::from(n)] = Slot {
-            destination: id.destination,
-            dport: id.dport,
-        };
-        self.begin(subscriber);
-        let sport = first + n;
+        let n = self.layout.subscriber(id.source)?;
+        let (source, first) = self.layout.place(n);
+        let block = (map, self.layout.block);
+        let subscriber = self.subscriber(n)?;
+        let found = subscriber.find(block, FlowId { source, ..id }, first, draw, taken);
+        subscriber.refused += u64::from(found.is_none());
+        let sport = first + found?;
+        subscriber.begun += 1;
+        self.begin(n);
         Some((
             FlowId {
                 source,
@@ -242,26 +299,13 @@ impl Map for Blocks {
         ))
     }
 
-    fn took_over(&mut self, id: FlowId, new: FlowId, map: u16) {
-        let Some(subscriber) = self.layout.subscriber(id.source) else {
-            return;
-        };
-        let (source, first) = self.layout.place(subscriber);
-        let n = new.sport.wrapping_sub(first);
-        if new.source == source && u32::from(n) < self.layout.block {
-            if let Some(block) = self.block((subscriber, map)) {
-                block.slots[usize::from(n)] = Slot {
-                    destination: id.destination,
-                    dport: id.dport,
-                };
-            }
-        }
+    fn took_over(&mut self) {
+        self.forwards = false;
     }
 
-    fn serves(&mut self, flows: &Rc<RefCell<FlowTable>>) {
-        if !self.tables.iter().any(|known| Rc::ptr_eq(known, flows)) {
-            self.tables.push(Rc::clone(flows));
-        }
+    fn watch(&self) -> Option<Rc<dyn Watch>> {
+        let me: Rc<dyn Watch> = self.me.upgrade()?;
+        Some(me)
     }
 
     fn beyond(&self, outputs: usize) -> Option<u16> {

@@ -2,6 +2,7 @@
 //! The element that gives subscribers blocks of ports.
 mod blocks;
 mod layout;
+mod subscriber;
 
 use alloc::rc::Rc;
 use core::cell::RefCell;
@@ -12,7 +13,7 @@ use click_core::text::split_words;
 use super::mapper::Shared;
 use crate::prelude::*;
 use crate::syslog::log_of;
-use blocks::Blocks;
+use blocks::{Blocks, SWEEP_NS};
 use layout::{Layout, count};
 
 /// Builds the element.
@@ -20,7 +21,7 @@ pub fn build(a: &mut Args<'_>) -> Built {
     let (subscribers, public) = (a.need("SUBSCRIBERS"), a.need("PUBLIC"));
     let (first_port, last_port) = (a.or("FIRST_PORT", 1024u16), a.or("LAST_PORT", u16::MAX));
     let block = a.opt::<u32>("BLOCK");
-    let log = a.or("LOG", String::new());
+    let (log, flows) = (a.or("LOG", String::new()), a.or("FLOWS", u32::MAX));
     let mut layout = Layout {
         subscribers: subscribers?,
         public: public?,
@@ -37,7 +38,12 @@ pub fn build(a: &mut Args<'_>) -> Built {
         return None;
     }
     layout.block = wanted as u32;
-    let blocks = Rc::new(RefCell::new(Blocks::new(layout)));
+    let flows = flows?;
+    if flows == 0 {
+        a.error("FLOWS", "0 flows, the least is 1");
+        return None;
+    }
+    let blocks = Blocks::new(layout, flows);
     Some(Box::new(PortBlockMapper { blocks, log: log? }))
 }
 
@@ -69,9 +75,6 @@ pub struct PortBlockMapper {
     log: String,
 }
 
-/// Time between two looks for subscribers whose flows have ended.
-const SWEEP_NS: u64 = 10_000_000_000;
-
 impl PortBlockMapper {
     /// The decider for rewriters.
     pub fn shared(&self) -> Shared {
@@ -95,16 +98,18 @@ impl PortBlockMapper {
 
 impl Element for PortBlockMapper {
     fn initialize(&mut self, ctx: &mut Context<'_>) -> Result<(), String> {
+        let prepared = self.blocks.borrow_mut().prepare();
+        prepared.ok_or("SUBSCRIBERS: the memory has no place for them")?;
         if !self.log.is_empty() {
             self.blocks.borrow_mut().log = Some(log_of(ctx, &self.log)?);
-            ctx.set_timer(ctx.now_ns() + SWEEP_NS);
         }
+        ctx.set_timer(ctx.now_ns() + SWEEP_NS);
         Ok(())
     }
 
     fn run_timer(&mut self, ctx: &mut Context<'_>) {
-        self.blocks.borrow_mut().sweep();
-        ctx.set_timer(ctx.now_ns() + SWEEP_NS);
+        let pause_ns = self.blocks.borrow_mut().sweep();
+        ctx.set_timer(ctx.now_ns() + pause_ns);
     }
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
