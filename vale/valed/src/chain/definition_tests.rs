@@ -131,7 +131,7 @@ fn a_restored_chain_drops_packets_until_the_other_hosts_know_it() {
     hosts.forget_chain(1);
     hosts.set(0, pairs, &json!({"restored": true}));
     assert_eq!(hosts.flow(), [0, 0]);
-    hosts.now = Instant::now() + SILENT;
+    hosts.pass(SILENT);
     hosts.nets[0].tick(hosts.now);
     assert_eq!(hosts.flow(), [40, 0]);
 }
@@ -181,7 +181,7 @@ fn hops_come_and_go_on_both_hosts_without_loss() {
             hosts.relay(hop, true);
         }
         hosts.tick(3);
-        hosts.now += SILENT * 2;
+        hosts.pass(SILENT * 2);
         hosts.tick(3);
         hosts.now = Instant::now();
         let mut arrived: Vec<_> = hosts.nets[0]
