@@ -69,7 +69,7 @@ left_kind[4] -> unknown;
 flows[2] -> [3]flows;
 
 from_right :: IPClassifier(
-    src net $PUBLIC,
+    src net $PUBLIC or src net $SUBSCRIBERS,
     dst net $PUBLIC and (tcp or udp), dst net $PUBLIC and icmp type echo-reply,
     dst host $RIGHT_IP or dst net $PUBLIC and icmp type echo,
     dst net $PUBLIC and icmp, -);

@@ -17,6 +17,8 @@ use crate::prelude::*;
 /// Messages that wait at most, and bytes of one.
 const MAX: usize = 256;
 const MAX_BYTES: usize = 1400;
+/// Memory without which a message is lost; what is logged leaves it free.
+pub const MESSAGE_ROOM: usize = RESERVE + 2 * MAX_BYTES;
 /// Messages are sent this often.
 const TICK_NS: u64 = 100_000_000;
 const TICKS_PER_S: u32 = 10;
@@ -62,7 +64,7 @@ impl Log {
 
     /// True if a message would not be lost.
     pub fn has_place(&self) -> bool {
-        self.waiting.len() < MAX && has_room(RESERVE + 2 * MAX_BYTES)
+        self.waiting.len() < MAX && has_room(MESSAGE_ROOM)
     }
 
     /// Adds a message of a kind, which has the time `at_ns`, or that at which it is sent. It is lost if it has no place.

@@ -85,7 +85,9 @@ fn routes_rules_and_patterns_take_few_bytes() {
     let many = used_kib(&format!("IPFilter({many}, deny all)"));
     let words = list(400, |_| draw.word());
     let patterns = used_kib(&format!("StringMatcher({words})"));
-    println!("{routes:.0} KiB of routes, {rules:.0} and {many:.0} of rules, {patterns:.0} of patterns");
+    println!(
+        "{routes:.0} KiB of routes, {rules:.0} and {many:.0} of rules, {patterns:.0} of patterns"
+    );
     bounds::hold("max_thousand_routes_kib", routes);
     bounds::hold("max_thousand_rules_kib", rules);
     bounds::hold("max_ten_thousand_rules_kib", many);

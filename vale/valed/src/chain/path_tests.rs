@@ -112,7 +112,7 @@ impl Hosts {
         self.tick(3);
     }
 
-    /// Lets time pass from now on: changes of chains take the real time, which goes on while a test waits.
+    /// Lets time pass, at least from the real time on, which changes of chains take.
     pub fn pass(&mut self, time: Duration) {
         self.now = self.now.max(Instant::now()) + time;
     }

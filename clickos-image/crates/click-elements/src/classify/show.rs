@@ -175,9 +175,13 @@ fn field(f: &mut Formatter<'_>, base: Base, offset: u32, len: u8, compare: Compa
             Some((_, _, name)) => write!(f, "ip6 {name} ")?,
             None => write!(f, "ip6[{}:{}] ", offset / 8, len / 8)?,
         },
-        (Base::Transport(protocol), _) => {
-            write!(f, "{}[{}:{}] ", Protocol(protocol.into()), offset / 8, len / 8)?
-        }
+        (Base::Transport(protocol), _) => write!(
+            f,
+            "{}[{}:{}] ",
+            Protocol(protocol.into()),
+            offset / 8,
+            len / 8
+        )?,
     }
     Relation(compare, max).fmt(f)
 }

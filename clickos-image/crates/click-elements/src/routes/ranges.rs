@@ -210,7 +210,8 @@ impl Ranges {
 
     fn bytes(&self) -> usize {
         let numbers = size_of_val(self.numbers.as_slice());
-        numbers + size_of_val(self.parts.as_slice()) + self.forest.bytes()
+        let plain = self.plain.len() * size_of::<(u32, u32)>();
+        numbers + plain + size_of_val(self.parts.as_slice()) + self.forest.bytes()
     }
 
     /// Makes this a part of the address space.

@@ -4,7 +4,7 @@ use alloc::rc::{Rc, Weak};
 use core::cell::RefCell;
 use core::fmt::{self, Display};
 
-use click_core::memory::{RESERVE, has_room};
+use click_core::memory::has_room;
 use click_core::{Limits, listing};
 
 use super::layout::{Layout, count};
@@ -13,7 +13,7 @@ use crate::flows::{Chunks, FlowId, Watch};
 use crate::prelude::*;
 use crate::rewrite::mapper::Map;
 use crate::rewrite::pattern::{Draw, Outputs};
-use crate::syslog::{Severity, Shared};
+use crate::syslog::{MESSAGE_ROOM, Severity, Shared};
 
 /// The rewriter's outputs for flows and answers.
 const OUTPUTS: Outputs = [0, 1];
@@ -98,7 +98,7 @@ impl Blocks {
             return None;
         }
         let place = &mut self.subscribers[n];
-        if place.is_none() && !has_room(RESERVE + size_of::<Subscriber>()) {
+        if place.is_none() && !has_room(MESSAGE_ROOM + size_of::<Subscriber>()) {
             return None;
         }
         Some(place.get_or_insert_default())
@@ -106,7 +106,10 @@ impl Blocks {
 
     /// The subscriber whose port a flow has, whether it opened the flow, and which port of its block that is.
     fn owner(&self, [there, back]: &[FlowId; 2]) -> Option<(u32, bool, Option<u32>)> {
-        let (n, opened, public) = match self.layout.subscriber(there.source) {
+        // a source that is not translated came from outside, whatever address it claims
+        let is_inside = there.source != back.destination;
+        let inside = is_inside.then(|| self.layout.subscriber(there.source));
+        let (n, opened, public) = match inside.flatten() {
             Some(n) => (n, true, (back.destination, back.dport)),
             None => {
                 let n = self.layout.subscriber(back.source)?;

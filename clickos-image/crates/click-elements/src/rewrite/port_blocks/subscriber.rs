@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is known of a subscriber, and how many flows each of its ports has.
-use click_core::memory::{RESERVE, has_room};
+use click_core::memory::has_room;
 
 use crate::flows::FlowId;
 use crate::prelude::*;
 use crate::rewrite::pattern::Draw;
+use crate::syslog::MESSAGE_ROOM;
 
 /// Ports without a flow of the subscriber that a search tries; other patterns may have given them away.
 const TRIES: usize = 64;
@@ -74,7 +75,7 @@ impl Subscriber {
             Some(n) => n,
             None => {
                 let size = size as usize;
-                if !has_room(RESERVE + size * size_of::<u32>()) {
+                if !has_room(MESSAGE_ROOM + size * size_of::<u32>()) {
                     return None;
                 }
                 self.blocks.push(Block {
