@@ -4,6 +4,7 @@
 from scapy import all as scapy
 
 from clickos_lab.duties import duty
+from clickos_lab.duties import forwarding
 from clickos_lab.duties import place as places
 from clickos_lab.duties import version6
 
@@ -113,6 +114,8 @@ def drains(case, place):
         place.left.send_ip(_question(place, 4031) / scapy.Raw(b'comes late'),
                            place.left_mac)
         place.send(place.packet(b'comes late', sport=4031))
+        forwarding.ping(place, place.left, place.left_mac, places.LEFT_IP,
+                        b'behind them')
         place.vnf.control.write('pool.draining', '')
         _open(place, b'sentinel', 4032)
         case.assertEqual([], place.right.found(
