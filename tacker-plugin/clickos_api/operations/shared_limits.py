@@ -266,8 +266,15 @@ class SharedLimits:
     def _take(self, turn, limits, servers):
         """Take limits and guests over; a fusion at the same time sees them.
 
-        :raises errors.ApiError: (code fused) if one was faster
+        :raises errors.ApiError: (code fused) if one was faster; (code
+            shares) if a guest may get its own share of a handler back yet
         """
+        doubts = turn.ledger.in_doubt({each['handler'] for each in limits})
+        for server_id, handlers in doubts.items():
+            raise errors.ApiError(
+                f'server {server_id}: did not say yet whether it has its own'
+                f' share at {handlers[0]} again; try again later, or start'
+                ' the server again', code='shares', status=409)
         before = json.dumps(turn.ledger.content)
         turn.ledger.declare(limits, [server.id for server in servers])
         self._keep(turn)

@@ -82,11 +82,22 @@ class Ledger:
         return {each for server_id in self.members
                 for each in self.handlers_of(server_id)}.difference(handlers)
 
+    def in_doubt(self, handlers):
+        """Return {server id: [handler]} of former handlers without a verdict.
+
+        Such a guest may get its own share back yet, however large it is.
+        """
+        found = {server_id: [
+            each for each, former in member['former'].items()
+            if former['is_doubtful'] and each in handlers]
+            for server_id, member in self.members.items()}
+        return {server_id: each for server_id, each in found.items() if each}
+
     def declare(self, limits, server_ids):
         """Set limits and guests; other guests have to give back.
 
         Guests get the share back that they had before at a handler that no
-        limit has any more.
+        limit has any more. None of the handlers may be in_doubt().
 
         :param limits: [{name, kind, handler, total}]; a limit with the name,
             kind and handler of a former one continues it. Another one of
@@ -259,7 +270,6 @@ class Ledger:
                 continue
             for handler, former in member['former'].items():
                 former['is_doubtful'] = True
-                former['bound'] = max(former['bound'], former['origin'])
                 writes[server_id, handler] = former['origin']
         return writes
 
@@ -290,7 +300,6 @@ def _take_back(member, place, handler):
     if former:
         member['bounds'][place] = member['shares'][place] = former['bound']
         member['origins'][place] = former['origin']
-        member['is_doubtful'] |= former['is_doubtful']
 
 
 def _member(count):

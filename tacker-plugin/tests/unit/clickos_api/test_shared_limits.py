@@ -262,6 +262,36 @@ class SharedLimitsTest(base.TestCase):
         self.round()
         self.assertEqual([5000] * 2, list(map(self.own, self.servers)))
 
+    def test_a_limit_waits_until_a_handler_is_given_back(self):
+        """The own share of a guest may be larger than any quota."""
+        quota = {**QUOTA, 'handler': 'own.share'}
+        for server_id in self.servers:
+            self.agent.guests[server_id]['own.share'] = f'{2 ** 40} 0'
+        self.set(limits=[quota])
+        written = self.agent.handler_write
+
+        def silent(ctxt, server_id, writes, *args, **more):
+            answer = written(ctxt, server_id, writes, *args, **more)
+            if [server_id, writes[0][0]] == [self.servers[0], 'own.share']:
+                return {'error': {'code': 'timeout', 'message': 'late'}}
+            return answer
+        with mock.patch.object(self.agent, 'handler_write',
+                               side_effect=silent):
+            self.set(limits=[QUOTA])
+        self.assertEqual(2 ** 40, self.own(self.servers[0]))
+        for _ in range(2):
+            self.assertError(409, 'shares', 'own.share',
+                             self.set(limits=[quota]))
+        self.assertEqual(2 ** 20, self.share(self.servers[0], 'q'))
+        self.round()
+        self.assertEqual(200, self.set(limits=[quota])[0])
+        self.assertEqual([2 ** 20] * 2, list(map(self.own, self.servers)))
+        with mock.patch.object(self.agent, 'incarnation', str(uuid.uuid4())):
+            self.start(self.servers[0], self.agent.incarnation)
+            self.agent.guests[self.servers[0]]['own.share'] = f'{2 ** 40} 0'
+            self.round()
+            self.assertGreater(self.own(self.servers[0]), 2 ** 19)
+
     def test_a_handler_that_is_gone_is_not_given_back(self):
         self.move('q.share')
         missing = {'error': {'code': 'no-such-element', 'message': 'q'}}
