@@ -260,7 +260,7 @@ class Ledger:
         member['is_doubtful'], member['shares'] = False, list(shares)
 
     def restores(self):
-        """Return {(server id, handler): share} that guests get back.
+        """Return {server id: {handler: share}} that guests get back.
 
         Until restored() the guest may have either share.
         """
@@ -270,11 +270,13 @@ class Ledger:
                 continue
             for handler, former in member['former'].items():
                 former['is_doubtful'] = True
-                writes[server_id, handler] = former['origin']
+                writes.setdefault(server_id, {})[handler] = former['origin']
         return writes
 
     def restored(self, server_id, handler):
-        """Note that a guest has its own share, and no former write counts.
+        """Note that a guest has its own share, or refused it for ever.
+
+        No former write to the handler counts.
         """
         self.members[server_id]['former'].pop(handler)
 

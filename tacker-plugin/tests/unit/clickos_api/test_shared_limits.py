@@ -306,6 +306,57 @@ class SharedLimitsTest(base.TestCase):
         ledger = self.limits._of_project(key[0])[key[1]]
         self.assertEqual(set(), ledger.former_without(['s.share']))
 
+    def refusing(self, code):
+        """Return a patch: guests refuse what they had at own.share."""
+        written = self.agent.handler_write
+        refusal = {'error': {'code': code, 'message': 'no'}}
+        return mock.patch.object(self.agent, 'handler_write', side_effect=(
+            lambda ctxt, server_id, writes, *args, **more: refusal
+            if ['own.share', '5000'] in writes else written(
+                ctxt, server_id, writes, *args, **more)))
+
+    def former(self):
+        """Return the handlers that wait to be given back."""
+        return self.limits._of_project(self.project_id)[
+            self.group].former_without(['s.share', 'q.share'])
+
+    def test_a_refusal_of_a_handler_is_final(self):
+        for server_id in self.servers:
+            self.agent.guests[server_id]['own.share'] = '5000 0'
+        self.move('own.share')
+        for code, left in (('busy', {'own.share'}), ('handler-error', set())):
+            with self.refusing(code):
+                self.move('s.share')
+            self.assertEqual(left, self.former())
+        for server_id in self.servers:
+            self.assertEqual([], self.call(
+                'GET', f'/v1/servers/{server_id}/changes')[1]['changes'])
+        self.move('own.share')
+
+    def test_a_guest_has_one_write_of_its_own_shares_at_a_time(self):
+        self.limits._guests = workers.Workers(8, 8)
+        guests = {each: mock.Mock(id=each) for each in 'st'}
+        turn, written = mock.Mock(key=('p', 'g')), []
+        one = threading.Lock()
+
+        def write(_turn, server, writes):
+            if server.id == 't':
+                raise errors.Unavailable('t', code='busy')
+            self.assertTrue(one.acquire(blocking=False))
+            time.sleep(0.02)
+            one.release()
+            handler = writes[0][0]
+            written.extend(writes)
+            if handler == 'b':
+                raise errors.ApiError('no', code='handler-error')
+            return handler != 'c'       # which has no verdict
+        with mock.patch.object(self.limits, '_write', write):
+            self.limits._restore(turn, guests, {
+                each: {'a': 1, 'b': 2, 'c': 3, 'd': 4} for each in guests})
+        self.assertEqual([['a', '1'], ['b', '2'], ['c', '3']], written)
+        self.assertEqual([mock.call('s', 'a'), mock.call('s', 'b')],
+                         turn.ledger.restored.call_args_list)
+
     def test_handlers_that_are_not_given_back_are_counted(self):
         self.move('s.share')
         self.agent.guests.clear()
