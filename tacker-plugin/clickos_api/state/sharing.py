@@ -57,8 +57,11 @@ class Ledger:
         content = content or {'limits': [], 'members': {}}
         self.limits, self.members = content['limits'], content['members']
         for member in self.members.values():
-            # A ledger of before has none.
-            member.setdefault('origins', list(member['shares']))
+            # A ledger of before has none. A guest that was never read has
+            # no share there, and nothing was written to it.
+            member.setdefault('origins', [
+                share if share or bound else None for share, bound
+                in zip(member['shares'], member['bounds'])])
             member.setdefault('former', {})
         self.is_deleted = content.get('is_deleted', False)
 

@@ -300,6 +300,19 @@ class FormerHandlerTest(unittest.TestCase):
             del member['origins'], member['former']
         self.ledger = sharing.Ledger(content)
 
+    def test_a_guest_of_before_that_never_answered_keeps_its_share(self):
+        self.silent = {'t'}
+        self.declare('a')
+        self.round()
+        self.read_before()
+        self.silent = set()
+        for _ in range(3):
+            self.round()
+        self.assertEqual(500, self.guests['t']['a'])
+        self.declare('b')
+        self.round()
+        self.assertEqual(7000, self.guests['t']['a'])
+
     def test_a_ledger_of_before_is_read(self):
         self.declare('a')
         self.round()
