@@ -13,16 +13,18 @@ _OF_TENANT = frozenset((
     'bad-config', 'bad-request', 'handler-error', 'no-such-element',
     'no-such-handler', 'not-permitted'))
 _GROUP, _IPV4 = '[0-9A-Fa-f]{1,4}', r'\d{1,3}(?:\.\d{1,3}){3}'
+#: Where an address begins and ends; an underscore is no part of one.
+_BEGIN, _END = '(?<![0-9A-Za-z])', '(?![0-9A-Za-z])'
 #: What follows the two colons of an IPv6 address.
 _REST = rf'(?:{_GROUP}:){{0,6}}(?:{_IPV4}|{_GROUP})'
 _IPV6 = (
-    rf'(?<!\w)(?:(?:{_GROUP}:){{7}}{_GROUP}|(?:{_GROUP}:){{6}}{_IPV4}'
-    rf'|{_GROUP}(?::{_GROUP}){{0,6}}::(?:{_REST})?|::{_REST})(?!\w)'
+    rf'{_BEGIN}(?:(?:{_GROUP}:){{7}}{_GROUP}|(?:{_GROUP}:){{6}}{_IPV4}'
+    rf'|{_GROUP}(?::{_GROUP}){{0,6}}::(?:{_REST})?|::{_REST}){_END}'
     r'(?:%[\w.~-]{0,63}\w)?')
 #: URLs, addresses, and absolute paths; no prefix length such as 10.0.0.0/8.
 _PLACE = re.compile(
     r"\b\w{1,16}://[^\s'\")>]+|host='[^']*'|port=\d+"
-    rf'|\[{_IPV6}\](?::\d+)?|{_IPV6}|\b{_IPV4}(?::\d+)?'
+    rf'|\[{_IPV6}\](?::\d+)?|{_IPV6}|{_BEGIN}{_IPV4}(?::\d+)?'
     r"|(?<![\w./])/+(?=[^\s'\"`:;,)>\]]{0,256}[A-Za-z_])[^\s'\"`:;,)>\]]+")
 _HIDDEN = '...'
 

@@ -40,6 +40,13 @@ class HostTextTest(unittest.TestCase):
         self.assertEqual('to ... at', host_text.without_places(
             'to http://[2001:db8::7]:8004/v1 at'))
 
+    def test_no_address_next_to_an_underscore_is_shown(self):
+        for text, shown in (
+                ('at 2001:db8::1_x', 'at ..._x'), ('ip6_fe80::1', 'ip6_...'),
+                ('1:2:3:4:5:6:7:8_', '..._'), ('_::1_', '_..._'),
+                ('é2001:db8::1é', 'é...é'), ('ip_10.0.0.7', 'ip_...')):
+            self.assertEqual(shown, host_text.without_places(text))
+
     def test_words_with_colons_remain(self):
         for text in ('c :: Counter; c::Counter -> d ::Queue', '::/0 and ::',
                      'std::io::Error', '10:30:45', '02:00:00:09:01:01',

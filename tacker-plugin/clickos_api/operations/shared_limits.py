@@ -54,8 +54,9 @@ _LOOK_S = 0.02
 _LEDGERS_AT_ONCE, _MAX_GROUPS = 4096, 64
 #: Guests of a group with those that leave and do not answer.
 _MAX_WITH_LEAVING = 2 * sharing.MAX_MEMBERS
-#: Codes of a write to a handler that the guest does not have.
-_MISSING = frozenset(('no-such-element', 'no-such-handler'))
+#: Codes of a guest's refusals of a write; others may end by themselves.
+_REFUSED = frozenset(('handler-error', 'no-such-element', 'no-such-handler',
+                      'not-permitted'))
 #: How the JSON of a ledger without guests ends.
 _NO_MEMBERS = json.dumps(sharing.Ledger().content).rpartition(', ')[2]
 
@@ -266,8 +267,15 @@ class SharedLimits:
     def _take(self, turn, limits, servers):
         """Take limits and guests over; a fusion at the same time sees them.
 
-        :raises errors.ApiError: (code fused) if one was faster
+        :raises errors.ApiError: (code fused) if one was faster; (code
+            shares) if a guest may get its own share of a handler back yet
         """
+        doubts = turn.ledger.in_doubt({each['handler'] for each in limits})
+        for server_id, handlers in doubts.items():
+            raise errors.ApiError(
+                f'server {server_id}: did not say yet whether it has its own'
+                f' share at {handlers[0]} again; try again later, or start'
+                ' the server again', code='shares', status=409)
         before = json.dumps(turn.ledger.content)
         turn.ledger.declare(limits, [server.id for server in servers])
         self._keep(turn)
@@ -424,19 +432,38 @@ class SharedLimits:
         return not writes and not restores
 
     def _restore(self, turn, servers, restores):
-        """Give guests what they had at handlers that no limit has now.
-
-        A handler that a guest has no more needs nothing.
-        """
+        """Give guests what they had at handlers that no limit has now."""
+        ended = {server_id: [] for server_id in restores}
         jobs = self._ask_all(turn.key[0], {
-            place: (self._write, turn, servers[place[0]],
-                    [[place[1], str(share)]])
-            for place, share in restores.items()}, _VERDICT_S)
-        for (server_id, handler), job in jobs.items():
-            error = job.exception() if job.done() else None
-            if getattr(error, 'code', None) in _MISSING \
-                    or self._is_accepted(server_id, job, False):
+            server_id: (self._give_back, turn, servers[server_id], shares,
+                        ended[server_id])
+            for server_id, shares in restores.items()}, _VERDICT_S)
+        for server_id, job in jobs.items():
+            self._is_accepted(server_id, job, False)
+            # The job may go on; what it does from here on is repeated.
+            for handler in tuple(ended[server_id]):
                 turn.ledger.restored(server_id, handler)
+
+    def _give_back(self, turn, server, shares, ended):
+        """Write a guest's own shares, one after the other.
+
+        A guest that refuses one keeps what it has.
+
+        :param shares: {handler: share}
+        :param ended: list that gets the handlers that need nothing more
+        :returns: True if none is left
+        """
+        for handler, share in shares.items():
+            try:
+                if not self._write(turn, server, [[handler, str(share)]]):
+                    return False
+            except errors.ApiError as exc:
+                if exc.code not in _REFUSED:
+                    raise
+                LOG.info('Server %s: %s: its own share was refused: %s',
+                         server.id, handler, exc.message)
+            ended.append(handler)
+        return True
 
     def _ask_all(self, project_id, calls, wait_s):
         """Make the calls, as many at a time as the project may.
@@ -560,18 +587,21 @@ class SharedLimits:
             self._require(turn)
             return self._service.agent.handler_write(
                 server.host, server.id, change_id, writes)
-        if change.carry_out(send) is None:
-            return False
-        self._forget_change(server.state_key, change_id.number)
-        return True
+        try:
+            return change.carry_out(send) is not None
+        finally:
+            self._forget_change(server.state_key, change_id.number)
 
     def _forget_change(self, key, number):
-        """Leave the list of changes to those that others make."""
+        """Leave the list of changes to those that others make.
+
+        One without a verdict stays, so that it gets one.
+        """
         change = models.Change
         with self._store.writer() as session:
             session.execute(sa.delete(change).where(
                 change.state_key == key, change.number == number,
-                change.replaced.is_(None)))
+                change.status != states.PENDING, change.replaced.is_(None)))
 
     def _require(self, turn):
         """Refuse a write of a round that is over for others.

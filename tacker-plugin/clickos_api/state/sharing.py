@@ -57,8 +57,11 @@ class Ledger:
         content = content or {'limits': [], 'members': {}}
         self.limits, self.members = content['limits'], content['members']
         for member in self.members.values():
-            # A ledger of before has none.
-            member.setdefault('origins', list(member['shares']))
+            # A ledger of before has none. A guest that was never read has
+            # no share there, and nothing was written to it.
+            member.setdefault('origins', [
+                share if share or bound else None for share, bound
+                in zip(member['shares'], member['bounds'])])
             member.setdefault('former', {})
         self.is_deleted = content.get('is_deleted', False)
 
@@ -82,11 +85,22 @@ class Ledger:
         return {each for server_id in self.members
                 for each in self.handlers_of(server_id)}.difference(handlers)
 
+    def in_doubt(self, handlers):
+        """Return {server id: [handler]} of former handlers without a verdict.
+
+        Such a guest may get its own share back yet, however large it is.
+        """
+        found = {server_id: [
+            each for each, former in member['former'].items()
+            if former['is_doubtful'] and each in handlers]
+            for server_id, member in self.members.items()}
+        return {server_id: each for server_id, each in found.items() if each}
+
     def declare(self, limits, server_ids):
         """Set limits and guests; other guests have to give back.
 
         Guests get the share back that they had before at a handler that no
-        limit has any more.
+        limit has any more. None of the handlers may be in_doubt().
 
         :param limits: [{name, kind, handler, total}]; a limit with the name,
             kind and handler of a former one continues it. Another one of
@@ -249,7 +263,7 @@ class Ledger:
         member['is_doubtful'], member['shares'] = False, list(shares)
 
     def restores(self):
-        """Return {(server id, handler): share} that guests get back.
+        """Return {server id: {handler: share}} that guests get back.
 
         Until restored() the guest may have either share.
         """
@@ -259,12 +273,13 @@ class Ledger:
                 continue
             for handler, former in member['former'].items():
                 former['is_doubtful'] = True
-                former['bound'] = max(former['bound'], former['origin'])
-                writes[server_id, handler] = former['origin']
+                writes.setdefault(server_id, {})[handler] = former['origin']
         return writes
 
     def restored(self, server_id, handler):
-        """Note that a guest has its own share, and no former write counts.
+        """Note that a guest has its own share, or refused it for ever.
+
+        No former write to the handler counts.
         """
         self.members[server_id]['former'].pop(handler)
 
@@ -290,7 +305,6 @@ def _take_back(member, place, handler):
     if former:
         member['bounds'][place] = member['shares'][place] = former['bound']
         member['origins'][place] = former['origin']
-        member['is_doubtful'] |= former['is_doubtful']
 
 
 def _member(count):

@@ -262,6 +262,36 @@ class SharedLimitsTest(base.TestCase):
         self.round()
         self.assertEqual([5000] * 2, list(map(self.own, self.servers)))
 
+    def test_a_limit_waits_until_a_handler_is_given_back(self):
+        """The own share of a guest may be larger than any quota."""
+        quota = {**QUOTA, 'handler': 'own.share'}
+        for server_id in self.servers:
+            self.agent.guests[server_id]['own.share'] = f'{2 ** 40} 0'
+        self.set(limits=[quota])
+        written = self.agent.handler_write
+
+        def silent(ctxt, server_id, writes, *args, **more):
+            answer = written(ctxt, server_id, writes, *args, **more)
+            if [server_id, writes[0][0]] == [self.servers[0], 'own.share']:
+                return {'error': {'code': 'timeout', 'message': 'late'}}
+            return answer
+        with mock.patch.object(self.agent, 'handler_write',
+                               side_effect=silent):
+            self.set(limits=[QUOTA])
+        self.assertEqual(2 ** 40, self.own(self.servers[0]))
+        for _ in range(2):
+            self.assertError(409, 'shares', 'own.share',
+                             self.set(limits=[quota]))
+        self.assertEqual(2 ** 20, self.share(self.servers[0], 'q'))
+        self.round()
+        self.assertEqual(200, self.set(limits=[quota])[0])
+        self.assertEqual([2 ** 20] * 2, list(map(self.own, self.servers)))
+        with mock.patch.object(self.agent, 'incarnation', str(uuid.uuid4())):
+            self.start(self.servers[0], self.agent.incarnation)
+            self.agent.guests[self.servers[0]]['own.share'] = f'{2 ** 40} 0'
+            self.round()
+            self.assertGreater(self.own(self.servers[0]), 2 ** 19)
+
     def test_a_handler_that_is_gone_is_not_given_back(self):
         self.move('q.share')
         missing = {'error': {'code': 'no-such-element', 'message': 'q'}}
@@ -275,6 +305,57 @@ class SharedLimitsTest(base.TestCase):
         key = self.project_id, self.group
         ledger = self.limits._of_project(key[0])[key[1]]
         self.assertEqual(set(), ledger.former_without(['s.share']))
+
+    def refusing(self, code):
+        """Return a patch: guests refuse what they had at own.share."""
+        written = self.agent.handler_write
+        refusal = {'error': {'code': code, 'message': 'no'}}
+        return mock.patch.object(self.agent, 'handler_write', side_effect=(
+            lambda ctxt, server_id, writes, *args, **more: refusal
+            if ['own.share', '5000'] in writes else written(
+                ctxt, server_id, writes, *args, **more)))
+
+    def former(self):
+        """Return the handlers that wait to be given back."""
+        return self.limits._of_project(self.project_id)[
+            self.group].former_without(['s.share', 'q.share'])
+
+    def test_a_refusal_of_a_handler_is_final(self):
+        for server_id in self.servers:
+            self.agent.guests[server_id]['own.share'] = '5000 0'
+        self.move('own.share')
+        for code, left in (('busy', {'own.share'}), ('handler-error', set())):
+            with self.refusing(code):
+                self.move('s.share')
+            self.assertEqual(left, self.former())
+        for server_id in self.servers:
+            self.assertEqual([], self.call(
+                'GET', f'/v1/servers/{server_id}/changes')[1]['changes'])
+        self.move('own.share')
+
+    def test_a_guest_has_one_write_of_its_own_shares_at_a_time(self):
+        self.limits._guests = workers.Workers(8, 8)
+        guests = {each: mock.Mock(id=each) for each in 'st'}
+        turn, written = mock.Mock(key=('p', 'g')), []
+        one = threading.Lock()
+
+        def write(_turn, server, writes):
+            if server.id == 't':
+                raise errors.Unavailable('t', code='busy')
+            self.assertTrue(one.acquire(blocking=False))
+            time.sleep(0.02)
+            one.release()
+            handler = writes[0][0]
+            written.extend(writes)
+            if handler == 'b':
+                raise errors.ApiError('no', code='handler-error')
+            return handler != 'c'       # which has no verdict
+        with mock.patch.object(self.limits, '_write', write):
+            self.limits._restore(turn, guests, {
+                each: {'a': 1, 'b': 2, 'c': 3, 'd': 4} for each in guests})
+        self.assertEqual([['a', '1'], ['b', '2'], ['c', '3']], written)
+        self.assertEqual([mock.call('s', 'a'), mock.call('s', 'b')],
+                         turn.ledger.restored.call_args_list)
 
     def test_handlers_that_are_not_given_back_are_counted(self):
         self.move('s.share')

@@ -212,9 +212,9 @@ class FormerHandlerTest(unittest.TestCase):
             self.guests[name].update(zip(handlers, shares))
             if not loses:
                 self.ledger.accept(name, shares)
-        for (name, handler), share in self.ledger.restores().items():
-            self.guests[name][handler] = share
-            if not loses:
+        for name, shares in self.ledger.restores().items():
+            self.guests[name].update(shares)
+            for handler in () if loses else shares:
                 self.ledger.restored(name, handler)
 
     def test_guests_get_their_own_shares_back(self):
@@ -254,18 +254,24 @@ class FormerHandlerTest(unittest.TestCase):
         self.assertEqual([500, 500], [each['a'] for each
                                       in self.guests.values()])
 
-    def test_a_limit_that_returns_counts_a_share_that_may_be_given_back(self):
+    def test_a_share_that_may_be_given_back_is_in_doubt(self):
+        self.declare('a')
+        self.round()
+        self.declare('b')
+        self.assertEqual({}, self.ledger.in_doubt({'a'}))
+        self.silent = {'t'}
+        self.round(loses=True)
+        self.assertEqual({'s': ['a']}, self.ledger.in_doubt({'a', 'b'}))
+        self.round()
+        self.assertEqual({}, self.ledger.in_doubt({'a', 'b'}))
+
+    def test_a_share_of_a_guest_never_counts_as_given(self):
         self.declare('a')
         self.round()
         self.declare('b')
         self.round(loses=True)
-        self.declare('a')
-        for name in 'st':
-            self.assertEqual(7000, self.ledger.members[name]['bounds'][0])
-        for _ in range(4):
-            self.round()
-        self.assertEqual([500, 500], [each['a'] for each
-                                      in self.guests.values()])
+        for member in self.ledger.members.values():
+            self.assertEqual(500, member['former']['a']['bound'])
 
     def test_a_guest_that_starts_again_needs_nothing(self):
         self.declare('a')
@@ -287,13 +293,30 @@ class FormerHandlerTest(unittest.TestCase):
                            if name in self.ledger.members} or self.guests
         self.assertNotIn('t', self.ledger.members)
 
-    def test_a_ledger_of_before_is_read(self):
-        self.declare('a')
-        self.round()
+    def read_before(self):
+        """Read the ledger as one of before."""
         content = self.ledger.content
         for member in content['members'].values():
             del member['origins'], member['former']
         self.ledger = sharing.Ledger(content)
+
+    def test_a_guest_of_before_that_never_answered_keeps_its_share(self):
+        self.silent = {'t'}
+        self.declare('a')
+        self.round()
+        self.read_before()
+        self.silent = set()
+        for _ in range(3):
+            self.round()
+        self.assertEqual(500, self.guests['t']['a'])
+        self.declare('b')
+        self.round()
+        self.assertEqual(7000, self.guests['t']['a'])
+
+    def test_a_ledger_of_before_is_read(self):
+        self.declare('a')
+        self.round()
+        self.read_before()
         self.declare('b')
         self.round()
         self.assertEqual(500, self.guests['s']['a'])
@@ -373,6 +396,19 @@ class ShareTest(unittest.TestCase):
         self.world.store(ledger)
         self.rounds(2)
         self.assertLessEqual(self.world.rate(), TOTAL // 4)
+
+    def test_a_quota_that_was_lower_for_a_time_forgets_no_use(self):
+        self.rounds(100, 1, 1)
+        used = self.guests['s0'].passed + self.guests['s1'].passed
+        for total in (1, LIMITS[1]['total']):
+            ledger = self.world.ledger()
+            ledger.declare([LIMITS[0], {**LIMITS[1], 'total': total}],
+                           list(self.guests))
+            for guest in self.guests.values():
+                guest.start()
+            self.world.store(ledger)
+            self.world.round()
+        self.assertGreaterEqual(self.world.ledger().shown()[1]['used'], used)
 
     def test_no_shown_number_is_larger_than_an_answer_may_have(self):
         self.rounds(3, 1, 1)
