@@ -11,6 +11,7 @@ from clickos_lab import paths
 
 #: Tests that are programs of their own; each says why in its head.
 _ALONE = {
+    'clickos-image/crates/click-elements/tests/memory.rs',
     'clickos-image/crates/click-lang/tests/memory.rs',
     'clickos-image/crates/clickos-process/tests/confinement.rs',
     'clickos-image/fuzz/tests/budget.rs',
