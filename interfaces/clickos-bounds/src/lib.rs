@@ -4,6 +4,8 @@
 //! A test calls [`hold`] with the key of its bound and what it measured. The environment variable
 //! `CLICKOS_BOUNDS` names another file, so that a program can show that the test fails.
 
+pub mod memory;
+
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bounds.toml");
 
 /// Checks a measured value against the bound of a key. A key that begins with `max_` is an upper

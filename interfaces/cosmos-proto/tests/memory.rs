@@ -2,42 +2,18 @@
 //! What hostile lines make a daemon allocate at its peak, through a real socket. A program of
 //! its own: its allocator counts what any test takes.
 #![cfg(test)]
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{BufRead, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bounds::memory::{Counting, peak_of};
 use control_socket::{
     Access, ApiError, Limits, MAX_LINE, Peer, Roles, Server, Service, Size, Stopper, Typed, Verb,
 };
 use cosmos_proto::{ImageAdd, Install, MoveTarget, NoArgs, Spec, Writes, verb};
 use serde_json::{Value, json};
-
-/// Counts what is allocated. A block that grows counts twice while it is copied, as it does with
-/// an allocator that cannot grow in place.
-struct Counting;
-
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let in_use = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(in_use, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: `at` is from `alloc` above, that is from the system's allocator.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -112,10 +88,7 @@ impl Running {
 
     /// Bytes allocated at the peak of `work`, beyond those of its begin.
     fn peak(&self, work: impl FnOnce()) -> usize {
-        let before = IN_USE.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
-        work();
-        PEAK.load(Ordering::Relaxed) - before
+        peak_of(work).0
     }
 }
 

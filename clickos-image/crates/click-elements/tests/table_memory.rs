@@ -1,31 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What routes, rules and patterns take of a guest's memory, their text included. The test is a program of its own: its
 //! allocator counts what any test takes.
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use bounds::memory::{Counting, in_use};
 use click_core::{Environment, Router};
 use click_elements::registry;
-
-/// Counts the bytes in use.
-struct Counting;
-
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: `at` is from `alloc` above, that is from the system's allocator.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -33,10 +11,10 @@ static ALLOCATOR: Counting = Counting;
 /// KiB that a router with this element has in use.
 fn used_kib(element: &str) -> f64 {
     let text = format!("Idle -> {element} -> Discard;");
-    let before = IN_USE.load(Ordering::Relaxed);
+    let before = in_use();
     let router = Router::build("m.click", &text, &registry(), Environment::new(), 1);
     assert!(router.is_ok());
-    (IN_USE.load(Ordering::Relaxed) - before) as f64 / 1024.0
+    (in_use() - before) as f64 / 1024.0
 }
 
 /// Numbers of a generator that any run repeats.

@@ -1,33 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A guest of 8 MiB flattens a configuration of 1 MiB. The tests count the bytes in use at the peak
 //! for each byte of text. They are a program of their own: its allocator counts what any test takes.
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use bounds::memory::{Counting, peak_of};
 use click_lang::{Classes, Errors, Limits, Memory, Scope, Sources, flatten};
-
-/// Counts what is allocated. A block that grows counts twice while it is copied, as it does with
-/// an allocator that cannot grow in place.
-struct Counting;
-
-static IN_USE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator with the same arguments.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let in_use = IN_USE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(in_use, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        IN_USE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: `at` is from `alloc` above, that is from the system's allocator.
-        unsafe { System.dealloc(at, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -49,10 +24,8 @@ impl Classes for Any {
 /// Bytes in use at the peak of flattening, and errors.
 fn flattened(text: String, limits: &Limits) -> (usize, usize) {
     let sources = Sources::new("t", text);
-    let (mut errors, before) = (Errors::default(), IN_USE.load(Ordering::Relaxed));
-    PEAK.store(before, Ordering::Relaxed);
-    flatten(&sources, &Any, &Scope::default(), limits, &mut errors);
-    let used = PEAK.load(Ordering::Relaxed) - before;
+    let mut errors = Errors::default();
+    let (used, _) = peak_of(|| flatten(&sources, &Any, &Scope::default(), limits, &mut errors));
     (used, errors.into_sorted(&sources).len())
 }
 

@@ -39,7 +39,7 @@ _PROPERTIES = {
 }
 
 
-#: Two VNFs may run at once, and the switch remembers the stations of the last.
+#: Two VNFs may run at once, and the switch knows stations of the one before.
 _NUMBERS = itertools.count()
 
 
