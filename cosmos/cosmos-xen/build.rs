@@ -14,7 +14,7 @@ fn main() {
 mod libxl {
     use std::path::{Path, PathBuf};
 
-    const LIBRARIES: [&str; 3] = ["xenlight", "xenstore", "xentoollog"];
+    const LIBRARIES: [&str; 4] = ["xenlight", "xenctrl", "xenstore", "xentoollog"];
 
     pub fn build() {
         let root = std::env::var_os("XEN_ROOT").map_or_else(|| PathBuf::from("/"), PathBuf::from);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host: libxl and the Xen store, opened once. */
+/* The host: libxl, libxc and the Xen store, opened once. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -88,6 +88,12 @@ int cosmos_host_open(struct cosmos_ctx **out, struct cosmos_error *err)
                          "dom0?", cosmos_log_text(&ctx->log));
         goto out;
     }
+    ctx->xc = xc_interface_open(&ctx->log.vtable, &ctx->log.vtable, 0);
+    if (!ctx->xc) {
+        rc = cosmos_fail(err, COSMOS_HOST, "libxc: %s; is this a Xen host's "
+                         "dom0?", cosmos_log_text(&ctx->log));
+        goto out;
+    }
     *out = ctx;
     return COSMOS_OK;
 
@@ -98,6 +104,8 @@ out:
 
 void cosmos_host_close(struct cosmos_ctx *ctx)
 {
+    if (ctx->xc)
+        xc_interface_close(ctx->xc);
     if (ctx->xl)
         libxl_ctx_free(ctx->xl);
     if (ctx->xs)
@@ -110,7 +118,6 @@ void cosmos_host_close(struct cosmos_ctx *ctx)
 int cosmos_host_info(struct cosmos_ctx *ctx, struct cosmos_host_info *info,
                      struct cosmos_error *err)
 {
-    const uint64_t kib_of_page = 4;
     libxl_physinfo phys;
     int rc;
 
@@ -121,8 +128,8 @@ int cosmos_host_info(struct cosmos_ctx *ctx, struct cosmos_host_info *info,
         goto out;
     }
     info->cpus = phys.nr_cpus;
-    info->memory_kib = phys.total_pages * kib_of_page;
-    info->free_kib = (phys.free_pages + phys.scrub_pages) * kib_of_page;
+    info->memory_kib = phys.total_pages * COSMOS_PAGE_KIB;
+    info->free_kib = (phys.free_pages + phys.scrub_pages) * COSMOS_PAGE_KIB;
 
 out:
     libxl_physinfo_dispose(&phys);

@@ -14,18 +14,6 @@ static int result(struct cosmos_ctx *ctx, struct cosmos_error *err, int rc,
     return rc ? cosmos_fail_xl(ctx, err, rc, what, domid) : COSMOS_OK;
 }
 
-int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
-                        struct cosmos_error *err)
-{
-    int rc;
-
-    rc = domid ? libxl_domain_info(ctx->xl, NULL, domid) : ERROR_INVAL;
-    if (rc)
-        return cosmos_fail(err, COSMOS_NOT_FOUND, "there is no domain %u",
-                           domid);
-    return COSMOS_OK;
-}
-
 /* The start of every call about one domain; dom0 is not one of ours. */
 static int begin(struct cosmos_ctx *ctx, uint32_t domid,
                  struct cosmos_error *err)
@@ -78,110 +66,6 @@ int cosmos_domain_resume(struct cosmos_ctx *ctx, uint32_t domid,
 
     return rc ? rc : result(ctx, err, libxl_domain_resume(ctx->xl, domid,
                             cancel, NULL), "resume", domid);
-}
-
-static enum cosmos_state state_of(const libxl_dominfo *xl)
-{
-    if (xl->dying)
-        return COSMOS_DYING;
-    if (xl->shutdown)
-        return COSMOS_SHUT_DOWN;
-    return xl->paused ? COSMOS_PAUSED : COSMOS_RUNNING;
-}
-
-static enum cosmos_reason reason_of(const libxl_dominfo *xl)
-{
-    int reason = xl->shutdown_reason;
-
-    return reason < COSMOS_POWEROFF || reason > COSMOS_SOFT_RESET
-           ? COSMOS_UNKNOWN : (enum cosmos_reason)reason;
-}
-
-static void fill_info(struct cosmos_info *info, libxl_dominfo *xl)
-{
-    memset(info, 0, sizeof(*info));
-    info->domid = xl->domid;
-    memcpy(info->uuid, libxl_uuid_bytearray(&xl->uuid), sizeof(info->uuid));
-    info->state = state_of(xl);
-    info->reason = reason_of(xl);
-    info->memory_kib = xl->current_memkb;
-    info->memory_max_kib = xl->max_memkb;
-    info->cpu_time_ns = xl->cpu_time;
-}
-
-static void fill_name(struct cosmos_ctx *ctx, struct cosmos_info *info)
-{
-    char *name = libxl_domid_to_name(ctx->xl, info->domid);
-
-    if (name)
-        strncpy(info->name, name, sizeof(info->name) - 1);
-    free(name);
-}
-
-int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
-                       struct cosmos_info *info, struct cosmos_error *err)
-{
-    libxl_dominfo xl;
-    int rc;
-
-    libxl_dominfo_init(&xl);
-    cosmos_log_clear(&ctx->log);
-    rc = libxl_domain_info(ctx->xl, &xl, domid);
-    if (rc)
-        rc = cosmos_fail_xl(ctx, err, rc, "info", domid);
-    else
-        fill_info(info, &xl);
-    libxl_dominfo_dispose(&xl);
-    return rc;
-}
-
-int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
-                       struct cosmos_info *info, struct cosmos_error *err)
-{
-    int rc = cosmos_domain_peek(ctx, domid, info, err);
-
-    if (!rc)
-        fill_name(ctx, info);
-    return rc;
-}
-
-int cosmos_domain_peek_all(struct cosmos_ctx *ctx, struct cosmos_info **list,
-                           size_t *count, struct cosmos_error *err)
-{
-    struct cosmos_info *infos = NULL;
-    libxl_dominfo *domains;
-    int i, n = 0, rc = COSMOS_OK;
-
-    cosmos_log_clear(&ctx->log);
-    domains = libxl_list_domain(ctx->xl, &n);
-    if (!domains)
-        return cosmos_fail(err, COSMOS_HOST, "list: %s",
-                           cosmos_log_text(&ctx->log));
-    infos = calloc(n, sizeof(*infos));
-    if (!infos) {
-        rc = cosmos_fail(err, COSMOS_NO_MEMORY, "list: %d domains", n);
-        goto out;
-    }
-    *count = 0;
-    for (i = 0; i < n; i++)
-        if (domains[i].domid)
-            fill_info(&infos[(*count)++], &domains[i]);
-    *list = infos;
-
-out:
-    libxl_dominfo_list_free(domains, n);
-    return rc;
-}
-
-int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
-                       size_t *count, struct cosmos_error *err)
-{
-    int rc = cosmos_domain_peek_all(ctx, list, count, err);
-    size_t i;
-
-    for (i = 0; !rc && i < *count; i++)
-        fill_name(ctx, &(*list)[i]);
-    return rc;
 }
 
 /* The two places where a name stands; neither is of use to the other. */

@@ -9,6 +9,7 @@
 #include <libxl_utils.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <xenctrl.h>
 #include <xenstore.h>
 #include <xentoollog.h>
 
@@ -16,6 +17,7 @@
 
 #define VIFS 16
 #define PATH_BYTES 256
+#define COSMOS_PAGE_KIB 4
 
 /* Keeps the last error of libxl and libxc of each thread that calls. */
 struct cosmos_log {
@@ -29,6 +31,7 @@ struct cosmos_ctx {
     struct cosmos_log log;
     bool log_made;
     libxl_ctx *xl;
+    xc_interface *xc;
     struct xs_handle *xs;
     struct cosmos_helpers *helpers;      /* NULL in a helper */
 };

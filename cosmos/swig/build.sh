@@ -15,4 +15,4 @@ mkdir -p "$out"
 # The wrapper is SWIG's; libcosmos itself is compiled with warnings elsewhere.
 cc -std=gnu11 -O1 -fPIC -shared -Wno-format-truncation -I"$here/../include" -isystem "$xen/usr/include" \
     -I"$include" "$here"/../lib/*.c "$out/cosmos_wrap.c" -o "$out/_cosmos.so" \
-    -L"$xen/usr/lib/x86_64-linux-gnu" -Wl,--allow-shlib-undefined -lxenlight -lxenstore -lxentoollog -lpthread
+    -L"$xen/usr/lib/x86_64-linux-gnu" -Wl,--allow-shlib-undefined -lxenlight -lxenctrl -lxenstore -lxentoollog -lpthread

@@ -128,6 +128,9 @@ impl Host {
         call(|e| unsafe {
             ffi::cosmos_domain_peek_all(self.context(), &raw mut list, &raw mut count, e)
         })?;
+        if list.is_null() {
+            return Ok(Vec::new());
+        }
         // SAFETY: the call gave `count` entries; they are freed once, below.
         let infos = unsafe { std::slice::from_raw_parts(list, count) };
         let infos = infos.iter().map(Info::from).collect();

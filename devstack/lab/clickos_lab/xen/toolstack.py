@@ -114,8 +114,8 @@ def build_c_test(state, places, name):
                *sorted((cosmos / 'lib').glob('*.c')),
                cosmos / f'lib/tests/{name}.c', '-o', program,
                '-L', usr / f'lib/{libraries.TRIPLE}',
-               '-Wl,--allow-shlib-undefined', '-lxenlight', '-lxenstore',
-               '-lxentoollog', '-lpthread'], state.log / 'libcosmos.log')
+               '-Wl,--allow-shlib-undefined', '-lxenlight', '-lxenctrl',
+               '-lxenstore', '-lxentoollog', '-lpthread'], state.log / 'libcosmos.log')
     return program
 
 

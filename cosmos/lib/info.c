@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Xen knows of its domains. libxl's calls for this ask Xen for the
+ * security label of each domain, which nobody here wants and which takes as
+ * long as a creation when there are hundreds: these ask libxc. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* Of a hypercall, as many as libxl asks for. */
+#define LIST_DOMAINS 1024
+
+static enum cosmos_state state_of(const xc_domaininfo_t *xen)
+{
+    if (xen->flags & XEN_DOMINF_dying)
+        return COSMOS_DYING;
+    if (xen->flags & XEN_DOMINF_shutdown)
+        return COSMOS_SHUT_DOWN;
+    return xen->flags & XEN_DOMINF_paused ? COSMOS_PAUSED : COSMOS_RUNNING;
+}
+
+static enum cosmos_reason reason_of(const xc_domaininfo_t *xen)
+{
+    int reason = (xen->flags >> XEN_DOMINF_shutdownshift) &
+                 XEN_DOMINF_shutdownmask;
+
+    if (!(xen->flags & (XEN_DOMINF_dying | XEN_DOMINF_shutdown)) ||
+        reason > COSMOS_SOFT_RESET)
+        return COSMOS_UNKNOWN;
+    return reason;
+}
+
+static void fill_info(struct cosmos_info *info, const xc_domaininfo_t *xen)
+{
+    memset(info, 0, sizeof(*info));
+    info->domid = xen->domain;
+    memcpy(info->uuid, xen->handle, sizeof(info->uuid));
+    info->state = state_of(xen);
+    info->reason = reason_of(xen);
+    info->memory_kib = xen->tot_pages * COSMOS_PAGE_KIB;
+    info->memory_max_kib = xen->max_pages * COSMOS_PAGE_KIB;
+    info->cpu_time_ns = xen->cpu_time;
+}
+
+static void fill_name(struct cosmos_ctx *ctx, struct cosmos_info *info)
+{
+    char *name = libxl_domid_to_name(ctx->xl, info->domid);
+
+    if (name)
+        strncpy(info->name, name, sizeof(info->name) - 1);
+    free(name);
+}
+
+int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
+                        struct cosmos_error *err)
+{
+    xc_domaininfo_t xen;
+    int n = domid ? xc_domain_getinfolist(ctx->xc, domid, 1, &xen) : 0;
+
+    /* Xen answers with the next one where there is no such domain. */
+    if (n == 1 && xen.domain == domid)
+        return COSMOS_OK;
+    return cosmos_fail(err, COSMOS_NOT_FOUND, "there is no domain %u", domid);
+}
+
+int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
+                       struct cosmos_info *info, struct cosmos_error *err)
+{
+    xc_domaininfo_t xen;
+    int n = xc_domain_getinfolist(ctx->xc, domid, 1, &xen);
+
+    if (n < 0)
+        return cosmos_fail(err, COSMOS_HOST, "info: domain %u: %s", domid,
+                           strerror(errno));
+    if (!n || xen.domain != domid)
+        return cosmos_fail(err, COSMOS_NOT_FOUND,
+                           "info: there is no domain %u", domid);
+    fill_info(info, &xen);
+    return COSMOS_OK;
+}
+
+int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
+                       struct cosmos_info *info, struct cosmos_error *err)
+{
+    int rc = cosmos_domain_peek(ctx, domid, info, err);
+
+    if (!rc)
+        fill_name(ctx, info);
+    return rc;
+}
+
+/* Appends n domains but dom0; false without memory. */
+static bool append(struct cosmos_info **list, size_t *count,
+                   const xc_domaininfo_t *found, int n)
+{
+    struct cosmos_info *more = realloc(*list, (*count + n) * sizeof(*more));
+    int i;
+
+    if (!more)
+        return false;
+    *list = more;
+    for (i = 0; i < n; i++)
+        if (found[i].domain)
+            fill_info(&more[(*count)++], &found[i]);
+    return true;
+}
+
+/* Appends the domains from next on. */
+static int append_from(struct cosmos_ctx *ctx, uint32_t next,
+                       struct cosmos_info **list, size_t *count,
+                       struct cosmos_error *err)
+{
+    xc_domaininfo_t *found = calloc(LIST_DOMAINS, sizeof(*found));
+    bool enough = found;
+    int n = 0;
+
+    do {
+        if (enough)
+            n = xc_domain_getinfolist(ctx->xc, next, LIST_DOMAINS, found);
+        if (n > 0) {
+            enough = append(list, count, found, n);
+            next = found[n - 1].domain + 1;
+        }
+    } while (enough && n == LIST_DOMAINS);
+    free(found);
+    if (n < 0)
+        return cosmos_fail(err, COSMOS_HOST, "list: %s", strerror(errno));
+    return enough ? COSMOS_OK
+                  : cosmos_fail(err, COSMOS_NO_MEMORY,
+                                "list: behind %zu domains", *count);
+}
+
+int cosmos_domain_peek_all(struct cosmos_ctx *ctx, struct cosmos_info **list,
+                           size_t *count, struct cosmos_error *err)
+{
+    int rc;
+
+    *list = NULL;
+    *count = 0;
+    rc = append_from(ctx, 0, list, count, err);
+    if (rc) {
+        free(*list);
+        *list = NULL;
+    }
+    return rc;
+}
+
+int cosmos_domain_list(struct cosmos_ctx *ctx, struct cosmos_info **list,
+                       size_t *count, struct cosmos_error *err)
+{
+    int rc = cosmos_domain_peek_all(ctx, list, count, err);
+    size_t i;
+
+    for (i = 0; !rc && i < *count; i++)
+        fill_name(ctx, &(*list)[i]);
+    return rc;
+}
