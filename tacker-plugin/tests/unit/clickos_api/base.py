@@ -28,6 +28,8 @@ SETTINGS = """
 transport_url = fake:///
 [database]
 connection = sqlite:///{directory}/clickos.sqlite?timeout=30
+# The file does not outlive its test.
+sqlite_synchronous = false
 [keystone_authtoken]
 auth_type = password
 auth_url = {url}/keystone

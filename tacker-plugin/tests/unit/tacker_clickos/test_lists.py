@@ -31,7 +31,8 @@ class ListsTest(base.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         database = enginefacade.transaction_context()
-        database.configure(connection=f'sqlite:///{folder.name}/tacker')
+        database.configure(connection=f'sqlite:///{folder.name}/tacker',
+                           sqlite_synchronous=False)
         self.addCleanup(db_api.context_manager.patch_factory(database))
         engine = database.writer.get_engine()
         self.addCleanup(engine.dispose)
