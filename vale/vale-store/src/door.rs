@@ -4,7 +4,6 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::thread::Builder;
 use std::time::Instant;
@@ -37,25 +36,24 @@ fn note(level: Level, text: std::fmt::Arguments<'_>) {
 /// # Errors
 /// Those of the listener; a client's error ends its connection alone.
 pub fn serve(listener: &UnixListener, store: &Path) -> io::Result<()> {
-    let open = Arc::new(AtomicUsize::new(0));
+    // Each connection has one more reference, which goes with it however it ends.
+    let open = Arc::new(());
     loop {
         let (client, _) = listener.accept()?;
-        if open.fetch_add(1, Ordering::Relaxed) >= MAX {
-            open.fetch_sub(1, Ordering::Relaxed);
+        if Arc::strong_count(&open) > MAX {
             let text = format_args!("more than {MAX} connections: one is refused");
             note(Level::Warn, text);
             continue;
         }
         let (store, place) = (store.to_owned(), Arc::clone(&open));
         let serve = move || {
+            let _place = place;
             match connect(&client, &store) {
                 Ok(()) => note(Level::Info, format_args!("a client has gone")),
                 Err(e) => note(Level::Warn, format_args!("a client has gone: {e}")),
             }
-            place.fetch_sub(1, Ordering::Relaxed);
         };
         if let Err(e) = control_socket::spawn(Builder::new(), serve) {
-            open.fetch_sub(1, Ordering::Relaxed);
             note(Level::Warn, format_args!("a client is refused: {e}"));
         }
     }
@@ -73,7 +71,7 @@ fn connect(client: &UnixStream, store: &Path) -> io::Result<()> {
         store,
         own: None,
     };
-    // The first of the three threads that ends takes the others with it.
+    // The first of the three threads that ends, or does not start, takes the others with it.
     let last = |result| {
         outbox.end();
         let _ = client.shutdown(Shutdown::Both);
@@ -81,11 +79,15 @@ fn connect(client: &UnixStream, store: &Path) -> io::Result<()> {
         ended(result)
     };
     std::thread::scope(|scope| {
-        let brought = scope.spawn(|| last(bring(upstream, account, outbox)));
-        let handed = scope.spawn(|| last(hand_out(outbox, client)));
-        let asked = last(link.run());
-        let brought = brought.join().unwrap_or(Ok(()));
-        brought.and(asked).and(handed.join().unwrap_or(Ok(())))
+        let thread = Builder::new();
+        let brought = thread.spawn_scoped(scope, || last(bring(upstream, account, outbox)));
+        let thread = Builder::new();
+        let handed = thread.spawn_scoped(scope, || last(hand_out(outbox, client)));
+        let all_run = brought.is_ok() && handed.is_ok();
+        let asked = last(if all_run { link.run() } else { Ok(()) });
+        let [brought, handed] =
+            [brought, handed].map(|thread| thread.and_then(|it| it.join().unwrap_or(Ok(()))));
+        brought.and(asked).and(handed)
     })
 }
 
