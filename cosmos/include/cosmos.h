@@ -153,7 +153,7 @@ int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
                        struct cosmos_info *info, struct cosmos_error *err);
 
 /* All domains but dom0, without their names, by one hypercall for a thousand
- * of them; *list, NULL if there are none, is freed with free(). */
+ * of them. *list, NULL without domains, is freed with free(). */
 int cosmos_domain_peek_all(struct cosmos_ctx *ctx, struct cosmos_info **list,
                            size_t *count, struct cosmos_error *err);
 

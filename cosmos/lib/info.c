@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What Xen knows of its domains. libxl's calls for this ask Xen for the
- * security label of each domain, which nobody here wants and which takes as
- * long as a creation when there are hundreds: these ask libxc. */
+ * security label of each domain, which is not used here and takes as long as
+ * a creation when there are hundreds. These ask libxc. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
