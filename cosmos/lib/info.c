@@ -55,13 +55,11 @@ static void fill_name(struct cosmos_ctx *ctx, struct cosmos_info *info)
 int cosmos_check_domain(struct cosmos_ctx *ctx, uint32_t domid,
                         struct cosmos_error *err)
 {
-    xc_domaininfo_t xen;
-    int n = domid ? xc_domain_getinfolist(ctx->xc, domid, 1, &xen) : 0;
+    struct cosmos_info info;
 
-    /* Xen answers with the next one where there is no such domain. */
-    if (n == 1 && xen.domain == domid)
-        return COSMOS_OK;
-    return cosmos_fail(err, COSMOS_NOT_FOUND, "there is no domain %u", domid);
+    if (!domid)
+        return cosmos_fail(err, COSMOS_NOT_FOUND, "domain 0 is not a guest");
+    return cosmos_domain_peek(ctx, domid, &info, err);
 }
 
 int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
@@ -71,11 +69,12 @@ int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
     int n = xc_domain_getinfolist(ctx->xc, domid, 1, &xen);
 
     if (n < 0)
-        return cosmos_fail(err, COSMOS_HOST, "info: domain %u: %s", domid,
+        return cosmos_fail(err, COSMOS_HOST, "domain %u: %s", domid,
                            strerror(errno));
+    /* Xen answers with the next one where there is no such domain. */
     if (!n || xen.domain != domid)
-        return cosmos_fail(err, COSMOS_NOT_FOUND,
-                           "info: there is no domain %u", domid);
+        return cosmos_fail(err, COSMOS_NOT_FOUND, "there is no domain %u",
+                           domid);
     fill_info(info, &xen);
     return COSMOS_OK;
 }

@@ -43,11 +43,20 @@ pub struct InForce {
 /// # Errors
 /// There is none of this name.
 pub fn index(interface: &str) -> Result<u32, String> {
-    let is_name = !interface.is_empty() && !interface.contains('/') && !interface.starts_with('.');
+    check_name(interface)?;
     let path = Path::new("/sys/class/net").join(interface).join("ifindex");
-    let text = is_name.then(|| fs::read_to_string(path).ok()).flatten();
+    let text = fs::read_to_string(path).ok();
     let index = text.and_then(|text| text.trim().parse().ok());
     index.ok_or_else(|| format!("{interface}: there is no such interface"))
+}
+
+/// A name becomes a part of paths.
+fn check_name(interface: &str) -> Result<(), String> {
+    let is_name = !interface.is_empty() && !interface.contains('/') && !interface.starts_with('.');
+    match is_name {
+        true => Ok(()),
+        false => Err(format!("{interface}: this is not the name of an interface")),
+    }
 }
 
 impl Folders {
@@ -161,6 +170,7 @@ impl Folders {
     /// # Errors
     /// The kernel refuses it, or a file cannot be removed.
     pub fn clear(&self, interface: &str) -> Result<(), String> {
+        check_name(interface)?;
         if index(interface).is_ok() {
             detach(interface)?;
         }
@@ -265,6 +275,22 @@ fn chain(error: impl std::error::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_a_path_removes_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = dir.path().join("state");
+        fs::create_dir(&state).unwrap();
+        let other = dir.path().join("other.json");
+        fs::write(&other, "{}").unwrap();
+        let folders = Folders {
+            maps: dir.path().join("maps"),
+            state,
+        };
+        let error = folders.clear("../other").unwrap_err();
+        assert_eq!(error, "../other: this is not the name of an interface");
+        assert!(other.exists());
+    }
 
     #[test]
     fn a_state_that_cannot_be_written_leaves_the_one_before() {
