@@ -152,8 +152,15 @@ int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
 int cosmos_domain_peek(struct cosmos_ctx *ctx, uint32_t domid,
                        struct cosmos_info *info, struct cosmos_error *err);
 
-/* All domains but dom0, without their names, by one hypercall for a thousand
- * of them. *list, NULL without domains, is freed with free(). */
+/* The domains with the lowest numbers from first on, without their names, by
+ * one hypercall: at most COSMOS_PEEK_DOMAINS, whose descriptions fill a page
+ * of the hypercall. */
+#define COSMOS_PEEK_DOMAINS 32
+int cosmos_domain_peek_from(struct cosmos_ctx *ctx, uint32_t first,
+                            struct cosmos_info *infos, size_t *count,
+                            struct cosmos_error *err);
+
+/* All domains but dom0, without their names; *list is freed with free(). */
 int cosmos_domain_peek_all(struct cosmos_ctx *ctx, struct cosmos_info **list,
                            size_t *count, struct cosmos_error *err);
 

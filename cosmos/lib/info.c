@@ -8,9 +8,6 @@
 
 #include "internal.h"
 
-/* Of a hypercall, as many as libxl asks for. */
-#define LIST_DOMAINS 1024
-
 static enum cosmos_state state_of(const xc_domaininfo_t *xen)
 {
     if (xen->flags & XEN_DOMINF_dying)
@@ -89,59 +86,50 @@ int cosmos_domain_info(struct cosmos_ctx *ctx, uint32_t domid,
     return rc;
 }
 
-/* Appends n domains but dom0; false without memory. */
-static bool append(struct cosmos_info **list, size_t *count,
-                   const xc_domaininfo_t *found, int n)
+int cosmos_domain_peek_from(struct cosmos_ctx *ctx, uint32_t first,
+                            struct cosmos_info *infos, size_t *count,
+                            struct cosmos_error *err)
 {
-    struct cosmos_info *more = realloc(*list, (*count + n) * sizeof(*more));
-    int i;
+    xc_domaininfo_t found[COSMOS_PEEK_DOMAINS];
+    int i, n = xc_domain_getinfolist(ctx->xc, first, COSMOS_PEEK_DOMAINS, found);
 
-    if (!more)
-        return false;
-    *list = more;
-    for (i = 0; i < n; i++)
-        if (found[i].domain)
-            fill_info(&more[(*count)++], &found[i]);
-    return true;
-}
-
-/* Appends the domains from next on. */
-static int append_from(struct cosmos_ctx *ctx, uint32_t next,
-                       struct cosmos_info **list, size_t *count,
-                       struct cosmos_error *err)
-{
-    xc_domaininfo_t *found = calloc(LIST_DOMAINS, sizeof(*found));
-    bool enough = found;
-    int n = 0;
-
-    do {
-        if (enough)
-            n = xc_domain_getinfolist(ctx->xc, next, LIST_DOMAINS, found);
-        if (n > 0) {
-            enough = append(list, count, found, n);
-            next = found[n - 1].domain + 1;
-        }
-    } while (enough && n == LIST_DOMAINS);
-    free(found);
+    *count = 0;
     if (n < 0)
-        return cosmos_fail(err, COSMOS_HOST, "list: %s", strerror(errno));
-    return enough ? COSMOS_OK
-                  : cosmos_fail(err, COSMOS_NO_MEMORY,
-                                "list: behind %zu domains", *count);
+        return cosmos_fail(err, COSMOS_HOST, "domains from %u: %s", first,
+                           strerror(errno));
+    for (i = 0; i < n; i++)
+        fill_info(&infos[i], &found[i]);
+    *count = n;
+    return COSMOS_OK;
 }
 
 int cosmos_domain_peek_all(struct cosmos_ctx *ctx, struct cosmos_info **list,
                            size_t *count, struct cosmos_error *err)
 {
+    struct cosmos_info *more, *infos = NULL;
+    uint32_t next = 1;
+    size_t n = 0;
     int rc;
 
-    *list = NULL;
     *count = 0;
-    rc = append_from(ctx, 0, list, count, err);
+    do {
+        more = realloc(infos, (*count + COSMOS_PEEK_DOMAINS) * sizeof(*more));
+        if (!more) {
+            rc = cosmos_fail(err, COSMOS_NO_MEMORY, "list: after %zu domains",
+                             *count);
+            break;
+        }
+        infos = more;
+        rc = cosmos_domain_peek_from(ctx, next, infos + *count, &n, err);
+        *count += n;
+        if (n)
+            next = infos[*count - 1].domid + 1;
+    } while (!rc && n == COSMOS_PEEK_DOMAINS);
     if (rc) {
-        free(*list);
-        *list = NULL;
+        free(infos);
+        infos = NULL;
     }
+    *list = infos;
     return rc;
 }
 

@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 pub const API_VERSION: c_uint = 4;
 pub const BUILDERS: usize = 2;
+pub const PEEK_DOMAINS: usize = 32;
 pub const MESSAGE_BYTES: usize = 512;
 pub const NAME_BYTES: usize = 256;
 
@@ -135,6 +136,13 @@ unsafe extern "C" {
         ctx: *mut Context,
         domid: u32,
         info: *mut Info,
+        err: *mut Error,
+    ) -> c_int;
+    pub fn cosmos_domain_peek_from(
+        ctx: *mut Context,
+        first: u32,
+        infos: *mut Info,
+        count: *mut usize,
         err: *mut Error,
     ) -> c_int;
     pub fn cosmos_domain_peek_all(

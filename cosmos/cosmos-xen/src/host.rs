@@ -7,6 +7,7 @@ use std::ptr::{self, NonNull};
 
 use crate::error::{Error, Result, call};
 use crate::ffi;
+use crate::ffi::PEEK_DOMAINS;
 use crate::types::{HostInfo, Info, Nic, Spec, Type, Vale};
 
 /// The host this process runs on. Any number of threads may use it at once.
@@ -121,6 +122,22 @@ impl Host {
         Ok(Info::from(unsafe { info.assume_init_ref() }))
     }
 
+    /// The domains with the lowest numbers from `first` on, at most [`PEEK_DOMAINS`], without their names. One
+    /// hypercall.
+    pub fn peek_from(&self, first: u32) -> Result<Vec<Info>> {
+        let mut infos = [const { std::mem::MaybeUninit::uninit() }; PEEK_DOMAINS];
+        let (list, mut count) = (infos.as_mut_ptr().cast(), 0);
+        // SAFETY: the call writes `count` entries, and there is room for the most that it writes.
+        call(|e| unsafe {
+            ffi::cosmos_domain_peek_from(self.context(), first, list, &raw mut count, e)
+        })?;
+        // SAFETY: the call wrote these entries.
+        let infos = infos[..count]
+            .iter()
+            .map(|i| unsafe { i.assume_init_ref() });
+        Ok(infos.map(Info::from).collect())
+    }
+
     /// All domains but dom0, without their names.
     pub fn peek_all(&self) -> Result<Vec<Info>> {
         let (mut list, mut count) = (ptr::null_mut(), 0);
@@ -128,9 +145,6 @@ impl Host {
         call(|e| unsafe {
             ffi::cosmos_domain_peek_all(self.context(), &raw mut list, &raw mut count, e)
         })?;
-        if list.is_null() {
-            return Ok(Vec::new());
-        }
         // SAFETY: the call gave `count` entries; they are freed once, below.
         let infos = unsafe { std::slice::from_raw_parts(list, count) };
         let infos = infos.iter().map(Info::from).collect();

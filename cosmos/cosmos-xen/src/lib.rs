@@ -16,6 +16,6 @@ mod types;
 
 pub use error::{Code, Error, Result};
 pub use events::{Event, Events};
-pub use ffi::BUILDERS;
+pub use ffi::{BUILDERS, PEEK_DOMAINS};
 pub use host::Host;
 pub use types::{Files, HostInfo, Info, Nic, Reason, Spec, State, Type, Vale};

@@ -19,6 +19,8 @@ mod procfs;
 mod room;
 #[cfg(test)]
 pub mod sim;
+#[cfg(any(feature = "xen", test))]
+mod unknown;
 #[cfg(feature = "xen")]
 mod xen;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Domains that end by themselves.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,7 +20,7 @@ const IDLE: Duration = Duration::from_secs(60);
 /// Reports domains that end by themselves, as long as this daemon lives.
 pub fn watch(
     host: &Arc<xen::Host>,
-    domains: &Arc<Mutex<HashMap<u16, u64>>>,
+    domains: &Arc<Mutex<BTreeMap<u16, u64>>>,
     deaths: Sender<Death>,
 ) -> Result<()> {
     let mut events = xen::Events::open().map_err(failed("events"))?;
@@ -41,7 +41,7 @@ pub fn watch(
 }
 
 /// Tells of every domain that has shut down or is gone, once.
-fn report_ended(host: &xen::Host, domains: &Mutex<HashMap<u16, u64>>, deaths: &Sender<Death>) {
+fn report_ended(host: &xen::Host, domains: &Mutex<BTreeMap<u16, u64>>, deaths: &Sender<Death>) {
     // Taken before: what is made meanwhile is not missed in what the host lists.
     let known: Vec<u16> = lock(domains).keys().copied().collect();
     let infos = match host.peek_all() {

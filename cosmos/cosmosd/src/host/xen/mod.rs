@@ -9,7 +9,7 @@ mod domain_death;
 mod helpers;
 mod pump;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -25,6 +25,7 @@ use super::image::Engine;
 use super::kernels::{KernelFiles, Kernels};
 use super::nics;
 use super::room::{Room, channels, check_devices, check_room, first_domid};
+use super::unknown::unknown;
 use super::{Death, Domain, Found, Host, Instance, Rings, Stranger};
 use crate::base::clock::now_s;
 use crate::base::error::{Code, Error, Result};
@@ -56,7 +57,7 @@ pub struct XenHost {
     consoles: Consoles,
     /// Running domains by number, each with the count of its event channels. The watching thread
     /// updates them.
-    domains: Arc<Mutex<HashMap<u16, u64>>>,
+    domains: Arc<Mutex<BTreeMap<u16, u64>>>,
     pumps: Mutex<HashMap<u16, Pump>>,
 }
 
@@ -230,7 +231,7 @@ fn names(domain: &Domain, name: &str) -> [Change; 2] {
 }
 
 /// The number of a domain that this daemon attends to.
-fn known_id(known: &HashMap<u16, u64>, info: &xen::Info) -> Option<u16> {
+fn known_id(known: &BTreeMap<u16, u64>, info: &xen::Info) -> Option<u16> {
     let domid = u16::try_from(info.domid).ok()?;
     known.contains_key(&domid).then_some(domid)
 }
@@ -486,14 +487,15 @@ impl Host for XenHost {
 
     /// Those that are about to be gone do not count.
     fn strangers(&self) -> Result<Vec<Stranger>> {
-        let infos = self.host.peek_all().map_err(failed("domains"))?;
-        let mut unknown = infos;
-        {
-            let known = lock(&self.domains);
-            unknown.retain(|info| known_id(&known, info).is_none());
-        }
-        unknown.retain(|info| info.state != xen::State::Dying);
-        let named = unknown.into_iter().filter_map(|info| {
+        let list = |first| self.host.peek_from(first).map_err(failed("domains"));
+        let mut others = unknown(
+            &lock(&self.domains),
+            xen::PEEK_DOMAINS,
+            |info| info.domid,
+            list,
+        )?;
+        others.retain(|info| info.state != xen::State::Dying);
+        let named = others.into_iter().filter_map(|info| {
             let name = self.host.info(info.domid).ok()?.name; // Or it is gone by now.
             Some(Stranger {
                 domid: u16::try_from(info.domid).ok()?,
