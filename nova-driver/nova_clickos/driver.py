@@ -242,7 +242,17 @@ class ClickOSDriver(driver.ComputeDriver):
             self._start(context, instance, network_info, first)
 
     def _desired_configuration(self, instance, first):
-        """Return configuration, its newest change, and how to confirm it."""
+        """Return configuration, its newest change, and how to confirm it.
+
+        A rescued guest has a minimal configuration. Its state and number are
+        the server's, so a new configuration reaches it.
+        """
+        configuration, *more = self._own_configuration(instance, first)
+        if userdata.is_rescued(instance):
+            configuration = userdata.RESCUE
+        return configuration, *more
+
+    def _own_configuration(self, instance, first):
         state_id = userdata.state_of(instance)
         if state_id:
             desired = self._desired_state.fetch_state(state_id,
@@ -356,6 +366,19 @@ class ClickOSDriver(driver.ComputeDriver):
                 LOG.warning('The suspended guest is gone and starts anew',
                             instance=instance)
                 self._start(context, instance, network_info)
+
+    def rescue(self, context, instance, network_info, image_meta,
+               rescue_password, block_device_info, share_info):
+        """Start the guest with a configuration that does nothing.
+
+        It has the server's own image, whatever image the request names, and
+        all interfaces. A Linux guest starts as it always does.
+        """
+        self._start(context, instance, network_info)
+
+    def unrescue(self, context, instance):
+        """Start the guest with its configuration and desired state."""
+        self._start(context, instance, instance.get_network_info())
 
     def get_host_ip_addr(self):
         """:returns: the address that Nova notes for a migration's target"""

@@ -5,6 +5,8 @@ import base64
 import dataclasses
 
 from clickos_client import document
+from nova.compute import task_states
+from nova.compute import vm_states
 from nova import utils
 
 from nova_clickos import exception
@@ -13,6 +15,8 @@ from nova_clickos import exception
 IMAGE_PROPERTY = 'clickos_config'
 #: Nova cuts a property to 255 bytes; one that is shorter is whole.
 MAX_PROPERTY_BYTES = 254
+#: Of a rescued server: it runs, forwards nothing and takes a new one.
+RESCUE = document.Configuration('Idle -> Discard;', 'rescue')
 
 
 def of_instance(instance):
@@ -33,6 +37,13 @@ def of_instance(instance):
     return dataclasses.replace(
         parse(base64.b64encode(text.encode()).decode()),
         config_name=IMAGE_PROPERTY)
+
+
+def is_rescued(instance):
+    """Return whether a server has RESCUE instead of its configuration."""
+    return (instance.task_state == task_states.RESCUING
+            or instance.vm_state == vm_states.RESCUED
+            and instance.task_state != task_states.UNRESCUING)
 
 
 def image_property(instance, name):

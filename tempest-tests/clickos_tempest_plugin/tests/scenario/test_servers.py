@@ -356,13 +356,21 @@ class ServersTest(pair.PairCase):
         self.assertGreater(self.heard(), before)
         self.assertHears()
 
+    @decorators.attr(type='slow')
+    @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e7a')
+    def test_a_rescued_server_does_nothing_until_it_is_unrescued(self):
+        self.servers.rescue_server(self.server_id)
+        self.wait('RESCUE')
+        self.assertEqual('Idle -> Discard;', self.read('config').strip())
+        self.servers.unrescue_server(self.server_id)
+        self.wait()
+        self.assertHears()
+
     @decorators.attr(type='negative')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e70')
     def test_refused_operations_leave_the_guest_alone(self):
         before = self.heard()
         admin = self.os_admin.servers_client
-        self.assertRefused(exceptions.Forbidden, 'os-rescue',
-                           self.servers.rescue_server, self.server_id)
         self.assertRefused(
             exceptions.BadRequest, 'No valid host', admin.live_migrate_server,
             self.server_id, host=None, block_migration=False,
