@@ -205,6 +205,8 @@ class ClickOSDriver(driver.ComputeDriver):
         instance.system_metadata[_SHA256_KEY] = self._images.require(
             context, instance.image_ref, info)
         kernel.require_ramdisk(context, instance, self._images, info)
+        userdata.adopt(instance, functools.partial(
+            self._images.property, context, instance.image_ref))
         if power_on:
             start = (self._start if _keeps_ports(instance)
                      else self._start_and_wait)
@@ -442,15 +444,22 @@ class ClickOSDriver(driver.ComputeDriver):
                 self._host.info()['host_kind'])
 
     def snapshot(self, context, instance, image_id, update_task_state):
-        """Copy the server's image: a guest has no disk to be copied.
+        """Copy the server's image, with configuration and values.
 
-        So a server can be shelved; user_data and desired state are kept by
-        Nova and clickos-api.
+        A guest has no disk to be copied. A shelved server keeps both in Nova
+        and clickos-api.
+
+        :raises: GuestNotStarted for a configuration that does not fit
         """
+        properties = {}
+        if instance.task_state != task_states.SHELVING \
+                and not kernel.is_kernel(instance):
+            properties = userdata.for_image(
+                self._own_configuration(instance, first=False)[0])
         update_task_state(task_state=task_states.IMAGE_PENDING_UPLOAD)
         update_task_state(task_state=task_states.IMAGE_UPLOADING,
                           expected_state=task_states.IMAGE_PENDING_UPLOAD)
-        self._images.copy(context, instance.image_ref, image_id)
+        self._images.copy(context, instance.image_ref, image_id, properties)
 
     def check_can_live_migrate_destination(
             self, context, instance, src_compute_info, dst_compute_info,
