@@ -44,6 +44,10 @@ NO_SERVERS = (
 )
 
 
+#: More than Nova keeps of a property.
+LIMITED = '//' + 'x' * 300 + '\nIdle -> limit :: CheckLength(100) -> Discard;'
+
+
 class ServersTest(pair.PairCase):
     """One talker for all; most tests work on the listener that it talks to.
 
@@ -168,12 +172,16 @@ class ServersTest(pair.PairCase):
         self.assertEqual(('reboot', 'Success'),
                          (newest['action'], newest['result']))
 
-    def make_image(self, text=None):
-        """Make an image of the listener's, maybe with another text."""
+    def make_image(self, text=None, server_id=None):
+        """Make an image of the listener's or another server's.
+
+        :param text: configuration that it has instead
+        """
         self.use('2.45')
         images = self.os_primary.image_client_v2
         image_id = self.os_primary.compute_images_client.create_image(
-            self.server_id, name=data_utils.rand_name('copy'))['image_id']
+            server_id or self.server_id,
+            name=data_utils.rand_name('copy'))['image_id']
         self.addCleanup(test_utils.call_and_ignore_notfound_exc,
                         images.delete_image, image_id)
         waiters.until(lambda: images.show_image(image_id)['status'],
@@ -197,9 +205,12 @@ class ServersTest(pair.PairCase):
     @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e71')
     def test_a_snapshot_has_configuration_and_desired_state(self):
-        self.write('limit.length', '200')
-        server_id = self.boot(imageRef=self.make_image(), user_data=None)
-        self.assertEqual('200', self.clickos.read_handler(server_id,
+        first = self.boot(user_data=tenant.encoded(LIMITED))
+        self.addCleanup(self.clickos.delete_desired_state, first)
+        self.clickos.write_handler(first, 'limit.length', '200')
+        image_id = self.make_image(server_id=first)
+        second = self.boot(imageRef=image_id, user_data=None)
+        self.assertEqual('200', self.clickos.read_handler(second,
                                                           'limit.length'))
 
     @decorators.attr(type='slow')
