@@ -20,6 +20,8 @@ _UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 _KEYS = frozenset(('clickos', 'config_name', 'config', 'writes'))
 # No Click configuration begins so: a string is not a statement.
 _DOCUMENT = re.compile(r'\s*\{\s*"')
+#: What the Nova driver puts before a configuration with variables of ports.
+_PORTS = re.compile(r'define\(\$PORT\d[^)]*\);\n# 1 "[^"\n]*"\n')
 
 
 class DocumentError(ValueError):
@@ -113,6 +115,15 @@ class Desired:
         holds = self.replaces in (None, digest(user_data))
         chosen = self.configuration if self.configuration and holds else first
         return chosen.updated(self.writes)
+
+
+def without_ports(text):
+    """Return a running configuration as it was before Nova's driver.
+
+    Its variables of ports get the addresses of the next server.
+    """
+    found = _PORTS.match(text)
+    return text[found.end():] if found else text
 
 
 def digest(user_data):

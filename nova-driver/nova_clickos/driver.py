@@ -205,6 +205,8 @@ class ClickOSDriver(driver.ComputeDriver):
         instance.system_metadata[_SHA256_KEY] = self._images.require(
             context, instance.image_ref, info)
         kernel.require_ramdisk(context, instance, self._images, info)
+        userdata.adopt(instance, functools.partial(
+            self._images.property, context, instance.image_ref))
         if power_on:
             start = (self._start if _keeps_ports(instance)
                      else self._start_and_wait)
@@ -242,7 +244,17 @@ class ClickOSDriver(driver.ComputeDriver):
             self._start(context, instance, network_info, first)
 
     def _desired_configuration(self, instance, first):
-        """Return configuration, its newest change, and how to confirm it."""
+        """Return configuration, its newest change, and how to confirm it.
+
+        A rescued guest has a minimal configuration. Its state and number are
+        the server's, so a new configuration reaches it.
+        """
+        configuration, *more = self._own_configuration(instance, first)
+        if userdata.is_rescued(instance):
+            configuration = userdata.RESCUE
+        return configuration, *more
+
+    def _own_configuration(self, instance, first):
         state_id = userdata.state_of(instance)
         if state_id:
             desired = self._desired_state.fetch_state(state_id,
@@ -357,6 +369,19 @@ class ClickOSDriver(driver.ComputeDriver):
                             instance=instance)
                 self._start(context, instance, network_info)
 
+    def rescue(self, context, instance, network_info, image_meta,
+               rescue_password, block_device_info, share_info):
+        """Start the guest with a configuration that does nothing.
+
+        It has the server's own image, whatever image the request names, and
+        all interfaces. A Linux guest starts as it always does.
+        """
+        self._start(context, instance, network_info)
+
+    def unrescue(self, context, instance):
+        """Start the guest with its configuration and desired state."""
+        self._start(context, instance, instance.get_network_info())
+
     def get_host_ip_addr(self):
         """:returns: the address that Nova notes for a migration's target"""
         return CONF.my_ip
@@ -419,15 +444,22 @@ class ClickOSDriver(driver.ComputeDriver):
                 self._host.info()['host_kind'])
 
     def snapshot(self, context, instance, image_id, update_task_state):
-        """Copy the server's image: a guest has no disk to be copied.
+        """Copy the server's image, with configuration and values.
 
-        So a server can be shelved; user_data and desired state are kept by
-        Nova and clickos-api.
+        A guest has no disk to be copied. A shelved server keeps both in Nova
+        and clickos-api.
+
+        :raises: GuestNotStarted for a configuration that does not fit
         """
+        properties = {}
+        if instance.task_state != task_states.SHELVING \
+                and not kernel.is_kernel(instance):
+            properties = userdata.for_image(
+                self._own_configuration(instance, first=False)[0])
         update_task_state(task_state=task_states.IMAGE_PENDING_UPLOAD)
         update_task_state(task_state=task_states.IMAGE_UPLOADING,
                           expected_state=task_states.IMAGE_PENDING_UPLOAD)
-        self._images.copy(context, instance.image_ref, image_id)
+        self._images.copy(context, instance.image_ref, image_id, properties)
 
     def check_can_live_migrate_destination(
             self, context, instance, src_compute_info, dst_compute_info,

@@ -79,9 +79,18 @@ class Images:
         """
         return self._api.get(context, image_id).get('disk_format')
 
-    def copy(self, context, image_id, copy_id):
+    def property(self, context, image_id, name):
+        """:returns: a whole property, None without one
+
+        :raises: ImageNotFound
+        """
+        image = self._api.get(context, image_id)
+        return (image.get('properties') or {}).get(name)
+
+    def copy(self, context, image_id, copy_id, properties):
         """Give a new image in Glance the bytes of another one.
 
+        :param properties: of the new image
         :raises: ImageNotFound, or GuestNotStarted for an image that is too
             large
         """
@@ -91,8 +100,9 @@ class Images:
             content.seek(0)
             self._api.update(
                 context, copy_id,
-                {name: image[name]
-                 for name in ('disk_format', 'container_format')}, content)
+                {**{name: image[name]
+                    for name in ('disk_format', 'container_format')},
+                 'properties': properties}, content)
 
     def _on_host(self):
         return {known['sha256']

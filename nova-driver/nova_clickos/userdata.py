@@ -5,6 +5,9 @@ import base64
 import dataclasses
 
 from clickos_client import document
+from clickos_client import limits
+from nova.compute import task_states
+from nova.compute import vm_states
 from nova import utils
 
 from nova_clickos import exception
@@ -13,6 +16,8 @@ from nova_clickos import exception
 IMAGE_PROPERTY = 'clickos_config'
 #: Nova cuts a property to 255 bytes; one that is shorter is whole.
 MAX_PROPERTY_BYTES = 254
+#: Of a rescued server: it runs, forwards nothing and takes a new one.
+RESCUE = document.Configuration('Idle -> Discard;', 'rescue')
 
 
 def of_instance(instance):
@@ -33,6 +38,50 @@ def of_instance(instance):
     return dataclasses.replace(
         parse(base64.b64encode(text.encode()).decode()),
         config_name=IMAGE_PROPERTY)
+
+
+def for_image(configuration):
+    """Return the properties of an image whose servers begin so.
+
+    Values of secrets are no part of it, only their ids.
+
+    :raises: GuestNotStarted if they do not fit
+    """
+    try:
+        text = base64.b64decode(configuration.user_data()).decode()
+    except document.TooLong as e:
+        raise exception.GuestNotStarted(
+            reason='snapshot: the configuration and its values take %d bytes,'
+                   ' an image has room for %d'
+                   % (e.size, limits.USER_DATA_BYTES))
+    return {IMAGE_PROPERTY: text}
+
+
+def adopt(instance, read):
+    """Make a long property of the image the user_data of a new server.
+
+    Nova has the first 255 bytes of it, and the image may be deleted.
+
+    :param read: returns a whole property of the image by its name, or None
+    :raises: GuestNotStarted
+    """
+    known = image_property(instance, IMAGE_PROPERTY) or ''
+    if instance.user_data or len(known.encode()) <= MAX_PROPERTY_BYTES:
+        return
+    raw = (read(IMAGE_PROPERTY) or '').encode()
+    if len(raw) > limits.USER_DATA_BYTES:
+        raise exception.GuestNotStarted(
+            reason='image property %s: %d bytes, at most %d are possible'
+                   % (IMAGE_PROPERTY, len(raw), limits.USER_DATA_BYTES))
+    if raw:
+        instance.user_data = base64.b64encode(raw).decode()
+
+
+def is_rescued(instance):
+    """Return whether a server has RESCUE instead of its configuration."""
+    return (instance.task_state == task_states.RESCUING
+            or instance.vm_state == vm_states.RESCUED
+            and instance.task_state != task_states.UNRESCUING)
 
 
 def image_property(instance, name):

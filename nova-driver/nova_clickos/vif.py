@@ -2,12 +2,14 @@
 """Nova's network_info to cosmosd's vifs (docs/interfaces.md)."""
 
 from clickos_client import limits
+from nova.network import model
 
 from nova_clickos.conf import CONF
 from nova_clickos import exception
 
 VIF_TYPE = 'vale'
 DEFAULT_MTU = 1500
+_NORMAL = 'normal'
 
 
 def from_network_info(network_info):
@@ -31,10 +33,13 @@ def of_new_port(vif):
 
 
 def _vif(devid, vif):
+    if vif['type'] == model.VIF_TYPE_BINDING_FAILED:
+        raise _bad(vif, 'Neutron could not bind it to the host: %s'
+                   % _obstacle(vif))
     if vif['type'] != VIF_TYPE:
-        raise _bad(vif, 'bound as "%s", not as "%s": is its network a VLAN '
-                   'that [ml2_vale] switch_mappings of Neutron names, with an '
-                   'MTU of at most %d?' % (vif['type'], VIF_TYPE, limits.MTU))
+        raise _bad(vif, 'expected the binding "%s", got "%s": the mechanism '
+                   'driver "vale" of Neutron has not bound it'
+                   % (VIF_TYPE, vif['type']))
     details = vif['details']
     try:
         return {
@@ -56,6 +61,27 @@ def _vif(devid, vif):
     except KeyError as e:
         raise _bad(vif, 'binding:vif_details lack %s: is the mechanism driver '
                    'of the same release?' % e)
+
+
+def _obstacle(vif):
+    """Return what keeps the mechanism driver from binding a port.
+
+    A tenant reads it, so it has no name of a physical network.
+    """
+    kind = vif.get('vnic_type') or _NORMAL
+    network = vif['network']
+    if kind != _NORMAL:
+        return 'its vnic_type is "%s", a ClickOS host has "%s" only' % (
+            kind, _NORMAL)
+    _mtu(vif)
+    if network.get_meta('tunneled'):
+        return ('its network is a tunnel, and the host carries VXLAN only, '
+                'while its agent is alive and has a tunnel_ip')
+    if network.get_meta('physical_network'):
+        return ("its network is not VLAN or flat, the host's switches do not "
+                'lead to its physical network, or the agent is not alive')
+    return ("the host's agent is not alive, or the network is local and "
+            'another one has its number')
 
 
 def _flags(details):

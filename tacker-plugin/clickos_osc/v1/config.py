@@ -37,7 +37,7 @@ class ShowConfig(guest.EachGuestCommand):
         """Ask and print; of several guests under their names."""
         manager = self.app.client_manager
         for short, target in self.each(parsed_args):
-            text = shown.text(_running(manager, target)).rstrip('\n')
+            text = shown.text(running(manager, target)).rstrip('\n')
             self.app.stdout.write(
                 (f'==> {short} <==\n' if short else '') + text + '\n')
 
@@ -117,7 +117,7 @@ class DiffConfig(guest.GuestCommand):
         manager = self.app.client_manager
         wanted = files.text(parsed_args.file)
         target = guest.find(manager, parsed_args)
-        found = _running(manager, target)
+        found = running(manager, target)
         lines = list(difflib.unified_diff(
             found.splitlines(), wanted.splitlines(),
             shown.line(parsed_args.guest), parsed_args.file, lineterm=''))
@@ -168,7 +168,7 @@ def _name(path):
     return 'config' if path == '-' else name[-_NAME_LENGTH:]
 
 
-def _running(manager, target):
+def running(manager, target):
     """Return the text of the configuration that a guest runs."""
     with shown.refusals():
         return manager.clickos.read(target, _HANDLER)

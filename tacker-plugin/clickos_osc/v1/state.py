@@ -1,10 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""openstack clickos state show | clear | list | restore."""
+"""openstack clickos state show | save | clear | list | restore."""
 
+import base64
+
+from osc_lib import exceptions
 
 from clickos_osc import command
+from clickos_osc import lazy
 from clickos_osc import shown
+from clickos_osc.v1 import config
 from clickos_osc.v1 import guest
+
+document = lazy.module('clickos_client.document')
 
 _CONFIGURATION = '(configuration)'
 
@@ -36,6 +43,44 @@ def _kept(state):
     first = [(_CONFIGURATION, replaced['config_name'])] if replaced else []
     return [(shown.line(name), shown.text(value))
             for name, value in [*first, *state['writes']]]
+
+
+class SaveState(guest.GuestCommand):
+    """Print user data with which another server begins as this guest.
+
+    It has the configuration that the guest runs and the writes of state
+    show. Variables such as $PORT0_IP get the addresses of the new server.
+    Writes in the user data of the first server, counters, flows and learned
+    tables are not part of it.
+
+    Example: openstack clickos state save my-firewall > fw.json
+    """
+
+    def take_action(self, parsed_args):
+        """Ask for both, and print them as one document."""
+        manager = self.app.client_manager
+        target = guest.find(manager, parsed_args)
+        with shown.refusals():
+            state = manager.clickos.show_state(target)
+            text = config.running(manager, target)
+            newest = manager.clickos.show_state(target)
+        if state != newest:
+            raise exceptions.CommandError(
+                f'{shown.line(parsed_args.guest)}: changed while it was read;'
+                ' try again')
+        self.app.stdout.write(_document(state, text) + '\n')
+
+
+def _document(state, text):
+    """Return the user data of a guest with a state, as text."""
+    replaced = state.get('configuration')
+    name = replaced['config_name'] if replaced else document.DEFAULT_NAME
+    found = document.Configuration(document.without_ports(text), name,
+                                   state['writes'])
+    try:
+        return base64.b64decode(found.user_data()).decode()
+    except document.TooLong as exc:
+        raise exceptions.CommandError(str(exc))
 
 
 class ClearState(guest.EachGuestCommand):

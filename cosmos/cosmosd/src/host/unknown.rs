@@ -2,7 +2,7 @@
 //! Domains of the host that others made.
 //!
 //! Each creation looks for them, so the look does not list the thousand domains that are known:
-//! their numbers mostly follow one another, and it goes on behind them.
+//! their numbers mostly follow one another, and it continues behind them.
 
 use std::collections::BTreeMap;
 

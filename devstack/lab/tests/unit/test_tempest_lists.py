@@ -6,6 +6,7 @@ import pathlib
 import re
 import unittest
 
+from clickos_lab.config import options
 from clickos_lab import paths
 
 _LISTS = paths.REPO / 'tempest-tests/lists'
@@ -46,6 +47,38 @@ class ListsTest(unittest.TestCase):
             self.assertGreater(len(reason.split()), 3, line)
             self.assertTrue(any(re.search(pattern.strip(), test)
                                 for test in tests), line)
+
+
+class FlagsTest(unittest.TestCase):
+    """Flags that leave tests of Tempest out."""
+
+    #: Those of tests that another row of the page explains.
+    BY_OTHERS = {
+        'attach_encrypted_volume': 'service_available.cinder',
+        'swap_volume': 'service_available.cinder',
+        'volume_backed_live_migration': 'service_available.cinder',
+        'volume_multiattach': 'service_available.cinder'}
+
+    def test_each_flag_that_is_off_has_a_reason_in_the_page(self):
+        page = (paths.REPO / 'docs/operator/tempest.md').read_text()
+        explained = {}
+        for row in re.findall(r'^\| .* \|$', page, re.MULTILINE):
+            _tests, flags, reason = row.strip('| ').split(' | ')
+            for flag in re.findall(r'`([\w.]+)`', flags):
+                explained[flag] = reason
+        flags = options.of('tempest-compute')['compute-feature-enabled']
+        for key, value in flags.items():
+            if value == 'False':
+                flag = self.BY_OTHERS.get(key, key)
+                self.assertGreater(len(explained[flag].split()), 2, key)
+
+    def test_the_flags_are_options_of_tempest(self):
+        from tempest import config
+        groups = {group.name: options for group, options
+                  in config._opts if group}
+        for section, found in options.of('tempest-compute').items():
+            known = {option.name for option in groups[section]}
+            self.assertEqual(set(), found.keys() - known, section)
 
 
 class MarksTest(unittest.TestCase):

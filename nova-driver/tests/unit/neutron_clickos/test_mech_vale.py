@@ -201,6 +201,8 @@ class BindPortTest(TestCase):
 
     def test_nothing_to_bind(self):
         for segments in ((), (segment('flat', 'physnet3'),),
+                         (segment('geneve', None, 5),),
+                         (segment('gre', None, 5),),
                          (segment(physical_network='physnet3'),)):
             self.bind(port(), *segments).assert_not_called()
 

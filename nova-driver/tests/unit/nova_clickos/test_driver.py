@@ -11,7 +11,6 @@ from unittest import mock
 
 import fixtures
 from nova.compute import power_state
-from nova.compute import task_states
 from nova import exception as nova_exception
 from nova.virt import driver as nova_driver
 from nova.virt import event as virtevent
@@ -73,50 +72,6 @@ def _public_methods(cls):
     return {name: method for name, method
             in inspect.getmembers(cls, inspect.isfunction)
             if not name.startswith('_')}
-
-
-class SnapshotTest(base.DriverTestCase):
-
-    def setUp(self):
-        super().setUp()
-        self.calls = []
-        self.glance.get.return_value = {
-            'disk_format': 'raw', 'container_format': 'bare', 'size': 9,
-            'name': 'clickos'}
-        self.glance.download.side_effect = lambda *_: iter((b'eng', b'ine'))
-        self.glance.update.side_effect = self._update
-
-    def _update(self, context, image_id, metadata, content):
-        self.calls.append((image_id, metadata, content.read()))
-
-    def snapshot(self):
-        self.driver.snapshot(
-            mock.sentinel.context, base.instance(), 'copy',
-            lambda task_state, expected_state=task_states.IMAGE_SNAPSHOT:
-            self.calls.append((expected_state, task_state)))
-
-    def test_the_snapshot_is_a_copy_of_the_image(self):
-        self.snapshot()
-        self.assertEqual(
-            [('image_snapshot', 'image_pending_upload'),
-             ('image_pending_upload', 'image_uploading'),
-             ('copy', {'disk_format': 'raw', 'container_format': 'bare'},
-              b'engine')], self.calls)
-        self.glance.download.assert_called_once_with(mock.sentinel.context,
-                                                     base.IMAGE)
-
-    def test_an_image_that_is_too_large(self):
-        self.conf.config(group='clickos', max_image_mib=1)
-        self.glance.download.side_effect = lambda *_: iter(
-            (b'x' * (1 << 20), b'x'))
-        error = self.assertRaises(exception.GuestNotStarted, self.snapshot)
-        self.assertIn('max_image_mib', error.format_message())
-        self.glance.update.assert_not_called()
-
-    def test_an_image_that_is_gone(self):
-        self.glance.get.side_effect = nova_exception.ImageNotFound(
-            image_id=base.IMAGE)
-        self.assertRaises(nova_exception.ImageNotFound, self.snapshot)
 
 
 class CacheImageTest(base.DriverTestCase):

@@ -57,6 +57,7 @@ class NamedPortsTest(base.TestCase):
         self.assertEqual(
             'define($PORT0_IP 10.0.1.5,\n       $PORT1_IP 192.0.2.3);\n'
             '# 1 "r.click"\n' + text, self.defined(text))
+        self.assertEqual(text, document.without_ports(self.defined(text)))
 
     def test_a_configuration_that_needs_none_stays(self):
         for text in ('Idle;', 'A($PORTS_IP);', 'A($PORT_IP, $IP);',

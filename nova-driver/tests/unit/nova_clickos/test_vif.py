@@ -60,8 +60,30 @@ class FromNetworkInfoTest(base.TestCase):
         self.refused(base.vif(mtu=9001), 'MTU 9001', '9000')
 
     def test_other_type(self):
-        for other in ('ovs', 'binding_failed', 'unbound', None):
-            self.refused(base.vif(type=other), str(other), 'switch_mappings')
+        for other in ('ovs', 'unbound', None):
+            self.refused(base.vif(type=other), str(other),
+                         'mechanism driver')
+
+    def test_a_failed_binding_says_why(self):
+        for meta, values, reason in (
+                ({}, {'vnic_type': 'direct'}, 'its vnic_type is "direct"'),
+                ({'mtu': 9001, 'tunneled': True}, {}, 'MTU 9001'),
+                ({'tunneled': True}, {}, 'is a tunnel, and the host carries '
+                                         'VXLAN only'),
+                ({'physical_network': 'secret'}, {}, 'its physical network'),
+                ({}, {}, 'agent is not alive')):
+            port = base.vif(type='binding_failed', **values)
+            port['network']['meta'].update(meta)
+            self.refused(port, base.PORT, reason)
+
+    def test_a_failed_binding_names_no_part_of_the_cloud_and_fits(self):
+        port = base.vif(type='binding_failed')
+        port['network']['meta'].update(physical_network='secret')
+        error = self.assertRaises(
+            exception.GuestNotStarted, vif.from_network_info,
+            base.network_info(port))
+        self.assertNotIn('secret', error.format_message())
+        self.assertFalse(error.format_message().endswith('...'))
 
     def test_details_incomplete(self):
         self.refused(base.vif(details={'vale_switch': 'vale0'}), 'vale_port')

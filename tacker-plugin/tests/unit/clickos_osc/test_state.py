@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """openstack clickos state list | restore, and verdicts that come late."""
 
+import base64
 from unittest import mock
 
+from clickos_client import document
+from clickos_client import limits
 from clickos_client import outcomes
 from osc_lib import exceptions
 
@@ -11,6 +14,59 @@ from clickos_api.outside import rpc
 from clickos_osc.v1 import handler
 from clickos_osc.v1 import state
 from tests.unit.clickos_osc import base
+
+
+class SaveTest(base.CommandTestCase):
+    """User data of a guest that runs."""
+
+    TEXT = 'fw :: IPFilter(deny all); A($PORT0_IP, $PORT0_GW);\n'
+
+    def setUp(self):
+        super().setUp()
+        self.run_as('define($PORT0_GW 10.0.1.1,\n       $PORT0_IP 10.0.1.5);'
+                    '\n# 1 "user_data"\n' + self.TEXT)
+
+    def run_as(self, text):
+        """Let the guest run a configuration."""
+        self.agent.guests[self.server_id]['config'] = text
+
+    def saved(self, *names):
+        """Save; return what Nova's driver reads of it."""
+        _, text = self.run_command(state.SaveState, *names)
+        self.assertTrue(text.isascii())
+        return document.parse(base64.b64encode(text.encode()).decode())
+
+    def test_the_next_server_begins_with_configuration_and_writes(self):
+        self.put('allow icmp')
+        self.put('allow \x1b all')
+        for names in (['my-fw'], ['--vnf', self.vnf_id]):
+            self.assertEqual(
+                document.Configuration(
+                    self.TEXT, 'user_data',
+                    (('fw.config', 'allow \x1b all'),)), self.saved(*names))
+
+    def test_a_replaced_configuration_keeps_its_name(self):
+        self.replace(self.TEXT, config_name='r.click')
+        self.run_as(self.TEXT)
+        self.assertEqual(document.Configuration(self.TEXT, 'r.click'),
+                         self.saved('my-fw'))
+
+    def test_more_than_user_data_may_have(self):
+        self.run_as('/*' + 'x' * limits.USER_DATA_BYTES + '*/')
+        with self.assertRaisesRegex(exceptions.CommandError,
+                                    f'at most {limits.USER_DATA_BYTES}'):
+            self.saved('my-fw')
+
+    def test_a_change_between_the_two_reads(self):
+        read = type(self.manager.clickos).read
+
+        def changing(client, *arguments):
+            self.put('allow all')
+            return read(client, *arguments)
+        with mock.patch.object(type(self.manager.clickos), 'read',
+                               autospec=True, side_effect=changing), \
+                self.assertRaisesRegex(exceptions.CommandError, 'try again'):
+            self.saved('my-fw')
 
 
 class StateTest(base.CommandTestCase):

@@ -79,11 +79,13 @@ class EachCommandTest(typed.CommandLine):
         vnf = f'--vnf {self.vnf_id}'
         first = self.tenant.clickos.show_desired_state(
             self.vnf_id, 'vnfs')['revision']
-        _, watched, changes, state = self.run_all(
+        _, watched, changes, state, saved = self.run_all(
             f'handler write {vnf} fw.config "allow all"',
             f'handler watch {vnf} fw.config --count 1',
             f'state list {vnf} -f value',
-            f'state show {vnf} -f value')
+            f'state show {vnf} -f value',
+            f'state save {vnf}')
+        self.assertIn(['fw.config', 'allow all'], json.loads(saved)['writes'])
         self.assertIn('allow', watched)
         self.assertIn('applied', changes)
         self.assertIn('fw.config', state)
