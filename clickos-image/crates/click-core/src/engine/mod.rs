@@ -182,6 +182,9 @@ pub struct Engine {
     calls: Vec<Option<Call>>,
     /// True while an element takes over from the one that it replaces under a new configuration.
     pub reconfiguring: bool,
+    /// The threads that run the configuration's other elements, if there are any.
+    #[cfg(feature = "threads")]
+    pub threads: Option<Rc<dyn crate::threads::Threads>>,
 }
 
 impl Engine {
@@ -229,6 +232,8 @@ impl Engine {
             shared: BTreeMap::new(),
             calls: Vec::new(),
             reconfiguring: false,
+            #[cfg(feature = "threads")]
+            threads: None,
         }
     }
 
