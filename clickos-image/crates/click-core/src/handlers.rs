@@ -49,9 +49,7 @@ static OF_TASKS: [Common; 3] = [
     common(TICKETS, |engine, index| {
         engine.tasks.tickets(index).to_string()
     }),
-    common(HandlerDecl::read("home_thread"), |engine, index| {
-        engine.home_thread(index).to_string()
-    }),
+    common(HandlerDecl::read("home_thread"), Engine::home_thread),
 ];
 
 /// `config` of an element that takes a new configuration.
@@ -174,8 +172,8 @@ impl Engine {
 
     /// The number of the thread that runs an element.
     #[cfg(not(feature = "threads"))]
-    fn home_thread(&self, _index: usize) -> usize {
-        0
+    fn home_thread(&self, _index: usize) -> String {
+        "0".to_string()
     }
 
     /// The handler of an element that has this name.

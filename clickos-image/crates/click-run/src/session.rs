@@ -223,14 +223,14 @@ impl Session {
         let chatter = self.machine.chatter.borrow();
         let devices = self.machine.devices();
         let devices: Vec<_> = devices.iter().map(|d| d.borrow()).collect();
-        let mut files: Vec<BorrowedFd<'_>> = listeners
+        let files: Vec<BorrowedFd<'_>> = listeners
             .files()
             .chain(self.control.files())
             .chain(chatter.files())
             .chain(devices.iter().map(|d| d.file()))
             .collect();
         match &self.crew {
-            Some(crew) => crew.wait(&mut files, |files| self.machine.clock.wait(until_ns, files)),
+            Some(crew) => crew.wait(&files, |files| self.machine.clock.wait(until_ns, files)),
             None => self.machine.clock.wait(until_ns, &files),
         }
     }

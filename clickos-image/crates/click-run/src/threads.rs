@@ -204,13 +204,13 @@ impl Crew {
     }
 
     /// Waits for files or another thread.
-    pub fn wait<'f>(
+    pub fn wait(
         &self,
-        files: &mut Vec<BorrowedFd<'f>>,
+        files: &[BorrowedFd<'_>],
         wait: impl FnOnce(&[BorrowedFd<'_>]) -> bool,
     ) -> bool {
         self.member.rest(|event| {
-            let mut all: Vec<BorrowedFd<'_>> = files.clone();
+            let mut all = files.to_vec();
             all.push(event);
             wait(&all);
         });

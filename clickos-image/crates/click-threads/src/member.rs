@@ -26,6 +26,9 @@ const SPIN: Duration = Duration::from_micros(50);
 /// How deep calls of other threads may be made while a thread waits.
 const MAX_DEPTH: u32 = 8;
 
+/// Classes whose elements measure the queues behind them.
+const MEASURING: [&str; 2] = ["AdaptiveRED", "RED"];
+
 /// An end of a queue between threads.
 enum End {
     Inlet(Sender<Slot>, usize),
@@ -86,13 +89,16 @@ impl Part {
 
     /// Leaves this thread's elements and its ends of queues in a configuration.
     pub fn install(self, assembled: &mut Assembled) -> Rc<Member> {
+        let measures = |class: &str| MEASURING.contains(&class);
+        let is_measured = assembled.elements().iter().any(|e| measures(e.class.name));
         let mut watches = Vec::new();
         let mut elements = Vec::new();
         for (element, class_name, gauge, end) in self.ends {
             let shared = Arc::clone(&self.shared);
             match end {
                 End::Inlet(sender, to) => {
-                    let (inlet, watch) = Inlet::new(element, gauge, sender, shared, to);
+                    let (inlet, watch) =
+                        Inlet::new(element, gauge, sender, shared, to, is_measured);
                     watches.push(watch);
                     elements.push((element, None, Box::new(inlet) as Box<_>));
                 }

@@ -125,6 +125,10 @@ pub struct Inlet {
     /// The thread that pulls.
     to: usize,
     waits: Rc<Cell<bool>>,
+    /// The end of a batch that found no room.
+    held: Batch,
+    /// True if an element before it measures what is stored.
+    is_measured: bool,
 }
 
 impl Inlet {
@@ -135,6 +139,7 @@ impl Inlet {
         sender: Sender<Slot>,
         shared: Arc<Shared>,
         to: usize,
+        is_measured: bool,
     ) -> (Self, Watch) {
         let waits = Rc::new(Cell::new(false));
         let watch = Watch {
@@ -149,13 +154,14 @@ impl Inlet {
             shared,
             to,
             waits,
+            held: Batch::new(),
+            is_measured,
         };
         (inlet, watch)
     }
-}
 
-impl Element for Inlet {
-    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+    /// Copies as many packets as there is room for to the other thread.
+    fn send(&mut self, batch: &mut Batch) {
         let (fits, before) = self.gauge.reserve(batch.len());
         for packet in batch.drain_front(fits) {
             // each ring has a slot for every packet that the queue may have
@@ -165,11 +171,27 @@ impl Element for Inlet {
         if self.sender.publish() && before == 0 {
             self.shared.wake(self.to);
         }
+    }
+}
+
+/// Packets of one batch that wait at an inlet for room, at most.
+const MAX_HELD: usize = 64;
+
+impl Element for Inlet {
+    fn push(&mut self, ctx: &mut Context<'_>, _port: usize, mut batch: Batch) {
+        let several = batch.len() > 1;
+        if self.held.is_empty() {
+            self.send(&mut batch);
+        }
+        // the runs of a task that the engine joined would each have seen that the queue is full
+        if several && self.gauge.is_told() && self.held.is_empty() && batch.len() <= MAX_HELD {
+            self.held.append(&mut batch);
+        }
         if !batch.is_empty() {
             self.gauge.count_drops(ctx, batch.len());
         }
         ctx.recycle(batch);
-        if self.gauge.is_told() && !self.gauge.has_room() {
+        if self.gauge.is_told() && !(self.held.is_empty() && self.gauge.has_room()) {
             self.waits.set(true);
             ctx.set_writable(false);
         }
@@ -177,11 +199,20 @@ impl Element for Inlet {
 
     /// Room has come.
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
-        if self.gauge.has_room() {
+        let mut held = std::mem::take(&mut self.held);
+        self.send(&mut held);
+        self.held = held;
+        if self.held.is_empty() && self.gauge.has_room() {
             self.waits.set(false);
             ctx.set_writable(true);
         }
         false
+    }
+
+    /// Nothing on this thread sees what becomes of the packets, unless it measures the queue. One that is
+    /// smaller than a batch would be full after each.
+    fn is_plain(&self) -> bool {
+        !self.is_measured && self.gauge.capacity.load(Ordering::Relaxed) >= MAX_HELD
     }
 
     fn signal(&self) -> Signal {
@@ -189,7 +220,7 @@ impl Element for Inlet {
     }
 
     fn storage(&self) -> Option<&dyn Storage> {
-        Some(self)
+        self.is_measured.then_some(self)
     }
 }
 

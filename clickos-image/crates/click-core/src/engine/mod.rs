@@ -4,6 +4,8 @@ pub mod apart;
 pub mod class;
 pub mod context;
 pub mod element;
+#[cfg(feature = "threads")]
+pub mod elsewhere;
 pub mod graph;
 pub mod handler;
 pub mod reachability;
@@ -184,7 +186,7 @@ pub struct Engine {
     pub reconfiguring: bool,
     /// The threads that run the configuration's other elements, if there are any.
     #[cfg(feature = "threads")]
-    pub threads: Option<Rc<dyn crate::threads::Threads>>,
+    pub threads: Option<Rc<dyn elsewhere::Threads>>,
 }
 
 impl Engine {

@@ -72,8 +72,9 @@ fn each_island_uses_the_processor_time_of_its_thread() {
     loop {
         let threads = click.threads();
         if let [(first, idle), (other, busy)] = threads.as_slice() {
-            assert_eq!((first.as_str(), other.as_str()), ("click", "click-2"));
+            // a thread has the name of the program at first
             if *busy > 40 {
+                assert_eq!((first.as_str(), other.as_str()), ("click", "click-2"));
                 assert!(*idle < *busy / 4, "{idle} of {busy} ticks");
                 return;
             }
@@ -254,7 +255,7 @@ fn what_cannot_run_on_several_threads_is_refused() {
     let errors = String::from_utf8(ran.stderr).unwrap();
     let why = "not possible while the router runs on several threads (-j)";
     assert!(errors.matches(why).count() >= 1, "{errors}");
-    let errors = refused("", &["-j", "65"]);
+    let errors = String::from_utf8(run("", &["-j", "65"]).stderr).unwrap();
     assert!(errors.contains("65 is not in 1..=64"), "{errors}");
 }
 
