@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A router on several threads: `click -j N`.
 use std::fs;
-use std::io::{BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -190,36 +189,6 @@ fn threads_that_call_each_other_do_not_block() {
         caller("sb", "ca"),
     );
     assert_eq!(click(&config, &["-j", "2"]), "done\ndone\n");
-}
-
-#[test]
-fn peers_of_a_control_socket_reach_all_threads() {
-    let name = format!("click-threads-{}", std::process::id());
-    let socket = std::env::temp_dir().join(name);
-    let config = "i :: InfiniteSource(LIMIT 9) -> d :: Discard; s :: Script(TYPE PASSIVE, return $(d.count));
-        StaticThreadSched(i 1, s 1)";
-    let click = Running::start(config, &["-j", "2", "-u", socket.to_str().unwrap()]);
-    let end = Instant::now() + PATIENCE;
-    let mut peer = loop {
-        match UnixStream::connect(&socket) {
-            Ok(peer) => break peer,
-            Err(error) => assert!(Instant::now() < end, "{error}"),
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    let calls = "READ d.count\nCHECKREAD s.run\nCHECKWRITE d.count\nWRITE i.limit 3\nREAD i.limit\nREAD s.none\n\
-                 READ i.home_thread\nREAD s.run\nQUIT\n";
-    peer.write_all(calls.as_bytes()).unwrap();
-    let mut answers = String::new();
-    peer.read_to_string(&mut answers).unwrap();
-    let expected = "Click::ControlSocket/1.3\r\n200 Read handler 'd.count' OK\r\nDATA 1\r\n9\
-        200 Read handler 's.run' OK\r\n511 Handler 'd.count' not writable\r\n\
-        200 Write handler 'i.limit' OK\r\n200 Read handler 'i.limit' OK\r\nDATA 1\r\n3\
-        511 No handler named 's.none'\r\n200 Read handler 'i.home_thread' OK\r\nDATA 1\r\n1\
-        200 Read handler 's.run' OK\r\nDATA 1\r\n9200 Goodbye!\r\n";
-    assert_eq!(answers, expected);
-    drop(click);
-    let _ = fs::remove_file(&socket);
 }
 
 #[test]
