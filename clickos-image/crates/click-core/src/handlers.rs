@@ -41,7 +41,7 @@ static COMMON: [Common; 6] = [
     common(HandlerDecl::read("handlers"), Engine::handlers_text),
 ];
 
-/// Handlers of elements with a task. A router runs on one thread, which has the number 0.
+/// Handlers of elements with a task.
 static OF_TASKS: [Common; 3] = [
     common(HandlerDecl::read("scheduled"), |engine, index| {
         engine.tasks.is_scheduled(index).to_string()
@@ -49,7 +49,7 @@ static OF_TASKS: [Common; 3] = [
     common(TICKETS, |engine, index| {
         engine.tasks.tickets(index).to_string()
     }),
-    common(HandlerDecl::read("home_thread"), |_, _| "0".to_string()),
+    common(HandlerDecl::read("home_thread"), Engine::home_thread),
 ];
 
 /// `config` of an element that takes a new configuration.
@@ -168,6 +168,12 @@ impl Engine {
             Family::PerOutput(table) => Some((*table, slot.outputs.len())),
             Family::Any(_) => None,
         })
+    }
+
+    /// The number of the thread that runs an element.
+    #[cfg(not(feature = "threads"))]
+    fn home_thread(&self, _index: usize) -> String {
+        "0".to_string()
     }
 
     /// The handler of an element that has this name.
@@ -307,6 +313,10 @@ impl Engine {
     /// Calls a read handler.
     pub(crate) fn read(&mut self, name: &str, param: &str) -> Result<String, HandlerError> {
         self.reads += 1;
+        #[cfg(feature = "threads")]
+        if let Some(read) = self.read_elsewhere(name, param) {
+            return read;
+        }
         match self.find(name)? {
             HandlerTarget::Global(_) | HandlerTarget::Host(_) if !param.is_empty() => {
                 Err(HandlerError::takes_no_parameter(param).named(name))
@@ -347,6 +357,10 @@ impl Engine {
 
     /// Calls write handlers in order: all of them or, on an error, none.
     pub(crate) fn write(&mut self, writes: &[(&str, &[u8])]) -> Result<(), HandlerError> {
+        #[cfg(feature = "threads")]
+        if let Some(written) = self.write_elsewhere(writes) {
+            return written;
+        }
         let prepared: Result<Vec<_>, _> = writes
             .iter()
             .map(|(name, value)| self.prepare(name, value))

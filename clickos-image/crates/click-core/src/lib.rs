@@ -33,6 +33,8 @@ mod sched;
 mod signal;
 mod storage;
 mod task_batching;
+#[cfg(feature = "threads")]
+pub mod threads;
 mod traffic;
 
 pub use click_lang::{ConfigError, Located, Phase, Sources, Subject, did_you_mean, sort, text};

@@ -92,6 +92,17 @@ impl Router {
         Ok(Self { engine, globals })
     }
 
+    #[cfg(feature = "threads")]
+    pub(crate) fn of(engine: Engine, globals: Scope) -> Self {
+        Self { engine, globals }
+    }
+
+    /// Moves what handlers set in motion.
+    #[cfg(feature = "threads")]
+    pub(crate) fn drain_writes(&mut self) {
+        self.engine.drain(&mut { WRITE_ENTRIES });
+    }
+
     /// The devices that a swapped-in configuration can use, by vif number.
     pub fn set_devices(&mut self, devices: BTreeMap<u32, Rc<RefCell<dyn Device>>>) {
         self.engine.environment.devices = devices;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a router reaches of this machine: files, standard output, sockets, signals, time.
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::io::{Write, stderr};
 use std::os::fd::BorrowedFd;
 use std::rc::{Rc, Weak};
@@ -9,6 +9,7 @@ use click_core::{
     ConfigError, Device, DeviceRequest, HandlerDecl, Host, Named, ReadFile, ServerSocket, Tun,
     TunRequest, WriteFile,
 };
+use click_threads::Member;
 
 use crate::chatter::Chatter;
 use crate::clock::Clock;
@@ -48,6 +49,10 @@ pub struct Machine {
     pub reconfigurable: bool,
     /// True if notices of elements are printed.
     pub notices: Cell<bool>,
+    /// The number of the thread that the router runs on.
+    pub thread: u8,
+    /// The thread among those of its configuration, if there are several.
+    pub member: OnceCell<Rc<Member>>,
 }
 
 impl Machine {
@@ -63,6 +68,34 @@ impl Machine {
             wanted: RefCell::default(),
             reconfigurable,
             notices: Cell::new(notices),
+            thread: 0,
+            member: OnceCell::new(),
+        }
+    }
+
+    /// The same machine for a router on another thread: thread 0 has the sockets and the signals, and prints notices.
+    pub fn of_thread(thread: u8, clock: Clock) -> Self {
+        Self {
+            thread,
+            ..Self::new(clock, false, false)
+        }
+    }
+
+    /// Passes a line of the console to its listeners, which are thread 0's.
+    pub fn tell(&self, line: &[u8]) {
+        match self.member.get().filter(|_| self.thread > 0) {
+            Some(member) => member.send_line(line),
+            None => self.chatter.borrow_mut().tell(line),
+        }
+    }
+
+    /// Refuses what only thread 0 can do.
+    fn only_on_thread_0(&self, what: &str) -> Result<(), String> {
+        match self.thread {
+            0 => Ok(()),
+            thread => Err(format!(
+                "{what} belong to thread 0, the element runs on thread {thread}"
+            )),
         }
     }
 
@@ -139,6 +172,7 @@ impl Host for Machine {
     }
 
     fn listen(&self, socket: &ServerSocket) -> Result<String, String> {
+        self.only_on_thread_0("control sockets")?;
         self.listeners.borrow_mut().listen(socket)
     }
 
@@ -163,6 +197,7 @@ impl Host for Machine {
     }
 
     fn watch_signal(&self, element: &str, signal: &str) -> Result<(), String> {
+        self.only_on_thread_0("signals")?;
         self.signals.borrow_mut().watch(element, signal)
     }
 
@@ -191,6 +226,9 @@ impl Host for Machine {
     }
 
     fn check_write(&self, name: &str, value: &str) -> Result<(), String> {
+        if self.member.get().is_some() {
+            return Err("not possible while the router runs on several threads (-j)".to_string());
+        }
         if name == "timewarp" && warp(value.trim()).is_none() {
             let got = value.escape_debug();
             return Err(format!(

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 ///
 /// Exit status: 0 if the configuration ran (with --check: is right), 1 if not, 2 for a wrong
 /// command line. With --exit-handler the handler's value is the status.
-#[derive(Debug, Parser)]
+#[derive(Clone, Debug, Parser)]
 #[command(
     name = "click",
     version,
@@ -85,11 +85,11 @@ pub struct Options {
     #[arg(short = 'C', long, overrides_with = "clickpath", value_name = "PATH")]
     pub clickpath: Option<PathBuf>,
 
-    /// Accepted for scripts written for Click: a router runs on one thread, and more are warned about
-    #[arg(short = 'j', long, overrides_with = "threads", value_name = "N")]
-    pub threads: Option<u32>,
+    /// Use up to N threads: StaticThreadSched says which elements run on which, the others run on thread 0
+    #[arg(short = 'j', long, overrides_with = "threads", value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub threads: Option<u8>,
 
-    /// Run on processor N (default 0) only
+    /// Run on processor N (default 0) only, further threads on those after it
     #[arg(short = 'a', long, visible_alias = "cpu", overrides_with = "affinity", num_args = 0..=1, require_equals = true, value_name = "N")]
     pub affinity: Option<Option<u16>>,
 

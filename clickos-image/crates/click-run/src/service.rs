@@ -101,18 +101,17 @@ impl Service for Handlers<'_> {
 
     fn check(&mut self, name: &str, write: bool) -> Result<(), (u16, String)> {
         public(name)?;
-        let handlers = self.router.handlers();
-        match handlers.iter().find(|h| h.name == name) {
-            Some(h) if (write && h.write) || (!write && h.read) => Ok(()),
-            Some(_) if write => Err((
+        match self.router.handler_info(name) {
+            Ok(h) if (write && h.write) || (!write && h.read) => Ok(()),
+            Ok(_) if write => Err((
                 code::NO_SUCH_HANDLER,
                 format!("Handler '{name}' not writable"),
             )),
-            Some(_) => Err((
+            Ok(_) => Err((
                 code::NO_SUCH_HANDLER,
                 format!("Handler '{name}' not readable"),
             )),
-            None => Err((code::NO_SUCH_HANDLER, format!("No handler named '{name}'"))),
+            Err(_) => Err((code::NO_SUCH_HANDLER, format!("No handler named '{name}'"))),
         }
     }
 

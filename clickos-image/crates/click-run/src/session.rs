@@ -1,31 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One run of the program.
-use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::io::{Write, stderr};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
 
-use click_core::{
-    Device, Entropy, Environment, Host, Limits, Progress, Protocol, Registry, Router,
-};
-use clickos_control::files::{Quota, RamFiles};
-use rustix::rand::{GetRandomFlags, getrandom};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use click_core::{Progress, Protocol, Registry, Router};
 
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::groups::groups;
 use crate::host::Machine;
-use crate::library::{Given, Reader, limits};
+use crate::library::{Given, Reader};
 use crate::options::Options;
 use crate::output::{self, STANDARD, write_to};
 use crate::report::{listed, report};
 use crate::run_time::RunTime;
 use crate::service::Handlers;
-use crate::vif::UnpluggedVif;
+use crate::setting::{environment, host, registry};
+use crate::threads::{self, Crew};
 
 /// Does what the command line says.
 ///
@@ -38,7 +31,7 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
 
 fn run_once(options: &Options) -> Result<ExitCode, String> {
     let file = options.source()?;
-    take_thread_options(options);
+    threads::bind_to_processor(options, 0);
     let mut reader = Reader::new(options.clickpath.as_deref(), options.own_elements());
     if options.guest {
         reader.forget_libraries();
@@ -50,13 +43,14 @@ fn run_once(options: &Options) -> Result<ExitCode, String> {
     if options.check || options.groups {
         return check(options, given, &machine);
     }
-    let router = build(options, given, &machine)?;
+    let (router, crew) = build(options, given, &machine)?;
     let mut session = Session {
         machine,
         router,
         registry: registry(options),
         reader,
         control: Control::default(),
+        crew,
     };
     if let Some(path) = &options.output {
         write_to(path, &session.router.flat_text())?;
@@ -64,7 +58,7 @@ fn run_once(options: &Options) -> Result<ExitCode, String> {
     let start = RunTime::now();
     if !options.quit {
         session.machine.signals.borrow_mut().catch_stopping()?;
-        session.drive();
+        session.drive()?;
     }
     if options.time {
         eprintln!("{}", RunTime::now().since(start));
@@ -72,132 +66,21 @@ fn run_once(options: &Options) -> Result<ExitCode, String> {
     session.finish(options)
 }
 
-/// Where the one thread runs, and that there is one only.
-fn take_thread_options(options: &Options) {
-    let more = options.threads.filter(|n| *n > 1 && !options.no_warnings);
-    if let Some(threads) = more {
-        eprintln!("click: warning: a router runs on one thread, not on {threads}");
-    }
-    if let Some(cpu) = options.affinity.map(Option::unwrap_or_default) {
-        let mut set = CpuSet::new();
-        if usize::from(cpu) < CpuSet::MAX_CPU {
-            set.set(usize::from(cpu));
-        }
-        if let (Err(error), false) = (sched_setaffinity(None, &set), options.no_warnings) {
-            eprintln!("click: warning: processor {cpu}: {error}");
-        }
-    }
-}
-
-/// The files that a guest's elements reach: files in memory, also those of the archive.
-fn guest_files(files: Vec<(String, Vec<u8>)>) -> Result<Rc<dyn Host>, String> {
-    let host = RamFiles::new(Quota::new(GUEST_FILES_BYTES));
-    for (name, data) in files {
-        host.write_file(&name, false, &data)?;
-    }
-    Ok(Rc::new(host))
-}
-
-/// The limits of a configuration. A check for a guest uses those of guests from 64 MiB up.
-fn limits_of(options: &Options) -> Limits {
-    let usual = Limits::default();
-    if options.guest && options.check {
-        return usual;
-    }
-    let own = limits();
-    Limits {
-        config_bytes: own.config_bytes,
-        elements: own.elements,
-        connections: own.connections,
-        ports: own.ports,
-        steps: own.steps,
-        packet_buffers: 1 << 21,
-        flows: 3 << 22,
-        table_entries: 1 << 22,
-        ..usual
-    }
-}
-
-/// The key of a run's random numbers.
-fn key(seed: Option<u64>) -> Result<[u8; 32], String> {
-    let mut key = [0; 32];
-    match seed {
-        Some(seed) => key[..8].copy_from_slice(&seed.to_le_bytes()),
-        None => {
-            let filled = getrandom(&mut key, GetRandomFlags::empty());
-            filled.map_err(|e| format!("random numbers: {e}"))?;
-        }
-    }
-    Ok(key)
-}
-
-fn environment(
+fn build(
     options: &Options,
-    host: Rc<dyn Host>,
+    given: Given,
     machine: &Rc<Machine>,
-) -> Result<Environment, String> {
-    let vif = |devid| -> Rc<RefCell<dyn Device>> { Rc::new(RefCell::new(UnpluggedVif { devid })) };
-    let vifs = if options.check { options.vifs } else { 0 };
-    let limits = limits_of(options);
-    Ok(Environment {
-        devices: (0..vifs)
-            .map(|devid| (devid, vif(devid)))
-            .collect::<BTreeMap<_, _>>(),
-        host: Some(host),
-        console: console(machine.clone()),
-        limits: Limits {
-            console_lines_per_s: u32::MAX,
-            ..limits
-        },
-        entropy: Entropy::new(&key(options.random_seed)?),
-        offload: Rc::default(),
-        implicit: if options.guest {
-            vec!["ClickOSControl".to_string()]
-        } else {
-            Vec::new()
-        },
-    })
-}
-
-/// Standard error and the listeners.
-fn console(machine: Rc<Machine>) -> Rc<dyn Fn(&str)> {
-    Rc::new(move |line| {
-        let line = format!("{line}\n");
-        // an error has no reader when standard error is closed
-        // at once, so that lines of several programs do not mix
-        let _ = stderr().write_all(line.as_bytes());
-        machine.chatter.borrow_mut().tell(line.as_bytes());
-    })
-}
-
-fn registry(options: &Options) -> Registry {
-    let registry = click_elements::registry();
-    if options.guest {
-        registry.guest()
-    } else {
-        registry
+) -> Result<(Router, Option<Crew>), String> {
+    if threads::wanted(options) > 1 {
+        return threads::build(options, given, machine);
     }
-}
-
-/// The surroundings of a configuration: this machine, or those of a guest.
-fn host(
-    options: &Options,
-    files: Vec<(String, Vec<u8>)>,
-    machine: &Rc<Machine>,
-) -> Result<Rc<dyn Host>, String> {
-    if options.guest {
-        guest_files(files)
-    } else {
-        Ok(machine.clone())
-    }
-}
-
-fn build(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<Router, String> {
     let (registry, variables) = (registry(options), options.variables());
     let environment = environment(options, host(options, given.files, machine)?, machine)?;
     let now_ns = machine.clock.now_ns();
     let built = Router::build_from(given.sources, &registry, environment, &variables, now_ns);
-    built.map_err(|errors| report(&errors))
+    built
+        .map(|router| (router, None))
+        .map_err(|errors| report(&errors))
 }
 
 /// All errors in full. A guest's elements are started too: they reach nothing here.
@@ -221,8 +104,6 @@ fn check(options: &Options, given: Given, machine: &Rc<Machine>) -> Result<ExitC
     }
 }
 
-/// Bytes that the files of a guest that is checked may take.
-const GUEST_FILES_BYTES: usize = 1 << 26;
 /// Slices of a busy router between looks at the control sockets.
 const SLICES_PER_POLL: u32 = 64;
 
@@ -233,28 +114,48 @@ struct Session {
     registry: Registry,
     reader: Reader,
     control: Control,
+    /// The other threads, if the router has some.
+    crew: Option<Crew>,
 }
 
 impl Session {
     /// Runs until an element or a signal stops the router, or nothing can happen any more in
     /// simulated time.
-    fn drive(&mut self) {
+    ///
+    /// # Errors
+    /// Another thread failed.
+    fn drive(&mut self) -> Result<(), String> {
+        if let Some(crew) = &self.crew {
+            crew.run();
+        }
+        let driven = self.drive_until_stopped();
+        if let Some(crew) = &self.crew {
+            crew.rest()?;
+        }
+        driven
+    }
+
+    fn drive_until_stopped(&mut self) -> Result<(), String> {
         let mut slices = 0u32;
         loop {
             self.take_signals();
             if self.router.is_stopped() {
-                return;
+                return Ok(());
             }
             let progress = self.router.run(self.machine.clock.now_ns());
             slices = slices.wrapping_add(1);
-            let idle = progress != Progress::Worked;
+            let tended = match &self.crew {
+                Some(crew) => crew.tend(&mut self.router, &self.machine, progress)?,
+                None => false,
+            };
+            let idle = progress != Progress::Worked && !tended;
             self.take_hotconfig();
             let served = (idle || slices % SLICES_PER_POLL == 0) && self.serve();
-            if self.router.is_stopped() || served {
+            if self.router.is_stopped() || served || tended {
                 continue;
             }
             match progress {
-                Progress::Idle { until_ns } if !self.wait(until_ns) => return,
+                Progress::Idle { until_ns } if !self.wait(until_ns) => return Ok(()),
                 _ => {}
             }
         }
@@ -328,7 +229,10 @@ impl Session {
             .chain(chatter.files())
             .chain(devices.iter().map(|d| d.file()))
             .collect();
-        self.machine.clock.wait(until_ns, &files)
+        match &self.crew {
+            Some(crew) => crew.wait(&files, |files| self.machine.clock.wait(until_ns, files)),
+            None => self.machine.clock.wait(until_ns, &files),
+        }
     }
 
     /// Prints handlers; the exit status.

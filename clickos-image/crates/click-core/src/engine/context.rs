@@ -484,6 +484,12 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// How many threads the program has.
+    #[cfg(not(feature = "threads"))]
+    pub fn threads(&self) -> usize {
+        1
+    }
+
     /// The number of the element.
     pub fn index(&self) -> usize {
         self.me

@@ -4,6 +4,8 @@ pub mod apart;
 pub mod class;
 pub mod context;
 pub mod element;
+#[cfg(feature = "threads")]
+pub mod elsewhere;
 pub mod graph;
 pub mod handler;
 pub mod reachability;
@@ -182,6 +184,9 @@ pub struct Engine {
     calls: Vec<Option<Call>>,
     /// True while an element takes over from the one that it replaces under a new configuration.
     pub reconfiguring: bool,
+    /// The threads that run the configuration's other elements, if there are any.
+    #[cfg(feature = "threads")]
+    pub threads: Option<Rc<dyn elsewhere::Threads>>,
 }
 
 impl Engine {
@@ -229,6 +234,8 @@ impl Engine {
             shared: BTreeMap::new(),
             calls: Vec::new(),
             reconfiguring: false,
+            #[cfg(feature = "threads")]
+            threads: None,
         }
     }
 

@@ -6,4 +6,5 @@ mod control;
 mod interfaces;
 mod program;
 mod stopping;
+mod threads;
 mod tools;

@@ -226,9 +226,6 @@ fn warnings_go_to_standard_error_and_change_nothing_else() {
     let run = |more: &[&str]| click(&[&["-q", "-e", config], more].concat(), "");
     assert_eq!(run(&[]), (0, String::new(), warning.to_string()));
     assert_eq!(run(&["-w"]), (0, String::new(), String::new()));
-    let (code, _, errors) = click(&["-q", "-j", "4", "-e", ""], "");
-    let threads = "click: warning: a router runs on one thread, not on 4\n";
-    assert_eq!((code, errors.as_str()), (0, threads));
 }
 
 /// The processors that the process may use whose `/proc/PID/status` this is.

@@ -21,6 +21,8 @@ use crate::standard::default_data;
 pub static ELEMENT: Class = Class {
     name: "RatedSource",
     ports: "0/1",
+    // as Click's, which has one
+    task: true,
     args: &[
         optional("DATA"),
         optional("RATE"),

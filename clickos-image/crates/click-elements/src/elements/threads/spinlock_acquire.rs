@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Takes a lock. A router runs on one thread, so nothing has to wait: packets pass.
+//! Takes a lock. Elements on several threads share nothing but queues, so nothing has to wait: packets pass.
 //!
 //! # Synopsis
 //! `SpinlockAcquire(LOCK)`: a name that a `SpinlockInfo` defines, mandatory.
@@ -8,7 +8,7 @@
 //! # Handlers
 //! None of its own.
 //! # Differences from Click
-//! Arguments are only checked, since a router runs on one thread.
+//! Arguments are only checked.
 //! # Example
 //! `SpinlockInfo(table); FromDevice(0) -> SpinlockAcquire(table) -> Null -> SpinlockRelease(table) -> ToDevice(1);`
 use crate::prelude::*;

@@ -3,15 +3,23 @@
 //!
 //! # Synopsis
 //! `StaticThreadSched(ELEMENT THREAD, ...)`: the task of ELEMENT, or the tasks of all elements in a compound of that name,
-//! run on THREAD; -1 is any. A router runs on one thread, number 0: other numbers get a warning.
+//! run on THREAD; -1 is any, which is 0. `click -j N` has the threads 0 to N - 1, a guest as many as processors; other
+//! numbers get a warning. The last binding of an element counts, and those in a compound come after those around it.
+//!
+//! A task takes all elements with it that it reaches without a queue (`Queue`, `SimpleQueue`, `QuickNoteQueue` and their
+//! aliases, without an output 1), and those that these elements name in their arguments. A queue belongs to the thread
+//! that pulls from it. Elements that nothing binds run on thread 0, as do `DriverManager`, `ControlSocket` and
+//! `ChatterSocket`.
 //! # Ports
 //! 0/0.
 //! # Handlers
 //! None of its own.
 //! # Differences from Click
-//! Arguments are only checked, since a router runs on one thread.
+//! Two tasks with elements in common cannot run on two threads: that is an error, and a queue between them the remedy.
+//! `home_thread` of an element cannot be written. On several threads the router is not replaced (`hotconfig`), `timewarp`
+//! is not written, and `QuitWatcher` belongs to the elements that it names.
 //! # Example
-//! `StaticThreadSched(in 0, out 0);`
+//! `FromDevice(0) -> Queue -> out :: ToDevice(1); StaticThreadSched(out 1);`
 use click_core::text::split_words;
 
 use crate::prelude::*;
@@ -47,7 +55,8 @@ impl Element for StaticThreadSched {
             if !ctx.has_elements(name) {
                 return Err(format!("ELEMENT: there is no element \"{name}\""));
             }
-            if !(-1..=0).contains(thread) {
+            let threads = i64::try_from(ctx.threads()).unwrap_or(i64::MAX);
+            if !(-1..threads).contains(thread) {
                 let line = format!("{}: warning: there is no thread {thread}", ctx.name());
                 ctx.print(&line);
             }

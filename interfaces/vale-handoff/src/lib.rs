@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounded rings between two threads of the switch, and the flag by which a sleeping thread asks for a
-//! wake-up (unsafe island).
+//! Bounded rings between two threads of the switch or of a router, and the flag by which a sleeping thread asks for
+//! a wake-up (unsafe island).
 //!
 //! A ring has one sender and one receiver. Each stores its index once for a batch. The slots live
 //! as long as the ring, so a message that owns memory keeps it for the next one.

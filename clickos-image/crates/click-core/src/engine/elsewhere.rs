@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Elements of the configuration that other threads run: calls of their handlers go there.
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::engine::Engine;
+use crate::engine::context::Context;
+use crate::error::HandlerError;
+use crate::handler_info::HandlerInfo;
+
+/// A call of handlers of one thread's elements.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// A read, with its parameter.
+    Read(String, String),
+    /// Writes: all of them or, on an error, none.
+    Write(Vec<(String, Vec<u8>)>),
+    /// What the handler of this name is.
+    Info(String),
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// What was read.
+    Text(String),
+    /// The writes took place.
+    Written,
+    /// The handler.
+    Info(HandlerInfo),
+}
+
+/// The result of a call.
+pub type Answered = Result<Answer, HandlerError>;
+
+/// All threads of a configuration, as one of them sees them.
+pub trait Threads {
+    /// How many there are.
+    fn count(&self) -> usize;
+    /// The number of the thread that runs an element.
+    fn home(&self, element: usize) -> usize;
+    /// This thread's number; `None` if it runs the elements of all.
+    fn own(&self) -> Option<usize>;
+    /// Has another thread make a call. While this one waits, `serve` makes the calls of others.
+    ///
+    /// # Errors
+    /// The call's, or that the thread does not answer.
+    fn call(&self, thread: usize, call: Call, serve: &mut dyn FnMut(Call) -> Answered) -> Answered;
+}
+
+impl Engine {
+    /// The number of the thread that runs an element.
+    pub(crate) fn home_thread(&self, index: usize) -> String {
+        let home = self.threads.as_ref().map_or(0, |t| t.home(index));
+        home.to_string()
+    }
+
+    /// The thread that has the element of a handler's full name, if that is another one.
+    pub(crate) fn thread_of(&self, handler: &str) -> Option<(Rc<dyn Threads>, usize)> {
+        let threads = self.threads.as_ref()?;
+        let own = threads.own()?;
+        let (element, _) = handler.rsplit_once('.')?;
+        let index = self.slots.iter().position(|s| s.name == element)?;
+        let home = threads.home(index);
+        (home != own).then(|| (Rc::clone(threads), home))
+    }
+
+    pub(crate) fn read_elsewhere(
+        &mut self,
+        name: &str,
+        param: &str,
+    ) -> Option<Result<String, HandlerError>> {
+        let (threads, home) = self.thread_of(name)?;
+        let call = Call::Read(name.to_string(), param.to_string());
+        let answer = threads.call(home, call, &mut |call| self.answer(call));
+        Some(answer.map(|answer| match answer {
+            Answer::Text(text) => text,
+            Answer::Written | Answer::Info(_) => String::new(),
+        }))
+    }
+
+    /// Writes that belong to one other thread go there. Those of several threads could not be all or none.
+    pub(crate) fn write_elsewhere(
+        &mut self,
+        writes: &[(&str, &[u8])],
+    ) -> Option<Result<(), HandlerError>> {
+        let mut threads = None;
+        let homes: Vec<Option<usize>> = writes
+            .iter()
+            .map(|(name, _)| {
+                let (all, home) = self.thread_of(name)?;
+                threads = Some(all);
+                Some(home)
+            })
+            .collect();
+        let threads = threads?;
+        let [Some(home), rest @ ..] = homes.as_slice() else {
+            return Some(Err(of_several(writes[0].0)));
+        };
+        if let Some(at) = rest.iter().position(|other| *other != Some(*home)) {
+            return Some(Err(of_several(writes[at + 1].0)));
+        }
+        let owned = writes.iter().map(|(n, v)| (n.to_string(), v.to_vec()));
+        let call = Call::Write(owned.collect());
+        let answer = threads.call(*home, call, &mut |call| self.answer(call));
+        Some(answer.map(|_| ()))
+    }
+
+    /// Makes a call of another thread.
+    pub(crate) fn answer(&mut self, call: Call) -> Answered {
+        match call {
+            Call::Read(name, param) => self.read(&name, &param).map(Answer::Text),
+            Call::Info(name) => self.info(&name).map(Answer::Info),
+            Call::Write(writes) => {
+                let writes: Vec<_> = writes.iter().map(|(n, v)| (n.as_str(), &**v)).collect();
+                self.write(&writes).map(|()| Answer::Written)
+            }
+        }
+    }
+}
+
+fn of_several(name: &str) -> HandlerError {
+    let message = "the writes of one call belong to elements of several threads; write them in one call for each thread";
+    HandlerError::rejected(message).named(name)
+}
+
+impl Context<'_> {
+    /// How many threads the program has.
+    pub fn threads(&self) -> usize {
+        self.engine.threads.as_ref().map_or(1, |t| t.count())
+    }
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A configuration whose elements run on several threads, each of which has a router.
+//!
+//! Each router has all elements by name and number. Those of other threads are empty ones in it, and
+//! calls of their handlers go to the thread that has them.
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use click_lang::{ConfigError, Phase, Scope, Sources, Subject};
+use click_packet::PacketPool;
+
+use crate::build::{assemble, initialize};
+use crate::config::environment::Environment;
+use crate::engine::Engine;
+use crate::engine::class::Class;
+use crate::engine::element::Element;
+pub use crate::engine::elsewhere::{Answer, Answered, Call, Threads};
+use crate::engine::graph::label;
+use crate::error::HandlerError;
+use crate::handler_info::HandlerInfo;
+use crate::registry::Registry;
+use crate::router::Router;
+
+/// An element of another thread.
+struct Elsewhere;
+
+impl Element for Elsewhere {}
+
+/// A router whose elements are built and connected, and have not started.
+pub struct Assembled {
+    engine: Engine,
+    globals: Scope,
+}
+
+/// An element of it.
+pub struct Place<'a> {
+    /// Its full name.
+    pub name: &'a str,
+    /// Its class.
+    pub class: &'static Class,
+    /// The name that the configuration has for the class.
+    pub class_name: &'a str,
+    /// Its configuration.
+    pub config: &'a str,
+    /// How many outputs are connected.
+    pub outputs: usize,
+}
+
+/// A connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// Element and output.
+    pub from: (usize, usize),
+    /// Element and input.
+    pub to: (usize, usize),
+}
+
+impl Assembled {
+    /// Builds and connects the elements of a configuration.
+    ///
+    /// # Errors
+    /// All errors of the configuration that are found before elements start, in the order of their places.
+    pub fn new(
+        sources: Sources,
+        registry: &Registry,
+        environment: Environment,
+        variables: &[(String, String)],
+        now_ns: u64,
+    ) -> Result<Self, Vec<ConfigError>> {
+        let pool = PacketPool::new(environment.limits.packet_buffers);
+        let globals = Scope::global(variables);
+        let assembled = assemble(sources, registry, environment, &globals, pool, now_ns);
+        let engine = assembled.map_err(|(errors, _)| errors)?;
+        Ok(Self { engine, globals })
+    }
+
+    /// All elements, by number.
+    pub fn elements(&self) -> Vec<Place<'_>> {
+        let (plan, slots) = (&self.engine.plan, &self.engine.slots);
+        let place = |index: usize| Place {
+            name: &slots[index].name,
+            class: plan.classes[index],
+            class_name: &plan.flat.elements[index].class,
+            config: self.engine.config(index),
+            outputs: plan.flat.connections.iter().fold(0, |most, c| {
+                most.max(if c.from.0 == index { c.from.1 + 1 } else { 0 })
+            }),
+        };
+        (0..slots.len()).map(place).collect()
+    }
+
+    /// All connections.
+    pub fn connections(&self) -> Vec<Link> {
+        let all = self.engine.plan.flat.connections.iter();
+        all.map(|c| Link {
+            from: c.from,
+            to: c.to,
+        })
+        .collect()
+    }
+
+    /// An error about an element.
+    pub fn error(&self, element: usize, message: String) -> ConfigError {
+        let plan = &self.engine.plan;
+        ConfigError {
+            place: plan
+                .sources
+                .locate(plan.flat.elements[element].place, &plan.flat.directives),
+            subject: Some(Subject {
+                phase: Phase::Initializing,
+                element: label(&plan.flat, element),
+            }),
+            message,
+            note: None,
+        }
+    }
+
+    /// Knows the program's threads from now on; elements of others are empty ones.
+    pub fn set_threads(&mut self, threads: Rc<dyn Threads>) {
+        if let Some(own) = threads.own() {
+            for (index, slot) in self.engine.slots.iter_mut().enumerate() {
+                if threads.home(index) != own {
+                    slot.element = Some(Box::new(Elsewhere));
+                }
+            }
+        }
+        self.engine.threads = Some(threads);
+    }
+
+    /// Replaces an element by another, with its handlers if it has some.
+    pub fn replace(&mut self, index: usize, class: Option<&'static Class>, by: Box<dyn Element>) {
+        self.engine.slots[index].element = Some(by);
+        if let (Some(class), Some(plan)) = (class, Rc::get_mut(&mut self.engine.plan)) {
+            plan.classes[index] = class;
+        }
+    }
+
+    /// Makes a call of another thread.
+    ///
+    /// # Errors
+    /// The call's.
+    pub fn answer(&mut self, call: Call) -> Answered {
+        self.engine.answer(call)
+    }
+
+    /// Starts the elements.
+    ///
+    /// # Errors
+    /// Why elements cannot start.
+    pub fn start(mut self) -> Result<Router, Vec<ConfigError>> {
+        initialize(&mut self.engine)?;
+        Ok(Router::of(self.engine, self.globals))
+    }
+}
+
+impl Router {
+    /// Makes a call of another thread.
+    ///
+    /// # Errors
+    /// The call's.
+    pub fn answer(&mut self, call: Call, now_ns: u64) -> Answered {
+        self.engine.begin(now_ns);
+        let answer = self.engine.answer(call);
+        self.drain_writes();
+        answer
+    }
+
+    /// What the handler of this name is, on whatever thread.
+    ///
+    /// # Errors
+    /// There is no such handler, or its thread does not answer.
+    pub fn handler_info(&mut self, name: &str) -> Result<HandlerInfo, HandlerError> {
+        let Some((threads, home)) = self.engine.thread_of(name) else {
+            return self.engine.info(name);
+        };
+        let call = Call::Info(name.to_string());
+        let engine = &mut self.engine;
+        match threads.call(home, call, &mut |call| engine.answer(call))? {
+            Answer::Info(info) => Ok(info),
+            Answer::Text(_) | Answer::Written => Err(HandlerError::NoSuchHandler {
+                name: name.to_string(),
+            }),
+        }
+    }
+
+    /// Runs the task of an element that learns something from other threads.
+    pub fn poke(&mut self, element: usize, now_ns: u64) {
+        self.engine.begin(now_ns);
+        self.engine.with(element, |e, ctx| e.run_task(ctx));
+    }
+
+    /// Requests to stop, which thread 0 decides about.
+    pub fn take_stops(&mut self) -> u32 {
+        core::mem::take(&mut self.engine.stops)
+    }
+}

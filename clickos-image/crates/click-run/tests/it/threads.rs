@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A router on several threads: `click -j N`.
+use std::fs;
+use std::io::{BufReader, Read};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The longest wait for anything, on a machine that does other things too.
+const PATIENCE: Duration = Duration::from_secs(50);
+
+fn command(config: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_click"));
+    command.args(["-e", config]).args(args);
+    command
+}
+
+fn run(config: &str, args: &[&str]) -> Output {
+    command(config, args).output().unwrap()
+}
+
+fn click(config: &str, args: &[&str]) -> String {
+    let ran = run(config, args);
+    let errors = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.success(), "{errors}");
+    assert_eq!(errors, "");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+fn refused(config: &str, args: &[&str]) -> String {
+    let ran = run(config, args);
+    assert_eq!(ran.status.code(), Some(1));
+    String::from_utf8(ran.stderr).unwrap()
+}
+
+/// A running `click`; ends with the test.
+struct Running(Child);
+
+impl Running {
+    fn start(config: &str, args: &[&str]) -> Self {
+        let mut command = command(config, args);
+        Self(command.stdout(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// The names of its threads, and the clock ticks that each has used.
+    fn threads(&self) -> Vec<(String, u64)> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
+        let thread = |task: std::io::Result<fs::DirEntry>| {
+            let stat = fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
+            let (name, rest) = stat.split_once('(')?.1.rsplit_once(')')?;
+            let fields: Vec<&str> = rest.split_whitespace().collect();
+            let ticks = fields[11].parse::<u64>().ok()? + fields[12].parse::<u64>().ok()?;
+            Some((name.to_string(), ticks))
+        };
+        let mut all: Vec<_> = tasks.filter_map(thread).collect();
+        all.sort();
+        all
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn each_island_uses_the_processor_time_of_its_thread() {
+    let config = "i :: InfiniteSource -> d :: Discard; StaticThreadSched(i 2)";
+    let click = Running::start(config, &["-j", "3"]);
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let threads = click.threads();
+        if let [(first, idle), (other, busy)] = threads.as_slice() {
+            // a thread has the name of the program at first
+            if *busy > 40 {
+                assert_eq!((first.as_str(), other.as_str()), ("click", "click-2"));
+                assert!(*idle < *busy / 4, "{idle} of {busy} ticks");
+                return;
+            }
+        }
+        assert!(Instant::now() < end, "{threads:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn threads_without_work_sleep() {
+    let config = "i :: RatedSource(RATE 2) -> q :: Queue -> u :: Unqueue -> d :: Discard;
+        j :: InfiniteSource(LIMIT 9) -> r :: Queue(4) -> Idle; StaticThreadSched(i 1, j 1)";
+    let click = Running::start(config, &["-j", "2"]);
+    std::thread::sleep(Duration::from_secs(2));
+    let ticks: u64 = click.threads().iter().map(|(_, ticks)| ticks).sum();
+    assert!(ticks < 30, "{ticks} of 400 ticks");
+}
+
+#[test]
+fn a_million_packets_cross_a_ring_in_order() {
+    const COUNT: u64 = 1_000_000;
+    let config = format!(
+        "i :: InfiniteSource(LIMIT {COUNT}, LENGTH 60) -> NumberPacket(OFFSET 0) -> Queue(100)
+         -> u :: Unqueue -> ToDump(-, SNAPLEN 8) -> Counter(COUNT_CALL {COUNT} stop) -> Discard;
+         StaticThreadSched(i 1, u 2)"
+    );
+    let mut click = Running::start(&config, &["-j", "3"]);
+    let mut dump = BufReader::new(click.0.stdout.take().unwrap());
+    dump.read_exact(&mut [0; 24]).unwrap();
+    for expected in 0..COUNT {
+        let mut record = [0; 24];
+        dump.read_exact(&mut record).unwrap();
+        let number = u64::from_le_bytes(record[16..].try_into().unwrap());
+        assert_eq!(number, expected);
+    }
+    assert_eq!(dump.read(&mut [0]).unwrap(), 0);
+    assert!(click.0.wait().unwrap().success());
+}
+
+#[test]
+fn several_threads_push_to_one_queue() {
+    let source = |n| format!("i{n} :: InfiniteSource(LIMIT 50000) -> c{n} :: Counter -> q;\n");
+    let script =
+        "label more, wait 0.05s, goto more $(lt $(add $(c0.count) $(c1.count) $(c2.count)) 150000),
+        goto more $(ne $(q.length) 0), print $(add $(c.count) $(q.drops)), stop";
+    let config = format!(
+        "q :: ThreadSafeQueue(50) -> u :: Unqueue -> c :: Counter -> Discard;
+         {}{}{}StaticThreadSched(i0 0, i1 1, i2 2); Script({script})",
+        source(0),
+        source(1),
+        source(2)
+    );
+    // two that find room for one packet at the same time both push
+    let ran = run(&config, &["-j", "3"]);
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "150000\n");
+}
+
+#[test]
+fn the_handlers_of_a_queue_count_for_both_sides() {
+    let script = "wait 0.5s, print $(q.length) $(q.highwater_length) $(q.drops) $(q.capacity) $(i.count),
+         write q.reset_counts, print $(q.drops) $(q.highwater_length), write q.reset, print $(q.length),
+         write q.capacity 7, write i.reset, wait 0.5s, print $(q.length) $(q.drops) $(q.config),
+         write u.active true, wait 0.5s, print $(q.length) $(d.count) $(q.class), stop";
+    for threads in ["i 1, u 0", "i 0, u 1"] {
+        let config = format!(
+            "i :: InfiniteSource(LIMIT 1000) -> q :: SimpleQueue(100) -> u :: Unqueue(ACTIVE false) -> d :: Discard;
+             StaticThreadSched({threads}); Script({script})"
+        );
+        let ran = run(&config, &["-j", "2"]);
+        assert_eq!(
+            String::from_utf8(ran.stdout).unwrap(),
+            "100 100 900 100 1000\n0 100\n0\n7 993 7\n0 7 SimpleQueue\n"
+        );
+        let errors = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(errors.matches("q :: SimpleQueue: overflow").count(), 2);
+    }
+}
+
+#[test]
+fn a_full_queue_holds_up_the_other_thread() {
+    let config = "i :: InfiniteSource(LIMIT 1000) -> q :: Queue(10) -> u :: Unqueue(ACTIVE false) -> d :: Discard;
+        StaticThreadSched(i 1); Script(wait 0.3s, print $(i.count), write u.active true, wait 0.5s,
+            print $(i.count) $(d.count) $(q.drops), stop)";
+    assert_eq!(click(config, &["-j", "2"]), "10\n1000 1000 0\n");
+}
+
+#[test]
+fn packets_keep_what_was_stripped_and_their_annotations() {
+    let config = "i :: InfiniteSource(DATA \\<0102030405060708090a0b0c0800 4500>, LIMIT 1) -> Paint(7)
+        -> SetIPAddress(1.2.3.4) -> Strip(14) -> Queue -> u :: Unqueue -> Unstrip(14) -> c :: CheckPaint(7)
+        -> Print(x, 20) -> Discard; c[1] -> Print(other) -> Discard; StaticThreadSched(i 1)";
+    let script = "; Script(wait 0.3s, stop)";
+    let ran = run(&format!("{config}{script}"), &["-j", "2"]);
+    let errors = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(errors, "x:   16 | 01020304 05060708 090a0b0c 08004500\n");
+}
+
+#[test]
+fn threads_that_call_each_other_do_not_block() {
+    let caller = |name: &str, peer: &str| {
+        format!(
+            "{name} :: Script(set n 0, label again, set x $({peer}.count), write {peer}.reset_counts,
+               set n $(add $n 1), goto again $(lt $n 500), print \"done\", write ready.run);\n"
+        )
+    };
+    let config = format!(
+        "a :: InfiniteSource -> ca :: Counter -> Discard; b :: InfiniteSource -> cb :: Counter -> Discard;
+         {}{}ready :: Script(TYPE PASSIVE, init n 0, set n $(add $n 1), goto end $(lt $n 2), write stop, label end);
+         StaticThreadSched(a 0, sa 0, b 1, sb 1)",
+        caller("sa", "cb"),
+        caller("sb", "ca"),
+    );
+    assert_eq!(click(&config, &["-j", "2"]), "done\ndone\n");
+}
+
+#[test]
+fn an_element_of_any_thread_stops_the_router() {
+    let config =
+        "i :: InfiniteSource(LIMIT 1000, STOP true) -> d :: Discard; StaticThreadSched(i 1)";
+    assert_eq!(click(config, &["-j", "2", "-h", "d.count"]), "1000\n");
+    let manager = "; DriverManager(wait, print \"first\", wait 0.1s, print $(d.count), stop)";
+    assert_eq!(
+        click(&format!("{config}{manager}"), &["-j", "2"]),
+        "first\n1000\n"
+    );
+}
+
+#[test]
+fn a_signal_ends_all_threads() {
+    let config =
+        "i :: InfiniteSource -> d :: Discard; StaticThreadSched(i 1); Script(print \"up\")";
+    let mut click = Running::start(config, &["-j", "2", "-h", "i.active"]);
+    let mut out = click.0.stdout.take().unwrap();
+    let mut up = [0; 3];
+    out.read_exact(&mut up).unwrap();
+    let pid = click.0.id().to_string();
+    let sent = Command::new("kill").args(["-s", "TERM", &pid]).status();
+    assert!(sent.unwrap().success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "true\n");
+    assert!(click.0.wait().unwrap().success());
+}
+
+#[test]
+fn what_cannot_run_on_several_threads_is_refused() {
+    let cases = [
+        (
+            "i :: InfiniteSource -> t :: Tee -> Discard; j :: InfiniteSource -> t; StaticThreadSched(i 1, j 0)",
+            "config:1:45: While initializing 'j :: InfiniteSource':\n  bound to thread 0, but i on thread 1 is reached or named \
+             without a queue between them; put a Queue between them or bind both to one thread\n",
+        ),
+        (
+            "d :: DriverManager(stop); StaticThreadSched(d 1)",
+            "config:1: While initializing 'd :: DriverManager':\n  runs on thread 0 only, not on thread 1\n",
+        ),
+        (
+            "i :: InfiniteSource -> q :: Queue(65537) -> Discard; StaticThreadSched(i 1)",
+            "config:1:24: While initializing 'q :: Queue':\n  CAPACITY: expected at most 65536 between threads, got 65537\n",
+        ),
+        (
+            "FromDevice(none0) -> Queue -> d :: Discard; i :: FromDevice(none1) -> Discard; StaticThreadSched(i 1)",
+            "config:1: While initializing 'FromDevice@1 :: FromDevice':\n  none0: No such device (os error 19)\n\
+             config:1:45: While initializing 'i :: FromDevice':\n  none1: No such device (os error 19)\n",
+        ),
+        (
+            "s :: Script(TYPE SIGNAL USR1, stop); StaticThreadSched(s 1)",
+            "config:1: While initializing 's :: Script':\n  signals belong to thread 0, the element runs on thread 1\n",
+        ),
+    ];
+    for (config, errors) in cases {
+        let expected = format!("{errors}Router could not be initialized!\n");
+        assert_eq!(refused(config, &["-j", "2"]), expected);
+    }
+    let config = "i :: InfiniteSource -> Discard; StaticThreadSched(i 1); Script(write hotconfig x, write timewarp 2, stop)";
+    let ran = run(config, &["-R", "-j", "2"]);
+    let errors = String::from_utf8(ran.stderr).unwrap();
+    let why = "not possible while the router runs on several threads (-j)";
+    assert!(errors.matches(why).count() >= 1, "{errors}");
+    let errors = String::from_utf8(run("", &["-j", "65"]).stderr).unwrap();
+    assert!(errors.contains("65 is not in 1..=64"), "{errors}");
+}
+
+#[test]
+fn bindings_of_an_inner_compound_count() {
+    let config = "StaticThreadSched(sub0 1);
+        sub0, sub1 :: { src :: RatedSource -> q :: Queue -> d :: Discard; StaticThreadSched(d 0) };
+        Script(wait 1s, print $(sub0/src.home_thread) $(sub0/d.home_thread) $(sub1/src.home_thread), stop)";
+    for more in [&["-j", "2"][..], &["--simtime", "-j", "2"]] {
+        assert_eq!(click(config, more), "1 0 0\n");
+    }
+    let warning = "s: warning: there is no thread 2\n";
+    let ran = run(
+        "d :: Idle -> Discard; s :: StaticThreadSched(d 2)",
+        &["-q", "-j", "2"],
+    );
+    assert_eq!(String::from_utf8(ran.stderr).unwrap(), warning);
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One of the threads.
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::hint::spin_loop;
+use std::os::fd::BorrowedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use click_core::threads::{Answered, Assembled, Call, Threads};
+use click_core::{ConfigError, Router};
+use vale_handoff::{Receiver, Sender, ring};
+
+use crate::letters::{Letter, Phase, Shared};
+use crate::plan::{Plan, refusal};
+use crate::queue::{Gauge, Inlet, Outlet, Watch, class};
+use crate::slot::Slot;
+
+/// How long a thread waits for another one's answer.
+const ANSWER: Duration = Duration::from_secs(5);
+/// How long a thread waits at a time; it then looks whether the others still run.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// How long a thread without work polls before it sleeps: waking a thread costs several times 10 us.
+const SPIN: Duration = Duration::from_micros(50);
+/// How deep calls of other threads may be made while a thread waits.
+const MAX_DEPTH: u32 = 8;
+
+/// Classes whose elements measure the queues behind them.
+const MEASURING: [&str; 2] = ["AdaptiveRED", "RED"];
+
+/// An end of a queue between threads.
+enum End {
+    Inlet(Sender<Slot>, usize),
+    Outlet(Vec<Receiver<Slot>>, Vec<usize>),
+}
+
+/// A thread's part of a configuration, which it installs itself.
+pub struct Part {
+    thread: usize,
+    shared: Arc<Shared>,
+    ends: Vec<(usize, &'static str, Arc<Gauge>, End)>,
+}
+
+/// The parts of the threads that have elements, thread 0 first.
+///
+/// # Errors
+/// The system has no descriptors left.
+pub fn parts(plan: Plan) -> Result<Vec<Part>, String> {
+    let used = plan.used();
+    let homes = plan.homes;
+    let shared = Shared::new(plan.threads, &used, homes.clone());
+    let shared = Arc::new(shared.map_err(|e| format!("threads: {e}"))?);
+    let part = |thread: &usize| Part {
+        thread: *thread,
+        shared: Arc::clone(&shared),
+        ends: Vec::new(),
+    };
+    let mut parts: Vec<Part> = used.iter().map(part).collect();
+    for cut in plan.cuts {
+        let gauge = Arc::new(Gauge::new(cut.class, cut.capacity));
+        let (home, mut receivers) = (homes[cut.element], Vec::new());
+        let mut add = |thread: usize, end| {
+            let end = (cut.element, cut.class, Arc::clone(&gauge), end);
+            if let Some(part) = parts.iter_mut().find(|part| part.thread == thread) {
+                part.ends.push(end);
+            }
+        };
+        for sender_thread in &cut.senders {
+            let (sender, receiver) = ring(gauge.slots());
+            receivers.push(receiver);
+            add(*sender_thread, End::Inlet(sender, home));
+        }
+        add(home, End::Outlet(receivers, cut.senders.clone()));
+    }
+    Ok(parts)
+}
+
+impl Part {
+    /// The thread's number.
+    pub fn thread(&self) -> usize {
+        self.thread
+    }
+
+    /// What it shares with the others.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Leaves this thread's elements and its ends of queues in a configuration.
+    pub fn install(self, assembled: &mut Assembled) -> Rc<Member> {
+        let measures = |class: &str| MEASURING.contains(&class);
+        let is_measured = assembled.elements().iter().any(|e| measures(e.class.name));
+        let mut watches = Vec::new();
+        let mut elements = Vec::new();
+        for (element, class_name, gauge, end) in self.ends {
+            let shared = Arc::clone(&self.shared);
+            match end {
+                End::Inlet(sender, to) => {
+                    let (inlet, watch) =
+                        Inlet::new(element, gauge, sender, shared, to, is_measured);
+                    watches.push(watch);
+                    elements.push((element, None, Box::new(inlet) as Box<_>));
+                }
+                End::Outlet(receivers, from) => {
+                    let (outlet, watch) = Outlet::new(element, gauge, receivers, shared, from);
+                    watches.push(watch);
+                    elements.push((element, class(class_name), Box::new(outlet) as Box<_>));
+                }
+            }
+        }
+        let member = Rc::new(Member {
+            thread: self.thread,
+            shared: self.shared,
+            watches,
+            answers: RefCell::default(),
+            lines: RefCell::default(),
+            next_call: Cell::new(0),
+            depth: Cell::new(0),
+            idle_since: Cell::new(None),
+        });
+        assembled.set_threads(member.clone());
+        for (element, class, end) in elements {
+            assembled.replace(element, class, end);
+        }
+        member
+    }
+}
+
+/// A thread, as its own loop sees it.
+pub struct Member {
+    thread: usize,
+    shared: Arc<Shared>,
+    watches: Vec<Watch>,
+    /// Answers that came for calls further out.
+    answers: RefCell<BTreeMap<u64, Answered>>,
+    lines: RefCell<Vec<Vec<u8>>>,
+    next_call: Cell<u64>,
+    depth: Cell<u32>,
+    idle_since: Cell<Option<Instant>>,
+}
+
+impl Threads for Member {
+    fn count(&self) -> usize {
+        self.shared.threads()
+    }
+
+    fn home(&self, element: usize) -> usize {
+        self.shared.homes.get(element).copied().unwrap_or(0)
+    }
+
+    fn own(&self) -> Option<usize> {
+        Some(self.thread)
+    }
+
+    fn call(&self, thread: usize, call: Call, serve: &mut dyn FnMut(Call) -> Answered) -> Answered {
+        let id = self.next_call.replace(self.next_call.get() + 1);
+        let by = self.thread;
+        let letter = Letter::Call {
+            by,
+            id,
+            call: call.clone(),
+        };
+        self.shared.post(thread, letter);
+        let until = Instant::now() + ANSWER;
+        loop {
+            self.serve(serve);
+            if let Some(answer) = self.answers.borrow_mut().remove(&id) {
+                return answer;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if self.shared.phase() == Phase::End {
+                return Err(refusal(&call, format!("thread {thread} has ended")));
+            }
+            if left.is_zero() {
+                let seconds = ANSWER.as_secs();
+                let why = format!("thread {thread} did not answer within {seconds} s");
+                return Err(refusal(&call, why));
+            }
+            self.shared.wait_for_letter(self.thread, left.min(PATIENCE));
+        }
+    }
+}
+
+impl Member {
+    /// What the threads share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Reads all letters and makes the calls in them; returns whether there were any.
+    fn serve(&self, serve: &mut dyn FnMut(Call) -> Answered) -> bool {
+        let mut any = false;
+        while let Some(letter) = self.shared.take_letter(self.thread) {
+            any = true;
+            match letter {
+                Letter::Answer { id, answer } => {
+                    self.answers.borrow_mut().insert(id, answer);
+                }
+                Letter::Line(line) => self.lines.borrow_mut().push(line),
+                Letter::Call { by, id, call } => {
+                    let depth = self.depth.get();
+                    let answer = if depth < MAX_DEPTH {
+                        self.depth.set(depth + 1);
+                        let answer = serve(call);
+                        self.depth.set(depth);
+                        answer
+                    } else {
+                        let why = format!("threads call each other {MAX_DEPTH} deep");
+                        Err(refusal(&call, why))
+                    };
+                    self.shared.post(by, Letter::Answer { id, answer });
+                }
+            }
+        }
+        any
+    }
+
+    /// Starts the elements of this thread once those of the threads before it have.
+    ///
+    /// # Errors
+    /// Thread 0 returns the errors of all threads, others their own.
+    pub fn start(&self, mut assembled: Assembled) -> Result<Router, Vec<ConfigError>> {
+        while self.shared.turn() != self.thread && self.shared.phase() != Phase::End {
+            self.serve(&mut |call| assembled.answer(call));
+            if self.shared.turn() != self.thread {
+                self.shared.wait_for_letter(self.thread, PATIENCE);
+            }
+        }
+        let started = assembled.start();
+        if self.thread > 0 {
+            if let Err(errors) = &started {
+                self.shared.add_errors(errors.clone());
+            }
+            self.shared.pass_turn(self.thread);
+            return started;
+        }
+        let mut errors = self.shared.take_errors();
+        match started {
+            Ok(router) if errors.is_empty() => Ok(router),
+            own => {
+                errors.extend(own.err().into_iter().flatten());
+                errors.sort_by_key(|e| (e.place.line, e.place.column));
+                Err(errors)
+            }
+        }
+    }
+
+    /// Does what other threads want between two slices; returns whether there was anything. The answers to calls that
+    /// waited too long are dropped.
+    pub fn tend(&self, router: &mut Router, now_ns: u64) -> bool {
+        let mut any = self.serve(&mut |call| router.answer(call, now_ns));
+        self.answers.borrow_mut().clear();
+        for watch in self.watches.iter().filter(|watch| watch.is_due()) {
+            router.poke(watch.element, now_ns);
+            any = true;
+        }
+        if self.thread > 0 {
+            let stops = router.take_stops();
+            if stops > 0 {
+                self.shared.stop(stops);
+            }
+        } else if self.shared.has_stops() {
+            (0..self.shared.take_stops()).for_each(|_| router.request_stop());
+            any = true;
+        }
+        any
+    }
+
+    /// The lines that other threads wrote.
+    pub fn take_lines(&self) -> Vec<Vec<u8>> {
+        self.lines.take()
+    }
+
+    /// Has thread 0 pass a line to the console's listeners.
+    pub fn send_line(&self, line: &[u8]) {
+        self.shared.post(0, Letter::Line(line.to_vec()));
+    }
+
+    /// Waits a little while for another thread; it makes no calls meanwhile.
+    pub fn wait(&self) {
+        self.shared.wait_for_letter(self.thread, PATIENCE);
+    }
+
+    /// To be called after work: the thread is not idle.
+    pub fn worked(&self) {
+        self.idle_since.set(None);
+    }
+
+    /// To be called without work. At first the thread polls; then it sleeps in `poll`, which the descriptor ends.
+    pub fn rest(&self, poll: impl FnOnce(BorrowedFd<'_>)) {
+        let since = self.idle_since.get().unwrap_or_else(Instant::now);
+        self.idle_since.set(Some(since));
+        if since.elapsed() < SPIN {
+            return spin_loop();
+        }
+        let phase = self.shared.phase();
+        let is_idle = || {
+            !self.shared.has_letters(self.thread)
+                && self.shared.phase() == phase
+                && !self.watches.iter().any(Watch::is_due)
+                && (self.thread > 0 || !self.shared.has_stops())
+        };
+        self.shared.sleep(self.thread, is_idle, poll);
+    }
+}

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which thread runs which elements.
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use click_core::threads::{Answered, Assembled, Call, Place, Threads};
+use click_core::{ConfigError, HandlerError, text};
+
+/// Classes whose elements join threads: one end each for those that push, one for the one that pulls.
+const QUEUES: [&str; 3] = ["Queue", "SimpleQueue", "QuickNoteQueue"];
+/// Classes of elements that thread 0 runs, since it has the sockets and decides about the end.
+const OF_THREAD_0: [&str; 3] = ["ChatterSocket", "ControlSocket", "DriverManager"];
+/// Classes whose arguments name handlers, or are free texts: what they name may run anywhere.
+const CALLERS: [&str; 9] = [
+    "ChatterSocket",
+    "ControlSocket",
+    "DriverManager",
+    "IP6Print",
+    "IPPrint",
+    "Message",
+    "Print",
+    "Script",
+    "StaticThreadSched",
+];
+/// Elements of these classes share tables of the router.
+const TOGETHER: [&[&str]; 2] = [
+    &["FromHost", "KernelTap", "KernelTun", "ToHost"],
+    &[
+        "IPsecAES",
+        "IPsecAuthHMACSHA1",
+        "IPsecDES",
+        "IPsecESPEncap",
+        "IPsecESPUnencap",
+        "IPsecEncap",
+        "RadixIPsecLookup",
+    ],
+];
+/// The largest capacity of a queue between threads: each sender has a ring of as many slots.
+pub const MAX_CAPACITY: usize = 1 << 16;
+
+/// A queue between threads.
+pub struct Cut {
+    /// Its element.
+    pub element: usize,
+    /// Its class.
+    pub class: &'static str,
+    /// Its capacity in packets.
+    pub capacity: usize,
+    /// The threads that push to it, without the one that pulls.
+    pub senders: Vec<usize>,
+}
+
+/// A configuration's elements by threads.
+pub struct Plan {
+    /// How many threads the program may have.
+    pub threads: usize,
+    /// The thread of each element.
+    pub homes: Vec<usize>,
+    /// The queues between threads.
+    pub cuts: Vec<Cut>,
+}
+
+/// Sets of elements that one thread runs.
+struct Islands(Vec<usize>);
+
+impl Islands {
+    fn of(&mut self, element: usize) -> usize {
+        let mut at = element;
+        while self.0[at] != at {
+            self.0[at] = self.0[self.0[at]];
+            at = self.0[at];
+        }
+        at
+    }
+
+    fn join(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.of(one), self.of(other));
+        self.0[one.max(other)] = one.min(other);
+    }
+}
+
+impl Plan {
+    /// Finds the threads of all elements.
+    ///
+    /// # Errors
+    /// Elements of one island are bound to several threads, an element belongs to thread 0, or a queue between threads is
+    /// too large.
+    pub fn new(assembled: &mut Assembled, threads: usize) -> Result<Self, Vec<ConfigError>> {
+        let elements = assembled.elements();
+        let cuts = |e: &Place<'_>| QUEUES.contains(&e.class.name) && e.outputs <= 1;
+        let is_queue: Vec<bool> = elements.iter().map(cuts).collect();
+        let connections = assembled.connections();
+        let mut islands = Islands((0..elements.len()).collect());
+        for c in connections.iter().filter(|c| !is_queue[c.to.0]) {
+            islands.join(c.from.0, c.to.0);
+        }
+        join_named(&elements, &is_queue, &mut islands);
+        let bound = bindings(&elements, threads);
+        let mut errors = Vec::new();
+        let mut of_island: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        // those with tasks decide; others only where no task is bound
+        for tasks in [true, false] {
+            let decided: Vec<usize> = of_island.keys().copied().collect();
+            for (element, thread) in &bound {
+                let (element, thread) = (*element, *thread);
+                let island = islands.of(element);
+                if elements[element].class.task != tasks
+                    || is_queue[element]
+                    || decided.contains(&island)
+                {
+                    continue;
+                }
+                let (first, home) = *of_island.entry(island).or_insert((element, thread));
+                if home != thread {
+                    let other = elements[first].name;
+                    errors.push((element, format!(
+                        "bound to thread {thread}, but {other} on thread {home} is reached or named without a queue between them; \
+                         put a Queue between them or bind both to one thread"
+                    )));
+                }
+            }
+        }
+        let home = |element| {
+            of_island
+                .get(&islands.of(element))
+                .map_or(0, |(_, home)| *home)
+        };
+        let homes: Vec<usize> = (0..elements.len()).map(home).collect();
+        for (index, e) in elements.iter().enumerate() {
+            if OF_THREAD_0.contains(&e.class.name) && homes[index] != 0 {
+                errors.push((
+                    index,
+                    format!("runs on thread 0 only, not on thread {}", homes[index]),
+                ));
+            }
+        }
+        let classes: Vec<&'static str> = elements.iter().map(|e| e.class.name).collect();
+        let names: Vec<String> = elements.iter().map(|e| e.name.to_string()).collect();
+        let mut cuts = Vec::new();
+        for element in (0..homes.len()).filter(|element| is_queue[*element]) {
+            let pushers = connections.iter().filter(|c| c.to.0 == element);
+            let mut senders: Vec<usize> = pushers.map(|c| homes[c.from.0]).collect();
+            senders.sort_unstable();
+            senders.dedup();
+            senders.retain(|thread| *thread != homes[element]);
+            if senders.is_empty() {
+                continue;
+            }
+            let capacity = capacity(assembled, &names[element]);
+            if capacity > MAX_CAPACITY {
+                errors.push((
+                    element,
+                    format!(
+                        "CAPACITY: expected at most {MAX_CAPACITY} between threads, got {capacity}"
+                    ),
+                ));
+            }
+            let class = classes[element];
+            cuts.push(Cut {
+                element,
+                class,
+                capacity,
+                senders,
+            });
+        }
+        if errors.is_empty() {
+            return Ok(Self {
+                threads,
+                homes,
+                cuts,
+            });
+        }
+        errors.sort();
+        let error = |(element, message)| assembled.error(element, message);
+        Err(errors.into_iter().map(error).collect())
+    }
+
+    /// The threads that have elements, 0 always.
+    pub fn used(&self) -> Vec<usize> {
+        let mut used = self.homes.clone();
+        used.push(0);
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+}
+
+/// What the queue, which is built, says.
+fn capacity(assembled: &mut Assembled, name: &str) -> usize {
+    use click_core::threads::Answer;
+    let read = Call::Read(format!("{name}.capacity"), String::new());
+    match assembled.answer(read) {
+        Ok(Answer::Text(text)) => text.trim().parse().unwrap_or(usize::MAX),
+        _ => usize::MAX,
+    }
+}
+
+/// Joins elements that find each other by names in arguments, or by tables of the router.
+fn join_named(elements: &[Place<'_>], is_queue: &[bool], islands: &mut Islands) {
+    let by_name: HashMap<&str, usize> = elements
+        .iter()
+        .enumerate()
+        .map(|(i, e)| (e.name, i))
+        .collect();
+    for (index, e) in elements.iter().enumerate() {
+        if CALLERS.contains(&e.class.name) {
+            continue;
+        }
+        for word in text::split_args(e.config)
+            .iter()
+            .flat_map(|arg| text::split_words(arg))
+        {
+            if let Some(named) = find(&by_name, e.name, &word).filter(|n| !is_queue[*n]) {
+                islands.join(index, named);
+            }
+        }
+    }
+    for classes in TOGETHER {
+        let mut all = (0..elements.len()).filter(|i| classes.contains(&elements[*i].class.name));
+        if let Some(first) = all.next() {
+            all.for_each(|other| islands.join(first, other));
+        }
+    }
+}
+
+/// The element that the element `from` calls `name`: in its compound, or in those around it.
+fn find(by_name: &HashMap<&str, usize>, from: &str, name: &str) -> Option<usize> {
+    let mut around = from;
+    while let Some((outer, _)) = around.rsplit_once('/') {
+        if let Some(found) = by_name.get(format!("{outer}/{name}").as_str()) {
+            return Some(*found);
+        }
+        around = outer;
+    }
+    by_name.get(name).copied()
+}
+
+/// What StaticThreadScheds say: the last one of an element counts.
+fn bindings(elements: &[Place<'_>], threads: usize) -> BTreeMap<usize, usize> {
+    let mut bound = BTreeMap::new();
+    for sched in elements
+        .iter()
+        .filter(|e| e.class.name == "StaticThreadSched")
+    {
+        let around = sched.name.rsplit_once('/').map(|(outer, _)| outer);
+        for line in text::split_args(sched.config) {
+            let words = text::split_words(&line);
+            let [name, thread] = words.as_slice() else {
+                continue;
+            };
+            let full = around.map_or(name.clone(), |outer| format!("{outer}/{name}"));
+            let thread = thread.parse().ok().filter(|thread| *thread < threads);
+            for (index, e) in elements.iter().enumerate() {
+                let rest = e.name.strip_prefix(full.as_str());
+                if !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+                    continue;
+                }
+                match thread {
+                    Some(thread) => bound.insert(index, thread),
+                    None => bound.remove(&index),
+                };
+            }
+        }
+    }
+    bound
+}
+
+/// One thread runs the elements of all, which have the plan's numbers of threads nevertheless.
+struct Alone {
+    threads: usize,
+    homes: Vec<usize>,
+}
+
+/// All elements of a plan on one thread.
+pub fn alone(plan: Plan) -> Rc<dyn Threads> {
+    Rc::new(Alone {
+        threads: plan.threads,
+        homes: plan.homes,
+    })
+}
+
+impl Threads for Alone {
+    fn count(&self) -> usize {
+        self.threads
+    }
+
+    fn home(&self, element: usize) -> usize {
+        self.homes.get(element).copied().unwrap_or(0)
+    }
+
+    fn own(&self) -> Option<usize> {
+        None
+    }
+
+    fn call(&self, _: usize, call: Call, serve: &mut dyn FnMut(Call) -> Answered) -> Answered {
+        serve(call)
+    }
+}
+
+/// The handler that a call is about.
+pub fn name_of(call: &Call) -> &str {
+    match call {
+        Call::Read(name, _) | Call::Info(name) => name,
+        Call::Write(writes) => writes.first().map_or("", |(name, _)| name),
+    }
+}
+
+/// A call that another thread cannot make.
+pub fn refusal(call: &Call, why: String) -> HandlerError {
+    HandlerError::rejected(why).named(name_of(call))
+}
