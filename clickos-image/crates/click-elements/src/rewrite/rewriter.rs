@@ -202,9 +202,20 @@ impl Rewriter {
     pub fn entry(&mut self, input: usize, id: FlowId, now_ns: u64, draw: Draw<'_>) -> Option<At> {
         let flows = Rc::clone(&self.flows);
         let mut table = flows.borrow_mut();
+        let (key, protocol) = match self.kind {
+            Kind::Address | Kind::Pair => (
+                FlowId {
+                    sport: 0,
+                    dport: 0,
+                    ..id
+                },
+                0,
+            ),
+            _ => (id, ipv4::TCP),
+        };
         let key = Key {
-            id,
-            protocol: ipv4::TCP,
+            id: key,
+            protocol,
             opens: true,
         };
         let known = self.flow_lookup().find(&table, ipv4::TCP, &id);
