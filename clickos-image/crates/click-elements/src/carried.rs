@@ -7,12 +7,18 @@
 use crate::prelude::*;
 
 const NS_PER_MS: u64 = 1_000_000;
+/// The words of the longest entry: a flow of a rewriter whose sequence numbers have moved.
+const MAX_WORDS: usize = 17;
 
 /// Text of entries, of which the newest come first: those that fit, the newest last.
 pub fn render(head: &str, view: &View<'_>, newest: impl Iterator<Item = String>) -> String {
     let most = view.arg_context().environment.limits.handler_bytes;
     let mut left = most.saturating_sub(head.len() + 1);
     let fits = |line: &String| {
+        debug_assert!(
+            line.split(' ').count() <= MAX_WORDS,
+            "no guest takes {line}"
+        );
         let need = line.len() + 1;
         let is_good = need <= left;
         left = left.saturating_sub(need);
@@ -36,7 +42,9 @@ pub fn parse<T>(
         return Err(HandlerError::rejected(message));
     }
     let read = |(at, line): (usize, &str)| {
-        let words: Vec<&str> = line.split_ascii_whitespace().take(16).collect();
+        // one word more than an entry has, so that its reader refuses a longer line
+        let words = line.split_ascii_whitespace().take(MAX_WORDS + 1);
+        let words: Vec<&str> = words.collect();
         entry(&words).ok_or_else(|| {
             HandlerError::rejected(format!("line {}: no entry of \"{head}\"", at + 2))
         })

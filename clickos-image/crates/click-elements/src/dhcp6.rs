@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Messages of DHCPv6 as a relay agent sees them (RFC 8415, sections 9 and 19), with a remote ID (RFC 4649).
+use core::net::Ipv6Addr;
+
 use crate::dhcp::AgentText;
 use crate::ip6::{Address, Prefix6};
 use crate::prelude::*;
@@ -192,15 +194,19 @@ impl Agent {
         }
     }
 
+    /// The link that a message names for a client or a relay: a relay with a global address has named the clients' one
+    /// (RFC 8415, section 19.1.2).
+    fn link_of(&self, is_relays: bool, peer: Address) -> Address {
+        match is_relays && !peer.0.is_unicast_link_local() {
+            true => Address(Ipv6Addr::UNSPECIFIED),
+            false => self.link,
+        }
+    }
+
     fn wrapped(&self, message: &[u8], peer: Address, hops: u8, remote: &AgentText) -> Vec<u8> {
         let is_relays = message[0] == RELAY_FORWARD;
-        // a relay with a global address has named the clients' link (RFC 8415, section 19.1.2)
-        let link = match is_relays && !peer.0.is_unicast_link_local() {
-            true => [0; 16],
-            false => self.link.0.octets(),
-        };
         let mut made = vec![RELAY_FORWARD, hops + u8::from(is_relays)];
-        made.extend(link);
+        made.extend(self.link_of(is_relays, peer).0.octets());
         made.extend(peer.0.octets());
         if !self.interface.0.is_empty() {
             put_option(&mut made, INTERFACE_ID, [self.interface.0.as_bytes(), &[]]);
@@ -229,11 +235,11 @@ impl Agent {
         }
         let [link, peer] = [LINK, PEER].map(|at| Address::at(&message[at..]));
         let (link, peer) = link.zip(peer).ok_or(Fault::Malformed)?;
+        let is_relays = inner[0] == RELAY_REPLY;
         let is_ours = match interface {
             Some(interface) => interface == self.interface.0.as_bytes(),
-            None => link == self.link,
+            None => link == self.link_of(is_relays, peer),
         };
-        let is_relays = inner[0] == RELAY_REPLY;
         if !is_ours || !self.is_near(peer) || is_relays && !self.serves_relays {
             return Err(Fault::Stranger);
         }
@@ -465,6 +471,30 @@ mod tests {
             let options = [(INTERFACE_ID, &b"left"[..]), (RELAY_MESSAGE, &answered)];
             let made = relayed(RELAY_REPLY, depth as u8, "::", CLIENT, &options);
             prop_assert_eq!(agent(true).reply(&made).unwrap().question, question);
+        }
+    }
+
+    #[test]
+    fn answers_find_relays_of_an_agent_without_an_interface() {
+        let agent = Agent {
+            interface: AgentText::default(),
+            ..agent(true)
+        };
+        let far = [(RELAY_MESSAGE, &SOLICIT[..])];
+        let asked = relayed(RELAY_FORWARD, 0, "2001:db8:7::1", CLIENT, &far);
+        for (peer, link) in [("2001:db8:1::5", "::"), ("fe80::5", "2001:db8:1::1")] {
+            let none = AgentText::default();
+            let forwarded = agent.forward(&asked, address(peer), &none, 1452);
+            let (made, question) = forwarded.unwrap();
+            assert_eq!(made[LINK..PEER], address(link).0.octets());
+            let answer = [(RELAY_MESSAGE, &REPLY[..])];
+            let inner = relayed(RELAY_REPLY, 0, "2001:db8:7::1", CLIENT, &answer);
+            let message = [(RELAY_MESSAGE, &inner[..])];
+            let answered = relayed(RELAY_REPLY, 1, link, peer, &message);
+            let found = agent.reply(&answered);
+            assert_eq!(found.map(|found| found.question), Ok(question));
+            let other = relayed(RELAY_REPLY, 1, "2001:db8:2::1", peer, &message);
+            assert!(agent.reply(&other).is_err(), "of another link");
         }
     }
 }

@@ -49,7 +49,7 @@ pub struct Log {
     is_on: bool,
     waiting: VecDeque<Message>,
     lost: u64,
-    /// How often the target changed.
+    /// A random number for the target, so that another log has another one.
     era: u32,
 }
 
@@ -197,7 +197,9 @@ pub const HANDLERS: &[Handler<Syslog>; 4] = &[
 impl Syslog {
     fn set_target(&mut self, target: Target, ctx: &mut Context<'_>) {
         let mut log = self.log.borrow_mut();
-        log.era += u32::from(target != self.target);
+        if target != self.target {
+            log.era = (ctx.random() >> 32) as u32 | 1;
+        }
         self.target = target;
         log.is_on = target.is_set();
         match log.is_on {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A compiled list of rules: what IPFilter and IPClassifier run.
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
@@ -8,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use click_core::offload::{Hits, Rules};
-use click_core::{ArgContext, Batch, Packet, did_you_mean, memory, text};
+use click_core::{ArgContext, Batch, Packet, did_you_mean, memory, sort, text};
 
 use super::expr::Expr;
 use super::graph::Graph;
@@ -219,17 +218,33 @@ impl Program {
         self.switch.iter().for_each(|(_, hits)| hits.set(0));
     }
 
-    /// Takes over the hit counts of rules that were there before.
+    /// The rules by their texts, equal ones in their order.
+    fn by_text(&self) -> Vec<(&str, usize)> {
+        let texts = self.rules.iter().map(|rule| rule.text.as_str());
+        let mut all: Vec<(&str, usize)> = texts.zip(0..).collect();
+        sort::by(&mut all, Ord::cmp);
+        all
+    }
+
+    /// Takes over the hit counts of rules that were there before; of equal ones each has its own.
     pub fn take_hits(&mut self, old: &Self) {
-        let texts = old.rules.iter().map(|r| r.text.as_str());
-        let mut before: BTreeMap<&str, u64> = BTreeMap::new();
-        before.extend(texts.zip(old.tallies.iter().map(|t| t.hits)));
-        for (tally, rule) in self.tallies.iter_mut().zip(&self.rules) {
-            tally.hits = before.get(rule.text.as_str()).copied().unwrap_or(0);
+        let (before, now) = (old.by_text(), self.by_text());
+        let mut places = vec![None; old.rules.len()];
+        let mut rest = before.iter().peekable();
+        for (text, n) in &now {
+            while rest.next_if(|(known, _)| known < text).is_some() {}
+            if let Some((_, known)) = rest.next_if(|(known, _)| known == text) {
+                places[*known] = Some(*n);
+            }
+        }
+        self.tallies.iter_mut().for_each(|tally| tally.hits = 0);
+        for (known, place) in places.iter().enumerate() {
+            if let Some(n) = place {
+                self.tallies[*n].hits = old.tallies[known].hits;
+            }
         }
         for (rule, hits) in &old.switch {
-            let same = |r: &Rule| r.text == old.rules[*rule].text;
-            let now = self.rules.iter().position(same);
+            let now = places[*rule];
             self.switch.extend(now.map(|n| (n, Hits::clone(hits))));
         }
     }

@@ -15,6 +15,8 @@ pub type Region = Vec<(Axis, Values)>;
 
 /// Boxes of one expression at most; beyond, one larger box is taken.
 const MAX: usize = 32;
+/// Boxes of two expressions that both have to match, before some of them become one.
+const MAX_MET: usize = 2 * MAX;
 
 /// The packets that an expression matches.
 #[derive(Clone, Debug)]
@@ -88,15 +90,27 @@ impl Cover {
     }
 
     fn and(self, other: &Self) -> Self {
-        let pairs = self
-            .boxes
-            .iter()
-            .flat_map(|x| other.boxes.iter().map(move |y| intersection(x, y)));
         let both = Self {
             exact: self.exact && other.exact,
-            ..pairs.fold(Self::nothing(), Self::with)
+            ..self.product(other)
         };
         both.limited(|| self)
+    }
+
+    /// The boxes that are in both. The search for those that become one ends where they are far too many.
+    fn product(&self, other: &Self) -> Self {
+        let mut both = Self::nothing();
+        for (x, y) in self
+            .boxes
+            .iter()
+            .flat_map(|x| other.boxes.iter().map(move |y| (x, y)))
+        {
+            if both.boxes.len() > MAX_MET {
+                break;
+            }
+            both = both.with(intersection(x, y));
+        }
+        both
     }
 
     fn complement(&self) -> Self {
@@ -335,5 +349,28 @@ mod tests {
         let host = Expr::Test(Test::Host(Side::Source, equal(u32::MAX, 5, false)));
         let either = cover(&Expr::Or(vec![host.clone(), Expr::Not(host.into())]));
         assert!(either.exact);
+    }
+
+    #[test]
+    fn lists_of_boxes_that_both_match_are_not_multiplied_out() {
+        let list = |axes: [Axis; 2]| Cover {
+            boxes: (0..MAX as u32)
+                .map(|n| {
+                    let value = |axis: Axis| {
+                        let is = equal(u32::MAX >> (32 - axis.bits()), n, false);
+                        (axis, Values::matching(&is, axis.bits()).unwrap())
+                    };
+                    axes.map(value).to_vec()
+                })
+                .collect(),
+            exact: true,
+        };
+        let [a, b] = [
+            list([Axis::SOURCE, Axis::DESTINATION]),
+            list([Axis::SOURCE_PORT, Axis::DESTINATION_PORT]),
+        ];
+        assert_eq!(a.product(&b).boxes.len(), MAX_MET + 1);
+        let both = a.and(&b);
+        assert!(!both.exact && both.boxes.len() == MAX);
     }
 }

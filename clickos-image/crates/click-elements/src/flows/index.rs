@@ -71,6 +71,22 @@ impl Index {
         &self.segments[(hash >> 56) as usize]
     }
 
+    /// The most entries that a search compares.
+    #[cfg(test)]
+    pub fn longest_search(&self) -> usize {
+        let longest = |segment: &Segment| {
+            // a run of entries may go around the end
+            let all = segment.entries.iter().chain(&segment.entries);
+            let mut run = 0;
+            all.map(|entry| {
+                run = if *entry == 0 { 0 } else { run + 1 };
+                run
+            })
+            .max()
+        };
+        self.segments.iter().filter_map(longest).max().unwrap_or(0)
+    }
+
     /// The entry where the search for a hash begins, to have it near when the search comes.
     #[inline]
     pub fn first(&self, hash: u64) -> Option<At> {

@@ -4,6 +4,7 @@
 pub mod ends;
 mod flow;
 pub mod fragments;
+pub mod hosts;
 pub mod seen;
 pub mod slots;
 pub mod table;

@@ -6,6 +6,7 @@ use core::ops::Range;
 
 use super::ends::{Ends, address, number};
 use super::flow::{Flow, KINDS, Kind};
+use super::hosts::{Hosts, Place, network};
 use super::seen::Tcp;
 use super::slots::Slots;
 use super::targets::{Target, Targets};
@@ -17,8 +18,15 @@ use crate::prelude::*;
 /// The first line of flows as text: those of a firewall, and those of a balancer.
 const HEAD: &str = "flowguard 1";
 const BALANCED: &str = "balancer 1";
-/// A flow is not evicted for another for this long.
+/// A flow is not evicted for another for this long, unless its host has more than its share.
 const GUARANTEED_NS: u64 = 5_000_000_000;
+/// A host's share of the table is this part of it: what it has beyond gives way to flows of hosts with fewer.
+const SHARE: usize = 8;
+/// Flows of a full table that are compared for a new one: few enough to be quick, and enough to meet one of a host
+/// with more than its share.
+const COMPARED: u32 = 32;
+/// The step from one of them to the next, as a part of the table in 2^32: the golden ratio spreads them evenly.
+const STEP: u32 = 0x9e37_79b9;
 
 /// All flows have one owner.
 const OWNER: u16 = 0;
@@ -40,6 +48,10 @@ pub struct Table {
     /// A list for each kind.
     slots: Slots<Flow, { KINDS.len() }>,
     capacity: usize,
+    /// The flows that each host began.
+    hosts: Hosts,
+    /// The flow that was compared last, as a part of the table in 2^32.
+    compared: u32,
     /// The flows that changed, once another guest has asked for them.
     changes: Option<Box<Changes>>,
     /// Where a balancer sends flows.
@@ -65,6 +77,8 @@ impl Table {
         Self {
             slots: Slots::new(timeouts_ns),
             capacity,
+            hosts: Hosts::default(),
+            compared: 0,
             changes: None,
             targets: None,
         }
@@ -83,6 +97,7 @@ impl Table {
     /// Sets the numbers that senders do not know.
     pub fn set_keys(&mut self, keys: [u64; 4]) {
         self.slots.set_keys(keys);
+        self.hosts.set_key(keys[0] ^ keys[3]);
     }
 
     /// How many flows there are, and how many there may be.
@@ -231,13 +246,15 @@ impl Table {
 
     /// Adds a flow, maybe instead of another; false if there is no place.
     pub fn add(&mut self, flow: Flow, now_ns: u64) -> bool {
-        if self.find(&flow.ends).is_some() || !self.make_room(now_ns) {
+        let host = self.host(&flow);
+        if self.find(&flow.ends).is_some() || !self.make_room(host, now_ns) {
             return false;
         }
         let (kind, target) = (flow.kind, flow.target);
         let Some(slot) = self.slots.insert(flow, kind as usize) else {
             return false;
         };
+        self.hosts.add(host, 1);
         self.count(target, true);
         self.note_change(slot);
         true
@@ -296,24 +313,57 @@ impl Table {
         }
     }
 
-    /// True if there is a place for one more flow, maybe that of one that was silent longest.
-    fn make_room(&mut self, now_ns: u64) -> bool {
+    /// The place of the host that began a flow: inside an address, outside a network of IPv6.
+    fn host(&self, flow: &Flow) -> Place {
+        let is_outside = flow.is_inbound || self.targets.is_some();
+        let host = match is_outside {
+            true => network(flow.ends.source),
+            false => flow.ends.source,
+        };
+        self.hosts.place(host, is_outside.into())
+    }
+
+    /// True if there is a place for one more flow of a host, maybe that of another flow: one of a host that has more than
+    /// its share and more than this one, or else the one that was silent longest, but no open connection. A host
+    /// with its share gets only places of its own flows then.
+    fn make_room(&mut self, host: Place, now_ns: u64) -> bool {
         if self.len() < self.capacity {
             return true;
         }
-        let spared = KINDS.len() - 1;
-        let mut candidates = (0..spared).filter_map(|list| self.slots.first(list));
-        let is_old = |slot: &u32| {
-            let flow = self.slots.get(*slot);
-            flow.is_some_and(|f| now_ns.saturating_sub(f.heard_ns) >= GUARANTEED_NS)
-        };
-        match candidates.find(is_old) {
-            Some(slot) => {
-                self.remove(slot);
-                true
-            }
-            None => false,
+        let share = (self.capacity / SHARE).max(1) as u32;
+        let own = self.hosts.get(host);
+        let most = share.max(own + 1);
+        let has_share = own >= share;
+        let goes = self.oldest_of_some(|me, flow| me.hosts.get(me.host(flow)) > most);
+        let goes = goes.or_else(|| {
+            let may_go = |me: &Self, flow: &Flow| {
+                let is_old = now_ns.saturating_sub(flow.heard_ns) >= GUARANTEED_NS;
+                flow.kind != Kind::Open && is_old && (!has_share || me.host(flow) == host)
+            };
+            let mut oldest = (0..KINDS.len()).filter_map(|list| self.slots.first(list));
+            let found =
+                oldest.find(|slot| self.slots.get(*slot).is_some_and(|flow| may_go(self, flow)));
+            found.or_else(|| has_share.then(|| self.oldest_of_some(may_go)).flatten())
+        });
+        if let Some(slot) = goes {
+            self.remove(slot);
         }
+        goes.is_some()
+    }
+
+    /// Of the next few flows that may go, one that is not an open connection before others, then the one that was silent
+    /// longest.
+    fn oldest_of_some(&mut self, may_go: impl Fn(&Self, &Flow) -> bool) -> Option<u32> {
+        let first = self.compared;
+        self.compared = first.wrapping_add(STEP.wrapping_mul(COMPARED));
+        let used = u64::from(self.slots.used());
+        let slot = |n| (u64::from(first.wrapping_add(STEP.wrapping_mul(n))) * used >> 32) as u32;
+        let weigh = |slot: u32| {
+            let flow = self.slots.get(slot).filter(|flow| may_go(self, flow))?;
+            Some((flow.kind == Kind::Open, flow.heard_ns, slot))
+        };
+        let goes = (0..COMPARED).map(slot).filter_map(weigh).min();
+        goes.map(|(.., slot)| slot)
     }
 
     /// Forgets a flow whose time is over; says whether it is.
@@ -339,6 +389,7 @@ impl Table {
 
     fn remove(&mut self, slot: u32) {
         if let Some(flow) = self.slots.remove(slot) {
+            self.hosts.remove(self.host(&flow), 1);
             self.count(flow.target, false);
         }
     }

@@ -6,9 +6,9 @@ use alloc::collections::BTreeMap;
 
 use click_wire::{checksum, ipv4};
 
-use super::hosts::{Hosts, Place};
 use super::segment::{Origin, Reason};
 use crate::guard::ends::{Ends, mapped};
+use crate::guard::hosts::{Hosts, Place, network};
 use crate::ip6;
 use crate::prelude::*;
 
@@ -280,7 +280,7 @@ impl Fragments {
         }
         self.waiting.push(Waiting {
             key: *key,
-            host: self.hosts.place(key.source, key.origin),
+            host: self.hosts.place(network(key.source), key.origin.station()),
             parts: Vec::new(),
             end: None,
             until_ns: now_ns.saturating_add(WAIT_NS),

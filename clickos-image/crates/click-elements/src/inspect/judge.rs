@@ -172,15 +172,19 @@ impl Judge {
     /// Takes the flows and alerts of another one, whose place this one takes.
     pub fn take(&mut self, old: &mut Self, sizes: &Sizes) {
         self.drops = old.drops;
-        // bits of flows have the numbers that the names had
-        let (old_set, text) = (&old.inspector.set, &self.inspector.set.text);
-        let text = if text.is_empty() { &old_set.text } else { text };
-        match RuleSet::of(text, &old_set.names, sizes) {
-            Ok(set) => old.set_rules(set),
-            // there is no memory for it, so these rules begin without bits
-            Err(_) => {
-                old.forget(0);
-                old.inspector.swap_rules(&mut self.inspector);
+        let (old_set, text) = (&mut old.inspector.set, &self.inspector.set.text);
+        if text.is_empty() || *text == old_set.text {
+            // the old rules stay as they are: to read them again could fail for lack of memory
+            old_set.set_window(sizes.window);
+        } else {
+            // bits of flows have the numbers that the names had
+            match RuleSet::of(text, &old_set.names, sizes) {
+                Ok(set) => old.set_rules(set),
+                // there is no memory for it, so these rules begin without bits
+                Err(_) => {
+                    old.forget(0);
+                    old.inspector.swap_rules(&mut self.inspector);
+                }
             }
         }
         let capacity = (self.table.capacity, self.table.most_bytes);
@@ -377,4 +381,45 @@ fn data(
     }
     let outcome = inspector.stream(&mut subject(flow, part), stream, before);
     result(outcome, flow, inspector, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inspect::rules::Names;
+    use click_core::Limits;
+
+    #[test]
+    fn rules_remain_where_a_second_copy_of_them_finds_no_memory() {
+        let mut sizes = Sizes {
+            window: 2048,
+            limits: Limits::default(),
+        };
+        let settings = Settings {
+            policy: Policy::First,
+            drops_other_data: true,
+            takes_midstream: false,
+            stream_bytes: 4096,
+        };
+        let rules = "drop tcp any any -> any any (content:\"x\"; sid:1;)";
+        let judge = |text: &str| {
+            let set = RuleSet::of(text, &Names::default(), &sizes).unwrap();
+            Judge::new(Table::new(8, 1 << 16), set, settings, 8)
+        };
+        let (mut before, mut same, mut none, mut other) = (
+            judge(rules),
+            judge(rules),
+            judge(""),
+            judge(&rules.replace('x', "y")),
+        );
+        sizes.limits.table_entries = 0;
+        assert!(RuleSet::of(rules, &Names::default(), &sizes).is_err());
+        for judge in [&mut same, &mut none] {
+            judge.take(&mut before, &sizes);
+            core::mem::swap(judge, &mut before);
+            assert_eq!(before.inspector.set.text, rules);
+        }
+        other.take(&mut before, &sizes);
+        assert!(other.inspector.set.text.contains('y'), "the new rules");
+    }
 }

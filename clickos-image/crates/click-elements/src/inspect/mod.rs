@@ -7,7 +7,6 @@
 pub mod alerts;
 pub mod connection;
 pub mod fragments;
-pub mod hosts;
 pub mod inspector;
 pub mod judge;
 pub mod pcre;
@@ -18,3 +17,4 @@ pub mod stream;
 pub mod table;
 pub mod threshold;
 pub mod verify;
+pub mod vlans;

@@ -82,6 +82,11 @@ const VLAN: u16 = 0xfff;
 const FIRST_TYPE: u16 = 0x600;
 
 impl Origin {
+    /// What tells hosts with one address apart.
+    pub fn station(&self) -> u64 {
+        u64::from(self.zone) << 1 | self.input as u64 & 1
+    }
+
     /// That of a packet whose link header is in front of its IP header.
     pub fn of(packet: &Packet, input: usize) -> Self {
         let network = packet.network().map_or(0, <[u8]>::len);

@@ -5,10 +5,11 @@ use core::cmp::Reverse;
 use click_core::memory::Growth;
 
 use super::connection::Connection;
-use super::hosts::{Held, Hosts, Place, Vlans};
 use super::segment::Origin;
+use super::vlans::{Held, Vlans};
 use crate::flows::{At, ListId};
 use crate::guard::ends::Ends;
+use crate::guard::hosts::{Hosts, Place, network};
 use crate::guard::slots::{Member, Slots};
 use crate::prelude::*;
 
@@ -192,7 +193,9 @@ impl Table {
     /// Adds a flow that is not there; none if there is no place.
     pub fn add(&mut self, mut flow: Flow, now_ns: u64) -> Option<At> {
         let cost = flow.cost();
-        flow.host = self.hosts.place(flow.ends.source, flow.origin);
+        flow.host = self
+            .hosts
+            .place(network(flow.ends.source), flow.origin.station());
         let (host, vlan, kind) = (flow.host, flow.origin.vlan, flow.kind());
         if !self.make_room(kind, (host, vlan), now_ns)
             || cost > 0 && !self.has_memory(cost, (None, vlan), now_ns)

@@ -72,12 +72,15 @@ type Route = Entry<u128>;
 impl Way for Hop {
     fn hash(&self) -> u64 {
         let gateway = self.gateway.map_or(0, |gateway| u128::from(gateway.0));
-        let id = FlowId {
-            source: (gateway as u32 ^ (gateway >> 64) as u32).into(),
-            destination: ((gateway >> 32) as u32 ^ (gateway >> 96) as u32).into(),
-            ..FlowId::NONE
+        let half = |bits: u128| {
+            let id = FlowId {
+                source: ((bits >> 32) as u32).into(),
+                destination: (bits as u32).into(),
+                ..FlowId::NONE
+            };
+            KEYS.hash(&id, self.port as u16)
         };
-        KEYS.hash(&id, self.port as u16)
+        half(gateway) ^ half(gateway >> 64).rotate_left(32)
     }
 }
 
@@ -414,5 +417,24 @@ mod tests {
             table.run(Command::Remove(network(n)));
         }
         assert!(table.ways.bytes() <= 2 * least + 2 * LEFT_BEHIND);
+    }
+
+    #[test]
+    fn routes_with_a_gateway_each_need_no_long_searches() {
+        for gateway in [0x2001_0db8 << 96, 0xfe80 << 112] {
+            for step in [1u128, 1 << 64 | 1, 1 << 80] {
+                let route = |n: u32| {
+                    let (network, length) = (u128::from(n) << 64, 64);
+                    let hop = Hop {
+                        gateway: Some(Address((gateway + u128::from(n) * step + 1).into())),
+                        port: 2,
+                    };
+                    (Prefix6 { network, length }, hop)
+                };
+                let routes: Vec<_> = (0..20_000).map(route).collect();
+                let longest = Table::of(&routes).routes.longest_search();
+                assert!(longest < 64, "{longest} of step {step}");
+            }
+        }
     }
 }

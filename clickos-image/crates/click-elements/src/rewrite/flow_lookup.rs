@@ -12,7 +12,7 @@ use crate::flows::{At, FlowId, FlowTable};
 /// A rewriter's flows, as other elements look them up.
 #[derive(Clone)]
 pub struct FlowLookup {
-    kind: Kind,
+    pub kind: Kind,
     first_map: u16,
     pub flows: Rc<RefCell<FlowTable>>,
 }

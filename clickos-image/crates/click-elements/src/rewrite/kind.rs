@@ -137,6 +137,26 @@ impl Kind {
         }
     }
 
+    /// What a packet of a flow with these ends becomes: `to`, but for what flows of this kind leave as it is.
+    pub fn complete(self, from: FlowId, to: FlowId, reply: bool) -> FlowId {
+        match self {
+            Self::Address if reply => FlowId {
+                destination: to.destination,
+                ..from
+            },
+            Self::Address => FlowId {
+                source: to.source,
+                ..from
+            },
+            Self::Pair => FlowId {
+                source: to.source,
+                destination: to.destination,
+                ..from
+            },
+            _ => to,
+        }
+    }
+
     /// The flow and direction of a packet with this key.
     #[inline(always)]
     pub fn find(self, table: &FlowTable, hash: u64, id: &FlowId, map: u16) -> Option<At> {

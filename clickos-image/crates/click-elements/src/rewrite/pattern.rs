@@ -321,13 +321,19 @@ impl Pattern {
     }
 }
 
+/// The form `{:#}` can be parsed; the other one lacks the order in which choices are tried, as Click's handlers do.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range =
             |f: &mut fmt::Formatter<'_>, first: &dyn fmt::Display, last: &dyn fmt::Display| {
+                let mark = match self.choice {
+                    Choice::Sequential if f.alternate() => "#",
+                    Choice::Random if f.alternate() => "?",
+                    _ => "",
+                };
                 match self.more {
                     0 => write!(f, "{first}"),
-                    _ => write!(f, "{first}-{last}"),
+                    _ => write!(f, "{first}-{last}{mark}"),
                 }
             };
         let last = Ipv4Addr::from(u32::from(self.source).saturating_add(self.more));
@@ -338,7 +344,7 @@ impl fmt::Display for Pattern {
         }
         match self.sport {
             _ if !self.ports => {}
-            0 => f.write_str(" -")?,
+            0 if self.more == 0 || !f.alternate() => f.write_str(" -")?,
             port => {
                 f.write_str(" ")?;
                 range(f, &port, &(u32::from(port) + self.more))?;

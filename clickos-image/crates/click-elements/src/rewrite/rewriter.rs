@@ -202,9 +202,20 @@ impl Rewriter {
     pub fn entry(&mut self, input: usize, id: FlowId, now_ns: u64, draw: Draw<'_>) -> Option<At> {
         let flows = Rc::clone(&self.flows);
         let mut table = flows.borrow_mut();
+        let (key, protocol) = match self.kind {
+            Kind::Address | Kind::Pair => (
+                FlowId {
+                    sport: 0,
+                    dport: 0,
+                    ..id
+                },
+                0,
+            ),
+            _ => (id, ipv4::TCP),
+        };
         let key = Key {
-            id,
-            protocol: ipv4::TCP,
+            id: key,
+            protocol,
             opens: true,
         };
         let known = self.flow_lookup().find(&table, ipv4::TCP, &id);
@@ -355,7 +366,7 @@ impl Rewriter {
     /// The handler `pattern` of an input.
     pub const PATTERN: Handler<Self> = read_write(
         "pattern",
-        |me, view| Ok(me.input_text(view.port)),
+        |me, view| Ok(me.inputs[view.port].spec.text()),
         Self::set_pattern,
     );
     pub const TABLE_SIZE: Handler<Self> = read("table_size", |me, _| me.flows_opened());
@@ -421,9 +432,10 @@ impl Rewriter {
 
     fn set_pattern(&self, view: &View<'_>, value: &str) -> Result<Change, HandlerError> {
         let input = view.port;
-        let (value, is_as_read) = without_count(value);
-        // A guest that moves writes what it has read, and keeps its flows.
-        if is_as_read && value == self.inputs[input].spec.to_string() {
+        let value = without_count(value);
+        let spec = &self.inputs[input].spec;
+        // What is in force, also as guests of earlier releases read it, stays with its flows.
+        if value == spec.text() || value == spec.to_string() {
             return on_write(self, |_, _| {});
         }
         let spec = Spec::parse(value, view.ports().1, view.arg_context());
@@ -449,13 +461,13 @@ impl Rewriter {
     }
 }
 
-/// A specification without the number of flows that a reader gets, and whether it had one.
-fn without_count(value: &str) -> (&str, bool) {
+/// A specification without the number of flows that `patterns` has behind it.
+fn without_count(value: &str) -> &str {
     let value = value.trim_end();
     let found = value.strip_suffix(']').and_then(|v| v.rsplit_once(" ["));
     match found {
-        Some((spec, count)) if count.bytes().all(|digit| digit.is_ascii_digit()) => (spec, true),
-        _ => (value, false),
+        Some((spec, count)) if count.bytes().all(|digit| digit.is_ascii_digit()) => spec,
+        _ => value,
     }
 }
 

@@ -49,6 +49,20 @@ impl Spec {
             _ => Err("unknown specification".into()),
         }
     }
+
+    /// What [`parse`](Self::parse) reads as this specification; mappers are no part of it.
+    pub fn text(&self) -> String {
+        let text = |kind: &str, [there, back]: &Outputs| format!("{kind} {there} {back}");
+        match self {
+            Self::Drop => "drop".into(),
+            Self::Pass(output) => format!("pass {output}"),
+            Self::Keep(outputs) => text("keep", outputs),
+            Self::Bound(outputs, false) => text("bound", outputs),
+            Self::Bound(outputs, true) => text("bound", outputs) + " address-dependent",
+            Self::Pattern(pattern, outputs) => text(&format!("pattern {pattern:#}"), outputs),
+            Self::Named(..) | Self::Mapper(..) => self.to_string(),
+        }
+    }
 }
 
 fn pass(rest: &[String], ports: usize) -> Result<Spec, String> {
@@ -101,6 +115,7 @@ pub fn with_outputs(
     Ok((Pattern::parse(pattern, at)?, outputs(ends, ports)?))
 }
 
+/// As Click's handlers have it.
 impl core::fmt::Display for Spec {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {

@@ -9,7 +9,12 @@ use crate::flows::{At, Index, Keys};
 use crate::prelude::*;
 
 /// A table may hash its hops by keys that everybody knows: who adds routes slows down only itself.
-pub const KEYS: Keys = Keys([1, 3, 5, 7]);
+pub const KEYS: Keys = Keys([
+    0x9e37_79b9_7f4a_7c15,
+    0xbf58_476d_1ce4_e5b9,
+    0x94d0_49bb_1331_11eb,
+    0xd6e8_feb8_6659_fd93,
+]);
 
 /// Where packets go.
 pub trait Way: Copy + PartialEq {
@@ -143,6 +148,12 @@ impl<A: Ord + Copy, H: Way> Prefixes<A, H> {
             hop: self.ways.take(way),
             order,
         }
+    }
+
+    /// The most hops that the search for one compares.
+    #[cfg(test)]
+    pub fn longest_search(&self) -> usize {
+        self.ways.index.longest_search()
     }
 
     /// All routes.

@@ -308,4 +308,20 @@ mod tests {
             prop_assert_eq!(at_once.in_order(), one_by_one.in_order());
         }
     }
+
+    #[test]
+    fn routes_with_a_gateway_each_need_no_long_searches() {
+        for (step, port) in [(1u32, 0), (1, 3), (256, 1)] {
+            let route = |n: u32| Route {
+                network: Network::of(0x0b00_0000 + n, 32),
+                hop: Hop {
+                    gateway: Some((0x0a00_0002u32 + step * n).into()),
+                    ..hop(port)
+                },
+            };
+            let routes: Vec<_> = (0..20_000).map(route).collect();
+            let longest = Table::of(&routes).0.longest_search();
+            assert!(longest < 64, "{longest} of step {step}");
+        }
+    }
 }

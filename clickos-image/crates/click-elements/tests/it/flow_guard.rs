@@ -44,23 +44,34 @@ fn a_long_table_is_cut_at_a_line() {
 struct Guard {
     router: Router,
     devices: [Memory; 4],
+    now_ns: u64,
 }
 
 impl Guard {
     fn new() -> Self {
-        let config = "FromDevice(0) -> CheckIPHeader -> g :: FlowGuard; FromDevice(1) -> CheckIPHeader -> [1]g;
-            FromDevice(2) -> CheckIPHeader -> [2]g; g[0] -> out :: ToDevice(3); g[1] -> out; g[2] -> Discard;";
+        Self::with(4096)
+    }
+
+    fn with(capacity: usize) -> Self {
+        let config = format!(
+            "FromDevice(0) -> CheckIPHeader -> g :: FlowGuard({capacity}); FromDevice(1) -> CheckIPHeader -> [1]g;
+            FromDevice(2) -> CheckIPHeader -> [2]g; g[0] -> out :: ToDevice(3); g[1] -> out; g[2] -> Discard;"
+        );
         let devices = devices();
         let environment = environment(&devices);
         let registry = click_elements::registry();
-        let router = Router::build("t", config, &registry, environment, 1).unwrap();
-        Self { router, devices }
+        let router = Router::build("t", &config, &registry, environment, 1).unwrap();
+        Self {
+            router,
+            devices,
+            now_ns: 1,
+        }
     }
 
     /// True if a packet that comes by an input passes.
     fn passes(&mut self, input: usize, packet: Vec<u8>) -> bool {
         self.devices[input].borrow_mut().input.push_back(packet);
-        while self.router.run(1) == Progress::Worked {}
+        while self.router.run(self.now_ns) == Progress::Worked {}
         self.devices[3].borrow_mut().output.drain(..).count() == 1
     }
 }
@@ -240,4 +251,80 @@ fn a_guard_decides_as_a_list_of_flows_does() {
         }
     }
     assert!(passed > 1000, "{passed}");
+}
+
+/// A segment without data from port 80 or to it.
+fn segment(ends: [[u8; 4]; 2], ports: [u16; 2], flags: u8, numbers: [u32; 2]) -> Vec<u8> {
+    let mut body = ports.map(u16::to_be_bytes).concat();
+    body.extend(numbers.map(u32::to_be_bytes).concat());
+    body.extend([0x50, flags, 0x10, 0, 0, 0, 0, 0]);
+    ipv4(6, ends, &body)
+}
+
+impl Guard {
+    /// True if a host opens a connection by an input.
+    fn opens(&mut self, (input, host, peer): (usize, [u8; 4], [u8; 4]), port: u16) -> bool {
+        let begins = segment([host, peer], [port, 80], SYN, [100, 0]);
+        let answer = segment([peer, host], [80, port], SYN | ACK, [200, 101]);
+        let back = usize::from(input == 0);
+        self.passes(input, begins)
+            && self.passes(back, answer)
+            && self.has((input, host, peer), port)
+    }
+
+    /// True if the connection is open.
+    fn has(&mut self, (input, host, peer): (usize, [u8; 4], [u8; 4]), port: u16) -> bool {
+        let input = if input == 2 { 1 } else { input };
+        self.passes(input, segment([host, peer], [port, 80], ACK, [101, 201]))
+    }
+}
+
+/// Neither an inside nor an outside host keeps others out with silent open connections, and it ends none of theirs.
+#[test]
+fn a_host_with_all_places_leaves_others_their_share() {
+    const PLACES: u16 = 64;
+    for (input, peer) in [(0, CLIENT), (2, SERVER)] {
+        let host = |n: u8| match input {
+            0 => (input, [10, 0, 0, n], peer),
+            _ => (input, [10, 0, 1, n], peer),
+        };
+        let mut guard = Guard::with(PLACES.into());
+        assert!(guard.opens(host(10), 5000));
+        let count = (1..=PLACES)
+            .filter(|port| guard.opens(host(20), *port))
+            .count();
+        assert_eq!(count, usize::from(PLACES) - 1, "what is left");
+        for n in 30..36 {
+            for port in 1..=PLACES / 8 {
+                assert!(guard.opens(host(n), port), "{input} {n} {port}");
+            }
+        }
+        assert!(guard.has(host(10), 5000), "the silent one of another host");
+        for n in 30..36 {
+            assert!((1..=PLACES / 8).all(|port| guard.has(host(n), port)));
+        }
+        assert!(!guard.opens(host(20), 6000), "no more for itself");
+        let left = (1..=PLACES).filter(|port| guard.has(host(20), *port));
+        assert_eq!(
+            left.count(),
+            usize::from(PLACES) - 1 - 6 * usize::from(PLACES) / 8
+        );
+    }
+}
+
+/// A host with more than its share takes the places of its own flows, not those of others.
+#[test]
+fn datagrams_of_a_greedy_host_end_no_others() {
+    let mut guard = Guard::with(64);
+    let of = |host: u8, sport: u16| {
+        let body = [sport.to_be_bytes(), [0, 53], [0, 8], [0, 0]].concat();
+        ipv4(17, [[10, 0, 0, host], CLIENT], &body)
+    };
+    assert!(guard.passes(0, of(9, 7)));
+    (1..=63).for_each(|port| assert!(guard.passes(0, of(1, port))));
+    guard.now_ns += 6_000_000_000;
+    let passed = (100..400).filter(|port| guard.passes(0, of(1, *port)));
+    assert_eq!(passed.count(), 63, "as many as it had");
+    let answer = [[0, 53], [0, 7], [0, 8], [0, 0]].concat();
+    assert!(guard.passes(1, ipv4(17, [CLIENT, [10, 0, 0, 9]], &answer)));
 }

@@ -186,7 +186,7 @@ proptest! {
         run(&mut before, HOUR_NS);
         let out = devices[1].borrow_mut().output.pop().unwrap();
         let state = before.read_handler("rw.state", "", HOUR_NS).unwrap();
-        // As it is read, with the number of flows: writing that changes nothing.
+        // As it is read: writing that changes nothing.
         let pattern = before.read_handler("rw.pattern0", "", HOUR_NS).unwrap();
         // The other host's clock is another one.
         let (mut after, devices) = router(NAT);

@@ -25,11 +25,15 @@ impl Nat {
              FromDevice(0) -> MarkIPHeader -> [0] rw [0] -> Queue -> ToDevice(1);
              FromDevice(1) -> MarkIPHeader -> [1] rw [1] -> Queue -> ToDevice(0);"
         );
+        Self::of(&config, 4096)
+    }
+
+    fn of(config: &str, handler_bytes: usize) -> Self {
         let devices = devices();
         let mut environment = environment(&devices);
-        environment.limits.handler_bytes = 4096;
+        environment.limits.handler_bytes = handler_bytes;
         let registry = click_elements::registry();
-        let router = Router::build("t", &config, &registry, environment, 1).unwrap();
+        let router = Router::build("t", config, &registry, environment, 1).unwrap();
         let now_ns = 1000 * SECOND_NS;
         Self {
             router,
@@ -259,4 +263,42 @@ fn changes_are_no_longer_than_a_value_may_be() {
         found += changes.lines().count() - 1;
     }
     assert_eq!(found, 300);
+}
+
+/// A segment of 10.0.0.1:5000 to port 21 of the far host.
+fn segment(flags: u8, seq: u32, text: &[u8]) -> Vec<u8> {
+    let mut bytes = datagram([10, 0, 0, 1], 5000, FAR, 21);
+    bytes.truncate(24);
+    let length = (40 + text.len()) as u16;
+    bytes[2..4].copy_from_slice(&length.to_be_bytes());
+    bytes[9] = 6;
+    bytes.extend(seq.to_be_bytes());
+    bytes.extend([0, 0, 0, 0, 0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    bytes.extend(text);
+    bytes
+}
+
+/// FTP's command with a longer address moves the sequence numbers of its connection, which other guests take as well.
+#[test]
+fn a_flow_with_moved_numbers_goes_on_at_another_guest() {
+    let config = "
+        rw :: IPRewriter(pattern 203.0.113.1 1024-65535# - - 0 1, drop);
+        FromDevice(0) -> MarkIPHeader -> FTPPortMapper(rw, rw, 0) -> [0] rw [0] -> Queue -> ToDevice(1);
+        FromDevice(1) -> MarkIPHeader -> [1] rw [1] -> Queue -> ToDevice(0);";
+    let (mut nat, mut other) = (Nat::of(config, 1 << 16), Nat::of(config, 1 << 16));
+    nat.pass(0, segment(2, 100, b"")).unwrap();
+    nat.pass(0, segment(16, 101, b"PORT 10,0,0,1,200,200\r\n"));
+    assert_eq!(nat.read("rw.changes", "all"), "");
+    for (from, to) in [
+        ("rw.state", "rw.state"),
+        ("rw.state", "rw.merge"),
+        ("rw.changes", "rw.merge"),
+    ] {
+        let param = if from == "rw.state" { "" } else { "65536" };
+        let text = nat.read(from, param);
+        assert!(text.contains(" 21 0/124:"), "{text}");
+        let writes = [(to, text.as_bytes())];
+        other.router.write_handlers(&writes, other.now_ns).unwrap();
+        assert!(other.read("rw.tcp_table", "").contains(" seq "));
+    }
 }

@@ -10,8 +10,8 @@ use click_conformance::{Case, Step};
 use click_core::class::ArgKind;
 use click_core::text::{shift_word, split_args};
 use click_core::{
-    Class, Device, Entry, Environment, Host, Kind, MemoryDevice, ReadFile, Router, ServerSocket,
-    Tun, TunRequest, WriteFile,
+    Class, Device, Entry, Environment, HandlerInfo, Host, Kind, MemoryDevice, ReadFile, Router,
+    ServerSocket, Tun, TunRequest, WriteFile,
 };
 
 /// An element of a case.
@@ -380,4 +380,36 @@ fn a_script_for_any_handler_has_the_kinds_of_their_names() {
     let router = Router::build("t", config, &registry, Environment::new(), 1).unwrap();
     let kinds = ["reset", "insert", "rate"].map(|name| router.handler_kind(&format!("p.{name}")));
     assert_eq!(kinds, [Kind::Command, Kind::Edit, Kind::Value]);
+}
+
+/// A guest that moves to another host writes there what it has read here (docs/adr/0070).
+#[test]
+fn what_an_element_reads_can_be_written() {
+    let registry = click_elements::registry();
+    let mut refused = BTreeSet::new();
+    for bench in benches() {
+        let environment = environment(bench.files);
+        let Ok(mut router) = Router::build("t", &bench.config, &registry, environment, 1) else {
+            continue;
+        };
+        let both = |h: &HandlerInfo| h.read && h.write && h.name.contains('.');
+        for handler in router.handlers().into_iter().filter(both) {
+            let name = handler.name;
+            let Ok(value) = router.read_handler(&name, "", 1) else {
+                continue;
+            };
+            // a Counter without a call, which no write changes to one without
+            if value.is_empty() && name.ends_with("count_call") {
+                continue;
+            }
+            if let Err(error) = router.write_handlers(&[(&name, &value)], 1) {
+                let (element, handler) = name.rsplit_once('.').unwrap();
+                let class = router.read_handler(&format!("{element}.class"), "", 1);
+                let class = String::from_utf8(class.unwrap()).unwrap();
+                let value = String::from_utf8_lossy(&value).into_owned();
+                refused.insert(format!("{}.{handler}: {value:?}: {error}", class.trim()));
+            }
+        }
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
 }

@@ -10,8 +10,11 @@
 //! Packets of a TCP connection pass if they are in its windows (RFC 9293, section 3.4). One that was open before the
 //! element began is not judged so. ICMP errors pass to the sender of the packet that they quote, if that
 //! is of a known flow. Later fragments pass behind
-//! their first one, for 30 s, at most 256 packets at a time. When all places are taken, the flow that was silent longest
-//! goes, unless that is less than 5 s; open connections stay.
+//! their first one, for 30 s, at most 256 packets at a time.
+//!
+//! When all places are taken, a new flow replaces one of a host that began more than an eighth of all and more than its own
+//! host. Without such a host it replaces the flow that was silent longest, for at least 5 s, but no open connection. A host with an
+//! eighth of all replaces only its own flows so. A host is an address of the inside, or outside an address of IPv4 or a /64 of IPv6.
 //! # Ports
 //! 3/2-3, push. The header annotation must be set. Input 0: packets of the inside, which may begin flows; output 0 gets
 //! them. Input 1: packets of the outside, which may not; input 2: packets of the outside that may. Output 1 gets what passes

@@ -6,8 +6,7 @@
 //! get the flows of TCP and UDP that clients begin with ADDRESS. A flow stays with its server. At most CAPACITY flows (default
 //! 4096, at most the router's limit), for the times of `FlowGuard`. Packets of a TCP connection pass if they are in its windows (RFC 9293,
 //! section 3.4). ICMPv6 errors about a flow pass with the addresses that their receiver knows. Later fragments pass behind their first
-//! one, for 30 s, at most 256 packets at a time. When all places are taken, the flow that was silent longest goes, unless that
-//! is less than 5 s; open connections stay.
+//! one, for 30 s, at most 256 packets at a time. When all places are taken, new flows replace others as those of `FlowGuard` do; a host is a /64.
 //! # Ports
 //! 2/2-3, push. The header annotation must be set. Input 0: packets to ADDRESS; output 0 gets them with the address of a server. Input 1:
 //! packets of servers; output 1 gets them with ADDRESS as their source. Others leave by output 2 as they are, or are dropped if it is not connected.

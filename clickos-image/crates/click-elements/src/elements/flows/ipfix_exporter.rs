@@ -480,16 +480,20 @@ impl Element for IPFIXExporter {
         ctx.set_timer(ctx.now_ns() + PAUSE_NS);
     }
 
-    /// The flows continue, unless there is less room for them; the sequence continues in any case.
-    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+    /// The flows continue, unless there is no room for all of them; waiting records and the sequence continue in any case.
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         let Some(old) = old.as_any_mut().downcast_mut::<Self>() else {
             return;
         };
         (self.sequence, self.exported, self.lost) = (old.sequence, old.exported, old.lost);
-        let alike = old.known.table.capacity() == self.known.table.capacity();
-        if alike && old.idle_ns == self.idle_ns {
+        (self.has_six, self.message) = (old.has_six, core::mem::take(&mut old.message));
+        let capacity = self.known.table.capacity();
+        if old.known.table.len() <= capacity {
             core::mem::swap(&mut self.known, &mut old.known);
-            (self.keys, self.has_six) = (old.keys, old.has_six);
+            let Known { table, times, .. } = &mut self.known;
+            table.set_capacity(capacity, ctx.now_ns());
+            table.set_timeout(times.rest, self.idle_ns);
+            self.keys = old.keys;
         }
     }
 }

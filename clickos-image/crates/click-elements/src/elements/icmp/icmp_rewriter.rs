@@ -202,7 +202,10 @@ impl ICMPRewriter {
             let way = port.map_or(0, |port| {
                 port.saturating_add(flow.outputs[usize::from(reply)])
             });
-            Some((flow.rewritten(reply), way, reply, flow.reply_anno))
+            let to = flow_lookup
+                .kind
+                .complete(quoted.id, flow.rewritten(reply), reply);
+            Some((to, way, reply, flow.reply_anno))
         })?;
         let bytes = packet.network_mut()?;
         bytes[16..20].copy_from_slice(&to.destination.octets());

@@ -3,7 +3,8 @@
 //!
 //! # Synopsis
 //! `Quota(SHARE)`: the bytes that may pass; mandatory. A packet passes if all of it fits. With 0 none passes until
-//! `share` is written: several guests can have shares of one quota so.
+//! `share` is written: several guests can have shares of one quota so. A hot swap keeps what passed, and the share, unless
+//! the new configuration has another SHARE than the old one, and it is not 0.
 //! # Ports
 //! any/same number, agnostic: what passes leaves by the output with the number of its input. What does not fit is dropped.
 //! # Handlers
@@ -29,8 +30,10 @@ pub static ELEMENT: Class = Class {
         read("refused", |me, _| text(me.refused)),
     ],
     build: |a| {
+        let share = a.need("SHARE")?;
         Some(Box::new(Quota {
-            share: a.need("SHARE")?,
+            configured: share,
+            share,
             used: 0,
             refused: 0,
         }))
@@ -39,6 +42,8 @@ pub static ELEMENT: Class = Class {
 };
 
 struct Quota {
+    /// The share of the configuration.
+    configured: u64,
     share: u64,
     used: u64,
     refused: u64,
@@ -99,7 +104,9 @@ impl Element for Quota {
 
     fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
-            core::mem::swap(self, old);
+            let is_new = self.configured != 0 && self.configured != old.configured;
+            self.share = if is_new { self.share } else { old.share };
+            (self.used, self.refused) = (old.used, old.refused);
         }
     }
 }

@@ -196,6 +196,7 @@ impl FTPPortMapper {
             let at = rewriter.entry(input, id, now_ns, &mut draw)?;
             let flow_lookup = rewriter.flow_lookup();
             let to = flow_lookup.flows.borrow().flow(at).rewritten(at.is_reply());
+            let to = flow_lookup.kind.complete(id, to, at.is_reply());
             Some((to, flow_lookup, at))
         };
         ctx.peer(&self.data, entry).flatten()

@@ -33,7 +33,7 @@
 //! * `tcp_timeout`, `udp_timeout` (read, write): TCP_TIMEOUT, UDP_TIMEOUT and UDP_STREAMING_TIMEOUT in whole seconds.
 //!   `tcp_transitory_timeout` (read, write): TCP_NODATA_TIMEOUT and TCP_DONE_TIMEOUT; read, it is the latter. What is written counts for known flows, too.
 //! * `patterns` (read): the INPUTSPECs, with the flows they opened in brackets. `pattern0`, `pattern1` ... (read, write): one of
-//!   them; its flows are forgotten when it is written. `clear` (write): forgets all flows that share the capacity.
+//!   them, as it can be written; its flows are forgotten when another one is written. `clear` (write): forgets all flows that share the capacity.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
 //!   Read with a number, it has the flows of this part of the table, 0 the first; after the last part it is empty.
 //! * `changes` (read): with a number of bytes, new and changed flows since the last reading; with `all`, all count as changed. `VRRP` reads it.

@@ -20,7 +20,7 @@
 //! * `table_size`, `nmappings` (read): flows of this element. `size` (read), `capacity` (read, write): flows of all elements
 //!   that share the capacity, and their limit. `mapping_failures` (read): packets for which no flow could be opened.
 //! * `patterns` (read): the INPUTSPECs, with the flows they opened in brackets. `pattern0`, `pattern1` ... (read, write): one of
-//!   them; its flows are forgotten when it is written. `clear` (write): forgets all flows that share the capacity.
+//!   them, as it can be written; its flows are forgotten when another one is written. `clear` (write): forgets all flows that share the capacity.
 //! * `state` (read, write): what was learned, the newest that fits; a guest that moves to another host takes it along.
 //!   Read with a number, it has the flows of this part of the table, 0 the first; after the last part it is empty.
 //! * `changes` (read): with a number of bytes, new and changed flows since the last reading; with `all`, all count as changed. `VRRP` reads it.

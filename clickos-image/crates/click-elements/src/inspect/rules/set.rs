@@ -135,6 +135,11 @@ impl RuleSet {
             false => Err(reader.faults.join("\n")),
         }
     }
+
+    /// Keeps streams for contents that are that many bytes apart.
+    pub fn set_window(&mut self, window: usize) {
+        self.lookback = lookback(&self.rules, window);
+    }
 }
 
 /// Bytes that a line may take of which its length says nothing: its expressions, and what its variables stand for.

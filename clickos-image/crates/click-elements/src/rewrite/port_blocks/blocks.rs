@@ -39,6 +39,8 @@ pub struct Blocks {
     /// False after flows of another guest came, until a packet asks for one: the other guest may be the active one.
     forwards: bool,
     pub log: Option<Shared>,
+    /// What the log has to say about blocks of the layout before, in front of all else.
+    freed: Vec<Event>,
     me: Weak<RefCell<Self>>,
 }
 
@@ -72,6 +74,7 @@ impl Blocks {
                 next: 0,
                 forwards: false,
                 log: None,
+                freed: Vec::new(),
                 me: me.clone(),
             })
         })
@@ -162,7 +165,7 @@ impl Blocks {
         if era == 0 || !is_new {
             return true;
         }
-        let is_written = self.write("allocated", n);
+        let is_written = self.complete() && self.write("allocated", n);
         if let (true, Some(known)) = (is_written, self.known(n)) {
             known.logged = era;
         }
@@ -170,26 +173,56 @@ impl Blocks {
     }
 
     fn write(&self, word: &'static str, subscriber: u32) -> bool {
-        let Some(log) = &self.log else {
-            return true;
-        };
+        self.put(&self.event(word, subscriber))
+    }
+
+    fn event(&self, word: &'static str, subscriber: u32) -> Event {
         let (public, first) = self.layout.place(subscriber);
-        let event = Event {
+        Event {
             word,
             subscriber: self.layout.subscriber_address(subscriber),
             public,
             ports: (first, u32::from(first) + self.layout.block - 1),
+        }
+    }
+
+    /// Writes what is left about the layout before; false if the log has no place now.
+    fn complete(&mut self) -> bool {
+        if self.era() == 0 {
+            return true;
+        }
+        while let Some(event) = self.freed.last() {
+            if !self.put(event) {
+                return false;
+            }
+            self.freed.pop();
+        }
+        self.freed = Vec::new();
+        true
+    }
+
+    /// True if the log has all about the layout before.
+    pub fn is_complete(&self) -> bool {
+        self.freed.is_empty()
+    }
+
+    fn put(&self, event: &Event) -> bool {
+        let Some(log) = &self.log else {
+            return true;
         };
         let mut log = log.borrow_mut();
         let has_place = log.has_place();
         if has_place {
-            log.write(None, Severity::Info, "block", &event);
+            log.write(None, Severity::Info, "block", event);
         }
         has_place
     }
 
     /// Gives back what subscribers without flows have, and completes the log. Returns the time until the next call.
     pub fn sweep(&mut self) -> u64 {
+        if !self.complete() {
+            return LOG_PAUSE_NS;
+        }
         for _ in 0..AT_ONCE {
             if self.next >= self.count {
                 self.next = 0;
@@ -220,9 +253,19 @@ impl Blocks {
         true
     }
 
-    /// Takes over what the flows do not tell, unless the blocks lie elsewhere.
+    /// Takes over what the flows do not tell. Of blocks that lie elsewhere now only the log learns that they are free.
     pub fn adopt(&mut self, old: &mut Self) {
+        self.freed = core::mem::take(&mut old.freed);
         if self.layout != old.layout {
+            for n in 0..old.count {
+                let is_logged = old.known(n).is_some_and(|known| known.logged > 0);
+                let growth = 2 * (self.freed.len() + 1) * size_of::<Event>();
+                let fits =
+                    self.freed.len() < self.freed.capacity() || has_room(MESSAGE_ROOM + growth);
+                if is_logged && fits {
+                    self.freed.push(old.event("freed", n));
+                }
+            }
             return;
         }
         self.forwards = old.forwards;

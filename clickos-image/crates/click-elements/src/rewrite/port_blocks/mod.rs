@@ -112,10 +112,14 @@ impl Element for PortBlockMapper {
         ctx.set_timer(ctx.now_ns() + pause_ns);
     }
 
-    fn take_state(&mut self, _ctx: &mut Context<'_>, old: &mut dyn Element) {
+    fn take_state(&mut self, ctx: &mut Context<'_>, old: &mut dyn Element) {
         if let Some(old) = old.as_any_mut().downcast_mut::<Self>() {
             let mut blocks = self.blocks.borrow_mut();
             blocks.adopt(&mut old.blocks.borrow_mut());
+            if !blocks.is_complete() {
+                // the log takes messages once it has its own state
+                ctx.set_timer(ctx.now_ns() + 1);
+            }
         }
     }
 }
