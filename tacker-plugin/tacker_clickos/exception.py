@@ -145,6 +145,13 @@ class NoSuchObject(ClickOSError):
     http_status = 404
 
 
+class NotAllowed(ClickOSError):
+    """Tacker's policy refuses a request."""
+
+    message = "%(reason)s"
+    http_status = 403
+
+
 class InProgress(ClickOSError):
     """Another operation works on the VNF."""
 

@@ -66,6 +66,7 @@ class ForeignIdsTest(database.DatabaseTestCase):
                            for project in (OWN, OTHER)}
                     for kind in owned.TABLES}
         self.reached = []
+        self.allow = self.patch(api_filter.policy, 'require')
 
     def insert(self, kind, project):
         """Make a row; return its id."""
