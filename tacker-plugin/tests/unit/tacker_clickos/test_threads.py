@@ -130,7 +130,6 @@ class ConductorTest(database.DatabaseTestCase):
         with self.assertRaises(exception.Busy):
             conductor_server.Conductor.heal('conductor', self.context)
 
-
     def test_what_ended_while_it_waited_is_not_carried_out(self):
         threads.install()
         run = self.patch(threads._shares, 'run')
