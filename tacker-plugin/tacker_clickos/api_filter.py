@@ -4,8 +4,9 @@
 It passes on only the routes of routes.py. It refuses URLs the operator does
 not list and parameters that name code (request_body.py), and packages that
 reach beyond themselves (package/). It answers 404 to objects of others
-(owned.py). Tacker 16 stores only text as metadata
-and leaves a row locked after anything else, so metadata.py makes it text.
+(owned.py), and asks Tacker's policy before it reads a body (policy.py).
+Tacker 16 stores only text as metadata and leaves a row locked after anything
+else, so metadata.py makes it text.
 Tacker answers 500 to a second VNF of one name; the filter makes it a 409. It
 changes the package of a VNF itself (package_change.py), and the ids of VNFDs
 into those that Tacker stores (vnfd_ids.py). It refuses operations
@@ -73,7 +74,7 @@ class ApiFilter(object):
     def __call__(self, request):
         try:
             routes.require(self._routes, request.environ)
-            _judge_ids(request)
+            _judge_ids(self._api, request)
             if request.is_body_readable:
                 _judge(self._api, request)
                 _take_package(self._api, request)
@@ -133,11 +134,15 @@ def _take_query(api, request):
                                                    request.query_string)
 
 
-def _judge_ids(request):
-    """Refuse an object of another project; without a context Tacker does."""
+def _judge_ids(api, request):
+    """Refuse an object of another project, and what a caller may not do.
+
+    Without a context Tacker does.
+    """
     context = request.environ.get('tacker.context')
     if context is not None:
         owned.require_path(context, request.path_info)
+        policy.require(context, api, request.method, request.path_info)
 
 
 def _judge(api, request):

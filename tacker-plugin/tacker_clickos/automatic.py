@@ -6,6 +6,7 @@ an operation like any other: listed, notified, within the project's rights.
 """
 
 import re
+import threading
 import time
 
 from keystoneauth1 import adapter
@@ -18,6 +19,7 @@ from tacker_clickos import clickos_api
 from tacker_clickos import exception
 from tacker_clickos import in_place
 from tacker_clickos import state
+from tacker_clickos.vnfd import automatic as policies
 
 LOG = logging.getLogger(__name__)
 
@@ -36,6 +38,8 @@ _LONGEST_COOLDOWN_S = 86400
 _ASKED = 'clickos_reboots'
 #: Nova's name of a request, which becomes a part of a path.
 _REQUEST = re.compile(r'req-[0-9A-Za-z-]{1,64}')
+#: Seconds in which the guests of a VNF are read; a last answer may come later.
+READ_S = 20
 _SERVICE_TYPE = 'nfv-orchestration'
 
 
@@ -180,6 +184,7 @@ class Scaler:
     """Compares what handlers read with the limits of AutoScales."""
 
     def __init__(self):
+        self._lock = threading.Lock()
         self._samples, self._last = {}, {}
 
     def keep(self, vnf_ids):
@@ -188,17 +193,24 @@ class Scaler:
         Its last step counts on, as long as any cooldown lasts.
         """
         since = time.monotonic() - _LONGEST_COOLDOWN_S
-        self._samples = {key: sample for key, sample in self._samples.items()
-                         if key[0] in vnf_ids}
-        self._last = {vnf_id: last for vnf_id, last in self._last.items()
-                      if vnf_id in vnf_ids or last >= since}
+        with self._lock:
+            self._samples = {key: sample for key, sample
+                             in self._samples.items() if key[0] in vnf_ids}
+            self._last = {vnf_id: last for vnf_id, last in self._last.items()
+                          if vnf_id in vnf_ids or last >= since}
 
     def run_once(self, connection, vnf_instance):
-        """Read the guests of a VNF, and scale it by a step if need be."""
+        """Read the guests of a VNF, and scale it by a step if need be.
+
+        Several threads may call it for different VNFs. A VNF of an earlier
+        release may have any number of rules.
+        """
         rules = of(vnf_instance).get('scales') or []
-        for number, rule in enumerate(rules):
+        end_s = time.monotonic() + READ_S
+        for number, rule in enumerate(rules[:policies.MAX_SCALES]):
             key = vnf_instance.id, number
-            average = self._average(connection, vnf_instance, key, rule)
+            average = self._average(connection, vnf_instance, key, rule,
+                                    end_s)
             if average is None or not self._is_cool(vnf_instance.id, rule):
                 continue
             direction = _direction(vnf_instance, rule, average)
@@ -207,27 +219,30 @@ class Scaler:
                 LOG.info('VNF %s: %s of %s: %s is %.0f on average',
                          vnf_instance.id, direction, rule['aspect'],
                          rule['handler'], average)
-                self._last[vnf_instance.id] = time.monotonic()
-                self._samples.pop(key, None)
+                with self._lock:
+                    self._last[vnf_instance.id] = time.monotonic()
+                    self._samples.pop(key, None)
 
     def _is_cool(self, vnf_id, rule):
         last = self._last.get(vnf_id)
         return last is None or (time.monotonic() - last
                                 >= rule['cooldown_s'])
 
-    def _average(self, connection, vnf_instance, key, rule):
+    def _average(self, connection, vnf_instance, key, rule, end_s):
         """Return the average over all guests, or None if one has no answer.
         """
-        new = _read(connection, vnf_instance, rule)
-        old = self._samples.get(key)
-        self._samples[key] = time.monotonic(), new
+        new = _read(connection, vnf_instance, rule, end_s)
+        now = time.monotonic()
+        with self._lock:
+            old = self._samples.get(key)
+            self._samples[key] = now, new
         if not new:
             return None
         if rule['measure'] == 'value':
             return sum(new.values()) / len(new)
         if old is None or set(old[1]) != set(new):
             return None
-        seconds = self._samples[key][0] - old[0]
+        seconds = now - old[0]
         growth = [new[each] - old[1][each] for each in new]
         if seconds <= 0 or min(growth) < 0:    # a guest began again
             return None
@@ -258,14 +273,21 @@ def healed_guests(vnf_instance, states):
             if vnfc.vdu_id in healed and vnfc.id in states}
 
 
-def _read(connection, vnf_instance, rule):
-    """Return {server: number} of a VDU's guests; {} if one fails."""
+def _read(connection, vnf_instance, rule, end_s):
+    """Return {server: number} of a VDU's guests.
+
+    It is empty if one fails, or if the time ends before all are asked.
+    """
     api = clickos_api.Client(connection)
     found = {}
     for vnfc in vnf_instance.instantiated_vnf_info.vnfc_resource_info:
         if vnfc.vdu_id != rule['vdu']:
             continue
         server_id = state.server_id(vnfc)
+        if time.monotonic() >= end_s:
+            LOG.info('VNF %s: its guests took more than %d s to read',
+                     vnf_instance.id, READ_S)
+            return {}
         try:
             found[server_id] = float(api.read(server_id, rule['handler']))
         except (exception.ClickOSError, ValueError) as error:

@@ -8,9 +8,12 @@ projects: it parses no package (judgement.py), and holds no connection to the
 database while it waits.
 """
 
+import datetime
 import re
 
+from oslo_config import cfg
 from oslo_log import log as logging
+from oslo_utils import timeutils
 from tacker.common import exceptions as tacker_exceptions
 from tacker import objects
 from tacker.objects import fields
@@ -32,21 +35,25 @@ from tacker_clickos import vnfds
 LOG = logging.getLogger(__name__)
 
 _INSTANTIATED = fields.VnfInstanceState.INSTANTIATED
+#: Operations of a project that wait for a conductor or run.
+MAX_OPEN = 128
 _OPERATION = re.compile(r'/vnf_instances/([^/]+)/(\w+)/?\Z')
 
 
 def judge_update(context, path, body):
-    """Refuse an update of properties that no guest could take.
+    """Refuse a change during another one, or that no guest could take.
 
     :param path: of a PATCH of a VNF
     :param body: its JSON object, as the client sent it
     :raises: ClickOSError
     """
+    vnf_id = path.rstrip('/').rpartition('/')[2]
+    _require_idle(vnf_id)
     metadata = body.get('metadata')
     sent = isinstance(metadata, dict) and metadata.get(state.PROPERTIES)
     if not sent or {'vnfdId', 'vnfPkgId'} & set(body):
         return
-    vnf_instance = _vnf(context, path.rstrip('/').rpartition('/')[2])
+    vnf_instance = _vnf(context, vnf_id)
     if vnf_instance is not None and not vnfds.is_ours(vnf_instance.id):
         raise exception.RequestRefused(
             reason='metadata %s: VNF %s has no guests of ClickOS'
@@ -67,6 +74,8 @@ def judge(context, path, body):
     :raises: ClickOSError with the status of the answer
     """
     found = _OPERATION.match(path)
+    if found:
+        _require_few(context.project_id)
     judged = found and _JUDGES.get(found[2])
     if judged:
         vnf_instance = _vnf(context, found[1])
@@ -76,6 +85,32 @@ def judge(context, path, body):
             judged(context, vnf_instance, body)
         else:
             stock.judge(vnf_instance.id, found[2], body)
+
+
+def _require_idle(vnf_id):
+    """Refuse a change of a VNF while an operation works on it.
+
+    Tacker begins any number of them, and each waits for guests in a thread
+    of a conductor. One whose conductor died hinders others for
+    orphan_timeout only.
+    """
+    found = rows.open_operation(vnf_id, timeutils.utcnow() - datetime.
+                                timedelta(seconds=cfg.CONF.clickos.
+                                          orphan_timeout))
+    if found is not None:
+        operation_id, name, operation_state = found
+        raise exception.InProgress(
+            vnf_id=vnf_id, operation_id=operation_id, name=name,
+            state=operation_state)
+
+
+def _require_few(project_id):
+    """Refuse an operation of a project with too many that are not over."""
+    count = rows.open_operations(project_id)
+    if count >= MAX_OPEN:
+        raise exception.TooManyRequests(
+            reason='operations of VNFs: %d of this project are in progress, '
+            'the limit is %d; try again' % (count, MAX_OPEN))
 
 
 def _vnf(context, vnf_id):

@@ -145,6 +145,21 @@ class NoSuchObject(ClickOSError):
     http_status = 404
 
 
+class NotAllowed(ClickOSError):
+    """Tacker's policy refuses a request."""
+
+    message = "%(reason)s"
+    http_status = 403
+
+
+class InProgress(ClickOSError):
+    """Another operation works on the VNF."""
+
+    message = ("VNF %(vnf_id)s: operation %(name)s %(operation_id)s is "
+               "%(state)s; try again when it is over")
+    http_status = 409
+
+
 class TooManyRequests(ClickOSError):
     """A project has as many requests of a kind as it may."""
 

@@ -17,6 +17,7 @@ from tacker.common import coordination
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 from tacker.vnfm.mgmt_drivers import vnflcm_noop
+from tooz import coordination as tooz_coordination
 
 from tacker_clickos import clickos_api
 from tacker_clickos import conf
@@ -25,6 +26,7 @@ from tacker_clickos import exception
 from tacker_clickos import onboarding
 from tacker_clickos import rows
 from tacker_clickos import state
+from tacker_clickos import threads
 from tacker_clickos import update
 from tacker_clickos import vim
 from tacker_clickos.vnfd import loader
@@ -36,6 +38,10 @@ _MAX_SHOWN = 4000
 #: Seconds in which an update waits for the database, and between two tries.
 _PATIENCE_S = 300
 _PAUSE_S = 2
+#: Seconds in which an update waits for another one of its VNF.
+_LOCK_S = 5
+_BUSY = ('VNF %s: another update still waits for its guests after %d s; '
+         'update again when it has its verdict')
 
 
 class Management(vnflcm_noop.VnflcmMgmtNoop):
@@ -46,6 +52,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         conf.register(cfg.CONF)
         database.wait_for_it()
         onboarding.install()
+        threads.install()
         watch.start()
 
     def get_type(self):
@@ -77,14 +84,20 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         end_s = time.monotonic() + _PATIENCE_S
         while True:
             try:
-                return self._modify(context, vnf_id)
+                return self._modify_or_refuse(context, vnf_id)
             except db_exc.DBConnectionError:
                 if time.monotonic() > end_s:
                     raise
                 LOG.info('VNF %s: the update waits for the database', vnf_id)
             time.sleep(_PAUSE_S)
 
-    @coordination.synchronized('clickos-{vnf_id}')
+    def _modify_or_refuse(self, context, vnf_id):
+        try:
+            self._modify(context, vnf_id)
+        except tooz_coordination.LockAcquireFailed:
+            _refuse(context, vnf_id)
+
+    @coordination.synchronized('clickos-{vnf_id}', blocking=_LOCK_S)
     def _modify(self, context, vnf_id):
         vnf_instance = objects.VnfInstance.get_by_id(context, vnf_id)
         request = self._request(vnf_instance)
@@ -96,13 +109,13 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
         def change(metadata, _task_state):
             if metadata.get(state.REQUEST) == request:
                 del metadata[state.REQUEST]    # else a newer one waits there
-            return dict(metadata, **{state.PROPERTIES: in_force,
-                                     state.UPDATE: state.text(verdict)})
+            return dict(_with_verdict(metadata, verdict),
+                        **{state.PROPERTIES: in_force})
         rows.change_metadata(context, vnf_id, change)
 
     def _judge(self, context, vnf_instance, text):
         """Return the verdict on a request, applied if it is a good one."""
-        earlier, wanted = _verdict(vnf_instance), None
+        earlier, wanted = _verdict(vnf_instance.vnf_metadata), None
         try:
             wanted = update.parse(text)
         except exception.ClickOSError as refused:
@@ -111,7 +124,7 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
             verdict = self._decide(context, vnf_instance, wanted, earlier)
         if wanted is None or len(text) > _MAX_SHOWN:
             wanted = text[:_MAX_SHOWN]
-        return dict(verdict, request=wanted, number=_number(earlier) + 1)
+        return dict(verdict, request=wanted)
 
     @staticmethod
     def _request(vnf_instance):
@@ -158,11 +171,33 @@ class Management(vnflcm_noop.VnflcmMgmtNoop):
                             vnf_instance.id)
 
 
-def _verdict(vnf_instance):
+def _refuse(context, vnf_id):
+    """Refuse the request in the metadata: another update holds the VNF.
+
+    That one may be of another conductor, and waits for its guests.
+    """
+    def change(metadata, _task_state):
+        request = metadata.pop(state.REQUEST, None)
+        if request is None:
+            return None
+        verdict = _failure(_BUSY % (vnf_id, _LOCK_S), _verdict(metadata),
+                           outcomes.REFUSED)
+        return _with_verdict(metadata, dict(verdict,
+                                            request=request[:_MAX_SHOWN]))
+    LOG.info('VNF %s: an update is refused, another one runs', vnf_id)
+    rows.change_metadata(context, vnf_id, change)
+
+
+def _with_verdict(metadata, verdict):
+    """Return metadata with the next verdict."""
+    return dict(metadata, **{state.UPDATE: state.text(
+        dict(verdict, number=_number(_verdict(metadata)) + 1))})
+
+
+def _verdict(metadata):
     """Return the last verdict; a tenant may have written anything there."""
     try:
-        found = plain_json.loads(
-            (vnf_instance.vnf_metadata or {}).get(state.UPDATE) or '{}')
+        found = plain_json.loads((metadata or {}).get(state.UPDATE) or '{}')
     except ValueError:
         found = {}
     return found if isinstance(found, dict) else {}

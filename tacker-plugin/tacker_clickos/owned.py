@@ -2,7 +2,7 @@
 """Which objects of Tacker a request may name, by path or body.
 
 Tacker itself judges most ids by project; some foreign ones it answers with
-500. Here each id passes one function before Tacker gets the request.
+500. Here each id passes one query before Tacker gets the request.
 """
 
 import re
@@ -21,6 +21,8 @@ TABLES = {'vims': nfvo_db.Vim, 'vnf_packages': models.VnfPackage,
           'vnf_instances': models.VnfInstance,
           'vnf_lcm_op_occs': models.VnfLcmOpOccs,
           'subscriptions': models.VnfLcmSubscriptions}
+#: VIMs that a body may name; a VNF has one.
+MAX_VIMS = 16
 _SUFFIX = '.json'
 #: Keys below which a tenant writes what it likes.
 _FREE = ('additionalParams', 'metadata', 'userDefinedData')
@@ -42,12 +44,18 @@ def require(context, kind, key):
 
 @db_api.context_manager.reader
 def _has(context, table, key, project_id):
-    query = context.session.query(table.id).filter(table.id == key)
-    if project_id is not None:
-        is_own = table.tenant_id == project_id
-        query = query.filter(sa.or_(is_own, table.shared == sa.true())
-                             if hasattr(table, 'shared') else is_own)
-    return query.first() is not None
+    return _query(context, table, project_id).filter(
+        table.id == key).first() is not None
+
+
+def _query(context, table, project_id):
+    """Return the query of the ids that a project may name; None: of all."""
+    query = context.session.query(table.id)
+    if project_id is None:
+        return query
+    is_own = table.tenant_id == project_id
+    return query.filter(sa.or_(is_own, table.shared == sa.true())
+                        if hasattr(table, 'shared') else is_own)
 
 
 def require_path(context, path):
@@ -62,18 +70,46 @@ def require_path(context, path):
 
 
 def require_vims(context, body):
-    """Judge the VIMs that a body names, at any depth.
+    """Judge the VIMs that a body names, at any depth, with one query.
 
-    :raises: NoSuchObject
+    :raises: NoSuchObject, RequestRefused
     """
-    waiting = [body]
+    named = _vims(body)
+    if not named:
+        return
+    own = _own_vims(tacker_context.get_admin_context(), named,
+                    None if context.is_admin else context.project_id)
+    for key in sorted(named - own):
+        raise exception.NoSuchObject(kind='vims', key=key[:64])
+
+
+def _vims(body):
+    """Return the ids of VIMs that a body names, each once."""
+    named, waiting = set(), [body]
     while waiting:
         found = waiting.pop()
         if isinstance(found, dict):
             for key, value in found.items():
                 if _VIM_ID.match(key):
-                    require(context, 'vims', value)
+                    _add_vim(named, value)
                 elif key not in _FREE:
                     waiting.append(value)
         elif isinstance(found, list):
             waiting.extend(found)
+    return named
+
+
+def _add_vim(named, value):
+    if not (isinstance(value, str) and uuidutils.is_uuid_like(value)):
+        raise exception.NoSuchObject(kind='vims', key=str(value)[:64])
+    named.add(value)
+    if len(named) > MAX_VIMS:
+        raise exception.RequestRefused(
+            reason='vimId: more than %d different VIMs, the limit is %d'
+            % (MAX_VIMS, MAX_VIMS))
+
+
+@db_api.context_manager.reader
+def _own_vims(context, named, project_id):
+    return {row.id for row in _query(context, nfvo_db.Vim, project_id).filter(
+        nfvo_db.Vim.id.in_(named))}

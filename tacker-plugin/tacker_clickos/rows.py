@@ -21,6 +21,12 @@ from tacker.plugins.common import constants
 
 from tacker_clickos import vnfds
 
+#: States of operations that a conductor works on, or will.
+OPEN = (fields.LcmOccsOperationState.STARTING,
+        fields.LcmOccsOperationState.PROCESSING, 'ROLLING_BACK')
+#: A change of name, package or metadata; Tacker takes no lock for it.
+MODIFY = 'MODIFY_INFO'
+
 
 @db_api.context_manager.writer
 def change_metadata(context, vnf_id, change):
@@ -171,6 +177,54 @@ def _failed_operation(context, vnf_id):
             vnf_instance_id=vnf_id,
             operation_state=fields.LcmOccsOperationState.FAILED_TEMP).first()
     return row and (row.id, row.operation)
+
+
+def open_operation(vnf_id, modified_since):
+    """Return (id, name, state) of an operation that works on a VNF, or None.
+
+    :param modified_since: changes of a VNF that began earlier do not count
+    """
+    return _open_operation(tacker_context.get_admin_context(), vnf_id,
+                           modified_since)
+
+
+@db_api.context_manager.reader
+def _open_operation(context, vnf_id, modified_since):
+    table = models.VnfLcmOpOccs
+    row = context.session.query(
+        table.id, table.operation, table.operation_state).filter(
+            table.vnf_instance_id == vnf_id,
+            table.operation_state.in_(OPEN),
+            sa.or_(table.operation != MODIFY,
+                   table.state_entered_time >= modified_since)).first()
+    return row and tuple(row)
+
+
+def open_operations(project_id):
+    """Return the number of a project's operations that are not over."""
+    return _open_operations(tacker_context.get_admin_context(), project_id)
+
+
+@db_api.context_manager.reader
+def _open_operations(context, project_id):
+    table = models.VnfLcmOpOccs
+    return context.session.query(sa.func.count(table.id)).filter(
+        table.tenant_id == project_id,
+        table.operation_state.in_(OPEN)).scalar()
+
+
+def ended_since(operation_id, since):
+    """Return whether an operation has ended or failed since a time."""
+    return _ended_since(tacker_context.get_admin_context(), operation_id,
+                        since)
+
+
+@db_api.context_manager.reader
+def _ended_since(context, operation_id, since):
+    table = models.VnfLcmOpOccs
+    return context.session.query(table.id).filter(
+        table.id == operation_id, table.operation_state.notin_(OPEN),
+        table.state_entered_time >= since).first() is not None
 
 
 @db_api.context_manager.reader

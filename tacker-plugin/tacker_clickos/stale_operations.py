@@ -31,11 +31,8 @@ LOG = logging.getLogger(__name__)
 
 _STATES = fields.LcmOccsOperationState
 _OPERATIONS = fields.LcmOccsOperationType
-_OPEN = (_STATES.STARTING, _STATES.PROCESSING, 'ROLLING_BACK')
 #: They may have made guests that no record has.
 _MAKE_GUESTS = (_OPERATIONS.INSTANTIATE, _OPERATIONS.SCALE)
-#: Tacker changes a VNF's metadata without a lock.
-_MODIFY = 'MODIFY_INFO'
 #: An operation may wait for a conductor, or hold no lock. It counts as dead
 #: after this number of orphan timeouts.
 _QUEUE_FACTOR = 10
@@ -91,17 +88,17 @@ def _stale(context):
     other, and requests may have 2 MB.
     """
     table = models.VnfLcmOpOccs
-    rows = context.session.query(
+    found = context.session.query(
         table.id, table.vnf_instance_id, table.operation,
         table.operation_state, table.state_entered_time).filter(
-            table.operation_state.in_(_OPEN)).all()
-    return [(row.id, row.vnf_instance_id) for row in rows if is_stale(row)]
+            table.operation_state.in_(rows.OPEN)).all()
+    return [(row.id, row.vnf_instance_id) for row in found if is_stale(row)]
 
 
 def is_stale(operation):
     """Return whether an operation without a lock must be dead."""
     waits = (operation.operation_state == _STATES.STARTING
-             or operation.operation == _MODIFY)
+             or operation.operation == rows.MODIFY)
     entered = timeutils.normalize_time(operation.state_entered_time)
     return timeutils.utcnow() - entered > _limit(
         _QUEUE_FACTOR if waits else 1)
@@ -128,7 +125,7 @@ def _end(context, operation_id):
     The caller holds the VNF's lock.
     """
     operation = objects.VnfLcmOpOcc.get_by_id(context, operation_id)
-    if operation.operation_state not in _OPEN or not is_stale(operation):
+    if operation.operation_state not in rows.OPEN or not is_stale(operation):
         return      # another has ended it, or continues with it
     vnf_instance = objects.VnfInstance.get_by_id(
         context, operation.vnf_instance_id)
@@ -166,7 +163,7 @@ def _as_json(params):
 
 def _reason(operation):
     """Return what happened, and what Tacker lets a user do now."""
-    if operation.operation == _MODIFY:
+    if operation.operation == rows.MODIFY:
         return _REASON + 'let it fail, then ask for the change again'
     if operation.operation == _OPERATIONS.INSTANTIATE \
             and not vnfds.is_ours(operation.vnf_instance_id):

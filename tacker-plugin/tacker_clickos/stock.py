@@ -22,6 +22,7 @@ from tacker.vnflcm import utils as vnflcm_utils
 
 from tacker_clickos import exception
 from tacker_clickos import reasons
+from tacker_clickos import threads
 from tacker_clickos import urls
 
 LOG = logging.getLogger(__name__)
@@ -31,8 +32,6 @@ MAX_GRACE_S = 60
 #: Parts of the conductor's threads that the operations of all have, and
 #: those of a project. An operation holds a thread while Heat works.
 _OF_ALL, _OF_PROJECT = 2, 4
-#: oslo.messaging's default.
-_THREADS = 64
 #: What begins an operation, before it changes anything.
 _BEGIN = ('pre_instantiation_vnf', 'heal_vnf', 'scale', 'scale_in_reverse',
           'scale_out_initial', 'change_ext_conn_vnf')
@@ -125,8 +124,8 @@ class Stock:
 
 def _limits():
     """Return the numbers of operations of a project, and of all."""
-    threads = getattr(cfg.CONF, 'executor_thread_pool_size', _THREADS)
-    return max(1, threads // _OF_PROJECT), max(1, threads // _OF_ALL)
+    total = threads.total()
+    return max(1, total // _OF_PROJECT), max(1, total // _OF_ALL)
 
 
 @functools.cache

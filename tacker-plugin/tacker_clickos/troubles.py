@@ -3,6 +3,7 @@
 
 import contextlib
 import re
+import threading
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -12,7 +13,7 @@ LOG = logging.getLogger(__name__)
 
 #: the kinds of things that fail, and how a log line names one
 _NAMES = {'database': '%s', 'row': 'record of VNF %s', 'vim': 'VIM %s',
-          'vnf': 'guests of VNF %s',
+          'vnf': 'guests of VNF %s', 'scale': 'readings of VNF %s',
           'operation': 'operation %s', 'retry': 'lost retry of VNF %s',
           'sweep': 'sweep of VNF %s'}
 #: characters of an error in the log
@@ -30,10 +31,11 @@ class Troubles:
     """The things that failed at their last try.
 
     A thing is logged when it fails first, or for another reason, and when it
-    succeeds again.
+    succeeds again. Several threads may try things.
     """
 
     def __init__(self):
+        self._lock = threading.Lock()
         self._errors = {kind: {} for kind in _NAMES}
         for kind in _NAMES:
             _FAILING.labels(kind).set(0)
@@ -44,9 +46,12 @@ class Troubles:
         try:
             yield
         except Exception as error:
-            self._begin(kind, what, error)
+            with self._lock:
+                self._begin(kind, what, error)
         else:
-            if self._errors[kind].pop(what, None) is not None:
+            with self._lock:
+                failed = self._errors[kind].pop(what, None)
+            if failed is not None:
                 LOG.info('%s: works again', _NAMES[kind] % what)
         self._count(kind)
 
@@ -55,9 +60,10 @@ class Troubles:
 
         :param known: those that are, or are no trouble for another reason
         """
-        for what in [*self._errors[kind]]:
-            if what not in known:
-                del self._errors[kind][what]
+        with self._lock:
+            for what in [*self._errors[kind]]:
+                if what not in known:
+                    del self._errors[kind][what]
         self._count(kind)
 
     def _begin(self, kind, what, error):

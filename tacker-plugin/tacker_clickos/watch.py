@@ -2,7 +2,9 @@
 """Watches the servers of all ClickOS VNFs and shows their states.
 
 See docs/adr/0039-dead-operations.md. Between two looks it only asks
-Nova which servers of VNFs that heal themselves changed.
+Nova which servers of VNFs that heal themselves changed. Guests are read in
+threads of their own (rounds.py), because their tenants decide how long that
+takes.
 """
 
 import datetime
@@ -22,6 +24,7 @@ from tacker_clickos import automatic
 from tacker_clickos import leftovers
 from tacker_clickos import outages
 from tacker_clickos import own
+from tacker_clickos import rounds
 from tacker_clickos import rows
 from tacker_clickos import servers
 from tacker_clickos import stale_operations
@@ -87,6 +90,9 @@ class Watcher(object):
         self._healer = automatic.Healer()
         self._silence = automatic.Silence()
         self._scaler = automatic.Scaler()
+        self._readers = rounds.Rounds(self._scale)
+        #: {VNF: (project, arguments of _scale)} with guests to read
+        self._scaled = {}
         #: {VIM: (connection, {server: (VNF, VNFC)})} that heal themselves
         self._healed = {}
 
@@ -102,15 +108,22 @@ class Watcher(object):
 
     def _look_at_vims(self, context, found):
         by_vim = _by_vim(context, found)
-        self._healed = {}
+        self._healed, self._scaled = {}, {}
         found.keep('vim', by_vim)
         vnf_ids = {each.id for group in by_vim.values() for each in group}
         found.keep('vnf', vnf_ids)
+        found.keep('scale', vnf_ids)
         self._silence.keep(vnf_ids)
         self._scaler.keep(vnf_ids)
         for vim_id, vnf_instances in by_vim.items():
             with found.tried('vim', vim_id):
                 self._look_at(context, vim_id, vnf_instances)
+        self._readers.begin(self._scaled)
+
+    def _scale(self, connection, vnf_instance):
+        """Read guests, which may take long, outside the watcher's thread."""
+        with self._troubles.tried('scale', vnf_instance.id):
+            self._scaler.run_once(connection, vnf_instance)
 
     def glance(self):
         """Heal guests that died since the last look. Never raises."""
@@ -169,7 +182,9 @@ class Watcher(object):
             state.server_id(vnfc): (vnf_instance.id, vnfc.id) for vnfc in
             vnf_instance.instantiated_vnf_info.vnfc_resource_info
             if vnfc.vdu_id in healed})
-        self._scaler.run_once(connection, vnf_instance)
+        if automatic.of(vnf_instance).get('scales'):
+            self._scaled[vnf_instance.id] = (
+                vnf_instance.tenant_id, (connection, vnf_instance))
 
 
 def _by_vim(context, found):

@@ -10,6 +10,9 @@ HEAL = 'clickos.policies.AutoHeal'
 SCALE = 'clickos.policies.AutoScale'
 KINDS = (HEAL, SCALE)
 MAX_POLICIES = 8
+#: Pairs of a policy of SCALE and a target: the watcher reads the guests of
+#: each in every round.
+MAX_SCALES = 16
 _HANDLER = re.compile(r'[A-Za-z0-9_@/]{1,128}\.[a-z0-9_]{1,64}\Z')
 _MEASURES = ('rate', 'value')
 _MOST = 10 ** 12
@@ -38,6 +41,10 @@ def read(place, policies, vdus, aspects):
         else:
             scales += [_scale(where, policy, vdu, aspects)
                        for vdu in targets]
+    if len(scales) > MAX_SCALES:
+        raise topology.refused(place, '%d targets of policies of type %s, the '
+                               'limit is %d' % (len(scales), SCALE,
+                                                MAX_SCALES))
     return model.Automatic(tuple(sorted(healed)), tuple(scales))
 
 
@@ -45,10 +52,15 @@ def _targets(where, policy, vdus):
     targets = policy.get('targets')
     if not isinstance(targets, list) or not targets:
         raise topology.refused(where, 'targets: expected a list of VDUs')
+    seen = set()
     for vdu in targets:
-        if vdu not in vdus:
+        if not isinstance(vdu, str) or vdu not in vdus:
             raise topology.refused(where, 'target %s is no VDU of the VNFD'
                                    % str(vdu)[:64])
+        if vdu in seen:
+            raise topology.refused(where, 'target %s is repeated, expected '
+                                   'each VDU once' % vdu[:64])
+        seen.add(vdu)
     return targets
 
 

@@ -488,7 +488,7 @@ def vnf_instance(guests=1, **values):
                 for cp in ('left', 'right')])
         for _number in range(guests)]
     instance = objects.VnfInstance(
-        id=VNF_ID, vnf_instance_name='fw', vnfd_id='vnfd',
+        id=VNF_ID, tenant_id='t', vnf_instance_name='fw', vnfd_id='vnfd',
         instantiation_state='NOT_INSTANTIATED', vnf_metadata={}, **values)
     instance.instantiated_vnf_info = info
     return instance

@@ -102,7 +102,7 @@ class SessionTest(FilterTestCase):
         super().setUp()
         self.session = mock.Mock(spec_set=('close',))
         self.environ = {'tacker.context': types.SimpleNamespace(
-            session=self.session, project_id='p')}
+            session=self.session, project_id='p', is_admin=True)}
 
     def test_tackers_session_ends_with_the_request(self):
         for route in (('/api_versions', 'GET'),

@@ -13,6 +13,8 @@ import yaml
 from tacker_clickos import automatic
 from tacker_clickos import clickos_api
 from tacker_clickos import exception
+from tacker_clickos import rounds
+from tacker_clickos.vnfd import automatic as policies
 from tacker_clickos.vnfd import loader
 from tests.unit.tacker_clickos import base
 from tests.unit.tacker_clickos import test_watch
@@ -305,6 +307,25 @@ class ScaleTest(TackerCase):
         self.assertIn('received.count of server', logged.output[0])
         self.assertNotIn('hidden', '\n'.join(logged.output))
 
+    def test_rules_and_time_of_a_vnf_are_bounded(self):
+        self.AUTOMATIC['scales'] = [RULE] * 20000
+        self.addCleanup(self.AUTOMATIC.update, scales=[RULE])
+        self.grow(0, 0)
+        self.assertEqual(2 * policies.MAX_SCALES, self.read.call_count)
+        self.read.reset_mock()
+
+        def hang(*_arguments):
+            self.now += 12
+            raise exception.ApiUnavailable(reason='no answer')
+        self.read.side_effect = hang
+        self.grow(0, 0)
+        self.assertEqual(2, self.read.call_count)
+
+    def test_the_watcher_does_not_wait_for_guests(self):
+        rounds._spawn.side_effect = lambda work: None
+        self.grow(0, 0)
+        self.read.assert_not_called()
+
     def test_a_value_needs_one_look(self):
         self.AUTOMATIC['scales'] = [dict(RULE, measure='value')]
         self.addCleanup(self.AUTOMATIC.update, scales=[RULE])
@@ -349,6 +370,9 @@ class PolicyTest(base.TestCase):
                 (self.scale(cooldown=-1), 'cooldown: expected a whole'),
                 (self.scale(speed=1), 'unknown key speed'),
                 (dict(self.scale(), targets=['X']), 'target X is no VDU'),
+                (dict(self.scale(), targets=[{}]), 'target {} is no VDU'),
+                (dict(self.scale(), targets=['VDU1'] * 2),
+                 'target VDU1 is repeated, expected each VDU once'),
                 (dict(self.scale(), targets=[]), 'targets: expected a list')):
             kept = list(self.policies)
             with self.assertRaisesRegex(exception.VnfdInvalid,

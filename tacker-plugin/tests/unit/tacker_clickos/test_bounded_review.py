@@ -36,7 +36,8 @@ _TEXTS = ('base 60, 619 bytes', 'base 60, a key', 'digits of a key',
 def of_project(project_id):
     """Return the environment of a project's request."""
     return {'tacker.context': types.SimpleNamespace(
-        project_id=project_id, session=mock.Mock(spec_set=('close',)))}
+        project_id=project_id, is_admin=True,
+        session=mock.Mock(spec_set=('close',)))}
 
 
 class CostTest(test_package.PackageTestCase):

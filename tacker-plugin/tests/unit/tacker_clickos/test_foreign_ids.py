@@ -66,6 +66,7 @@ class ForeignIdsTest(database.DatabaseTestCase):
                            for project in (OWN, OTHER)}
                     for kind in owned.TABLES}
         self.reached = []
+        self.allow = self.patch(api_filter.policy, 'require')
 
     def insert(self, kind, project):
         """Make a row; return its id."""
@@ -134,6 +135,21 @@ class ForeignIdsTest(database.DatabaseTestCase):
                 # A VNF keeps its VIM.
                 keeps = method == 'PATCH' and 'vimConnectionInfo' in body('')
                 self.assertEqual(400 if keeps else 200, answer.status_int)
+
+    def test_vims_of_a_body_are_distinct_and_few(self):
+        path = f"/vnf_instances/{self.ids['vnf_instances'][OWN]}/heal"
+        own = self.ids['vims'][OWN]
+        look = self.patch(owned, '_own_vims', return_value={own})
+
+        def send(*keys):
+            look.reset_mock()
+            answer = self.send('lifecycle', 'POST', path, {
+                'x': [{'vimId': key} for key in keys]})
+            return answer.status_int, look.call_count
+        self.assertEqual((200, 1), send(*[own] * 32000))
+        many = [uuidutils.generate_uuid() for _ in range(owned.MAX_VIMS)]
+        self.assertEqual((404, 1), send(*many))
+        self.assertEqual((400, 0), send(own, *many))
 
     def test_a_package_of_a_new_vnf(self):
         for project, package in self.ids['vnf_packages'].items():

@@ -113,8 +113,9 @@ class RowsTest(database.DatabaseTestCase):
         answer = webob.Response(status=status, body=b'of Tacker')
         request = webob.Request.blank('/vnf_instances', method='POST')
         request.json_body = {'vnfdId': 'd', 'vnfInstanceName': name}
-        request.environ['tacker.context'] = tacker_context.Context(
-            tenant_id=project, is_admin=False)
+        context = tacker_context.Context(tenant_id=project, is_admin=False)
+        context.can = mock.Mock(spec_set=())
+        request.environ['tacker.context'] = context
         return request.get_response(api_filter.factory({}, api='lifecycle')(
             webob.dec.wsgify(lambda _request: answer)))
 

@@ -10,6 +10,7 @@ from tacker.db.db_sqlalchemy import models
 from tacker import objects
 from tacker.vnflcm import utils as vnflcm_utils
 
+from tacker_clickos import rounds
 from tacker_clickos import rows
 from tacker_clickos import troubles
 from tacker_clickos import vim
@@ -72,6 +73,7 @@ class WatcherCase(base.TestCase):
         self.cloud.compute.servers.side_effect = (
             lambda: iter(self.servers))
         self.patch(vim, 'connect', return_value=self.cloud)
+        self.patch(rounds, '_spawn', side_effect=lambda work: work())
         self.get_vim = self.patch(
             vnflcm_utils, 'get_vim',
             return_value={'access_info': dict(base.ACCESS)})

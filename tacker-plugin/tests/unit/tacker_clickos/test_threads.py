@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conductor's threads are shared among projects; the excess waits."""
+
+import datetime
+import json
+import threading
+import types
+
+from oslo_utils import timeutils
+from tacker.common import coordination
+from tacker.db.db_sqlalchemy import models
+from tacker import objects
+from tooz import coordination as tooz_coordination
+
+from tacker_clickos import early
+from tacker_clickos import exception
+from tacker_clickos import management
+from tacker_clickos import threads
+from tests.unit.tacker_clickos import base
+from tests.unit.tacker_clickos.conductor import conductor_server
+from tests.unit.tacker_clickos import database
+from tests.unit.tacker_clickos import test_early
+from tests.unit.tacker_clickos import test_update
+
+_THREADS = 8
+_SOON_S = 30
+_EARLIER, _LATER = datetime.datetime(2020, 1, 1), datetime.datetime(2999, 1, 1)
+_VNF = '/vnf_instances/' + base.VNF_ID
+
+
+class SharesTest(base.TestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.total = self.patch(threads, 'total', return_value=_THREADS)
+        self.shares = threads.Shares()
+        self.end, self.done, self.running = threading.Event(), [], []
+
+    def tearDown(self):
+        self.end.set()      # before cleanups join the threads
+        super().tearDown()
+
+    def hang(self, project):
+        """Run work that ends with the test; return whether it has begun."""
+        begun = threading.Event()
+
+        def work():
+            self.running.append(project)
+            begun.set()
+            self.end.wait(_SOON_S)
+            self.done.append(project)
+        thread = threading.Thread(target=self.shares.run,
+                                  args=(project, work))
+        thread.start()
+        self.addCleanup(thread.join)
+        while thread.is_alive() and not begun.wait(0.01):
+            pass
+        return thread.is_alive()
+
+    def test_a_project_leaves_threads_to_others(self):
+        self.assertEqual([True] * 4 + [False] * 6,
+                         [self.hang('a') for _ in range(10)])
+        self.assertEqual([True, True, False],
+                         [self.hang('b') for _ in range(3)])
+        self.assertTrue(self.hang('c'))
+        self.assertFalse(self.hang('c'))
+
+    def test_what_waits_runs_when_a_thread_ends(self):
+        for _ in range(10):
+            self.hang('a')
+        self.end.set()
+        self.doCleanups()
+        self.assertEqual(['a'] * 10, self.done)
+        self.assertEqual((0, {}), (self.shares._held.total(),
+                                   self.shares._waiting))
+
+    def test_a_failure_is_that_of_its_own_message(self):
+        def fail():
+            self.shares.run('a', wait)      # waits: this one has the thread
+            raise ValueError
+
+        def wait():
+            self.done.append('a')
+            raise KeyError
+        self.total.return_value = 1
+        with self.assertLogs('tacker_clickos.threads', 'ERROR'), \
+                self.assertRaises(ValueError):
+            self.shares.run('a', fail)
+        self.assertEqual((['a'], 0), (self.done, self.shares._held.total()))
+
+    def test_what_waits_is_bounded(self):
+        for _ in range(4):
+            self.hang('a')
+        for _ in range(threads.MAX_WAITING):
+            self.shares.run('a', self.fail)
+        with self.assertRaisesRegex(exception.Busy, '256 operations of the '
+                                    'project wait .*, the limit is 256'):
+            self.shares.run('a', self.fail)
+        self.shares._waiting.clear()
+
+
+class ConductorTest(database.DatabaseTestCase):
+
+    def test_every_operation_passes_the_shares(self):
+        threads.install()
+        threads.install()
+        run = self.patch(threads._shares, 'run')
+        context = types.SimpleNamespace(project_id='p')
+        for name in threads._OPERATIONS:
+            getattr(conductor_server.Conductor, name)('conductor', context,
+                                                      vnf_instance='v')
+            project, work, _later = run.call_args.args
+            self.assertEqual('p', project)
+            self.assertFalse(hasattr(work.func, 'is_shared'))
+        self.assertEqual(len(threads._OPERATIONS), run.call_count)
+
+    def test_a_refused_change_has_failed(self):
+        threads.install()
+        self.patch(threads._shares, 'run',
+                   side_effect=exception.Busy(reason='the limit is 256'))
+        conductor_server.Conductor.update(
+            'conductor', self.context, body_data={}, vnfd_pkg_data={},
+            vnfd_id='d', vnf_lcm_opoccs={
+                'id': base.VNF_ID, 'vnf_instance_id': base.VNF_ID,
+                'tenant_id': 't', 'state_entered_time': timeutils.utcnow(),
+                'operationParams': '{}'})
+        operation = self.operation()
+        self.assertEqual(('FAILED', 'the limit is 256'), (
+            operation.operation_state, operation.error.detail))
+        with self.assertRaises(exception.Busy):
+            conductor_server.Conductor.heal('conductor', self.context)
+
+    def test_what_ended_while_it_waited_is_not_carried_out(self):
+        threads.install()
+        run = self.patch(threads._shares, 'run')
+        self.make_operation('HEAL', 'FAILED_TEMP', 60)
+        operation = self.operation()
+        done = []
+        self.patch(coordination.COORDINATOR, 'get_lock',
+                   side_effect=lambda name: done.append(name) or 1 / 0)
+        for named in ({'vnf_lcm_op_occs_id': base.VNF_ID, 'vnf_dict': {},
+                       'heal_vnf_request': None},
+                      {'vnf_info': {'vnf_lcm_op_occ': operation},
+                       'scale_vnf_request': None}):
+            name = 'heal' if 'vnf_dict' in named else 'scale'
+            getattr(conductor_server.Conductor, name)(
+                'conductor', self.context, vnf_instance={'id': 'v'}, **named)
+            later = run.call_args.args[2]
+            with self.assertRaises(ZeroDivisionError):
+                later()             # a retry, begun before it waited
+            self.change(models.VnfLcmOpOccs, state_entered_time=_LATER)
+            with self.assertLogs('tacker_clickos.threads', 'WARNING'):
+                later()
+            self.change(models.VnfLcmOpOccs, state_entered_time=_EARLIER)
+        self.assertEqual(['v', 'v'], done)
+
+
+class FilterTest(test_early.EarlyTestCase):
+
+    def setUp(self):
+        super().setUp()
+        self.make_vnf()
+        self.context.project_id = 't'
+
+    def test_a_change_during_an_operation(self):
+        change = _VNF, {'vnfInstanceName': 'n'}, 'PATCH'
+        self.make_operation('', 'COMPLETED', 5)
+        for operation, state in (('MODIFY_INFO', 'PROCESSING'),
+                                 ('HEAL', 'STARTING')):
+            self.change(models.VnfLcmOpOccs, operation=operation,
+                        operation_state=state)
+            self.assertRefused(409, f'VNF {base.VNF_ID}: operation '
+                               f'{operation} {base.VNF_ID} is {state}',
+                               *change)
+        self.change(models.VnfLcmOpOccs, operation_state='COMPLETED')
+        self.assertPasses(*change)
+
+    def test_a_change_whose_conductor_died(self):
+        self.make_operation('MODIFY_INFO', 'PROCESSING', 61)
+        self.assertPasses(_VNF, {'vnfInstanceName': 'n'}, 'PATCH')
+
+    def test_operations_of_a_project_are_bounded(self):
+        count = self.patch(early.rows, 'open_operations',
+                           return_value=early.MAX_OPEN)
+        self.assertRefused(429, '128 of this project are in progress, the '
+                           'limit is 128', _VNF + '/heal', {})
+        count.assert_called_once_with('t')
+
+    def test_what_is_over_does_not_count(self):
+        self.make_operation('HEAL', 'STARTING', 5)
+        self.assertEqual((1, 0), (early.rows.open_operations('t'),
+                                  early.rows.open_operations('x')))
+        self.change(models.VnfLcmOpOccs,
+                    operation_state='FAILED_TEMP')
+        self.assertEqual(0, early.rows.open_operations('t'))
+
+
+class LockTest(test_update.UpdateTest):
+    """Another update, perhaps of another conductor, has the VNF."""
+
+    def test_an_update_does_not_wait_for_a_hung_one(self):
+        waited = []
+
+        class Taken(test_update._Lock):
+            def __call__(self, blocking):
+                waited.append(blocking)
+                raise tooz_coordination.LockAcquireFailed('taken')
+        management.coordination.COORDINATOR.get_lock.side_effect = Taken
+        verdict = self.update({'rules': ['deny all']})
+        self.assertEqual([management._LOCK_S], waited)
+        self.assertEqual(('refused', 1), (verdict['verdict'],
+                                          verdict['number']))
+        self.assertIn('another update still waits for its guests after 5 s',
+                      verdict['message'])
+        self.assertNotIn('clickos_request', self.vnf.vnf_metadata)
+        self.assertEqual({'rules': ['allow icmp']}, self.in_force())
+        management.coordination.COORDINATOR.get_lock.side_effect = \
+            test_update._Lock
+        self.assertEqual(2, self.update({'rules': ['deny all']})['number'])
+
+    def test_the_holder_takes_the_next_number(self):
+        def refused_meanwhile(context, vnf_id):
+            self.vnf.vnf_metadata = dict(
+                self.vnf.vnf_metadata, clickos_update=json.dumps(
+                    {'verdict': 'refused', 'number': 7}))
+            return self.vnf
+        objects.VnfInstance.get_by_id.side_effect = refused_meanwhile
+        self.assertEqual(8, self.update({'rules': ['allow all']})['number'])
