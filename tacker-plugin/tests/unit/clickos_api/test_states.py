@@ -299,3 +299,13 @@ class LimitTest(base.TestCase):
                                       answer.headers['Retry-After']))
         other = self.caller('other', 'member', 'reader')
         self.assertEqual(404, self.call('GET', self.handlers(), other)[0])
+
+    def test_requests_without_a_route_count(self):
+        reader = self.caller(self.project_id, 'reader')
+        for method, path in (('PUT', '/v1/catalog'), ('GETS', '/v1/catalog'),
+                             ('PUT', '/v1/nothing'), ('GET', '/nothing'),
+                             ('HEAD', '/v1/catalog'), ('GET', '/v1')):
+            self.assertIn(self.call(method, path, reader)[0],
+                          (200, 404, 405), path)
+        self.assertError(429, 'too-many-requests', '6 requests in a minute',
+                         self.call('GETS', '/v1/catalog', reader))
