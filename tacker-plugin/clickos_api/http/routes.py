@@ -223,7 +223,8 @@ def show_desired_state(request):
 def restore_desired_state(request):
     """Restore values and configuration of an earlier revision.
 
-    This makes a new revision. The last 8 are kept.
+    This makes a new revision. The last 8 are kept, fewer if those of
+    the project need more than half of its quota.
     """
     revision = int(request.body['revision'])
     verdict = request.service.changing.restore(request.found, request.target,
