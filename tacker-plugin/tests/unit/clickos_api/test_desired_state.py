@@ -266,6 +266,16 @@ class StoreTest(base.TestCase):
         self.assertEqual(1024 + 2 * len(CONFIG['config']), size)
         self.assertEqual(self.changes_bytes(), of_changes)
 
+    def test_pages_of_changes_without_a_verdict(self):
+        names = sorted(keys.of_server(str(uuid.uuid4())) for _ in range(5))
+        for key in names:
+            self.store.begin(key, [['a.x', '1']])
+        found, after = [], ''
+        while page := history.unsettled(self.store, -9, after, 2):
+            found += [each[0] for each in page]
+            after = found[-1]
+        self.assertEqual(names, found)
+
     def test_a_long_reason_is_cut(self):
         number = self.begin([['a.x', '1']])
         self.store.fail(SERVER, number, errors.BadRequest('x' * 9999))

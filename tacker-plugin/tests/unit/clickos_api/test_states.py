@@ -2,11 +2,14 @@
 """States that user_data refers to; restoring; states of servers gone."""
 
 import datetime
+import threading
 from unittest import mock
 import uuid
 
 from clickos_client import document
 
+from clickos_api import errors
+from clickos_api.operations import background
 from clickos_api.state import desired_state
 from clickos_api.state import history
 from clickos_api.state import keys
@@ -272,6 +275,51 @@ class PruneTest(base.TestCase):
                                return_value=later):
             self.background.prune()
         self.assertFalse(self.store.knows(key))
+
+
+class SettleTest(base.TestCase):
+    """Verdicts that are asked for."""
+
+    def setUp(self):
+        super().setUp()
+        self.background = self.app.extensions['clickos']
+
+    def settle(self, hosts, silent=(), limit=500):
+        """Settle states, each on a host; return the servers asked about."""
+        found = [(f'k{number}', f's{number}', host, 1)
+                 for number, host in enumerate(hosts)]
+        done, both = [], threading.Barrier(2)
+
+        def known(server_id, host, _number):
+            if host.startswith('both'):
+                both.wait(60)
+            done.append(server_id)
+            if host in silent:
+                raise errors.AgentTimeout('silent')
+            return {}
+
+        def unsettled(_store, _age_s, after, limit):
+            return [each for each in found if each[0] > after][:limit]
+        with mock.patch.object(history, 'unsettled', unsettled), \
+                mock.patch.object(background, '_STATES', limit), \
+                mock.patch.object(self.background, '_known', known), \
+                mock.patch.object(self.background._service.store, 'settle'):
+            self.background.settle()
+        return done
+
+    def test_hosts_are_asked_side_by_side(self):
+        self.assertEqual(2, len(self.settle(['both 1', 'both 2'])))
+
+    def test_a_silent_host_is_left(self):
+        done = self.settle(['a'] * 5 + ['b'] * 5, silent=['a'])
+        self.assertEqual({f's{n}' for n in range(5, 10)},
+                         {each for each in done if each > 's4'})
+        self.assertEqual(7, len(done))
+
+    def test_each_state_has_its_turn(self):
+        for wanted in ({'s0', 's1'}, {'s2', 's3'}, {'s4'}, {'s0', 's1'}):
+            self.assertEqual(wanted, set(self.settle(
+                ['a', 'b', 'a', 'a', 'b'], silent=['a', 'b'], limit=2)))
 
 
 class LimitTest(base.TestCase):
