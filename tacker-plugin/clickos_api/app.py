@@ -38,7 +38,8 @@ def create(conf):
     parts = service.Service(conf)
     app.register_blueprint(routes.blueprint(parts))
     app.extensions['clickos'] = background.Background(parts, conf)
-    _count_requests(app, routes.limiter(limits), schema.Guard(parts.store))
+    _count_requests(app, routes.limiter(parts, limits),
+                    schema.Guard(parts.store))
     _show_errors(app)
     app.wsgi_app = _behind_middleware(app.wsgi_app, conf)
     return app

@@ -43,19 +43,24 @@ def blueprint(service):
     return routes
 
 
-def limiter(limits):
+def limiter(service, limits):
     """Return what refuses a request that is over its project's rate.
 
     It is for each request of the application: those that no route has cost
     time, too.
 
+    :param service: service.Service
     :param limits: the option group [clickos_api]
     """
     requests = rates.Rate(limits.requests_per_minute, 'requests')
     writes = rates.Rate(limits.writes_per_minute, 'changes')
+    known = {f'v1.{each.function.__name__}': each
+             for each in operations.OPERATIONS}
 
     def limit():
-        project_id = operations.caller().project_id
+        found = known.get(flask.request.endpoint)
+        project_id = found.charged(service) if found \
+            else operations.caller().project_id
         requests.take(project_id)
         if flask.request.url_rule is not None \
                 and flask.request.method not in _SAFE \

@@ -348,6 +348,34 @@ class LimitTest(base.TestCase):
         other = self.caller('other', 'member', 'reader')
         self.assertEqual(404, self.call('GET', self.handlers(), other)[0])
 
+    def started(self, project_id, token):
+        """Note a start of a server that has no state; return the answer."""
+        server_id = str(uuid.uuid4())
+        self.cloud.add_server(server_id, project_id)
+        return self.call('POST', f'/v1/states/{server_id}/starts', token,
+                         json={'number': 0, 'revision': 0,
+                               'incarnation': server_id,
+                               'server_id': server_id,
+                               'project_id': project_id})
+
+    def test_starts_count_for_the_project_of_the_server(self):
+        service = self.caller('services', 'service')
+        for _ in range(2):
+            self.assertEqual(200, self.started('p', service)[0])
+        self.assertError(429, 'too-many-requests', 'project p: ',
+                         self.started('p', service))
+        self.assertEqual(200, self.started('q', service)[0])
+        for project_id, wanted in (*[('p', 404)] * 3, ('p', 429), ('q', 404)):
+            self.assertEqual(wanted, self.call(
+                'GET', f'/v1/states/{uuid.uuid4()}?project_id={project_id}',
+                service)[0])
+
+    def test_a_tenant_takes_no_rate_of_others(self):
+        for _ in range(2):
+            self.assertEqual(404, self.started('p', self.token)[0])
+        self.assertError(429, 'too-many-requests', self.project_id,
+                         self.started('p', self.token))
+
     def test_requests_without_a_route_count(self):
         reader = self.caller(self.project_id, 'reader')
         for method, path in (('PUT', '/v1/catalog'), ('GETS', '/v1/catalog'),
