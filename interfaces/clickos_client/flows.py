@@ -8,7 +8,6 @@ opens no flow. Flows are read from ``state``, part by part, and written to
 A chain fuses into one guest in the same way (docs/adr/0081).
 """
 
-import itertools
 import time
 
 _MERGE, _HOLD = '.merge', '.hold'
@@ -16,8 +15,11 @@ _MERGE, _HOLD = '.merge', '.hold'
 WRITTEN = (_MERGE, _HOLD)
 #: Guests that may get the flows of one: more are not in a hop.
 MAX_TAKERS = 16
-#: How long the giver opens no flow, and how long giving may take.
+#: How long the giver opens no flow, and after which time of giving no guest is
+#: asked any more.
 _HOLD_S, _LIMIT_S = 60, 20
+#: Parts of an element's flows. The largest table has fewer, of 256 flows each.
+_PARTS = 65536
 #: Bytes of one write, unless a part has more. A guest of 8 MiB takes it.
 _BYTES = 64 * 1024
 
@@ -39,6 +41,12 @@ def give(giver, takers):
     :param takers: the same
     :raises FlowsError: if a taker has other elements, or there is too much
     """
+    end_s = time.monotonic() + _LIMIT_S
+    return _give(_Timed(giver, end_s), [_Timed(each, end_s)
+                                        for each in takers])
+
+
+def _give(giver, takers):
     elements = _elements(giver)
     for taker in takers:
         if missing := sorted(elements - _elements(taker)):
@@ -46,21 +54,48 @@ def give(giver, takers):
                              ' that takes flows')
     if not elements:
         return 0
-    end_s = time.monotonic() + _LIMIT_S
     giver.write([[f'{element}.hold', str(_HOLD_S)]
                  for element in sorted(elements)])
     given = 0
     for element in sorted(elements):
         for head, lines in _pieces(_parts(giver, element)):
-            if time.monotonic() > end_s:
-                raise FlowsError(f'guest {giver.name}: {given} flows were'
-                                 f' given in {_LIMIT_S} s, the limit')
             for taker in takers:
                 taker.write([[element + _MERGE, head + ''.join(lines)]])
             given += len(lines)
     for taker in takers:
         taker.write([[f'{element}.hold', '0'] for element in sorted(elements)])
     return given
+
+
+class _Timed:
+    """A guest that is asked nothing after a time.
+
+    Guests decide how many answers there are, so each request checks it.
+
+    :param end_s: of time.monotonic()
+    """
+
+    def __init__(self, guest, end_s):
+        self.name = guest.name
+        self._guest, self._end_s = guest, end_s
+
+    def list(self):
+        """Return the names of the handlers."""
+        return self._in_time().list()
+
+    def read(self, element, part):
+        """Read a part of an element's flows."""
+        return self._in_time().read(element, part)
+
+    def write(self, writes):
+        """Write handlers."""
+        self._in_time().write(writes)
+
+    def _in_time(self):
+        if time.monotonic() > self._end_s:
+            raise FlowsError(f'guest {self.name}: not all flows were given in'
+                             f' {_LIMIT_S} s, the limit')
+        return self._guest
 
 
 class Part:
@@ -97,13 +132,18 @@ def _elements(guest):
 
 
 def _parts(guest, element):
-    """Read an element's flows, each part as head and lines."""
-    for number in itertools.count():
+    """Read an element's flows, each part as head and lines.
+
+    A part of the table without flows has no lines; others may follow it.
+    """
+    for number in range(_PARTS):
         part = guest.read(element, number)
         if not part:
             return
         head, *lines = part.splitlines(keepends=True)
         yield head, lines
+    raise FlowsError(f'guest {guest.name}: {element}: more than {_PARTS} parts'
+                     ' of flows, the limit')
 
 
 def _pieces(parts):

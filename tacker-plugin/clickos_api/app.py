@@ -36,9 +36,10 @@ def create(conf):
         ESCAPED * (limits.max_state_bytes + client_limits.CONFIG_BYTES)
         + ENVELOPE_BYTES)
     parts = service.Service(conf)
-    app.register_blueprint(routes.blueprint(parts, limits))
+    app.register_blueprint(routes.blueprint(parts))
     app.extensions['clickos'] = background.Background(parts, conf)
-    _count_requests(app, schema.Guard(parts.store))
+    _count_requests(app, routes.limiter(parts, limits),
+                    schema.Guard(parts.store))
     _show_errors(app)
     app.wsgi_app = _behind_middleware(app.wsgi_app, conf)
     return app
@@ -54,17 +55,19 @@ def _behind_middleware(application, conf):
     return oslo_middleware.HTTPProxyToWSGI(application, conf)
 
 
-def _count_requests(app, tables):
+def _count_requests(app, limit, tables):
     @app.before_request
     def begin():
         flask.g.began_s = time.monotonic()
+        limit()
         tables.require()
         app.extensions['clickos'].start()
 
     @app.after_request
     def end(answer):
         rule = flask.request.url_rule
-        of = (flask.request.method, rule.endpoint if rule else 'unknown')
+        of = (metrics.method(flask.request.method),
+              rule.endpoint if rule else 'unknown')
         metrics.REQUESTS.labels(*of, answer.status_code).inc()
         if 'began_s' in flask.g:
             metrics.SECONDS.labels(*of).observe(

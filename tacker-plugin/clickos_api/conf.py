@@ -74,7 +74,10 @@ service deletes them. 0: never.
 """),
     cfg.IntOpt('max_project_bytes', default=64 * 1024 * 1024, min=1, help="""
 Quota: the bytes of configurations and handler values of a project. A state
-that user_data may refer to counts 1,024 bytes more.
+that user_data may refer to counts its first texts, too, and 1,024 bytes more.
+Changes without a verdict, and the texts of earlier revisions, may have as many
+bytes together. Earlier revisions have half of these; beyond it a state keeps
+fewer of them.
 """),
     cfg.IntOpt('requests_per_minute', default=6000, min=0, help="""
 Requests of a project in a minute, for each process of the service; more get

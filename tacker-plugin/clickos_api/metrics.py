@@ -11,6 +11,10 @@ from clickos_api.state import history
 
 LOG = logging.getLogger(__name__)
 
+#: A client may send any word as method. Each value of a label is kept.
+_METHODS = frozenset(('DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST',
+                      'PUT'))
+
 REGISTRY = prometheus_client.CollectorRegistry()
 REQUESTS = prometheus_client.Counter(
     'clickos_api_requests', 'Answers, by operation and status',
@@ -22,6 +26,11 @@ SECONDS = prometheus_client.Histogram(
     'clickos_api_request_seconds', 'Duration of requests',
     ('method', 'operation'), registry=REGISTRY,
     buckets=(.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 15))
+
+
+def method(name):
+    """Return the label of a request's method."""
+    return name if name in _METHODS else 'other'
 
 
 class States:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flows that a guest gives to others, with guests that only note writes."""
 
+import itertools
 import unittest
 from unittest import mock
 
@@ -83,7 +84,25 @@ class GiveTest(unittest.TestCase):
 
     def test_a_table_that_takes_too_long(self):
         giver = Guest('g', flows=[HEAD + 'a\n' * 40_000] * 3)
-        times = mock.patch('time.monotonic', side_effect=[0, 1, 21])
+        taker = Guest('t', flows=[])
+        times = mock.patch('time.monotonic', side_effect=[0] * 7 + [21])
         with times, self.assertRaisesRegex(flows.FlowsError,
-                                           'g: 40000 flows .* 20 s'):
+                                           'g: not all flows .* 20 s'):
+            flows.give(giver, [taker])
+        self.assertEqual(1, len(taker.written))
+
+    def test_parts_without_end(self):
+        for part in (HEAD, HEAD + 'a\n'):
+            with self.subTest(part=part):
+                self.refused(part, 'g: not all flows .* 20 s', mock.patch(
+                    'time.monotonic', side_effect=itertools.count()))
+                self.refused(part, 'more than 9 parts', mock.patch.object(
+                    flows, '_PARTS', 9))
+
+    def refused(self, part, words, limit):
+        """Check that a giver with the same part for ever is left."""
+        giver = Guest('g', flows=[])
+        giver.read = mock.Mock(return_value=part)
+        with limit, self.assertRaisesRegex(flows.FlowsError, words):
             flows.give(giver, [Guest('t', flows=[])])
+        self.assertLess(giver.read.call_count, 30)

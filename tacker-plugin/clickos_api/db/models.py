@@ -37,6 +37,9 @@ class DesiredState(Base):
     base = sa.Column(sa.JSON(none_as_null=True))
     #: bytes of writes and configuration, for the quota
     size = sa.Column(sa.BigInteger, nullable=False)
+    #: bytes of base, and of all its changes; None if none were counted yet
+    base_size = sa.Column(sa.BigInteger)
+    changes_size = sa.Column(sa.BigInteger)
     #: number of the newest change
     number = sa.Column(sa.BigInteger, nullable=False)
     #: of the guest's newest start, if known
@@ -62,6 +65,8 @@ class Change(Base):
     body = sa.Column(sa.JSON(none_as_null=True))
     #: what the change replaced, to restore an earlier revision
     replaced = sa.Column(sa.JSON(none_as_null=True))
+    #: bytes of body or replaced; None if they were not counted yet
+    size = sa.Column(sa.BigInteger)
     #: of the state after the change; None if it was not applied
     revision = sa.Column(sa.BigInteger)
     #: {'code', 'message'} of the guest

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from clickos_api import errors
 
 #: The first revision whose tables this release can work with.
-OLDEST = '0010'
+OLDEST = '0011'
 EXPAND, CONTRACT = 'expand', 'contract'
 #: Of migration 0009; it names no object of a tenant.
 _CONTRACTIONS = sa.table('contractions', sa.column('revision'))

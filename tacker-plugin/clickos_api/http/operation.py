@@ -5,6 +5,7 @@ No operation sees an id: Authority.find() has made it the object that it is
 for the caller, by the operation's rule of the policy.
 """
 
+import contextlib
 import dataclasses
 import re
 import typing
@@ -101,6 +102,26 @@ class Operation:
         return base + re.sub(
             r'{(\w+)}', lambda name: _OF_FLASK.get(name[1], f'<{name[1]}>'),
             self.path)
+
+    def charged(self, service):
+        """Return the project whose rate a request counts for.
+
+        A service acts for the project that it names. So one whose servers
+        start again and again leaves the others their starts.
+        """
+        context, named = caller(), None
+        if service.authority.acts_for_others(context, self.rule):
+            with contextlib.suppress(errors.ApiError):   # respond() raises it
+                named = self._named_project()
+        return named or context.project_id
+
+    def _named_project(self):
+        if self.rule == policy.STATE_START:
+            return self.shape.body(flask.request.get_data())['project_id']
+        found = flask.request.args.get('project_id')
+        if found is None or 'project_id' not in self.query:
+            return None
+        return check.of_query('project_id', found)
 
     def respond(self, service, path):
         """Answer a request of Flask.

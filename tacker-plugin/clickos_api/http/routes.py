@@ -20,6 +20,9 @@ from clickos_api.state import states
 
 LOG = logging.getLogger(__name__)
 
+#: Methods that change nothing.
+_SAFE = ('GET', 'HEAD', 'OPTIONS')
+
 
 def list_rules():
     """List the rules for oslo.policy's sample generator."""
@@ -30,26 +33,41 @@ def list_rules():
         scope_types=rule.scope_types) for rule in policy.RULES]
 
 
-def blueprint(service, limits):
+def blueprint(service):
     """Return the routes of /v1.
+
+    :param service: service.Service
+    """
+    routes = flask.Blueprint('v1', __name__, url_prefix='/v1')
+    operations.add_routes(routes, service)
+    return routes
+
+
+def limiter(service, limits):
+    """Return what refuses a request that is over its project's rate.
+
+    It is for each request of the application: those that no route has cost
+    time, too.
 
     :param service: service.Service
     :param limits: the option group [clickos_api]
     """
-    routes = flask.Blueprint('v1', __name__, url_prefix='/v1')
     requests = rates.Rate(limits.requests_per_minute, 'requests')
     writes = rates.Rate(limits.writes_per_minute, 'changes')
+    known = {f'v1.{each.function.__name__}': each
+             for each in operations.OPERATIONS}
 
-    @routes.before_request
     def limit():
-        project_id = operations.caller().project_id
+        found = known.get(flask.request.endpoint)
+        project_id = found.charged(service) if found \
+            else operations.caller().project_id
         requests.take(project_id)
-        if flask.request.method != 'GET' \
+        if flask.request.url_rule is not None \
+                and flask.request.method not in _SAFE \
                 and flask.request.endpoint != 'v1.read_handlers':
             writes.take(project_id)
 
-    operations.add_routes(routes, service)
-    return routes
+    return limit
 
 
 @operation('GET', '/handlers', policy.LIST, {200: shapes.HANDLERS}, GUESTS,
@@ -210,7 +228,8 @@ def show_desired_state(request):
 def restore_desired_state(request):
     """Restore values and configuration of an earlier revision.
 
-    This makes a new revision. The last 8 are kept.
+    This makes a new revision. The last 8 are kept, fewer if those of
+    the project need more than half of its quota.
     """
     revision = int(request.body['revision'])
     verdict = request.service.changing.restore(request.found, request.target,

@@ -75,8 +75,7 @@ class Authority:
         nova-compute asks while it starts a guest without a reference. Then
         the answer is the same if Nova cannot be asked, or has no such server.
         """
-        is_service = (rule in _OF_SERVICES
-                      and self._policy.allows_any(context, rule))
+        is_service = self.acts_for_others(context, rule)
         try:
             return self._cloud.server(
                 server_id,
@@ -87,6 +86,11 @@ class Authority:
             if isinstance(exc, ownership.Gone):
                 self._prune(server_id)
             raise
+
+    def acts_for_others(self, context, rule):
+        """Return whether a service may do this for any project."""
+        return (rule in _OF_SERVICES
+                and self._policy.allows_any(context, rule))
 
     def _stored(self, project_id, server_id):
         """Return a Server as the database has it."""

@@ -5,7 +5,9 @@ Every process of the WSGI server does it. Two that do it at once do no harm:
 verdicts and deletions may come twice, and rounds of shares take turns.
 """
 
+from concurrent import futures
 import datetime
+import random
 import threading
 import time
 
@@ -23,6 +25,9 @@ LOG = logging.getLogger(__name__)
 
 #: Seconds that a change may take besides its RPC; then the agent is late.
 _MARGIN_S = 1
+#: Hosts that are asked for verdicts at a time, states that are looked at
+#: together, and requests without an answer after which their others wait.
+_HOSTS, _STATES, _SILENT = 16, 500, 2
 #: A guest that does not exist takes no change of this age. Its next start has
 #: a higher number.
 _LOST_S = 60
@@ -42,6 +47,7 @@ class Background:
     def __init__(self, service, conf):
         self._service = service
         self._conf = conf
+        self._settled_to = ''
         self._starting = threading.Lock()
         self._is_started = False
 
@@ -63,16 +69,37 @@ class Background:
                     daemon=True).start()
 
     def settle(self):
-        """Ask the agents about changes without a verdict."""
-        store = self._service.store
+        """Ask the agents about changes without a verdict.
+
+        Those of some states; the next call continues with others, so that
+        no number of states without an answer keeps it from the rest.
+        """
         age_s = timing.bus_s(
             self._conf.clickos_api.guest_timeout) + _MARGIN_S
-        for key, server_id, host, number in history.unsettled(store, age_s):
+        found = history.unsettled(self._service.store, age_s,
+                                  self._settled_to, _STATES)
+        self._settled_to = found[-1][0] if len(found) == _STATES else ''
+        of_hosts = {}
+        for each in random.sample(found, len(found)):
+            of_hosts.setdefault(each[2], []).append(each)
+        if of_hosts:
+            with futures.ThreadPoolExecutor(_HOSTS, 'settle') as pool:
+                list(pool.map(self._settle_host, of_hosts.values()))
+
+    def _settle_host(self, found):
+        """Settle the changes of a host, one state after the other."""
+        silent = 0
+        for key, server_id, host, number in found:
             try:
                 self._settle(key, server_id, host, number)
             except errors.ApiError as exc:
                 LOG.info('State %s: changes up to %d have no verdict yet: %s',
                          keys.name(key), number, exc.message)
+                silent += isinstance(exc, errors.AgentTimeout)
+            except Exception:
+                LOG.exception('State %s', keys.name(key))
+            if silent >= _SILENT:
+                return
 
     def _settle(self, key, server_id, host, number):
         known = self._known(server_id, host, number)

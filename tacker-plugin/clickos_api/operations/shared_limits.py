@@ -175,26 +175,12 @@ class SharedLimits:
             raise errors.TooLarge(
                 f'limits {key[1]}: {len(former)} handlers to be given back,'
                 f' the limit is {sharing.MAX_FORMER}')
-        for other, ledger in others.items():
-            shared = {server_id: handlers & ledger.handlers_of(server_id)
-                      for server_id in server_ids}
-            server_id = next(filter(shared.get, server_ids), None)
-            both = shared.get(server_id)
-            if both:
-                why = (f'has a share of the deleted limits {other}; set'
-                       ' these again, or start the server again'
-                       if ledger.is_deleted else
-                       f'limits {other} divide {min(both)}, too')
-                raise errors.ApiError(f'server {server_id}: {why}',
-                                      code='shares', status=409)
+        _require_free(others, handlers, server_ids)
 
     def _of_project(self, project_id):
         """Return {id: Ledger} of a project."""
         with self._store.reader() as session:
-            return {each: sharing.Ledger(json.loads(text))
-                    for each, text in session.execute(sa.select(
-                        _ROW.id, _ROW.ledger).where(
-                            _ROW.project_id == project_id))}
+            return _ledgers(session.execute(_rows_of(project_id)))
 
     def show(self, key):
         """Return the limits, with what each guest has and has used.
@@ -277,14 +263,32 @@ class SharedLimits:
                 f' share at {handlers[0]} again; try again later, or start'
                 ' the server again', code='shares', status=409)
         before = json.dumps(turn.ledger.content)
-        turn.ledger.declare(limits, [server.id for server in servers])
-        self._keep(turn)
+        server_ids = [server.id for server in servers]
+        turn.ledger.declare(limits, server_ids)
+        self._claim(turn, {each['handler'] for each in limits}, server_ids)
         try:
             self._require_no_part(servers)
         except errors.ApiError:
             self._keep(dataclasses.replace(
                 turn, ledger=sharing.Ledger(json.loads(before))))
             raise
+
+    def _claim(self, turn, handlers, server_ids):
+        """Store a ledger, unless another one divides a handler, too.
+
+        Both may have been declared since _require_room() looked. The rows of
+        the project are locked, so that one of them sees the other.
+
+        :raises errors.ApiError: (code shares) if another one does
+        :raises errors.Unavailable: also if both wait for each other's lock
+        """
+        project_id, own = turn.key
+        with self._store.writer() as session:
+            self._put(session, turn)
+            others = _ledgers(session.execute(
+                _rows_of(project_id).with_for_update()))
+            others.pop(own)
+            _require_free(others, handlers, server_ids)
 
     def _wait_for_turn(self, key):
         deadline_s = time.monotonic() + self._service.options.verdict_wait + 2
@@ -377,13 +381,17 @@ class SharedLimits:
         :raises Lost: if one has
         """
         with self._store.writer() as session:
-            changed = session.execute(
-                sa.update(_ROW)
-                .where(_is(turn.key), _ROW.version == turn.version)
-                .values(ledger=json.dumps(turn.ledger.content), **values))
-            if not changed.rowcount:
-                raise Lost(f'limits {turn.key[1]}: another round has begun',
-                           code='busy')
+            self._put(session, turn, **values)
+
+    @staticmethod
+    def _put(session, turn, **values):
+        changed = session.execute(
+            sa.update(_ROW)
+            .where(_is(turn.key), _ROW.version == turn.version)
+            .values(ledger=json.dumps(turn.ledger.content), **values))
+        if not changed.rowcount:
+            raise Lost(f'limits {turn.key[1]}: another round has begun',
+                       code='busy')
 
     def _remove(self, turn):
         """Forget deleted limits, unless another round has begun."""
@@ -638,6 +646,36 @@ class SharedLimits:
 
 def _is(key):
     return sa.and_(_ROW.project_id == key[0], _ROW.id == key[1])
+
+
+def _rows_of(project_id):
+    """Return the query of a project's ids and ledgers."""
+    return sa.select(_ROW.id, _ROW.ledger).where(
+        _ROW.project_id == project_id).order_by(_ROW.id)
+
+
+def _ledgers(rows):
+    return {key: sharing.Ledger(json.loads(text)) for key, text in rows}
+
+
+def _require_free(others, handlers, server_ids):
+    """Refuse a handler of a server that other limits divide.
+
+    :param others: {id: Ledger}
+    :raises errors.ApiError: (code shares)
+    """
+    for other, ledger in others.items():
+        shared = {server_id: handlers & ledger.handlers_of(server_id)
+                  for server_id in server_ids}
+        server_id = next(filter(shared.get, server_ids), None)
+        both = shared.get(server_id)
+        if both:
+            why = (f'has a share of the deleted limits {other}; set'
+                   ' these again, or start the server again'
+                   if ledger.is_deleted else
+                   f'limits {other} divide {min(both)}, too')
+            raise errors.ApiError(f'server {server_id}: {why}',
+                                  code='shares', status=409)
 
 
 def _tell(is_news, *what):

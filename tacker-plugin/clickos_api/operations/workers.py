@@ -36,6 +36,7 @@ _GUESTS = 1000
 class Seat:
     """A thread of HTTP that waits in a queue, or for a guest.
 
+    :ivar key: of what has the queue, by key_of()
     :ivar is_queued: True while a read waits for its turn
     :ivar asked_s: time of the request to the guest; None before
     :ivar answered_s: time of its answer; None before
@@ -43,7 +44,7 @@ class Seat:
     """
 
     project_id: str
-    server_id: str
+    key: tuple
     is_read: bool
     is_queued: bool
     asked_s: float | None = None
@@ -81,6 +82,21 @@ class Place:
     kind: str
 
 
+def key_of(place):
+    """Return the key of what has a queue.
+
+    An id alone is not one: callers choose the ids of limits, such as that of
+    another project's server.
+
+    :param place: ownership.Server or Place
+    """
+    return place.project_id, _kind(place), place.id
+
+
+def _kind(place):
+    return getattr(place, 'kind', 'server')
+
+
 class Bulkhead:
     """Seats of HTTP's threads that wait for guests.
 
@@ -99,8 +115,7 @@ class Bulkhead:
     def read(self, server):
         """Wait for the turn of a read, and have it in the context.
 
-        :param server: ownership.Server, or another thing with id, project_id
-            and perhaps kind
+        :param server: ownership.Server or Place
         :raises errors.Unavailable: (code busy) if there is no seat, or no
             turn in time
         """
@@ -131,7 +146,8 @@ class Bulkhead:
     def _take(self, server, is_read):
         """Return a seat, in the queue or not; None if there is none."""
         with self._lock:
-            seat = Seat(server.project_id, server.id, is_read, is_read)
+            seat = Seat(server.project_id, key_of(server), is_read,
+                        is_read)
             if not self._has_room(seat):
                 return None
             self._seats.append(seat)
@@ -140,9 +156,9 @@ class Bulkhead:
 
     def _has_room(self, seat):
         of_guest = [each for each in self._seats
-                    if each.server_id == seat.server_id
+                    if each.key == seat.key
                     and each.is_read == seat.is_read]
-        if self._is_slow(seat.server_id):
+        if self._is_slow(seat.key):
             if len(of_guest) >= READS or not self._has_slow_seat(seat):
                 return False
         elif not seat.is_read and (len(of_guest) >= CHANGES
@@ -157,7 +173,7 @@ class Bulkhead:
         may have; that takes none from others.
         """
         slow = collections.Counter(each.project_id for each in self._seats
-                                   if self._is_slow(each.server_id))
+                                   if self._is_slow(each.key))
         return slow[seat.project_id] < _SLOW_OF_PROJECT and sum(
             min(count, _SLOW_OF_PROJECT)
             for count in slow.values()) < _OF_SLOW
@@ -184,13 +200,13 @@ class Bulkhead:
         by two.
         """
         queued = [each for each in others if each.is_queued]
-        lengths = collections.Counter(each.server_id for each in queued)
+        lengths = collections.Counter(each.key for each in queued)
         if not queued:
             return False
         longest, length = lengths.most_common(1)[0]
-        if length < lengths[seat.server_id] + 2:
+        if length < lengths[seat.key] + 2:
             return False
-        last = [each for each in queued if each.server_id == longest][-1]
+        last = [each for each in queued if each.key == longest][-1]
         self._seats.remove(last)
         last.over.set()
         return True
@@ -198,27 +214,27 @@ class Bulkhead:
     def _call(self):
         """Begin the reads whose turn it is, in the order of the queue."""
         busy = collections.Counter(
-            each.server_id for each in self._seats
+            each.key for each in self._seats
             if each.is_read and not each.is_queued)
         for each in self._seats:
             if each.is_queued \
-                    and busy[each.server_id] < self._reads(each.server_id):
-                busy[each.server_id] += 1
+                    and busy[each.key] < self._reads(each.key):
+                busy[each.key] += 1
                 each.is_queued = False
                 each.ask()
                 each.over.set()
 
-    def _reads(self, server_id):
+    def _reads(self, key):
         """How many reads of a guest may be under way."""
-        known_s = self._slow_until_s.get(server_id)
+        known_s = self._slow_until_s.get(key)
         return SWIFT_READS if known_s == 0 else READS
 
-    def _is_slow(self, server_id):
+    def _is_slow(self, key):
         """True if the last answer was slow, or the next one already is."""
-        until_s = self._slow_until_s.get(server_id, 0)
+        until_s = self._slow_until_s.get(key, 0)
         return time.monotonic() < until_s or any(
             each.took_s() > _SLOW_S
-            for each in self._seats if each.server_id == server_id)
+            for each in self._seats if each.key == key)
 
     def _await_turn(self, server, seat):
         """Wait in the queue, but not for a guest that has become slow."""
@@ -226,7 +242,7 @@ class Bulkhead:
         while seat.is_queued and not seat.over.wait(
                 min(_LOOK_S, max(0, end_s - time.monotonic()))):
             with self._lock:
-                is_slow = self._is_slow(seat.server_id)
+                is_slow = self._is_slow(seat.key)
             if is_slow:
                 raise _busy(server, 'the guest answers slowly')
             if time.monotonic() >= end_s:
@@ -240,13 +256,13 @@ class Bulkhead:
             if seat in self._seats:
                 self._seats.remove(seat)
             if seat.asked_s is not None:
-                self._note(seat.server_id, seat.took_s())
+                self._note(seat.key, seat.took_s())
             self._call()
 
-    def _note(self, server_id, took_s):
+    def _note(self, key, took_s):
         """Remember whether a guest answered in time."""
-        self._slow_until_s.pop(server_id, None)
-        self._slow_until_s[server_id] = (
+        self._slow_until_s.pop(key, None)
+        self._slow_until_s[key] = (
             time.monotonic() + _CALLED_SLOW_S if took_s > _SLOW_S else 0)
         if len(self._slow_until_s) > _GUESTS:
             self._slow_until_s.popitem(last=False)
@@ -254,7 +270,7 @@ class Bulkhead:
 
 def _busy(server, why):
     return errors.Unavailable(
-        f'{getattr(server, "kind", "server")} {server.id}: {why}; try again',
+        f'{_kind(server)} {server.id}: {why}; try again',
         code='busy')
 
 

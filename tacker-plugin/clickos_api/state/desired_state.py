@@ -34,8 +34,9 @@ _PENDING = 8
 _STATE_BYTES = 1024
 #: Revisions of a state that can be restored, the newest.
 MAX_REVISIONS = 8
-#: Verdicts without effect on it that a state keeps, the newest.
-_REFUSALS = 16
+#: Verdicts without effect on it that a state keeps, the newest; and
+#: characters of the reason of each.
+_REFUSALS, _REASON = 16, 4000
 
 _retried = db_api.wrap_db_retry(max_retries=5, retry_on_deadlock=True)
 
@@ -186,7 +187,7 @@ class Store:
                 row.busy_until = None
             if error is not None and found.status == states.PENDING:
                 _close(found, error.code, error.message)
-                self._compact(session, key)
+                self._compact(session, row)
 
     def settle(self, key, number, known):
         """Take over the verdicts that an agent knows.
@@ -249,7 +250,7 @@ class Store:
                     why, outcomes.message(why))))
             if row.number == change.number:
                 row.busy_until = None
-        self._compact(session, row.state_key)
+        self._compact(session, row)
 
     def _take(self, row, change, passing):
         """Change the state as a change says that the guest accepted."""
@@ -263,12 +264,12 @@ class Store:
             row.size = states.size(row.configuration, row.writes)
             row.updated_at = now()
         change.status, change.revision = states.APPLIED, row.revision
-        change.body = None
+        change.body, change.size = None, states.stored(change.replaced)
 
-    def _compact(self, session, key):
-        """Forget the oldest verdicts."""
+    def _compact(self, session, row):
+        """Forget the oldest verdicts, and revisions that have no room."""
         session.flush()
-        table = models.Change
+        key, table = row.state_key, models.Change
         for is_revision, limit in ((True, MAX_REVISIONS),
                                    (False, _REFUSALS)):
             old = session.scalars(
@@ -283,6 +284,50 @@ class Store:
                 session.execute(sa.delete(models.Change).where(
                     models.Change.state_key == key,
                     models.Change.number.in_(old)))
+        self._weigh(session, row)
+        self._make_room(session, row)
+
+    def _weigh(self, session, row):
+        """Count the bytes of a state's changes and of what it began with."""
+        table = models.Change
+        for change in session.scalars(sa.select(table).where(
+                table.state_key == row.state_key, table.size.is_(None))):
+            change.size = states.stored(change.replaced or change.body)
+        if row.base_size is None:
+            row.base_size = _base_size(row.base)
+        session.flush()
+        row.changes_size = int(session.scalar(
+            sa.select(sa.func.coalesce(sa.func.sum(table.size), 0))
+            .where(table.state_key == row.state_key)))
+
+    def _make_room(self, session, row):
+        """Forget the oldest texts to restore, if a project has too many.
+
+        Changes have as many bytes as states, the quota: a half for these
+        texts, so that others can be under way.
+        """
+        if not row.changes_size or row.project_id is None:
+            return
+        session.flush()
+        excess = (self._used(session, row.project_id)[1]
+                  - self._max_project_bytes // 2)
+        if excess <= 0:
+            return
+        table, old = models.Change, []
+        for number, size in session.execute(
+                sa.select(table.number, table.size)
+                .where(table.state_key == row.state_key,
+                       table.replaced.is_not(None))
+                .order_by(table.number)):
+            if excess > 0:
+                excess -= size
+                row.changes_size -= size
+                old.append(number)
+        if old:
+            session.execute(
+                sa.update(table).where(table.state_key == row.state_key,
+                                       table.number.in_(old))
+                .values(replaced=sa.null(), size=0))
 
     def _pending(self, session, key):
         return session.scalars(
@@ -313,12 +358,16 @@ class Store:
         row.project_id = row.project_id or project_id
         row.server_id = server_id or row.server_id
         self._check_size(session, row, change)
+        size = states.stored(change)
+        self._check_changes(session, row, size)
         # From the clock, so it grows even after the row was deleted.
         row.number = max(row.number + 1, time.time_ns() // 1000)
         row.busy_until = now() + datetime.timedelta(seconds=self._busy_s)
         session.add(models.Change(
             state_key=row.state_key, number=row.number, host=host,
-            status=states.PENDING, body=change, created_at=now()))
+            status=states.PENDING, body=change, size=size,
+            created_at=now()))
+        self._weigh(session, row)
         return states.ChangeId(row.number, row.incarnation)
 
     def _make_row(self, key, **values):
@@ -345,14 +394,15 @@ class Store:
         """
         state_id = str(uuid.uuid4())
         key = keys.of_state(project_id, state_id)
+        base = {'configuration': configuration, 'writes': writes}
+        base_size = _base_size(base)
         with self.reader() as session:
             self._check(session, key, project_id, configuration, writes,
-                        -_STATE_BYTES)
+                        -_STATE_BYTES - base_size)
         with database():
             self._make_row(
                 key, project_id=project_id, configuration=configuration,
-                writes=writes, revision=1,
-                base={'configuration': configuration, 'writes': writes},
+                writes=writes, revision=1, base=base, base_size=base_size,
                 size=states.size(configuration, writes))
         return state_id
 
@@ -373,9 +423,12 @@ class Store:
             merged = states.merge(writes, kept)
             if row.configuration == configuration and merged == row.writes:
                 return False
+            base = {'configuration': configuration, 'writes': writes}
+            base_size = _base_size(base)
+            before = row.base_size or 0
             self._check(session, key, row.project_id, configuration, merged,
-                        row.size)
-            row.base = {'configuration': configuration, 'writes': writes}
+                        row.size + before - base_size)
+            row.base, row.base_size = base, base_size
             self._set(session, row, configuration, merged)
             return True
 
@@ -401,12 +454,13 @@ class Store:
             status=states.APPLIED, revision=row.revision + 1,
             replaced={'configuration': row.configuration,
                       'writes': row.writes})
+        change.size = states.stored(change.replaced)
         session.add(change)
         row.configuration, row.writes = configuration, writes
         row.revision += 1
         row.size = states.size(configuration, writes)
         row.updated_at = now()
-        self._compact(session, row.state_key)
+        self._compact(session, row)
 
     def _lock(self, session, key):
         """Return the state's row, locked until the transaction ends."""
@@ -439,21 +493,38 @@ class Store:
         growth = states.size(configuration, writes) - before
         if project_id is None or growth <= 0:
             return
-        used = self._used(session, project_id)
-        if used + growth > self._max_project_bytes:
+        self._require_room(project_id, 'desired state would have', growth
+                           + self._used(session, project_id)[0])
+
+    def _check_changes(self, session, row, size):
+        """Refuse a change, if too many bytes of others have no verdict."""
+        if row.project_id is not None:
+            self._require_room(
+                row.project_id, 'changes that are under way and to be restored'
+                ' would have', size
+                + self._used(session, row.project_id)[1])
+
+    def _require_room(self, project_id, what, size):
+        if size > self._max_project_bytes:
             raise errors.TooLarge(
-                f'project {project_id}: desired state would have'
-                f' {used + growth} bytes, the quota is'
+                f'project {project_id}: {what} {size} bytes, the quota is'
                 f' {self._max_project_bytes}', code='over-quota')
 
     def _used(self, session, project_id):
-        """Return how much of its quota a project has used."""
-        row = models.DesiredState
+        """Return the bytes of a project's states, and of their changes."""
+        row, total = models.DesiredState, sa.func.sum
         made = sa.case((row.state_key.startswith(keys.REFERENCES),
                         _STATE_BYTES), else_=0)
-        return int(session.scalar(
-            sa.select(sa.func.coalesce(sa.func.sum(row.size + made), 0))
-            .where(row.project_id == project_id)))
+        found = session.execute(sa.select(
+            total(row.size + made + sa.func.coalesce(row.base_size, 0)),
+            total(sa.func.coalesce(row.changes_size, 0)))
+            .where(row.project_id == project_id)).one()
+        return tuple(int(each or 0) for each in found)
+
+
+def _base_size(base):
+    """Return the bytes of what a state began with, for the quota."""
+    return states.size(base['configuration'], base['writes']) if base else 0
 
 
 def _close(change, code, message):
@@ -462,8 +533,8 @@ def _close(change, code, message):
     if change.status == outcomes.REFUSED and isinstance(change.body, list) \
             and secrets.references(change.body):
         message = secrets.shown(code, message)
-    change.error = {'code': code, 'message': message}
-    change.body = None
+    change.error = {'code': code, 'message': message[:_REASON]}
+    change.body, change.size = None, 0
 
 
 def _why(row, known):

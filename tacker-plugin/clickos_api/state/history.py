@@ -76,9 +76,11 @@ def _no_revision(revision):
         code='no-such-revision')
 
 
-def unsettled(store, older_s, limit=500):
+def unsettled(store, older_s, after='', limit=500):
     """List old changes without a verdict as (state key, server id, host,
-    newest number).
+    newest number), by key.
+
+    :param after: key of the last one that was listed
     """
     before = desired_state.now() - datetime.timedelta(seconds=older_s)
     state, row = models.DesiredState, models.Change
@@ -87,8 +89,10 @@ def unsettled(store, older_s, limit=500):
             sa.select(row.state_key, state.server_id, sa.func.max(row.host),
                       sa.func.max(row.number))
             .join(state, state.state_key == row.state_key)
-            .where(row.status == states.PENDING, row.created_at < before)
-            .group_by(row.state_key, state.server_id).limit(limit)).all()
+            .where(row.status == states.PENDING, row.created_at < before,
+                   row.state_key > after)
+            .group_by(row.state_key, state.server_id)
+            .order_by(row.state_key).limit(limit)).all()
 
 
 def counts(store):

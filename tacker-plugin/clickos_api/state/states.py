@@ -2,6 +2,7 @@
 """Values of desired state, and how changes lead from one to the next."""
 
 import dataclasses
+import json
 import typing
 
 from clickos_client import rpc
@@ -150,3 +151,12 @@ def size(configuration, writes):
     """Return the bytes of a state."""
     return (sum(len(part.encode()) for write in writes for part in write)
             + (len(configuration['config'].encode()) if configuration else 0))
+
+
+def stored(text):
+    """Return the bytes that a change keeps.
+
+    :param text: its body, or replaced(); None for no bytes
+    """
+    return 0 if text is None else len(
+        json.dumps(text, ensure_ascii=False).encode())

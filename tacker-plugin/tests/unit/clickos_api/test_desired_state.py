@@ -15,6 +15,7 @@ from alembic import command
 from oslo_db import exception as db_exc
 import sqlalchemy as sa
 
+from clickos_api.db import models
 from clickos_api import errors
 from clickos_api.state import desired_state
 from clickos_api.state import history
@@ -25,6 +26,7 @@ from tests.unit.clickos_api import base
 NO = errors.BadRequest('no')
 SERVER_ID = '5b44afc9-c234-4d8a-abd6-12bbb452ea9a'
 SERVER = keys.of_server(SERVER_ID)
+CONFIG = {'config': 'Idle;', 'config_name': 'c'}
 
 
 class MergeTest(unittest.TestCase):
@@ -207,9 +209,78 @@ class StoreTest(base.TestCase):
             self.store.create('mine', found, [])
         with self.assertRaises(errors.TooLarge) as caught:
             self.store.create('mine', found, [])
-        self.assertIn('would have 3075 bytes, the quota is 3000',
+        self.assertIn('would have 3078 bytes, the quota is 3000',
                       caught.exception.message)
         self.store.create('theirs', found, [])
+
+    def changes_bytes(self):
+        """Return the bytes that all changes have in the database."""
+        with self.store.reader() as session:
+            return sum(states.stored(row.replaced or row.body) for row in
+                       session.scalars(sa.select(models.Change)))
+
+    def test_texts_to_be_restored_have_a_quota(self):
+        self.store._max_project_bytes = 20_000
+        found = []
+        for _ in range(6):
+            state_id = self.store.create('mine', CONFIG, [])
+            found.append(keys.of_state('mine', state_id))
+            for text in ('x' * 1000, 'y' * 1000, 'z'):
+                self.assertTrue(self.store.rebase(
+                    found[-1], {**CONFIG, 'config': text}, []))
+        self.assertLess(9000, self.changes_bytes())
+        self.assertLessEqual(self.changes_bytes(), 10_000)
+        self.assertEqual('x' * 1000, history.at(
+            self.store, found[0], 2).configuration['config'])
+        with self.assertRaises(errors.NotFound):
+            history.at(self.store, found[-1], 2)
+        self.assertEqual('z', self.store.read(
+            found[-1]).configuration['config'])
+        with self.store.reader() as session:
+            self.assertEqual(self.changes_bytes(),
+                             self.store._used(session, 'mine')[1])
+
+    def test_changes_without_a_verdict_have_a_quota(self):
+        self.store._max_project_bytes = 3000
+        names = [keys.of_server(str(uuid.uuid4())) for _ in range(3)]
+        change = [['a.x', 'x' * 900]]
+        tickets = [self.store.begin(key, change, 'mine') for key in names]
+        with self.assertRaisesRegex(errors.TooLarge, 'changes .* is 3000'):
+            self.store.begin(SERVER, change, 'mine')
+        self.store.begin(SERVER, change, 'theirs')
+        self.store.fail(names[0], tickets[0].number, NO)
+        self.store.begin(names[0], change, 'mine')
+
+    def test_changes_of_an_earlier_release_count_with_the_next_one(self):
+        state_id = self.store.create('mine', CONFIG, [])
+        key = keys.of_state('mine', state_id)
+        self.store.rebase(key, {**CONFIG, 'config': 'x' * 1000}, [])
+        self.store.rebase(key, CONFIG, [])
+        with self.store.writer() as session:
+            session.execute(sa.update(models.Change).values(size=None))
+            session.execute(sa.update(models.DesiredState).values(
+                base_size=None, changes_size=None))
+        self.store.begin(key, [['a.x', '1']], 'mine')
+        with self.store.reader() as session:
+            size, of_changes = self.store._used(session, 'mine')
+        self.assertEqual(1024 + 2 * len(CONFIG['config']), size)
+        self.assertEqual(self.changes_bytes(), of_changes)
+
+    def test_pages_of_changes_without_a_verdict(self):
+        names = sorted(keys.of_server(str(uuid.uuid4())) for _ in range(5))
+        for key in names:
+            self.store.begin(key, [['a.x', '1']])
+        found, after = [], ''
+        while page := history.unsettled(self.store, -9, after, 2):
+            found += [each[0] for each in page]
+            after = found[-1]
+        self.assertEqual(names, found)
+
+    def test_a_long_reason_is_cut(self):
+        number = self.begin([['a.x', '1']])
+        self.store.fail(SERVER, number, errors.BadRequest('x' * 9999))
+        self.assertEqual(4000, len(history.change(
+            self.store, SERVER, number)['error']['message']))
 
     def test_another_writer_waits_for_its_turn(self):
         self.begin([['a.x', '1']])

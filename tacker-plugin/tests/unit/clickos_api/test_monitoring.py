@@ -54,6 +54,24 @@ class MonitoringTest(base.TestCase):
         self.assertGreater(len(named), 3)
         self.assertEqual(set(), named - self.known())
 
+    def test_clients_make_no_labels(self):
+        def samples():
+            return {(each.name, *each.labels.values())
+                    for family in metrics.REGISTRY.collect()
+                    for each in family.samples}
+        self.call('GETS', '/v1/catalog')
+        before = samples()
+        self.assertIn(('clickos_api_requests_total', 'other', 'unknown',
+                       '405'), before)
+        for number in range(9):
+            self.call('GET' + 'S' * number * 2, '/v1/catalog')
+            self.call('GETS', f'/v1/x{number}')
+            self.call('GETS', f'/x{number}')
+        new = {labels[1:] for labels in samples() - before}
+        self.assertLessEqual({labels[0] for labels in new}, {'GET', 'other'})
+        self.assertLessEqual({labels[1] for labels in new},
+                             {'v1.list_catalog', 'unknown'})
+
     def test_alerts_are_whole(self):
         names = [rule['alert'] for rule in _alerts()]
         self.assertEqual(len(names), len(set(names)))

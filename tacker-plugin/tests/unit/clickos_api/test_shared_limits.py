@@ -452,6 +452,26 @@ class SharedLimitsTest(base.TestCase):
             [self.service.cloud.server(server_id)])
         self.assertEqual(404, self.call('GET', f'/v1/limits/{self.group}')[0])
 
+    def test_two_groups_that_are_declared_at_once(self):
+        """The other one is stored after the first check of this one."""
+        make, other = self.limits._make, str(uuid.uuid4())
+
+        def declare_other(key):
+            self.limits._make = make
+            self.limits.declare(
+                (self.project_id, other), [RATE],
+                list(map(self.service.cloud.server, self.servers)))
+            make(key)
+        self.limits._make = declare_other
+        self.assertError(409, 'shares', f'limits {other} divide s.share, too',
+                         self.set())
+        self.assertEqual([TOTAL // 2] * 2,
+                         list(map(self.share, self.servers)))
+        with self.limits._store.reader() as session:
+            empty = session.get(models.SharedLimits,
+                                (self.project_id, self.group))
+            self.assertNotIn('s.share', empty.ledger)
+
     def test_two_groups_do_not_divide_one_handler_of_a_guest(self):
         self.set()
         self.group = str(uuid.uuid4())

@@ -147,6 +147,10 @@ class BulkheadTest(unittest.TestCase):
         return ownership.Server(name, project_id, 'host1', 'ACTIVE', None,
                                 None, name)
 
+    def key(self, *names):
+        """Return the key of a server."""
+        return workers.key_of(self.server(*names))
+
     def taken(self, bulkhead, *servers, is_read=True):
         """Take a seat for each server; tell 'asked', 'queued' or None."""
         seats = [bulkhead._take(each, is_read) for each in servers]
@@ -215,7 +219,7 @@ class BulkheadTest(unittest.TestCase):
     def test_slow_guests_share_four_seats(self):
         bulkhead = workers.Bulkhead(8, 60)
         for number in range(6):
-            bulkhead._note(str(number), 5)
+            bulkhead._note(self.key(str(number), 'pq'[number > 3]), 5)
         self.assertEqual(['asked'] * 3 + [None], self.taken(
             bulkhead, *(self.server(str(n)) for n in range(4)))[1])
         self.assertEqual(['asked', None], self.taken(
@@ -224,8 +228,9 @@ class BulkheadTest(unittest.TestCase):
 
     def test_guests_that_become_slow_leave_a_seat_to_others(self):
         bulkhead = workers.Bulkhead(16, 60)
-        bulkhead._note('a', 0)
-        bulkhead._note('b', 5)
+        bulkhead._note(self.key('a'), 0)
+        bulkhead._note(self.key('b', 'q'), 5)
+        bulkhead._note(self.key('b', 'r'), 5)
         seats, _ = self.taken(bulkhead, *[self.server('a')] * 6)
         for seat in seats:
             seat.asked_s -= 5   # 5 s later
@@ -268,7 +273,7 @@ class BulkheadTest(unittest.TestCase):
         with bulkhead.change(self.server('a')) as seat:
             self.assertEqual('7', seat.timed(str)(7))
             seat.answered_s += 5   # 5 s later
-        self.assertTrue(bulkhead._is_slow('a'))
+        self.assertTrue(bulkhead._is_slow(self.key('a')))
 
     def test_the_database_makes_no_guest_slow(self):
         """Only the time between request and answer counts."""
@@ -277,14 +282,26 @@ class BulkheadTest(unittest.TestCase):
             seat.timed(str)(7)
             seat.asked_s -= 50
             seat.answered_s -= 50
-            self.assertFalse(bulkhead._is_slow('a'))
-        self.assertFalse(bulkhead._is_slow('a'))
+            self.assertFalse(bulkhead._is_slow(self.key('a')))
+        self.assertFalse(bulkhead._is_slow(self.key('a')))
 
     def test_what_is_remembered_is_bounded(self):
         bulkhead = workers.Bulkhead(8, 60)
         for number in range(workers._GUESTS + 5):
-            bulkhead._note(str(number), 0)
+            bulkhead._note(self.key(str(number)), 0)
         self.assertEqual(workers._GUESTS, len(bulkhead._slow_until_s))
+
+    def test_an_id_of_another_project_or_kind_is_another_queue(self):
+        bulkhead = workers.Bulkhead(8, 60)
+        limits = workers.Place('a', 'q', 'limits')
+        seats, kinds = self.taken(bulkhead, *[limits] * 3)
+        self.assertEqual(['asked', 'asked', 'queued'], kinds)
+        seats[0].asked_s -= 5   # 5 s later
+        bulkhead._leave(seats[0])
+        self.assertEqual([None], self.taken(bulkhead, limits)[1])
+        for server in (self.server('a'), self.server('a', 'q')):
+            self.assertEqual(['asked', 'asked', 'queued'], self.taken(
+                bulkhead, *[server] * 3)[1])
 
 
 class WorkersTest(unittest.TestCase):

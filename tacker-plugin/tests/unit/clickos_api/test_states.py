@@ -2,11 +2,14 @@
 """States that user_data refers to; restoring; states of servers gone."""
 
 import datetime
+import threading
 from unittest import mock
 import uuid
 
 from clickos_client import document
 
+from clickos_api import errors
+from clickos_api.operations import background
 from clickos_api.state import desired_state
 from clickos_api.state import history
 from clickos_api.state import keys
@@ -274,6 +277,51 @@ class PruneTest(base.TestCase):
         self.assertFalse(self.store.knows(key))
 
 
+class SettleTest(base.TestCase):
+    """Verdicts that are asked for."""
+
+    def setUp(self):
+        super().setUp()
+        self.background = self.app.extensions['clickos']
+
+    def settle(self, hosts, silent=(), limit=500):
+        """Settle states, each on a host; return the servers asked about."""
+        found = [(f'k{number}', f's{number}', host, 1)
+                 for number, host in enumerate(hosts)]
+        done, both = [], threading.Barrier(2)
+
+        def known(server_id, host, _number):
+            if host.startswith('both'):
+                both.wait(60)
+            done.append(server_id)
+            if host in silent:
+                raise errors.AgentTimeout('silent')
+            return {}
+
+        def unsettled(_store, _age_s, after, limit):
+            return [each for each in found if each[0] > after][:limit]
+        with mock.patch.object(history, 'unsettled', unsettled), \
+                mock.patch.object(background, '_STATES', limit), \
+                mock.patch.object(self.background, '_known', known), \
+                mock.patch.object(self.background._service.store, 'settle'):
+            self.background.settle()
+        return done
+
+    def test_hosts_are_asked_side_by_side(self):
+        self.assertEqual(2, len(self.settle(['both 1', 'both 2'])))
+
+    def test_a_silent_host_is_left(self):
+        done = self.settle(['a'] * 5 + ['b'] * 5, silent=['a'])
+        self.assertEqual({f's{n}' for n in range(5, 10)},
+                         {each for each in done if each > 's4'})
+        self.assertEqual(7, len(done))
+
+    def test_each_state_has_its_turn(self):
+        for wanted in ({'s0', 's1'}, {'s2', 's3'}, {'s4'}, {'s0', 's1'}):
+            self.assertEqual(wanted, set(self.settle(
+                ['a', 'b', 'a', 'a', 'b'], silent=['a', 'b'], limit=2)))
+
+
 class LimitTest(base.TestCase):
     """Requests of a project in a minute."""
 
@@ -299,3 +347,41 @@ class LimitTest(base.TestCase):
                                       answer.headers['Retry-After']))
         other = self.caller('other', 'member', 'reader')
         self.assertEqual(404, self.call('GET', self.handlers(), other)[0])
+
+    def started(self, project_id, token):
+        """Note a start of a server that has no state; return the answer."""
+        server_id = str(uuid.uuid4())
+        self.cloud.add_server(server_id, project_id)
+        return self.call('POST', f'/v1/states/{server_id}/starts', token,
+                         json={'number': 0, 'revision': 0,
+                               'incarnation': server_id,
+                               'server_id': server_id,
+                               'project_id': project_id})
+
+    def test_starts_count_for_the_project_of_the_server(self):
+        service = self.caller('services', 'service')
+        for _ in range(2):
+            self.assertEqual(200, self.started('p', service)[0])
+        self.assertError(429, 'too-many-requests', 'project p: ',
+                         self.started('p', service))
+        self.assertEqual(200, self.started('q', service)[0])
+        for project_id, wanted in (*[('p', 404)] * 3, ('p', 429), ('q', 404)):
+            self.assertEqual(wanted, self.call(
+                'GET', f'/v1/states/{uuid.uuid4()}?project_id={project_id}',
+                service)[0])
+
+    def test_a_tenant_takes_no_rate_of_others(self):
+        for _ in range(2):
+            self.assertEqual(404, self.started('p', self.token)[0])
+        self.assertError(429, 'too-many-requests', self.project_id,
+                         self.started('p', self.token))
+
+    def test_requests_without_a_route_count(self):
+        reader = self.caller(self.project_id, 'reader')
+        for method, path in (('PUT', '/v1/catalog'), ('GETS', '/v1/catalog'),
+                             ('PUT', '/v1/nothing'), ('GET', '/nothing'),
+                             ('HEAD', '/v1/catalog'), ('GET', '/v1')):
+            self.assertIn(self.call(method, path, reader)[0],
+                          (200, 404, 405), path)
+        self.assertError(429, 'too-many-requests', '6 requests in a minute',
+                         self.call('GETS', '/v1/catalog', reader))

@@ -176,7 +176,7 @@ class SchemaTest(StatusTestCase):
     def test_an_expansion_stops_before_a_contraction(self):
         known = schema.scripts()
         self.assertEqual('0005', schema.last_expansion(known, '0005'))
-        self.assertEqual('0010', schema.last_expansion(known, '0008'))
+        self.assertEqual('0011', schema.last_expansion(known, '0008'))
         self.assertEqual('head', schema.last_expansion(known, None))
 
 
