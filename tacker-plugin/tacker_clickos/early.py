@@ -92,16 +92,19 @@ def _require_idle(vnf_id):
 
     Tacker begins any number of them, and each waits for guests in a thread
     of a conductor. One whose conductor died hinders others for
-    orphan_timeout only.
+    orphan_timeout only. A change may wait for one other: that one has a
+    verdict a moment before it is over.
     """
-    found = rows.open_operation(vnf_id, timeutils.utcnow() - datetime.
-                                timedelta(seconds=cfg.CONF.clickos.
-                                          orphan_timeout))
-    if found is not None:
-        operation_id, name, operation_state = found
-        raise exception.InProgress(
-            vnf_id=vnf_id, operation_id=operation_id, name=name,
-            state=operation_state)
+    found = rows.open_operations_of(vnf_id, timeutils.utcnow() - datetime.
+                                    timedelta(seconds=cfg.CONF.clickos.
+                                              orphan_timeout))
+    found.sort(key=lambda operation: operation[1] == rows.MODIFY)
+    if not found or len(found) == 1 and found[0][1] == rows.MODIFY:
+        return
+    operation_id, name, operation_state = found[0]
+    raise exception.InProgress(
+        vnf_id=vnf_id, operation_id=operation_id, name=name,
+        state=operation_state)
 
 
 def _require_few(project_id):

@@ -26,6 +26,8 @@ OPEN = (fields.LcmOccsOperationState.STARTING,
         fields.LcmOccsOperationState.PROCESSING, 'ROLLING_BACK')
 #: A change of name, package or metadata; Tacker takes no lock for it.
 MODIFY = 'MODIFY_INFO'
+#: Operations of a VNF that are looked at.
+_MAX_SEEN = 16
 
 
 @db_api.context_manager.writer
@@ -179,25 +181,25 @@ def _failed_operation(context, vnf_id):
     return row and (row.id, row.operation)
 
 
-def open_operation(vnf_id, modified_since):
-    """Return (id, name, state) of an operation that works on a VNF, or None.
+def open_operations_of(vnf_id, modified_since):
+    """Return (id, name, state) of the operations that work on a VNF.
 
     :param modified_since: changes of a VNF that began earlier do not count
     """
-    return _open_operation(tacker_context.get_admin_context(), vnf_id,
-                           modified_since)
+    return _open_operations_of(tacker_context.get_admin_context(), vnf_id,
+                               modified_since)
 
 
 @db_api.context_manager.reader
-def _open_operation(context, vnf_id, modified_since):
+def _open_operations_of(context, vnf_id, modified_since):
     table = models.VnfLcmOpOccs
-    row = context.session.query(
+    found = context.session.query(
         table.id, table.operation, table.operation_state).filter(
             table.vnf_instance_id == vnf_id,
             table.operation_state.in_(OPEN),
             sa.or_(table.operation != MODIFY,
-                   table.state_entered_time >= modified_since)).first()
-    return row and tuple(row)
+                   table.state_entered_time >= modified_since))
+    return [tuple(row) for row in found.limit(_MAX_SEEN)]
 
 
 def open_operations(project_id):

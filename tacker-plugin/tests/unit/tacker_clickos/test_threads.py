@@ -164,15 +164,22 @@ class FilterTest(test_early.EarlyTestCase):
 
     def test_a_change_during_an_operation(self):
         change = _VNF, {'vnfInstanceName': 'n'}, 'PATCH'
-        self.make_operation('', 'COMPLETED', 5)
-        for operation, state in (('MODIFY_INFO', 'PROCESSING'),
-                                 ('HEAL', 'STARTING')):
-            self.change(models.VnfLcmOpOccs, operation=operation,
-                        operation_state=state)
-            self.assertRefused(409, f'VNF {base.VNF_ID}: operation '
-                               f'{operation} {base.VNF_ID} is {state}',
-                               *change)
+        self.make_operation('HEAL', 'STARTING', 5)
+        self.assertRefused(409, f'VNF {base.VNF_ID}: operation HEAL '
+                           f'{base.VNF_ID} is STARTING', *change)
         self.change(models.VnfLcmOpOccs, operation_state='COMPLETED')
+        self.assertPasses(*change)
+
+    def test_a_change_waits_for_one_other(self):
+        """An earlier one may have its verdict, and not be over."""
+        change = _VNF, {'vnfInstanceName': 'n'}, 'PATCH'
+        self.make_operation('MODIFY_INFO', 'PROCESSING', 5)
+        one = early.rows.open_operations_of(base.VNF_ID, _EARLIER)
+        found = self.patch(early.rows, 'open_operations_of', return_value=[
+            *one, ('b', 'MODIFY_INFO', 'STARTING')])
+        self.assertRefused(409, f'VNF {base.VNF_ID}: operation MODIFY_INFO '
+                           f'{base.VNF_ID} is PROCESSING', *change)
+        found.return_value = one
         self.assertPasses(*change)
 
     def test_a_change_whose_conductor_died(self):
