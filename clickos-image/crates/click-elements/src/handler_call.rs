@@ -95,6 +95,12 @@ impl CountCall {
     pub fn count(&self) -> u64 {
         self.at
     }
+
+    /// The same call, when a count reaches this.
+    #[must_use]
+    pub fn at(self, at: u64) -> Self {
+        Self { at, ..self }
+    }
 }
 
 impl FromArg for CountCall {

@@ -410,7 +410,7 @@ mod tests {
             judge(rules),
             judge(rules),
             judge(""),
-            judge(&rules.replace('x', "y")),
+            judge(&rules.replace('x', "z")),
         );
         sizes.limits.table_entries = 0;
         assert!(RuleSet::of(rules, &Names::default(), &sizes).is_err());
@@ -420,6 +420,6 @@ mod tests {
             assert_eq!(before.inspector.set.text, rules);
         }
         other.take(&mut before, &sizes);
-        assert!(other.inspector.set.text.contains('y'), "the new rules");
+        assert!(other.inspector.set.text.contains('z'), "the new rules");
     }
 }

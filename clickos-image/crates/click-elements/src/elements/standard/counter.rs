@@ -9,8 +9,8 @@
 //! # Handlers
 //! * `count`, `byte_count` (read, write): packets and bytes since the last reset; a guest that moves to another host
 //!   continues counting where it was.
-//! * `count_call`, `byte_count_call` (read, write): the arguments, of which the count is read; the call is made when the
-//!   count gets there again.
+//! * `count_call`, `byte_count_call` (read, write): the arguments, of which the count is read; a count alone can be
+//!   written, too. The call is made when the count gets there again.
 //! * `rate`, `byte_rate`, `bit_rate` (read): a second, averaged over about two seconds.
 //! * `reset`, `reset_counts` (write): set everything to 0.
 //! # Differences from Click
@@ -48,16 +48,20 @@ pub static ELEMENT: Class = Class {
         read_write(
             "count_call",
             |me, _| shown(me.count_call.as_ref()),
-            set!(|me, call, _| {
-                me.count_call = Some(call);
-            }),
+            |me, view, value| {
+                let call = written(me.count_call.as_ref(), view, value)?;
+                Ok(Change::of(move |me: &mut Counter, _| me.count_call = call))
+            },
         ),
         read_write(
             "byte_count_call",
             |me, _| shown(me.byte_count_call.as_ref()),
-            set!(|me, call, _| {
-                me.byte_count_call = Some(call);
-            }),
+            |me, view, value| {
+                let call = written(me.byte_count_call.as_ref(), view, value)?;
+                Ok(Change::of(move |me: &mut Counter, _| {
+                    me.byte_count_call = call
+                }))
+            },
         ),
         command("reset", run!(|me, _| me.reset())),
         command("reset_counts", run!(|me, _| me.reset())),
@@ -160,6 +164,19 @@ impl Counter {
 /// The count alone, as with Click.
 fn shown(call: Option<&CountCall>) -> Text {
     text(call.map_or_else(String::new, |call| call.count().to_string()))
+}
+
+/// What is shown can be written: a count alone is a new one of the call.
+fn written(
+    known: Option<&CountCall>,
+    view: &View<'_>,
+    value: &str,
+) -> Result<Option<CountCall>, HandlerError> {
+    match (known, value.split_whitespace().count()) {
+        (None, 0) => Ok(None),
+        (Some(call), 1) => Ok(Some(call.clone().at(view.parse(value)?))),
+        _ => view.parse(value).map(Some),
+    }
 }
 
 impl Element for Counter {
