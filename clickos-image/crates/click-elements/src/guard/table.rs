@@ -357,7 +357,8 @@ impl Table {
         let first = self.compared;
         self.compared = first.wrapping_add(STEP.wrapping_mul(COMPARED));
         let used = u64::from(self.slots.used());
-        let slot = |n| (u64::from(first.wrapping_add(STEP.wrapping_mul(n))) * used >> 32) as u32;
+        let part = |n| u64::from(first.wrapping_add(STEP.wrapping_mul(n)));
+        let slot = |n| ((part(n) * used) >> 32) as u32;
         let weigh = |slot: u32| {
             let flow = self.slots.get(slot).filter(|flow| may_go(self, flow))?;
             Some((flow.kind == Kind::Open, flow.heard_ns, slot))
