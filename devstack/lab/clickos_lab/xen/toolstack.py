@@ -115,7 +115,8 @@ def build_c_test(state, places, name):
                cosmos / f'lib/tests/{name}.c', '-o', program,
                '-L', usr / f'lib/{libraries.TRIPLE}',
                '-Wl,--allow-shlib-undefined', '-lxenlight', '-lxenctrl',
-               '-lxenstore', '-lxentoollog', '-lpthread'], state.log / 'libcosmos.log')
+               '-lxenstore', '-lxentoollog', '-lpthread'],
+              state.log / 'libcosmos.log')
     return program
 
 

@@ -26,7 +26,7 @@ _CHANCE = re.compile(
 
 #: Files of the product, which draws keys that strangers cannot guess.
 _PRODUCT = {
-    'clickos-image/crates/click-run/src/session.rs',
+    'clickos-image/crates/click-run/src/setting.rs',
     'clickos-image/crates/clickos-process/src/confine/filter.rs',
     'cosmos/cosmosd/src/host/process.rs',
     'cosmos/cosmosd/src/spec.rs',

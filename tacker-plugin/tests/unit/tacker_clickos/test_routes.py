@@ -48,12 +48,12 @@ class Page(object):
 
     def __init__(self):
         self.served, self.closed = {}, {}
-        rows = None
+        rows = {}
         for line in PAGE.read_text(encoding='utf-8').splitlines():
             if line.startswith('## '):
                 rows = {'## Served routes': self.served,
-                        '## Closed routes': self.closed}.get(line)
-            elif rows is not None and (found := _ROW.match(line)):
+                        '## Closed routes': self.closed}.get(line, {})
+            elif found := _ROW.match(line):
                 for method in found[1].split(', '):
                     rows[method, _general(found[2])] = found[3]
 
