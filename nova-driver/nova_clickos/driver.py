@@ -9,7 +9,6 @@ from nova.compute import task_states
 from nova import context as nova_context
 from nova import exception as nova_exception
 from nova import objects
-from nova.virt import configdrive
 from nova.virt import driver
 from nova.virt import event as virtevent
 from oslo_log import log as logging
@@ -22,6 +21,7 @@ from nova_clickos.conf import CONF
 from nova_clickos import deletions
 from nova_clickos import desired_state
 from nova_clickos import diagnostics
+from nova_clickos import diskless
 from nova_clickos import events
 from nova_clickos import exception
 from nova_clickos import guest
@@ -174,7 +174,7 @@ class ClickOSDriver(driver.ComputeDriver):
 
         :raises: UnacceptableServer
         """
-        if not instance.image_ref or _volumes(instance):
+        if not instance.image_ref or diskless.volumes(instance):
             raise exception.UnacceptableServer(
                 reason=_NO_VOLUME + '; use the ClickOS image')
 
@@ -198,8 +198,8 @@ class ClickOSDriver(driver.ComputeDriver):
 
         :raises: GuestNotStarted with the guest's own message, HostCannotStart
         """
-        _refuse_disks(block_device_info)
-        _refuse_files(instance, injected_files)
+        diskless.refuse_disks(block_device_info)
+        diskless.refuse_files(instance, injected_files)
         info = self._host.info()
         kernel.check(instance, info)
         instance.system_metadata[_SHA256_KEY] = self._images.require(
@@ -396,9 +396,9 @@ class ClickOSDriver(driver.ComputeDriver):
             nothing is touched then
         """
         with exception.rolled_back():
-            _refuse_flavor(flavor)
+            diskless.refuse_flavor(flavor)
             kernel.check_resize(instance, flavor)
-            _refuse_disks(block_device_info)
+            diskless.refuse_disks(block_device_info)
             self._start_arguments(context, instance, network_info)
         self._guests.destroy(instance)
         return ''
@@ -669,37 +669,3 @@ def _record_start_failure(context, instance, error=None):
     except Exception as e:
         LOG.warning('The outcome of a start is not noted: %s: %s',
                     error or 'the guest runs', e, instance=instance)
-
-
-def _refuse_files(instance, injected_files):
-    if configdrive.required_by(instance):
-        raise exception.GuestNotStarted(
-            reason='a ClickOS guest has no config drive; its configuration '
-                   'is user_data, so leave the config drive out')
-    if injected_files:
-        raise exception.GuestNotStarted(
-            reason='a ClickOS guest has no file system; leave injected files '
-                   '(personality) out')
-
-
-def _volumes(instance):
-    mappings = objects.BlockDeviceMappingList.get_by_instance_uuid(
-        nova_context.get_admin_context(), instance.uuid)
-    return [mapping for mapping in mappings if mapping.is_volume]
-
-
-def _refuse_flavor(flavor):
-    if flavor.ephemeral_gb or flavor.swap:
-        raise exception.GuestNotStarted(
-            reason='a ClickOS guest has no disk: flavor %s has a swap or '
-                   'ephemeral disk' % flavor.name)
-
-
-def _refuse_disks(block_device_info):
-    if (driver.block_device_info_get_mapping(block_device_info)
-            or driver.block_device_info_get_ephemerals(block_device_info)
-            or driver.swap_is_usable(
-                driver.block_device_info_get_swap(block_device_info))):
-        raise exception.GuestNotStarted(
-            reason='a ClickOS guest has no disk: no volume, ephemeral disk or '
-                   'swap is possible')

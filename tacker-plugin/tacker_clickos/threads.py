@@ -38,7 +38,7 @@ _CONDUCTOR = 'tacker.conductor.conductor_server'
 
 
 def total():
-    """Return the number of operations that a conductor carries out at once.
+    """Return the number of operations that a conductor carries out together.
     """
     return getattr(cfg.CONF, 'executor_thread_pool_size', _THREADS)
 

@@ -4,7 +4,7 @@
 //! # Synopsis
 //! `Queue([CAPACITY])`: default 1000 packets. It tells those that pull when it has packets and those that push
 //! when it has room. `FullNoteQueue` and `ThreadSafeQueue` are the same class: several threads may push to each
-//! queue (see `StaticThreadSched`). `QuickNoteQueue` tells at once that it is empty, `SimpleQueue` does not tell when it is full.
+//! queue (see `StaticThreadSched`). `QuickNoteQueue` reports immediately that it is empty, `SimpleQueue` does not report that it is full.
 //! # Ports
 //! 1/1-2, push to pull. Output 1 (push) gets what does not fit; it is dropped if it is not connected.
 //! # Handlers
