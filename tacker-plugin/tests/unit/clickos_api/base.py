@@ -5,6 +5,7 @@ Keystone, Nova and Tacker are a small HTTP server, the agent is a real RPC
 server on oslo.messaging's in-memory transport, the database is SQLite.
 """
 
+import functools
 import os
 import tempfile
 import unittest
@@ -182,6 +183,25 @@ def passing(number, writes):
         found['commands'] or found['edits']) else {}
 
 
+def _write_settings(directory, url):
+    path = os.path.join(directory, 'clickos-api.conf')
+    with open(path, 'w') as settings:
+        settings.write(SETTINGS.format(directory=directory, url=url))
+    return path
+
+
+@functools.cache
+def _migrated():
+    """Return the database that the command for operators makes, as bytes."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = _write_settings(directory, 'http://127.0.0.1:1')
+        if manage.main(['--config-file', path, 'upgrade']):
+            raise RuntimeError('clickos-db-manage upgrade failed')
+        with open(os.path.join(directory, 'clickos.sqlite'),
+                  'rb') as database:
+            return database.read()
+
+
 class TestCase(unittest.TestCase):
     """One server of one project, with a running guest."""
 
@@ -220,12 +240,10 @@ class TestCase(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         with open(os.path.join(directory.name, 'secret.key'), 'wb') as key:
             key.write(fernet.Fernet.generate_key())
-        path = os.path.join(directory.name, 'clickos-api.conf')
-        with open(path, 'w') as settings:
-            settings.write(SETTINGS.format(directory=directory.name,
-                                           url=self.cloud.url))
-        self.assertEqual(
-            0, manage.main(['--config-file', path, 'upgrade']))
+        with open(os.path.join(directory.name, 'clickos.sqlite'),
+                  'wb') as database:
+            database.write(_migrated())
+        path = _write_settings(directory.name, self.cloud.url)
         self.addCleanup(cfg.CONF.reset)
         return api_conf.load(['--config-file', path])
 
