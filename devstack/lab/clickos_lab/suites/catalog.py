@@ -33,12 +33,17 @@ _DOCUMENTED = 'vale-handoff'
 
 def test(state):
     """The suites that a change must pass, in at most 20 minutes."""
-    return [*lint(state), _wheel(), *_python(state),
+    return [*_readers(state), _wheel(), *_python(state), _clippy(),
             _rust_tests(state), *_gate(state)]
 
 
 def lint(state):
-    """The suites that read the code; clippy alone keeps all cores busy."""
+    """The suites that read the code."""
+    return [*_readers(state), _clippy()]
+
+
+def _readers(state):
+    """The suites that read the code and need one core."""
     readers = [
         _check('licenses'), _check('docs'), _check('promises'),
         _check('flaky'), _check('site'), _rustfmt(),
@@ -46,12 +51,15 @@ def lint(state):
         _check('deciders'),
         runner.Suite('pep8', [state.tool('flake8')]), _check('names'),
         _bandit(state)]
-    return [
-        *(dataclasses.replace(suite, has_company=True) for suite in readers),
-        runner.Suite(
-            'clippy', [_rust('cargo'), 'clippy', '--workspace',
-                       '--all-targets', '--locked', '--', '-D', 'warnings'],
-            show=_CARGO_SHOW)]
+    return [dataclasses.replace(suite, has_company=True)
+            for suite in readers]
+
+
+def _clippy():
+    """Keeps all cores busy."""
+    return runner.Suite(
+        'clippy', [_rust('cargo'), 'clippy', '--workspace', '--all-targets',
+                   '--locked', '--', '-D', 'warnings'], show=_CARGO_SHOW)
 
 
 def unit(state):
@@ -63,7 +71,7 @@ def unit(state):
 def integration(state):
     """Tests of parts together; they need root, some OpenStack or QEMU."""
     return [
-        *lint(state), _wheel(), *_python(state), _browser(),
+        *_readers(state), _wheel(), *_python(state), _browser(), _clippy(),
         _rust_tests(state), _python_tests(state, 'devstack/lab', 'as_root'),
         _program('vnfs', timeout_s=900, places=(
             'devstack/lab', 'tacker-plugin', 'interfaces')),

@@ -6,6 +6,7 @@
 it runs :data:`GATE`, which needs no toolstack.
 """
 
+import concurrent.futures
 import contextlib
 import os
 import signal
@@ -53,12 +54,26 @@ def main(names, slow=False):
         command.install(state)
         with contextlib.nullcontext() if names else ahead.started(state):
             command.prepare(state)
-            # each has a bound on its size, which its build checks
-            image.build_profiles(state)
-            return _run_on_hosts(state, names, slow)
+            with _profiles(state, beside=names == list(GATE)):
+                return _run_on_hosts(state, names, slow)
     except errors.LabError as e:
         print(f'error: {e}')
         return 1
+
+
+@contextlib.contextmanager
+def _profiles(state, beside):
+    """Build the image of each profile, which checks the bound on its size.
+
+    :param beside: whether the tests need none of them but the first, and may
+        run meanwhile
+    """
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        built = pool.submit(image.build_profiles, state)
+        if not beside:
+            built.result()
+        yield
+        built.result()
 
 
 def _run_on_hosts(state, names, slow):
