@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The dom0 packet switch.
 #![forbid(unsafe_code)]
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -176,9 +177,15 @@ fn run(arguments: &Arguments) -> Result<(), String> {
     result
 }
 
-/// The state directory of the unit (systemd.exec(5)), also for a configuration of an older valed.
+/// The state directory of the unit, also for a configuration of an older valed.
 fn state_of_systemd() -> Option<PathBuf> {
-    std::env::var_os("STATE_DIRECTORY").map(PathBuf::from)
+    first_path(&std::env::var_os("STATE_DIRECTORY")?)
+}
+
+/// The first of the directories that systemd.exec(5) joins with colons.
+fn first_path(list: &OsStr) -> Option<PathBuf> {
+    let first = std::env::split_paths(list).next()?;
+    (!first.as_os_str().is_empty()).then_some(first)
 }
 
 /// The kernel's choice of pages for shared memory; brackets mark it.
@@ -246,4 +253,17 @@ fn forward(workers: Vec<Forwarder>, cpus: &[CpuSet], stop: &Handle) -> Result<()
         result.unwrap_or_else(|_| Err("a worker has panicked".to_owned()))
     });
     ended.fold(Ok(()), Result::and)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_a_units_state_directories_is_kept_in() {
+        let of = |list: &str| first_path(OsStr::new(list));
+        assert_eq!(of("/a/b:/a/b/captures"), Some("/a/b".into()));
+        assert_eq!(of("/a/b"), Some("/a/b".into()));
+        assert_eq!(of(""), None);
+    }
 }
