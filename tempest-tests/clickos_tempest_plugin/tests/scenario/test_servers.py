@@ -205,6 +205,7 @@ class ServersTest(pair.PairCase):
     @decorators.attr(type='slow')
     @decorators.idempotent_id('4e8f1d7b-0c0e-4a7b-9f1e-0a7c5b0d2e71')
     def test_a_snapshot_has_configuration_and_desired_state(self):
+        self.use('2.37')        # of a server without a network
         first = self.boot(user_data=tenant.encoded(LIMITED))
         self.addCleanup(self.clickos.delete_desired_state, first)
         self.clickos.write_handler(first, 'limit.length', '200')
