@@ -3,8 +3,8 @@
 
 Starts a lab with a second compute host, of Nova's fake driver, and prints how
 long servers take until they are ACTIVE there and on the host of the lab: one
-at a time, in turn, then many at once. Both get the same image, flavor and
-ports, which exist before.
+at a time, in turn, then many at once. Both have two ports, which exist before.
+The image of the fake host has one byte; it has no trait that only ours have.
 """
 
 import base64
@@ -29,7 +29,8 @@ _ROUNDS, _AT_ONCE = 10, 20
 _NETWORKS = ('left', 'right')
 _LOOK_S, _PATIENCE_S = 0.05, 600
 _NAME = 'floor'
-_CONFIG = 'FromDevice(0) -> c :: Counter -> ToDevice(1);'
+_USER_DATA = base64.b64encode(
+    b'FromDevice(0) -> c :: Counter -> ToDevice(1);').decode()
 
 
 def main(arguments):
@@ -47,12 +48,13 @@ def measure(state, rounds):
     floor = Floor(sessions.admin(settings))
     try:
         for _ in range(rounds):
-            for host in (fake_host.HOST, hosts.PROCESS.name):
+            for host in floor.hosts:
                 floor.run(host, 1)
-        for host in (fake_host.HOST, hosts.PROCESS.name):
+        for host in floor.hosts:
             floor.run(host, _AT_ONCE)
     finally:
         floor.sweep()
+        floor.remove()
         floor.print()
         heat.forget(state, settings)
 
@@ -68,12 +70,22 @@ class Floor:
         admin.network.update_quota(project_id, ports=-1)
         self._networks = [admin.network.find_network(each).id
                           for each in _NETWORKS]
-        self._wanted = {
-            'name': _NAME,
-            'image_id': admin.image.find_image(hosts.PROCESS.image).id,
-            'flavor_id': admin.compute.find_flavor(
-                compute.FLAVOR['name']).id,
-            'user_data': base64.b64encode(_CONFIG.encode()).decode()}
+        self._image = admin.image.create_image(
+            _NAME, data=b'0', disk_format='raw', container_format='bare',
+            wait=True)
+        self._flavor = admin.compute.create_flavor(
+            **{**compute.FLAVOR, 'name': _NAME})
+        ours = hosts.PROCESS
+        #: what servers of a host are made from
+        self.hosts = {
+            fake_host.HOST: {
+                'availability_zone': f'nova:{fake_host.HOST}',
+                'image_id': self._image.id, 'flavor_id': self._flavor.id},
+            ours.name: {
+                'availability_zone': f'{ours.zone}:{ours.name}',
+                'image_id': admin.image.find_image(ours.image).id,
+                'flavor_id': admin.compute.find_flavor(
+                    compute.FLAVOR['name']).id}}
 
     def run(self, host, count):
         """Start servers of a host at once, wait for them, end them."""
@@ -82,7 +94,7 @@ class Floor:
         began_s = time.monotonic()
         for pair in ports:
             self._admin.compute.create_server(
-                **self._wanted, availability_zone=f'nova:{host}',
+                **self.hosts[host], name=_NAME, user_data=_USER_DATA,
                 networks=[{'port': port} for port in pair])
         self._await(count)
         taken_s = time.monotonic() - began_s
@@ -121,6 +133,11 @@ class Floor:
             time.sleep(_LOOK_S)
         for port in self._admin.network.ports(name=_NAME):
             self._admin.network.delete_port(port)
+
+    def remove(self):
+        """Remove what servers were made from."""
+        self._admin.image.delete_image(self._image)
+        self._admin.compute.delete_flavor(self._flavor)
 
     def print(self):
         """Print the table."""
