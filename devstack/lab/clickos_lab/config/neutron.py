@@ -23,9 +23,8 @@ def write(site):
             'auth_strategy': 'keystone',
             'api_paste_config': site.state.venv / 'etc/neutron/api-paste.ini',
             'notify_nova_on_port_data_changes': False,
-            # Events that follow the first one wait so many seconds, 2 by
-            # default, and a server waits for the event of each port.
-            'send_events_interval': 0,
+            # seconds; a server waits for the event of its port, 2 by default
+            'send_events_interval': 1,
             'dhcp_agent_notification': has_agents,
             'rpc_workers': 1, 'rpc_state_report_workers': 0,
             'api_workers': 1},
