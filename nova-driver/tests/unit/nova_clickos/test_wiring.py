@@ -2,8 +2,11 @@
 """A guest is up when Neutron says that its ports are."""
 
 import contextlib
+from unittest import mock
 
 from clickos_client import document
+import fixtures
+from neutronclient.common import exceptions as neutron_exceptions
 from nova.compute import task_states
 from nova import exception as nova_exception
 from nova.virt import virtapi
@@ -13,11 +16,16 @@ from tests.unit.nova_clickos import base
 EVENT = ('network-vif-plugged', base.PORT)
 
 
+class EarlyExit(Exception):
+    """Nova need not wait for some events."""
+
+
 class VirtAPI(virtapi.VirtAPI):
     """Nova's side, with an outcome that a test sets."""
 
     def __init__(self):
         self.awaited = []
+        self.left_out = None
         self.outcome = None
         self.failed = False
 
@@ -25,11 +33,18 @@ class VirtAPI(virtapi.VirtAPI):
     def wait_for_instance_event(self, instance, event_names, timeout=300,
                                 error_callback=None):
         self.awaited.append((list(event_names), timeout))
-        yield
+        try:
+            yield
+        except EarlyExit:
+            return
         if event_names and self.failed:
             error_callback(event_names[0], instance)
         if event_names and self.outcome:
             raise self.outcome
+
+    def exit_wait_early(self, events):
+        self.left_out = events
+        raise EarlyExit
 
 
 class WiringTest(base.DriverTestCase):
@@ -38,6 +53,12 @@ class WiringTest(base.DriverTestCase):
         super().setUp()
         self.nova = self.driver._wiring._virtapi = VirtAPI()
         self.conf.config(vif_plugging_timeout=7)
+        self.paused = self.useFixture(fixtures.MockPatch(
+            'nova_clickos.wiring.time.sleep', autospec=True)).mock
+        client = self.useFixture(fixtures.MockPatch(
+            'nova.network.neutron.get_client', autospec=True)).mock
+        self.list_ports = client.return_value.list_ports
+        self.list_ports.return_value = {'ports': []}
 
     def start(self, server=None, **details):
         nic = base.vif(active=False)
@@ -99,3 +120,25 @@ class WiringTest(base.DriverTestCase):
         self.assertRaises(nova_exception.VirtualInterfaceCreateException,
                           self.start)
         self.assertEqual({}, self.cosmosd.guests)
+
+    def test_events_that_neutron_holds_back_are_not_awaited(self):
+        nics = [base.vif(active=False),
+                base.vif(active=False, port_id='other-port')]
+        events = [('network-vif-plugged', nic['id']) for nic in nics]
+        self.list_ports.side_effect = [
+            neutron_exceptions.ServiceUnavailable(),
+            {'ports': [{'id': base.PORT}]},
+            {'ports': [{'id': base.PORT}, {'id': 'other-port'}]},
+            AssertionError('asked once more')]
+        self.spawn(base.instance(), base.network_info(*nics))
+        self.assertEqual(events, self.nova.left_out)
+        self.assertEqual(
+            mock.call(id=[base.PORT, 'other-port'], status='ACTIVE',
+                      fields=['id']), self.list_ports.mock_calls[-1])
+
+    def test_ports_that_stay_down_are_awaited_after_some_looks(self):
+        self.start()
+        self.assertIsNone(self.nova.left_out)
+        self.assertEqual(4, len(self.list_ports.mock_calls))
+        self.assertEqual(1, sum(
+            call.args[0] for call in self.paused.mock_calls))
