@@ -20,6 +20,7 @@ from nova_clickos import boot
 from nova_clickos.conf import CONF
 from nova_clickos import deletions
 from nova_clickos import desired_state
+from nova_clickos import device_tags
 from nova_clickos import diagnostics
 from nova_clickos import diskless
 from nova_clickos import events
@@ -58,8 +59,10 @@ class ClickOSDriver(driver.ComputeDriver):
 
     capabilities = dict(driver.ComputeDriver.capabilities,
                         supports_attach_interface=True,
+                        supports_device_tagging=True,
                         supports_evacuate=True,
-                        supports_image_type_raw=True)
+                        supports_image_type_raw=True,
+                        supports_tagged_attach_interface=True)
 
     def __init__(self, virtapi):
         super().__init__(virtapi)
@@ -275,13 +278,14 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def _start_arguments(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
+        tags = device_tags.note(context, instance)
         configuration, *more = (
-            kernel.needs(instance, network_info)
+            kernel.needs(instance, network_info, tags)
             if kernel.is_kernel(instance)
             else self._desired_configuration(instance, first))
         devices = vifs.from_network_info(network_info)
         configuration = named_ports.define(configuration, network_info,
-                                           instance.metadata)
+                                           instance.metadata, tags)
         sha256 = instance.system_metadata.get(_SHA256_KEY)
         if sha256 is None:
             raise exception.GuestNotStarted(
@@ -574,10 +578,11 @@ class ClickOSDriver(driver.ComputeDriver):
         :raises: CosmosdRefused, CosmosdUnavailable, GuestNotStarted; the
             guest is as it was
         """
+        device_tags.note(context, instance)
         self._guests.attach(instance, vifs.of_new_port(vif))
 
     def detach_interface(self, context, instance, vif):
-        """Take an interface from a guest.
+        """Take an interface from a guest; Nova forgets its tag.
 
         :raises: CosmosdRefused, CosmosdUnavailable
         """

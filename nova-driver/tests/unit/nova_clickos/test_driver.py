@@ -65,7 +65,9 @@ class SignatureTest(base.DriverTestCase):
     def test_images_are_raw(self):
         traits = self.driver.capabilities_as_traits()
         self.assertTrue(traits['COMPUTE_IMAGE_TYPE_RAW'])
-        self.assertTrue(traits['COMPUTE_NET_ATTACH_INTERFACE'])
+        for trait in ('NET_ATTACH_INTERFACE', 'DEVICE_TAGGING',
+                      'NET_ATTACH_INTERFACE_WITH_TAG'):
+            self.assertTrue(traits['COMPUTE_' + trait], trait)
 
 
 def _public_methods(cls):
