@@ -34,10 +34,11 @@ class StatusTestCase(base.TestCase):
             {'status': 'active', 'os_hash_algo': 'sha256',
              'os_hash_value': ENGINE}]
 
-    def add_agent(self, host, release, alive=True, engine=ENGINE):
+    def add_agent(self, host, release, alive=True, engine=ENGINE,
+                  kind='process'):
         self.cloud.lists['agents'].append({
             'host': host, 'alive': alive, 'configurations': {
-                'release': release, 'host_kind': 'process',
+                'release': release, 'host_kind': kind,
                 'engine_sha256': engine}})
 
     def check(self):
@@ -91,6 +92,25 @@ class StatusTest(StatusTestCase):
         code, found = self.check()
         self.assertEqual(1, code)
         self.assertIn('sha512', found['Images and engines'])
+
+    def test_an_image_on_a_later_page_of_glance(self):
+        self.cloud.page = 1
+        for number in range(3):
+            self.cloud.lists['images'].insert(
+                0, {'status': 'active', 'os_hash_algo': 'sha256',
+                    'os_hash_value': str(number) * 64})
+        self.assertEqual((0, {}), self.check())
+
+    def test_a_xen_host_needs_an_image_for_such_hosts(self):
+        self.add_agent('xen1', '0.3.0', engine=None, kind='xen')
+        image = {'status': 'queued', 'os_hash_algo': 'sha256',
+                 'trait:CUSTOM_CLICKOS_XEN': 'required'}
+        self.cloud.lists['images'].append(image)
+        code, found = self.check()
+        self.assertEqual(1, code)
+        self.assertIn('xen1', found['Images and engines'])
+        image['status'] = 'active'
+        self.assertEqual((0, {}), self.check())
 
     def test_a_cloud_that_does_not_answer_is_a_failure(self):
         self.cloud.failing = True
