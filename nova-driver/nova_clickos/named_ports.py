@@ -122,9 +122,18 @@ def _value(name, ports, number, kind):
     raise _bad(name, 'port %s has no IPv%d address' % (port['id'], version))
 
 
+def addresses(port):
+    """List the addresses of a port, with the lengths of their prefixes."""
+    return ['%s/%d' % (ip['address'], _length(subnet))
+            for subnet in port['network']['subnets'] for ip in subnet['ips']]
+
+
 def _net(subnet, version):
-    length = netaddr.IPNetwork(subnet['cidr']).prefixlen
-    return '%s/%d' % (subnet['ips'][0]['address'], length)
+    return '%s/%d' % (subnet['ips'][0]['address'], _length(subnet))
+
+
+def _length(subnet):
+    return netaddr.IPNetwork(subnet['cidr']).prefixlen
 
 
 def _gateway(subnet, version):

@@ -87,7 +87,8 @@ class TestCase(testtools.TestCase):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
         self.conf = self.useFixture(config_fixture.Config(CONF))
-        self.conf.config(host='compute1')
+        self.conf.config(host='compute1', instances_path=self.useFixture(
+            fixtures.TempDir()).path)
 
 
 class DriverTestCase(TestCase):
