@@ -2,6 +2,7 @@
 """clickos-status, the tables that a release needs, and pages of lists."""
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -10,6 +11,7 @@ from unittest import mock
 from alembic import command as alembic_command
 from cryptography import fernet
 import fixtures
+from oslo_reports import guru_meditation_report as gmr
 import sqlalchemy as sa
 
 from clickos_api.db import manage
@@ -273,3 +275,15 @@ class ProxyTest(base.TestCase):
                     'X-Forwarded-Host': 'cloud.example'})
             href = answer.get_json()['handlers_links'][0]['href']
             self.assertTrue(href.startswith(start + '/v1/'), href)
+
+    def test_a_report_is_written_when_a_file_changes(self):
+        """A WSGI server has its own use for signals."""
+        for name in ('conf.load', 'app.create'):
+            self.use(fixtures.MockPatch(f'clickos_api.{name}', autospec=True,
+                                        return_value=self.conf))
+        with mock.patch.object(gmr.TextGuruMeditation, 'setup_autorun',
+                               autospec=True) as setup:
+            importlib.import_module('clickos_api.wsgi')
+        options = setup.call_args.kwargs
+        self.assertIs(False, options['setup_signal'])
+        self.assertIsNone(options['conf'].oslo_reports.file_event_handler)
