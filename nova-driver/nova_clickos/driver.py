@@ -624,8 +624,8 @@ class ClickOSDriver(driver.ComputeDriver):
                                     self._host.traits(known.traits))
 
     def get_host_uptime(self):
-        """:returns: how long the host has been up, as text"""
-        return 'up %d s' % self._host.info()['uptime_s']
+        """:returns: how long cosmosd has been up, as text"""
+        return 'cosmosd is up %d s' % self._host.info()['uptime_s']
 
 
 def _shown(fault):
