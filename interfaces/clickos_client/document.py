@@ -21,7 +21,7 @@ _KEYS = frozenset(('clickos', 'config_name', 'config', 'writes'))
 # No Click configuration begins so: a string is not a statement.
 _DOCUMENT = re.compile(r'\s*\{\s*"')
 #: What the Nova driver puts before a configuration with variables of ports.
-_PORTS = re.compile(r'define\(\$PORT\d[^)]*\);\n# 1 "[^"\n]*"\n')
+_PORTS = re.compile(r'define\(\$PORT[\d_][^)]*\);\n# 1 "[^"\n]*"\n')
 
 
 class DocumentError(ValueError):

@@ -18,8 +18,10 @@ from nova_clickos import availability
 from nova_clickos import beside
 from nova_clickos import boot
 from nova_clickos.conf import CONF
+from nova_clickos import console
 from nova_clickos import deletions
 from nova_clickos import desired_state
+from nova_clickos import device_tags
 from nova_clickos import diagnostics
 from nova_clickos import diskless
 from nova_clickos import events
@@ -58,8 +60,10 @@ class ClickOSDriver(driver.ComputeDriver):
 
     capabilities = dict(driver.ComputeDriver.capabilities,
                         supports_attach_interface=True,
+                        supports_device_tagging=True,
                         supports_evacuate=True,
-                        supports_image_type_raw=True)
+                        supports_image_type_raw=True,
+                        supports_tagged_attach_interface=True)
 
     def __init__(self, virtapi):
         super().__init__(virtapi)
@@ -67,6 +71,7 @@ class ClickOSDriver(driver.ComputeDriver):
                                         CONF.clickos.cosmosd_timeout)
         self._host = hosts.Host(client)
         self._guests = guest.Guests(client)
+        self._console = console.Console(self._guests)
         self._images = image.Images(client)
         self._migration = operations.LiveMigration(client, self._guests)
         self._desired_state = desired_state.DesiredState()
@@ -99,11 +104,12 @@ class ClickOSDriver(driver.ComputeDriver):
 
         Nova puts their servers into ERROR and asks no driver to end them.
         """
-        unfinished = {
-            instance.uuid: instance for instance in
-            objects.InstanceList.get_by_host(
-                nova_context.get_admin_context(), host)
-            if instance.launched_at is None}
+        servers = {instance.uuid: instance for instance in
+                   objects.InstanceList.get_by_host(
+                       nova_context.get_admin_context(), host)}
+        self._console.keep_only(servers.keys())
+        unfinished = {uuid: instance for uuid, instance in servers.items()
+                      if instance.launched_at is None}
         for uuid in unfinished.keys() & {
                 found['uuid'] for found in self._guests.list()}:
             LOG.warning('The guest started while nova-compute ended; it ends',
@@ -224,14 +230,16 @@ class ClickOSDriver(driver.ComputeDriver):
         The guest forwards after clickos-api has confirmed that no newer
         change exists; else it starts again with that change.
         """
-        for _attempt in range(_STARTS):
-            needs = self._start_arguments(context, instance, network_info,
-                                          first)
-            if self._guests.start(instance, *needs):
-                return
-        raise exception.GuestNotStarted(
-            reason='the desired state changed in each of %d starts; try '
-                   'again' % _STARTS)
+        with self._console.starting(instance, first) as story:
+            for _attempt in range(_STARTS):
+                needs = self._start_arguments(context, instance,
+                                              network_info, first)
+                story[:] = console.describe(instance, needs, network_info)
+                if self._guests.start(instance, *needs):
+                    return
+            raise exception.GuestNotStarted(
+                reason='the desired state changed in each of %d starts; try '
+                       'again' % _STARTS)
 
     def _start_and_wait(self, context, instance, network_info, first=False):
         """Start a guest whose ports are new here; Neutron calls them active.
@@ -275,13 +283,14 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def _start_arguments(self, context, instance, network_info, first=False):
         """Return what Guests.start() needs besides the instance."""
+        tags = device_tags.note(context, instance)
         configuration, *more = (
-            kernel.needs(instance, network_info)
+            kernel.needs(instance, network_info, tags)
             if kernel.is_kernel(instance)
             else self._desired_configuration(instance, first))
         devices = vifs.from_network_info(network_info)
         configuration = named_ports.define(configuration, network_info,
-                                           instance.metadata)
+                                           instance.metadata, tags)
         sha256 = instance.system_metadata.get(_SHA256_KEY)
         if sha256 is None:
             raise exception.GuestNotStarted(
@@ -299,13 +308,17 @@ class ClickOSDriver(driver.ComputeDriver):
     def destroy(self, context, instance, network_info, block_device_info=None,
                 destroy_disks=True, destroy_secrets=True):
         """Remove the guest and its switch ports; may be called twice."""
+        self._remove(instance)
+
+    def _remove(self, instance):
         self._guests.destroy(instance)
+        self._console.remove(instance)
 
     def cleanup(self, context, instance, network_info, block_device_info=None,
                 destroy_disks=True, migrate_data=None, destroy_vifs=True,
                 destroy_secrets=True):
         """Remove what destroy() would; may be called twice."""
-        self._guests.destroy(instance)
+        self._remove(instance)
 
     def power_on(self, context, instance, network_info,
                  block_device_info=None, accel_info=None, share_info=None):
@@ -314,7 +327,8 @@ class ClickOSDriver(driver.ComputeDriver):
 
     def power_off(self, instance, timeout=0, retry_interval=0):
         """Stop the guest at once: it has nothing to shut down."""
-        self._guests.power_off(instance)
+        with self._console.ending(instance, 'stop'):
+            self._guests.power_off(instance)
 
     def reboot(self, context, instance, network_info, reboot_type,
                block_device_info=None, bad_volumes_callback=None,
@@ -400,7 +414,8 @@ class ClickOSDriver(driver.ComputeDriver):
             kernel.check_resize(instance, flavor)
             diskless.refuse_disks(block_device_info)
             self._start_arguments(context, instance, network_info)
-        self._guests.destroy(instance)
+        with self._console.ending(instance, 'stop: another guest starts'):
+            self._guests.destroy(instance)
         return ''
 
     def finish_migration(self, context, migration, instance, disk_info,
@@ -418,7 +433,7 @@ class ClickOSDriver(driver.ComputeDriver):
     def confirm_migration(self, context, migration, instance, network_info):
         """Remove what may be left on the old host; may be called twice."""
         if migration.source_compute != migration.dest_compute:
-            self._guests.destroy(instance)
+            self._remove(instance)
 
     def finish_revert_migration(self, context, instance, network_info,
                                 migration, block_device_info=None,
@@ -428,8 +443,8 @@ class ClickOSDriver(driver.ComputeDriver):
             self._start(context, instance, network_info)
 
     def get_console_output(self, context, instance):
-        """:returns: the end of the console log, a crashed guest's too"""
-        return self._guests.console(instance)
+        """:returns: the end of the console log, a stopped server's too"""
+        return self._console.read(instance)
 
     def get_diagnostics(self, instance):
         """:returns: dict of plain values, for older microversions"""
@@ -536,7 +551,8 @@ class ClickOSDriver(driver.ComputeDriver):
         """Nothing to do: the guest is gone from its old host."""
 
     def post_live_migration_at_source(self, context, instance, network_info):
-        """Nothing to do: its ports are gone, too."""
+        """Remove the log: its ports are gone, too."""
+        self._console.remove(instance)
 
     def post_live_migration_at_destination(self, context, instance,
                                            network_info,
@@ -574,14 +590,17 @@ class ClickOSDriver(driver.ComputeDriver):
         :raises: CosmosdRefused, CosmosdUnavailable, GuestNotStarted; the
             guest is as it was
         """
+        device_tags.note(context, instance)
         self._guests.attach(instance, vifs.of_new_port(vif))
+        self._console.note(instance, 'attach: ' + console.device_text(vif))
 
     def detach_interface(self, context, instance, vif):
-        """Take an interface from a guest.
+        """Take an interface from a guest; Nova forgets its tag.
 
         :raises: CosmosdRefused, CosmosdUnavailable
         """
         self._guests.detach(instance, vif['id'])
+        self._console.note(instance, 'detach: ' + console.device_text(vif))
 
     def trigger_crash_dump(self, instance):
         """Refuse: a guest has no kernel that could dump itself."""
@@ -605,8 +624,8 @@ class ClickOSDriver(driver.ComputeDriver):
                                     self._host.traits(known.traits))
 
     def get_host_uptime(self):
-        """:returns: how long the host has been up, as text"""
-        return 'up %d s' % self._host.info()['uptime_s']
+        """:returns: how long cosmosd has been up, as text"""
+        return 'cosmosd is up %d s' % self._host.info()['uptime_s']
 
 
 def _shown(fault):

@@ -3,6 +3,7 @@
 
 import time
 
+from clickos_client import host_text
 from clickos_client import secrets
 from clickos_client import vnf
 from cosmos_client import CosmosError
@@ -302,16 +303,22 @@ class Guests:
                     self._client.call('vif-list', uuid=instance.uuid)['ports'])
 
     def console(self, instance):
-        """:returns: the end of the console log, bytes
+        """:returns: the end of what a guest says, and why it is down, bytes
 
-        :raises: ConsoleNotAvailable when the guest is off
+        :raises: ConsoleNotAvailable without a guest
         """
         try:
             with exception.translated('read the console', instance):
                 text = self._client.call('console', uuid=instance.uuid,
                                          max_bytes=MAX_CONSOLE_BYTES)['text']
+                guest = self._client.call('info', uuid=instance.uuid)
         except nova_exception.InstanceNotFound:
             raise nova_exception.ConsoleNotAvailable()
+        if guest['state'] in DOWN:
+            text = '%s%s: %s\n' % (
+                text + '\n' if text and not text.endswith('\n') else text,
+                guest['state'],
+                host_text.without_places(guest.get('reason', '')))
         return text.encode('ascii', 'backslashreplace')
 
 

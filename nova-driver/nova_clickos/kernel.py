@@ -99,12 +99,13 @@ def require_ramdisk(context, instance, images, info):
             context, instance.ramdisk_id, info)
 
 
-def needs(instance, network_info):
+def needs(instance, network_info, tags):
     """Return configuration, number, confirm and kernel of Guests.start().
 
+    :param tags: tag by the id of the port
     :raises: GuestNotStarted for a bad command line
     """
-    kernel = {'command_line': _line(instance, network_info)}
+    kernel = {'command_line': _line(instance, network_info, tags)}
     sha256 = instance.system_metadata.get(_RAMDISK_KEY)
     if sha256:
         kernel['ramdisk_sha256'] = sha256
@@ -122,7 +123,7 @@ def provide_ramdisk(context, instance, images, info):
         context, instance.ramdisk_id, sha256, info)
 
 
-def _line(instance, network_info):
+def _line(instance, network_info, tags):
     line = userdata.image_property(instance, _LINE) or _DEFAULT_LINE
     if len(line.encode()) > userdata.MAX_PROPERTY_BYTES:
         raise _bad('%s: at most %d bytes are possible'
@@ -130,7 +131,7 @@ def _line(instance, network_info):
     if not _PRINTABLE.fullmatch(line):
         raise _bad('%s: expected printable characters of ASCII and blanks, '
                    'got %.60r' % (_LINE, line))
-    return named_ports.substitute(line, network_info)
+    return named_ports.substitute(line, network_info, tags)
 
 
 def _bad(reason):

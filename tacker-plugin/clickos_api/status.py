@@ -27,6 +27,9 @@ from clickos_api.state import secrets
 
 _AGENTS = '/v2.0/agents?agent_type=ClickOS%20agent'
 _IMAGES = '/v2/images?limit=1000'
+#: Pages of that many images are read.
+_PAGES = 100
+_XEN = 'trait:CUSTOM_CLICKOS_XEN'
 SUCCESS, WARNING, FAILURE = upgradecheck.Code
 
 #: Names of a list, before it is cut.
@@ -139,10 +142,14 @@ class Checks(upgradecheck.UpgradeCommands):
         return _result()
 
     def _engines(self):
-        """An active image in Glance for the engine of each process host."""
+        """An active image in Glance for each host.
+
+        A process host needs the image of its engine, a Xen host one that is
+        for such hosts.
+        """
         try:
             agents = self._get('network', _AGENTS)['agents']
-            images = self._get('image', _IMAGES)['images']
+            images = self._images()
         except (ks_exc.ClientException, KeyError, ValueError) as exc:
             return _result(FAILURE, f'Neutron or Glance: {exc}'[:300])
         known = {image.get('os_hash_value') for image in images
@@ -166,7 +173,25 @@ class Checks(upgradecheck.UpgradeCommands):
             return _result(FAILURE, 'no active image has the engine of: '
                            + _names(f'{host} (sha256 {start}...)'
                                     for host, start in bad.items()))
+        xen = {agent['host'] for agent in agents if (agent.get(
+            'configurations') or {}).get('host_kind') == 'xen'}
+        if xen and not any(image.get('status') == 'active'
+                           and image.get(_XEN) == 'required'
+                           for image in images):
+            return _result(WARNING, f'no active image has {_XEN}=required,'
+                           f' and these are Xen hosts: {_names(xen)}')
         return _result()
+
+    def _images(self):
+        """Return all images, page by page."""
+        images, path = [], _IMAGES
+        for _page in range(_PAGES):
+            found = self._get('image', path)
+            images += found['images']
+            path = found.get('next')
+            if not path:
+                break
+        return images
 
     def _get(self, service_type, path):
         group = self._conf.nova

@@ -101,6 +101,17 @@ class ProgramTest(testtools.TestCase):
         program.send_signal(signal.SIGTERM)
         self.assertEqual(0, program.wait(60))
 
+    def test_a_report_of_its_threads_at_sigusr2(self):
+        program = self.run_program(
+            '[DEFAULT]\ntransport_url = fake:/\nhost = compute1\n'
+            '[clickos_agent]\ncosmosd_socket = %s/none\n' % self.folder)
+        self.wait_for(program, 'Serving as compute1')
+        program.send_signal(signal.SIGUSR2)
+        for part in ('Guru Meditation', 'Threads', 'clickos_agent:'):
+            self.wait_for(program, part)
+        program.send_signal(signal.SIGTERM)
+        self.assertEqual(0, program.wait(60))
+
     def test_bad_option_is_named(self):
         program = self.run_program('[clickos_agent]\nreport_interval = 0\n')
         self.assertNotEqual(0, program.wait(60))

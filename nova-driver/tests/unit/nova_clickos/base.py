@@ -71,6 +71,11 @@ def vif(port_id=PORT, mtu=1500, **values):
                      network=model.Network(id='n', mtu=mtu), **values)
 
 
+def tagged(tag, port_id=PORT, mac='fa:16:3e:00:00:01'):
+    """An interface as Nova keeps it, with its tag."""
+    return objects.VirtualInterface(uuid=port_id, address=mac, tag=tag)
+
+
 def network_info(*vifs):
     return model.NetworkInfo(vifs or (vif(),))
 
@@ -82,7 +87,8 @@ class TestCase(testtools.TestCase):
         super().setUp()
         self.useFixture(fixtures.FakeLogger())
         self.conf = self.useFixture(config_fixture.Config(CONF))
-        self.conf.config(host='compute1')
+        self.conf.config(host='compute1', instances_path=self.useFixture(
+            fixtures.TempDir()).path)
 
 
 class DriverTestCase(TestCase):
@@ -104,6 +110,10 @@ class DriverTestCase(TestCase):
         self.on_host = self.useFixture(fixtures.MockPatch(
             'nova.objects.InstanceList.get_by_host', autospec=True)).mock
         self.on_host.return_value = []
+        self.virtual_interfaces = self.useFixture(fixtures.MockPatch(
+            'nova.objects.VirtualInterfaceList.get_by_instance_uuid',
+            autospec=True)).mock
+        self.virtual_interfaces.return_value = []
         self.virtapi = mock.create_autospec(virtapi.VirtAPI, instance=True)
         # The HTTP edge has its own tests.
         self.confirmed = self.useFixture(fixtures.MockPatchObject(

@@ -65,7 +65,9 @@ class SignatureTest(base.DriverTestCase):
     def test_images_are_raw(self):
         traits = self.driver.capabilities_as_traits()
         self.assertTrue(traits['COMPUTE_IMAGE_TYPE_RAW'])
-        self.assertTrue(traits['COMPUTE_NET_ATTACH_INTERFACE'])
+        for trait in ('NET_ATTACH_INTERFACE', 'DEVICE_TAGGING',
+                      'NET_ATTACH_INTERFACE_WITH_TAG'):
+            self.assertTrue(traits['COMPUTE_' + trait], trait)
 
 
 def _public_methods(cls):
@@ -146,12 +148,6 @@ class GuestTest(base.DriverTestCase):
         self.assertEqual({}, self.cosmosd.guests)
         self.driver.power_off(self.server)
 
-    def test_power_off_keeps_a_crash_for_the_console(self):
-        self.cosmosd.crash(base.UUID, 'killed')
-        self.driver.power_off(self.server)
-        self.assertIn(b'engine ready',
-                      self.driver.get_console_output(None, self.server))
-
     def test_power_off_fails(self):
         for verb in ('info', 'destroy'):
             self.cosmosd.faults = {verb: ('internal', 'why')}
@@ -169,16 +165,6 @@ class GuestTest(base.DriverTestCase):
         for method in (self.driver.pause, self.driver.unpause):
             self.assertRaises(nova_exception.InstanceNotFound, method,
                               self.server)
-
-    def test_console_is_ascii(self):
-        self.assertEqual(
-            b'engine ready\n\\u20ac',
-            self.driver.get_console_output(None, self.server))
-
-    def test_console_of_a_stopped_server(self):
-        self.cosmosd.guests = {}
-        self.assertRaises(nova_exception.ConsoleNotAvailable,
-                          self.driver.get_console_output, None, self.server)
 
     def test_there_is_no_crash_dump(self):
         self.assertRaises(nova_exception.TriggerCrashDumpNotSupported,

@@ -90,7 +90,11 @@ class HostTest(base.DriverTestCase):
 
     def test_node_and_uptime(self):
         self.assertEqual(['compute1'], self.driver.get_available_nodes())
-        self.assertEqual('up 77 s', self.driver.get_host_uptime())
+        self.assertEqual('cosmosd is up 77 s', self.driver.get_host_uptime())
+
+    def test_a_host_has_no_figures_of_processors(self):
+        """Nova's monitors then report none, and log no error."""
+        self.assertRaises(NotImplementedError, self.driver.get_host_cpu_stats)
 
     def test_cosmosd_away(self):
         self.cosmosd.stop()

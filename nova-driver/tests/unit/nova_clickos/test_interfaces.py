@@ -45,6 +45,14 @@ class InterfacesTest(base.DriverTestCase):
         self.attach()
         self.assertEqual({0: OTHER}, self.vifs())
 
+    def test_its_tag_is_in_the_metadata_of_the_server(self):
+        self.virtual_interfaces.return_value = [
+            base.tagged('right', OTHER, 'fa:16:3e:00:00:02')]
+        self.attach()
+        device, = self.server.device_metadata.devices
+        self.assertEqual(('fa:16:3e:00:00:02', ['right']),
+                         (device.mac, device.tags))
+
     def test_it_waits_for_the_rules(self):
         self.cosmosd.closed_looks = 2
         self.attach(vale_filtered=True)

@@ -27,6 +27,8 @@ class FakeCloud:
         self.actions = {}
         #: of Neutron's agents and Glance's images, for an administrator
         self.lists = {'agents': [], 'images': []}
+        #: entries of a page of them
+        self.page = 1000
         self.projects = {}
         self.failing = False
         self.asked = []
@@ -125,6 +127,14 @@ class FakeCloud:
             return 404, {}
         return 200, {kind[:-1]: found}
 
+    def _page(self, name, query):
+        """Return a page as Glance does: with the path of the next one."""
+        begin = int(urllib.parse.parse_qs(query).get('marker', ['0'])[0])
+        end = begin + self.page
+        more = {'next': f'/v2/{name}?marker={end}'} if end < len(
+            self.lists[name]) else {}
+        return {name: self.lists[name][begin:end], **more}
+
     def scale(self, vnf_id, body):
         """Take a request to scale; more than 3 steps are refused."""
         self.scalings.append((vnf_id, body))
@@ -154,7 +164,7 @@ class FakeCloud:
             if admin or server['tenant_id'] == project_id:
                 return 200, {'server': server}
         if admin and thing_id in self.lists:
-            return 200, {thing_id: self.lists[thing_id]}
+            return 200, self._page(thing_id, query)
         if kind.startswith('neutron/'):
             return self._neutron(kind, thing_id, query, project_id,
                                  admin)

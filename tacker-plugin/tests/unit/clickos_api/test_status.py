@@ -2,6 +2,7 @@
 """clickos-status, the tables that a release needs, and pages of lists."""
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -10,6 +11,7 @@ from unittest import mock
 from alembic import command as alembic_command
 from cryptography import fernet
 import fixtures
+from oslo_reports import guru_meditation_report as gmr
 import sqlalchemy as sa
 
 from clickos_api.db import manage
@@ -34,10 +36,11 @@ class StatusTestCase(base.TestCase):
             {'status': 'active', 'os_hash_algo': 'sha256',
              'os_hash_value': ENGINE}]
 
-    def add_agent(self, host, release, alive=True, engine=ENGINE):
+    def add_agent(self, host, release, alive=True, engine=ENGINE,
+                  kind='process'):
         self.cloud.lists['agents'].append({
             'host': host, 'alive': alive, 'configurations': {
-                'release': release, 'host_kind': 'process',
+                'release': release, 'host_kind': kind,
                 'engine_sha256': engine}})
 
     def check(self):
@@ -91,6 +94,25 @@ class StatusTest(StatusTestCase):
         code, found = self.check()
         self.assertEqual(1, code)
         self.assertIn('sha512', found['Images and engines'])
+
+    def test_an_image_on_a_later_page_of_glance(self):
+        self.cloud.page = 1
+        for number in range(3):
+            self.cloud.lists['images'].insert(
+                0, {'status': 'active', 'os_hash_algo': 'sha256',
+                    'os_hash_value': str(number) * 64})
+        self.assertEqual((0, {}), self.check())
+
+    def test_a_xen_host_needs_an_image_for_such_hosts(self):
+        self.add_agent('xen1', '0.3.0', engine=None, kind='xen')
+        image = {'status': 'queued', 'os_hash_algo': 'sha256',
+                 'trait:CUSTOM_CLICKOS_XEN': 'required'}
+        self.cloud.lists['images'].append(image)
+        code, found = self.check()
+        self.assertEqual(1, code)
+        self.assertIn('xen1', found['Images and engines'])
+        image['status'] = 'active'
+        self.assertEqual((0, {}), self.check())
 
     def test_a_cloud_that_does_not_answer_is_a_failure(self):
         self.cloud.failing = True
@@ -253,3 +275,15 @@ class ProxyTest(base.TestCase):
                     'X-Forwarded-Host': 'cloud.example'})
             href = answer.get_json()['handlers_links'][0]['href']
             self.assertTrue(href.startswith(start + '/v1/'), href)
+
+    def test_a_report_is_written_when_a_file_changes(self):
+        """A WSGI server has its own use for signals."""
+        for name in ('conf.load', 'app.create'):
+            self.use(fixtures.MockPatch(f'clickos_api.{name}', autospec=True,
+                                        return_value=self.conf))
+        with mock.patch.object(gmr.TextGuruMeditation, 'setup_autorun',
+                               autospec=True) as setup:
+            importlib.import_module('clickos_api.wsgi')
+        options = setup.call_args.kwargs
+        self.assertIs(False, options['setup_signal'])
+        self.assertIsNone(options['conf'].oslo_reports.file_event_handler)
