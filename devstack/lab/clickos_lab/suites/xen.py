@@ -54,7 +54,7 @@ def main(names, slow=False):
         command.install(state)
         with contextlib.nullcontext() if names else ahead.started(state):
             command.prepare(state)
-            with _profiles(state, beside=names == list(GATE)):
+            with _profiles(state, in_parallel=names == list(GATE)):
                 return _run_on_hosts(state, names, slow)
     except errors.LabError as e:
         print(f'error: {e}')
@@ -62,15 +62,15 @@ def main(names, slow=False):
 
 
 @contextlib.contextmanager
-def _profiles(state, beside):
+def _profiles(state, in_parallel):
     """Build the image of each profile, which checks the bound on its size.
 
-    :param beside: whether the tests need none of them but the first, and may
+    :param in_parallel: whether the tests need none of them but the first, and may
         run meanwhile
     """
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         built = pool.submit(image.build_profiles, state)
-        if not beside:
+        if not in_parallel:
             built.result()
         yield
         built.result()
