@@ -4,7 +4,8 @@
 oslo.messaging carries out an operation in one of executor_thread_pool_size
 threads, and a guest that does not answer holds its operation there. So a
 project's operation waits in memory, without a thread, while the project holds
-as many threads as are free. Each conductor shares its own threads.
+as many threads as are free, but for those that are kept for projects without
+one. Each conductor shares its own threads.
 """
 
 import collections
@@ -25,6 +26,8 @@ LOG = logging.getLogger(__name__)
 
 #: oslo.messaging's default.
 _THREADS = 64
+#: The part of all threads that only projects without one get.
+_KEPT = 4
 #: Operations of a project that wait in a conductor. The filter before Tacker
 #: refuses operations earlier (early.py); Tacker bounds no changes of a VNF.
 MAX_WAITING = 256
@@ -47,8 +50,10 @@ class Shares:
     """Runs the work of projects, or keeps it until a thread may have it.
 
     A project has one thread at least. It gets another one if as many remain
-    for others as it then holds: the first project gets half of all threads,
-    the next one half of the rest, and so on.
+    for others as it then holds; of the last quarter a project gets its first
+    one only. So of 64 threads the first project gets 32, the next one 16, and
+    18 projects are needed to take all. A thread that ends what it does goes
+    to the project with the fewest threads among those that may have one.
     """
 
     def __init__(self):
@@ -67,15 +72,14 @@ class Shares:
         try:
             work()
         finally:
-            while (waiting := self._next(project_id)) is not None:
+            while (following := self._next(project_id)) is not None:
+                project_id, waiting = following
                 _run(waiting)
 
     def _begin(self, project_id, work):
         """Take a thread, or a place among those that wait."""
         with self._lock:
-            held = self._held[project_id]
-            free = total() - self._held.total()
-            if not held or held + 1 <= free - 1:
+            if self._may_begin(project_id):
                 self._held[project_id] += 1
                 return True
             waiting = self._waiting.setdefault(project_id,
@@ -88,16 +92,30 @@ class Shares:
             waiting.append(work)
             return False
 
+    def _may_begin(self, project_id):
+        held = self._held[project_id]
+        free = total() - self._held.total()
+        return not held or held + 1 < free > total() // _KEPT
+
     def _next(self, project_id):
-        """Return what the thread does next; None if others may have it."""
+        """End the work of a project.
+
+        :returns: (project, work) that the thread does next; None if others
+            may have it
+        """
         with self._lock:
-            waiting = self._waiting.get(project_id)
-            if waiting:
-                return waiting.popleft()
-            self._waiting.pop(project_id, None)
             self._held[project_id] -= 1
             self._held += collections.Counter()    # without zeros
-            return None
+            found = min(filter(self._may_begin, self._waiting),
+                        key=lambda each: self._held[each], default=None)
+            if found is None:
+                return None
+            waiting = self._waiting.pop(found)
+            work = waiting.popleft()
+            if waiting:    # its turn comes after that of others
+                self._waiting[found] = waiting
+            self._held[found] += 1
+            return found, work
 
 
 def _run(work):

@@ -4,6 +4,7 @@
 import datetime
 import json
 import threading
+import time
 import types
 
 from oslo_utils import timeutils
@@ -40,14 +41,17 @@ class SharesTest(base.TestCase):
         self.end.set()      # before cleanups join the threads
         super().tearDown()
 
-    def hang(self, project):
-        """Run work that ends with the test; return whether it has begun."""
+    def hang(self, project, end=None):
+        """Run work that ends with the test; return whether it has begun.
+
+        :param end: an event that ends it earlier
+        """
         begun = threading.Event()
 
         def work():
             self.running.append(project)
             begun.set()
-            self.end.wait(_SOON_S)
+            (end or self.end).wait(_SOON_S)
             self.done.append(project)
         thread = threading.Thread(target=self.shares.run,
                                   args=(project, work))
@@ -64,6 +68,31 @@ class SharesTest(base.TestCase):
                          [self.hang('b') for _ in range(3)])
         self.assertTrue(self.hang('c'))
         self.assertFalse(self.hang('c'))
+
+    def test_a_few_projects_leave_threads_to_others(self):
+        self.total.return_value = 64
+        held = {}
+        for project in 'abcdefgh':
+            while self.shares._begin(project, None):
+                held[project] = held.get(project, 0) + 1
+        self.assertEqual([32, 16, 1, 1, 1, 1, 1, 1], list(held.values()))
+
+    def test_a_thread_that_ends_goes_to_who_has_fewest(self):
+        end = threading.Event()
+        for _ in range(3):
+            self.assertTrue(self.hang('a', end))
+        for project in 'aaaacdbbb':
+            self.hang(project)
+        self.assertEqual(list('aaaacdb'), self.running)
+        end.set()
+        self.until(lambda: self.shares._held == {'a': 2, 'b': 2, 'c': 1,
+                                                 'd': 1})
+
+    def until(self, is_so):
+        end_s = time.monotonic() + _SOON_S
+        while not is_so():
+            self.assertLess(time.monotonic(), end_s, self.shares._held)
+            time.sleep(0.01)
 
     def test_what_waits_runs_when_a_thread_ends(self):
         for _ in range(10):
