@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eight guests that hang do not stall the API for others: real uWSGI."""
 
+import collections
 from concurrent import futures
+import contextlib
 import os
 import pathlib
 import socket
@@ -244,6 +246,13 @@ class BulkheadTest(unittest.TestCase):
         others = [self.server(name, 'q') for name in 'bbcd']
         self.assertEqual(['asked'] * 4, self.taken(bulkhead, *others)[1])
 
+    def test_a_few_projects_leave_seats_to_others(self):
+        bulkhead = workers.Bulkhead(32, 60)
+        held = [sum(kind is not None for kind in self.taken(bulkhead, *(
+            self.server(f'{project}{n}', project) for n in range(40)))[1])
+            for project in 'pqrs']
+        self.assertEqual([32, 2, 1, 1], held)
+
     def test_the_longest_queue_gives_its_last_seat(self):
         bulkhead = workers.Bulkhead(4, 60)
         seats, _ = self.taken(bulkhead, *[self.server('a')] * 4)
@@ -320,3 +329,13 @@ class WorkersTest(unittest.TestCase):
         for job in jobs:
             self.assertTrue(job.result())
         self.assertEqual((0, {}), (pool.busy, dict(pool._busy)))
+
+    def test_a_few_projects_leave_threads_to_others(self):
+        pool, over = workers.Workers(64), threading.Event()
+        self.addCleanup(over.set)
+        held = collections.Counter()
+        for project in 'pqrst':
+            with contextlib.suppress(errors.Unavailable):
+                while pool.submit(project, over.wait):
+                    held[project] += 1
+        self.assertEqual([56, 4, 2, 1, 1], list(held.values()))
