@@ -266,12 +266,19 @@ class Bulkhead:
             self._call()
 
     def _note(self, key, took_s):
-        """Remember whether a guest answered in time."""
+        """Remember whether a guest answered in time.
+
+        Callers choose ids of limits, so a project has any number of keys.
+        Those do not make it forget that a guest is slow.
+        """
         self._slow_until_s.pop(key, None)
+        now_s = time.monotonic()
         self._slow_until_s[key] = (
-            time.monotonic() + _CALLED_SLOW_S if took_s > _SLOW_S else 0)
+            now_s + _CALLED_SLOW_S if took_s > _SLOW_S else 0)
         if len(self._slow_until_s) > _GUESTS:
-            self._slow_until_s.popitem(last=False)
+            del self._slow_until_s[next(
+                (each for each, until_s in self._slow_until_s.items()
+                 if until_s <= now_s), next(iter(self._slow_until_s)))]
 
 
 def _busy(server, why):

@@ -295,10 +295,19 @@ class BulkheadTest(unittest.TestCase):
         self.assertFalse(bulkhead._is_slow(self.key('a')))
 
     def test_what_is_remembered_is_bounded(self):
+        for took_s in 0, 5:
+            bulkhead = workers.Bulkhead(8, 60)
+            for number in range(workers._GUESTS + 5):
+                bulkhead._note(self.key(str(number)), took_s)
+            self.assertEqual(workers._GUESTS, len(bulkhead._slow_until_s))
+
+    def test_other_keys_make_no_slow_guest_be_forgotten(self):
         bulkhead = workers.Bulkhead(8, 60)
+        bulkhead._note(self.key('a'), 5)
         for number in range(workers._GUESTS + 5):
-            bulkhead._note(self.key(str(number)), 0)
-        self.assertEqual(workers._GUESTS, len(bulkhead._slow_until_s))
+            with bulkhead.read(workers.Place(str(number), 'p', 'limits')):
+                pass
+        self.assertTrue(bulkhead._is_slow(self.key('a')))
 
     def test_an_id_of_another_project_or_kind_is_another_queue(self):
         bulkhead = workers.Bulkhead(8, 60)
