@@ -33,10 +33,16 @@ _KEPT = 4
 MAX_WAITING = 256
 #: Tacker's changes of name, package and metadata: it makes their row here.
 _MODIFY = 'update'
+#: A message of its own, and a part of operations.
+_NOTIFY = 'send_notification'
 #: Messages that have no answer, and that members cause.
 _OPERATIONS = (_MODIFY, 'instantiate', 'terminate', 'heal', 'scale',
                'rollback', 'change_ext_conn', 'upload_vnf_package_content',
-               'delete_vnf_package')
+               'delete_vnf_package', _NOTIFY)
+#: The test of a subscription, whose sender waits for the answer; and what
+#: Tacker calls a test that failed. It takes 30 s if a callback URI answers
+#: something else, as Keystone's does.
+_TEST, _TEST_FAILED = 'test_notification', -1
 _CONDUCTOR = 'tacker.conductor.conductor_server'
 
 
@@ -60,21 +66,53 @@ class Shares:
         self._lock = threading.Lock()
         self._held = collections.Counter()
         self._waiting = {}
+        self._thread = threading.local()
 
     def run(self, project_id, work, later=None):
         """Call ``work`` in this thread now, or later in another one.
 
+        Work that is a part of other work is called at once.
+
         :param later: is called instead of it later
         :raises: Busy if too much of the project waits already
         """
-        if not self._begin(project_id, later or work):
-            return
-        try:
+        if getattr(self._thread, 'is_taken', False):
             work()
+        elif self._begin(project_id, later or work):
+            self._thread.is_taken = True
+            try:
+                work()
+            finally:
+                self._go_on(self._next(project_id))
+                self._thread.is_taken = False
+
+    def answer(self, project_id, work):
+        """Call ``work`` in this thread and return its result.
+
+        :raises: Busy if the project may not have the thread
+        """
+        with self._lock:
+            if not self._may_begin(project_id):
+                raise exception.Busy(
+                    reason='the project holds %d of %d threads of the'
+                    ' conductor; retry later'
+                    % (self._held[project_id], total()))
+            self._held[project_id] += 1
+        try:
+            return work()
         finally:
-            while (following := self._next(project_id)) is not None:
-                project_id, waiting = following
-                _run(waiting)
+            following = self._next(project_id)
+            if following:    # the answer cannot wait for it
+                threading.Thread(target=self._go_on, args=(following,),
+                                 daemon=True).start()
+
+    def _go_on(self, following):
+        """Do what waits; see _next()."""
+        self._thread.is_taken = True
+        while following is not None:
+            project_id, work = following
+            _run(work)
+            following = self._next(project_id)
 
     def _begin(self, project_id, work):
         """Take a thread, or a place among those that wait."""
@@ -140,19 +178,39 @@ def install():
         operation = getattr(module.Conductor, name)
         if not hasattr(operation, 'is_shared'):
             setattr(module.Conductor, name, _shared(name, operation))
+    tested = module and getattr(module.Conductor, _TEST)
+    if tested and not hasattr(tested, 'is_shared'):
+        setattr(module.Conductor, _TEST, _answered(tested))
+
+
+def _answered(operation):
+    @functools.wraps(operation)
+    def shared(conductor, context, **named):
+        try:
+            return _shares.answer(context.project_id, functools.partial(
+                operation, conductor, context, **named))
+        except exception.Busy as busy:
+            LOG.warning('a subscription is not tested: %s', busy)
+            return _TEST_FAILED
+    shared.is_shared = True
+    return shared
 
 
 def _shared(name, operation):
     @functools.wraps(operation)
-    def shared(conductor, context, **named):
+    def shared(conductor, context, *arguments, **named):
         try:
-            work = functools.partial(operation, conductor, context, **named)
+            work = functools.partial(operation, conductor, context,
+                                     *arguments, **named)
             _shares.run(context.project_id, work, functools.partial(
                 _run_late, work, _id(named), timeutils.utcnow()))
         except exception.Busy as busy:
-            if name != _MODIFY:
+            if name == _NOTIFY:
+                LOG.warning('a notification is not sent: %s', busy)
+            elif name == _MODIFY:
+                _refuse(context, named['vnf_lcm_opoccs'], busy)
+            else:
                 raise     # the watcher ends it (stale_operations.py)
-            _refuse(context, named['vnf_lcm_opoccs'], busy)
     shared.is_shared = True
     return shared
 
