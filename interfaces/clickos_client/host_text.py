@@ -29,7 +29,7 @@ _WORD = r'(?<![\w.-])'
 _DOMAINS = ('arpa|com|corp|example|internal|intranet|lan|local|localdomain|net'
             '|org')
 _HOST = (
-    rf'{_WORD}(?:\w[\w-]*\.)+(?:{_DOMAINS})(?![\w-]|\.\w)(?::\d+)?'
+    rf'{_WORD}(?:\w[\w-]*\.)+(?i:{_DOMAINS})(?![\w-]|\.\w)(?::\d+)?'
     rf'|{_WORD}(?=[A-Za-z_]*[\d.-])[A-Za-z][\w-]*(?:\.[\w-]+)*'
     r'(?<!\.click):\d{4,5}(?![:\d])'
     r'|(?<=\bhost[ =])(?=[\w.-]*\d)[A-Za-z](?:[\w.-]*\w)?'

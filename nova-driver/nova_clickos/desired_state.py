@@ -8,6 +8,7 @@ filter by old rules, so whatever goes wrong here makes the start fail.
 import http
 
 from clickos_client import document
+from clickos_client import host_text
 from clickos_client import secrets
 from keystoneauth1 import exceptions as ks_exc
 from keystoneauth1 import loading as ks_loading
@@ -21,6 +22,8 @@ LOG = logging.getLogger(__name__)
 _GROUP = 'clickos'
 #: Codes of clickos-api that tell of one guest's state, not of the service.
 _OF_A_GUEST = ('no-secret-key', 'internal')
+#: Characters of an error that a tenant reads.
+_SHOWN = 120
 
 
 class DesiredState:
@@ -89,7 +92,7 @@ class DesiredState:
                           % type(e).__name__, exception.ServiceUnavailable)
         if answer.status_code not in expected:
             raise _failed('clickos-api answered %d: %s'
-                          % (answer.status_code, answer.text[:120]),
+                          % (answer.status_code, _told(answer)),
                           _kind(answer))
         return answer
 
@@ -98,12 +101,28 @@ def _kind(answer):
     """Return the exception for an answer that was not expected."""
     if not _may_pass(answer.status_code):
         return exception.GuestNotStarted
-    try:
-        code = answer.json()['error']['code']
-    except (ValueError, KeyError, TypeError):   # of the front before it
-        return exception.ServiceUnavailable
-    return (exception.StateUnavailable if code in _OF_A_GUEST
+    return (exception.StateUnavailable if _code(answer) in _OF_A_GUEST
             else exception.ServiceUnavailable)
+
+
+def _code(answer):
+    """Return the code of clickos-api's error; None for one of its front."""
+    try:
+        return answer.json()['error']['code']
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _told(answer):
+    """Return what a tenant may read of an error.
+
+    The page of a server in front of clickos-api may name hosts.
+    """
+    text = answer.text
+    if not isinstance(_code(answer), str):
+        LOG.warning('clickos-api: %d: %.1000r', answer.status_code, text)
+        text = host_text.without_places(text)
+    return text[:_SHOWN]
 
 
 def _may_pass(status):

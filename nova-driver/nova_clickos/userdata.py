@@ -14,8 +14,9 @@ from nova_clickos import exception
 
 #: The property of an image whose servers need no user_data.
 IMAGE_PROPERTY = 'clickos_config'
-#: Nova cuts a property to 255 bytes; one that is shorter is whole.
-MAX_PROPERTY_BYTES = 254
+#: Nova cuts a property to 255 bytes, but not inside a character of up to 4.
+#: What has at most this number of bytes is whole.
+MAX_PROPERTY_BYTES = 251
 #: Of a rescued server: it runs, forwards nothing and takes a new one.
 RESCUE = document.Configuration('Idle -> Discard;', 'rescue')
 

@@ -39,8 +39,9 @@ same server waits as long for its turn.
 Threads of HTTP that may wait for guests at a time, or for their turn. A write
 beyond that gets 202 at once, a read 503. Keep it below the WSGI server's
 threads by 8 at least: 4 more wait for slow guests, at most 3 of one project.
-One project leaves 4 to others. Writes leave half of them to reads, and those
-of one project a quarter of the rest to others.
+One project leaves 4 to others; of these a project leaves as many as it has.
+Writes leave half of them to reads, and those of one project a quarter of the
+rest to others.
 """),
     cfg.FloatOpt('read_queue', default=5, min=0, max=60, help="""
 Seconds that a read waits for its turn at most; then it gets 503. A guest

@@ -45,6 +45,7 @@ from tacker_clickos import vnfd_ids
 from tacker_clickos import vnfds
 
 _IN_MEMORY = 256 * 1024
+_JSON = 'application/json'
 #: Seconds in which a body has to come. Tacker's server waits for a client
 #: without end, and the project's place in the queue would wait with it.
 _TAKE_S = 300
@@ -219,6 +220,9 @@ def _judge_json(api, request):
             metadata.make_storable(body)
         raw = json.dumps(body).encode()
     request.body = raw
+    # Tacker takes any type as JSON, but its router would parse a form first,
+    # and take another method from it.
+    request.content_type = _JSON
 
 
 def _judge_package(request):

@@ -28,14 +28,18 @@ stock_driver`` nobody can.
              'path': '/vnf_instances/{id}/instantiate'}])]
 
 #: Rules by API and method, with the path; the last word of one may name it.
+#: Tacker has none for subscriptions: they are for those who may make VNFs.
 _ACTIONS = {
     ('lifecycle', 'POST'): (
-        (re.compile(r'/vnf_instances/?\Z'), vnf_lcm.VNFLCM % 'create'),
+        (re.compile(r'/(?:vnf_instances|subscriptions)/?\Z'),
+         vnf_lcm.VNFLCM % 'create'),
         (re.compile(r'/vnf_(?:instances|lcm_op_occs)/[^/]+/(\w+)/?\Z'),
          vnf_lcm.VNFLCM)),
     ('lifecycle', 'PATCH'): (
         (re.compile(r'/vnf_instances/[^/]+/?\Z'),
          vnf_lcm.VNFLCM % 'update_vnf'),),
+    ('lifecycle', 'DELETE'): (
+        (re.compile(r'/subscriptions/[^/]+/?\Z'), vnf_lcm.VNFLCM % 'delete'),),
     ('packages', 'POST'): (
         (re.compile(r'/vnf_packages/?\Z'), vnf_package.VNFPKGM % 'create'),),
     ('packages', 'PATCH'): (

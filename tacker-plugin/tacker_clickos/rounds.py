@@ -16,7 +16,7 @@ class Rounds:
 
     A round leaves out the VNFs that an earlier one still works on. It drops
     those that the earlier one has not begun; they are the first ones of
-    its own that begin.
+    its own that begin. Projects take turns, however many VNFs each has.
 
     :param work: called with the arguments of a VNF; raises nothing
     """
@@ -29,6 +29,8 @@ class Rounds:
         #: Of the projects, by VNF that is worked on.
         self._running = {}
         self._begun_s = {}
+        #: By project: the time of its last turn.
+        self._turn_s = {}
 
     def begin(self, wanted):
         """Begin a round; does not wait for it.
@@ -40,6 +42,9 @@ class Rounds:
                              in self._begun_s.items() if vnf_id in wanted}
             self._waiting = {vnf_id: wanted[vnf_id] for vnf_id in sorted(
                 wanted, key=lambda each: self._begun_s.get(each, 0))}
+            projects = {project_id for project_id, _ in wanted.values()}
+            self._turn_s = {project_id: turn_s for project_id, turn_s
+                            in self._turn_s.items() if project_id in projects}
             added = max(0, min(PLACES - self._threads, len(wanted)))
             self._threads += added
         for _thread in range(added):
@@ -60,13 +65,20 @@ class Rounds:
         """Return (VNF, arguments), or None: then the thread ends."""
         with self._lock:
             held = collections.Counter(self._running.values())
-            for vnf_id, (project_id, arguments) in self._waiting.items():
+            first = {}    # the first VNF of each project that may begin
+            for vnf_id, (project_id, _arguments) in self._waiting.items():
                 if vnf_id not in self._running \
                         and held[project_id] < OF_PROJECT:
-                    del self._waiting[vnf_id]
-                    self._running[vnf_id] = project_id
-                    self._begun_s[vnf_id] = time.monotonic()
-                    return vnf_id, arguments
+                    first.setdefault(project_id, vnf_id)
+            if first:
+                project_id = min(
+                    first, key=lambda each: self._turn_s.get(each, 0))
+                vnf_id = first[project_id]
+                _project, arguments = self._waiting.pop(vnf_id)
+                self._running[vnf_id] = project_id
+                self._turn_s[project_id] = time.monotonic()
+                self._begun_s[vnf_id] = self._turn_s[project_id]
+                return vnf_id, arguments
             self._threads -= 1
             return None
 

@@ -57,7 +57,8 @@ class HostTextTest(unittest.TestCase):
                 ('../etc/x and ./run/y.sock', '..... and ....'),
                 ('on host compute-7: no', 'on host ...: no'),
                 ('host=c7.x is away', 'host=... is away'),
-                ('api.cloud.example.org, nova.lan', '..., ...')):
+                ('api.cloud.example.org, nova.lan', '..., ...'),
+                ('Compute-7.Internal, C7.DC.EXAMPLE.ORG', '..., ...')):
             self.assertEqual(shown, host_text.without_places(text))
 
     def test_ordinary_words_remain(self):

@@ -4,7 +4,7 @@
 A thread of HTTP waits for a guest only while it has a seat. Reads of a guest
 take turns: a few are under way, the others queue in their seats for a short
 time. A guest has no queue while it is slow, and slow guests share a few
-seats. One project never has all seats.
+seats. One project never has all seats, nor do two or three.
 """
 
 import collections
@@ -187,13 +187,19 @@ class Bulkhead:
             seat.project_id) < max(1, most * 3 // 4)
 
     def _has_seat(self, seat):
-        """Return if a seat is free; the longest queue may lose its last."""
+        """Return if a seat is free; the longest queue may lose its last.
+
+        Projects whose guests hang have all but the last seats, so of these a
+        project leaves as many as it has.
+        """
         own = [each for each in self._seats
                if each.project_id == seat.project_id]
         limit = self._limit + _OF_SLOW
         if len(own) >= max(1, limit - _FOR_OTHERS):
             return self._send_away(seat, own)
-        return len(self._seats) < limit or self._send_away(seat, self._seats)
+        free = limit - len(self._seats)
+        return free > (len(own) if free <= _FOR_OTHERS else 0) \
+            or self._send_away(seat, self._seats)
 
     def _send_away(self, seat, others):
         """Free the last seat of the longest queue, if the new one's is shorter
@@ -260,12 +266,19 @@ class Bulkhead:
             self._call()
 
     def _note(self, key, took_s):
-        """Remember whether a guest answered in time."""
+        """Remember whether a guest answered in time.
+
+        Callers choose ids of limits, so a project has any number of keys.
+        Those do not make it forget that a guest is slow.
+        """
         self._slow_until_s.pop(key, None)
+        now_s = time.monotonic()
         self._slow_until_s[key] = (
-            time.monotonic() + _CALLED_SLOW_S if took_s > _SLOW_S else 0)
+            now_s + _CALLED_SLOW_S if took_s > _SLOW_S else 0)
         if len(self._slow_until_s) > _GUESTS:
-            self._slow_until_s.popitem(last=False)
+            del self._slow_until_s[next(
+                (each for each, until_s in self._slow_until_s.items()
+                 if until_s <= now_s), next(iter(self._slow_until_s)))]
 
 
 def _busy(server, why):
@@ -278,8 +291,9 @@ class Workers:
     """A bounded number of requests to guests.
 
     One project leaves an eighth of them to others: guests that hang keep
-    requests under way. A project that has a limit has fewer than are free
-    besides, so several projects leave some of them, too.
+    requests under way. Of this eighth a project has fewer than are free
+    besides, so several projects leave some of them, too. With a limit of a
+    project that holds for all requests.
 
     :param limit: requests at a time
     :param of_project: how many of them a project may have, if fewer
@@ -288,7 +302,8 @@ class Workers:
     def __init__(self, limit, of_project=None):
         self._limit = limit
         self._leaves = of_project is not None
-        self._of_project = of_project or max(1, limit - max(1, limit // 8))
+        self._last = max(1, limit // 8)
+        self._of_project = of_project or max(1, limit - self._last)
         self._pool = None
         self._lock = threading.Lock()
         self._busy = collections.Counter()
@@ -314,15 +329,16 @@ class Workers:
 
     def _require_room(self, project_id):
         free = self._limit - self._busy.total()
-        most = min(self._of_project, free) if self._leaves \
-            else self._of_project
+        most = self._of_project
+        if self._leaves or free <= self._last:
+            most = min(most, free)
         for count, limit, whose in (
                 (self._busy.total(), self._limit, ''),
                 (self._busy[project_id], most,
                  f' of project {project_id}')):
             if count >= limit:
                 raise errors.Unavailable(
-                    f'{limit} requests to guests{whose} are under way; try'
+                    f'{count} requests to guests{whose} are under way; try'
                     ' again', code='busy')
 
     def _run(self, project_id, function, *arguments):

@@ -176,6 +176,15 @@ class DesiredStateTest(base.TestCase):
             base.PROJECT)
         self.assertNotIsInstance(error, exception.ServiceUnavailable)
 
+    def test_a_page_of_a_front_names_no_host(self):
+        self.server.status = 503
+        self.server.body = 'upstream http://10.0.0.7:8004 of c7.internal'
+        error = self.refused('answered 503: upstream ... of ...')
+        self.server.body = json.dumps({'error': {
+            'code': 'busy', 'message': 'rule allow 10.0.0.7'}})
+        self.refused('rule allow 10.0.0.7')
+        self.assertIs(exception.ServiceUnavailable, type(error))
+
     def test_not_an_answer(self):
         for body in ('', '[]', '{}', '{"writes": 3}', '{"writes": [3]}',
                      '{"writes": [["a"]]}',

@@ -184,7 +184,7 @@ class RefusalTest(KernelTestCase):
         self.refused(RAMDISK, '1048577 bytes', 'max_image_mib')
 
     def test_command_lines(self):
-        for line, words in (('a' * 255, 'at most 254 bytes'),
+        for line, words in (('a' * 255, 'at most 251 bytes'),
                             ('quiet\nkernel="/x"', 'printable'),
                             ('\u202e', 'printable'),
                             ('net=$PORT3_IP', '$PORT3_IP: the server has 1')):

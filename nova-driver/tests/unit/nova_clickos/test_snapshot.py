@@ -8,6 +8,7 @@ from clickos_client import limits
 import fixtures
 from nova.compute import task_states
 from nova import exception as nova_exception
+from nova import utils
 
 from nova_clickos import desired_state
 from nova_clickos import exception
@@ -46,7 +47,8 @@ class SnapshotTest(base.DriverTestCase):
             userdata.IMAGE_PROPERTY: text}
         server = base.instance(**{
             'user_data': None, 'system_metadata': {
-                'image_clickos_config': text[:255]}, **values})
+                'image_clickos_config': utils.safe_truncate(text, 255)},
+            **values})
         self.spawn(server)
         return server
 
@@ -80,6 +82,14 @@ class SnapshotTest(base.DriverTestCase):
     def test_a_short_property_remains_one(self):
         self.assertIsNone(self.boot('Idle;').user_data)
         self.assertEqual('Idle;', self.cosmosd.args('create')['config'])
+
+    def test_a_character_at_the_end_of_what_nova_keeps(self):
+        """Nova drops it, so that fewer bytes than it keeps are left."""
+        for character in '\u00e9\u20ac\U0001f600':
+            for length in range(250, 256):
+                text = 'x' * length + character + '; Idle;'
+                self.boot(text)
+                self.assertEqual(text, self.cosmosd.args('create')['config'])
 
     def test_a_property_that_is_longer_than_user_data(self):
         error = self.assertRaises(

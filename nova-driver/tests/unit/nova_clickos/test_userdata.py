@@ -139,11 +139,11 @@ class ImagePropertyTest(testtools.TestCase):
                           error.format_message())
 
     def test_what_nova_may_have_cut_is_refused(self):
-        whole = 'x' * 252 + '\u00e9'
+        whole = 'x' * 249 + '\u00e9'
         self.assertEqual(whole, self.read(whole).config)
         error = self.assertRaises(exception.GuestNotStarted, self.read,
                                   whole + 'x')
-        self.assertIn('at most 254 bytes', error.format_message())
+        self.assertIn('at most 251 bytes', error.format_message())
 
     def test_a_document_with_writes(self):
         found = self.read('{"clickos": 1, "config": "a :: Counter;", '

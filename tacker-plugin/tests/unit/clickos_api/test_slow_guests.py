@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eight guests that hang do not stall the API for others: real uWSGI."""
 
+import collections
 from concurrent import futures
+import contextlib
 import os
 import pathlib
 import socket
@@ -244,6 +246,13 @@ class BulkheadTest(unittest.TestCase):
         others = [self.server(name, 'q') for name in 'bbcd']
         self.assertEqual(['asked'] * 4, self.taken(bulkhead, *others)[1])
 
+    def test_a_few_projects_leave_seats_to_others(self):
+        bulkhead = workers.Bulkhead(32, 60)
+        held = [sum(kind is not None for kind in self.taken(bulkhead, *(
+            self.server(f'{project}{n}', project) for n in range(40)))[1])
+            for project in 'pqrs']
+        self.assertEqual([32, 2, 1, 1], held)
+
     def test_the_longest_queue_gives_its_last_seat(self):
         bulkhead = workers.Bulkhead(4, 60)
         seats, _ = self.taken(bulkhead, *[self.server('a')] * 4)
@@ -286,10 +295,19 @@ class BulkheadTest(unittest.TestCase):
         self.assertFalse(bulkhead._is_slow(self.key('a')))
 
     def test_what_is_remembered_is_bounded(self):
+        for took_s in 0, 5:
+            bulkhead = workers.Bulkhead(8, 60)
+            for number in range(workers._GUESTS + 5):
+                bulkhead._note(self.key(str(number)), took_s)
+            self.assertEqual(workers._GUESTS, len(bulkhead._slow_until_s))
+
+    def test_other_keys_make_no_slow_guest_be_forgotten(self):
         bulkhead = workers.Bulkhead(8, 60)
+        bulkhead._note(self.key('a'), 5)
         for number in range(workers._GUESTS + 5):
-            bulkhead._note(self.key(str(number)), 0)
-        self.assertEqual(workers._GUESTS, len(bulkhead._slow_until_s))
+            with bulkhead.read(workers.Place(str(number), 'p', 'limits')):
+                pass
+        self.assertTrue(bulkhead._is_slow(self.key('a')))
 
     def test_an_id_of_another_project_or_kind_is_another_queue(self):
         bulkhead = workers.Bulkhead(8, 60)
@@ -320,3 +338,13 @@ class WorkersTest(unittest.TestCase):
         for job in jobs:
             self.assertTrue(job.result())
         self.assertEqual((0, {}), (pool.busy, dict(pool._busy)))
+
+    def test_a_few_projects_leave_threads_to_others(self):
+        pool, over = workers.Workers(64), threading.Event()
+        self.addCleanup(over.set)
+        held = collections.Counter()
+        for project in 'pqrst':
+            with contextlib.suppress(errors.Unavailable):
+                while pool.submit(project, over.wait):
+                    held[project] += 1
+        self.assertEqual([56, 4, 2, 1, 1], list(held.values()))

@@ -2,6 +2,7 @@
 """VNFs that hang delay no VNF of another project."""
 
 import threading
+from unittest import mock
 
 from tacker_clickos import rounds
 from tests.unit.tacker_clickos import base
@@ -52,6 +53,17 @@ class RoundsTest(base.TestCase):
         self.wait_for('good4')
         self.assertEqual(2, len(self.rounds._running))
         self.assertLessEqual(self.rounds._threads, rounds.PLACES)
+
+    def test_projects_take_turns(self):
+        """A VNF does not wait for all VNFs of a few other projects."""
+        many = ['%s%d' % (project, number) for number in range(50)
+                for project in ('pro1', 'pro2', 'pro3', 'pro4')]
+        patcher = mock.patch.object(rounds, 'PLACES', 1)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+        self.begin(*many, 'zgood')
+        self.wait(lambda: len(self.begun) == len(many) + 1)
+        self.assertLess(self.begun.index('zgood'), 5)
 
     def test_the_next_round_begins_with_what_waited(self):
         hung = ['hung%d' % number for number in range(3)]

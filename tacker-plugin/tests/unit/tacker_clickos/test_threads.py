@@ -4,6 +4,7 @@
 import datetime
 import json
 import threading
+import time
 import types
 
 from oslo_utils import timeutils
@@ -40,14 +41,17 @@ class SharesTest(base.TestCase):
         self.end.set()      # before cleanups join the threads
         super().tearDown()
 
-    def hang(self, project):
-        """Run work that ends with the test; return whether it has begun."""
+    def hang(self, project, end=None):
+        """Run work that ends with the test; return whether it has begun.
+
+        :param end: an event that ends it earlier
+        """
         begun = threading.Event()
 
         def work():
             self.running.append(project)
             begun.set()
-            self.end.wait(_SOON_S)
+            (end or self.end).wait(_SOON_S)
             self.done.append(project)
         thread = threading.Thread(target=self.shares.run,
                                   args=(project, work))
@@ -65,6 +69,31 @@ class SharesTest(base.TestCase):
         self.assertTrue(self.hang('c'))
         self.assertFalse(self.hang('c'))
 
+    def test_a_few_projects_leave_threads_to_others(self):
+        self.total.return_value = 64
+        held = {}
+        for project in 'abcdefgh':
+            while self.shares._begin(project, None):
+                held[project] = held.get(project, 0) + 1
+        self.assertEqual([32, 16, 1, 1, 1, 1, 1, 1], list(held.values()))
+
+    def test_a_thread_that_ends_goes_to_who_has_fewest(self):
+        end = threading.Event()
+        for _ in range(3):
+            self.assertTrue(self.hang('a', end))
+        for project in 'aaaacdbbb':
+            self.hang(project)
+        self.assertEqual(list('aaaacdb'), self.running)
+        end.set()
+        self.until(lambda: self.shares._held == {'a': 2, 'b': 2, 'c': 1,
+                                                 'd': 1})
+
+    def until(self, is_so):
+        end_s = time.monotonic() + _SOON_S
+        while not is_so():
+            self.assertLess(time.monotonic(), end_s, self.shares._held)
+            time.sleep(0.01)
+
     def test_what_waits_runs_when_a_thread_ends(self):
         for _ in range(10):
             self.hang('a')
@@ -74,9 +103,39 @@ class SharesTest(base.TestCase):
         self.assertEqual((0, {}), (self.shares._held.total(),
                                    self.shares._waiting))
 
+    def test_a_part_of_work_needs_no_thread(self):
+        self.total.return_value = 1
+        self.shares.run('a', lambda: self.shares.run('a', lambda: (
+            self.done.append(self.shares._held.total()))))
+        self.assertEqual(([1], {}), (self.done, self.shares._held))
+        self.shares.run('a', self.end.set)
+        self.assertTrue(self.end.is_set())
+
+    def test_an_answer_needs_a_thread(self):
+        self.assertEqual(7, self.shares.answer('a', lambda: 7))
+        for _ in range(4):
+            self.assertTrue(self.hang('a'))
+        with self.assertRaisesRegex(exception.Busy, 'holds 4 of 8 threads'):
+            self.shares.answer('a', self.fail)
+        self.assertEqual(8, self.shares.answer('b', lambda: 8))
+        self.assertEqual({'a': 4}, self.shares._held)
+
+    def test_what_waits_for_an_answer_runs_after_it(self):
+        self.total.return_value = 1
+
+        def work():
+            self.shares.run('a', self.end.set)
+            return self.end.is_set()
+        self.assertFalse(self.shares.answer('a', work))
+        self.assertTrue(self.end.wait(_SOON_S))
+        self.until(lambda: not self.shares._held)
+
     def test_a_failure_is_that_of_its_own_message(self):
         def fail():
-            self.shares.run('a', wait)      # waits: this one has the thread
+            other = threading.Thread(target=self.shares.run,
+                                     args=('a', wait))
+            other.start()
+            other.join()      # it waits: this one has the thread
             raise ValueError
 
         def wait():
@@ -117,6 +176,25 @@ class ConductorTest(database.DatabaseTestCase):
             self.assertEqual('p', project)
             self.assertFalse(hasattr(work.func, 'is_shared'))
         self.assertEqual(len(threads._OPERATIONS), run.call_count)
+
+    def test_tests_of_subscriptions_pass_the_shares(self):
+        threads.install()
+        answer = self.patch(threads._shares, 'answer', return_value=0)
+        context = types.SimpleNamespace(project_id='p')
+        test = vars(conductor_server.Conductor)['test_notification']
+        self.assertEqual(0, test('conductor', context,
+                                 vnf_lcm_subscription='s'))
+        self.assertEqual('p', answer.call_args.args[0])
+        answer.side_effect = exception.Busy(reason='full')
+        self.assertEqual(-1, test('conductor', context))
+
+    def test_a_notification_without_a_thread_is_not_sent(self):
+        threads.install()
+        self.patch(threads._shares, 'run', side_effect=exception.Busy(
+            reason='full'))
+        with self.assertLogs('tacker_clickos.threads', 'WARNING'):
+            _call('send_notification',
+                  types.SimpleNamespace(project_id='p'), {})
 
     def test_a_refused_change_has_failed(self):
         threads.install()
