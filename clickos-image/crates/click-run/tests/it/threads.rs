@@ -163,6 +163,16 @@ fn a_full_queue_holds_up_the_other_thread() {
 }
 
 #[test]
+fn a_queue_that_is_made_larger_wakes_those_that_push() {
+    let config = "i :: InfiniteSource -> q :: Queue(10) -> u :: Unqueue(ACTIVE false) -> Discard;
+        j :: InfiniteSource(LIMIT 1) -> q; StaticThreadSched(i 0, u 0, j 1);
+        Script(wait 0.3s, print $(q.length), write q.capacity 100, wait 0.3s, print $(q.length), stop)";
+    // the packet of the other thread may find no room
+    let ran = run(config, &["-j", "2"]);
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "10\n100\n");
+}
+
+#[test]
 fn packets_keep_what_was_stripped_and_their_annotations() {
     let config = "i :: InfiniteSource(DATA \\<0102030405060708090a0b0c0800 4500>, LIMIT 1) -> Paint(7)
         -> SetIPAddress(1.2.3.4) -> Strip(14) -> Queue -> u :: Unqueue -> Unstrip(14) -> c :: CheckPaint(7)
