@@ -173,6 +173,16 @@ fn a_queue_that_is_made_larger_wakes_those_that_push() {
 }
 
 #[test]
+fn a_thread_that_cannot_start_holds_up_no_other() {
+    let config = "i :: FromDevice(none0) -> c :: Counter -> Discard; StaticThreadSched(i 1);
+        Script(init n $(c.count), init n $(c.count))";
+    let begun = Instant::now();
+    let errors = refused(config, &["-j", "2"]);
+    assert!(errors.contains("none0: No such device"), "{errors}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{errors}");
+}
+
+#[test]
 fn packets_keep_what_was_stripped_and_their_annotations() {
     let config = "i :: InfiniteSource(DATA \\<0102030405060708090a0b0c0800 4500>, LIMIT 1) -> Paint(7)
         -> SetIPAddress(1.2.3.4) -> Strip(14) -> Queue -> u :: Unqueue -> Unstrip(14) -> c :: CheckPaint(7)
