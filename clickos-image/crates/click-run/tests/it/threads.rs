@@ -173,6 +173,22 @@ fn a_queue_that_is_made_larger_wakes_those_that_push() {
 }
 
 #[test]
+fn shares_of_time_count_on_each_thread() {
+    let config = "i :: InfiniteSource -> Discard; j :: InfiniteSource -> Discard;
+        sub :: { k :: InfiniteSource -> Discard };
+        ScheduleInfo(i 2, j 0.5, sub 4); StaticThreadSched(i 1, j 0, sub 1);
+        Script(print $(i.tickets) $(j.tickets) $(sub/k.tickets), stop)";
+    assert_eq!(click(config, &["-j", "2"]), "2048 512 4096\n");
+}
+
+#[test]
+fn an_element_names_any_handler_of_a_script_on_another_thread() {
+    let config = "i :: InfiniteSource(LIMIT 9) -> c :: Counter(COUNT_CALL 5 s.end) -> d :: Discard;
+        s :: Script(TYPE PROXY, print $0, write stop); StaticThreadSched(i 1)";
+    assert_eq!(click(config, &["-j", "2"]), "end\n");
+}
+
+#[test]
 fn a_thread_that_cannot_start_holds_up_no_other() {
     let config = "i :: FromDevice(none0) -> c :: Counter -> Discard; StaticThreadSched(i 1);
         Script(init n $(c.count), init n $(c.count))";
@@ -251,6 +267,10 @@ fn what_cannot_run_on_several_threads_is_refused() {
         (
             "d :: DriverManager(stop); StaticThreadSched(d 1)",
             "config:1: While initializing 'd :: DriverManager':\n  runs on thread 0 only, not on thread 1\n",
+        ),
+        (
+            "s :: Script(TYPE DRIVER, wait, stop); StaticThreadSched(s 1)",
+            "config:1: While initializing 's :: Script':\n  runs on thread 0 only, not on thread 1\n",
         ),
         (
             "i :: InfiniteSource -> q :: Queue(65537) -> Discard; StaticThreadSched(i 1)",
