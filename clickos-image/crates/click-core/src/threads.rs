@@ -4,8 +4,10 @@
 //! Each router has all elements by name and number. Those of other threads are empty ones in it, and
 //! calls of their handlers go to the thread that has them.
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 
 use click_lang::{ConfigError, Phase, Scope, Sources, Subject};
@@ -19,14 +21,31 @@ use crate::engine::element::Element;
 pub use crate::engine::elsewhere::{Answer, Answered, Call, Threads};
 use crate::engine::graph::label;
 use crate::error::HandlerError;
-use crate::handler_info::HandlerInfo;
+use crate::handler_info::{HandlerInfo, Kind};
 use crate::registry::Registry;
 use crate::router::Router;
 
-/// An element of another thread.
-struct Elsewhere;
+/// Classes whose elements start on each thread, since they tell a router something about all of its elements.
+const EVERYWHERE: [&str; 1] = ["ScheduleInfo"];
 
-impl Element for Elsewhere {}
+/// An element of another thread.
+struct Elsewhere {
+    /// It answers to any name of a handler.
+    has_any: bool,
+}
+
+impl Element for Elsewhere {
+    fn dynamic_handlers(&self, asked: &str) -> Vec<HandlerInfo> {
+        let has_it = self.has_any && !asked.is_empty();
+        let handler = has_it.then(|| HandlerInfo {
+            name: asked.to_string(),
+            read: true,
+            write: true,
+            kind: Kind::of(asked),
+        });
+        handler.into_iter().collect()
+    }
+}
 
 /// A router whose elements are built and connected, and have not started.
 pub struct Assembled {
@@ -121,8 +140,12 @@ impl Assembled {
     pub fn set_threads(&mut self, threads: Rc<dyn Threads>) {
         if let Some(own) = threads.own() {
             for (index, slot) in self.engine.slots.iter_mut().enumerate() {
-                if threads.home(index) != own {
-                    slot.element = Some(Box::new(Elsewhere));
+                let class = self.engine.plan.classes[index];
+                if threads.home(index) != own && !EVERYWHERE.contains(&class.name) {
+                    let listed = |e: Box<dyn Element>| e.dynamic_handlers("*");
+                    let listed = slot.element.take().map_or_else(Vec::new, listed);
+                    let has_any = listed.iter().any(|handler| handler.name == "*");
+                    slot.element = Some(Box::new(Elsewhere { has_any }));
                 }
             }
         }
@@ -151,6 +174,11 @@ impl Assembled {
     /// Why elements cannot start.
     pub fn start(mut self) -> Result<Router, Vec<ConfigError>> {
         initialize(&mut self.engine)?;
+        let own = self.engine.threads.as_ref().and_then(|t| t.own());
+        if let (Some(manager), Some(own @ 1..)) = (self.engine.manager, own) {
+            let message = format!("runs on thread 0 only, not on thread {own}");
+            return Err(vec![self.error(manager, message)]);
+        }
         Ok(Router::of(self.engine, self.globals))
     }
 }

@@ -136,9 +136,7 @@ fn work(options: &Options, sources: Sources, part: Part) -> Result<(), String> {
     let started = member.start(assembled);
     // thread 0 prints the errors, and ends all threads
     let Ok(mut router) = started else {
-        while member.shared().phase() != Phase::End {
-            member.wait();
-        }
+        member.refuse_calls();
         return Ok(());
     };
     loop {

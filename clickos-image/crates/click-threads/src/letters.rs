@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use vale_handoff::NeedWakeup;
 
 /// Lines that wait for thread 0 at most.
-const MAX_LINES: usize = 1024;
+pub(crate) const MAX_LINES: usize = 1024;
 
 /// What the threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +135,19 @@ impl Shared {
         let letter = letters.pop_front();
         mailbox.any.store(!letters.is_empty(), Ordering::SeqCst);
         letter
+    }
+
+    /// Takes a call back that the thread `to` has not read; false if it has.
+    pub(crate) fn take_back(&self, to: usize, by: usize, id: u64) -> bool {
+        let is_it = |letter: &Letter| match letter {
+            Letter::Call {
+                by: caller, id: n, ..
+            } => (*caller, *n) == (by, id),
+            Letter::Answer { .. } | Letter::Line(_) => false,
+        };
+        let mut letters = lock(&self.mailbox(to).letters);
+        let place = letters.iter().position(is_it);
+        place.and_then(|place| letters.remove(place)).is_some()
     }
 
     /// Waits until a letter arrives, something changes, or the time is over.

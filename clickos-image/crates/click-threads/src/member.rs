@@ -12,7 +12,7 @@ use click_core::threads::{Answered, Assembled, Call, Threads};
 use click_core::{ConfigError, Router};
 use vale_handoff::{Receiver, Sender, ring};
 
-use crate::letters::{Letter, Phase, Shared};
+use crate::letters::{Letter, MAX_LINES, Phase, Shared};
 use crate::plan::{Plan, refusal};
 use crate::queue::{Gauge, Inlet, Outlet, Watch, class};
 use crate::slot::Slot;
@@ -109,16 +109,7 @@ impl Part {
                 }
             }
         }
-        let member = Rc::new(Member {
-            thread: self.thread,
-            shared: self.shared,
-            watches,
-            answers: RefCell::default(),
-            lines: RefCell::default(),
-            next_call: Cell::new(0),
-            depth: Cell::new(0),
-            idle_since: Cell::new(None),
-        });
+        let member = Rc::new(Member::new(self.thread, self.shared, watches));
         assembled.set_threads(member.clone());
         for (element, class, end) in elements {
             assembled.replace(element, class, end);
@@ -174,7 +165,11 @@ impl Threads for Member {
             }
             if left.is_zero() {
                 let seconds = ANSWER.as_secs();
-                let why = format!("thread {thread} did not answer within {seconds} s");
+                let rest = match self.shared.take_back(thread, by, id) {
+                    true => "the call was not made",
+                    false => "it has begun the call",
+                };
+                let why = format!("thread {thread} did not answer within {seconds} s; {rest}");
                 return Err(refusal(&call, why));
             }
             self.shared.wait_for_letter(self.thread, left.min(PATIENCE));
@@ -183,6 +178,19 @@ impl Threads for Member {
 }
 
 impl Member {
+    fn new(thread: usize, shared: Arc<Shared>, watches: Vec<Watch>) -> Self {
+        Self {
+            thread,
+            shared,
+            watches,
+            answers: RefCell::default(),
+            lines: RefCell::default(),
+            next_call: Cell::new(0),
+            depth: Cell::new(0),
+            idle_since: Cell::new(None),
+        }
+    }
+
     /// What the threads share.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
@@ -197,7 +205,12 @@ impl Member {
                 Letter::Answer { id, answer } => {
                     self.answers.borrow_mut().insert(id, answer);
                 }
-                Letter::Line(line) => self.lines.borrow_mut().push(line),
+                Letter::Line(line) => {
+                    let mut lines = self.lines.borrow_mut();
+                    if lines.len() < MAX_LINES {
+                        lines.push(line);
+                    }
+                }
                 Letter::Call { by, id, call } => {
                     let depth = self.depth.get();
                     let answer = if depth < MAX_DEPTH {
@@ -277,9 +290,13 @@ impl Member {
         self.shared.post(0, Letter::Line(line.to_vec()));
     }
 
-    /// Waits a little while for another thread; it makes no calls meanwhile.
-    pub fn wait(&self) {
-        self.shared.wait_for_letter(self.thread, PATIENCE);
+    /// Refuses the calls of other threads until all end, since this one has no router.
+    pub fn refuse_calls(&self) {
+        while self.shared.phase() != Phase::End {
+            let why = format!("the elements of thread {} did not start", self.thread);
+            self.serve(&mut |call| Err(refusal(&call, why.clone())));
+            self.shared.wait_for_letter(self.thread, PATIENCE);
+        }
     }
 
     /// To be called after work: the thread is not idle.
@@ -302,5 +319,35 @@ impl Member {
                 && (self.thread > 0 || !self.shared.has_stops())
         };
         self.shared.sleep(self.thread, is_idle, poll);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members() -> [Member; 2] {
+        let shared = Arc::new(Shared::new(2, &[0, 1], vec![0, 1]).unwrap());
+        [0, 1].map(|thread| Member::new(thread, Arc::clone(&shared), Vec::new()))
+    }
+
+    #[test]
+    fn a_write_that_was_not_answered_in_time_is_not_made_later() {
+        let [caller, busy] = members();
+        let call = Call::Write(vec![("c.reset".to_string(), Vec::new())]);
+        let answer = caller.call(1, call, &mut |_| panic!("nobody calls thread 0"));
+        let error = answer.unwrap_err().to_string();
+        assert!(error.contains("the call was not made"), "{error}");
+        assert!(!busy.serve(&mut |_| panic!("the caller has given up")));
+    }
+
+    #[test]
+    fn lines_that_nobody_takes_are_bounded() {
+        let [first, other] = members();
+        for _ in 0..3 * MAX_LINES {
+            other.send_line(b"line");
+            first.serve(&mut |_| panic!("there is no call"));
+        }
+        assert_eq!(first.take_lines().len(), MAX_LINES);
     }
 }

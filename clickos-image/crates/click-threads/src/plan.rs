@@ -8,10 +8,10 @@ use click_core::{ConfigError, HandlerError, text};
 
 /// Classes whose elements join threads: one end each for those that push, one for the one that pulls.
 const QUEUES: [&str; 3] = ["Queue", "SimpleQueue", "QuickNoteQueue"];
-/// Classes of elements that thread 0 runs, since it has the sockets and decides about the end.
-const OF_THREAD_0: [&str; 3] = ["ChatterSocket", "ControlSocket", "DriverManager"];
+/// Classes of elements that thread 0 runs, since it has the sockets.
+const OF_THREAD_0: [&str; 2] = ["ChatterSocket", "ControlSocket"];
 /// Classes whose arguments name handlers, or are free texts: what they name may run anywhere.
-const CALLERS: [&str; 9] = [
+const CALLERS: [&str; 10] = [
     "ChatterSocket",
     "ControlSocket",
     "DriverManager",
@@ -19,6 +19,7 @@ const CALLERS: [&str; 9] = [
     "IPPrint",
     "Message",
     "Print",
+    "ScheduleInfo",
     "Script",
     "StaticThreadSched",
 ];

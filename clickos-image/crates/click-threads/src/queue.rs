@@ -323,10 +323,19 @@ impl Outlet {
         let before = self.gauge.length.fetch_sub(n, Ordering::SeqCst);
         let half = self.gauge.capacity.load(Ordering::Relaxed) / 2;
         if self.gauge.is_told() && before > half && before - n <= half {
-            self.from
-                .iter()
-                .for_each(|thread| self.shared.wake(*thread));
+            self.wake_senders();
         }
+        self.tell_room(ctx);
+    }
+
+    fn wake_senders(&self) {
+        self.from
+            .iter()
+            .for_each(|thread| self.shared.wake(*thread));
+    }
+
+    /// Notifies those that push on this thread whether there is room.
+    fn tell_room(&self, ctx: &mut Context<'_>) {
         ctx.set_writable(!self.gauge.is_told() || self.gauge.has_room());
     }
 
@@ -372,7 +381,7 @@ impl Element for Outlet {
         ctx.recycle(batch);
         self.waits.set(false);
         ctx.set_readable(true);
-        ctx.set_writable(!self.gauge.is_told() || self.gauge.has_room());
+        self.tell_room(ctx);
     }
 
     fn pull(&mut self, ctx: &mut Context<'_>, _port: usize, max: usize) -> Batch {
@@ -384,7 +393,7 @@ impl Element for Outlet {
         batch
     }
 
-    /// Packets have come, or room for those that push on this thread.
+    /// Packets have come.
     fn run_task(&mut self, ctx: &mut Context<'_>) -> bool {
         if self.gauge.length() > 0 {
             self.waits.set(false);
@@ -462,8 +471,10 @@ static HANDLERS: [Handler<Outlet>; 6] = [
                 let message = format!("expected at most {most} between threads, got {capacity}");
                 return Err(HandlerError::rejected(message));
             }
-            Ok(Change::of(move |me: &mut Outlet, _| {
-                me.gauge.capacity.store(capacity, Ordering::Relaxed);
+            Ok(Change::of(move |me: &mut Outlet, ctx| {
+                me.gauge.capacity.store(capacity, Ordering::SeqCst);
+                me.wake_senders();
+                me.tell_room(ctx);
             }))
         },
     ),

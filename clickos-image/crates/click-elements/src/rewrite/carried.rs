@@ -26,6 +26,13 @@ struct Carried {
     shifts: Option<[Shift; 2]>,
 }
 
+impl Carried {
+    /// The ends as the table has them.
+    fn ends(&self) -> [FlowId; 2] {
+        [self.ids[0], self.ids[1].reverse()]
+    }
+}
+
 /// The flows of a rewriter in the table that it may share.
 struct Own<'a> {
     table: RefMut<'a, FlowTable>,
@@ -181,7 +188,8 @@ impl Rewriter {
         table.remove_of(self.first_owner..end);
         for carried in flows {
             let map = self.kind.map(self.first_map, carried.protocol);
-            if table.find_id(&carried.ids[0], map).is_none() {
+            let is_new = table.find_id(&carried.ids[0], map).is_none();
+            if is_new && self.is_no_others(&carried.ends(), carried.input) {
                 self.put(&mut table, carried, now_ns);
             }
         }
@@ -194,7 +202,11 @@ impl Rewriter {
         table.set_copying(true);
         for carried in flows {
             let map = self.kind.map(self.first_map, carried.protocol);
-            let ids = [carried.ids[0], carried.ids[1].reverse()];
+            let ids = carried.ends();
+            if !self.is_no_others(&ids, carried.input) {
+                self.merge_lost += 1;
+                continue;
+            }
             let rivals = ids.map(|id| table.find_id(&id, map));
             let is_known = rivals[0].is_some_and(|at| table.flow(at).ids == ids);
             let wanted = table.len() + usize::from(!is_known);

@@ -25,6 +25,12 @@ pub trait Map {
         true
     }
 
+    /// True if the mapper gives the public port of a flow to its inside host, false if to another one; `None` if to none.
+    /// `is_own` says that the flow is of the mapper; others go to endpoints that it may have made.
+    fn gives(&self, _ids: &[FlowId; 2], _is_own: bool) -> Option<bool> {
+        Some(true)
+    }
+
     /// The rewriter got a flow from another guest.
     fn took_over(&mut self) {}
 

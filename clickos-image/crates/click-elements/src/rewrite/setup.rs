@@ -9,7 +9,7 @@ use super::clocks::Clocks;
 use super::mapper;
 use super::rewriter::{Capacity, Input, Rewriter};
 use super::spec::Spec;
-use crate::flows::{At, Flow, FlowTable};
+use crate::flows::{At, Flow, FlowId, FlowTable};
 use crate::prelude::*;
 
 /// Elements that refer to each other for their capacity.
@@ -99,7 +99,7 @@ impl Rewriter {
         let mut order: Vec<(u64, u32)> = before
             .iter()
             .filter(|(_, flow)| {
-                old.owns(flow.owner) && self.fits(flow, flow.owner - old.first_owner)
+                old.owns(flow.owner) && self.fits(old, flow, flow.owner - old.first_owner)
             })
             .map(|(slot, _)| (before.touched_ns(slot), slot))
             .collect();
@@ -117,9 +117,37 @@ impl Rewriter {
         }
     }
 
-    /// True if a flow can go on that came in at this input.
-    fn fits(&self, flow: &Flow, input: u16) -> bool {
+    /// True if a flow of the configuration before can go on that came in at this input.
+    fn fits(&self, old: &Self, flow: &Flow, input: u16) -> bool {
         let known = |port: &u16| *port < self.outputs;
-        usize::from(input) < self.inputs.len() && flow.outputs.iter().all(known)
+        if usize::from(input) >= self.inputs.len() || !flow.outputs.iter().all(known) {
+            return false;
+        }
+        // a log has learned that the port is free
+        let was_given = || {
+            old.givers(&flow.ids, input)
+                .any(|given| given == Some(true))
+        };
+        let mut now = self.givers(&flow.ids, input);
+        self.is_no_others(&flow.ids, input) && (now.all(|given| given.is_some()) || !was_given())
+    }
+
+    /// True if no mapper gives the public port of a flow to another host than to that of the flow.
+    pub(super) fn is_no_others(&self, ids: &[FlowId; 2], input: u16) -> bool {
+        self.givers(ids, input).all(|given| given != Some(false))
+    }
+
+    /// The answers of the mapper of an input, or of those of the endpoints that it leads to.
+    fn givers(&self, ids: &[FlowId; 2], input: u16) -> impl Iterator<Item = Option<bool>> {
+        let one = &self.inputs[usize::from(input)];
+        let is_own = !matches!(one.spec, Spec::Bound(..));
+        let inputs = match is_own {
+            true => core::slice::from_ref(one),
+            false => &self.inputs,
+        };
+        inputs.iter().filter_map(move |input| match &input.spec {
+            Spec::Mapper(mapper, _) => Some(mapper.borrow().gives(ids, is_own)),
+            _ => None,
+        })
     }
 }

@@ -163,6 +163,42 @@ fn a_full_queue_holds_up_the_other_thread() {
 }
 
 #[test]
+fn a_queue_that_is_made_larger_wakes_those_that_push() {
+    let config = "i :: InfiniteSource -> q :: Queue(10) -> u :: Unqueue(ACTIVE false) -> Discard;
+        j :: InfiniteSource(LIMIT 1) -> q; StaticThreadSched(i 0, u 0, j 1);
+        Script(wait 0.3s, print $(q.length), write q.capacity 100, wait 0.3s, print $(q.length), stop)";
+    // the packet of the other thread may find no room
+    let ran = run(config, &["-j", "2"]);
+    assert_eq!(String::from_utf8(ran.stdout).unwrap(), "10\n100\n");
+}
+
+#[test]
+fn shares_of_time_count_on_each_thread() {
+    let config = "i :: InfiniteSource -> Discard; j :: InfiniteSource -> Discard;
+        sub :: { k :: InfiniteSource -> Discard };
+        ScheduleInfo(i 2, j 0.5, sub 4); StaticThreadSched(i 1, j 0, sub 1);
+        Script(print $(i.tickets) $(j.tickets) $(sub/k.tickets), stop)";
+    assert_eq!(click(config, &["-j", "2"]), "2048 512 4096\n");
+}
+
+#[test]
+fn an_element_names_any_handler_of_a_script_on_another_thread() {
+    let config = "i :: InfiniteSource(LIMIT 9) -> c :: Counter(COUNT_CALL 5 s.end) -> d :: Discard;
+        s :: Script(TYPE PROXY, print $0, write stop); StaticThreadSched(i 1)";
+    assert_eq!(click(config, &["-j", "2"]), "end\n");
+}
+
+#[test]
+fn a_thread_that_cannot_start_holds_up_no_other() {
+    let config = "i :: FromDevice(none0) -> c :: Counter -> Discard; StaticThreadSched(i 1);
+        Script(init n $(c.count), init n $(c.count))";
+    let begun = Instant::now();
+    let errors = refused(config, &["-j", "2"]);
+    assert!(errors.contains("none0: No such device"), "{errors}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{errors}");
+}
+
+#[test]
 fn packets_keep_what_was_stripped_and_their_annotations() {
     let config = "i :: InfiniteSource(DATA \\<0102030405060708090a0b0c0800 4500>, LIMIT 1) -> Paint(7)
         -> SetIPAddress(1.2.3.4) -> Strip(14) -> Queue -> u :: Unqueue -> Unstrip(14) -> c :: CheckPaint(7)
@@ -231,6 +267,10 @@ fn what_cannot_run_on_several_threads_is_refused() {
         (
             "d :: DriverManager(stop); StaticThreadSched(d 1)",
             "config:1: While initializing 'd :: DriverManager':\n  runs on thread 0 only, not on thread 1\n",
+        ),
+        (
+            "s :: Script(TYPE DRIVER, wait, stop); StaticThreadSched(s 1)",
+            "config:1: While initializing 's :: Script':\n  runs on thread 0 only, not on thread 1\n",
         ),
         (
             "i :: InfiniteSource -> q :: Queue(65537) -> Discard; StaticThreadSched(i 1)",

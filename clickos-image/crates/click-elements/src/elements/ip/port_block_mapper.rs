@@ -8,8 +8,8 @@
 //! fit. So the place of a block needs no log. A subscriber has at most FLOWS flows (default: any number) that it opened, of all rewriters
 //! and protocols; more are refused (RFC 6888, REQ-5). LOG, a `Syslog`, gets a message when a subscriber's first flow begins, and within
 //! 10 s after its last one has ended (RFC 6888, REQ-12). Blocks in use that the log does not have are written within 10 s, too: after
-//! the log got its target or another one, after a swap of configurations, and at a guest that took flows of another one over, from its first new flow on. After a swap to other blocks it gets
-//! messages that those before are free.
+//! the log got its target or another one, after a swap of configurations, and at a guest that took flows of another one over, from its first new flow on. After a swap to other blocks, which ends
+//! the flows outside them, it gets messages that those before are free.
 //! # Ports
 //! 0/0. A rewriter has the element's name as its INPUTSPEC; flows leave by the rewriter's output 0, answers by its
 //! output 1. A flow gets a random free port of its subscriber's block, an even one for an even one if one is left. A port serves one flow at a time,

@@ -8,8 +8,8 @@
 //!
 //! A task takes all elements with it that it reaches without a queue (`Queue`, `SimpleQueue`, `QuickNoteQueue` and their
 //! aliases, without an output 1), and those that these elements name in their arguments. A queue belongs to the thread
-//! that pulls from it. Elements that nothing binds run on thread 0, as do `DriverManager`, `ControlSocket` and
-//! `ChatterSocket`.
+//! that pulls from it. Elements that nothing binds run on thread 0, as do `DriverManager`, a `Script` of type DRIVER or
+//! SIGNAL, `ControlSocket` and `ChatterSocket`.
 //! # Ports
 //! 0/0.
 //! # Handlers

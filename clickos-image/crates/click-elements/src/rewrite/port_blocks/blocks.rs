@@ -345,6 +345,15 @@ impl Map for Blocks {
         ))
     }
 
+    fn gives(&self, [there, back]: &[FlowId; 2], is_own: bool) -> Option<bool> {
+        let (inside, public, port) = match is_own {
+            true => (there.source, back.destination, back.dport),
+            false => (back.source, there.destination, there.dport),
+        };
+        let owner = self.layout.owner(public, port)?;
+        Some(owner == inside)
+    }
+
     fn took_over(&mut self) {
         self.forwards = false;
     }
