@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use cosmos_proto::{Cpu, OfGuest, Spec, Uuid, verb};
+use cosmos_proto::{Cpu, OfGuest, Spec, Uuid, answer, verb};
 use ipnet::Ipv4Net;
 use rustix::pipe::{PipeFlags, pipe_with};
 use vale_proto::{Allowed, PortName, SwitchName};
@@ -65,6 +65,17 @@ impl Template {
     pub fn name(&self, address: Ipv4Addr) -> String {
         let (switch, segment) = self.place();
         format!("react-{switch}-{segment}-{address}")
+    }
+
+    /// The address whose guest this is, made by this program or an earlier run. Tenants choose names of guests, but
+    /// no names of ports.
+    pub fn address_of(&self, guest: &answer::Guest) -> Option<Ipv4Addr> {
+        let (switch, segment) = self.place();
+        let address = guest.name.rsplit('-').next()?.parse().ok()?;
+        let first = guest.vifs.iter().find(|vif| vif.devid == 0)?;
+        let port = port_of(segment, address);
+        let has_port = (&first.switch, first.segment, &first.port) == (switch, segment, &port);
+        (has_port && guest.name == self.name(address)).then_some(address)
     }
 
     /// The request for the guest of an address.
@@ -239,5 +250,50 @@ impl Worker {
             Ok(_) => Outcome::Gone(address, args.uuid),
             Err(failure) => Outcome::Refused(address, failure.message),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const UUID: &str = "3f0a6d4e-6f0e-4a4e-9c1c-0d4b0f3f2a11";
+
+    fn vifs(switch: &str, segment: u32, port: &str) -> serde_json::Value {
+        json!([{"devid": 0, "mac": "02:00:0a:00:00:07", "switch": switch, "port": port,
+            "segment": segment, "port_security": false, "mtu": 1500, "slots": 256}])
+    }
+
+    fn guest(name: &str, vifs: &serde_json::Value) -> answer::Guest {
+        let guest = json!({"uuid": UUID, "name": name, "domid": 1, "state": "running",
+            "reason": "", "memory_mib": 8, "created_s": 0, "cpu_time_ns": 0, "image_sha256": "",
+            "vifs": vifs, "nics": [], "config_name": "c", "incarnation": UUID, "number": 0,
+            "held": false});
+        serde_json::from_value(guest).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_a_tenant_named_like_a_guest_is_not_taken_over() {
+        let spec = json!({"uuid": UUID, "name": "n", "image_sha256": "", "memory_mib": 8,
+            "vifs": vifs("vale0", 7, "p"), "config": "", "config_name": "c"});
+        let spec = serde_json::from_value(spec).unwrap();
+        let template = Template::new(spec, vec!["segment=7".to_owned()], None, 1).unwrap();
+        let address = Ipv4Addr::new(10, 0, 0, 7);
+        let name = template.name(address);
+        let taken = |name: &str, vifs: &serde_json::Value| template.address_of(&guest(name, vifs));
+        let own = vifs("vale0", 7, "r70a000007");
+        assert_eq!(taken(&name, &own), Some(address));
+        for others in [
+            vifs("vale0", 7, "tap0a000007-11"),
+            vifs("vale1", 7, "r70a000007"),
+            vifs("vale0", 8, "r70a000007"),
+            json!([]),
+        ] {
+            assert_eq!(taken(&name, &others), None, "{others}");
+        }
+        assert_eq!(taken("react-vale0-7-10.0.0.8", &own), None);
+        assert_eq!(taken("other", &own), None);
     }
 }

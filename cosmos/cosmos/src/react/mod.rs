@@ -57,12 +57,8 @@ impl Session<'_> {
     fn adopt(&self, reactor: &mut Reactor<'_>, template: &Template) -> Result<()> {
         let now = Instant::now();
         for guest in self.call::<verb::List>(&NoArgs {})?.guests {
-            let tail = guest.name.rsplit('-').next().unwrap_or_default();
-            match tail.parse() {
-                Ok(address) if guest.name == template.name(address) => {
-                    reactor.table.adopt(address, guest.uuid, now);
-                }
-                _ => {}
+            if let Some(address) = template.address_of(&guest) {
+                reactor.table.adopt(address, guest.uuid, now);
             }
         }
         Ok(())
@@ -228,8 +224,11 @@ impl<'a> Reactor<'a> {
     /// Waits for what was ordered, and destroys the guests unless they are to stay.
     fn end(&mut self, keep: bool) -> Result<()> {
         for outcome in self.maker.rest() {
-            if let Outcome::Made(address, uuid, _) = outcome {
-                self.table.adopt(address, uuid, Instant::now());
+            let now = Instant::now();
+            match outcome {
+                Outcome::Made(address, uuid, _) => self.table.adopt(address, uuid, now),
+                Outcome::Refused(address, _) => self.table.refused(address, now),
+                Outcome::Gone(..) => {}
             }
         }
         if keep {

@@ -30,7 +30,7 @@ enum Place {
     Coming(Vec<Vec<u8>>),
     Up(Guest),
     /// The guest is being destroyed.
-    Going(Vec<Vec<u8>>),
+    Going(Uuid, Vec<Vec<u8>>),
     Refused(Instant),
 }
 
@@ -67,7 +67,7 @@ impl Table {
     pub fn frame(&mut self, address: Ipv4Addr, frame: &[u8], now: Instant) -> Step {
         let count = self.places.len();
         match self.places.get_mut(&address) {
-            Some(Place::Coming(held) | Place::Going(held)) => {
+            Some(Place::Coming(held) | Place::Going(_, held)) => {
                 if held.len() < HELD {
                     held.push(frame.to_vec());
                 }
@@ -92,15 +92,19 @@ impl Table {
         }
     }
 
-    /// The guest could not be made.
+    /// The guest could not be made, or could not be destroyed: then it is still there.
     pub fn refused(&mut self, address: Ipv4Addr, now: Instant) {
-        self.places.insert(address, Place::Refused(now));
+        let place = match self.places.remove(&address) {
+            Some(Place::Going(uuid, _)) => Place::up(uuid, now),
+            _ => Place::Refused(now),
+        };
+        self.places.insert(address, place);
     }
 
     /// The guest is gone; returns true if frames wait for a new one.
     pub fn gone(&mut self, address: Ipv4Addr) -> bool {
         match self.places.remove(&address) {
-            Some(Place::Going(held)) if !held.is_empty() => {
+            Some(Place::Going(_, held)) if !held.is_empty() => {
                 self.places.insert(address, Place::Coming(held));
                 true
             }
@@ -122,12 +126,13 @@ impl Table {
             Place::Refused(at) => now.duration_since(*at) < PENALTY,
             Place::Up(guest) => {
                 if guest.is_idle(sent(*address), now, self.idle) {
-                    idle.push((*address, guest.uuid.clone()));
-                    *place = Place::Going(Vec::new());
+                    let uuid = guest.uuid.clone();
+                    idle.push((*address, uuid.clone()));
+                    *place = Place::Going(uuid, Vec::new());
                 }
                 true
             }
-            Place::Coming(_) | Place::Going(_) => true,
+            Place::Coming(_) | Place::Going(..) => true,
         });
         idle
     }
@@ -218,6 +223,20 @@ mod tests {
         assert_eq!(table.frame(A, b"again", much_later), Step::Nothing);
         assert!(table.gone(A));
         assert_eq!(table.made(A, uuid(), much_later), [b"again"]);
+    }
+
+    #[test]
+    fn a_guest_that_could_not_be_destroyed_counts_and_is_tried_again() {
+        let (mut table, now) = table(1);
+        table.adopt(A, uuid(), now);
+        assert_eq!(table.idle(now, |_| None), [(A, uuid())]);
+        table.refused(A, now);
+        assert_eq!(table.running().collect::<Vec<_>>(), [(A, uuid())]);
+        let later = now + PENALTY;
+        assert_eq!(table.idle(later, |_| None), [(A, uuid())]);
+        table.refused(A, later);
+        assert_eq!(table.frame(B, b"", later), Step::Full);
+        assert_eq!(table.frame(A, b"", later), Step::Send);
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Control {
         let change = state.change(&request, self.is_last(&request)?);
         let change = change.map_err(|e| ApiError::bad_request(format!("keep: {e}")))?;
         let next = self.kept.prepare(&state, &change).map_err(refused)?;
-        match self.carry_out(peer, &request) {
+        match self.carry_out(peer, &state.as_carried_out(&request)) {
             // It waited for a thing that may never come.
             Err(e) if e.code.starts_with("no-such-") && state.forgets(&change) => {}
             done => done?,

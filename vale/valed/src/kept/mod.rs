@@ -16,6 +16,7 @@ use vale_proto::{Keep, KeptInfo, KeptList, MAX_KEPT, PortId};
 pub use change::Change;
 use file::{NextFile, StateFile};
 pub use place::Place;
+use place::What;
 
 /// Why a request of the file is not in force before valed has tried it.
 const STARTING: &str = "valed starts";
@@ -203,6 +204,23 @@ impl State {
         places.filter(|place| is_wanted(place)).cloned().collect()
     }
 
+    /// A request as it is carried out. A port comes before what is kept with it: until it has a kept filter
+    /// it permits nothing, and its link begins down if it was set down.
+    pub fn as_carried_out(&self, request: &Keep) -> Keep {
+        let mut request = request.clone();
+        if let Keep::PortAdd(add) = &mut request {
+            let kept = |what| {
+                let place = Place::at(what, &add.switch, &add.port);
+                self.records.get(&place).map(|record| &record.request)
+            };
+            let is_filtered = kept(What::Filter).is_some();
+            let is_down = matches!(kept(What::Link), Some(Keep::PortSet(set)) if !set.link_up);
+            add.filtered |= is_filtered;
+            add.link_up &= !is_down;
+        }
+        request
+    }
+
     /// Notes that another peer has removed a port, and its switch with the last one. Returns what to
     /// forget: the port's name has another owner, to whose port nothing of this one may come.
     pub fn note_removed(&mut self, id: &PortId, is_switch_gone: bool) -> Option<Change> {
@@ -233,11 +251,16 @@ impl State {
         apply: impl Fn(&Keep) -> Result<(), String>,
     ) {
         let mut ports = self.places_in_force(Place::is_port);
-        let records = self.records.iter_mut();
-        for (place, record) in records.filter(|(p, r)| r.waits.is_some() && is_due(p)) {
+        let is_tried = |place: &Place, record: &Record| record.waits.is_some() && is_due(place);
+        let tried = self.records.iter().filter(|(p, r)| is_tried(p, r));
+        let requests: Vec<Keep> = tried
+            .map(|(_, r)| self.as_carried_out(&r.request))
+            .collect();
+        let records = self.records.iter_mut().filter(|(p, r)| is_tried(p, r));
+        for ((place, record), request) in records.zip(requests) {
             let is_free = place.kept_port().is_none_or(|port| ports.contains(&port));
             let waits = match is_free {
-                true => apply(&record.request).err(),
+                true => apply(&request).err(),
                 false => Some(place.without_port()),
             };
             if waits.is_none() && place.is_port() {

@@ -199,6 +199,38 @@ fn nothing_of_a_kept_port_comes_to_a_port_of_others() {
 }
 
 #[test]
+fn a_port_that_is_repeated_is_never_more_open_than_it_was() {
+    let mut state = State::default();
+    let all = [
+        port("a", json!({})),
+        port("b", json!({})),
+        request("port-set", at("a", json!({"link_up": false}))),
+        request("port-set", at("b", json!({"link_up": true}))),
+        request("port-filter", at("a", json!({"rules": []}))),
+    ];
+    state.fill(all.to_vec());
+    let added = std::cell::RefCell::new(Vec::new());
+    state.retry(
+        |_| true,
+        |request| {
+            if let Keep::PortAdd(add) = request {
+                let as_added = (add.port.to_string(), add.filtered, add.link_up);
+                added.borrow_mut().push(as_added);
+            }
+            Ok(())
+        },
+    );
+    let expected = [("a", true, false), ("b", false, true)];
+    let expected = expected.map(|(name, filtered, up)| (name.to_owned(), filtered, up));
+    assert_eq!(added.take(), expected);
+    assert_eq!(
+        state.after(&Change::default()),
+        all,
+        "kept as they were sent"
+    );
+}
+
+#[test]
 fn without_room_nothing_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let kept = Kept::open(Some(folder.path().to_owned()));
