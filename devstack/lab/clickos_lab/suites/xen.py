@@ -65,8 +65,8 @@ def main(names, slow=False):
 def _profiles(state, in_parallel):
     """Build the image of each profile, which checks the bound on its size.
 
-    :param in_parallel: whether the tests need none of them but the first, and may
-        run meanwhile
+    :param in_parallel: whether the tests need none of them but the first,
+        and may run meanwhile
     """
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         built = pool.submit(image.build_profiles, state)
