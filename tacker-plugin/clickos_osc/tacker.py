@@ -7,15 +7,9 @@ from osc_lib import exceptions
 from clickos_osc import lazy
 from clickos_osc import shown
 
+tacker = lazy.module('clickos_client.tacker')
 vnf = lazy.module('clickos_client.vnf')
 
-_INSTANCES = '/vnflcm/v1/vnf_instances'
-_OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
-_PACKAGES = '/vnfpkgm/v1/vnf_packages'
-_VIMS = '/v1.0/vims'
-#: Tacker gives the first 100 of a list otherwise.
-_ALL = '?all_records=yes'
-_VERSION = {'Version': '2.0.0'}
 _ZIP = 'application/zip'
 
 
@@ -34,7 +28,7 @@ class Tacker:
 
     def ids(self, name):
         """Return the ids of the VNF instances with a name, or with this id."""
-        vnfs = self._get(_INSTANCES + _ALL)
+        vnfs = self._get(tacker.INSTANCES + tacker.ALL)
         if any(each['id'] == name for each in vnfs):
             return [name]
         return [each['id'] for each in vnfs
@@ -42,26 +36,21 @@ class Tacker:
 
     def vnfs(self):
         """List the VNFs as vnf.Vnf, each with its last operation."""
-        last = {}
-        for operation in self._operations(_OPERATIONS + _ALL
-                                          + '&fields=error'):
-            last.setdefault(operation.vnf_id, operation)
-        return [vnf.Vnf.of(body, last.get(body['id']))
-                for body in self._get(_INSTANCES + _ALL)]
+        return tacker.vnfs(self._get(tacker.INSTANCES + tacker.ALL),
+                           self.operations())
 
     def vnf(self, vnf_id):
         """Return a vnf.Vnf with its last operation.
 
         :param vnf_id: from ids()
         """
-        body = self._get(f'{_INSTANCES}/{vnf_id}')
+        body = self._get(f'{tacker.INSTANCES}/{vnf_id}')
         return vnf.Vnf.of(body, next(iter(self.operations(vnf_id)), None))
 
-    def operations(self, vnf_id):
-        """List the operations of a VNF, the newest first."""
-        return [each for each in self._operations(
-            f'{_OPERATIONS}{_ALL}&fields=error'
-            f'&filter=(eq,vnfInstanceId,{vnf_id})') if each.vnf_id == vnf_id]
+    def operations(self, vnf_id=None):
+        """List the operations of a VNF, or all; the newest first."""
+        return tacker.operations(
+            self._get(tacker.operations_path(vnf_id)), vnf_id)
 
     def operation(self, vnf_id, operation_id):
         """Return an operation of a VNF; the newest without an id.
@@ -74,7 +63,7 @@ class Tacker:
 
     def create(self, vnfd_id, name, description=''):
         """Make a VNF that is not instantiated; return its id."""
-        return self._ask('POST', _INSTANCES, json={
+        return self._ask('POST', tacker.INSTANCES, json={
             'vnfdId': vnfd_id, 'vnfInstanceName': name,
             'vnfInstanceDescription': description}).json()['id']
 
@@ -84,62 +73,57 @@ class Tacker:
         :returns: the operation's id, or None if Tacker names none
         """
         return _operation_id(self._ask(
-            'POST', f'{_INSTANCES}/{vnf_id}/{verb}', json=body))
+            'POST', f'{tacker.INSTANCES}/{vnf_id}/{verb}', json=body))
 
     def modify(self, vnf_id, **body):
         """Change properties, description or package; as start()."""
         return _operation_id(self._ask(
-            'PATCH', f'{_INSTANCES}/{vnf_id}', json=body))
+            'PATCH', f'{tacker.INSTANCES}/{vnf_id}', json=body))
 
     def delete(self, vnf_id):
         """Delete a VNF that is not instantiated."""
-        self._ask('DELETE', f'{_INSTANCES}/{vnf_id}')
+        self._ask('DELETE', f'{tacker.INSTANCES}/{vnf_id}')
 
     def decide(self, operation_id, verb):
         """Retry an operation that waits for a decision, or fail it."""
-        self._ask('POST', f'{_OPERATIONS}/{operation_id}/{verb}')
+        self._ask('POST', f'{tacker.OPERATIONS}/{operation_id}/{verb}')
 
     def vims(self):
         """List the VIMs of the project, the default one first."""
-        return sorted(self._get(_VIMS)['vims'],
-                      key=lambda vim: not vim.get('is_default'))
+        return tacker.vims(self._get(tacker.VIMS))
 
     def packages(self):
         """List the VNF packages."""
-        return self._get(_PACKAGES + _ALL + '&all_fields=')
+        return self._get(tacker.PACKAGES + tacker.ALL + '&all_fields=')
 
     def package(self, package_id):
         """Return a VNF package."""
-        return self._get(f'{_PACKAGES}/{package_id}')
+        return self._get(f'{tacker.PACKAGES}/{package_id}')
 
     def package_content(self, package_id):
         """Return the bytes of a CSAR."""
-        return self._ask('GET', f'{_PACKAGES}/{package_id}/package_content',
-                         headers={'Accept': _ZIP}).content
+        path = f'{tacker.PACKAGES}/{package_id}/package_content'
+        return self._ask('GET', path, headers={'Accept': _ZIP}).content
 
     def create_package(self, marks):
         """Make an empty package; return its id.
 
         :param marks: its userDefinedData, a dictionary of texts
         """
-        return self._ask('POST', _PACKAGES,
+        return self._ask('POST', tacker.PACKAGES,
                          json={'userDefinedData': marks}).json()['id']
 
     def upload(self, package_id, content):
         """Upload a CSAR, which Tacker reads after its answer."""
-        self._ask('PUT', f'{_PACKAGES}/{package_id}/package_content',
+        self._ask('PUT', f'{tacker.PACKAGES}/{package_id}/package_content',
                   data=content, headers={'Content-Type': _ZIP})
 
     def delete_package(self, package_id):
         """Take a package out of service and delete it."""
-        path = f'{_PACKAGES}/{package_id}'
+        path = f'{tacker.PACKAGES}/{package_id}'
         if self._get(path).get('operationalState') == 'ENABLED':
             self._ask('PATCH', path, json={'operationalState': 'DISABLED'})
         self._ask('DELETE', path)
-
-    def _operations(self, path):
-        found = [vnf.Operation.of(body) for body in self._get(path)]
-        return sorted(found, key=lambda each: each.began, reverse=True)
 
     def _get(self, path):
         return self._ask('GET', path).json()
@@ -147,7 +131,7 @@ class Tacker:
     def _ask(self, method, path, headers=(), **options):
         answer = self._adapter.request(
             path, method, raise_exc=False,
-            headers={**_VERSION, **dict(headers)}, **options)
+            headers={**tacker.HEADERS, **dict(headers)}, **options)
         if answer.status_code >= 400:
             raise exceptions.CommandError(
                 f'{_reason(answer)} (HTTP {answer.status_code})')
@@ -160,12 +144,5 @@ def _operation_id(answer):
 
 
 def _reason(answer):
-    """Return the reason in a refusal: a problem document or a fault."""
-    try:
-        body = answer.json()
-    except ValueError:
-        body = answer.text[:400]
-    while isinstance(body, dict) and body:
-        body = (body.get('detail') or body.get('message')
-                or next(iter(body.values())))
-    return shown.text(str(body or 'Tacker gives no reason'))
+    return shown.text(tacker.reason(answer) or answer.text[:400]
+                      or 'Tacker gives no reason')

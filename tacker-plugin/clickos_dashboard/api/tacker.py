@@ -3,60 +3,55 @@
 
 import time
 
+from clickos_client import tacker
 from clickos_client import vnf as _vnf
 
 from clickos_dashboard.api import sessions
 from clickos_dashboard import exceptions
 from clickos_dashboard.guests import turns
 
-_VIMS = '/v1.0/vims'
-_PACKAGES = '/vnfpkgm/v1/vnf_packages'
-_INSTANCES = '/vnflcm/v1/vnf_instances'
-_OPERATIONS = '/vnflcm/v1/vnf_lcm_op_occs'
-#: Tacker gives the first 100 of a list otherwise.
-_ALL = '?all_records=yes'
 #: Seconds to wait for the verdict on an update, and between two looks.
 _VERDICT_S, _PAUSE_S = 10, 0.2
 
 
 def vims(request):
     """List the VIMs of the project, the default one first."""
-    found = _call(request, 'GET', _VIMS).json()['vims']
-    return sorted(found, key=lambda vim: not vim.get('is_default'))
+    return tacker.vims(_call(request, 'GET', tacker.VIMS).json())
 
 
 def packages(request):
     """List VNF packages."""
-    return _call(request, 'GET', _PACKAGES).json()
+    return _call(request, 'GET', tacker.PACKAGES).json()
 
 
 def package(request, package_id):
     """Return a VNF package."""
-    return _call(request, 'GET', _path(_PACKAGES, package_id)).json()
+    return _call(request, 'GET', _path(tacker.PACKAGES, package_id)).json()
 
 
 def package_content(request, package_id):
     """Return the CSAR's bytes."""
-    path = _path(_PACKAGES, package_id) + '/package_content'
+    path = _path(tacker.PACKAGES, package_id) + '/package_content'
     return _call(request, 'GET', path,
                  headers={'Accept': 'application/zip'}).content
 
 
 def create_package(request):
     """Make an empty package; return its id."""
-    return _call(request, 'POST', _PACKAGES,
+    return _call(request, 'POST', tacker.PACKAGES,
                  json={'userDefinedData': {}}).json()['id']
 
 
 def upload_package(request, package_id, content):
     """Upload a CSAR; Tacker reads it after the answer."""
-    _call(request, 'PUT', _path(_PACKAGES, package_id) + '/package_content',
-          data=content, headers={'Content-Type': 'application/zip'})
+    path = _path(tacker.PACKAGES, package_id) + '/package_content'
+    _call(request, 'PUT', path, data=content,
+          headers={'Content-Type': 'application/zip'})
 
 
 def delete_package(request, package_id):
     """Take a package out of service and delete it."""
-    path = _path(_PACKAGES, package_id)
+    path = _path(tacker.PACKAGES, package_id)
     if package(request, package_id)['operationalState'] == 'ENABLED':
         _call(request, 'PATCH', path, json={'operationalState': 'DISABLED'})
     _call(request, 'DELETE', path)
@@ -64,16 +59,13 @@ def delete_package(request, package_id):
 
 def vnfs(request):
     """List the project's VNFs as vnf.Vnf, each with its last operation."""
-    last = {}
-    for operation in operations(request):
-        last.setdefault(operation.vnf_id, operation)
-    return [_vnf.Vnf.of(body, last.get(body['id']))
-            for body in _call(request, 'GET', _INSTANCES + _ALL).json()]
+    bodies = _call(request, 'GET', tacker.INSTANCES + tacker.ALL).json()
+    return tacker.vnfs(bodies, operations(request))
 
 
 def vnf(request, vnf_id):
     """Return a vnf.Vnf."""
-    body = _call(request, 'GET', _path(_INSTANCES, vnf_id)).json()
+    body = _call(request, 'GET', _path(tacker.INSTANCES, vnf_id)).json()
     return _vnf.Vnf.of(body, next(iter(operations(request, vnf_id)), None))
 
 
@@ -82,32 +74,26 @@ def operations(request, vnf_id=None, has_requests=False):
 
     :param has_requests: with the body of each request, which may have 2 MB
     """
-    path = _OPERATIONS + _ALL + '&fields=error' + (
-        ',operationParams' if has_requests else '')
-    if vnf_id is not None:
-        path += f'&filter=(eq,vnfInstanceId,{vnf_id})'
-    bodies = _call(request, 'GET', path).json()
-    found = [_vnf.Operation.of(body) for body in bodies
-             if vnf_id in (None, body['vnfInstanceId'])]
-    return sorted(found, key=lambda o: o.began, reverse=True)
+    path = tacker.operations_path(vnf_id, has_requests)
+    return tacker.operations(_call(request, 'GET', path).json(), vnf_id)
 
 
 def create_vnf(request, vnfd_id, name, description):
     """Make a VNF that is not launched yet; return its id."""
-    return _call(request, 'POST', _INSTANCES, json={
+    return _call(request, 'POST', tacker.INSTANCES, json={
         'vnfdId': vnfd_id, 'vnfInstanceName': name,
         'vnfInstanceDescription': description}).json()['id']
 
 
 def start(request, vnf_id, operation, **body):
     """Start instantiate, heal, scale or terminate."""
-    _call(request, 'POST', f'{_path(_INSTANCES, vnf_id)}/{operation}',
+    _call(request, 'POST', f'{_path(tacker.INSTANCES, vnf_id)}/{operation}',
           json=body)
 
 
 def update_vnf(request, vnf_id, **changes):
     """Change a VNF; Tacker does so after the answer."""
-    _call(request, 'PATCH', _path(_INSTANCES, vnf_id), json=changes)
+    _call(request, 'PATCH', _path(tacker.INSTANCES, vnf_id), json=changes)
 
 
 def update_properties(request, vnf, wanted):
@@ -129,7 +115,8 @@ def update_properties(request, vnf, wanted):
 
 def _verdict(request, vnf):
     """Wait for a verdict, in a thread that Horizon needs for others."""
-    path, end_s = _path(_INSTANCES, vnf.id), time.monotonic() + _VERDICT_S
+    path = _path(tacker.INSTANCES, vnf.id)
+    end_s = time.monotonic() + _VERDICT_S
     while time.monotonic() < end_s:
         found = _vnf.Vnf.of(_call(request, 'GET', path).json(), None)
         if found.verdict_number != vnf.verdict_number:
@@ -140,17 +127,17 @@ def _verdict(request, vnf):
 
 def delete_vnf(request, vnf_id):
     """Delete a VNF that is not launched."""
-    _call(request, 'DELETE', _path(_INSTANCES, vnf_id))
+    _call(request, 'DELETE', _path(tacker.INSTANCES, vnf_id))
 
 
 def fail_operation(request, operation_id):
     """Give up an operation that waits for a decision (FAILED_TEMP)."""
-    _call(request, 'POST', _path(_OPERATIONS, operation_id) + '/fail')
+    _call(request, 'POST', _path(tacker.OPERATIONS, operation_id) + '/fail')
 
 
 def retry_operation(request, operation_id):
     """Begin such an operation again."""
-    _call(request, 'POST', _path(_OPERATIONS, operation_id) + '/retry')
+    _call(request, 'POST', _path(tacker.OPERATIONS, operation_id) + '/retry')
 
 
 def _path(collection, object_id):
@@ -163,7 +150,7 @@ def _path(collection, object_id):
 
 def _call(request, method, path, **options):
     adapter = sessions.adapter(request, sessions.TACKER)
-    options['headers'] = {'Version': '2.0.0', **options.get('headers', {})}
+    options['headers'] = {**tacker.HEADERS, **options.get('headers', {})}
     answer = adapter.request(path, method, **options)
     if answer.status_code == 404:
         raise exceptions.NotFound(404, _reason(answer))
@@ -174,12 +161,4 @@ def _call(request, method, path, **options):
 
 def _reason(answer):
     """Return what an error's body says: a problem document or a fault."""
-    try:
-        body = answer.json()
-    except ValueError:
-        body = None
-    while isinstance(body, dict) and body:
-        body = (body.get('detail') or body.get('message')
-                or next(iter(body.values())))
-    return body if isinstance(body, str) and body else (
-        f'Tacker answers {answer.status_code}')
+    return tacker.reason(answer) or f'Tacker answers {answer.status_code}'

@@ -48,6 +48,17 @@ class ChecksTest(base.TestCase):
         self.assertEqual(['docs/b.md', 'docs/../c'],
                          [str(target) for target in found])
 
+    def test_names_in_steps(self):
+        names = [self.write('lab/checks/__init__.py', 'def tracked(): pass'),
+                 self.write('lab/bounds.py', '')]
+        for text, lost in (
+                ('`checks.tracked()` `other.name`', []),
+                ('`checks.track`', ['checks.track']),
+                ('`checks/__init__.py` `lab/checks/` `nova/a.py`', []),
+                ('`checks/init.py`', ['checks/init.py']),
+                ('`bounds.py` `lab.bounds`', [])):
+            self.assertEqual(lost, docs.steps(text, names), text)
+
     def test_shells(self):
         for text, shell in (('#!/bin/bash\n', 'bash'), ('#!/bin/sh\n', 'sh'),
                             ('#!/usr/bin/env bash\n', 'bash'),

@@ -4,12 +4,15 @@
 import argparse
 import configparser
 import importlib
+import inspect
 import pathlib
+import pkgutil
 import shlex
 import types
 import unittest
 
 from clickos_osc import command
+from clickos_osc import v1
 
 _SETUP = pathlib.Path(__file__).parents[4] / 'setup.cfg'
 
@@ -28,7 +31,19 @@ def commands():
     return found
 
 
+def classes():
+    """Return the classes of v1 that act and are no base of others."""
+    modules = [importlib.import_module(f'{v1.__name__}.{found.name}')
+               for found in pkgutil.iter_modules(v1.__path__)]
+    return {kind for module in modules for kind in vars(module).values()
+            if inspect.isclass(kind) and kind.__module__ == module.__name__
+            and hasattr(kind, 'take_action') and not kind.__subclasses__()}
+
+
 class HelpTest(unittest.TestCase):
+
+    def test_each_class_is_a_command(self):
+        self.assertEqual(set(), classes() - set(commands().values()))
 
     def test_examples_can_be_copied(self):
         for words, kind in commands().items():
