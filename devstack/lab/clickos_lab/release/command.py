@@ -57,5 +57,5 @@ def _publish(files):
     for path in sorted(target.iterdir()):
         say.say(f'{path.relative_to(paths.REPO)}: '
                 f'{path.stat().st_size // 1024} KiB')
-    say.say(f'to publish it: git tag -a v{version.number()}')
+    say.say(f'to publish it: git tag -s v{version.number()}')
     return 0
