@@ -3,6 +3,7 @@
 
 import sys
 
+from clickos_lab import bounds
 from clickos_lab import paths
 from clickos_lab import rust
 from clickos_lab import say
@@ -57,7 +58,9 @@ def build(state, programs=()):
     report = folder(state) / f'{"".join(words) or "usual"}.report'
     if any(word.startswith('--config') for word in words):
         return _build(state, words)
-    wanted = stamps.digest(stamps.tracked(*_INPUTS), *words)
+    # The build checks the bounds on its size and classes.
+    wanted = stamps.digest(stamps.tracked(*_INPUTS), *words,
+                           bounds.path().read_text())
     stamp = report.with_suffix('.stamp')
     if not stamps.fresh(stamp, wanted):
         stamp.unlink(missing_ok=True)

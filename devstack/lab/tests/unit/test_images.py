@@ -2,8 +2,11 @@
 """The images that the lab uploads for its hosts."""
 
 import dataclasses
+import os
 import types
+from unittest import mock
 
+from clickos_lab import bounds
 from clickos_lab.cloud import image
 from clickos_lab.config import hosts
 from clickos_lab import paths
@@ -97,3 +100,19 @@ class ImagesTest(base.TestCase):
         self.assertEqual('required', kernel.properties[
             'trait:CUSTOM_CLICKOS_XEN'])
         self.assertEqual(found, self.ensure())
+
+
+class BoundsTest(base.TestCase):
+
+    def test_an_image_is_built_again_for_another_bound(self):
+        state = paths.State(self.folder / 'state')
+        guest_image.folder(state).mkdir(parents=True)
+        file = self.folder / 'bounds.toml'
+        built = self.enterContext(mock.patch.object(
+            guest_image, '_build', return_value='report'))
+        self.enterContext(mock.patch.dict(
+            os.environ, {bounds.VARIABLE: str(file)}))
+        for bound, count in (2048, 1), (2048, 1), (1, 2):
+            file.write_text(f'max_default_image_kib = {bound}\n')
+            self.assertEqual('report', guest_image.build(state))
+            self.assertEqual(count, built.call_count)
