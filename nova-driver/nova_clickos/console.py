@@ -89,15 +89,20 @@ class Console:
         text = self._of_guest(instance)
         yield
         gone = text and not self._of_guest(instance)
-        self._add(instance, [why], text if gone else b'')
+        self._add(instance, [why], text if gone else b'', begins=bool(text))
 
-    def note(self, instance, line):
-        """Add a line to a log."""
-        self._add(instance, [line])
+    def note(self, instance, line, begins=False):
+        """Add a line to a log.
+
+        :param begins: whether a server without a log gets one. Neutron
+            reports deleted ports also after their server has ended here.
+        """
+        self._add(instance, [line], begins=begins)
 
     def remove(self, instance):
         """Remove a log; may be called twice."""
-        _remove(_path(instance.uuid))
+        with self._lock:
+            _remove(_path(instance.uuid))
 
     def keep_only(self, uuids):
         """Remove the logs of servers that left while nova-compute was down."""
@@ -121,13 +126,15 @@ class Console:
         except OSError:
             return b''
 
-    def _add(self, instance, lines, before=b''):
+    def _add(self, instance, lines, before=b'', begins=True):
         if before and not before.endswith(b'\n'):
             before += b'\n'
+        added = b''.join(map(_encoded, lines))
         try:
             with self._lock:
-                _write(_path(instance.uuid), self._kept(instance) + before
-                       + b''.join(map(_encoded, lines)))
+                kept = self._kept(instance)
+                if kept or begins:
+                    _write(_path(instance.uuid), kept + before + added)
         except OSError as e:
             LOG.warning('The console log lacks some lines: %s', e,
                         instance=instance)

@@ -143,6 +143,22 @@ class ConsoleTest(base.DriverTestCase):
         self.cosmosd.guests = {}
         self.assertRaises(nova_exception.ConsoleNotAvailable, self.read)
 
+    def test_an_event_of_a_server_that_ended_begins_no_log(self):
+        """Neutron deletes its ports later; a stop waits for a deletion."""
+        self.driver.destroy(None, self.server, base.network_info())
+        self.driver.detach_interface(None, self.server, base.vif())
+        self.driver.attach_interface(None, self.server, None, base.vif())
+        self.driver.power_off(self.server)
+        self.assertEqual([], os.listdir(self.folder()))
+
+    def test_a_server_that_arrives_has_a_log(self):
+        self.driver._console.remove(self.server)
+        self.driver.post_live_migration_at_destination(
+            None, self.server, base.network_info())
+        self.driver.detach_interface(None, self.server, base.vif())
+        self.assertEqual(['live migration: the guest runs here',
+                          'detach: fa:16:3e:00:00:01'], self.lines()[:2])
+
     def test_a_log_of_a_server_that_left_ends_at_the_next_start(self):
         self.on_host.return_value = [base.instance(launched_at=base.STARTED)]
         self.driver.init_host('compute1')
