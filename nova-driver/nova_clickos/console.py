@@ -9,6 +9,7 @@ guests. It ends with the server's stay on this host.
 import contextlib
 import hashlib
 import os
+import re
 import threading
 
 from clickos_client import document
@@ -32,6 +33,8 @@ _SUFFIX = '.log'
 #: Characters of a line: an error may quote its configuration.
 _LINE = 2000
 _GROUPS = 'clickos_groups'
+_TIME = re.compile(rb'^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?= nova: )',
+                   re.MULTILINE)
 
 
 class Console:
@@ -133,6 +136,8 @@ class Console:
         try:
             with self._lock:
                 kept = self._kept(instance)
+                if not before and _is_repeated(kept, added):
+                    kept = kept[:-len(added)]
                 if kept or begins:
                     _write(_path(instance.uuid), kept + before + added)
         except OSError as e:
@@ -179,6 +184,17 @@ def _encoded(line):
     return ('%s nova: %s\n' % (
         timeutils.utcnow().strftime('%Y-%m-%d %H:%M:%S'), line)).encode(
             'ascii', 'backslashreplace')
+
+
+def _is_repeated(kept, added):
+    """Return whether a log ends with lines that differ in their times only.
+
+    After a boot of the host a start is repeated every 2 s until its services
+    answer; without this its refusals would expel all other lines.
+    """
+    rest, last = kept[:-len(added)], kept[-len(added):]
+    return (not rest or rest.endswith(b'\n')) and (
+        _TIME.sub(b'', last) == _TIME.sub(b'', added))
 
 
 def _write(path, content):

@@ -83,6 +83,24 @@ class ConsoleTest(base.DriverTestCase):
         self.assertRegex(last, '^refused: .*x.click:1:2: no$')
         self.assertEqual('    ?', more)
 
+    def test_a_repeated_refusal_leaves_the_other_lines(self):
+        """So a boot whose services are away for long keeps the log."""
+        self.driver.power_off(self.server)
+        before = self.lines()
+        self.driver._desired_state.fetch.side_effect = (
+            exception.ServiceUnavailable(reason='clickos-api: \n 503'))
+        times = self.useFixture(fixtures.MockPatch(
+            'nova_clickos.console.timeutils.utcnow', autospec=True)).mock
+        for second in range(5):
+            times.return_value = base.STARTED.replace(second=second)
+            self.assertRaises(exception.ServiceUnavailable, self.start_again)
+        self.assertEqual([*before, 'refused: clickos-api: ', '     503'],
+                         self.lines())
+        self.assertIn(b'2026-01-01 00:00:04 nova: refused', self.read())
+        self.driver._console.note(self.server, 'stop')
+        self.assertRaises(exception.ServiceUnavailable, self.start_again)
+        self.assertEqual(2, self.lines().count('refused: clickos-api: '))
+
     def test_a_guest_that_a_refused_start_ended_is_kept(self):
         create = self.cosmosd._do_create
 
@@ -114,8 +132,9 @@ class ConsoleTest(base.DriverTestCase):
 
     def test_a_file_is_private_and_bounded(self):
         self.driver.power_off(self.server)
-        for _ in range(70):
-            self.driver._console.note(self.server, 'x' * 9000)
+        for number in range(70):
+            self.driver._console.note(self.server,
+                                      '%d' % number + 'x' * 9000)
         name, = os.listdir(self.folder())
         found = os.stat(os.path.join(self.folder(), name))
         self.assertEqual(0o600, stat.S_IMODE(found.st_mode))
