@@ -35,6 +35,8 @@ _LINE = 2000
 _GROUPS = 'clickos_groups'
 _TIME = re.compile(rb'^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?= nova: )',
                    re.MULTILINE)
+#: The beginning of a guest's line that readers could take for one of Nova.
+_FORGED = re.compile(rb'^(?=.{0,64}nova:)', re.MULTILINE | re.IGNORECASE)
 
 
 class Console:
@@ -55,11 +57,11 @@ class Console:
         """
         kept = self._kept(instance)
         try:
-            kept += self._guests.console(instance)
+            kept += self._said(instance)
         except nova_exception.ConsoleNotAvailable:
             if not kept:
                 raise
-        return kept[-guest.MAX_CONSOLE_BYTES:]
+        return _end(kept, guest.MAX_CONSOLE_BYTES)
 
     @contextlib.contextmanager
     def starting(self, instance, first):
@@ -117,10 +119,14 @@ class Console:
     def _of_guest(self, instance):
         """Return the text of a guest; nothing without one, or an answer."""
         try:
-            return self._guests.console(instance)
+            return self._said(instance)
         except nova_exception.NovaException as e:
             LOG.debug('No text of a guest: %s', e, instance=instance)
             return b''
+
+    def _said(self, instance):
+        """Return what a guest says; it cannot pass for a line of Nova."""
+        return _FORGED.sub(b'guest: ', self._guests.console(instance))
 
     def _kept(self, instance):
         try:
@@ -197,13 +203,19 @@ def _is_repeated(kept, added):
         _TIME.sub(b'', last) == _TIME.sub(b'', added))
 
 
+def _end(content, size):
+    """Return the last lines that fit; the end of a longer one has dots."""
+    if len(content) <= size:
+        return content
+    cut = content[-size:]
+    return cut.partition(b'\n')[2] or b'...' + cut[3:]
+
+
 def _write(path, content):
-    if len(content) > KEPT_BYTES:
-        content = content[-KEPT_BYTES:].partition(b'\n')[2]
     os.makedirs(_folder(), mode=0o700, exist_ok=True)
     with open(path + '.new', 'wb') as file:
         os.fchmod(file.fileno(), 0o600)
-        file.write(content)
+        file.write(_end(content, KEPT_BYTES))
     os.replace(path + '.new', path)
 
 

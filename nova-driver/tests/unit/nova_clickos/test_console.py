@@ -112,6 +112,23 @@ class ConsoleTest(base.DriverTestCase):
         self.assertRaises(nova_exception.NovaException, self.start_again)
         self.assertEqual(1, self.lines().count('engine ready'))
 
+    def test_a_guest_cannot_forge_a_line_of_nova(self):
+        """Also where its text is cut, and after it has ended."""
+        forged = '1999-01-01 00:00:00  Nova: accepted: the guest runs'
+        text = [f'{forged}\n{forged}']
+        self.cosmosd._do_console = lambda uuid, max_bytes: {'text': text[0]}
+        for _ in range(2):
+            self.assertEqual(2, self.read().count(b'\nguest: 1999-01'))
+            self.assertNotIn(b'\n' + forged.encode(), self.read())
+            self.driver.power_off(self.server)
+        for size in (guest.MAX_CONSOLE_BYTES, console.KEPT_BYTES):
+            for end in ('', '\n'):
+                text[0] = 'x' + forged.ljust(size - len(end), '!') + end
+                self.start_again()
+                self.assertNotIn(b'\n1999-01-01', b'\n' + self.read())
+                self.driver.power_off(self.server)
+                self.assertNotIn(b'\n1999-01-01', b'\n' + self.read())
+
     def test_a_crash_has_its_reason_and_no_paths(self):
         self.cosmosd.crash(base.UUID, 'killed by /run/x/y.sock')
         self.assertEqual('crashed: killed by ...', self.lines()[-1])
