@@ -213,10 +213,15 @@ def _end(content, size):
 
 def _write(path, content):
     os.makedirs(_folder(), mode=0o700, exist_ok=True)
-    with open(path + '.new', 'wb') as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(_end(content, KEPT_BYTES))
-    os.replace(path + '.new', path)
+    new = path + '.new'
+    try:
+        with open(new, 'wb') as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(_end(content, KEPT_BYTES))
+        os.replace(new, path)
+    except OSError:
+        with excutils.save_and_reraise_exception():
+            _remove(new)
 
 
 def _remove(path):

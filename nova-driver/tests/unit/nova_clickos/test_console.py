@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The console log of a server, from its file and from its guest."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -168,6 +169,15 @@ class ConsoleTest(base.DriverTestCase):
         self.driver.power_off(self.server)
         self.start_again()
         self.assertEqual(['engine ready', r'\u20ac'], self.lines())
+
+    def test_a_disk_that_fills_up_keeps_the_lines_and_no_other_file(self):
+        before = self.lines()
+        self.useFixture(fixtures.MockPatch(
+            'nova_clickos.console.os.replace', autospec=True,
+            side_effect=OSError(errno.ENOSPC, 'full')))
+        self.driver.power_off(self.server)
+        self.assertEqual(before[:-2], self.lines())
+        self.assertEqual([base.UUID + '.log'], os.listdir(self.folder()))
 
     def test_a_log_ends_with_the_server(self):
         for method in (self.driver.destroy, self.driver.cleanup,
