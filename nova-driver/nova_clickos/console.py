@@ -234,7 +234,8 @@ def _remove(path):
 
 
 def _folder():
-    return os.path.join(CONF.instances_path, _FOLDER)
+    """Return the folder of this host: several may share instances_path."""
+    return os.path.join(CONF.instances_path, _FOLDER, CONF.host)
 
 
 def _path(uuid):

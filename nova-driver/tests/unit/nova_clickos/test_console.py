@@ -42,7 +42,8 @@ class ConsoleTest(base.DriverTestCase):
         self.driver.power_on(None, self.server, base.network_info())
 
     def folder(self):
-        return os.path.join(console.CONF.instances_path, 'clickos_console')
+        return os.path.join(console.CONF.instances_path, 'clickos_console',
+                            console.CONF.host)
 
     def test_a_start_shows_what_the_guest_has(self):
         self.assertEqual([
@@ -212,6 +213,15 @@ class ConsoleTest(base.DriverTestCase):
         self.on_host.return_value = []
         self.driver._end_unfinished('compute1')
         self.assertEqual([], os.listdir(self.folder()))
+
+    def test_hosts_with_the_same_instances_path_keep_their_own_logs(self):
+        """A host that starts, and one that a server left, remove logs."""
+        before = self.lines()
+        self.conf.config(host='compute2')
+        self.driver._console.keep_only(())
+        self.driver._console.remove(self.server)
+        self.conf.config(host='compute1')
+        self.assertEqual(before, self.lines())
 
     def test_cosmosd_is_away(self):
         self.cosmosd.stop()
