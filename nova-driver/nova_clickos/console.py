@@ -9,6 +9,7 @@ guests. It ends with the server's stay on this host.
 import contextlib
 import hashlib
 import os
+import re
 import threading
 
 from clickos_client import document
@@ -32,6 +33,10 @@ _SUFFIX = '.log'
 #: Characters of a line: an error may quote its configuration.
 _LINE = 2000
 _GROUPS = 'clickos_groups'
+_TIME = re.compile(rb'^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?= nova: )',
+                   re.MULTILINE)
+#: The beginning of a guest's line that readers could take for one of Nova.
+_FORGED = re.compile(rb'^(?=.{0,64}nova:)', re.MULTILINE | re.IGNORECASE)
 
 
 class Console:
@@ -52,11 +57,11 @@ class Console:
         """
         kept = self._kept(instance)
         try:
-            kept += self._guests.console(instance)
+            kept += self._said(instance)
         except nova_exception.ConsoleNotAvailable:
             if not kept:
                 raise
-        return kept[-guest.MAX_CONSOLE_BYTES:]
+        return _end(kept, guest.MAX_CONSOLE_BYTES)
 
     @contextlib.contextmanager
     def starting(self, instance, first):
@@ -89,15 +94,20 @@ class Console:
         text = self._of_guest(instance)
         yield
         gone = text and not self._of_guest(instance)
-        self._add(instance, [why], text if gone else b'')
+        self._add(instance, [why], text if gone else b'', begins=bool(text))
 
-    def note(self, instance, line):
-        """Add a line to a log."""
-        self._add(instance, [line])
+    def note(self, instance, line, begins=False):
+        """Add a line to a log.
+
+        :param begins: whether a server without a log gets one. Neutron
+            reports deleted ports also after their server has ended here.
+        """
+        self._add(instance, [line], begins=begins)
 
     def remove(self, instance):
         """Remove a log; may be called twice."""
-        _remove(_path(instance.uuid))
+        with self._lock:
+            _remove(_path(instance.uuid))
 
     def keep_only(self, uuids):
         """Remove the logs of servers that left while nova-compute was down."""
@@ -109,10 +119,14 @@ class Console:
     def _of_guest(self, instance):
         """Return the text of a guest; nothing without one, or an answer."""
         try:
-            return self._guests.console(instance)
+            return self._said(instance)
         except nova_exception.NovaException as e:
             LOG.debug('No text of a guest: %s', e, instance=instance)
             return b''
+
+    def _said(self, instance):
+        """Return what a guest says; it cannot pass for a line of Nova."""
+        return _FORGED.sub(b'guest: ', self._guests.console(instance))
 
     def _kept(self, instance):
         try:
@@ -121,13 +135,17 @@ class Console:
         except OSError:
             return b''
 
-    def _add(self, instance, lines, before=b''):
+    def _add(self, instance, lines, before=b'', begins=True):
         if before and not before.endswith(b'\n'):
             before += b'\n'
+        added = b''.join(map(_encoded, lines))
         try:
             with self._lock:
-                _write(_path(instance.uuid), self._kept(instance) + before
-                       + b''.join(map(_encoded, lines)))
+                kept = self._kept(instance)
+                if not before and _is_repeated(kept, added):
+                    kept = kept[:-len(added)]
+                if kept or begins:
+                    _write(_path(instance.uuid), kept + before + added)
         except OSError as e:
             LOG.warning('The console log lacks some lines: %s', e,
                         instance=instance)
@@ -174,14 +192,36 @@ def _encoded(line):
             'ascii', 'backslashreplace')
 
 
+def _is_repeated(kept, added):
+    """Return whether a log ends with lines that differ in their times only.
+
+    After a boot of the host a start is repeated every 2 s until its services
+    answer; without this its refusals would expel all other lines.
+    """
+    rest, last = kept[:-len(added)], kept[-len(added):]
+    return (not rest or rest.endswith(b'\n')) and (
+        _TIME.sub(b'', last) == _TIME.sub(b'', added))
+
+
+def _end(content, size):
+    """Return the last lines that fit; the end of a longer one has dots."""
+    if len(content) <= size:
+        return content
+    cut = content[-size:]
+    return cut.partition(b'\n')[2] or b'...' + cut[3:]
+
+
 def _write(path, content):
-    if len(content) > KEPT_BYTES:
-        content = content[-KEPT_BYTES:].partition(b'\n')[2]
     os.makedirs(_folder(), mode=0o700, exist_ok=True)
-    with open(path + '.new', 'wb') as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(content)
-    os.replace(path + '.new', path)
+    new = path + '.new'
+    try:
+        with open(new, 'wb') as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(_end(content, KEPT_BYTES))
+        os.replace(new, path)
+    except OSError:
+        with excutils.save_and_reraise_exception():
+            _remove(new)
 
 
 def _remove(path):
@@ -194,7 +234,8 @@ def _remove(path):
 
 
 def _folder():
-    return os.path.join(CONF.instances_path, _FOLDER)
+    """Return the folder of this host: several may share instances_path."""
+    return os.path.join(CONF.instances_path, _FOLDER, CONF.host)
 
 
 def _path(uuid):

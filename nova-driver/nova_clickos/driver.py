@@ -558,8 +558,10 @@ class ClickOSDriver(driver.ComputeDriver):
                                            network_info,
                                            block_migration=False,
                                            block_device_info=None):
-        """Forget what the arrival needed."""
+        """Forget what the arrival needed, and begin the log."""
         self._migration.arrived(instance)
+        self._console.note(instance, 'live migration: the guest runs here',
+                           begins=True)
 
     def rollback_live_migration_at_destination(
             self, context, instance, network_info, block_device_info,

@@ -96,10 +96,12 @@ class _Ports:
         return _value(name, self._ports, number, kind)
 
     def _number(self, name, tag):
-        for number, port in enumerate(self._ports):
-            if self._tags.get(port['id']) == tag:
-                return number
-        raise _bad(name, 'no port of the server has the tag "%s"' % tag)
+        found = [number for number, port in enumerate(self._ports)
+                 if self._tags.get(port['id']) == tag]
+        if len(found) == 1:     # Nova accepts a tag twice
+            return found[0]
+        raise _bad(name, '%s of the server has the tag "%s"' % (
+            'more than one port' if found else 'no port', tag))
 
 
 def _value(name, ports, number, kind):

@@ -21,7 +21,7 @@ def vims(request):
 
 def packages(request):
     """List VNF packages."""
-    return _call(request, 'GET', tacker.PACKAGES).json()
+    return _call(request, 'GET', tacker.PACKAGES + tacker.ALL).json()
 
 
 def package(request, package_id):

@@ -80,6 +80,17 @@ class NamedPortsTest(base.TestCase):
         found = self.defined('F($PORT_r_VIF);', ports, tags={'p1': 'r'})
         self.assertEqual('F($PORT_r_VIF);', document.without_ports(found))
 
+    def test_a_tag_of_two_ports_names_none(self):
+        """Else a firewall could have inside and outside exchanged."""
+        ports = base.network_info(*PORTS, port(port_id='p2'))
+        tags = {base.PORT: 'left', 'p2': 'right'}
+        self.assertIn('VIF 2', self.defined('$PORT_right_VIF', ports,
+                                            tags=tags))
+        error = self.assertRaises(exception.GuestNotStarted, self.defined,
+                                  '$PORT_left_VIF', ports, tags=tags)
+        self.assertIn('more than one port of the server has the tag "left"',
+                      str(error))
+
     def test_a_variable_of_a_tag_may_be_the_configurations_own(self):
         own = 'define($A 1, $PORT_r_IP 1.2.3.4); A($PORT_r_IP'
         self.assertEqual(own, self.defined(own))

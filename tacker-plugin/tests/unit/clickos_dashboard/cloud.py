@@ -68,6 +68,10 @@ def operation(**changes):
             'startTime': '2026-01-01 00:00:00', **changes}
 
 
+#: Lists of which Tacker returns a page unless all are wanted, here of one.
+_PAGED = ('/vnfpkgm/', '/vnflcm/')
+
+
 class Cloud(adapters.BaseAdapter):
     """Answers requests from a table; remembers those that change.
 
@@ -102,6 +106,9 @@ class Cloud(adapters.BaseAdapter):
         status, body = wanted if isinstance(wanted, tuple) else (
             404 if wanted is None and is_read else 200,
             wanted)
+        if isinstance(body, list) and path.startswith(_PAGED) and (
+                'all_records=yes' not in request.url):
+            body = body[:1]
         answer = requests.Response()
         answer.status_code, answer.request = status, request
         answer.url = request.url

@@ -37,6 +37,12 @@ class ListTest(base.PageTest):
             cloud.package(onboardingState='CREATED')]
         self.hides(self.page(INDEX), 'Launch VNF')
 
+    def test_packages_beyond_a_page_of_tacker_are_listed(self):
+        self.cloud.answers[f'GET {_PACKAGES}'] = [
+            cloud.package(), cloud.package(id=cloud.VNF,
+                                           vnfProductName='Second')]
+        self.shows(self.page(INDEX), 'Firewall', 'Second')
+
     def test_deleting_disables_first(self):
         self.client.post(INDEX, {
             'action': f'packages__delete__{cloud.PACKAGE}'})
