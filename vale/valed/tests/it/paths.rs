@@ -2,8 +2,8 @@
 //! Chains whose hops lie on two hosts: two valeds in namespaces with a cable between them.
 
 use std::net::UdpSocket;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -154,8 +154,10 @@ impl Echo {
         let answers = Arc::<AtomicUsize>::default();
         let answered_so_far = Arc::clone(&answers);
         let is_over = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        let (bound, is_bound) = mpsc::channel();
         let server = hosts.server.thread(move || {
             let socket = UdpSocket::bind("10.7.0.2:7").unwrap();
+            bound.send(()).unwrap();
             let timeout = Some(Duration::from_millis(50));
             socket.set_read_timeout(timeout).unwrap();
             let mut number = [0; 4];
@@ -165,6 +167,8 @@ impl Echo {
                 }
             }
         });
+        // what came before would be answered by ICMP
+        is_bound.recv().unwrap();
         let client = hosts.client.thread(move || {
             let flows = (0..FLOWS).map(|n| {
                 let socket = UdpSocket::bind(format!("10.7.0.1:{}", 7000 + n)).unwrap();
