@@ -71,7 +71,7 @@ class Shares:
     def run(self, project_id, work, later=None):
         """Call ``work`` in this thread now, or later in another one.
 
-        Work that is a part of other work is called at once.
+        Work that is a part of other work is called in its thread.
 
         :param later: is called instead of it later
         :raises: Busy if too much of the project waits already

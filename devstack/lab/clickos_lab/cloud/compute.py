@@ -14,6 +14,8 @@ FLAVOR = {
        for key in ('ram', 'vcpus', 'disk')}}
 #: clickos-agent in Neutron's list of agents.
 _AGENT_TYPE = 'ClickOS agent'
+#: Seconds between two looks at servers whose times are measured.
+_LOOK_S = 0.05
 _EXTRA_SPECS = dict(
     pair.split('=')
     for pair in options.DEFAULTS['CLICKOS_FLAVOR_PROPERTIES'].split())
@@ -80,7 +82,7 @@ def _service_up(admin, host, started):
                                                host=host.name))
 
 
-def wait(done, timeout_s, what):
+def wait(done, timeout_s, what, pause_s=0.2):
     """Wait until a function returns true.
 
     :raises LabError: after timeout_s, with what it waited for
@@ -91,7 +93,7 @@ def wait(done, timeout_s, what):
             raise errors.LabError(
                 f'{what}: not so after {timeout_s} s; see its log in the '
                 'state folder')
-        time.sleep(0.2)
+        time.sleep(pause_s)
 
 
 def ensure_zones(admin, hosts):
@@ -118,3 +120,36 @@ def make_flavor(admin, **changes):
                                          is_public=True)
     admin.compute.create_flavor_extra_specs(flavor, _EXTRA_SPECS)
     return flavor
+
+
+def lift_quotas(admin, project_id):
+    """Let a project have any number of servers and ports."""
+    admin.compute.update_quota_set(project_id, instances=-1, cores=-1, ram=-1)
+    admin.network.update_quota(project_id, ports=-1)
+
+
+def wait_active(connection, name, count, timeout_s):
+    """Wait until this number of servers of a name is ACTIVE.
+
+    :raises LabError: if one is in ERROR, or after timeout_s
+    """
+    def done():
+        servers = list(connection.compute.servers(name=name))
+        failed = [each for each in servers if each.status == 'ERROR']
+        if failed:
+            raise errors.LabError(
+                f'{len(failed)} of {count} servers: ERROR: '
+                f'{(failed[0].fault or {}).get("message")}')
+        return [each.status for each in servers] == ['ACTIVE'] * count
+    wait(done, timeout_s, f'{count} servers are ACTIVE', pause_s=_LOOK_S)
+
+
+def delete_servers(connection, name, timeout_s):
+    """Delete all servers of a name, and wait until they are gone.
+
+    :raises LabError: after timeout_s
+    """
+    for server in connection.compute.servers(name=name):
+        connection.compute.delete_server(server)
+    wait(lambda: not any(connection.compute.servers(name=name)), timeout_s,
+         'deleted servers are gone', pause_s=_LOOK_S)

@@ -3,6 +3,7 @@
 
 import concurrent.futures
 
+from clickos_lab.cloud import compute
 from clickos_lab.cloud import sessions
 from clickos_lab.cloud import vim
 from clickos_lab.demo import tacker
@@ -26,13 +27,8 @@ class Firewalls:
         self.tacker = tacker.Tacker(self.demo)
         self._vnfs = []
         self._vim_id = vim.find(self.demo)
-        self._lift_quotas(sessions.admin(settings))
-
-    def _lift_quotas(self, admin):
-        project_id = self.demo.current_project_id
-        admin.compute.update_quota_set(project_id, instances=-1, cores=-1,
-                                       ram=-1)
-        admin.network.update_quota(project_id, ports=-1)
+        compute.lift_quotas(sessions.admin(settings),
+                            self.demo.current_project_id)
 
     def launch(self, count, number):
         """Make firewalls, and launch a number of them, some at once."""

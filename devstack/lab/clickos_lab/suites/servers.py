@@ -56,10 +56,7 @@ def measure(lab, state, counts):
     """Measure on a lab that is up."""
     settings = _settings.Settings.load(state)
     demo = sessions.demo(settings)
-    sessions.admin(settings).compute.update_quota_set(
-        demo.current_project_id, instances=-1, cores=-1, ram=-1)
-    sessions.admin(settings).network.update_quota(
-        demo.current_project_id, ports=-1)
+    compute.lift_quotas(sessions.admin(settings), demo.current_project_id)
     with _network(demo) as network:
         servers = Servers(state, demo, network)
         try:
@@ -171,32 +168,11 @@ class Servers:
         self._note(f'{count} servers at once', time.monotonic() - began_s)
 
     def _await(self, count):
-        """Wait until this number of servers is ACTIVE.
-
-        :raises LabError: if one is in ERROR, or after half an hour
-        """
-        end_s = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < end_s:
-            seen = [each.status for each in
-                    self._demo.compute.servers(name=_NAME)]
-            if 'ERROR' in seen:
-                raise errors.LabError(
-                    f'{seen.count("ERROR")} of {count} servers: ERROR')
-            if seen.count('ACTIVE') == count:
-                return
-            time.sleep(_LOOK_S)
-        raise errors.LabError(f'{count} servers: not ACTIVE in '
-                              f'{_PATIENCE_S} s')
+        compute.wait_active(self._demo, _NAME, count, _PATIENCE_S)
 
     def sweep(self):
         """Remove all servers."""
-        end_s = time.monotonic() + _PATIENCE_S
-        for server in self._demo.compute.servers(name=_NAME):
-            self._demo.compute.delete_server(server)
-        while next(self._demo.compute.servers(name=_NAME), None):
-            if time.monotonic() > end_s:
-                raise errors.LabError('servers that were deleted stay')
-            time.sleep(_LOOK_S)
+        compute.delete_servers(self._demo, _NAME, _PATIENCE_S)
 
     def _note(self, name, taken_s):
         self._taken_s.setdefault(name, []).append(taken_s)

@@ -93,19 +93,21 @@ class ProgramTest(testtools.TestCase):
                 return
         self.fail('no line with %r' % part)
 
-    def test_starts_without_cosmosd_and_ends_at_sigterm(self):
+    def serving(self):
+        """Start a program without cosmosd; return it when it serves."""
         program = self.run_program(
             '[DEFAULT]\ntransport_url = fake:/\nhost = compute1\n'
             '[clickos_agent]\ncosmosd_socket = %s/none\n' % self.folder)
         self.wait_for(program, 'Serving as compute1')
+        return program
+
+    def test_starts_without_cosmosd_and_ends_at_sigterm(self):
+        program = self.serving()
         program.send_signal(signal.SIGTERM)
         self.assertEqual(0, program.wait(60))
 
     def test_a_report_of_its_threads_at_sigusr2(self):
-        program = self.run_program(
-            '[DEFAULT]\ntransport_url = fake:/\nhost = compute1\n'
-            '[clickos_agent]\ncosmosd_socket = %s/none\n' % self.folder)
-        self.wait_for(program, 'Serving as compute1')
+        program = self.serving()
         program.send_signal(signal.SIGUSR2)
         for part in ('Guru Meditation', 'Threads', 'clickos_agent:'):
             self.wait_for(program, part)
