@@ -2,6 +2,7 @@
 """The suites, in the order in which they run: the quick ones first."""
 
 import dataclasses
+import os
 import sys
 
 from clickos_lab import paths
@@ -34,7 +35,7 @@ _DOCUMENTED = 'vale-handoff'
 def test(state):
     """The suites that a change must pass, in at most 20 minutes."""
     return [*_readers(state), _wheel(), *_python(state), _clippy(),
-            _rust_tests(state), *_gate(state)]
+            _rust_tests(state), *_gate()]
 
 
 def lint(state):
@@ -87,9 +88,13 @@ def integration(state):
 TIERS = {'test': test, 'lint': lint, 'unit': unit, 'integration': integration}
 
 
-def _gate(state):
-    """The host on Xen and the main job, as far as each change tries them."""
-    return [_program('xen', '--gate', name='xen-boot'), _cloud()]
+def _gate():
+    """The main job and the host on Xen, as far as each change tries them.
+
+    The longer one comes first: they run side by side.
+    """
+    return [dataclasses.replace(suite, has_company=True) for suite in (
+        _cloud(), _program('xen', '--gate', name='xen-boot'))]
 
 
 def _cloud(*arguments):
@@ -157,7 +162,13 @@ def _bandit(state):
 
 
 def _cargo(name, *arguments, **more):
-    """Return a suite of Rust tests; arguments are those of `cargo test`."""
+    """Return a suite of Rust tests; arguments are those of `cargo test`.
+
+    Many tests wait for a clock or another process, so more of them run at a
+    time than there are processors.
+    """
+    threads = str(2 * (os.cpu_count() or 1))
+    more['env'] = {'RUST_TEST_THREADS': threads, **more.get('env', {})}
     return runner.Suite(
         name, [sys.executable, '-m', 'clickos_lab.suites.cargo_tests',
                _rust('cargo'), *arguments],

@@ -32,6 +32,11 @@ ADDRESSED = """
 Idle -> arp :: ARPResponder($PORT0_IP ${PORT0_MAC}) -> Discard;
 FromDevice($PORT0_VIF) -> Discard;
 """
+#: Knows its ports by their tags, not by their order.
+TAGGED = """
+Idle -> ARPResponder($PORT_left_IP $PORT_left_MAC)
+  -> right :: ARPResponder($PORT_right_IP $PORT_right_MAC) -> Discard;
+"""
 OWN = 'Idle -> own :: Counter -> Discard;'
 VOLUME = {'source_type': 'blank', 'destination_type': 'volume',
           'volume_size': 1, 'boot_index': -1}
@@ -150,6 +155,28 @@ class ServersTest(pair.PairCase):
         self.assertIn(port['fixed_ips'][0]['ip_address'], table)
         self.assertIn(port['mac_address'],
                       table.lower().replace('-', ':'))
+
+    @decorators.attr(type='gate')
+    @decorators.idempotent_id('b1d2c9de-3a34-4dcd-9f65-6e1a1f1c5a08')
+    def test_a_configuration_knows_ports_by_their_tags(self):
+        self.use('2.42')
+        ports = {tag: self.tenant.make_port('left', self.addCleanup)
+                 for tag in ('right', 'left')}
+        server_id = self.boot(
+            user_data=tenant.encoded(TAGGED),
+            networks=[{'port': port['id'], 'tag': tag}
+                      for tag, port in ports.items()])
+        table = self.clickos.read_handler(server_id, 'right.table')
+        self.assertIn(ports['right']['fixed_ips'][0]['ip_address'], table)
+
+    @decorators.idempotent_id('7c0b1f4e-6f0b-45a1-b8a5-2d1c9d7c3e53')
+    def test_a_tag_that_no_port_has_is_named(self):
+        self.use('2.42')
+        port = self.tenant.make_port('left', self.addCleanup)
+        server_id = self.create(
+            user_data=tenant.encoded(TAGGED),
+            networks=[{'port': port['id'], 'tag': 'left'}])
+        self.assertIn('$PORT_right_', self.fault(server_id))
 
     @decorators.idempotent_id('7c0b1f4e-6f0b-45a1-b8a5-2d1c9d7c3e52')
     def test_a_port_that_the_server_has_not_is_named(self):
