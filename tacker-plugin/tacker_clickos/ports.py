@@ -66,7 +66,8 @@ def create(connection, vnf_id, name, link, vdu, cp, record, virtual=None):
     """
     configuration = vdu.configuration
     wanted = dict(network_id=link.network_id, name=name,
-                  description=description(vnf_id))
+                  description=description(vnf_id),
+                  tags=_tags(configuration))
     if link.mac:
         wanted['mac_address'] = link.mac
     if link.fixed_ips:
@@ -211,18 +212,25 @@ def declare(connection, port, vdu, cp):
 
 
 def _tag(connection, port, configuration):
-    """Say at a port how chains treat its guest; it may say so already.
+    """Say at a port how chains treat its guest; a new port does already."""
+    wanted = _tags(configuration)
+    if not wanted:
+        return
+    found = port.tags or []
+    others = [each for each in found if not hop_tags.is_ours(each)]
+    if set(found) != {*others, *wanted}:
+        connection.network.set_tags(port, others + wanted)
+
+
+def _tags(configuration):
+    """Return how chains treat a guest, as tags of its ports.
 
     An end point forwards nothing, and its ports have no such tags.
     """
     passes = configuration.transparent or configuration.whole_frames
     if not (passes or configuration.routed or configuration.copies > 1):
-        return
-    wanted = hop_tags.make(passes, configuration.copies)
-    found = port.tags or []
-    others = [each for each in found if not hop_tags.is_ours(each)]
-    if set(found) != {*others, *wanted}:
-        connection.network.set_tags(port, others + wanted)
+        return []
+    return hop_tags.make(passes, configuration.copies)
 
 
 def _forwarded(connection, network_id, vdu, cp):
