@@ -4,6 +4,9 @@
 //! In netmap's terms the guest owns the slots `[head, tail)` of each ring, and one slot stays
 //! empty. In `tx` the producer publishes `head` and may fill up to `tail`. In `rx` it publishes
 //! `tail` and may fill up to the slot before `head`.
+#[cfg(feature = "std")]
+mod burst;
+
 use core::fmt;
 
 use crate::RingError;
@@ -11,6 +14,8 @@ use crate::layout::{
     self, BUFFER_SIZE, CUR, Descriptor, INDEX, LONGEST, Layout, NEED_KICK, Ring, UNSUMMED,
 };
 use crate::memory::Memory;
+#[cfg(feature = "std")]
+pub use burst::{Parts, Pushed};
 
 /// Bad descriptors passed over in search of one good frame.
 pub(crate) const MAX_BAD: u32 = 64;
@@ -79,8 +84,15 @@ impl Slot {
         layout::segment(self.flags)
     }
 
+    /// True if no work is left, and the frame fits one buffer.
+    #[inline]
+    pub fn is_plain(self) -> bool {
+        self.flags == 0 && self.len() <= BUFFER_SIZE
+    }
+
     /// Length of the frame in bytes.
     #[allow(clippy::len_without_is_empty)]
+    #[inline]
     pub fn len(self) -> usize {
         self.frame.len.into()
     }
@@ -552,13 +564,19 @@ impl Consumer {
             true => u16::MAX.into(),
             false => BUFFER_SIZE,
         };
-        for (count, slot) in slots.iter_mut().enumerate() {
+        let mut count = 0;
+        while count < slots.len() {
+            count += self.fetch_plain(memory, &mut slots[count..]);
+            let Some(slot) = slots.get_mut(count) else {
+                break;
+            };
             let Some(found) = self.take(memory, most, &mut good) else {
-                return count;
+                break;
             };
             *slot = found;
+            count += 1;
         }
-        slots.len()
+        count
     }
 
     /// Takes the next good descriptor. Passes over bad ones and counts them, [`MAX_BAD`] at most:

@@ -191,12 +191,19 @@ impl Layout {
 
     /// True if an rx slot may offer this offset.
     pub(crate) fn has_room_at(self, offset: u32) -> bool {
-        let room = Descriptor {
-            offset,
-            len: BUFFER_SIZE as u16,
-            region: 0,
-        };
-        room.lies_in(self)
+        self.extent().has_room_at(offset)
+    }
+
+    /// The buffers, to check many descriptors.
+    pub(crate) fn extent(self) -> Extent {
+        Extent {
+            first: self.area(),
+            size: self.size() - self.area(),
+            limit: match self.is_in_place() {
+                true => usize::MAX,
+                false => BUFFER_SIZE + 1,
+            },
+        }
     }
 
     fn descriptor_area(self) -> usize {
@@ -256,14 +263,51 @@ impl Descriptor {
 
     /// True if it lies in the buffers, whatever their borders are.
     pub fn lies_anywhere_in(self, layout: Layout) -> bool {
-        let (offset, len) = (self.offset as usize, usize::from(self.len));
-        (layout.area()..layout.size()).contains(&offset) && offset + len <= layout.size()
+        layout.extent().contains(self)
     }
 
     /// True if it lies in the buffers of a region with this layout: in one buffer in version 1.
     pub fn lies_in(self, layout: Layout) -> bool {
-        let in_one = self.offset as usize % BUFFER_SIZE + usize::from(self.len) <= BUFFER_SIZE;
-        self.lies_anywhere_in(layout) && (layout.is_in_place() || in_one)
+        layout.extent().holds(self)
+    }
+}
+
+/// The buffers of a region.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    first: usize,
+    /// Their bytes.
+    size: usize,
+    /// A frame of one slot ends before this offset from the start of the buffer that it begins in.
+    limit: usize,
+}
+
+impl Extent {
+    fn contains(self, frame: Descriptor) -> bool {
+        let (at, len) = (self.place(frame), usize::from(frame.len));
+        at < self.size && len <= self.size - at
+    }
+
+    /// The frame's place in the buffers, or a large number.
+    fn place(self, frame: Descriptor) -> usize {
+        (frame.offset as usize).wrapping_sub(self.first)
+    }
+
+    /// See [`Descriptor::lies_in`].
+    #[inline]
+    pub fn holds(self, frame: Descriptor) -> bool {
+        let end = frame.offset as usize % BUFFER_SIZE + usize::from(frame.len);
+        self.contains(frame) && end < self.limit
+    }
+
+    /// See [`Layout::has_room_at`].
+    #[inline]
+    pub fn has_room_at(self, offset: u32) -> bool {
+        self.holds(Descriptor {
+            offset,
+            len: BUFFER_SIZE as u16,
+            region: 0,
+        })
     }
 }
 

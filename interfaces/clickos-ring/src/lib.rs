@@ -43,6 +43,8 @@ mod regions;
 mod switch;
 
 pub use guest::GuestPort;
+#[cfg(feature = "std")]
+pub use half::{Parts, Pushed};
 pub use half::{PushError, Rest, Slot};
 pub use in_place::InPlacePort;
 pub use layout::{BUFFER_SIZE, LONGEST, SHORT_MTU, SLOTS_RANGE};

@@ -7,6 +7,9 @@ use crate::Memory;
 #[cfg(feature = "std")]
 use crate::layout::{CHUNK, Layout, PAGE};
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// A region of memory another protection domain can write at any time.
 pub struct Mapping {
     base: NonNull<u8>,
@@ -180,6 +183,44 @@ impl Memory for Mapping {
         unsafe { AtomicU64::from_ptr(word).store(value, Ordering::Relaxed) }
     }
 
+    fn load_descriptors(&self, at: usize, into: &mut [u64]) {
+        let words = self.at(at, size_of_val(into), 8).cast::<u64>();
+        for (n, word) in into.iter_mut().enumerate() {
+            // SAFETY: `words` points to as many words of the region as `into` has, which `at` checked,
+            // and is aligned. Both sides access them by atomics only.
+            *word = unsafe { AtomicU64::from_ptr(words.add(n)).load(Ordering::Relaxed) };
+        }
+    }
+
+    fn store_descriptors(&self, at: usize, from: &[u64]) {
+        let words = self.at(at, size_of_val(from), 8).cast::<u64>();
+        for (n, word) in from.iter().enumerate() {
+            // SAFETY: as in `load_descriptors`.
+            unsafe { AtomicU64::from_ptr(words.add(n)).store(*word, Ordering::Relaxed) }
+        }
+    }
+
+    /// Copies of a known length need no call: a cache line or the whole of `into`.
+    #[inline]
+    fn read_head<const N: usize>(&self, at: usize, len: usize, into: &mut [u8; N]) {
+        if N < LINE || len > N || at > self.size.saturating_sub(N) || self.size < N {
+            return self.read(at, &mut into[..len]);
+        }
+        // SAFETY: `at + N` lies in the region of `size` bytes at `base`, as just checked.
+        let from = unsafe { self.base.as_ptr().add(at) };
+        // SAFETY: N bytes from `from` on lie in the region, `into` has N, and `LINE` is no more than N, as just
+        // checked. `into` is private, so they do not overlap. The peer may write meanwhile: any bytes are fine,
+        // they are checked on the copy.
+        unsafe {
+            match len <= LINE {
+                true => ptr::copy_nonoverlapping(from, into.as_mut_ptr(), LINE),
+                false => ptr::copy_nonoverlapping(from, into.as_mut_ptr(), N),
+            }
+        }
+        // The copy is the only read: nothing may be read from the region again in its place.
+        compiler_fence(Ordering::SeqCst);
+    }
+
     fn read(&self, at: usize, into: &mut [u8]) {
         let from = self.at(at, into.len(), 1);
         // SAFETY: in the region (checked); `into` is private, so they do not overlap. The peer may
@@ -204,9 +245,10 @@ impl Memory for Mapping {
     }
 
     fn prefetch(&self, at: usize) {
-        let line = self.at(at, 1, 1);
+        let line = self.base.as_ptr().wrapping_add(at);
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch reads nothing that the program sees, and SSE is part of x86-64.
+        // SAFETY: a prefetch reads nothing that the program sees, from any address, and SSE is part of
+        // x86-64.
         unsafe {
             core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(line.cast());
         }

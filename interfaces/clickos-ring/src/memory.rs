@@ -14,6 +14,22 @@ pub trait Memory {
     fn load_descriptor(&self, at: usize) -> u64;
     /// Writes an aligned descriptor; the store of an index orders it.
     fn store_descriptor(&self, at: usize, value: u64);
+    /// Reads aligned descriptors that follow each other.
+    fn load_descriptors(&self, at: usize, into: &mut [u64]) {
+        for (n, word) in into.iter_mut().enumerate() {
+            *word = self.load_descriptor(at + n * 8);
+        }
+    }
+    /// Writes aligned descriptors that follow each other.
+    fn store_descriptors(&self, at: usize, from: &[u64]) {
+        for (n, word) in from.iter().enumerate() {
+            self.store_descriptor(at + n * 8, *word);
+        }
+    }
+    /// Copies `len` bytes, N at most, out of the region. Other bytes of the region may follow them.
+    fn read_head<const N: usize>(&self, at: usize, len: usize, into: &mut [u8; N]) {
+        self.read(at, &mut into[..len]);
+    }
     /// Copies out of the region.
     fn read(&self, at: usize, into: &mut [u8]);
     /// Copies into the region.

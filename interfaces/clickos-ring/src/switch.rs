@@ -2,7 +2,7 @@
 //! The switch's side of a port.
 use std::sync::Arc;
 
-use crate::half::{Consumer, Producer, PushError, Rest, Side, Slot};
+use crate::half::{Consumer, Parts, Producer, PushError, Pushed, Rest, Side, Slot};
 use crate::layout::{self, CHECKSUMS, Descriptor, LONG, Layout, SEGMENTS};
 use crate::memory::Memory;
 use crate::regions::{Region, Regions};
@@ -139,7 +139,7 @@ impl<M: Memory> SwitchPort<M> {
     }
 
     /// Takes the guest's next frames, which stay where they are until [`Self::publish`], and
-    /// prefetches their first bytes. Returns their number. Passes over bad descriptors as
+    /// prefetches the first bytes of most. Returns their number. Passes over bad descriptors as
     /// [`Self::pop`] does.
     pub fn fetch(&mut self, slots: &mut [Slot]) -> usize {
         let (own, others, borrowed) = (self.layout, &self.others, &mut self.borrowed);
@@ -156,13 +156,7 @@ impl<M: Memory> SwitchPort<M> {
                 .is_some_and(|layout| frame.lies_in(layout))
                 .then(|| Slot::whole(frame)),
         };
-        let count = self.tx.fetch(&*self.memory, slots, good);
-        for slot in &slots[..count] {
-            if let Some(memory) = self.memory_of(*slot) {
-                memory.prefetch(slot.offset());
-            }
-        }
-        count
+        self.tx.fetch(&*self.memory, slots, good)
     }
 
     /// The region that a fetched frame lies in.
@@ -174,6 +168,19 @@ impl<M: Memory> SwitchPort<M> {
         let mut borrowed = self.borrowed.iter();
         let (_, (memory, _)) = borrowed.find(|(number, _)| *number == slot.region())?;
         Some(&**memory)
+    }
+
+    /// Copies the first N bytes of each fetched frame to a place of N bytes of its own. Other bytes of the
+    /// guest may follow a shorter frame there.
+    pub fn read_heads<const N: usize>(&self, slots: &[Slot], into: &mut [u8]) {
+        let heads = into.chunks_exact_mut(N);
+        let heads = heads.filter_map(|head| head.first_chunk_mut::<N>());
+        for (slot, head) in slots.iter().zip(heads) {
+            match self.memory_of(*slot) {
+                Some(memory) => memory.read_head(slot.offset(), slot.len().min(N), head),
+                None => head.fill(0),
+            }
+        }
     }
 
     /// Copies the first bytes of a fetched frame to `into`.
@@ -198,6 +205,11 @@ impl<M: Memory> SwitchPort<M> {
         self.rx.push_parts(&*self.memory, head, rest, 0)
     }
 
+    /// As [`Self::push_parts`], for frames of one buffer at most.
+    pub fn push_all(&mut self, frames: &[Parts<'_, M>]) -> Pushed {
+        self.rx.push_all(&*self.memory, frames)
+    }
+
     /// As [`Self::push_parts`], for a frame whose TCP or UDP checksum covers the pseudo header only.
     /// The guest must have agreed to [`CHECKSUMS`].
     pub fn push_unsummed(
@@ -219,6 +231,11 @@ impl<M: Memory> SwitchPort<M> {
     /// True if the guest's ring has room for a frame that may take several slots.
     pub fn has_room_for(&mut self, len: usize) -> bool {
         self.rx.has_room_for(&*self.memory, len)
+    }
+
+    /// True if the guest's ring has room for some frames of one buffer at most.
+    pub fn has_slots(&mut self, frames: usize) -> bool {
+        self.rx.has_slots(&*self.memory, frames)
     }
 
     /// Copies a frame into the guest's ring; the guest sees it after [`Self::publish`].

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use vale_handoff::Receiver as Incoming;
 
 use crate::clock::Nanoseconds;
-use crate::mesh::{Frame, Peers, WorkerWaker};
+use crate::mesh::{Message, Peers, WorkerWaker};
 use crate::port::blocked::Patience;
 use crate::switch::{MAX_PORTS, Scratch, Switch};
 pub use changes::AddFailure;
@@ -48,7 +48,7 @@ pub struct Forwarder {
     epoll: OwnedFd,
     waker: WorkerWaker,
     /// Frames of the other workers.
-    incoming: Vec<Incoming<Frame>>,
+    incoming: Vec<Incoming<Message>>,
     /// The frames of the others come after those of the own ports in this round.
     others_last: bool,
     scratch: Scratch,
@@ -69,7 +69,7 @@ pub struct WorkerConfig {
     pub waker: WorkerWaker,
     pub commands: Receiver<Command>,
     pub peers: Peers,
-    pub incoming: Vec<Incoming<Frame>>,
+    pub incoming: Vec<Incoming<Message>>,
     /// How long frames wait for full receivers.
     pub patience: Patience,
 }
@@ -198,18 +198,17 @@ impl Forwarder {
         Ok(self.round())
     }
 
-    /// Takes up to `most` frames from each other worker.
+    /// Takes about `most` frames from each other worker.
     fn receive_handoffs(&mut self, most: usize) -> bool {
         let (switches, scratch) = (&mut self.switches, &mut self.scratch);
         let mut moved = false;
         for ring in &mut self.incoming {
             let mut count = 0;
-            while count < most
-                && ring
-                    .pop(|frame| deliver(switches, scratch, frame))
-                    .is_some()
-            {
-                count += 1;
+            while count < most {
+                match ring.pop(|message| deliver(switches, scratch, message)) {
+                    Some(frames) => count += frames,
+                    None => break,
+                }
             }
             ring.release();
             moved |= count > 0;
@@ -311,12 +310,13 @@ pub struct Load {
     pub yields: u64,
 }
 
-/// Delivers a frame of another worker. One to a switch that is gone is lost.
-fn deliver(switches: &mut [Option<Switch>], scratch: &mut Scratch, frame: &mut Frame) {
-    let at = frame.envelope().switch;
+/// Delivers the frames of another worker, and returns their number. Those to a switch that is gone are lost.
+fn deliver(switches: &mut [Option<Switch>], scratch: &mut Scratch, message: &mut Message) -> usize {
+    let at = message.envelope().switch;
     if let Some(Some(switch)) = switches.get_mut(at.index) {
         if switch.is_at(at) {
-            switch.receive_handoff(frame, scratch.now, &mut scratch.buffers);
+            switch.receive_handoff(message, scratch);
         }
     }
+    message.frames()
 }

@@ -14,12 +14,17 @@ use crate::clock::Nanoseconds;
 use crate::frame::gso::TxOffload;
 use crate::frame::key::FilterKey;
 use crate::frame::nsh::Label;
+use crate::frame::rx_frame::PlainFrame;
 use crate::frame::tx_frame::TxFrame;
 
 /// Most workers.
 pub const MAX_WORKERS: usize = 16;
-/// Frames that wait between two workers.
-pub const SLOTS: usize = 1024;
+/// Messages that wait between two workers.
+pub const SLOTS: usize = 512;
+/// Most frames of a message.
+pub const LIST: usize = 16;
+/// Bytes of the frames of a message, if there are several: four of the longest ones.
+const LIST_BYTES: usize = 4 * BUFFER_SIZE;
 
 /// A port of a switch. The number tells it from later ports at the same place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,70 +55,118 @@ pub struct Envelope {
     pub to: HandoffTarget,
 }
 
-/// A judged frame in private memory. What most frames lack comes last: another processor reads each line
-/// of the memory that the sender has written.
+/// A judged frame in private memory, or plain ones from one port to another. What most messages lack comes
+/// last: another processor reads each line of the memory that the sender has written.
 #[repr(C, align(64))]
-pub struct Frame {
+pub struct Message {
     envelope: Envelope,
-    len: usize,
+    /// Offset of the IP packet in each frame.
     payload: usize,
+    /// Plain frames; 0 for a frame that `single` describes.
+    count: usize,
+    /// The receiver may have a filter, which needs `seen`. All frames have its flow.
+    is_seen: bool,
+    /// The bytes of the frames, then those of earlier ones.
+    bytes: Vec<u8>,
+    lens: [u16; LIST],
+    seen: FilterKey,
+    single: Single,
+}
+
+/// A frame that is alone in its message.
+#[derive(Clone, Copy, Default)]
+struct Single {
+    len: usize,
     longest: usize,
     offload: TxOffload,
     redirected: bool,
-    /// The receiver may have a filter, which needs `seen`.
-    is_seen: bool,
-    has_label: bool,
-    /// The frame's bytes, then those of earlier ones.
-    bytes: Vec<u8>,
-    seen: FilterKey,
     label: Option<(IpAddr, Label)>,
 }
 
-impl Default for Frame {
+impl Default for Message {
     fn default() -> Self {
         let (switch, from) = (GenIndex::default(), GenIndex::default());
         let to = HandoffTarget::Port(GenIndex::default());
         Self {
             envelope: Envelope { switch, from, to },
-            len: 0,
             payload: 0,
-            longest: 0,
-            offload: TxOffload::default(),
-            redirected: false,
+            count: 0,
             is_seen: false,
-            has_label: false,
-            bytes: vec![0; BUFFER_SIZE],
+            bytes: vec![0; LIST_BYTES],
+            lens: [0; LIST],
             seen: FilterKey::default(),
-            label: None,
+            single: Single::default(),
         }
     }
 }
 
-impl Frame {
+/// What the plain frames of a message have in common.
+#[derive(Clone, Copy)]
+pub struct ListHead<'a> {
+    pub envelope: Envelope,
+    pub payload: usize,
+    /// The flow of all frames, if the receiver may have a filter.
+    pub seen: Option<&'a FilterKey>,
+}
+
+impl Message {
     fn fill(&mut self, envelope: Envelope, out: &TxFrame<'_>, is_seen: bool) {
-        self.envelope = envelope;
-        self.len = out.len();
-        // A slot keeps no memory of a frame to be segmented.
-        if self.bytes.len() > LONGEST && self.len <= BUFFER_SIZE {
-            self.bytes = vec![0; BUFFER_SIZE];
-        }
-        if self.bytes.len() < self.len {
-            self.bytes.resize(self.len, 0);
-        }
-        let (head, rest) = self.bytes[..self.len].split_at_mut(out.head.len());
+        let len = out.len();
+        (self.envelope, self.payload, self.count) = (envelope, out.payload, 0);
+        self.make_room(len);
+        let (head, rest) = self.bytes[..len].split_at_mut(out.head.len());
         head.copy_from_slice(out.head);
         if let Some(tail) = out.rest {
             tail.read(rest);
         }
-        self.offload = out.offload;
-        (self.payload, self.longest) = (out.payload, out.longest);
-        (self.redirected, self.is_seen) = (out.redirected, is_seen);
-        if is_seen {
-            self.seen = *out.seen;
+        self.note_seen(is_seen.then_some(out.seen));
+        self.single = Single {
+            len,
+            longest: out.longest,
+            offload: out.offload,
+            redirected: out.redirected,
+            label: out.label,
+        };
+    }
+
+    /// A slot keeps no memory of a frame to be segmented.
+    fn make_room(&mut self, len: usize) {
+        if self.bytes.len() > LONGEST && len <= LIST_BYTES {
+            self.bytes = vec![0; LIST_BYTES];
         }
-        self.has_label = out.label.is_some();
-        if self.has_label {
-            self.label = out.label;
+        if self.bytes.len() < len {
+            self.bytes.resize(len, 0);
+        }
+    }
+
+    /// Takes the first of some frames, and returns their number.
+    fn fill_list(&mut self, head: ListHead<'_>, frames: &[PlainFrame<'_>]) -> usize {
+        (self.envelope, self.payload) = (head.envelope, head.payload);
+        self.note_seen(head.seen);
+        self.make_room(LIST_BYTES);
+        let mut free = &mut self.bytes[..];
+        self.count = 0;
+        for (frame, len) in frames.iter().zip(&mut self.lens) {
+            let (bytes, later) = match free.split_at_mut_checked(frame.len()) {
+                Some(both) => both,
+                None => break,
+            };
+            let (start, end) = bytes.split_at_mut(frame.head.len());
+            start.copy_from_slice(frame.head);
+            if let Some(tail) = frame.rest {
+                tail.read(end);
+            }
+            *len = frame.len() as u16;
+            self.count += 1;
+            free = later;
+        }
+        self.count
+    }
+
+    fn note_seen(&mut self, seen: Option<&FilterKey>) {
+        self.is_seen = seen.is_some();
+        if let Some(seen) = seen {
+            self.seen = *seen;
         }
     }
 
@@ -121,21 +174,81 @@ impl Frame {
         self.envelope
     }
 
+    /// Frames of the message.
+    pub fn frames(&self) -> usize {
+        self.count.max(1)
+    }
+
+    /// The plain frames; None for a frame with more than its bytes.
+    pub fn list(&mut self) -> Option<List<'_>> {
+        (self.count > 0).then_some(List {
+            payload: self.payload,
+            seen: match self.is_seen {
+                true => &self.seen,
+                false => &FilterKey::Other,
+            },
+            lens: &self.lens[..self.count],
+            bytes: &mut self.bytes,
+        })
+    }
+
+    /// The frame that is alone in the message.
     pub fn outgoing(&mut self, now: Nanoseconds) -> TxFrame<'_> {
+        let single = self.single;
         TxFrame {
-            head: &mut self.bytes[..self.len],
+            head: &mut self.bytes[..single.len],
             rest: None,
-            offload: self.offload,
+            offload: single.offload,
             seen: match self.is_seen {
                 true => &self.seen,
                 false => &FilterKey::Other,
             },
             now,
             from: self.envelope.from.index,
-            redirected: self.redirected,
-            label: self.label.filter(|_| self.has_label),
+            redirected: single.redirected,
+            label: single.label,
             payload: self.payload,
-            longest: self.longest,
+            longest: single.longest,
+        }
+    }
+}
+
+/// The plain frames of a message.
+pub struct List<'a> {
+    pub payload: usize,
+    pub seen: &'a FilterKey,
+    pub lens: &'a [u16],
+    bytes: &'a mut [u8],
+}
+
+impl List<'_> {
+    /// The frames at some places.
+    pub fn frames(&self) -> [PlainFrame<'_>; LIST] {
+        let (mut frames, mut rest) = ([PlainFrame::default(); LIST], &self.bytes[..]);
+        for (frame, len) in frames.iter_mut().zip(self.lens) {
+            (frame.head, rest) = rest.split_at((*len).into());
+        }
+        frames
+    }
+
+    /// Gives each frame to `take`, as one from the port `from`.
+    pub fn each(&mut self, from: usize, now: Nanoseconds, mut take: impl FnMut(&mut TxFrame<'_>)) {
+        let mut bytes = &mut self.bytes[..];
+        for len in self.lens {
+            let (head, rest) = bytes.split_at_mut((*len).into());
+            bytes = rest;
+            take(&mut TxFrame {
+                head,
+                rest: None,
+                offload: TxOffload::default(),
+                seen: self.seen,
+                now,
+                from,
+                redirected: false,
+                label: None,
+                payload: self.payload,
+                longest: (*len).into(),
+            });
         }
     }
 }
@@ -155,7 +268,7 @@ impl WorkerWaker {
 
 /// The queue to another worker.
 pub struct PeerQueue {
-    pub frames: Sender<Frame>,
+    pub frames: Sender<Message>,
     pub waker: WorkerWaker,
 }
 
@@ -191,11 +304,30 @@ impl Peers {
         is_seen: bool,
     ) -> bool {
         let queue = self.queues.get_mut(worker).and_then(Option::as_mut);
-        let fill = |frame: &mut Frame| frame.fill(envelope, out, is_seen);
+        let fill = |message: &mut Message| message.fill(envelope, out, is_seen);
         let pushed = queue.is_some_and(|queue| queue.frames.push(fill));
         self.handoffs += u64::from(pushed);
         self.lost += u64::from(!pushed);
         pushed
+    }
+
+    /// Copies the first of some plain frames into a message to a worker. Returns their number, 0 if the ring is
+    /// full.
+    pub fn handoff_list(
+        &mut self,
+        worker: usize,
+        head: ListHead<'_>,
+        frames: &[PlainFrame<'_>],
+    ) -> usize {
+        let queue = self.queues.get_mut(worker).and_then(Option::as_mut);
+        let mut taken = 0;
+        if let Some(queue) = queue {
+            queue
+                .frames
+                .push(|message| taken = message.fill_list(head, frames));
+        }
+        self.handoffs += taken as u64;
+        taken
     }
 
     /// Shows the other workers their frames, and wakes those that sleep.
@@ -209,7 +341,7 @@ impl Peers {
 }
 
 /// The rings between all workers: the outgoing and the incoming ones of each.
-pub fn mesh(wakers: &[WorkerWaker]) -> Vec<(Peers, Vec<Receiver<Frame>>)> {
+pub fn mesh(wakers: &[WorkerWaker]) -> Vec<(Peers, Vec<Receiver<Message>>)> {
     let count = wakers.len();
     let mut queues: Vec<Vec<Option<PeerQueue>>> = (0..count).map(|_| Vec::new()).collect();
     let mut incoming: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();

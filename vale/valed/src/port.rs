@@ -136,17 +136,6 @@ impl Port {
         self.push(admitted, out, buffers)
     }
 
-    /// As [`Self::deliver`], for a frame of the flow that the filter has just admitted, at a port without
-    /// offload rules.
-    pub fn deliver_repeated(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) -> Delivery {
-        let admitted = self
-            .face
-            .takes(out.longest - out.payload)
-            .and_then(|()| self.face.takes_tags(out.payload))
-            .and_then(|()| self.within_rates(out));
-        self.push(admitted, out, buffers)
-    }
-
     /// Queues a frame that all stages of [`Self::deliver`] admitted.
     pub fn deliver_admitted(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) -> Delivery {
         self.push(Ok(()), out, buffers)
@@ -171,21 +160,6 @@ impl Port {
     /// The mark of packets from the port.
     pub fn dscp(&self) -> Option<u8> {
         self.limits.as_ref()?.set.dscp
-    }
-
-    /// True if frames to the port need no stage but [`Self::deliver_plain`].
-    pub fn takes_all(&self) -> bool {
-        let is_open = self.face.takes_any() && !self.face.is_untagged;
-        is_open && self.filter.is_none() && self.limits.is_none() && self.offload_tables.is_none()
-    }
-
-    /// As [`Self::deliver`], for a port that [`Self::takes_all`].
-    #[inline]
-    pub fn deliver_plain(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers) {
-        match out.longest - out.payload > self.face.mtu {
-            true => self.counters.dropped_too_long += 1,
-            false => self.device.push(out, buffers, &mut self.counters),
-        }
     }
 
     fn push(

@@ -375,6 +375,7 @@ impl Switch {
         let Some(port) = &mut self.ports[source] else {
             return 0;
         };
+        scratch.burst.plain = 0;
         let count = port.device.fetch(&mut scratch.burst);
         match count {
             0 => port.counters.polls_empty += 1,

@@ -169,7 +169,7 @@ impl Handle {
 
     /// Runs `work` at one worker, between two rounds, and waits for its result. None if the worker has
     /// ended.
-    fn at<R: Send + 'static>(
+    pub fn at<R: Send + 'static>(
         &self,
         worker: usize,
         work: impl FnOnce(&mut Forwarder) -> R + Send + 'static,
@@ -178,7 +178,7 @@ impl Handle {
     }
 
     /// Runs `work` at each worker in turn, which gets the worker's number too.
-    fn each<R: Send + 'static>(
+    pub fn each<R: Send + 'static>(
         &self,
         work: impl Fn(usize, &mut Forwarder) -> R + Send + Sync + 'static,
     ) -> Option<Vec<R>> {

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use clickos_ring::{
-    BUFFER_SIZE, GuestPort, InPlacePort, LONGEST, Memory, Regions, Slot, SwitchPort,
+    BUFFER_SIZE, GuestPort, InPlacePort, LONGEST, Memory, Parts, Regions, Slot, SwitchPort,
 };
 use proptest::prelude::*;
 
@@ -69,6 +69,7 @@ fn fetch_all(
         if fetched == 0 {
             return Ok(());
         }
+        switch.read_heads::<128>(&slots[..fetched], &mut [0; 16 * 128]);
         for slot in &slots[..fetched] {
             check(switch, *slot)?;
         }
@@ -86,9 +87,13 @@ proptest! {
         let mut buffer = [0; BUFFER_SIZE];
         for writes in &rounds {
             scribble(&fd, writes);
-            for _ in 0..2 * SLOTS {
+            for _ in 0..SLOTS {
                 let _ = switch.push(&[7; 60]);
             }
+            let part = Parts { head: &[7; 60], rest: None };
+            let pushed = switch.push_all(&[part; SLOTS as usize]);
+            let all = pushed.frames + pushed.full + pushed.bad_buffers;
+            prop_assert_eq!(all, u64::from(SLOTS));
             let mut popped = 0;
             while let Some(length) = switch.pop(&mut buffer) {
                 prop_assert!((1..=BUFFER_SIZE).contains(&length));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use clickos_ring::layout::Layout;
 use clickos_ring::{
-    BUFFER_SIZE, GuestPort, InPlacePort, LONGEST, PushError, Regions, RingError, Slot, SwitchPort,
+    BUFFER_SIZE, GuestPort, InPlacePort, LONGEST, Parts, PushError, Pushed, Regions, RingError,
+    Slot, SwitchPort,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 
@@ -66,6 +67,67 @@ fn long_frames_cross_in_order_both_ways_around_the_ring() {
         guest.push(&[0; LONGEST + 1]),
         Err(PushError::BadLength(LONGEST + 1))
     );
+}
+
+/// Frames of all lengths, whose ends come from the sender's region, around the end of the ring.
+#[test]
+fn many_frames_cross_in_one_step() {
+    const HEAD: usize = 128;
+    let (mut from, mut sender) = pair(64);
+    let (mut to, mut receiver) = pair(64);
+    let (mut slots, mut heads) = ([Slot::EMPTY; 64], vec![0; 64 * HEAD]);
+    let mut buffer = [0; BUFFER_SIZE];
+    for round in 0..100usize {
+        let lengths = (0..round % 63 + 1).map(|n| 1 + (round * 67 + n * 131) % BUFFER_SIZE);
+        let frames: Vec<Vec<u8>> = lengths.map(|len| vec![(round + len) as u8; len]).collect();
+        frames.iter().for_each(|frame| sender.push(frame).unwrap());
+        let _ = sender.publish();
+        let count = from.fetch(&mut slots);
+        assert_eq!(count, frames.len());
+        from.read_heads::<HEAD>(&slots[..count], &mut heads);
+        let part = |n: usize| Parts {
+            head: &heads[n * HEAD..][..frames[n].len().min(HEAD)],
+            rest: from.rest(slots[n], HEAD),
+        };
+        let parts: Vec<_> = (0..count).map(part).collect();
+        let bytes = frames.iter().map(|frame| frame.len() as u64).sum();
+        let expected = Pushed {
+            frames: count as u64,
+            bytes,
+            ..Pushed::default()
+        };
+        assert!(to.has_slots(count) && !to.has_slots(64));
+        assert_eq!(to.push_all(&parts), expected);
+        let _ = (from.release(), to.publish());
+        for frame in &frames {
+            assert_eq!(receiver.pop(&mut buffer), Some(frame.len()));
+            assert_eq!(buffer[..frame.len()], *frame);
+        }
+        let _ = receiver.publish();
+    }
+}
+
+#[test]
+fn frames_that_do_not_fit_are_counted_one_by_one() {
+    let (mut switch, mut guest) = pair(64);
+    let (long, short) = ([7; BUFFER_SIZE + 1], [8; 60]);
+    let part = |head| Parts { head, rest: None };
+    let frames = [&long[..], &short, &[], &short].map(part);
+    let pushed = switch.push_all(&frames);
+    assert_eq!(
+        (pushed.frames, pushed.bytes, pushed.bad_lengths),
+        (2, 120, 2)
+    );
+    let many = [part(&short); 70];
+    let pushed = switch.push_all(&many);
+    assert_eq!((pushed.frames, pushed.full), (61, 9));
+    let _ = switch.publish();
+    let mut buffer = [0; BUFFER_SIZE];
+    for _ in 0..63 {
+        assert_eq!(guest.pop(&mut buffer), Some(60));
+    }
+    assert_eq!((guest.pop(&mut buffer), guest.malformed()), (None, 0));
+    assert!(!switch.sleep_prepare());
 }
 
 #[test]

@@ -125,14 +125,22 @@ impl Balance {
     /// All frames together are at most the copies of those that entered. A flow has the copies of
     /// its own frames. A hop may change flows: a flow also has the copies of flows that never left.
     pub fn leave(&self, worker: usize, leaving: Leaving, now: Nanoseconds) -> bool {
+        if self.leave_as_copies(worker, leaving) {
+            return true;
+        }
         let flow = self.flow(leaving);
-        if self.has_credit(leaving, flow) {
+        is_own(leaving, flow) && self.own.admits(leaving.frames as usize, now)
+    }
+
+    /// The same without the rate of frames that a hop sends by itself.
+    pub fn leave_as_copies(&self, worker: usize, leaving: Leaving) -> bool {
+        let may = self.has_credit(leaving, self.flow(leaving));
+        if may {
             let row = self.row(worker);
             add(&row.all.left, leaving.frames);
             add(&row.parts[part_of(leaving.key)].left, leaving.frames);
-            return true;
         }
-        is_own(leaving, flow) && self.own.admits(leaving.frames as usize, now)
+        may
     }
 
     /// The same, and counts nothing.

@@ -144,7 +144,14 @@ impl Chains {
         sent.is_none_or(|(hop, leaving)| hop.balance.leave(hop.worker, leaving, now))
     }
 
-    /// The same, and counts nothing.
+    /// Counts packets of one flow that a hop sent, if each of them may leave it as a copy of one that entered.
+    /// False if each needs [`Self::leaves`].
+    pub fn all_leave(&self, step: Steering, packets: u64) -> bool {
+        let sent = self.sent(step, packets as usize);
+        sent.is_none_or(|(hop, leaving)| hop.balance.leave_as_copies(hop.worker, leaving))
+    }
+
+    /// As [`Self::leaves`], and counts nothing.
     pub fn would_leave(&self, step: Steering, frames: usize, now: Nanoseconds) -> bool {
         let sent = self.sent(step, frames);
         sent.is_none_or(|(hop, leaving)| hop.balance.would_leave(leaving, now))
@@ -233,12 +240,22 @@ impl Chains {
         }
     }
 
-    /// Counts a step that was taken.
+    /// Counts a step that a packet took, which is some frames.
     pub fn count(&mut self, step: Steering, bytes: usize, frames: usize) {
+        self.count_packets(step, (1, bytes as u64), frames as u64);
+    }
+
+    /// Counts a step that packets of one flow took, each of them one frame.
+    pub fn count_all(&mut self, step: Steering, packets: u64, bytes: u64) {
+        self.count_packets(step, (packets, bytes), packets);
+    }
+
+    #[inline]
+    fn count_packets(&mut self, step: Steering, (packets, bytes): (u64, u64), frames: u64) {
         let chain = &mut self.chains[step.chain];
         let add = |counters: &mut vale_proto::ChainCounters| {
-            counters.packets += 1;
-            counters.bytes += bytes as u64;
+            counters.packets += packets;
+            counters.bytes += bytes;
         };
         if step.enters {
             add(&mut chain.counters);
@@ -250,11 +267,11 @@ impl Chains {
             Next::Hop { hop, .. } => {
                 let hop = &mut chain.hops[hop];
                 add(&mut hop.counters);
-                hop.balance.enter(hop.worker, step.key, frames as u64);
+                hop.balance.enter(hop.worker, step.key, frames);
             }
             Next::Blocked { hop } => {
-                chain.hops[hop].counters.dropped += 1;
-                chain.counters.dropped += 1;
+                chain.hops[hop].counters.dropped += packets;
+                chain.counters.dropped += packets;
             }
             Next::Exit | Next::Remote { .. } => (),
         }

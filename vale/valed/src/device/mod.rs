@@ -24,7 +24,7 @@ use crate::clock::Nanoseconds;
 use crate::frame::HEAD;
 use crate::frame::gso::TxOffload;
 use crate::frame::nsh::Label;
-use crate::frame::rx_frame::RxFrame;
+use crate::frame::rx_frame::{PlainFrame, RxFrame, UncopiedTail};
 use crate::frame::tx_frame::TxFrame;
 use crate::mesh::Peers;
 
@@ -88,6 +88,10 @@ pub trait Device: Send {
     fn taken_whole<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
         self.taken(burst, n)
     }
+    /// The bytes of frame `n`, one of [`Burst::plain`], behind its head.
+    fn rest<'a>(&'a self, _burst: &Burst, _n: usize) -> Option<UncopiedTail<'a>> {
+        None
+    }
     /// The place in a chain of frame `n`, which another host sent.
     fn label(&self, _burst: &Burst, _n: usize) -> Option<Label> {
         None
@@ -98,6 +102,16 @@ pub trait Device: Send {
     }
     /// Queues a frame for the far end and counts the outcome.
     fn push(&mut self, out: &mut TxFrame<'_>, buffers: &mut Buffers, counters: &mut Counters);
+    /// True if the device has [`Self::push_all`].
+    fn takes_lists(&self) -> bool {
+        false
+    }
+    /// As [`Self::has_room`], for some plain frames.
+    fn has_room_for(&mut self, _frames: usize) -> bool {
+        false
+    }
+    /// As [`Self::push`], for plain frames.
+    fn push_all(&mut self, _frames: &[PlainFrame<'_>], _counters: &mut Counters) {}
     /// Returns the taken buffers. [`Self::flush`] follows, after this call for all other ports.
     fn release(&mut self) {}
     /// Publishes the queued frames and returns the taken buffers, with at most one notification.
@@ -152,6 +166,8 @@ impl Device for Absent {
 /// Private memory for the frames that the switch takes from one port.
 pub struct Burst {
     pub slots: [Slot; BURST],
+    /// Bit n: slot n has a frame of one buffer at most, whose sender has left no work. Its head is in `heads`.
+    pub plain: u64,
     /// The heads, [`HEAD`] bytes each, then room for the length of one more frame.
     pub heads: Box<[u8]>,
     /// One frame that needs more than its head.
@@ -167,11 +183,39 @@ impl Default for Burst {
     fn default() -> Self {
         Self {
             slots: [Slot::EMPTY; BURST],
+            plain: 0,
             heads: vec![0; BURST * HEAD + LONGEST].into(),
             whole: Box::new([0; MAX_FRAME]),
             host: RecvBatch::default(),
             frames: Vec::new(),
             now: 0,
+        }
+    }
+}
+
+impl Burst {
+    /// As [`Device::peek`], for a frame of [`Self::plain`].
+    #[inline]
+    pub fn peek(&self, n: usize) -> &[u8] {
+        &self.heads[n * HEAD..][..self.slots[n].len()]
+    }
+
+    /// The head of a frame of [`Self::plain`].
+    #[inline]
+    pub fn plain_head(&mut self, n: usize) -> &mut [u8] {
+        &mut self.heads[n * HEAD..][..self.slots[n].len().min(HEAD)]
+    }
+
+    /// The frame at place `n`, one of [`Self::plain`].
+    #[inline]
+    pub fn plain_frame<'a>(&'a self, device: &'a dyn Device, n: usize) -> PlainFrame<'a> {
+        let len = self.slots[n].len();
+        PlainFrame {
+            head: &self.heads[n * HEAD..][..len.min(HEAD)],
+            rest: match len > HEAD {
+                true => device.rest(self, n),
+                false => None,
+            },
         }
     }
 }

@@ -13,7 +13,7 @@ use vale_proto::Counters;
 use crate::device::ring_port::RingPort;
 use crate::device::{Buffers, Burst, Device};
 use crate::frame::gso::TxOffload;
-use crate::frame::rx_frame::RxFrame;
+use crate::frame::rx_frame::{RxFrame, UncopiedTail};
 use crate::frame::tx_frame::TxFrame;
 
 /// Most queues of a guest's port.
@@ -95,6 +95,10 @@ impl Device for Queues {
 
     fn work(&self, burst: &Burst, n: usize) -> Option<TxOffload> {
         self.queues[self.current].work(burst, n)
+    }
+
+    fn rest<'a>(&'a self, burst: &Burst, n: usize) -> Option<UncopiedTail<'a>> {
+        self.queues[self.current].rest(burst, n)
     }
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {

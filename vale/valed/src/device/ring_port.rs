@@ -17,7 +17,7 @@ use crate::device::{BURST, Buffers, Burst, Device};
 use crate::frame::HEAD;
 use crate::frame::gso::{Checksum, TxOffload};
 use crate::frame::headers::ETHERNET;
-use crate::frame::rx_frame::RxFrame;
+use crate::frame::rx_frame::{PlainFrame, RxFrame, UncopiedTail};
 use crate::frame::tx_frame::TxFrame;
 
 /// The name of an eventfd in /proc (proc_pid_fd(5)).
@@ -180,10 +180,10 @@ impl Device for RingPort {
 
     fn fetch(&mut self, burst: &mut Burst) -> usize {
         let count = self.ring.fetch(&mut burst.slots);
-        let heads = burst.heads.chunks_exact_mut(HEAD);
-        for (slot, head) in burst.slots[..count].iter().zip(heads) {
-            self.ring.read(*slot, head);
-        }
+        let slots = &burst.slots[..count];
+        self.ring.read_heads::<HEAD>(slots, &mut burst.heads);
+        let bit = |bits: u64, (n, slot): (usize, &Slot)| bits | u64::from(slot.is_plain()) << n;
+        burst.plain = slots.iter().enumerate().fold(0, bit);
         count
     }
 
@@ -201,6 +201,10 @@ impl Device for RingPort {
     fn work(&self, burst: &Burst, n: usize) -> Option<TxOffload> {
         let slot = burst.slots[n];
         offload(slot, &burst.heads[n * HEAD..][..slot.len().min(HEAD)])
+    }
+
+    fn rest<'a>(&'a self, burst: &Burst, n: usize) -> Option<UncopiedTail<'a>> {
+        self.ring.rest(burst.slots[n], HEAD)
     }
 
     fn taken<'a>(&'a self, burst: &'a mut Burst, n: usize) -> Option<RxFrame<'a>> {
@@ -256,6 +260,23 @@ impl Device for RingPort {
             let len = head.len() + rest.map_or(0, |r| r.len());
             count(ring.push_parts(head, rest), len, counters);
         });
+    }
+
+    fn takes_lists(&self) -> bool {
+        true
+    }
+
+    fn has_room_for(&mut self, frames: usize) -> bool {
+        self.ring.has_slots(frames)
+    }
+
+    fn push_all(&mut self, frames: &[PlainFrame<'_>], counters: &mut Counters) {
+        let pushed = self.ring.push_all(frames);
+        counters.tx_packets += pushed.frames;
+        counters.tx_bytes += pushed.bytes;
+        counters.dropped_full += pushed.full;
+        counters.dropped_too_long += pushed.bad_lengths;
+        counters.dropped_malformed += pushed.bad_buffers;
     }
 
     fn release(&mut self) {

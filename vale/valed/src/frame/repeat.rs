@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Frames of one flow that follow each other.
+//! Frames of one flow.
 use crate::frame::headers::ETHERNET;
 
 /// The first bytes of a frame, up to the flags of TCP.
 const BYTES: usize = 48;
 const WORDS: usize = BYTES / 8;
+/// Numbers by which a burst finds its flows.
+pub const PLACES: usize = 16;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -22,8 +24,22 @@ const FLAGS: u64 = u64::from_ne_bytes([0, 0, 0, 0, 0, 0, 0, 0xff]);
 
 /// The bytes by which guard, filters and chains judge a packet of TCP or UDP: IPv4 without tags, options and
 /// fragments. Frames with the same ones get the same verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowBytes([u64; WORDS]);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowBytes {
+    words: [u64; WORDS],
+    /// The mask of the last word.
+    last: u64,
+    /// The least length of the packet.
+    least: usize,
+}
+
+fn word(head: &[u8; BYTES], n: usize) -> u64 {
+    u64::from_ne_bytes(std::array::from_fn(|at| head[n * 8 + at]))
+}
+
+fn total(head: &[u8; BYTES]) -> usize {
+    usize::from(u16::from_be_bytes([head[16], head[17]]))
+}
 
 impl FlowBytes {
     /// None for other frames, and for packets that are too short for their headers or longer than the frame.
@@ -35,19 +51,38 @@ impl FlowBytes {
             TCP => (34, FLAGS),
             _ => return None,
         };
-        let total = usize::from(u16::from_be_bytes([head[16], head[17]]));
+        let total = total(head);
         let is_whole = head[20] & 0x3f == 0 && head[21] == 0;
         let is_plain = head[12..15] == [8, 0, 0x45] && is_whole;
         if !is_plain || total < least || total > frame.len() - ETHERNET {
             return None;
         }
-        let mut words = [0; WORDS];
-        for (n, word) in words.iter_mut().enumerate() {
-            let bytes = std::array::from_fn(|at| head[n * 8 + at]);
-            *word = u64::from_ne_bytes(bytes) & MASKS[n];
+        let mut words = std::array::from_fn(|n| word(head, n) & MASKS[n]);
+        words[WORDS - 1] = word(head, WORDS - 1) & last;
+        Some(Self { words, last, least })
+    }
+
+    /// A number below [`PLACES`] for a frame, the same for those of one flow.
+    #[inline]
+    pub fn place(frame: &[u8]) -> usize {
+        const FACTOR: u32 = 0x9e37_79b1;
+        let ports = frame.get(34..38).and_then(|ports| ports.first_chunk());
+        let ports = ports.map_or(0, |ports| u32::from_ne_bytes(*ports));
+        (ports.wrapping_mul(FACTOR) >> (u32::BITS - PLACES.ilog2())) as usize
+    }
+
+    /// True for a frame of these bytes: [`Self::of`] returns the same for it.
+    #[inline]
+    pub fn are_of(&self, frame: &[u8]) -> bool {
+        let Some(head) = frame.first_chunk() else {
+            return false;
+        };
+        let mut other = (word(head, WORDS - 1) & self.last) ^ self.words[WORDS - 1];
+        for (n, mask) in MASKS[..WORDS - 1].iter().enumerate() {
+            other |= (word(head, n) & mask) ^ self.words[n];
         }
-        words[WORDS - 1] = u64::from_ne_bytes(std::array::from_fn(|at| head[40 + at])) & last;
-        Some(Self(words))
+        let total = total(head);
+        other == 0 && self.least <= total && total <= frame.len() - ETHERNET
     }
 }
 
@@ -72,6 +107,10 @@ mod tests {
                 // The length stays within the frame.
                 other[at] ^= if at == 16 { 0 } else { 1 };
                 let same = FlowBytes::of(&other) == Some(first);
+                assert_eq!(first.are_of(&other), same, "protocol {protocol}, byte {at}");
+                let places = [&frame(protocol), &other].map(|frame| FlowBytes::place(frame));
+                assert!(!same || places[0] == places[1]);
+                assert!(places[1] < PLACES);
                 let is_free = free(at) && !(protocol == TCP && at == 47);
                 assert_eq!(same, is_free, "protocol {protocol}, byte {at}");
             }
@@ -99,8 +138,10 @@ mod tests {
             changed(17, 67),
             frame(UDP)[..47].to_vec(),
         ];
+        let first = FlowBytes::of(&frame(UDP)).unwrap();
         for other in &others {
             assert_eq!(FlowBytes::of(other), None, "{other:?}");
+            assert!(!first.are_of(other), "{other:?}");
         }
         let mut short = frame(TCP);
         short[17] = 33;

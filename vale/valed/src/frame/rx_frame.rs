@@ -7,6 +7,9 @@ use crate::frame::gso::TxOffload;
 /// The bytes of a frame behind its head, in the sender's ring.
 pub type UncopiedTail<'a> = ring::Rest<'a, Mapping>;
 
+/// A frame whose sender has left no work, and whose head is in private memory.
+pub type PlainFrame<'a> = ring::Parts<'a, Mapping>;
+
 /// A frame of a burst.
 pub struct RxFrame<'a> {
     /// The frame, or its head, in private memory.

@@ -121,6 +121,11 @@ impl Face {
         self.link_up & (self.far_end != FarEnd::Gone)
     }
 
+    /// True if the port takes all frames up to a length.
+    pub fn takes_all(&self, longest: usize) -> bool {
+        self.takes_any() && !self.is_untagged && longest <= self.mtu + ETHERNET
+    }
+
     /// The link and the MTU. The length of the IP packet is in bytes.
     pub fn takes(&self, packet: usize) -> Result<(), Counter> {
         if !self.takes_any() {

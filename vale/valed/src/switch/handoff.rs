@@ -2,11 +2,12 @@
 //! Frames to and from the ports of other workers (docs/adr/0060-workers.md).
 use std::sync::atomic::Ordering;
 
-use super::Switch;
-use crate::clock::Nanoseconds;
+use super::{Scratch, Switch};
 use crate::device::Buffers;
+use crate::frame::key::FilterKey;
+use crate::frame::rx_frame::PlainFrame;
 use crate::frame::tx_frame::TxFrame;
-use crate::mesh::{Envelope, Frame, GenIndex, HandoffTarget};
+use crate::mesh::{Envelope, GenIndex, HandoffTarget, List, ListHead, Message};
 use crate::port::Port;
 
 impl Port {
@@ -15,6 +16,14 @@ impl Port {
         let before = self.blocked.len();
         self.blocked.forget(to);
         self.complete_remote(before - self.blocked.len());
+    }
+
+    /// Notes frames of the port that are at other workers.
+    pub(super) fn begin_remote(&self, frames: usize) {
+        if self.face.has_backpressure {
+            let in_flight = &self.face.remote_in_flight;
+            in_flight.fetch_add(frames, Ordering::Relaxed);
+        }
     }
 
     /// Ends the wait of the port's own worker for some frames.
@@ -81,8 +90,8 @@ impl Switch {
             HandoffTarget::Segment { .. } => self.filters,
         };
         let handed = buffers.peers.handoff_to(worker, envelope, out, is_seen);
-        if handed && source.face.has_backpressure && matches!(to, HandoffTarget::Port(_)) {
-            source.face.remote_in_flight.fetch_add(1, Ordering::Relaxed);
+        if handed && matches!(to, HandoffTarget::Port(_)) {
+            source.begin_remote(1);
         }
         handed
     }
@@ -125,13 +134,52 @@ impl Switch {
         self.at == at
     }
 
-    /// Delivers a frame that another worker hands off. A frame from or to a port that is gone is lost.
-    pub fn receive_handoff(&mut self, frame: &mut Frame, now: Nanoseconds, buffers: &mut Buffers) {
-        let Envelope { from, to, .. } = frame.envelope();
+    /// Hands plain frames off to the worker of their receiver, as far as its ring has room. Returns their
+    /// number.
+    pub(super) fn handoff_list(
+        &mut self,
+        (from, to): (usize, usize),
+        (payload, seen): (usize, &FilterKey),
+        frames: &[PlainFrame<'_>],
+        buffers: &mut Buffers,
+    ) -> usize {
+        let (source, receiver) = (self.ports[from].as_deref(), self.ports[to].as_deref());
+        let Some((source, receiver)) = source.zip(receiver) else {
+            return 0;
+        };
+        let Some(worker) = receiver.remote_worker else {
+            return 0;
+        };
+        let head = ListHead {
+            envelope: Envelope {
+                switch: self.at,
+                from: source.at(from),
+                to: HandoffTarget::Port(receiver.at(to)),
+            },
+            payload,
+            seen: receiver.face.is_filtered.then_some(seen),
+        };
+        let mut handed = 0;
+        while handed < frames.len() {
+            match buffers.peers.handoff_list(worker, head, &frames[handed..]) {
+                0 => break,
+                taken => handed += taken,
+            }
+        }
+        handed
+    }
+
+    /// Delivers what another worker hands off. Frames from or to a port that is gone are lost.
+    pub fn receive_handoff(&mut self, message: &mut Message, scratch: &mut Scratch) {
+        let Envelope { from, to, .. } = message.envelope();
         if !self.is_port(from) {
             return;
         }
-        let out = &mut frame.outgoing(now);
+        if let (HandoffTarget::Port(to), Some(list)) = (to, message.list()) {
+            return self.receive_list(from.index, to, list, scratch);
+        }
+        let buffers = &mut scratch.buffers;
+        let out = &mut message.outgoing(scratch.now);
         match to {
             HandoffTarget::Port(to) => self.receive_handoff_for(from.index, to, out, buffers),
             HandoffTarget::Copy(to) if self.is_port(to) && self.has(to.index) => {
@@ -162,18 +210,40 @@ impl Switch {
         out: &mut TxFrame<'_>,
         buffers: &mut Buffers,
     ) {
-        let blocked = |this: &Self| {
-            this.ports[from]
-                .as_ref()
-                .map_or(0, |port| port.blocked.len())
-        };
-        let before = blocked(self);
+        let before = self.blocked(from);
         if self.is_port(to) {
             self.deliver_or_block(to.index, out, buffers);
         }
-        let waits = blocked(self) - before;
+        self.complete(from, 1, before);
+    }
+
+    /// The same for the plain frames of a message.
+    fn receive_list(
+        &mut self,
+        from: usize,
+        to: GenIndex,
+        mut list: List<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let (count, before) = (list.lens.len(), self.blocked(from));
+        if self.is_port(to) && !self.write_list(from, to.index, &list, scratch) {
+            list.each(from, scratch.now, |out| {
+                self.deliver_or_block(to.index, out, &mut scratch.buffers);
+            });
+        }
+        self.complete(from, count, before);
+    }
+
+    /// Frames from a port that wait here.
+    fn blocked(&self, from: usize) -> usize {
+        self.ports[from].as_ref().map_or(0, |p| p.blocked.len())
+    }
+
+    /// Ends the wait of a port's own worker for frames that wait no longer here: more than `before` do.
+    fn complete(&mut self, from: usize, frames: usize, before: usize) {
+        let waits = self.blocked(from) - before;
         if let Some(port) = &mut self.ports[from] {
-            port.complete_remote(1 - waits);
+            port.complete_remote(frames - waits);
         }
     }
 

@@ -15,6 +15,8 @@ use crate::device::host_resources::HostResources;
 use crate::policy::filter::Filter;
 use crate::port;
 
+#[path = "burst_tests.rs"]
+mod bursts;
 #[path = "load_tests.rs"]
 mod load;
 #[path = "move_tests.rs"]

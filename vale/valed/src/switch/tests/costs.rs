@@ -18,6 +18,8 @@ const BURST: u64 = 60;
 #[derive(Clone, Copy, PartialEq)]
 enum Course {
     Guests,
+    /// The frames of this many flows take turns.
+    Flows(u8),
     /// The sender's filter has rules.
     Rules(usize),
     FromUplink,
@@ -36,9 +38,10 @@ enum Course {
 /// A name, the length of the frames, port security, and their way.
 type Case = (&'static str, usize, bool, Course);
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 16] = [
     ("64 bytes, no port security", 64, false, Course::Guests),
     ("64 bytes", 64, true, Course::Guests),
+    ("64 bytes, 8 flows", 64, true, Course::Flows(8)),
     ("64 bytes, 10 rules", 64, true, Course::Rules(10)),
     ("64 bytes, 100 rules", 64, true, Course::Rules(100)),
     ("64 bytes, from an uplink", 64, true, Course::FromUplink),
@@ -154,7 +157,10 @@ fn forward((_, len, secure, course): Case) {
             entered[6..12].copy_from_slice(&mac(3).0);
             bench.enter_chain(&entered, BURST);
         }
-        for _ in 0..BURST {
+        for n in 0..BURST {
+            if let Course::Flows(flows) = course {
+                sent[35] = n as u8 % flows;
+            }
             a.ring.push(&sent).unwrap();
         }
         let _ = a.ring.publish();

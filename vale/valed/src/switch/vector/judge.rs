@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use vale_proto::Mac;
 
-use super::{Fate, Origin, Route, Steered, Vector};
+use super::{KnownFlow, Origin, Route, Steered, Vector};
 use crate::chain::{Flow, Next, Steering};
 use crate::clock::Nanoseconds;
 use crate::device::{Burst, Device};
@@ -23,16 +23,6 @@ struct Last {
     /// The last station that the stage learned.
     learned: Option<Mac>,
     steered: Option<SteeredFlow>,
-    /// The frame before this one, if it is forwarded.
-    flow: Option<Repeated>,
-}
-
-/// A frame that later ones of its flow follow.
-#[derive(Clone, Copy)]
-struct Repeated {
-    bytes: FlowBytes,
-    route: Route,
-    filtered: bool,
 }
 
 /// A frame of a burst.
@@ -41,6 +31,85 @@ struct At<'a> {
     device: &'a dyn Device,
     burst: &'a Burst,
     n: usize,
+}
+
+impl<'a> At<'a> {
+    #[inline(always)]
+    fn peek(&self) -> Option<&'a [u8]> {
+        match self.is_plain() {
+            true => Some(self.burst.peek(self.n)),
+            false => self.device.peek(self.burst, self.n),
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        self.burst.plain >> self.n & 1 == 1
+    }
+
+    /// False for a frame that cannot be written as its sender asks. Steps and stations count before frames
+    /// are written.
+    fn is_done(&self, route: Route) -> bool {
+        let is_free = |c: Checksum| c.field() >= usize::from(route.checked_len);
+        let is_done = |work: TxOffload| work.checksum.is_none_or(is_free);
+        self.is_plain() || self.device.work(self.burst, self.n).is_some_and(is_done)
+    }
+
+    /// Notes a frame of a flow that has a verdict. False for any other frame.
+    #[inline(always)]
+    fn is_known<const MORE: bool>(&self, vector: &mut Vector) -> bool {
+        let Some(bytes) = self.peek() else {
+            return false;
+        };
+        let place = FlowBytes::place(bytes);
+        let known = &vector.known[place];
+        if vector.places >> place & 1 == 0 || !known.bytes.are_of(bytes) {
+            return false;
+        }
+        let Ok(len) = u16::try_from(bytes.len()) else {
+            return false;
+        };
+        let route = Route { len, ..known.route };
+        if MORE && !self.is_done(route) {
+            return false;
+        }
+        match vector.last == Some(place) {
+            true => vector.repeats |= 1 << self.n,
+            false => {
+                vector.firsts[self.n] = known.first;
+                vector.is_mixed |= vector.to != route.to;
+                vector.last = Some(place);
+            }
+        }
+        vector.routes[self.n] = route;
+        vector.forwarded |= 1 << self.n;
+        vector.bytes += u64::from(len);
+        vector.longest = vector.longest.max(len);
+        true
+    }
+}
+
+impl Vector {
+    /// Notes a frame with a verdict of its own, which later ones of its flow share.
+    fn forward(&mut self, n: usize, route: Route, bytes: &[u8]) {
+        if self.forwarded == 0 {
+            self.to = route.to;
+        }
+        self.is_mixed |= self.to != route.to;
+        self.has_addressed |= route.addressed;
+        self.routes[n] = route;
+        self.forwarded |= 1 << n;
+        self.firsts[n] = n as u8;
+        if let Some(flow) = FlowBytes::of(bytes) {
+            let place = FlowBytes::place(bytes);
+            self.known[place] = KnownFlow {
+                bytes: flow,
+                route,
+                first: n as u8,
+            };
+            self.places |= 1 << place;
+            self.last = Some(place);
+        }
+    }
 }
 
 /// The receiver of a destination.
@@ -69,7 +138,6 @@ impl Default for Last {
             found: Found::nothing(),
             learned: None,
             steered: None,
-            flow: None,
         }
     }
 }
@@ -103,48 +171,36 @@ impl Switch {
             return frames.start;
         };
         let mut last = Last::default();
-        vector.repeats = 0;
+        vector.clear();
         for n in frames.clone() {
             let at = At { device, burst, n };
-            match self.fate::<MORE>(origin, port, at, &mut last, vector, *now) {
-                Some(fate) => vector.fates[n] = fate,
-                None => return n,
+            if at.is_known::<MORE>(vector) {
+                continue;
             }
+            let judged = self.judge::<MORE>(origin, port, at, &mut last, vector, *now);
+            let Some(len) = judged else {
+                return n;
+            };
+            vector.bytes += u64::from(len);
+            vector.longest = vector.longest.max(len);
         }
         frames.end
     }
 
-    /// None for a frame that goes alone.
-    #[inline(always)]
-    fn fate<const MORE: bool>(
+    /// Notes the verdict on a frame, and returns its length. None for a frame that goes alone.
+    #[inline(never)]
+    fn judge<const MORE: bool>(
         &self,
         origin: Origin,
         port: &Port,
-        At { device, burst, n }: At<'_>,
+        at: At<'_>,
         last: &mut Last,
         vector: &mut Vector,
         now: Nanoseconds,
-    ) -> Option<Fate> {
-        let bytes = device.peek(burst, n)?;
+    ) -> Option<u16> {
+        let (n, bytes) = (at.n, at.peek()?);
         let len = u16::try_from(bytes.len()).ok()?;
-        let flow = FlowBytes::of(bytes);
-        if let Some(before) = last.flow.take().filter(|f| flow == Some(f.bytes)) {
-            let route = Route {
-                len,
-                ..before.route
-            };
-            if MORE {
-                is_done(device.work(burst, n)?, route)?;
-                vector.steps[n] = vector.steps[n - 1];
-            }
-            vector.keys[n] = match before.filtered {
-                true => vector.keys[n - 1],
-                false => FilterKey::Other,
-            };
-            vector.repeats |= 1 << n;
-            last.flow = Some(before);
-            return Some(Fate::To(route));
-        }
+        vector.last = None;
         let ethernet = Ethernet::parse(bytes)?;
         let (mut relayed, mut inspected_len) = (None, 0);
         let mut found = None;
@@ -187,7 +243,12 @@ impl Switch {
         let checked_len = match port.face.judge(&ethernet, bytes, relayed) {
             Ok(checked_len) => checked_len,
             // The verdict on a longer frame rests on all its bytes.
-            Err(dropped) => return (bytes.len() <= HEAD).then_some(Fate::Dropped(dropped, len)),
+            Err(dropped) => {
+                (bytes.len() <= HEAD).then_some(())?;
+                vector.refused |= 1 << n;
+                vector.reasons[n] = dropped;
+                return Some(len);
+            }
         };
         inspected_len = inspected_len.max(checked_len);
         vector.keys[n] = FilterKey::Other;
@@ -207,21 +268,20 @@ impl Switch {
             addressed,
         };
         if MORE {
-            is_done(device.work(burst, n)?, route)?;
+            at.is_done(route).then_some(())?;
         }
         if learns {
-            self.learn(origin.port, port, &ethernet, last, now)?;
+            // A look-up from before may have found the station elsewhere.
+            if self.learn(origin.port, port, &ethernet, last, now)? {
+                vector.places = 0;
+            }
         }
-        last.flow = flow.map(|bytes| Repeated {
-            bytes,
-            route,
-            filtered: found.filtered,
-        });
-        Some(Fate::To(route))
+        vector.forward(n, route, bytes);
+        Some(len)
     }
 
-    /// Notes the station of a frame, as [`Switch::forward`] does. None if the frame goes to its sender, and
-    /// is alone.
+    /// Notes the station of a frame, as [`Switch::forward`] does. True for a station that
+    /// the stage has not just noted. None if the frame goes to its sender, and is alone.
     fn learn(
         &self,
         source: usize,
@@ -229,10 +289,10 @@ impl Switch {
         ethernet: &Ethernet,
         last: &mut Last,
         now: Nanoseconds,
-    ) -> Option<()> {
+    ) -> Option<bool> {
         let (station, segment) = (ethernet.source, port.face.segment);
         if last.learned == Some(station) {
-            return Some(());
+            return Some(false);
         }
         (station != ethernet.destination).then_some(())?;
         match port.face.learns || port.face.has_virtual_router(station) {
@@ -244,12 +304,11 @@ impl Switch {
             }
             _ => (),
         }
-        // A look-up from before may have found the station elsewhere.
         *last = Last {
             learned: Some(station),
             ..Last::default()
         };
-        Some(())
+        Some(true)
     }
 
     /// The receiver of frames to an address, if a port of the switch or a learned one has it.
@@ -314,11 +373,4 @@ impl Switch {
         last.steered = Some(steered);
         Some(steered)
     }
-}
-
-/// None for a frame that cannot be written as its sender asks. Steps and stations count before frames are
-/// written.
-fn is_done(work: TxOffload, route: Route) -> Option<()> {
-    let is_free = |c: Checksum| c.field() >= usize::from(route.checked_len);
-    work.checksum.is_none_or(is_free).then_some(())
 }
