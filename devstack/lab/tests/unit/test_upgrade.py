@@ -4,12 +4,15 @@
 import os
 from unittest import mock
 
+from clickos_client import release
+
 from clickos_lab.config import options
 from clickos_lab import errors
 from clickos_lab import shell
 from clickos_lab.upgrade import older
 from clickos_lab.upgrade import place
 from clickos_lab.upgrade import traffic
+from clickos_lab import version
 from tests.unit import base
 
 
@@ -29,6 +32,10 @@ class UpgradeTest(base.TestCase):
         with self.assertRaisesRegex(errors.LabError,
                                     r'0000000 \(0\.0\.1\): not in this'):
             found.ensure(self.state)
+
+    def test_an_upgrade_begins_with_the_release_before(self):
+        self.assertTrue(release.are_neighbors(older.VERSION,
+                                              version.number()))
 
     def test_configurations_of_another_release(self):
         self.addCleanup(options.use, options.FOLDER)
