@@ -110,8 +110,10 @@ def make_ports(conf, transport, neutron, port_chains):
         'devices', _followed(attached, judged.trigger),
         options.port_look_interval)
 
-    def started():
-        for each in (judged, led, plugged):
+    def changed(event):
+        # Packets pass a switch that started without its chains.
+        lost = (kept,) if event == resync.HOST else ()
+        for each in (*lost, judged, led, plugged):
             each.trigger()
 
     hints = oslo_messaging.get_rpc_server(
@@ -123,7 +125,7 @@ def make_ports(conf, transport, neutron, port_chains):
     links = {'tunnel_ip': options.tunnel_ip, 'interfaces': interfaces,
              'release': release.version()}
     return [hints, reconciler, kept, judged, led, plugged,
-            resync.EventTrigger(_client(conf), started),
+            resync.EventTrigger(_client(conf), changed),
             heartbeat.Heartbeat(neutron, options.report_interval, links,
                                 load.Load(_client(conf)),
                                 heartbeat.installed(_client(conf)))]

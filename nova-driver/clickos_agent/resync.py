@@ -11,6 +11,8 @@ from clickos_agent import ports
 
 LOG = logging.getLogger(__name__)
 
+#: Kinds of events of cosmosd: of guests, and of parts of the host.
+_OF_GUESTS, HOST = ('state', 'died'), 'host'
 #: Seconds until the next try to subscribe to cosmosd's events.
 _RETRY_S = 2
 #: Seconds between a hint and the call, so that one call serves many hints.
@@ -77,7 +79,8 @@ class EventTrigger:
         """Follow cosmosd's events.
 
         :param client: CosmosClient
-        :param hint: called after such an event, and after each subscription.
+        :param hint: called with the kind of such an event, and with HOST
+            after each subscription.
         """
         self._client = client
         self._hint = hint
@@ -110,9 +113,9 @@ class EventTrigger:
             self._stopped.wait(_RETRY_S)
 
     def _follow(self):
-        self._hint()
+        self._hint(HOST)
         if self._stopped.is_set():  # stop() came before the stream was there
             return
         for event in self._stream:
-            if event['event'] in ('state', 'died', 'host'):
-                self._hint()
+            if event['event'] in (*_OF_GUESTS, HOST):
+                self._hint(event['event'])

@@ -16,7 +16,6 @@ from oslo_policy import opts as policy_opts
 from oslo_policy import policy as oslo_policy
 from oslo_upgradecheck import common_checks
 from oslo_upgradecheck import upgradecheck
-from oslo_utils import versionutils
 
 from clickos_api import conf as api_conf
 from clickos_api.db import schema
@@ -129,7 +128,7 @@ class Checks(upgradecheck.UpgradeCommands):
             found = (agent.get('configurations') or {}).get('release')
             if not agent.get('alive'):
                 silent.add(agent['host'])
-            elif not _fits(found, own):
+            elif not release.are_neighbors(found, own):
                 old[agent['host']] = found or 'unknown'
         if old:
             return _result(FAILURE, f'this is {own}, and agents may be one'
@@ -210,26 +209,6 @@ class Checks(upgradecheck.UpgradeCommands):
         ('Releases of agents', _agents),
         ('Images and engines', _engines),
     )
-
-
-def _fits(found, own):
-    """Return whether two releases may work together.
-
-    One that is unknown fits nothing but another unknown one, in a tree that
-    is not installed.
-    """
-    if 'unknown' in (found, own) or not found:
-        return found == own
-    first = versionutils.convert_version_to_tuple(_numbers(found))
-    second = versionutils.convert_version_to_tuple(_numbers(own))
-    return first[0] == second[0] and abs(first[1] - second[1]) <= 1
-
-
-def _numbers(version):
-    """Return the first three numbers of a version, without its suffixes."""
-    parts = version.split('+')[0].split('.')[:3]
-    return '.'.join(part if part.isascii() and part.isdigit() else '0'
-                    for part in (*parts, '0', '0')[:3])
 
 
 def main(argv=None):

@@ -80,7 +80,7 @@ def prefix(state, settings, name):
 
 def _trees(state):
     """The folders from which an account runs programs."""
-    return [state.root, pathlib.Path(sys.base_prefix).resolve()]
+    return [state.visible, pathlib.Path(sys.base_prefix).resolve()]
 
 
 def closed(path):

@@ -24,6 +24,8 @@ BROWSER_PACKAGES = ('chromium', 'chromium-driver', 'fonts-dejavu-core')
 #: Neutron's DHCP and L3 agents run these; a test asks for an address.
 NETWORK_PACKAGES = ('dnsmasq-base', 'dnsmasq-utils', 'iptables', 'conntrack',
                     'udhcpc')
+#: It dumps databases.
+BACKUP_PACKAGES = ('mariadb-client',)
 #: The programs that judge the catalogue's VNFs.
 VNF_PACKAGES = ('iproute2', 'iputils-ping', 'tcpdump', 'curl', 'ethtool',
                 'iperf3', 'bind9-dnsutils', 'dnsmasq-base', 'socat',

@@ -53,6 +53,10 @@ class State:
         #: the certificate that a lab with TLS trusts, and no other one
         self.authority = self.etc / 'tls/ca.pem'
         self.packages = self.root / 'packages-added'
+        #: what the accounts of services see besides the machine's files
+        self.visible = self.root
+        #: more variables of all programs
+        self.variables = {}
 
     def _check_length(self):
         longest = self.root / LONGEST_SOCKET

@@ -24,7 +24,7 @@ def environment(state, **extra):
         extra = {'REQUESTS_CA_BUNDLE': str(state.authority), **extra}
     return {'PATH': path, 'HOME': str(state.data / 'home'),
             'LANG': 'C.UTF-8', 'PYTHONWARNINGS': 'ignore', 'no_proxy': '*',
-            'CLICKOS_STATE': str(state.root), **extra}
+            'CLICKOS_STATE': str(state.root), **state.variables, **extra}
 
 
 def run(arguments, log, env=None, cwd=None, timeout_s=600, quiet=False):

@@ -21,6 +21,8 @@ def main():
     path = sys.argv.pop(1)
 
     def listen(_server, _host, _port, backlog):
+        if os.path.exists(path):
+            os.unlink(path)     # of a server that ended before this one
         sock = eventlet.listen(path, family=socket.AF_UNIX, backlog=backlog)
         # The folder of the socket lets in no account but the front.
         os.chmod(path, 0o666)  # nosec B103

@@ -241,7 +241,8 @@ class Cloud:
         try:
             return adapter.get(path, headers=headers,
                                authenticated=token is None,
-                               microversion=microversion).json()
+                               microversion=microversion,
+                               connect_retries=_retries(adapter)).json()
         except ks_exc.NotFound:
             raise not_found
         except (ks_exc.Forbidden, ks_exc.Unauthorized) as exc:
@@ -324,6 +325,15 @@ def _choose(guests, target):
         raise errors.BadRequest(f'VNF instance {target.id} has several'
                                 f' guests; name one with ?vnfc=: {names}')
     return guests[0][0]
+
+
+def _retries(adapter):
+    """Return how often to connect again: a proxy may end an idle connection.
+
+    The option connect_retries of the service's section says otherwise.
+    """
+    given = adapter.connect_retries
+    return 1 if given is None else given
 
 
 def _unavailable(adapter, exc):

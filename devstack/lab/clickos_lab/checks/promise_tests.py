@@ -24,7 +24,8 @@ _PARTS = {
     'attack': f'{_LAB}clickos_lab/suites/attack.py',
     'packages': f'{_LAB}tests/packages/', 'rings': 'vale/valed/tests/',
     'xen': f'{_LAB}tests/xen/', 'compute': _TEMPEST, 'faults': _TEMPEST,
-    'tempest': _TEMPEST, 'xen-hosts': _TEMPEST}
+    'tempest': _TEMPEST, 'xen-hosts': _TEMPEST,
+    'upgrade': f'{_LAB}clickos_lab/suites/upgrade.py'}
 _IMAGE = 'clickos-image/image/image.py'
 
 

@@ -5,14 +5,13 @@ from clickos_lab.config import heat
 from clickos_lab.config import hosts
 from clickos_lab.config import options
 from clickos_lab.config import rabbit
-from clickos_lab import paths
 
 
 def write(site):
     """Write nova.conf, nova-compute.conf, the paste and uWSGI files."""
     common = _common(site)
     # Not policy.yaml: nova-compute would read that, and may not.
-    policy = paths.REPO / 'devstack/files/nova-policy.yaml'
+    policy = options.source('devstack/files/nova-policy.yaml')
     policy = site.write('nova/api-policy.yaml', policy.read_text(), 'nova')
     site.write_ini('nova/nova.conf', options.merged(common, {
         'api': {'auth_strategy': 'keystone'},

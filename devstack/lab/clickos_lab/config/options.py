@@ -17,13 +17,31 @@ _SECTION = re.compile(r'\[([a-z0-9_-]+|DEFAULT)\]')
 
 
 def _read_defaults():
-    lines = (FOLDER / 'defaults').read_text().splitlines()
+    lines = (_folder / 'defaults').read_text().splitlines()
     found = filter(None, map(_DEFAULT.fullmatch, lines))
     return {match[1]: match[2] for match in found}
 
 
+#: Of the release whose parts are configured.
+_folder = FOLDER
 #: Name and value of each line of ``defaults``.
 DEFAULTS = _read_defaults()
+
+
+def use(folder):
+    """Take the description of another release from now on.
+
+    :param folder: ``devstack`` of its sources
+    """
+    global _folder
+    _folder = folder
+    DEFAULTS.clear()
+    DEFAULTS.update(_read_defaults())
+
+
+def source(name):
+    """Return the path of a file of the sources of the release in use."""
+    return _folder.parent / name
 
 
 def groups():
@@ -32,7 +50,7 @@ def groups():
     :returns: dict of (file, dict of section of options) by group
     """
     found = {}
-    for line in (FOLDER / 'options.conf').read_text().splitlines():
+    for line in (_folder / 'options.conf').read_text().splitlines():
         if group := _GROUP.fullmatch(line):
             found[group[1]] = (group[2], {})
         elif section := _SECTION.fullmatch(line):
@@ -59,7 +77,7 @@ def of(group, **values):
 
 def file(name, **values):
     """Return the text of a file of one of our daemons; as :func:`of`."""
-    return _filled((FOLDER / 'files' / name).read_text(), values)
+    return _filled((_folder / 'files' / name).read_text(), values)
 
 
 def merged(*configurations):

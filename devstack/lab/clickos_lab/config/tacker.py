@@ -10,7 +10,7 @@ from clickos_lab import paths
 from clickos_lab import rust
 from clickos_lab import shell
 
-_PASTE = paths.REPO / 'tacker-plugin/tacker_clickos/paste.py'
+_PASTE = 'tacker-plugin/tacker_clickos/paste.py'
 #: Copied, because its account cannot enter the repository.
 _SERVER = paths.REPO / 'devstack/lab/clickos_lab/tacker_server.py'
 
@@ -48,5 +48,6 @@ def write(site):
 def _write_paste(site):
     """Write what the command clickos-tacker-paste shows operators."""
     return site.write('tacker/api-paste.ini',
-                      shell.output([sys.executable, '-I', _PASTE]),
+                      shell.output([sys.executable, '-I',
+                                    options.source(_PASTE)]),
                       'tacker')

@@ -32,7 +32,7 @@ _MAX_REASON = 160
 #: A state whose id got lost goes after a day, so these are only counted.
 _STATES = 'states of guests'
 #: What no operation may leave, by name: all projects of the tests are gone.
-_REMAINS = {
+REMAINS = {
     _STATES: 'select state_key from clickos.desired_state'
              ' where gone_at is null',
     'open operations': 'select id, operation, operation_state from'
@@ -63,7 +63,7 @@ def main():
 def _work(state, regex):
     """Run the cases, then look for remains in the databases."""
     status = tempest_run.run(state, ['--regex', regex], workers=1)
-    for name, query in _REMAINS.items():
+    for name, query in REMAINS.items():
         left = databases.rows(state, query)
         print(f'seen: {len(left)} {name} left', *left[:10], sep='\n  ')
         status = status or int(bool(left) and name != _STATES)

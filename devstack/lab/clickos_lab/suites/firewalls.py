@@ -17,12 +17,14 @@ _AT_ONCE, _PATIENCE_S = 2, 300
 class Firewalls:
     """VNFs of a lab that is up; :meth:`sweep` removes them.
 
+    :param templates: the folder of the catalog, of another release
     :ivar tacker: the tenant's :class:`tacker.Tacker`
     :ivar demo: the tenant's connection
     """
 
-    def __init__(self, state, settings):
+    def __init__(self, state, settings, templates=csar.TEMPLATES):
         self._state = state
+        self._templates = templates
         self.demo = sessions.demo(settings)
         self.tacker = tacker.Tacker(self.demo)
         self._vnfs = []
@@ -54,7 +56,8 @@ class Firewalls:
     def onboard(self):
         """Upload the package that all VNFs come from."""
         path = self._state.data / 'firewalls.csar'
-        csar.build('firewall', path, '--fresh-id')
+        csar.build('firewall', path, '--fresh-id',
+                   templates=self._templates)
         self._package_id = self.tacker.ask('POST', tacker.PACKAGES, json={
             'userDefinedData': {tacker.MARK: 'firewalls'}})['id']
         self.tacker.ask(
@@ -69,14 +72,18 @@ class Firewalls:
             'vnfdId': self._vnfd_id,
             'vnfInstanceName': f'{tacker.MARK}-{name}'})['id']
 
-    def instantiate(self, vnf_id):
-        """Instantiate a VNF, and wait until it is."""
+    def instantiate(self, vnf_id, addresses=None):
+        """Instantiate a VNF, and wait until it is.
+
+        :param addresses: of its ports, by network
+        """
         self.operate(vnf_id, 'instantiate', {
             'flavourId': 'simple',
             'vimConnectionInfo': [{'id': 'vim', 'vimType': 'openstack',
                                    'vimId': self._vim_id}],
-            'extVirtualLinks': [self._link(name)
-                                for name in ('left', 'right')]})
+            'extVirtualLinks': [
+                self._link(name, (addresses or {}).get(name))
+                for name in ('left', 'right')]})
 
     def operate(self, vnf_id, operation, body):
         """Start an operation, and wait for its end."""
@@ -84,8 +91,12 @@ class Firewalls:
                         json=body)
         self.tacker.wait_operation(vnf_id, operation.upper(), _PATIENCE_S)
 
-    def _link(self, name):
+    def _link(self, name, address):
         network = self.demo.network.find_network(name)
-        return {'id': name, 'resourceId': network.id,
-                'extCps': [{'cpdId': name, 'cpConfig': [{'cpProtocolData': [
-                    {'layerProtocol': 'IP_OVER_ETHERNET'}]}]}]}
+        data = {'layerProtocol': 'IP_OVER_ETHERNET'}
+        if address:
+            data['ipOverEthernet'] = {'ipAddresses': [{
+                'type': 'IPV4', 'subnetId': network.subnet_ids[0],
+                'fixedAddresses': [address]}]}
+        return {'id': name, 'resourceId': network.id, 'extCps': [
+            {'cpdId': name, 'cpConfig': [{'cpProtocolData': [data]}]}]}

@@ -179,7 +179,7 @@ def _gate(_names):
 
 #: Parts that a suite describes, by its module.
 _SUITES = ('again-up', 'attack', 'compute', 'faults', 'gate', 'packages',
-           'reads', 'tempest', 'xen', 'xen-hosts')
+           'reads', 'tempest', 'upgrade', 'xen', 'xen-hosts')
 #: Parts that are not tests on a Xen host, or need more than those.
 _OTHERS = {
     'gate': _gate,
@@ -194,7 +194,7 @@ _OTHERS = {
     'reads': _in_lab('reads'),
     'tempest': _in_lab('tempest', '--regex',
                        r'^(?!.*\.(Outages|BesideHeat))clickos_tempest_plugin'),
-    'again-up': _in_lab('again_up'),
+    'again-up': _in_lab('again_up'), 'upgrade': _in_lab('upgrade'),
     'faults': _in_lab('faults')}
 
 

@@ -35,11 +35,12 @@ def names():
                   for path in TEMPLATES.glob('*/Definitions/*.yaml'))
 
 
-def build(template, target, *options):
+def build(template, target, *options, templates=TEMPLATES):
     """Build a package.
 
     :param template: name of the catalogue, or another folder
     :param options: of build_csar.py
+    :param templates: the folder of the catalogue, of another release
     """
-    shell.output([sys.executable, TEMPLATES / 'build_csar.py', template,
+    shell.output([sys.executable, templates / 'build_csar.py', template,
                   target, *options])

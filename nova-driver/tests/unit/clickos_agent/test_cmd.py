@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from unittest import mock
 
 from clickos_client import rpc as client_rpc
 import fixtures
@@ -16,6 +17,7 @@ import testtools
 
 from clickos_agent import cmd
 from clickos_agent import conf
+from clickos_agent import resync
 from clickos_agent import rpc
 from tests.unit import cosmosd
 
@@ -62,6 +64,45 @@ class ServerTest(testtools.TestCase):
             self.assertTrue(callable(getattr(endpoint, method)), method)
         for method in ('call', 'destroy', 'handler-list', '_call'):
             self.assertFalse(hasattr(endpoint, method), method)
+
+
+class EventsTest(testtools.TestCase):
+    """Which parts of the switch are compared after events of cosmosd."""
+
+    def setUp(self):
+        super().setUp()
+        self.triggered, self.hints = [], []
+        patch = self.useFixture
+        patch(fixtures.MockPatchObject(
+            resync, 'ResyncLoop', side_effect=self.loop))
+        patch(fixtures.MockPatchObject(
+            resync, 'EventTrigger',
+            side_effect=lambda _client, hint: self.hints.append(hint)))
+        options = cfg.ConfigOpts()
+        conf.register_opts(options)
+        patch(conffixture.ConfFixture(options)).transport_url = 'fake:/'
+        options([])
+        cmd.make_ports(options, oslo_messaging.get_rpc_transport(options),
+                       mock.Mock(), mock.Mock())
+
+    def loop(self, name, *_arguments):
+        made = mock.Mock()
+        made.trigger.side_effect = lambda: self.triggered.append(name)
+        return made
+
+    def hint(self, event):
+        self.triggered.clear()
+        self.hints[0](event)
+        return sorted(self.triggered)
+
+    def test_a_switch_that_starts_gets_its_chains_immediately(self):
+        self.assertEqual(['chains', 'devices', 'policies', 'uplinks'],
+                         self.hint('host'))
+
+    def test_a_guest_asks_for_no_chains(self):
+        for event in ('state', 'died'):
+            self.assertEqual(['devices', 'policies', 'uplinks'],
+                             self.hint(event))
 
 
 class ProgramTest(testtools.TestCase):

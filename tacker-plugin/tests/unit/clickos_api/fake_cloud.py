@@ -31,6 +31,8 @@ class FakeCloud:
         self.page = 1000
         self.projects = {}
         self.failing = False
+        #: connections that end before the answer
+        self.dropped = 0
         self.asked = []
         cloud = self
 
@@ -204,6 +206,9 @@ class _Handler(BaseHTTPRequestHandler):
                 'id': 'v3.14', 'status': 'stable', 'links': [
                     {'rel': 'self',
                      'href': self.cloud.url + '/keystone/v3/'}]}})
+            return
+        if self.cloud.dropped:
+            self.cloud.dropped -= 1
             return
         self._send(*self.cloud.answer(self.path,
                                       self.headers['X-Auth-Token']))

@@ -42,6 +42,13 @@ class OwnershipTest(base.TestCase):
         self.assertError(403, 'forbidden', 'clickos:handler:write',
                          self.put('allow', token=reader))
 
+    def test_a_connection_that_ends_is_made_again(self):
+        self.cloud.dropped = 1
+        self.assertEqual(200, self.call('GET', self.handlers())[0])
+        self.cloud.dropped = 2
+        self.assertError(503, 'unavailable', 'compute cannot be asked',
+                         self.put('allow'))
+
     def test_nova_showing_a_server_is_not_enough(self):
         """Nova's administrators see every server; its owner may write."""
         admin = self.caller('admins', 'admin', 'member', 'reader')
