@@ -14,6 +14,7 @@ import tempfile
 
 from clickos_lab.config import options
 from clickos_lab import distribution
+from clickos_lab import openstack
 from clickos_lab import paths
 from clickos_lab import say
 from clickos_lab import shell
@@ -234,7 +235,7 @@ def _add_python(state, root):
     wheel = distribution.wheel(state, wheels)
     shell.run([venv.uv(state), 'pip', 'install', '--quiet', '--python',
                state.tool('python'), '--target', library, '--constraint',
-               venv.REQUIREMENTS, wheel], log)
+               openstack.requirements(), wheel], log)
     _forget_origin(library)
     # These programs name the interpreter of this machine.
     shutil.rmtree(library / 'bin', ignore_errors=True)
